@@ -1,4 +1,4 @@
-/** The token that clients of the gateway bring over HTTP: made once, kept where only its user can read it. */
+/** The token that HTTP clients of the gateway send, stored in a file that only its user can read. */
 
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
@@ -7,10 +7,10 @@ import { readPrivate } from '../../actors/files/private-file.ts';
 import { replaceWhole } from '../../actors/files/whole-file.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 
-// 256 bits: nobody guesses it, however fast we answer.
+// 256 bits: cannot be guessed, however many tries.
 const tokenBytes = 32;
 const tokenPattern = /^[\w-]{43}$/;
-// The token and a line end; whatever is longer is something else.
+// The token and a line end; a longer file is something else.
 const maxFileBytes = 64;
 
 export interface AccessToken {
@@ -19,10 +19,10 @@ export interface AccessToken {
 }
 
 /**
- * Reads the token of this state folder, or makes one. One that others could have read, or that
- * is none, is replaced: clients then need the new one.
+ * Reads the token of this state folder, or creates one. A token that other users could have read, or that
+ * is invalid, is replaced; clients then need the new one.
  *
- * @throws TroupeError `PERMISSION_DENIED` when the folder cannot be written.
+ * @throws TroupeError `PERMISSION_DENIED` when the folder is not writable
  */
 export async function accessToken(stateFolder: string): Promise<AccessToken> {
   const file = path.join(stateFolder, 'gateway-token');
@@ -35,7 +35,7 @@ export async function accessToken(stateFolder: string): Promise<AccessToken> {
   } catch (error) {
     throw new TroupeError(
       'PERMISSION_DENIED',
-      `The token of the gateway cannot be kept in ${file} (${error instanceof Error ? error.message : String(error)}). Choose another --state-dir, or use --no-auth.`,
+      `cannot save the gateway token in ${file} (${error instanceof Error ? error.message : String(error)}); choose another --state-dir, or use --no-auth`,
       { cause: error },
     );
   }

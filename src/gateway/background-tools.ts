@@ -1,8 +1,8 @@
 /**
- * Calls of clients that a policy has put in the background, and the two tools by which their
- * clients get the answer or give it up. Each has a name that cannot be guessed, and that is good
- * for the session of its client alone; clients without sessions have proved by their token that
- * they are let in, and by the name that the call is theirs.
+ * Calls that a policy moved to the background, and the two tools with which clients collect or cancel them.
+ * Each call has an id that cannot be guessed. In a session, the id is valid only for that session's client;
+ * a client without a session proves with the token that it has access, and with the id that the call is
+ * its own.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -13,9 +13,9 @@ import type { CallReport, Troupe } from '../runtime/troupe.ts';
 
 type Item = Readonly<Record<string, unknown>>;
 
-/** A call that goes on without its client. */
+/** A call that continues without its client. */
 interface Parked {
-  /** What the runtime calls it. */
+  /** The runtime's id. */
   readonly id: string;
   readonly server: string;
   readonly tool: string;
@@ -23,42 +23,42 @@ interface Parked {
   readonly abort: () => void;
 }
 
-/** A result for a client; of a call that has ended, with the server that answers for it. */
-export interface Told {
+/** A result for a client. */
+export interface BackgroundAnswer {
   readonly result: CallReport['result'];
-  /** Empty = the words are ours. */
+  /** The server that produced the result; empty when the gateway did. */
   readonly server: string;
 }
 
 const collectName = 'collect_call';
 const cancelName = 'cancel_call';
-/** Whose connection does not tell whose call it is. */
-export const anybody = {};
+/** Owner of the calls of all clients without a session. */
+export const sessionlessOwner = {};
 
-// 128 bits: nobody comes upon one by trying.
+// 128 bits: cannot be guessed.
 const idBytes = 16;
-// Shorter than the patience of the usual client, which is a minute.
+// Shorter than the usual client time-out of a minute.
 const usualWaitSeconds = 30;
 const longestWaitSeconds = 300;
 const backgroundKey = 'mcp-troupe/background';
 
 const idProperty = {
   type: 'string',
-  description: 'The id in the answer of the call that went to the background.',
+  description: 'The id from the result of the call that was moved to the background.',
 };
 
-/** What clients are shown while some call may go to the background. */
+/** Listed while calls may be moved to the background. */
 const items: readonly Item[] = [
   {
     name: cancelName,
-    description: 'Gives up a call that goes on in the background. Its server is told.',
+    description: 'Cancels a call that runs in the background, and notifies its server.',
     inputSchema: { type: 'object', properties: { id: idProperty }, required: ['id'] },
     annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: false },
   },
   {
     name: collectName,
     description:
-      'Waits for a call that goes on in the background, and hands out its answer, once. When it still runs after the wait, collect it again.',
+      'Waits for a call that runs in the background and returns its result, once. If it is still running after the wait, collect it again.',
     inputSchema: {
       type: 'object',
       properties: {
@@ -68,7 +68,7 @@ const items: readonly Item[] = [
           minimum: 0,
           maximum: longestWaitSeconds,
           default: usualWaitSeconds,
-          description: 'How long to wait for it.',
+          description: 'How long to wait, in seconds.',
         },
       },
       required: ['id'],
@@ -85,7 +85,7 @@ export class BackgroundTools {
     this.#troupe = troupe;
   }
 
-  /** These tools and the two. A server that is passed through alone goes before us. */
+  /** Adds the two tools. A server's own tool of the same name, as with `--only`, takes precedence. */
   beside(listed: readonly Item[]): readonly Item[] {
     return [
       ...listed,
@@ -93,46 +93,51 @@ export class BackgroundTools {
     ];
   }
 
-  /** Whether this is one of the two, for a client that may know of them. */
+  /** Whether a name means one of the two tools. */
   has(exposed: string, listed: readonly Item[]): boolean {
     if (exposed !== collectName && exposed !== cancelName) return false;
     const isOffered = this.#parked.size > 0 || this.#troupe.backgroundServers().length > 0;
     return isOffered && !listed.some(({ name }) => name === exposed);
   }
 
-  /** What a client is told of a call; one that went to the background is remembered for it. */
+  /** The result for a client: a receipt with an id when the call moved to the background. */
   receipt({ result, meta }: CallReport, owner: object, abort: () => void): CallReport['result'] {
     if (meta.background === undefined) return result;
     this.#forgetOld();
     const id = `background-${randomBytes(idBytes).toString('base64url')}`;
     const { server, tool } = meta;
     this.#parked.set(id, { id: meta.background, server, tool, owner, abort });
-    return told(
-      `Tool ${tool} of ${server} takes long and goes on in the background. Its answer is not here yet: collect it with the tool ${collectName} and the id ${id}, or give it up with ${cancelName}.`,
+    return textResult(
+      `Tool ${tool} of ${server} is still running and continues in the background. Get its result with the tool ${collectName} and the id ${id}, or cancel it with ${cancelName}.`,
       id,
     );
   }
 
-  /** The server of a call, for who counts; empty where there is none. */
+  /** The server name used as a metrics label; empty if unknown. */
   serverOf(id: unknown): string {
     return (typeof id === 'string' ? this.#parked.get(id)?.server : undefined) ?? '';
   }
 
-  /** Runs one of the two. @throws TroupeError what the call failed with; `INVALID_ARGUMENTS`, `CANCELLED`. */
-  async call(exposed: string, args: Item, owner: object, signal: AbortSignal): Promise<Told> {
+  /** Runs one of the two tools. @throws TroupeError the call's own error, `INVALID_ARGUMENTS` or `CANCELLED` */
+  async call(
+    exposed: string,
+    args: Item,
+    owner: object,
+    signal: AbortSignal,
+  ): Promise<BackgroundAnswer> {
     const [id, parked] = this.#find(args['id'], owner);
     if (exposed === collectName) return this.#collect(id, parked, waitIn(args), signal);
     const isOver = this.#known().get(parked.id) !== 'running';
-    if (isOver) return ours(`This call has ended before. Its answer waits for ${collectName}.`, id);
+    if (isOver) return own(`This call has already ended. Get its result with ${collectName}.`, id);
     this.#parked.delete(id);
     parked.abort();
-    // What became of it is the answer; nobody collects it otherwise.
+    // The outcome is the answer; nothing is left to collect.
     const end = await this.#troupe.collect(parked.id).catch((error: unknown) => error);
-    const what = end instanceof TroupeError ? `Outcome: ${end.outcome}.` : 'It ended meanwhile.';
-    return ours(`The call of ${parked.tool} on ${parked.server} was given up. ${what}`);
+    const what = end instanceof TroupeError ? `Outcome: ${end.outcome}.` : 'It had already ended.';
+    return own(`The call of ${parked.tool} on ${parked.server} was cancelled. ${what}`);
   }
 
-  /** This client does not come back: nobody else can collect what it left. */
+  /** Cancels the calls of a client that is gone, because no other client can collect them. */
   leave(owner: object): void {
     for (const [id, parked] of this.#parked) {
       if (parked.owner !== owner) continue;
@@ -142,9 +147,14 @@ export class BackgroundTools {
     }
   }
 
-  async #collect(id: string, parked: Parked, seconds: number, signal: AbortSignal): Promise<Told> {
-    const running = ours(
-      `Tool ${parked.tool} of ${parked.server} still runs. Collect it again with the same id.`,
+  async #collect(
+    id: string,
+    parked: Parked,
+    seconds: number,
+    signal: AbortSignal,
+  ): Promise<BackgroundAnswer> {
+    const running = own(
+      `Tool ${parked.tool} of ${parked.server} is still running. Collect it again with the same id.`,
       id,
     );
     if (seconds === 0 && this.#known().get(parked.id) === 'running') return running;
@@ -170,11 +180,11 @@ export class BackgroundTools {
     const shown = typeof id === 'string' ? ` ${printableLine(id, 128)}` : '';
     throw new TroupeError(
       'INVALID_ARGUMENTS',
-      `This client has no call${shown} in the background: it was collected or given up, or forgotten an hour after its end. Take the id from the answer of the call.`,
+      `This client has no call${shown} in the background. It was collected, cancelled, or removed an hour after its end. Use the id from the result of the call.`,
     );
   }
 
-  /** The runtime bounds number and age; what it has forgotten is forgotten here. */
+  /** Forgets calls that the runtime has removed; it limits their number and age. */
   #forgetOld(): void {
     const known = this.#known();
     for (const [id, parked] of this.#parked) if (!known.has(parked.id)) this.#parked.delete(id);
@@ -189,15 +199,15 @@ function waitIn({ waitSeconds: wait = usualWaitSeconds }: Item): number {
   if (typeof wait === 'number' && wait >= 0 && wait <= longestWaitSeconds) return wait;
   throw new TroupeError(
     'INVALID_ARGUMENTS',
-    `waitSeconds is a number from 0 to ${longestWaitSeconds}.`,
+    `waitSeconds must be a number from 0 to ${longestWaitSeconds}.`,
   );
 }
 
-function ours(text: string, id?: string): Told {
-  return { result: told(text, id), server: '' };
+function own(text: string, id?: string): BackgroundAnswer {
+  return { result: textResult(text, id), server: '' };
 }
 
-function told(text: string, id?: string): CallReport['result'] {
+function textResult(text: string, id?: string): CallReport['result'] {
   return {
     content: [{ type: 'text', text }],
     ...(id !== undefined && { _meta: { [backgroundKey]: id } }),

@@ -1,6 +1,5 @@
 /**
- * Counts what happens, and writes it down for whoever scrapes: OpenMetrics 1.0 text. All of it
- * comes from public events, the snapshot and the calls of this gateway's clients.
+ * Metrics as OpenMetrics 1.0 text, from public events, the snapshot and the calls of the gateway's clients.
  */
 
 import { serverStates } from '../domain/server-state.ts';
@@ -9,10 +8,10 @@ import type { Troupe } from '../runtime/troupe.ts';
 
 export const metricsContentType = 'application/openmetrics-text; version=1.0.0; charset=utf-8';
 
-// From a light tool to the longest call: a quarter of a decade to a bucket would be too many.
+// From a fast tool to the longest call, in steps coarse enough to keep the number of series small.
 const callBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const passBuckets = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
-// Names come from settings; a troupe edited for weeks must not fill the memory of its counters.
+// Names come from settings, so a troupe edited for weeks would otherwise grow its counters forever.
 const maxSeries = 5_000;
 
 interface Histogram {
@@ -53,7 +52,7 @@ export class CallMetrics {
     ];
   }
 
-  /** A call of a client has ended; `code` is `ok`, `toolError`, or that of the error. */
+  /** Counts a finished call; `code` is `ok`, `toolError` or the code of the error. */
   ended(server: string, code: string, durationMs: number): void {
     count(this.#calls, labels({ server, code }));
     const key = labels({ server });
@@ -66,17 +65,17 @@ export class CallMetrics {
     observe(durations, callBuckets, durationMs / 1_000);
   }
 
-  /** Somebody was sent away before the protocol heard of it, with this status of HTTP. */
+  /** Counts a request refused with this HTTP status before it reached the protocol. */
   refused(status: number): void {
     count(this.#refusals, labels({ status: String(status) }));
   }
 
-  /** Somebody was let go who did not read what it was told. */
+  /** Counts a client disconnected because it did not read its answers. */
   leftUnread(): void {
     this.#unread += 1;
   }
 
-  /** A log line or progress notification was dropped because its client reads too slowly. */
+  /** Counts a log line or progress notification dropped for a slow client. */
   droppedNote(): void {
     this.#dropped += 1;
   }
@@ -84,11 +83,7 @@ export class CallMetrics {
   text(gauges: GatewayGauges): string {
     const { servers } = this.#troupe.snapshot();
     const lines = [
-      ...family(
-        'server_state',
-        'gauge',
-        'One for the state that a server is in, zero for the others.',
-      ),
+      ...family('server_state', 'gauge', "One for a server's current state, zero for the others."),
       ...servers.flatMap(({ name, state }) =>
         serverStates.map((each) =>
           sample('server_state', labels({ server: name, state: each }), each === state ? 1 : 0),
@@ -96,30 +91,34 @@ export class CallMetrics {
       ),
       ...family('server_transitions', 'counter', 'How often a server entered a state.'),
       ...samples('server_transitions_total', this.#transitions),
-      ...family('server_restarts', 'counter', 'Sessions begun after the first one.'),
+      ...family('server_restarts', 'counter', 'Sessions started after the first one.'),
       ...servers.map(({ name, restarts }) =>
         sample('server_restarts_total', labels({ server: name }), restarts),
       ),
-      ...family('server_tools', 'gauge', 'Tools that are shown of a server.'),
+      ...family('server_tools', 'gauge', 'Tools that a server offers to clients.'),
       ...servers.map(({ name, tools }) => sample('server_tools', labels({ server: name }), tools)),
-      ...family('calls', 'counter', 'Calls of clients that ended, by what became of them.'),
+      ...family('calls', 'counter', 'Finished calls of clients, by outcome.'),
       ...samples('calls_total', this.#calls),
       ...family(
         'call_duration_seconds',
         'histogram',
-        'How long calls took, waiting included.',
+        'Duration of calls, including waiting.',
         'seconds',
       ),
       ...[...this.#durations].flatMap(([key, durations]) =>
         histogram('call_duration_seconds', key, callBuckets, durations),
       ),
-      ...family('calls_in_flight', 'gauge', 'Calls of clients under way.'),
+      ...family('calls_in_flight', 'gauge', 'Calls of clients in progress.'),
       sample('calls_in_flight', '', gauges.callsInFlight),
-      ...family('clients', 'gauge', 'Clients that are connected.'),
+      ...family('clients', 'gauge', 'Connected clients.'),
       sample('clients', '', gauges.clients),
-      ...family('refusals', 'counter', 'Requests over HTTP that were refused, by status.'),
+      ...family('refusals', 'counter', 'Refused HTTP requests, by status.'),
       ...samples('refusals_total', this.#refusals),
-      ...family('unread_answers', 'counter', 'Answers cut off because nobody read them.'),
+      ...family(
+        'unread_answers',
+        'counter',
+        'Answers cut off because the client did not read them.',
+      ),
       sample('unread_answers_total', '', this.#unread),
       ...family(
         'dropped_notes',
@@ -127,7 +126,12 @@ export class CallMetrics {
         'Log lines and progress notifications dropped for clients that read too slowly.',
       ),
       sample('dropped_notes_total', '', this.#dropped),
-      ...family('reconcile_duration_seconds', 'histogram', 'How long passes took.', 'seconds'),
+      ...family(
+        'reconcile_duration_seconds',
+        'histogram',
+        'Duration of reconciler passes.',
+        'seconds',
+      ),
       ...histogram('reconcile_duration_seconds', '', passBuckets, this.#passes),
       '# EOF',
     ];
@@ -176,7 +180,7 @@ function histogram(
   ];
 }
 
-// The format wants floats here.
+// The format requires floats here.
 function bucketLabel(limit: number): string {
   return Number.isInteger(limit) ? `${limit}.0` : String(limit);
 }
@@ -198,7 +202,7 @@ function emptyHistogram(buckets: readonly number[]): Histogram {
 }
 
 function observe(histogramToFill: Histogram, buckets: readonly number[], value: number): void {
-  // Buckets count everything up to their limit.
+  // Buckets are cumulative.
   buckets.forEach((limit, index) => {
     if (value <= limit) histogramToFill.counts[index] = (histogramToFill.counts[index] ?? 0) + 1;
   });

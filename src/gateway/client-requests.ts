@@ -1,6 +1,6 @@
 /**
- * What one client of the gateway asks of servers, from its first request to the end: a call may take
- * several requests, because its client is asked something in between.
+ * Runs the requests of one client of the gateway. A call may take several requests, because its server may
+ * ask the client a question in between.
  */
 
 import {
@@ -12,7 +12,7 @@ import { type LogLevel, logLevels } from '../domain/log-level.ts';
 import type { AskPermission } from '../domain/permission.ts';
 import { traceContextIn } from '../policies/calls/trace-context.ts';
 import type { CallOptions } from '../runtime/troupe.ts';
-import { anybody } from './background-tools.ts';
+import { sessionlessOwner } from './background-tools.ts';
 import type { Gateway } from './gateway.ts';
 import { type Answer, canAnswer, HeldCall, HeldCalls } from './held-calls.ts';
 import type { RequestContext } from './light-call.ts';
@@ -31,9 +31,9 @@ export class ClientRequests {
   readonly #gateway: Gateway;
   readonly #era: 'legacy' | 'modern';
   readonly #server: Pick<Server, 'getClientCapabilities'>;
-  /** Those under way, with the server that each is about. */
+  /** Requests in progress, with their server. */
   readonly #underWay = new Map<RequestContext, string>();
-  /** Calls that were to come back to this connection. */
+  /** Calls that wait for this client's answer to a question. */
   readonly #waiting = new Set<HeldCall>();
 
   constructor(
@@ -46,23 +46,23 @@ export class ClientRequests {
     this.#server = server;
   }
 
-  /** The connection is gone. Modern clients may come back on another one. */
+  /** Cleans up after a closed connection. Modern clients may come back on another one. */
   close(): void {
     if (this.#era === 'legacy') for (const call of this.#waiting) this.#gateway.held.drop(call);
     this.#waiting.clear();
     if (this.#era === 'legacy') this.#gateway.background.leave(this);
   }
 
-  /** Whose the calls are that go to the background: a modern client comes with a new connection each time. */
+  /** The owner of background calls; a modern client has a new connection for each request. */
   get #owner(): object {
-    return this.#era === 'legacy' ? this : anybody;
+    return this.#era === 'legacy' ? this : sessionlessOwner;
   }
 
   get isAtWork(): boolean {
     return this.#underWay.size > 0;
   }
 
-  /** A request that this server is at work for. */
+  /** A request in progress at this server. */
   underWayAt(server: string): RequestContext | undefined {
     const [context] = [...this.#underWay].find(([, about]) => about === server) ?? [];
     return context;
@@ -79,12 +79,12 @@ export class ClientRequests {
       return await this.#gateway.during(async () => {
         if (background.has(exposed, view.tools())) {
           about = background.serverOf(args['id']);
-          const told = await this.#untilTimeIsUp(context, (signal) =>
+          const answer = await this.#untilShutdown(context, (signal) =>
             background.call(exposed, args, this.#owner, signal),
           );
-          if (told.server === '') return { ...told.result };
-          const result = shownResult(view, told.server, told.result);
-          ended(told.server, codeOf(result));
+          if (answer.server === '') return { ...answer.result };
+          const result = shownResult(view, answer.server, answer.result);
+          ended(answer.server, codeOf(result));
           return result;
         }
         const { server, name } = view.toolNamed(exposed);
@@ -97,8 +97,8 @@ export class ClientRequests {
             ...(options.signal ? [options.signal] : []),
           ]);
           const report = await troupe.callServerTool(server, name, args, { ...options, signal });
-          const told = background.receipt(report, this.#owner, () => stop.abort());
-          return inputRequiredIn(told) ?? shownResult(view, server, told);
+          const answer = background.receipt(report, this.#owner, () => stop.abort());
+          return inputRequiredIn(answer) ?? shownResult(view, server, answer);
         });
         ended(server, codeOf(result));
         return result;
@@ -106,29 +106,29 @@ export class ClientRequests {
     } catch (error) {
       if (error instanceof RpcError) throw error;
       const failed = troupeErrorOf(error);
-      // What has never been a server is no label either: clients would fill the counters with it.
+      // An unknown server name is not used as a label: clients could fill the counters with made-up names.
       ended(failed.code === 'SERVER_UNKNOWN' ? '' : about, failed.code);
       const isUnknown = failed.code === 'SERVER_UNKNOWN';
-      // What a client gave back from the round before was refused: that is between the two of them.
+      // The server rejected what the client sent back for the previous round: a protocol error, not a result.
       if (failed.rpcCode === invalidParams && context.mcpReq.requestState() !== undefined)
         throw failedRequest(failed);
       return failedCall(isUnknown ? unknownName('tool', exposed, this.#toolNames()) : failed);
     }
   }
 
-  /** Waits for something that goes on without its client; at the end of the gateway, no longer. */
-  async #untilTimeIsUp<Result>(
+  /** Waits for something that continues without its client, at most until the gateway shuts down. */
+  async #untilShutdown<Result>(
     { mcpReq }: RequestContext,
     wait: (signal: AbortSignal) => Promise<Result>,
   ): Promise<Result> {
-    const timeIsUp = new AbortController();
-    const takeBack = this.#gateway.whenTimeIsUp(() => timeIsUp.abort());
+    const shutdown = new AbortController();
+    const forget = this.#gateway.atShutdown(() => shutdown.abort());
     try {
-      return await wait(AbortSignal.any([mcpReq.signal, timeIsUp.signal]));
+      return await wait(AbortSignal.any([mcpReq.signal, shutdown.signal]));
     } catch (error) {
-      throw timeIsUp.signal.aborted ? cutOff(error) : error;
+      throw shutdown.signal.aborted ? cutOff(error) : error;
     } finally {
-      takeBack();
+      forget();
     }
   }
 
@@ -136,7 +136,7 @@ export class ClientRequests {
     return this.#gateway.tools().map(({ name }) => String(name));
   }
 
-  /** Asks for anything else; `find` says of whom. */
+  /** Runs any request but a tool call; `find` returns the server and its own name of the item. */
   async request<Meant extends { readonly server: string; readonly name: string }>(
     context: RequestContext,
     find: () => Meant,
@@ -154,9 +154,8 @@ export class ClientRequests {
   }
 
   /**
-   * Goes through one turn of a request: to its end, or to what the client is asked first. Nothing of
-   * the client goes along but what it asks for: no header, no token, no metadata but the
-   * trace that it is in, and that only with telemetry.
+   * Runs one turn of a request: to its result, or to a question for the client. Only the request itself is
+   * passed on: no headers, no token, and of its metadata only the trace, with telemetry.
    */
   async #converse(
     server: string,
@@ -165,13 +164,13 @@ export class ClientRequests {
     ask: (options: CallOptions) => Promise<Answer>,
   ): Promise<Answer> {
     const { signal, _meta } = context.mcpReq;
-    // Before the call goes out, so that its server knows by then.
+    // Before the call goes out, so that its server already logs at that level.
     const level = this.#era === 'modern' ? levelOf(context.mcpReq.envelope) : undefined;
     const endLevel = level && this.#gateway.troupe.wantLogs(level);
     const call = this.#heldCall(subject, context) ?? this.#begin(subject, context, ask);
     const giveUp = (): void => call.abort();
     let isCut = false;
-    const takeBack = this.#gateway.whenTimeIsUp(() => {
+    const forget = this.#gateway.atShutdown(() => {
       isCut = true;
       giveUp();
     });
@@ -195,7 +194,7 @@ export class ClientRequests {
     } catch (error) {
       throw isCut ? cutOff(error) : error;
     } finally {
-      takeBack();
+      forget();
       signal.removeEventListener('abort', giveUp);
       call.onProgress = undefined;
       endLevel?.();
@@ -203,7 +202,7 @@ export class ClientRequests {
     }
   }
 
-  /** The call that this request goes on with, having answered what was asked. */
+  /** The held call that this request continues, with the client's answers. */
   #heldCall(subject: string, { mcpReq }: RequestContext): HeldCall | undefined {
     const state = mcpReq.requestState<string>();
     if (!HeldCalls.isState(state)) return undefined;
@@ -256,7 +255,7 @@ export class ClientRequests {
     };
   }
 
-  /** What this client can be asked: a modern one says it with each request. */
+  /** The client's capabilities; a modern client sends them with each request. */
   #capabilitiesOf(
     envelope: Readonly<Record<string, unknown>> | undefined,
   ): Readonly<Record<string, unknown>> | undefined {
@@ -266,7 +265,7 @@ export class ClientRequests {
   }
 }
 
-/** What a modern server wants first, to be passed on as it is. */
+/** A modern server's request for input, to be passed on unchanged. */
 export function inputRequiredIn(result: object): Answer | undefined {
   const isAsking = 'resultType' in result && result.resultType === 'input_required';
   return isAsking ? { ...result } : undefined;
@@ -277,7 +276,7 @@ function codeOf({ resultType, isError }: Answer): string {
   return isError === true ? 'toolError' : 'ok';
 }
 
-/** The level that a modern request asks for; without it, it wants no log. */
+/** The log level of a modern request; without one, it gets no log lines. */
 export function levelOf(
   envelope: Readonly<Record<string, unknown>> | undefined,
 ): LogLevel | undefined {
@@ -285,5 +284,5 @@ export function levelOf(
   return logLevels.find((each) => each === level);
 }
 
-/** Nobody listens any more; whoever closed the connection knows. */
+/** Sending failed because the connection is closed, which is handled elsewhere. */
 function ignore(): void {}

@@ -1,6 +1,6 @@
 /**
- * One client of the gateway: a protocol instance of its own, so that ids, cancellations, log
- * levels and watched resources of two clients never meet.
+ * One client of the gateway. Each has its own protocol instance, so that request ids, cancellations, log
+ * levels and watched resources of clients stay separate.
  */
 
 import { Server } from '@modelcontextprotocol/server';
@@ -17,10 +17,10 @@ import { LightCall, type PlainRequest } from './light-call.ts';
 import { failedRequest } from './rpc-error.ts';
 import { refOf } from './view.ts';
 
-/** What a client may ask besides its lists; a field more does no harm. */
+/** The parameters of requests. Additional fields are ignored. */
 const params = {
   list: z.looseObject({
-    cursor: z.undefined({ error: 'no list has more than one page' }).optional(),
+    cursor: z.undefined({ error: 'every list has one page' }).optional(),
   }),
   call: z.looseObject({
     name: z.string().min(1),
@@ -42,62 +42,62 @@ const params = {
   level: z.looseObject({ level: z.enum(logLevels) }),
 };
 
-// A form of ten pages is a long one, and every question may be a round of its own.
+// Each question may be a round; ten are many.
 const maxRounds = 16;
-// Others may have asked a server for more; who said nothing is spared what is for its developers.
-const unsaidLevel: LogLevel = 'info';
-// More than any client shows; the runtime has a bound of its own for each server.
+// Other clients may have requested more detail; without a request, a client gets no debug lines.
+const defaultLevel: LogLevel = 'info';
+// More than any client shows; the runtime also has a limit for each server.
 const maxWatched = 256;
-// Every list, and every resource that a client watches or listens for on a second stream.
+// Every list, and every resource that a client watches or follows on a second stream.
 const maxMissed = 2 * maxWatched;
 
-interface News {
+interface Notification {
   readonly method: string;
   readonly params?: Record<string, unknown>;
 }
 
-/** What is known of the connection of a client. */
-export interface ClientEars {
-  /** Whether it can be told something that it has not asked for. */
-  readonly canHear: () => boolean;
-  /** Whether it has asked for news of this resource otherwise than by a request of its own for each. */
+/** The connection of a client. */
+export interface ClientConnection {
+  /** Whether the client can receive notifications now. */
+  readonly canReceive: () => boolean;
+  /** Whether the client follows this resource on a stream. */
   readonly listensFor?: (address: string) => boolean;
   readonly onClosed: () => void;
 }
 
-/** Whose fault it is where clients have no session, and so no name of their own. */
+/** Name in the log for clients without a session. */
 export const sessionlessClients = 'a client of 2026-07-28';
 let clientCount = 0;
 
-const allEars: ClientEars = { canHear: () => true, onClosed: ignore };
+const openConnection: ClientConnection = { canReceive: () => true, onClosed: ignore };
 
 export class GatewayClient implements Audience {
   readonly server: Server;
   readonly #gateway: Gateway;
   readonly #era: 'legacy' | 'modern';
   readonly #requests: ClientRequests;
-  /** Calls that began without the SDK, by their requests. */
+  /** Calls that started without the SDK, by request id. */
   readonly #light = new Map<string | number, LightCall>();
   readonly #handedOver = new WeakMap<Request, LightCall>();
   readonly #watched = new Map<string, () => void>();
-  readonly #ears: ClientEars;
-  /** Changes of lists and watched resources that could not be sent yet, each once. */
-  readonly #missed = new Map<string, News>();
+  readonly #connection: ClientConnection;
+  /** Changes of lists and watched resources that could not be sent yet, without duplicates. */
+  readonly #missed = new Map<string, Notification>();
   readonly #leave: () => void;
   #level: LogLevel | undefined;
-  /** Takes back what servers were asked for. */
+  /** Withdraws the log level requested from servers. */
   #endLevel: (() => void) | undefined;
 
   constructor(
     gateway: Gateway,
     { info, capabilities, instructions }: GatewayIdentity,
     era: 'legacy' | 'modern',
-    ears: ClientEars = allEars,
+    connection: ClientConnection = openConnection,
   ) {
-    this.#ears = ears;
+    this.#connection = connection;
     this.#gateway = gateway;
     this.#era = era;
-    // The high-level class of the SDK wants to know every tool beforehand.
+    // The SDK's high-level class needs to know every tool in advance.
     this.server = new Server(info, {
       capabilities,
       inputRequired: { maxRounds },
@@ -113,7 +113,7 @@ export class GatewayClient implements Audience {
     this.#leave = gateway.join(this);
     this.server.onclose = () => {
       this.#closed();
-      ears.onClosed();
+      connection.onClosed();
     };
     const name = era === 'modern' ? sessionlessClients : `client ${(clientCount += 1)}`;
     this.server.onerror = (error) => gateway.faults.add(name, error);
@@ -121,13 +121,13 @@ export class GatewayClient implements Audience {
 
   listChanged(kind: ListKind): void {
     if (this.server.getCapabilities()[kind] === undefined) return;
-    this.#tell({ method: `notifications/${kind}/list_changed` });
+    this.#notify({ method: `notifications/${kind}/list_changed` });
   }
 
-  /** It hears again: what changed meanwhile is told once. */
-  tellMissed(): void {
+  /** Sends the changes that the client missed, once it can receive again. */
+  sendMissed(): void {
     for (const [key, news] of [...this.#missed]) {
-      if (!this.#ears.canHear()) return;
+      if (!this.#connection.canReceive()) return;
       this.#missed.delete(key);
       this.#send(news);
     }
@@ -135,17 +135,17 @@ export class GatewayClient implements Audience {
 
   resourceUpdated(server: string, uri: string): void {
     const address = this.#gateway.view.addressOf(server, uri);
-    if (this.#watched.has(address) || this.#ears.listensFor?.(address) === true)
-      this.#tell({ method: 'notifications/resources/updated', params: { uri: address } });
+    if (this.#watched.has(address) || this.#connection.listensFor?.(address) === true)
+      this.#notify({ method: 'notifications/resources/updated', params: { uri: address } });
   }
 
-  /** A request under way at this server is told first; other clients only if they asked for logs. */
+  /** Sends a log line with a request in progress at this server; otherwise only if the client asked for logs. */
   logged(server: string, line: Readonly<Record<string, unknown>>): void {
     const notification = { method: 'notifications/message', params: { ...line } };
     const context = this.#requests.underWayAt(server);
     if (context !== undefined) {
       const wanted =
-        this.#era === 'modern' ? levelOf(context.mcpReq.envelope) : (this.#level ?? unsaidLevel);
+        this.#era === 'modern' ? levelOf(context.mcpReq.envelope) : (this.#level ?? defaultLevel);
       if (this.#era === 'modern' && wanted === undefined) return;
       if (levelPasses(line['level'], wanted)) context.mcpReq.notify(notification).catch(ignore);
     } else if (this.#level !== undefined && levelPasses(line['level'], this.#level)) {
@@ -153,13 +153,13 @@ export class GatewayClient implements Audience {
     }
   }
 
-  /** Watches a resource for as long as something else lasts. */
+  /** Watches a resource; returns how to stop. */
   watch(address: string): () => void {
     const { server, name } = this.#gateway.view.resourceAt(address);
     if (this.#watched.size >= maxWatched)
       throw new TroupeError(
         'OVERLOADED',
-        `This client watches ${maxWatched} resources already. End one of these first.`,
+        `This client already watches ${maxWatched} resources. Unsubscribe from one first.`,
         { server },
       );
     this.#watched.get(address)?.();
@@ -172,7 +172,7 @@ export class GatewayClient implements Audience {
     };
   }
 
-  /** Calls a tool without the SDK; undefined where that has to look at the request itself. */
+  /** Calls a tool without the SDK; undefined when the SDK must handle the request. */
   callLightly(request: PlainRequest): LightCall | undefined {
     const { id, name, args } = request;
     if (this.server.getCapabilities().tools === undefined || this.#light.has(id)) return undefined;
@@ -183,17 +183,17 @@ export class GatewayClient implements Audience {
     return call;
   }
 
-  /** A request of the SDK goes on with a call that began without it. */
+  /** Lets a request of the SDK continue a call that started without it. */
   handOver(call: LightCall, request: Request): void {
     this.#handedOver.set(request, call);
   }
 
-  /** Whether something that it asked for is under way. */
+  /** Whether a request is in progress. */
   get isAtWork(): boolean {
     return this.#light.size > 0 || this.#requests.isAtWork;
   }
 
-  /** The client wants no answer to this request any more. */
+  /** Cancels a request. */
   cancel(id: string | number): void {
     this.#light.get(id)?.abort();
   }
@@ -317,14 +317,14 @@ export class GatewayClient implements Audience {
     });
   }
 
-  /** Sends a change now, or once when the client can receive again. */
-  #tell(news: News): void {
-    if (this.#ears.canHear()) this.#send(news);
-    // Kept also for resources that are no longer watched by then, because they were when they changed.
+  /** Sends a change now, or once the client can receive again. */
+  #notify(news: Notification): void {
+    if (this.#connection.canReceive()) this.#send(news);
+    // Also kept when the resource is no longer watched by then, because it was when it changed.
     else if (this.#missed.size < maxMissed) this.#missed.set(JSON.stringify(news), news);
   }
 
-  #send(notification: News): void {
+  #send(notification: Notification): void {
     this.server.notification(notification).catch(ignore);
   }
 
@@ -338,7 +338,7 @@ export class GatewayClient implements Audience {
   }
 }
 
-/** Nobody listens any more; whoever closed the connection knows. */
+/** Sending failed because the connection is closed, which is handled elsewhere. */
 function ignore(): void {}
 
 function contentOf(

@@ -1,31 +1,31 @@
-/** The names under which clients of the gateway reach what servers call by names of their own. */
+/** The names under which clients of the gateway see the servers' tools and prompts. */
 
 import { createHash } from 'node:crypto';
 
-// What every model's interface takes as the name of a tool.
+// The limit for tool names in every model API.
 const maxNameLength = 64;
 // Forty bits in base 36, as for the names that hosts see.
 const hashLength = 8;
 const keptLength = maxNameLength - hashLength - 1;
 
-/** Something that one server calls by a name of its own. */
+/** An item of one server. */
 export interface Named {
   readonly server: string;
-  /** The server's own name of it. */
+  /** The server's own name for it. */
   readonly name: string;
 }
 
 /**
- * Names everything `{server}__{name}`: unique, at most 64 characters, the same whatever else
- * there is. A name that had to be changed or cut ends in a hash, and so does the later one (by
- * server, then name) of two that read alike.
+ * Names items `{server}__{name}`. Names are unique, have at most 64 characters, and do not depend on other
+ * items. A name that had to be changed or cut ends in a hash, as does the later one (by server, then name)
+ * of two that would be equal.
  */
 export function exposedNames<Item extends Named>(
   items: readonly Item[],
 ): ReadonlyMap<string, Item> {
   const sorted = items.toSorted((a, b) => compare(a.server, b.server) || compare(a.name, b.name));
   const named = new Map<string, Item>();
-  // Plain names first: a hash must never take the name that something has by right.
+  // Plain names first: a hashed name must never take another item's plain name.
   const unnamed = sorted.filter((item) => {
     const plain = `${item.server}__${item.name}`;
     if (!isFit(plain) || named.has(plain)) return true;
@@ -40,7 +40,7 @@ export function exposedNames<Item extends Named>(
   return new Map([...named].toSorted(([a], [b]) => compare(a, b)));
 }
 
-/** The ways in which a name can be read as a server and its own name of something, likeliest first. */
+/** All ways to split a name into a server and an item, most likely first. */
 export function readingsOf(
   exposed: string,
   servers: readonly string[],
@@ -63,7 +63,7 @@ function hashedName({ server, name }: Named, salt: number): string {
   return `${readable.slice(0, keptLength)}_${hash}`;
 }
 
-// By code unit: what a locale thinks of an order differs between machines.
+// By code unit: locale order differs between machines.
 function compare(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;

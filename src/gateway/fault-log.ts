@@ -1,6 +1,6 @@
 /**
- * Tells people of faults that clients make in the protocol, without letting a client fill their
- * terminal: a kind of fault is told once for each client, a few in a minute, and the rest counted.
+ * Logs protocol faults of clients without letting a client flood the log: each kind of fault is logged once
+ * per client, and a few a minute in all; the rest are counted.
  */
 
 import type { Clock } from '../domain/clock.ts';
@@ -8,9 +8,9 @@ import { redactWords } from '../policies/text/redact-words.ts';
 import { createThrottle, type Throttle } from './throttle.ts';
 
 const countEveryMs = 60_000;
-// Of clients that come under a new name each time; an honest troupe has hardly one a day.
+// For clients that reconnect under a new name each time; well-behaved clients cause hardly one a day.
 const maxLinesInTurn = 10;
-// As many as there are sessions; who was told of longer ago may be told of again.
+// As many as there are sessions; older faults may be logged again.
 const maxKnown = 256;
 
 export class FaultLog {
@@ -18,20 +18,20 @@ export class FaultLog {
   readonly #known = new Set<string>();
   readonly #count: Throttle;
   #linesInTurn = 0;
-  #untold = 0;
+  #unlogged = 0;
 
   constructor(clock: Clock, write: (line: string) => void) {
     this.#write = write;
-    this.#count = createThrottle(clock, countEveryMs, () => this.#tellCount());
+    this.#count = createThrottle(clock, countEveryMs, () => this.#writeCount());
   }
 
-  /** A client made a fault. What is alike in its errors is their code, or else their name. */
+  /** Logs a fault; errors of one kind share their code, or else their name. */
   add(client: string, error: Error): void {
     const kind = 'code' in error ? String(error.code) : error.name;
     const key = `${client} ${kind}`;
     this.#count.trigger();
     if (this.#known.has(key) || this.#linesInTurn >= maxLinesInTurn) {
-      this.#untold += 1;
+      this.#unlogged += 1;
       return;
     }
     this.#known.add(key);
@@ -43,14 +43,14 @@ export class FaultLog {
 
   close(): void {
     this.#count.stop();
-    this.#tellCount();
+    this.#writeCount();
   }
 
-  #tellCount(): void {
-    const untold = this.#untold;
-    this.#untold = 0;
+  #writeCount(): void {
+    const unlogged = this.#unlogged;
+    this.#unlogged = 0;
     this.#linesInTurn = 0;
-    if (untold === 0) return;
-    this.#write(`${untold} more fault${untold === 1 ? '' : 's'} of clients in the protocol`);
+    if (unlogged === 0) return;
+    this.#write(`${unlogged} more protocol fault${unlogged === 1 ? '' : 's'} of clients`);
   }
 }

@@ -1,7 +1,7 @@
 /**
- * One MCP server in front of all servers of a troupe, or of one. It is a face: it asks the
- * public interface of the runtime and decides nothing about servers. Each client has a
- * protocol instance of its own ({@link GatewayClient}); what all of them share is here.
+ * One MCP server in front of all servers of a troupe, or of one. It uses the public interface of the runtime
+ * and decides nothing about servers. Each client has its own protocol instance ({@link GatewayClient}); this
+ * class holds what clients share.
  */
 
 import type { Clock } from '../domain/clock.ts';
@@ -16,11 +16,11 @@ import { type GatewayIdentity, identityOfAll, identityOfOne, unknownIdentity } f
 import { createThrottle, type Throttle } from './throttle.ts';
 import { type View, viewOfAll, viewOfOne } from './view.ts';
 
-/** The lists of which clients are told that they changed. */
+/** The lists whose changes clients are notified of. */
 export type ListKind = 'tools' | 'resources' | 'prompts';
 const listKinds: readonly ListKind[] = ['tools', 'resources', 'prompts'];
 
-/** Whoever wants to hear what changes. */
+/** A receiver of notifications. */
 export interface Audience {
   listChanged(kind: ListKind): void;
   /** A resource, by the server's own address. */
@@ -32,19 +32,19 @@ export interface Audience {
 export interface GatewayOptions {
   readonly troupe: Troupe;
   readonly clock: Clock;
-  /** The one server to pass through, under its own names. Default: all, each behind its name. */
+  /** The one server to pass through, under its own names. Default: all, with prefixed names. */
   readonly only?: string;
-  /** Told what nobody else hears of: a fault of the protocol or of ours. */
+  /** Receives faults in the protocol, and our own. */
   readonly report: (message: string) => void;
 }
 
-// A storm of lists upstream must not become one here.
+// Frequent list changes of a server must not flood clients.
 const listChangedIntervalMs = 1_000;
-// As long as a server may take to connect; a client that asks who we are waits no longer.
+// As long as a server may take to connect; a client waits no longer for the server's identity.
 const identityMs = 30_000;
 
-// Many hosts ask for the tools once, right after the start, and never again. A server that is started by
-// a package runner lists its tools within this time, and a host waits longer for an answer.
+// Many hosts list the tools once, right after the start, and never again. A server started by a package
+// runner lists its tools within this time, and hosts wait longer for an answer.
 const firstListsMs = 5_000;
 
 export class Gateway {
@@ -54,16 +54,16 @@ export class Gateway {
   readonly metrics: CallMetrics;
   readonly held: HeldCalls;
   readonly background: BackgroundTools;
-  /** Where faults in the protocol go, by whose they are. */
+  /** Logs faults in the protocol by client. */
   readonly faults: FaultLog;
   readonly #only: string | undefined;
   readonly #audiences = new Set<Audience>();
   readonly #news: Readonly<Record<ListKind, Throttle>>;
   readonly #ends: readonly (() => void)[];
   readonly #idle: (() => void)[] = [];
-  /** What is under way, to be given up when the time for it is up. */
+  /** Cancels what is in progress when the gateway shuts down. */
   readonly #givingUp = new Set<() => void>();
-  /** Told to each client; modern ones ask with every request. */
+  /** Cached, because modern clients need it for every request. */
   #identity: { readonly of: object; readonly is: GatewayIdentity } | undefined;
   #firstLists: Promise<void> | undefined;
   #callsInFlight = 0;
@@ -128,19 +128,19 @@ export class Gateway {
     return this.#hasBackground() ? this.background.beside(listed) : listed;
   }
 
-  /** Settles when the servers that were starting have listed their tools, within bounds. */
+  /** Resolves when the servers that were starting have listed their tools, or after a few seconds. */
   firstLists(): Promise<void> {
     this.#firstLists ??= this.#awaitFirstLists();
     return this.#firstLists;
   }
 
-  /** Returns a function that ends it. */
+  /** Adds a receiver of notifications; returns how to remove it. */
   join(audience: Audience): () => void {
     this.#audiences.add(audience);
     return () => this.#audiences.delete(audience);
   }
 
-  /** Who clients are told that they talk to. With `only`, waits a while for that server. */
+  /** The identity for clients. With `only`, waits a while for that server. */
   async identity(): Promise<GatewayIdentity> {
     const only = this.#only;
     if (only === undefined) {
@@ -155,12 +155,12 @@ export class Gateway {
   }
 
   /**
-   * Runs something that a client asked for.
-   * @throws TroupeError `SHUTTING_DOWN` when we are leaving.
+   * Runs a request of a client.
+   * @throws TroupeError `SHUTTING_DOWN` while the gateway is stopping
    */
   async during<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.#isDraining) {
-      throw new TroupeError('SHUTTING_DOWN', 'The gateway is stopping. Connect again later.', {
+      throw new TroupeError('SHUTTING_DOWN', 'The gateway is stopping. Reconnect later.', {
         retryable: true,
       });
     }
@@ -173,15 +173,15 @@ export class Gateway {
     }
   }
 
-  /** Has this done when the time at the end is up; returns a function that takes it back. */
-  whenTimeIsUp(giveUp: () => void): () => void {
+  /** Calls back when the time to finish requests is over; returns how to unsubscribe. */
+  atShutdown(giveUp: () => void): () => void {
     this.#givingUp.add(giveUp);
     return () => this.#givingUp.delete(giveUp);
   }
 
   /**
-   * Takes nothing new, and settles when what is under way is done or the time is up. What is not
-   * done by then is given up, so that its client is told rather than left to wait.
+   * Refuses new requests and waits for those in progress, up to the limit. The rest are then cancelled, so
+   * that their clients get an error instead of waiting for their own time-out.
    */
   async drain(limitMs: number): Promise<void> {
     this.#isDraining = true;
@@ -199,7 +199,7 @@ export class Gateway {
     this.#audiences.clear();
   }
 
-  /** Whether a call may go to the background. */
+  /** Whether a call may be moved to the background. */
   #hasBackground(): boolean {
     return this.troupe.backgroundServers().some((server) => this.#isShown(server));
   }
@@ -240,7 +240,7 @@ export class Gateway {
     });
   }
 
-  /** Asks a sleeping server to start; what a person stopped stays as it is. */
+  /** Starts a dormant server; a server that the user stopped stays stopped. */
   async #awaitProfile(server: string) {
     if (this.troupe.status(server)?.state === 'dormant')
       this.troupe.send({ type: 'server.start', server });
@@ -254,7 +254,7 @@ export class Gateway {
     try {
       await this.troupe.waitFor(server, 'ready', { timeoutMs: identityMs, signal: rest.signal });
     } catch {
-      // It is told in every status and in the answer to every call; here it only has no name yet.
+      // Statuses and calls report the failure; here only the server's name is missing.
     } finally {
       end();
     }

@@ -1,7 +1,7 @@
 /**
- * Calls that wait for their client. A server of the protocol before 2026-07-28 asks in the middle of
- * a call; a client of now is told by the result that something is wanted first, and calls again with
- * it. In between the call is held here, under a name that only its client knows.
+ * Calls that wait for their client. A server before 2026-07-28 asks questions during a call; a modern client
+ * gets a result that requests input, and calls again with it. In between, the call is held here under a state
+ * that only its client knows.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -15,12 +15,12 @@ import type {
 import type { CallProgress } from '../domain/session.ts';
 import { isRecord } from '../policies/is-record.ts';
 
-/** What a client is asked, in the words of the protocol. */
+/** Questions for a client, in the form of the protocol. */
 type InputRequests = Readonly<
   Record<string, { readonly method: string; readonly params: Readonly<Record<string, unknown>> }>
 >;
 
-/** What a client is told in the end. */
+/** The result for a client. */
 export type Answer = Record<string, unknown>;
 
 type Turn =
@@ -28,9 +28,9 @@ type Turn =
   | { readonly inputRequests: InputRequests; readonly requestState: string };
 
 const statePrefix = 'troupe-call:';
-// No call lasts longer; a client that comes back later is told to begin anew.
+// No call lasts longer; a client that comes back later must start again.
 const heldMs = 600_000;
-// Each belongs to a person who is being asked; more are a client that forgets what it began.
+// Each waits for a user; more come from a client that does not finish its calls.
 const maxHeld = 256;
 
 interface Open {
@@ -38,12 +38,12 @@ interface Open {
   readonly settle: (answer: QuestionAnswer) => void;
 }
 
-/** A call, from its first request to its end, over as many requests as it takes. */
+/** A call over as many requests as it takes. */
 export class HeldCall {
-  /** What was asked for; another request cannot take the call over. */
+  /** What the call is about; a different request cannot continue it. */
   readonly subject: string;
   #state: string | undefined;
-  /** Told how far it is; who listens changes with every request. */
+  /** Receives progress; set by the current request. */
   onProgress: ((progress: CallProgress) => void) | undefined;
   readonly #open = new Map<string, Open>();
   readonly #stop = new AbortController();
@@ -55,20 +55,20 @@ export class HeldCall {
     this.subject = subject;
   }
 
-  /** The name under which it waits for its client. */
+  /** The state under which the call waits for its client. */
   get state(): string {
     this.#state ??= `${statePrefix}${randomBytes(16).toString('base64url')}`;
     return this.#state;
   }
 
-  /** Fires when nobody wants the call any more. */
+  /** Fires when the call is cancelled. */
   get signal(): AbortSignal {
     return this.#stop.signal;
   }
 
   readonly ask: QuestionHandler = (question, { signal }) =>
     new Promise((resolve) => {
-      // A call in the background has been answered with a receipt: nobody comes back for it.
+      // A call in the background was already answered with a receipt, so no client can answer questions.
       if (this.#isAnswered) return resolve({ action: 'decline' });
       const settle = (answer: QuestionAnswer): void => {
         this.#open.delete(question.id);
@@ -81,11 +81,11 @@ export class HeldCall {
 
   begin(call: () => Promise<Answer>): void {
     this.#result = call().then((result) => ({ result }));
-    // Whoever waits for the next turn hears of it; perhaps nobody does any more.
+    // Handled by the next turn, if there is one.
     this.#result.catch(() => undefined);
   }
 
-  /** Takes what the client answered; what it left out stays open. */
+  /** Takes the client's answers; unanswered questions stay open. */
   answer(responses: Readonly<Record<string, unknown>> | undefined): void {
     for (const [id, { question, settle }] of [...this.#open]) {
       const response =
@@ -94,7 +94,7 @@ export class HeldCall {
     }
   }
 
-  /** Settles with the result, or with what is asked. */
+  /** Resolves with the result or with the open questions. */
   async turn(): Promise<Turn> {
     const asked = new Promise<undefined>((resolve) => {
       this.#onQuestion = () => resolve(undefined);
@@ -113,7 +113,7 @@ export class HeldCall {
     };
   }
 
-  /** Nobody wants it any more. */
+  /** Cancels the call and its open questions. */
   abort(): void {
     this.#stop.abort();
     for (const { settle } of [...this.#open.values()]) settle({ action: 'cancel' });
@@ -141,7 +141,7 @@ export class HeldCalls {
     return this.#kept.size;
   }
 
-  /** Keeps a call until its client comes back, or for as long as a call may last. */
+  /** Holds a call until its client comes back, or until the time limit. */
   keep(call: HeldCall): void {
     const [oldest] = this.#kept.values();
     if (this.#kept.size >= maxHeld && oldest !== undefined) this.drop(oldest.call);
@@ -149,7 +149,7 @@ export class HeldCalls {
     this.#kept.set(call.state, { call, timer });
   }
 
-  /** The call of this state, once; undefined when there is none for this subject. */
+  /** Removes and returns the call with this state and subject, if there is one. */
   take(state: string, subject: string): HeldCall | undefined {
     const kept = this.#kept.get(state);
     if (kept?.call.subject !== subject) return undefined;
@@ -161,7 +161,7 @@ export class HeldCalls {
     for (const { call } of [...this.#kept.values()]) this.drop(call);
   }
 
-  /** Its client will not come back. */
+  /** Cancels a call whose client will not come back. */
   drop(call: HeldCall): void {
     const kept = this.#kept.get(call.state);
     if (kept === undefined) return;
@@ -175,7 +175,7 @@ export class HeldCalls {
   }
 }
 
-/** Whether a client with these capabilities can be asked such a question. */
+/** Whether a client with these capabilities can answer this kind of question. */
 export function canAnswer(
   kind: Question['kind'],
   capabilities: Readonly<Record<string, unknown>> | undefined,
@@ -183,7 +183,7 @@ export function canAnswer(
   const { sampling, elicitation } = capabilities ?? {};
   if (kind === 'sampling') return isRecord(sampling);
   if (!isRecord(elicitation)) return false;
-  // Who says nothing of modes knows forms, as there were no others before.
+  // A client that names no modes supports forms, the only mode in older versions.
   if (kind === 'url') return isRecord(elicitation['url']);
   return isRecord(elicitation['form']) || !isRecord(elicitation['url']);
 }
@@ -205,7 +205,7 @@ function requestOf(question: Question): InputRequests[string] {
   }
 }
 
-/** What cannot be understood is no answer, as if nobody had said anything. */
+/** An answer that cannot be parsed counts as cancelled. */
 function answerOf({ kind }: Question, response: unknown): QuestionAnswer {
   if (!isRecord(response)) return { action: 'cancel' };
   if (kind === 'sampling') {
@@ -223,7 +223,7 @@ function answerOf({ kind }: Question, response: unknown): QuestionAnswer {
   const { action, content } = response;
   if (action === 'decline') return { action: 'decline' };
   if (action !== 'accept') return { action: 'cancel' };
-  // Checked against the form by whoever asked.
+  // The asking side validates it against the form.
   const filledIn = isRecord(content) ? { content: content as Record<string, string> } : {};
   return { action: 'accept', ...filledIn };
 }

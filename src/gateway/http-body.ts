@@ -1,10 +1,11 @@
-/** Reads what a client posts: JSON, within bounds of size and depth. */
+/** Reads the body of a POST request: JSON, limited in size and depth. */
 
 import type { IncomingMessage } from 'node:http';
+import { declaresJson, readBody } from '../../actors/host/http-server.ts';
 import { structureOf } from '../../actors/transports/connection/messages.ts';
-import type { Refusal } from './http-door.ts';
+import type { Refusal } from './request-guard.ts';
 
-/** As long as a line or a body of a server may be. */
+/** The same limit as for a message of a server. */
 export const maxBodyBytes = 16 * 1_048_576;
 // Only the 2025-03-26 revision has batches, and its clients send a handful of messages in one. A body
 // of 16 MB has room for 500,000, which would be answered in one turn of the event loop.
@@ -17,11 +18,9 @@ export type Body =
   | { readonly value: unknown }
   | { readonly refusal: Refusal & { readonly rpcCode?: number } };
 
-/** Refuses what cannot be read before any of it is. */
+/** Refuses a body by its headers, before any of it is read. */
 export function refuseBody(headers: IncomingMessage['headers']): Refusal | undefined {
-  const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase();
-  // Also what keeps a form on some page from posting here: it can send no such type.
-  if (type !== 'application/json')
+  if (!declaresJson(headers))
     return { status: 415, message: 'send JSON: Content-Type: application/json' };
   const encoding = headers['content-encoding']?.trim().toLowerCase();
   if (encoding !== undefined && encoding !== '' && encoding !== 'identity')
@@ -29,16 +28,10 @@ export function refuseBody(headers: IncomingMessage['headers']): Refusal | undef
   return Number(headers['content-length'] ?? 0) > maxBodyBytes ? tooLarge : undefined;
 }
 
-/** Resolves when the body is there or is refused; rejects when the client went away. */
-export async function readBody(request: IncomingMessage): Promise<Body> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > maxBodyBytes) return { refusal: tooLarge };
-    chunks.push(chunk);
-  }
-  return parse(Buffer.concat(chunks));
+/** Resolves with the value or a refusal; rejects when the client disconnects. */
+export async function readJson(request: IncomingMessage): Promise<Body> {
+  const bytes = await readBody(request, maxBodyBytes);
+  return bytes === undefined ? { refusal: tooLarge } : parse(bytes);
 }
 
 function parse(bytes: Buffer): Body {
@@ -61,6 +54,6 @@ function parse(bytes: Buffer): Body {
 
 const tooLarge: Refusal = {
   status: 413,
-  message: `a body has ${maxBodyBytes} bytes at most`,
+  message: `a body may have ${maxBodyBytes} bytes`,
   headers: { connection: 'close' },
 };

@@ -1,16 +1,16 @@
-/** Between the requests of Node and those of the web, which the SDK takes. */
+/** Converts between Node's requests and the web requests that the SDK uses. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Outbox } from '../../actors/host/outbox.ts';
 import type { LightAnswer } from './http-sessions.ts';
 import { isNoteEvent } from './notes.ts';
 
-// All that the protocol itself looks at. The token stays behind: nobody further in needs it.
+// The headers that the protocol uses. The token is not passed on.
 const passedHeaders: ReadonlySet<string> = new Set(['accept', 'content-type', 'last-event-id']);
 
 const ownHeaders = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
 
-/** The request as the SDK wants it; its body is given beside it, read and parsed. */
+/** The request for the SDK; its parsed body is passed separately. */
 export function webRequest(request: IncomingMessage, signal: AbortSignal): Request {
   const headers = new Headers();
   for (const [name, value] of Object.entries(request.headers)) {
@@ -20,7 +20,7 @@ export function webRequest(request: IncomingMessage, signal: AbortSignal): Reque
   return new Request('http://gateway/mcp', { method: request.method ?? 'GET', headers, signal });
 }
 
-/** Fires when the client is gone before it has the whole answer. */
+/** Fires when the client disconnects before it has the whole answer. */
 export function goneSignal(response: ServerResponse): AbortSignal {
   const gone = new AbortController();
   response.on('close', () => {
@@ -30,14 +30,14 @@ export function goneSignal(response: ServerResponse): AbortSignal {
   return gone.signal;
 }
 
-/** Sends what was answered without the SDK. */
+/** Sends an answer made without the SDK. */
 export function sendLight(
   { session, document }: Extract<LightAnswer, { readonly session: string }>,
   response: ServerResponse,
 ): void {
   const headers = { 'mcp-session-id': session, ...ownHeaders };
   if (document === undefined) {
-    // A stream without an answer: who gave the request up reads none.
+    // The request was cancelled, so the stream ends without an answer.
     response.writeHead(200, { 'content-type': 'text/event-stream', ...headers }).end();
     return;
   }
@@ -51,15 +51,15 @@ export function sendLight(
     .end(body);
 }
 
-/** Sends the SDK's answer; settles when it is sent, or the client is gone. */
+/** Sends the SDK's answer; resolves when it is sent or the client is gone. */
 export async function sendWeb(
   answer: Response,
   response: ServerResponse,
   gone: AbortSignal,
   outbox: Outbox,
 ): Promise<void> {
-  const { connection: _ofTheSdk, ...headers } = Object.fromEntries(answer.headers);
-  // Whether the connection stays is between the client and Node.
+  const { connection: _connection, ...headers } = Object.fromEntries(answer.headers);
+  // Node manages the connection itself.
   response.writeHead(answer.status, { ...headers, ...ownHeaders });
   if (answer.body === null) {
     response.end();
@@ -69,7 +69,7 @@ export async function sendWeb(
   const leave = (): void => void reader.cancel().catch(() => undefined);
   gone.addEventListener('abort', leave, { once: true });
   if (gone.aborted) leave();
-  // A stream may stay silent for long; who waits for it should know that it is open.
+  // A stream may stay silent for long, so send the headers at once.
   response.flushHeaders();
   try {
     for (;;) {

@@ -1,9 +1,9 @@
 /**
- * The gateway over Streamable HTTP, for clients of both eras at one address. Whoever is not
- * let in, says nothing or says too much is sent away before the protocol hears of it.
+ * The gateway over Streamable HTTP, for clients of both eras at one URL. Requests that are unauthorized,
+ * too slow or too large are refused before they reach the protocol.
  */
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {
   createMcpHandler,
@@ -11,41 +11,39 @@ import {
   type McpHttpHandler,
 } from '@modelcontextprotocol/server';
 import { ConnectionLimits, usualStrangers } from '../../actors/host/connection-limits.ts';
+import {
+  listen,
+  type RequestTimeouts,
+  requestBounds,
+  requestTimeouts,
+} from '../../actors/host/http-server.ts';
 import { Outbox, type OutboxLimits, outboxLimits } from '../../actors/host/outbox.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { metricsContentType } from './call-metrics.ts';
 import { GatewayClient, sessionlessClients } from './client.ts';
 import type { Gateway } from './gateway.ts';
-import { maxBodyBytes, readBody, refuseBody } from './http-body.ts';
+import { maxBodyBytes, readJson, refuseBody } from './http-body.ts';
 import { goneSignal, sendLight, sendWeb, webRequest } from './http-bridge.ts';
-import {
-  type DoorRules,
-  type Knock,
-  type Refusal,
-  refuseStranger,
-  refuseUnknown,
-} from './http-door.ts';
 import { HttpSessions } from './http-sessions.ts';
 import { addressesIn, watchAll } from './listening.ts';
+import {
+  type AccessRules,
+  type Refusal,
+  refuseForeign,
+  refuseUnauthorized,
+} from './request-guard.ts';
 
-export interface HttpGatewayOptions extends DoorRules {
+export interface HttpGatewayOptions extends AccessRules {
   readonly host: string;
-  /** 0 = any that is free. */
+  /** 0 = any free port. */
   readonly port: number;
-  /** Other bounds than the usual ones: for those who have to see what is beyond them. */
+  /** Overrides the default limits. */
   readonly limits?: Partial<HttpLimits>;
 }
 
-/** How long a client may take, and how much it may leave unread. */
-export interface HttpLimits extends OutboxLimits {
-  /** For its headers. */
-  readonly headersMs: number;
-  /** For the whole request. */
-  readonly requestMs: number;
-  /** How often those who are late are looked for. */
-  readonly lookEveryMs: number;
-}
+/** How long a request may take, and how much a client may leave unread. */
+export interface HttpLimits extends OutboxLimits, RequestTimeouts {}
 
 export interface HttpGateway {
   /** Where clients connect to. */
@@ -54,88 +52,71 @@ export interface HttpGateway {
   close(limitMs: number): Promise<void>;
 }
 
-const usualLimits: HttpLimits = {
-  ...outboxLimits,
-  // Real clients send a request at once; this is for those who hold a line by dripping.
-  headersMs: 10_000,
-  requestMs: 30_000,
-  lookEveryMs: 1_000,
-};
-// Longer than the pauses of a client at work, so that it need not connect anew for each call.
+// Longer than the pauses of an active client, so that it need not reconnect for each call.
 const keepAliveMs = 60_000;
-const maxHeaderBytes = 16_384;
 // Connections of clients with a token; strangers have a limit of their own.
 const maxClientSockets = 512;
-// A machine that vanished says no goodbye; its system is asked whether it is still there.
+// A machine that disappears closes no connection, so TCP checks whether it is still there.
 const probeAfterMs = 60_000;
 
-/** @throws TroupeError `USAGE` when the address cannot be had. */
+/** @throws TroupeError `USAGE` when the address is not available */
 export async function startHttpGateway(
   gateway: Gateway,
   options: HttpGatewayOptions,
 ): Promise<HttpGateway> {
-  const limits = { ...usualLimits, ...options.limits };
+  const limits = { ...outboxLimits, ...requestTimeouts, ...options.limits };
   const connections = new ConnectionLimits({ strangers: usualStrangers, known: maxClientSockets });
-  const reception = new Reception(gateway, options, limits, connections);
+  const requests = new GatewayRequests(gateway, options, limits, connections);
   const server = createServer(
     {
-      maxHeaderSize: maxHeaderBytes,
-      headersTimeout: limits.headersMs,
-      requestTimeout: limits.requestMs,
-      connectionsCheckingInterval: limits.lookEveryMs,
+      ...requestBounds(limits),
       keepAliveTimeout: keepAliveMs,
       keepAlive: true,
       keepAliveInitialDelay: probeAfterMs,
     },
-    (request, response) => void reception.receive(request, response),
+    (request, response) => void requests.answer(request, response),
   );
   server.on('connection', (socket) => {
     connections.add(socket);
-    // Node answers these by itself, before there is a request.
+    // Node answers these errors itself, before there is a request.
     socket.on('error', ({ code = '' }: NodeJS.ErrnoException) => {
       const status = statusOf(code);
       if (status !== undefined) gateway.metrics.refused(status);
     });
   });
-  // A client that asks first is told by the same rules, before it sends anything.
+  // A client that sends `Expect: 100-continue` is checked before it sends its body.
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
-    void reception.receive(request, response, () => response.writeContinue());
+    void requests.answer(request, response, () => response.writeContinue());
   });
-  await listen(server, options);
+  const { host, port: wanted } = options;
+  await listen(server, { port: wanted, host }, (error) => {
+    const where = `${host}:${wanted}`;
+    const why =
+      error.code === 'EADDRINUSE'
+        ? `${where} is in use; choose another port, or 0 for any free port`
+        : `cannot listen on ${where} (${error.code ?? error.message}); choose another address`;
+    return new TroupeError('USAGE', why, { cause: error });
+  });
   server.on('error', (error) => gateway.faults.add('the gateway', error));
   const { port } = server.address() as AddressInfo;
-  const shownHost = options.host.includes(':') ? `[${options.host}]` : options.host;
+  const shownHost = host.includes(':') ? `[${host}]` : host;
   return {
     url: `http://${shownHost}:${port}/mcp`,
     async close(limitMs) {
       server.close();
       await gateway.drain(limitMs);
-      // A call that has ended is not answered yet.
-      await reception.outbox.sent('answers', gateway.clock);
-      await reception.close();
-      await reception.outbox.sent('streams', gateway.clock);
+      // Finished calls may not be answered yet.
+      await requests.outbox.sent('answers', gateway.clock);
+      await requests.close();
+      await requests.outbox.sent('streams', gateway.clock);
       server.closeAllConnections();
     },
   };
 }
 
-async function listen(server: Server, { host, port }: HttpGatewayOptions): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const where = `${host}:${port}`;
-      const why =
-        error.code === 'EADDRINUSE'
-          ? `${where} is in use; choose another port, or 0 for any that is free`
-          : `${where} cannot be had (${error.code ?? error.message}); choose another address`;
-      reject(new TroupeError('USAGE', why, { cause: error }));
-    });
-    server.listen(port, host, resolve);
-  });
-}
-
-class Reception {
+class GatewayRequests {
   readonly #gateway: Gateway;
-  readonly #rules: DoorRules;
+  readonly #rules: AccessRules;
   readonly #sessions: HttpSessions;
   readonly #modern: McpHttpHandler;
   readonly #leave: () => void;
@@ -144,7 +125,7 @@ class Reception {
 
   constructor(
     gateway: Gateway,
-    rules: DoorRules,
+    rules: AccessRules,
     limits: OutboxLimits,
     connections: ConnectionLimits,
   ) {
@@ -173,21 +154,21 @@ class Reception {
         else notify.resourcesChanged();
       },
       resourceUpdated: (server, uri) => notify.resourceUpdated(gateway.view.addressOf(server, uri)),
-      // Modern clients hear of logs within their own requests only.
+      // Modern clients get logs only within their own requests.
       logged: () => undefined,
     });
   }
 
-  /** Answers one request, whatever happens. */
-  async receive(
+  /** Answers one request. Never rejects. */
+  async answer(
     request: IncomingMessage,
     response: ServerResponse,
-    onWelcome: () => void = () => undefined,
+    onAccepted: () => void = () => undefined,
   ): Promise<void> {
     response.on('error', () => undefined);
     try {
-      const refusal = this.#refusal(request) ?? this.#welcome(request, response);
-      if (refusal === undefined) await this.#answer(request, response, onWelcome);
+      const refusal = this.#refusal(request) ?? this.#admit(request, response);
+      if (refusal === undefined) await this.#route(request, response, onAccepted);
       else this.#refuse(response, refusal);
     } catch (error) {
       const fault = error instanceof Error ? error : new Error(String(error));
@@ -205,21 +186,15 @@ class Reception {
   }
 
   #refusal(request: IncomingMessage): Refusal | undefined {
-    const knock: Knock = {
-      target: request.url ?? '',
-      hosts: request.headersDistinct['host'] ?? [],
-      origin: request.headers.origin,
-      authorization: request.headers.authorization,
-    };
-    const stranger = refuseStranger(knock, this.#rules);
-    if (stranger !== undefined) return stranger;
+    const foreign = refuseForeign(request, this.#rules);
+    if (foreign !== undefined) return foreign;
     const isPublic = request.url === '/healthz' && request.method === 'GET';
     if (isPublic) return undefined;
-    return refuseUnknown(knock, this.#rules) ?? refusePath(request);
+    return refuseUnauthorized(request, this.#rules) ?? refusePath(request);
   }
 
-  /** Counts the connection as a client's from now on; a health check needs no token and stays a stranger's. */
-  #welcome(request: IncomingMessage, response: ServerResponse): Refusal | undefined {
+  /** Counts the connection as a client's. A health check needs no token and remains a stranger. */
+  #admit(request: IncomingMessage, response: ServerResponse): Refusal | undefined {
     if (request.url === '/healthz') return undefined;
     const end = this.#connections.begin(request.socket);
     if (end === undefined) return crowded;
@@ -227,25 +202,25 @@ class Reception {
     return undefined;
   }
 
-  async #answer(
+  async #route(
     request: IncomingMessage,
     response: ServerResponse,
-    onWelcome: () => void,
+    onAccepted: () => void,
   ): Promise<void> {
-    if (request.url === '/healthz') return this.#tellHealth(response);
-    if (request.url === '/metrics') return this.#tellMetrics(response);
+    if (request.url === '/healthz') return this.#sendHealth(response);
+    if (request.url === '/metrics') return this.#sendMetrics(response);
     if (request.method !== 'POST') return this.#pass(request, response, undefined);
     const unreadable = refuseBody(request.headers);
     if (unreadable !== undefined) return this.#refuse(response, unreadable);
-    onWelcome();
-    const body = await readBody(request).catch(() => undefined);
-    // Whoever left in the middle of a sentence waits for no answer.
+    onAccepted();
+    const body = await readJson(request).catch(() => undefined);
+    // The client disconnected before the end of its body.
     if (body === undefined) return void response.destroy();
     if ('refusal' in body) return this.#refuse(response, body.refusal);
     return this.#pass(request, response, body.value);
   }
 
-  /** Hands a request to the protocol, in the era that it speaks. */
+  /** Passes a request to the protocol of its era. */
   async #pass(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void> {
     const gone = goneSignal(response);
     const isStream = request.method === 'GET' || isListening(body);
@@ -257,7 +232,7 @@ class Reception {
     }
     const web = webRequest(request, gone);
     if (!(await isLegacyRequest(web, body))) {
-      // It names the resources it wants to hear of when it begins to listen.
+      // A request to listen names the resources to watch.
       const unwatch = watchAll(this.#gateway, listenedTo(body));
       try {
         const answer = await this.#modern.fetch(
@@ -281,18 +256,18 @@ class Reception {
   #refuse(response: ServerResponse, refusal: Parameters<typeof refuse>[1]): void {
     this.#gateway.metrics.refused(refusal.status);
     const { socket } = response.req;
-    // A stranger's connection ends with the refusal; it would only keep a slot from others.
+    // A stranger's connection closes with the refusal, because it would only take a slot from others.
     if (!this.#connections.isKnown(socket)) response.setHeader('connection', 'close');
     refuse(response, refusal);
   }
 
-  #tellHealth(response: ServerResponse): void {
+  #sendHealth(response: ServerResponse): void {
     const status = this.#gateway.isDraining ? 'stopping' : 'ok';
     const body = JSON.stringify({ status });
     response.writeHead(status === 'ok' ? 200 : 503, plainHeaders('application/json')).end(body);
   }
 
-  #tellMetrics(response: ServerResponse): void {
+  #sendMetrics(response: ServerResponse): void {
     const { metrics, callsInFlight } = this.#gateway;
     const text = metrics.text({ clients: this.#sessions.size, callsInFlight });
     response.writeHead(200, plainHeaders(metricsContentType)).end(text);
@@ -311,7 +286,7 @@ const methodsOf: Readonly<Record<string, string>> = {
   '/healthz': 'GET',
 };
 
-/** What Node says to a client that it cannot hear to the end. */
+/** The status that Node answers for errors of a connection. */
 function statusOf(code: string): number | undefined {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 408;
   if (code === 'HPE_HEADER_OVERFLOW') return 431;
@@ -320,9 +295,9 @@ function statusOf(code: string): number | undefined {
 
 function refusePath({ url = '', method = '' }: IncomingMessage): Refusal | undefined {
   const methods = Object.hasOwn(methodsOf, url) ? methodsOf[url] : undefined;
-  if (methods === undefined) return { status: 404, message: 'there is nothing here; use /mcp' };
+  if (methods === undefined) return { status: 404, message: 'not found; use /mcp' };
   if (methods.split(', ').includes(method)) return undefined;
-  return { status: 405, message: `only ${methods}`, headers: { allow: methods } };
+  return { status: 405, message: `use ${methods}`, headers: { allow: methods } };
 }
 
 function refuse(
@@ -348,8 +323,7 @@ function isListening(body: unknown): body is Readonly<Record<string, unknown>> {
   return isRecord(body) && body['method'] === 'subscriptions/listen';
 }
 
-/** Addresses in a request to listen; of anything else none. */
+/** The resource URIs in a request to listen; none for any other request. */
 function listenedTo(body: unknown): readonly string[] {
-  if (!isRecord(body) || body['method'] !== 'subscriptions/listen') return [];
-  return addressesIn(body['params']);
+  return isListening(body) ? addressesIn(body['params']) : [];
 }

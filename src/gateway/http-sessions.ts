@@ -1,6 +1,6 @@
 /**
- * Clients of the protocol before 2026-07-28 over HTTP: each has a session with an id of its
- * own, until it says goodbye, is not heard of for long, or we stop.
+ * HTTP clients of the protocol before 2026-07-28. Each has a session until it ends the session, is idle for
+ * too long, or the gateway stops.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -14,24 +14,24 @@ import { isRecord } from '../policies/is-record.ts';
 import { GatewayClient } from './client.ts';
 import type { Gateway } from './gateway.ts';
 import type { Answer } from './held-calls.ts';
-import { givenUpBy, type LightCall, plainRequestIn } from './light-call.ts';
+import { cancelledBy, type LightCall, plainRequestIn } from './light-call.ts';
 
-// A person's machine has a handful of clients; this many only ever leak.
+// One machine has a handful of clients; more are leaked sessions.
 const maxSessions = 256;
-// Clients are not told when they are forgotten, but by a 404, and then begin anew.
+// A client learns of its expired session by a 404 and then initializes again.
 const idleMs = 1_800_000;
-const lookEveryMs = 60_000;
-// A client whose connections all broke in the middle of a call gets no answer any more; a lost
-// connection is no cancellation in its protocol, but one that says nothing for so long is gone.
+const checkEveryMs = 60_000;
+// A client that lost all its connections during a call cannot get the answer. A lost connection is not a
+// cancellation in its protocol, but after this time the client is considered gone.
 const abandonedMs = 60_000;
 
-/** An answer, and whom to tell when the last of it is sent or nobody wants more of it. */
+/** An answer, and what to call when it has been sent or is no longer wanted. */
 export interface SessionAnswer {
   readonly response: Response;
   readonly sent: () => void;
 }
 
-/** How a call went on without the SDK: to its answer (none when it was given up), or not to its end. */
+/** The outcome of a call without the SDK: its answer (none when cancelled), or a call for the SDK to continue. */
 export type LightAnswer =
   | {
       readonly session: string;
@@ -43,11 +43,11 @@ interface Session {
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly client: GatewayClient;
   lastUsedAt: number;
-  /** The client holds a stream open for what it has not asked for. */
+  /** Whether the client has a stream open for notifications. */
   isListening: boolean;
-  /** Answers under way, open streams among them. */
+  /** Answers in progress, including open streams. */
   answering: number;
-  /** Requests that came alone, and whose answer has not ended. */
+  /** Ids of requests outside a batch whose answers are in progress. */
   readonly alone: Set<unknown>;
 }
 
@@ -65,7 +65,7 @@ export class HttpSessions {
     return this.#sessions.size;
   }
 
-  /** Answers a plain call without the SDK. Undefined: it is none. */
+  /** Answers a plain call without the SDK; undefined for any other request. */
   async answerLightly(
     headers: IncomingHttpHeaders,
     body: unknown,
@@ -75,8 +75,8 @@ export class HttpSessions {
     const session = typeof id === 'string' ? this.#sessions.get(id) : undefined;
     if (typeof id !== 'string' || session === undefined) return undefined;
     const { client } = session;
-    const givenUp = givenUpBy(body);
-    if (givenUp !== undefined) client.cancel(givenUp as string | number);
+    const cancelled = cancelledBy(body);
+    if (cancelled !== undefined) client.cancel(cancelled as string | number);
     const request = plainRequestIn(headers, body, client.server.getNegotiatedProtocolVersion());
     const call = request === undefined ? undefined : client.callLightly(request);
     if (request === undefined || call === undefined) return undefined;
@@ -92,7 +92,7 @@ export class HttpSessions {
     }
   }
 
-  /** Answers a request; its body was read, if it has one. A call may have begun for it. */
+  /** Answers a request. `begun` is a call that already started for it without the SDK. */
   async answer(request: Request, body: unknown, begun?: LightCall): Promise<SessionAnswer> {
     const id = request.headers.get('mcp-session-id');
     if (id !== null) {
@@ -119,18 +119,18 @@ export class HttpSessions {
     const gateway = this.#gateway;
     if (gateway.isDraining) return rpcRefusal(503, -32_000, 'The gateway is stopping', 5);
     if (this.#sessions.size + this.#opening >= maxSessions && !this.#makeRoom())
-      return rpcRefusal(503, -32_000, `There are ${maxSessions} sessions already`, 60);
+      return rpcRefusal(503, -32_000, `There are already ${maxSessions} sessions`, 60);
     this.#opening += 1;
     try {
       const transport = new WebStandardStreamableHTTPServerTransport({
         sessionIdGenerator: randomUUID,
         onsessioninitialized: (id) => {
           this.#sessions.set(id, session);
-          this.#look();
+          this.#expireLater();
         },
       });
       const client = new GatewayClient(gateway, await gateway.identity(), 'legacy', {
-        canHear: () => session.isListening,
+        canReceive: () => session.isListening,
         onClosed: () => {
           if (transport.sessionId !== undefined) this.#sessions.delete(transport.sessionId);
         },
@@ -165,14 +165,14 @@ export class HttpSessions {
     try {
       const options = body === undefined ? {} : { parsedBody: body };
       const response = await session.transport.handleRequest(request, options);
-      // The SDK leaves the stream of what was given up open, though nothing comes on it any more.
-      const givenUp = givenUpBy(body) as string | number | undefined;
-      if (givenUp !== undefined && session.alone.has(givenUp))
-        session.transport.closeSSEStream(givenUp);
+      // The SDK leaves the stream of a cancelled request open, although nothing more is sent on it.
+      const cancelled = cancelledBy(body) as string | number | undefined;
+      if (cancelled !== undefined && session.alone.has(cancelled))
+        session.transport.closeSSEStream(cancelled);
       opensStream = request.method === 'GET' && response.ok;
       if (opensStream) {
         session.isListening = true;
-        session.client.tellMissed();
+        session.client.sendMissed();
       }
       return { response, sent };
     } catch (error) {
@@ -186,7 +186,7 @@ export class HttpSessions {
     session.lastUsedAt = this.#gateway.clock.now();
   }
 
-  /** Lets go of the session that was idle for longest; false when all are at work. */
+  /** Closes the session that was idle longest; false when all are busy. */
   #makeRoom(): boolean {
     const [oldest] = [...this.#sessions.values()]
       .filter(({ answering }) => answering === 0)
@@ -195,7 +195,7 @@ export class HttpSessions {
     return oldest !== undefined;
   }
 
-  #look(): void {
+  #expireLater(): void {
     if (this.#timer !== undefined) return;
     const { clock } = this.#gateway;
     this.#timer = clock.setTimeout(() => {
@@ -204,8 +204,8 @@ export class HttpSessions {
         const idleFor = client.isAtWork ? abandonedMs : idleMs;
         if (answering === 0 && clock.now() - lastUsedAt >= idleFor) void transport.close();
       }
-      if (this.#sessions.size > 0) this.#look();
-    }, lookEveryMs);
+      if (this.#sessions.size > 0) this.#expireLater();
+    }, checkEveryMs);
   }
 }
 

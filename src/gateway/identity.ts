@@ -1,4 +1,4 @@
-/** Who a client of the gateway is told that it talks to. */
+/** How the gateway identifies itself to clients. */
 
 import type { Implementation, ServerCapabilities } from '@modelcontextprotocol/server';
 
@@ -14,10 +14,10 @@ export interface GatewayIdentity {
   readonly instructions?: string;
 }
 
-// What one server may say; all of them together may say no more.
+// The limit for one server's instructions, and for all of them together.
 const instructionsCharacters = 16_384;
 
-/** Everything, whatever the servers of this moment can do: others may come. */
+/** All capabilities, whatever the current servers support: others may be added. */
 const everything: ServerCapabilities = {
   tools: { listChanged: true },
   resources: { listChanged: true, subscribe: true },
@@ -27,9 +27,9 @@ const everything: ServerCapabilities = {
 };
 
 const introduction =
-  'Several MCP servers behind one. Tools and prompts are named {server}__{name}; addresses of ' +
-  'resources begin with troupe://{server}/. A result with isError that begins with "MCP error:" ' +
-  'is no answer of a tool: it says what became of the call and what to do next.';
+  'Several MCP servers behind one. Tools and prompts are named {server}__{name}; resource URIs ' +
+  'begin with troupe://{server}/. A result with isError that begins with "MCP error:" ' +
+  'is not the result of a tool: it says what happened to the call and what to do next.';
 
 export function identityOfAll(servers: readonly ExposedInstructions[]): GatewayIdentity {
   const parts = servers.map(({ server, text }) => `# ${printableLine(server, 128)}\n\n${text}`);
@@ -40,7 +40,7 @@ export function identityOfAll(servers: readonly ExposedInstructions[]): GatewayI
   };
 }
 
-/** The server itself, as far as that can be passed through. */
+/** The identity of the one server that is passed through. */
 export function identityOfOne(
   troupe: Troupe,
   server: string,
@@ -51,7 +51,7 @@ export function identityOfOne(
   return {
     info: { name, version: serverVersion, ...(title === undefined ? {} : { title }) },
     capabilities: {
-      // A list changes with the settings too, whatever the server says of its own.
+      // Lists also change with the settings, whatever the server announces.
       ...(tools === undefined ? {} : { tools: { listChanged: true } }),
       ...(resources === undefined
         ? {}
@@ -64,7 +64,7 @@ export function identityOfOne(
   };
 }
 
-/** For a server that could not be asked: it may still come. */
+/** For a server that is not connected yet. */
 export function unknownIdentity(server: string): GatewayIdentity {
   return {
     info: { name: printableLine(server, 128), version },

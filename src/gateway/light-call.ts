@@ -1,8 +1,7 @@
 /**
- * A call of a tool that is under way beside the SDK. Most calls have nothing to say but their answer,
- * and are answered in one JSON document. One that has more to say (news of its progress, a line of
- * a log, a question, an error, content that is more than text) is handed over to the SDK as it
- * is: it goes on, and what it said until then is told first.
+ * A tool call that runs without the SDK, to be faster. Most calls are answered with one JSON document. A call
+ * with more than that (progress, a log line, a question, an error, content other than text) is handed over to
+ * the SDK while it runs, together with the notifications so far.
  */
 
 import type { IncomingHttpHeaders } from 'node:http';
@@ -11,7 +10,7 @@ import type { ServerContext } from '@modelcontextprotocol/server';
 import { isRecord } from '../policies/is-record.ts';
 import type { Answer } from './held-calls.ts';
 
-/** What a call is told of the request that it answers. */
+/** The part of a request's context that a call uses. */
 export interface RequestContext {
   readonly mcpReq: Pick<
     ServerContext['mcpReq'],
@@ -22,7 +21,7 @@ export interface RequestContext {
 type Notify = RequestContext['mcpReq']['notify'];
 type RequestId = string | number;
 
-/** A request for a call about which there can be no two opinions. */
+/** A tool call in the plainest form. */
 export interface PlainRequest {
   readonly id: RequestId;
   readonly name: string;
@@ -31,8 +30,8 @@ export interface PlainRequest {
 }
 
 /**
- * Reads a request for a call of a client before 2026-07-28. Undefined: it is something else, or not
- * beyond doubt what it should be, and the SDK decides.
+ * Reads a tool call of a client before 2026-07-28; undefined for anything else or anything unusual, which
+ * the SDK handles.
  */
 export function plainRequestIn(
   headers: IncomingHttpHeaders,
@@ -81,8 +80,8 @@ function isId(value: unknown): value is RequestId {
   return typeof value === 'string' || Number.isSafeInteger(value);
 }
 
-/** The request that a message gives up; undefined for any other message. */
-export function givenUpBy(body: unknown): unknown {
+/** The id of the request that a message cancels; undefined for any other message. */
+export function cancelledBy(body: unknown): unknown {
   if (!isRecord(body) || body['method'] !== 'notifications/cancelled') return undefined;
   return isRecord(body['params']) ? body['params']['requestId'] : undefined;
 }
@@ -105,11 +104,11 @@ export class LightCall {
         method: 'tools/call',
         signal: this.#stop.signal,
         requestState: () => undefined,
-        notify: (...news) => this.#tell(news),
+        notify: (...news) => this.#notifyNow(news),
         ...(progressToken !== undefined && { _meta: { progressToken } }),
       },
     });
-    // Whoever it is handed over to is told.
+    // Handled by `plainAnswer` or `goOn`.
     this.#answer.catch(() => undefined);
   }
 
@@ -121,13 +120,13 @@ export class LightCall {
     this.#stop.abort();
   }
 
-  /** Nobody hears any more what it says; it goes on. */
+  /** Drops all notifications; the call continues. */
   silence(): void {
     this.#notify = () => Promise.resolve();
     this.#news.length = 0;
   }
 
-  /** Settles with an answer that is all there is to tell; undefined = hand it over. */
+  /** Resolves with the answer if that is all; undefined = hand the call over. */
   async plainAnswer(): Promise<Answer | undefined> {
     const hasNews = new Promise<undefined>((resolve) => {
       this.#onNews = () => resolve(undefined);
@@ -144,17 +143,17 @@ export class LightCall {
     }
   }
 
-  /** Goes on within a request of the SDK, which hears what was said before. */
+  /** Continues within a request of the SDK, which gets the earlier notifications. */
   goOn({ mcpReq: { signal, notify } }: RequestContext): Promise<Answer> {
     this.#notify = notify;
-    // Nobody listens any more where it cannot be told.
+    // Sending fails when the client is gone.
     for (const news of this.#news.splice(0)) notify(...news).catch(() => undefined);
     signal.addEventListener('abort', () => this.abort(), { once: true });
     if (signal.aborted) this.abort();
     return this.#answer;
   }
 
-  #tell(news: Parameters<Notify>): Promise<void> {
+  #notifyNow(news: Parameters<Notify>): Promise<void> {
     if (this.#notify !== undefined) return this.#notify(...news);
     this.#news.push(news);
     this.#onNews?.();
@@ -162,7 +161,7 @@ export class LightCall {
   }
 }
 
-/** Of all else the SDK looks at the shape. */
+/** The SDK validates all other results. */
 function isOfText({ content, resultType, _meta: meta = {} }: Answer): boolean {
   return (
     resultType === undefined &&

@@ -1,24 +1,24 @@
 /**
- * Single resources that modern clients listen for. They name them when they begin to listen; while
- * they do, the server of each is asked to tell of it, whatever becomes of its connection.
+ * Resources that modern clients follow on a stream. While a stream is open, the gateway stays subscribed to its
+ * resources, also across reconnects of their servers.
  */
 
 import { isRecord } from '../policies/is-record.ts';
 import type { Gateway } from './gateway.ts';
 
-// As many as a server of the runtime can be asked for.
+// The runtime's own limit for a server.
 const maxWatched = 256;
 
 type Ask = Pick<Gateway, 'troupe' | 'view'>;
 
-/** Has the servers of these resources tell of them, until the function that is returned is called. */
+/** Subscribes to these resources until the returned function is called. */
 export function watchAll({ troupe, view }: Ask, addresses: readonly string[]): () => void {
   const ends = [...new Set(addresses)].slice(0, maxWatched).flatMap((address) => {
     try {
       const { server, name } = view.resourceAt(address);
       return [troupe.subscribe(server, name)];
     } catch {
-      // What cannot be watched is not announced either; the others are.
+      // A resource that cannot be watched is skipped.
       return [];
     }
   });
@@ -27,7 +27,7 @@ export function watchAll({ troupe, view }: Ask, addresses: readonly string[]): (
   };
 }
 
-/** The addresses in what a client wants to be told of. */
+/** The resource URIs in a request to listen. */
 export function addressesIn(params: unknown): readonly string[] {
   const wanted = isRecord(params) ? params['notifications'] : undefined;
   const addresses = isRecord(wanted) ? wanted['resourceSubscriptions'] : undefined;
@@ -39,7 +39,7 @@ interface Stream {
   readonly end: () => void;
 }
 
-/** What one connection listens for, in streams that begin and end one by one. */
+/** The streams of one connection. */
 export class Listening {
   readonly #gateway: Ask;
   readonly #streams = new Map<unknown, Stream>();
@@ -54,7 +54,7 @@ export class Listening {
 
   begin(id: unknown, addresses: readonly string[]): void {
     const before = this.#streams.get(id);
-    // The new one first: what both are about is watched without a gap.
+    // Subscribe first, so that resources in both streams stay watched without a gap.
     const end = watchAll(this.#gateway, addresses);
     this.#streams.set(id, { addresses: new Set(addresses), end });
     before?.end();

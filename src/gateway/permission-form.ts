@@ -1,4 +1,4 @@
-/** Whether a call may go out, as a form for the person at the client that made it. */
+/** Asks the user of a client, as a form, whether a call may go out. */
 
 import {
   type PermissionAnswer,
@@ -14,7 +14,7 @@ const maxShownLength = 400;
 const maxArgumentsLength = 4_000;
 const field = 'decision';
 
-/** A call has one such question at a time, so this name does. */
+/** A call has at most one such question at a time. */
 const id = 'permission';
 
 export function permissionQuestion(request: PermissionRequest, askedAt: string): Question {
@@ -22,10 +22,10 @@ export function permissionQuestion(request: PermissionRequest, askedAt: string):
   const shown = (text: string): string => printableLine(text, maxShownLength);
   const withArguments = spelledOutWithin(JSON.stringify(args), maxArgumentsLength);
   const lines = [
-    `May ${shown(tool)} of ${shown(server)} be called?`,
-    ...(title === undefined ? [] : [`It is called: ${shown(title)}`]),
-    ...(description === undefined ? [] : [`It says: ${shown(description)}`]),
-    `With: ${withArguments}`,
+    `Allow ${shown(server)} to run ${shown(tool)}?`,
+    ...(title === undefined ? [] : [`Title: ${shown(title)}`]),
+    ...(description === undefined ? [] : [`Description: ${shown(description)}`]),
+    `Arguments: ${withArguments}`,
     ...(withArguments.length > maxArgumentsLength
       ? ['Not all arguments are shown; deny the call unless you can see them elsewhere.']
       : []),
@@ -56,12 +56,12 @@ export function permissionQuestion(request: PermissionRequest, askedAt: string):
       required: [field],
     },
     askedAt,
-    // Whoever asks keeps the time.
+    // The asking side enforces the deadline.
     deadlineAt: askedAt,
   };
 }
 
-/** What is none of the choices is a no. */
+/** Any answer that is not one of the choices means no. */
 export function permissionAnswerOf(answer: QuestionAnswer | undefined): PermissionAnswer {
   const said = answer?.action === 'accept' ? answer.content?.[field] : undefined;
   return permissionAnswers.find((known) => known === said) ?? 'deny';

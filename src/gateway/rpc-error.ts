@@ -1,4 +1,4 @@
-/** How what went wrong is told to a client: as the result of a call, or as a JSON-RPC error. */
+/** Reports failures to clients: as the result of a call, or as a JSON-RPC error. */
 
 import { type CallerCode, exitCodeFor } from '../domain/caller-code.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
@@ -6,7 +6,7 @@ import { printableLine } from '../policies/text/printable.ts';
 
 export const invalidParams = -32_602;
 
-/** Becomes the JSON-RPC error of the request that it is thrown in. */
+/** Thrown in a request, it becomes that request's JSON-RPC error. */
 export class RpcError extends Error {
   readonly code: number;
   readonly data: unknown;
@@ -21,23 +21,23 @@ export class RpcError extends Error {
 
 const errorKey = 'mcp-troupe/error';
 
-/** There is nothing of that name: the client is wrong, not the call. */
+/** Unknown names: a mistake of the client rather than a failed call. */
 const unknownCodes: ReadonlySet<CallerCode> = new Set([
   'TOOL_UNKNOWN',
   'SERVER_UNKNOWN',
   'SERVER_REMOVED',
 ]);
 
-/** The server needs what this client has not said that it can: for the client, not for its model. */
+/** The server needs a capability that the client lacks: an error for the client, not for its model. */
 const missingCapability = -32_021;
 
-/** For what was under way when the gateway stopped and could wait no longer. */
+/** The error of a request that was cancelled because the gateway stopped. */
 export function cutOff(error: unknown): TroupeError {
   const { outcome, server, tool } = troupeErrorOf(error);
   const next =
     outcome === 'not_executed'
-      ? 'Connect again later, and repeat it.'
-      : 'Look what came of it before you repeat it.';
+      ? 'Reconnect later and repeat it.'
+      : 'Check whether it took effect before you repeat it.';
   return new TroupeError('SHUTTING_DOWN', `The gateway stopped before this was done. ${next}`, {
     outcome,
     retryable: outcome === 'not_executed',
@@ -47,7 +47,7 @@ export function cutOff(error: unknown): TroupeError {
   });
 }
 
-/** The result of a call that failed. What no client can know better is thrown as an RpcError. */
+/** The result of a failed call. Mistakes of the client itself are thrown as an RpcError. */
 export function failedCall(error: unknown): Record<string, unknown> {
   const failed = troupeErrorOf(error);
   const document = failed.toJSON();
@@ -60,7 +60,7 @@ export function failedCall(error: unknown): Record<string, unknown> {
   };
 }
 
-/** The JSON-RPC error of a request that failed and is no call of a tool. */
+/** The JSON-RPC error of a failed request other than a tool call. */
 export function failedRequest(error: unknown): RpcError {
   if (error instanceof RpcError) return error;
   const failed = troupeErrorOf(error);
@@ -71,8 +71,8 @@ export function failedRequest(error: unknown): RpcError {
 }
 
 /**
- * What the server itself answered stays as it is. Codes of our own lie outside the range that
- * JSON-RPC and MCP keep for themselves: they are the exit codes of the command line.
+ * A code from the server itself is passed on. Our own codes are the exit codes of the command line, which lie
+ * outside the range reserved by JSON-RPC and MCP.
  */
 function rpcCodeOf(error: TroupeError): number {
   if (error.rpcCode !== undefined) return error.rpcCode;
@@ -82,7 +82,7 @@ function rpcCodeOf(error: TroupeError): number {
 export function troupeErrorOf(error: unknown): TroupeError {
   if (error instanceof TroupeError) return error;
   const words = error instanceof Error ? error.message : String(error);
-  // A fault of ours; what it says may be about anything.
-  const message = `The gateway failed: ${printableLine(words, 500).replace(/\.$/, '')}. Report it, and call again if that does no harm.`;
+  // A bug; its message may say anything.
+  const message = `The gateway failed: ${printableLine(words, 500).replace(/\.$/, '')}. Please report this, and repeat the call only if that is safe.`;
   return new TroupeError('INTERNAL', message, { outcome: 'unknown', cause: error });
 }

@@ -1,10 +1,9 @@
 /**
- * The gateway over stdin and stdout, for the host that started us. It has the two streams for
- * itself: a line of anything else would end the conversation.
+ * The gateway over stdin and stdout, for the host that started us. Nothing else may use the two streams.
  *
- * A host that stops reading loses log lines and progress first; changes of lists and resources
- * wait, and are sent once when it reads again. When it leaves more unread than an
- * {@link Outbox} holds for one reader, the gateway ends as if the host had closed its side.
+ * A host that stops reading loses log lines and progress first. Changes of lists and resources wait and are
+ * sent once when it reads again. When it leaves more unread than an {@link Outbox} holds for one reader, the
+ * gateway ends as if the host had closed its side.
  */
 
 import type { Readable, Writable } from 'node:stream';
@@ -29,9 +28,9 @@ export interface StdioGatewayOptions {
 }
 
 export interface StdioGateway {
-  /** Settles when the host has closed its side, or left too much unread. */
+  /** Resolves when the host has closed its side or left too much unread. */
   readonly closed: Promise<undefined>;
-  /** Lets what is under way finish within the limit, and leaves. */
+  /** Waits for requests in progress, up to the limit, and closes. */
   close(limitMs: number): Promise<void>;
 }
 
@@ -54,7 +53,7 @@ export function startStdioGateway(
   const handle = serveStdio(
     async ({ era }) => {
       const client = new GatewayClient(gateway, await gateway.identity(), era, {
-        canHear: () => !outbox.lags(stdout),
+        canReceive: () => !outbox.lags(stdout),
         listensFor: (address) => listening.has(address),
         onClosed: () => {
           clients.delete(client);
@@ -73,9 +72,9 @@ export function startStdioGateway(
     void handle.close();
   });
   stdout.on('drain', () => {
-    for (const client of clients) client.tellMissed();
+    for (const client of clients) client.sendMissed();
   });
-  // Replaces the SDK's own, which waits for the host with every message and keeps them all meanwhile.
+  // Replaces the SDK's `send`, which waits for the host with every message and buffers without limit.
   transport.send = (message) => {
     if (stdout.destroyed) return Promise.reject(new Error('Not connected'));
     const line = serializeMessage(message);
@@ -88,7 +87,7 @@ export function startStdioGateway(
     closed,
     async close(limitMs) {
       await gateway.drain(limitMs);
-      // What has ended by now is written within this turn of the event loop.
+      // Results that are ready are written within this turn of the event loop.
       await new Promise((resolve) => setImmediate(resolve));
       await handle.close();
     },
@@ -97,7 +96,7 @@ export function startStdioGateway(
 
 const subscriptionKey = 'io.modelcontextprotocol/subscriptionId';
 
-/** The SDK keeps to itself what a modern client listens for; it is read on the wire. */
+/** Reads from the messages what a modern client listens to, because the SDK does not expose it. */
 function followListening(transport: StdioServerTransport, listening: Listening): void {
   const { onmessage } = transport;
   const send = transport.send.bind(transport);
@@ -107,7 +106,7 @@ function followListening(transport: StdioServerTransport, listening: Listening):
   };
   transport.send = async (message) => {
     await send(message);
-    // What was agreed to; and what it was, is over, when its request is answered.
+    // The acknowledgement names the accepted resources; the answer to the request ends the stream.
     if (isOf(message, 'notifications/subscriptions/acknowledged')) {
       const { _meta: meta } = message.params;
       if (isRecord(meta)) listening.begin(meta[subscriptionKey], addressesIn(message.params));

@@ -1,6 +1,6 @@
 /**
  * Passes a signal on at once, then at most once per interval; the last one is never lost. The interval
- * doubles while signals keep coming, up to a maximum, and resets after an interval without any.
+ * doubles while signals keep coming, up to a maximum, and resets after a quiet interval.
  */
 
 import type { Clock } from '../domain/clock.ts';

@@ -1,6 +1,6 @@
 /**
- * What clients of the gateway see of the servers, and which server they mean: all servers
- * under names that tell them apart, or one as if it were the only one.
+ * Maps between the servers' items and what clients of the gateway see: all servers with prefixed names, or one
+ * server under its own names.
  */
 
 import type {
@@ -11,15 +11,15 @@ import type {
 } from '../domain/catalog.ts';
 import type { ExposedTool, ToolResult } from '../domain/tool.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
+import { isRecord } from '../policies/is-record.ts';
 import { closestName } from '../policies/text/closest-name.ts';
 import { printableLine } from '../policies/text/printable.ts';
 import type { Troupe } from '../runtime/troupe.ts';
 import { exposedNames, readingsOf } from './exposed-names.ts';
-import { addressFor, readAddress, withAddress } from './resource-address.ts';
 
 type Item = Readonly<Record<string, unknown>>;
 
-/** A server and its own name of what is meant. */
+/** A server and its own name for an item. */
 export interface Meant {
   readonly server: string;
   readonly name: string;
@@ -36,14 +36,14 @@ export interface View {
   promptNamed(name: string): Meant;
   /** @throws TroupeError when no server can be meant. */
   resourceAt(address: string): Meant;
-  /** The address of a server's resource as clients see it. */
+  /** The URI of a server's resource as clients see it. */
   addressOf(server: string, uri: string): string;
-  /** Blocks of content, or contents of a resource, with addresses as clients see them. */
+  /** Blocks of content, or contents of a resource, with URIs as clients see them. */
   blocks(server: string, blocks: readonly Item[]): readonly Item[];
   contents(server: string, contents: readonly Item[]): readonly Item[];
 }
 
-/** All servers, each behind its name. */
+/** All servers, with prefixed names. */
 export function viewOfAll(troupe: Troupe): View {
   const tools = derived(
     () => troupe.tools(),
@@ -84,7 +84,7 @@ export function viewOfAll(troupe: Troupe): View {
       if (read !== undefined) return { server: read.server, name: read.uri };
       throw new TroupeError(
         'SERVER_UNKNOWN',
-        `No server has the resource ${printableLine(address, 128)}. Addresses begin with troupe:// and the name of a server: see resources/list.`,
+        `No server has the resource ${printableLine(address, 128)}. URIs begin with troupe://SERVER/; see resources/list.`,
       );
     },
     addressOf: addressFor,
@@ -127,7 +127,7 @@ export function viewOfOne(troupe: Troupe, server: string): View {
   };
 }
 
-/** The reference of a completion in the words of its server. */
+/** The reference of a completion, with the server's own names. */
 export function refOf(view: View, ref: CompletionRequest['ref']): Meant & CompletionRequestRef {
   if (ref.type === 'ref/prompt') {
     const meant = view.promptNamed(ref.name);
@@ -139,7 +139,7 @@ export function refOf(view: View, ref: CompletionRequest['ref']): Meant & Comple
 
 type CompletionRequestRef = Pick<CompletionRequest, 'ref'>;
 
-/** A result as its server sent it, but for the addresses in it. */
+/** A server's result, with URIs as clients see them. */
 export function shownResult(view: View, server: string, result: ToolResult): Item {
   return { ...result, content: view.blocks(server, result.content) };
 }
@@ -158,13 +158,13 @@ function toolItem(name: string, tool: ExposedTool): Item {
 
 type Offered = ExposedPrompt | ExposedResource | ExposedResourceTemplate;
 
-/** What the server announced, without what we added to it. */
+/** What the server announced, without our additions. */
 function offerItem(listed: Offered, own: Item = {}): Item {
   const { server: _server, catalog: _catalog, ...item } = listed;
   return { ...item, ...own };
 }
 
-/** A name that is on no list yet may be one of a server that is only starting. */
+/** Guesses the server of an unknown name, which may belong to a server that is still starting. */
 function guess(
   kind: 'tool' | 'prompt',
   name: string,
@@ -174,13 +174,13 @@ function guess(
   const [reading] = readingsOf(name, servers);
   if (reading !== undefined) return reading;
   const separator = name.indexOf('__');
-  // Perhaps of a server that was removed: whoever knows says so.
+  // Perhaps of a removed server; the runtime then reports that.
   if (separator > 0 && separator < name.length - 2)
     return { server: name.slice(0, separator), name: name.slice(separator + 2) };
   throw unknownName(kind, name, known);
 }
 
-/** The error for a name that nothing has. */
+/** The error for an unknown name. */
 export function unknownName(
   kind: 'tool' | 'prompt',
   name: string,
@@ -194,7 +194,7 @@ export function unknownName(
   });
 }
 
-/** Makes a value anew only when what it is made of is another object. */
+/** Caches a value until its source is a different object. */
 function derived<Source extends object, Value>(
   source: () => Source,
   make: (present: Source) => Value,
@@ -205,4 +205,41 @@ function derived<Source extends object, Value>(
     if (last?.source !== present) last = { source: present, value: make(present) };
     return last.value;
   };
+}
+
+// Servers may use the same URI for different things, so clients see `troupe://db/note://all`. A template remains
+// a template, because the prefix contains no braces.
+const scheme = 'troupe://';
+
+interface ResourceAddress {
+  readonly server: string;
+  /** The server's own URI. */
+  readonly uri: string;
+}
+
+function addressFor(server: string, uri: string): string {
+  return `${scheme}${encodeURIComponent(server)}/${uri}`;
+}
+
+/** Undefined for a URI that no gateway made. */
+function readAddress(address: string): ResourceAddress | undefined {
+  if (!address.startsWith(scheme)) return undefined;
+  const end = address.indexOf('/', scheme.length);
+  const uri = address.slice(end + 1);
+  if (end === -1 || uri === '') return undefined;
+  try {
+    return { server: decodeURIComponent(address.slice(scheme.length, end)), uri };
+  } catch {
+    return undefined;
+  }
+}
+
+/** A block of content with its URI, if it has one, as clients see it. */
+function withAddress(server: string, block: Item): Item {
+  const { type, uri, resource } = block;
+  if (type === 'resource_link' && typeof uri === 'string')
+    return { ...block, uri: addressFor(server, uri) };
+  if (type === 'resource' && isRecord(resource) && typeof resource['uri'] === 'string')
+    return { ...block, resource: { ...resource, uri: addressFor(server, resource['uri']) } };
+  return block;
 }

@@ -1,12 +1,13 @@
-/** The forks that a page has open: a few, made from what was recorded. */
+/** The forks that pages have open, and the requests that change them. */
 
 import type { ServerContext } from '../../machines/server/server.ts';
-import type { ActorKey, ForkView, InspectionSource } from '../domain/host/inspection.ts';
+import type { ForkView, InspectionSource } from '../domain/host/inspection.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
+import { isRecord } from '../policies/is-record.ts';
 import { machineHashes } from '../recorder/chart-names.ts';
 import { ServerFork } from './fork.ts';
 
-/** The oldest goes when one more is made. */
+/** A new fork beyond this number replaces the oldest. */
 const mostForks = 8;
 
 export class Forks {
@@ -19,16 +20,20 @@ export class Forks {
   }
 
   /**
-   * Begins where a server was after a record.
-   * @throws TroupeError `INVALID_ARGUMENTS` for a moment that is not kept, an actor that was no server
-   *   then, and records of other charts than those of this version.
+   * `POST /api/fork`: forks a server at the moment after a record.
+   * @throws TroupeError `INVALID_ARGUMENTS` for a moment that is not kept, an actor that was not a server
+   *   then, and records of another version's charts
    */
-  create(actor: ActorKey, at: number): ForkView {
+  create(body: unknown): ForkView {
+    if (!isRecord(body) || typeof body['actor'] !== 'string' || !isCount(body['at'])) {
+      throw new TroupeError('INVALID_ARGUMENTS', 'send {"at": 120, "actor": "x:4"}');
+    }
+    const { actor, at } = body as { readonly actor: string; readonly at: number };
     const { machines, clockStart } = this.#source;
     if (machines.server !== machineHashes().server) {
       throw new TroupeError(
         'INVALID_ARGUMENTS',
-        `the chart of servers is another one than that of ${this.#source.version}, which recorded; use that version`,
+        `this was recorded with another server chart; open it with version ${this.#source.version}`,
       );
     }
     const picture = this.#source.picture(at);
@@ -37,7 +42,7 @@ export class Forks {
     if (picture === undefined || pictured?.machine !== 'server' || context === undefined) {
       throw new TroupeError(
         'INVALID_ARGUMENTS',
-        `after record ${at} there is no server ${actor.slice(0, 100)}; only servers can be forked, at a moment that is kept`,
+        `after record ${at} there is no server ${actor.slice(0, 100)}; fork a server at a recorded moment`,
       );
     }
     this.#count += 1;
@@ -46,7 +51,7 @@ export class Forks {
       fork: id,
       from: at,
       actor: pictured,
-      // Of a server all is recorded that its chart decides by.
+      // Everything a server's chart depends on is recorded.
       context: context as unknown as ServerContext,
       t: picture.t,
       clockStart,
@@ -57,24 +62,32 @@ export class Forks {
     return fork.view();
   }
 
-  /** Puts an event in, or lets time pass. */
-  change(
-    id: string,
-    change: { readonly event: Readonly<Record<string, unknown>> } | { readonly advanceMs: number },
-  ): ForkView {
+  /** `POST /api/fork/ID`: sends an event or lets time pass. */
+  change(id: string, body: unknown): ForkView {
+    const { event, advanceMs } = isRecord(body) ? body : {};
+    if (!isRecord(event) && typeof advanceMs !== 'number') {
+      throw new TroupeError(
+        'INVALID_ARGUMENTS',
+        'send {"event": {"type": "server.stop"}} or {"advanceMs": 1000}',
+      );
+    }
     const fork = this.#forks.get(id);
     if (fork === undefined) {
       throw new TroupeError(
         'INVALID_ARGUMENTS',
-        `there is no fork ${id.slice(0, 100)}, or it made room for a newer one; begin it again`,
+        `fork ${id.slice(0, 100)} does not exist, or a newer one replaced it; fork again`,
       );
     }
-    if ('event' in change) fork.inject(change.event);
-    else fork.advance(change.advanceMs);
+    if (isRecord(event)) fork.inject(event);
+    else fork.advance(Number(advanceMs));
     return fork.view();
   }
 
   remove(id: string): void {
     this.#forks.delete(id);
   }
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
 }

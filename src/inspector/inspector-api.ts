@@ -1,6 +1,7 @@
-/** What a page can ask, path by path, once it was let in. */
+/** Answers the API requests of an authenticated page. */
 
 import type { IncomingMessage } from 'node:http';
+import { declaresJson, readBody } from '../../actors/host/http-server.ts';
 import type { CallerCode, ErrorDocument } from '../domain/caller-code.ts';
 import type {
   InspectionSession,
@@ -12,18 +13,18 @@ import { isRecord } from '../policies/is-record.ts';
 import { printableLine } from '../policies/text/printable.ts';
 import { machineHashes } from '../recorder/chart-names.ts';
 
-/** What is looked at, and what can be done with it. */
+/** What the inspector shows, and what a page can do with it. */
 export interface Inspected {
   readonly source: InspectionSource;
   readonly mode: 'live' | 'replay';
-  /** Folder of the project, or name of the journal's file. */
+  /** The project's folder, or the name of the journal file. */
   readonly title: string;
   /**
-   * Does what a page asks for, by the names of the control socket. Absent where nothing runs.
-   * @throws what is told to the page as an error document
+   * Runs a command of the control socket. Absent in a replay.
+   * @throws what the page gets as an error document
    */
   readonly command?: (name: string, args: unknown, signal: AbortSignal) => Promise<unknown>;
-  /** Undefined when there is no such server. Absent where nothing runs. */
+  /** Undefined for an unknown server. Absent in a replay. */
   readonly acts?: (server: string) => readonly PossibleAct[] | undefined;
 }
 
@@ -32,14 +33,14 @@ export interface Answer {
   readonly document: unknown;
 }
 
-// A page that wants more asks again; more would keep everybody else waiting.
+// A page that needs more asks again; more at once would delay other requests.
 const mostRecords = 5_000;
-// A command is small; a call of a tool may bring a document.
+// A command is small, but a tool call may carry a document.
 const maxBodyBytes = 1_048_576;
 const longestMessage = 1_000;
 
-/** Answers what is only looked at; undefined for paths that are none. */
-export function lookAt(
+/** Answers requests that only read; undefined for unknown paths. */
+export function readAnswer(
   inspected: Inspected,
   path: string,
   query: URLSearchParams,
@@ -100,7 +101,7 @@ function contextOf(source: InspectionSource, actor: string, at: number): Answer 
     return refused(
       404,
       'INVALID_ARGUMENTS',
-      `no chart ${actor} was there after record ${at}; look at the picture`,
+      `actor ${actor} had no chart after record ${at}; see the picture`,
     );
   return { status: 200, document: { context, n: at } };
 }
@@ -109,7 +110,7 @@ function actsOf({ acts }: Inspected, server: string): Answer {
   if (acts === undefined) return { status: 200, document: { acts: [] } };
   const possible = acts(server);
   if (possible === undefined)
-    return refused(404, 'SERVER_UNKNOWN', `there is no server ${server}; see the picture`);
+    return refused(404, 'SERVER_UNKNOWN', `unknown server ${server}; see the picture`);
   return { status: 200, document: { acts: possible } };
 }
 
@@ -117,11 +118,11 @@ function gone(at: number, { first, last }: InspectionSource): Answer {
   return refused(
     410,
     'INVALID_ARGUMENTS',
-    `what was true after record ${at} is not known; ask for ${first - 1} to ${last}`,
+    `the state after record ${at} is not kept; use ${first - 1} to ${last}`,
   );
 }
 
-/** Does what a page wants done. Its mistakes are answers like any other. */
+/** Runs a command of a page. A command that fails is answered with an error document and status 200. */
 export async function act(
   { command }: Inspected,
   body: unknown,
@@ -131,7 +132,7 @@ export async function act(
     return refused(
       409,
       'NOT_RUNNING',
-      'this is a journal, and nothing runs; look at a running troupe with troupe inspect',
+      'a journal cannot run commands; use troupe inspect for a running troupe',
     );
   if (!isRecord(body) || typeof body['command'] !== 'string')
     return refused(400, 'INVALID_ARGUMENTS', 'send {"command": "status", "args": {}}');
@@ -163,35 +164,31 @@ export function refused(
   return { status, document: { error: new TroupeError(code, shown, { retryable }).toJSON() } };
 }
 
-/** Reads what a page posts; a refusal where it is no JSON or too much of it. */
+/** Runs `work`; a TroupeError becomes a refusal. */
+export function answered(work: () => unknown): Answer {
+  try {
+    return { status: 200, document: work() };
+  } catch (error) {
+    if (!(error instanceof TroupeError)) throw error;
+    return refused(400, error.code, error.message);
+  }
+}
+
+/** Reads the JSON that a page posts. */
 export async function bodyOf(
   request: IncomingMessage,
 ): Promise<{ readonly value: unknown } | { readonly refusal: Answer }> {
-  const type = request.headers['content-type']?.split(';')[0]?.trim().toLowerCase();
-  // Also what keeps a form on some page from posting here: it can send no such type.
-  if (type !== 'application/json')
-    return {
-      refusal: refused(415, 'INVALID_ARGUMENTS', 'send JSON: Content-Type: application/json'),
-    };
-  const tooLarge = {
-    refusal: refused(413, 'INVALID_ARGUMENTS', 'a body has 1 MB at most; send less'),
-  };
-  if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) return tooLarge;
-  // Whoever is refused in the middle still hears why.
-  const pieces = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of pieces) {
-    size += chunk.length;
-    if (size > maxBodyBytes) return tooLarge;
-    chunks.push(chunk);
-  }
+  const refuse = (status: number, message: string) => ({
+    refusal: refused(status, 'INVALID_ARGUMENTS', message),
+  });
+  if (!declaresJson(request.headers))
+    return refuse(415, 'send JSON: Content-Type: application/json');
+  const bytes = await readBody(request, maxBodyBytes);
+  if (bytes === undefined) return refuse(413, 'a body may have 1 MB; send less');
   try {
-    return { value: JSON.parse(Buffer.concat(chunks).toString('utf8')) as unknown };
+    return { value: JSON.parse(bytes.toString('utf8')) as unknown };
   } catch {
-    return {
-      refusal: refused(400, 'INVALID_ARGUMENTS', 'the body is not JSON; send {"command": …}'),
-    };
+    return refuse(400, 'the body is not JSON; send {"command": …}');
   }
 }
 

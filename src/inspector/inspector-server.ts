@@ -1,49 +1,45 @@
 /**
  * The inspector's server: a page and its API, for one user of this machine. Any local user may load
- * the page, which holds no data. The API answers only pages that were opened by an address with a
- * fresh token.
+ * the page, which holds no data. The API answers only pages that were opened by a link with a fresh token.
  *
- * The token stands behind the `#` of an address, so browsers never send it. The page exchanges it
+ * The token follows the `#` of the link, so browsers never send it. The page exchanges it
  * for a secret, which it sends as a header with every request. There is no cookie, because browsers
  * send cookies of 127.0.0.1 to every port, whichever program listens there.
  */
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ConnectionLimits, usualStrangers } from '../../actors/host/connection-limits.ts';
+import { listen, requestBounds } from '../../actors/host/http-server.ts';
 import { Outbox } from '../../actors/host/outbox.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { journalOf } from '../recorder/journal-lines.ts';
-import { guardingHeaders, refuseStranger } from './door.ts';
-import { beginFork, changeFork, testOf } from './fork-api.ts';
 import { Forks } from './forks.ts';
-import { type Guest, Guests } from './guests.ts';
 import {
   type Answer,
   act,
+  answered,
   bodyOf,
   type Inspected,
-  lookAt,
   numberOf,
+  readAnswer,
   refused,
 } from './inspector-api.ts';
+import { modelTestOf } from './model-test.ts';
 import { type PageFile, readPageFiles } from './page-files.ts';
+import { PageSessions } from './page-sessions.ts';
 import { RecordStreams } from './record-streams.ts';
+import { guardingHeaders, refuseForeign } from './request-guard.ts';
 
 const host = '127.0.0.1';
 
-// A browser sends a request at once; this is for those who hold a line by dripping.
-const headersMs = 10_000;
-const requestMs = 30_000;
-const maxHeaderBytes = 16_384;
-const lookEveryMs = 1_000;
-// Streams, and a few windows that ask at the same time. Strangers have a limit of their own.
+// Streams, and a few windows that send requests at the same time. Strangers have a limit of their own.
 const maxPageSockets = 128;
 
 export interface InspectorOptions {
-  /** Default: any that is free. */
+  /** Default: any free port. */
   readonly port?: number;
-  /** Where the page is. Default: where a build of this package puts it. */
+  /** Folders that may hold the page. Default: where a build puts it. */
   readonly pageFolders?: readonly string[];
   /** Milliseconds; only differences count. Default: the real time. */
   readonly now?: () => number;
@@ -51,202 +47,193 @@ export interface InspectorOptions {
 
 export interface InspectorServer {
   readonly port: number;
-  /** A new address, which lets one browser in, once. */
+  /** Returns a link that works once, in one browser. */
   newAddress(): string;
-  /** Calls back once an address is no longer valid, at the latest when the inspector closes. */
+  /** Calls back once a link is no longer valid, at the latest when the inspector closes. */
   whenSpent(address: string, callback: () => void): void;
   close(): void;
 }
 
-/** @throws TroupeError `USAGE` when the port cannot be had. */
+/** @throws TroupeError `USAGE` when the port is not available */
 export async function startInspector(
   inspected: Inspected,
   { port: wanted = 0, pageFolders, now = () => performance.now() }: InspectorOptions = {},
 ): Promise<InspectorServer> {
   const files = await readPageFiles(pageFolders);
-  const guests = new Guests(now);
+  const sessions = new PageSessions(now);
   const streams = new RecordStreams(inspected.source);
-  const server = createServer({
-    maxHeaderSize: maxHeaderBytes,
-    headersTimeout: headersMs,
-    requestTimeout: requestMs,
-    connectionsCheckingInterval: lookEveryMs,
-  });
+  const server = createServer(requestBounds());
   const connections = new ConnectionLimits({ strangers: usualStrangers, known: maxPageSockets });
   server.on('connection', (socket) => connections.add(socket));
-  await listen(server, wanted);
+  await listen(server, { port: wanted, host }, (error) => {
+    const why =
+      error.code === 'EADDRINUSE'
+        ? `port ${wanted} is in use; choose another one for the inspector, or leave it out`
+        : `the inspector cannot listen on port ${wanted} (${error.code ?? error.message}); choose another one`;
+    return new TroupeError('USAGE', why, { cause: error });
+  });
   server.on('error', () => undefined);
   const { port } = server.address() as AddressInfo;
-  const reception = new Reception(inspected, { files, guests, streams, port, connections });
-  server.on('request', (request, response) => void reception.receive(request, response));
+  const requests = new InspectorRequests(inspected, {
+    files,
+    sessions,
+    streams,
+    port,
+    connections,
+  });
+  server.on('request', (request, response) => void requests.answer(request, response));
   return {
     port,
-    newAddress: () => `http://${host}:${port}/#token=${guests.invite()}`,
-    whenSpent: (address, callback) => guests.whenSpent(address.split('#token=')[1] ?? '', callback),
+    newAddress: () => `http://${host}:${port}/#token=${sessions.createToken()}`,
+    whenSpent: (address, callback) =>
+      sessions.whenSpent(address.split('#token=')[1] ?? '', callback),
     close() {
       server.close();
-      guests.close();
+      sessions.close();
       streams.close();
       server.closeAllConnections();
     },
   };
 }
 
-async function listen(server: Server, port: number): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const why =
-        error.code === 'EADDRINUSE'
-          ? `port ${port} is in use; choose another one for the inspector, or leave it out`
-          : `the inspector cannot listen on port ${port} (${error.code ?? error.message}); choose another one`;
-      reject(new TroupeError('USAGE', why, { cause: error }));
-    });
-    server.listen(port, host, resolve);
-  });
-}
-
-interface Rooms {
+interface Parts {
   readonly files: ReadonlyMap<string, PageFile>;
-  readonly guests: Guests;
+  readonly sessions: PageSessions;
   readonly streams: RecordStreams;
   readonly port: number;
   readonly connections: ConnectionLimits;
 }
 
-class Reception {
+class InspectorRequests {
   readonly #inspected: Inspected;
-  readonly #rooms: Rooms;
+  readonly #parts: Parts;
   readonly #forks: Forks;
   readonly #outbox = new Outbox();
 
-  constructor(inspected: Inspected, rooms: Rooms) {
+  constructor(inspected: Inspected, parts: Parts) {
     this.#inspected = inspected;
-    this.#rooms = rooms;
+    this.#parts = parts;
     this.#forks = new Forks(inspected.source);
   }
 
-  /** Answers one request, whatever happens. */
-  async receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  /** Answers one request. Never rejects. */
+  async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     response.on('error', () => undefined);
-    // Until it has shown a secret, a connection would only keep a slot from others.
-    if (!this.#rooms.connections.isKnown(request.socket)) response.setHeader('connection', 'close');
+    // Until it has sent a secret, a connection would only take a slot from others.
+    if (!this.#parts.connections.isKnown(request.socket)) response.setHeader('connection', 'close');
     this.#outbox.add(response);
     try {
-      await this.#answer(request, response);
+      await this.#route(request, response);
       this.#outbox.bound(response);
     } catch {
-      // A browser that left in the middle of a sentence; nobody is there to be told.
+      // Perhaps the browser disconnected in the middle of a request.
       if (response.headersSent) response.destroy();
-      else send(response, refused(500, 'INTERNAL', 'the inspector failed; load the page again'));
+      else send(response, refused(500, 'INTERNAL', 'the inspector failed; reload the page'));
     }
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { method = '', url = '', headers } = request;
-    const knock = {
-      method,
-      target: url,
-      hosts: request.headersDistinct['host'] ?? [],
-      origin: headers.origin,
-      fetchSite: request.headersDistinct['sec-fetch-site']?.join(),
-      isNavigation:
-        headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document',
-    };
-    const stranger = refuseStranger(knock, this.#rooms.port);
-    if (stranger !== undefined) return say(response, stranger.status, stranger.message);
+  async #route(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = '', url = '' } = request;
+    const foreign = refuseForeign(request, this.#parts.port);
+    if (foreign !== undefined) return sendText(response, foreign.status, `${foreign.message}\n`);
     const [path = '', search = ''] = url.split(/\?(.*)/su);
     if (path.startsWith('/api/'))
-      return this.#answerPage(request, response, path, new URLSearchParams(search));
-    const file = method === 'GET' ? this.#rooms.files.get(path) : undefined;
-    if (file === undefined) return say(response, 404, 'there is nothing here');
+      return this.#authenticate(request, response, path, new URLSearchParams(search));
+    const file = method === 'GET' ? this.#parts.files.get(path) : undefined;
+    if (file === undefined) return sendText(response, 404, 'not found\n');
     response.writeHead(200, { ...guardingHeaders, 'content-type': file.type }).end(file.body);
   }
 
-  /** Answers a request with a secret, or exchanges a token for one. */
-  async #answerPage(
+  /** Answers an API request that carries a secret, or exchanges a token for one. */
+  async #authenticate(
     request: IncomingMessage,
     response: ServerResponse,
     path: string,
     query: URLSearchParams,
   ): Promise<void> {
-    const { guests, connections } = this.#rooms;
+    const { sessions, connections } = this.#parts;
     const given = /^Bearer ([\w-]+)$/u.exec(request.headers.authorization ?? '')?.[1] ?? '';
-    if (path === '/api/enter' && request.method === 'POST') return this.#admit(response, given);
-    const guest = guests.guest(given);
-    if (guest === undefined) return send(response, unknownGuest);
+    if (path === '/api/enter' && request.method === 'POST') {
+      const secret = sessions.exchange(given);
+      return send(
+        response,
+        secret === undefined ? unauthorized : { status: 200, document: { secret } },
+      );
+    }
+    if (!sessions.has(given)) return send(response, unauthorized);
     const end = connections.begin(request.socket);
     if (end === undefined) return send(response, crowded);
     response.removeHeader('connection');
     response.once('close', end);
-    return this.#answerApi(request, response, guest, path, query);
-  }
-
-  #admit(response: ServerResponse, token: string): void {
-    const secret = this.#rooms.guests.admit(token);
-    send(response, secret === undefined ? unknownGuest : { status: 200, document: { secret } });
+    return this.#answerApi(request, response, given, path, query);
   }
 
   async #answerApi(
     request: IncomingMessage,
     response: ServerResponse,
-    guest: Guest,
+    secret: string,
     path: string,
     query: URLSearchParams,
   ): Promise<void> {
-    const { method } = request;
-    if (method === 'GET' && path === '/api/stream') return this.#stream(request, response, query);
-    if (method === 'GET' && path === '/api/journal') return this.#download(response);
-    if (method === 'POST' && path === '/api/command')
-      return send(response, await this.#act(request, response, guest));
-    if (method === 'GET' && path === '/api/test') return this.#tell(response, query);
-    const [isFork, fork = ''] = /^\/api\/fork(?:\/([^/]+))?$/u.exec(path) ?? [];
-    if (isFork !== undefined) return this.#answerFork(request, response, guest, fork);
-    const answer = method === 'GET' ? lookAt(this.#inspected, path, query) : undefined;
-    send(response, answer ?? nothingHere);
+    const [, isFork, id] = /^\/api\/(fork)(?:\/([^/]+))?$/u.exec(path) ?? [];
+    switch (`${request.method} ${isFork === undefined ? path : '/api/fork'}`) {
+      case 'GET /api/stream':
+        return this.#stream(request, response, query);
+      case 'GET /api/journal':
+        return this.#download(response);
+      case 'GET /api/test':
+        return this.#sendTest(response, query);
+      case 'POST /api/command': {
+        const gone = new AbortController();
+        response.on('close', () => gone.abort());
+        return send(
+          response,
+          await this.#change(request, secret, (body) => act(this.#inspected, body, gone.signal)),
+        );
+      }
+      case 'POST /api/fork':
+        return send(
+          response,
+          await this.#change(request, secret, (body) =>
+            answered(() =>
+              id === undefined ? this.#forks.create(body) : this.#forks.change(id, body),
+            ),
+          ),
+        );
+      case 'DELETE /api/fork':
+        this.#forks.remove(id ?? '');
+        return void response.writeHead(204, guardingHeaders).end();
+      default: {
+        const isRead = request.method === 'GET';
+        const answer = isRead ? readAnswer(this.#inspected, path, query) : undefined;
+        return send(response, answer ?? notFound);
+      }
+    }
   }
 
-  async #answerFork(
+  /** Handles a request that changes something, within the session's rate. */
+  async #change(
     request: IncomingMessage,
-    response: ServerResponse,
-    guest: Guest,
-    fork: string,
-  ): Promise<void> {
-    if (request.method === 'POST')
-      return send(response, await this.#changeFork(request, guest, fork));
-    if (request.method !== 'DELETE') return send(response, nothingHere);
-    this.#forks.remove(fork);
-    response.writeHead(204, guardingHeaders).end();
-  }
-
-  async #changeFork(request: IncomingMessage, guest: Guest, fork: string): Promise<Answer> {
-    if (!guest.mayAct()) return tooMuch;
+    secret: string,
+    handle: (body: unknown) => Answer | Promise<Answer>,
+  ): Promise<Answer> {
+    if (!this.#parts.sessions.mayAct(secret)) return tooMuch;
     const body = await bodyOf(request);
-    if ('refusal' in body) return body.refusal;
-    return fork === ''
-      ? beginFork(this.#forks, body.value)
-      : changeFork(this.#forks, fork, body.value);
+    return 'refusal' in body ? body.refusal : handle(body.value);
   }
 
-  #tell(response: ServerResponse, query: URLSearchParams): void {
+  #sendTest(response: ServerResponse, query: URLSearchParams): void {
     const { source } = this.#inspected;
-    const found = testOf(source, query.get('actor') ?? '', numberOf(query, 'to') ?? source.last);
-    if ('refusal' in found) send(response, found.refusal);
-    else response.writeHead(200, { ...guardingHeaders, 'content-type': plainText }).end(found.text);
-  }
-
-  async #act(request: IncomingMessage, response: ServerResponse, guest: Guest): Promise<Answer> {
-    if (!guest.mayAct()) return tooMuch;
-    const body = await bodyOf(request);
-    if ('refusal' in body) return body.refusal;
-    const gone = new AbortController();
-    response.on('close', () => gone.abort());
-    return act(this.#inspected, body.value, gone.signal);
+    const to = numberOf(query, 'to') ?? source.last;
+    const answer = answered(() => modelTestOf(source, query.get('actor') ?? '', to));
+    if (answer.status === 200) sendText(response, 200, String(answer.document));
+    else send(response, answer);
   }
 
   #stream({ headers }: IncomingMessage, response: ServerResponse, query: URLSearchParams): void {
     const { mode, source } = this.#inspected;
-    const { streams } = this.#rooms;
-    // What tells a page not to come back for more.
+    const { streams } = this.#parts;
+    // Tells the page not to reconnect.
     if (mode === 'replay') return void response.writeHead(204, guardingHeaders).end();
     if (streams.isFull)
       return send(
@@ -275,13 +262,12 @@ class Reception {
   }
 }
 
-const nothingHere = refused(404, 'INVALID_ARGUMENTS', 'there is nothing here');
-const tooMuch = refused(429, 'OVERLOADED', 'too much at once; wait a second', true);
-const plainText = 'text/plain; charset=utf-8';
-const unknownGuest = refused(
+const notFound = refused(404, 'INVALID_ARGUMENTS', 'not found');
+const tooMuch = refused(429, 'OVERLOADED', 'too many commands at once; wait a second', true);
+const unauthorized = refused(
   401,
   'PERMISSION_DENIED',
-  'this page is not authorized; open the address that troupe inspect prints, which works once',
+  'this page is not authorized; open a new link from troupe inspect, which works once',
 );
 const crowded = refused(
   503,
@@ -290,8 +276,10 @@ const crowded = refused(
   true,
 );
 
-function say(response: ServerResponse, status: number, message: string): void {
-  response.writeHead(status, { ...guardingHeaders, 'content-type': plainText }).end(`${message}\n`);
+function sendText(response: ServerResponse, status: number, text: string): void {
+  response
+    .writeHead(status, { ...guardingHeaders, 'content-type': 'text/plain; charset=utf-8' })
+    .end(text);
 }
 
 function send(response: ServerResponse, { status, document }: Answer): void {

@@ -39,21 +39,21 @@ describe('the command line', () => {
     [['call', 'db'], "missing required argument 'tool'; see troupe help call"],
     [['plan', 'extra'], /too many arguments/],
     [[], 'no command was given; see troupe --help'],
-    [['status', '--project', 'a', '--project', 'b'], /It was given twice; give it once; see/],
+    [['status', '--project', 'a', '--project', 'b'], /It was given twice; use it once; see/],
     [['status', '--project', ''], /It must not be empty/],
     [
       ['status', '--project', 'missing'],
-      'missing is not a folder; give --project the folder of your project',
+      "missing is not a folder; set --project to your project's folder",
     ],
-    [['status', '--config', '-'], /settings are read from files only/],
+    [['status', '--config', '-'], /settings are read only from files/],
     [['status', '--allow'], /argument missing/],
-    [['status', '--allow=a,,b'], /There is an empty name in it/],
-    [['status', '--allow', '__proto__'], /Server names are 1 to 100/],
-    [['status', '--allow', 'a/b'], /Server names are 1 to 100/],
-    [['status', '--timeout', '1e3'], /Write whole milliseconds/],
-    [['status', '--timeout', '0'], /Write whole milliseconds/],
-    [['status', '--timeout', '0x10'], /Write whole milliseconds/],
-    [['status', '--timeout', '2147483648'], /Write whole milliseconds/],
+    [['status', '--allow=a,,b'], /It contains an empty name/],
+    [['status', '--allow', '__proto__'], /Server names have 1 to 100/],
+    [['status', '--allow', 'a/b'], /Server names have 1 to 100/],
+    [['status', '--timeout', '1e3'], /Write a whole number from 1/],
+    [['status', '--timeout', '0'], /Write a whole number from 1/],
+    [['status', '--timeout', '0x10'], /Write a whole number from 1/],
+    [['status', '--timeout', '2147483648'], /Write a whole number from 1/],
     [['call', 'db', 'echo', 'a=1', '--args', '{}'], /key=value or with --args, not both/],
     [['call', 'db', 'echo', '--args', '@nowhere.json'], /nowhere\.json cannot be read \(ENOENT\)/],
     [
@@ -64,7 +64,7 @@ describe('the command line', () => {
       ['call', 'db', 'x'.repeat(301)],
       'the name of the tool must have 1 to 300 characters; see troupe help call',
     ],
-    [['status', '--watch', '--json'], /leave one of them out/],
+    [['status', '--watch', '--json'], /use one of them/],
   ])('refuses %j with exit code 2 in one line', async (argv, message) => {
     const run = await runCliHere(argv, { folder: temporaryFolder(), troupe: db() });
     expect(run.exitCode).toBe(2);
@@ -393,8 +393,8 @@ describe('the command line', () => {
     const run = await runCliHere(['tools', '--allow', 'bd,db,nonsense'], setting);
     expect(run.exitCode).toBe(0);
     expect(run.stderr).toContain(
-      'troupe: --allow names bd, which is no server so far; did you mean db?\n' +
-        'troupe: --allow names nonsense, which is no server so far; see troupe plan\n',
+      'troupe: --allow names the unknown server bd; did you mean db?\n' +
+        'troupe: --allow names the unknown server nonsense; see troupe plan\n',
     );
   });
 

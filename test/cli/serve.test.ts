@@ -146,7 +146,7 @@ describe('troupe serve', () => {
   it('refuses what would let in strangers, and what it cannot listen on', limit, async () => {
     const folder = temporaryFolder();
     for (const [argv, words] of [
-      [['serve', '--no-auth'], 'about --http'],
+      [['serve', '--no-auth'], '--no-auth needs --http'],
       [['serve', '--no-auth', '--http', '0.0.0.0:0'], 'whole network'],
       [['serve', '--http', '65536'], 'port from 0 to 65535'],
       [['serve', '--http', '1e3'], 'port from 0 to 65535'],

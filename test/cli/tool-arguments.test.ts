@@ -46,15 +46,15 @@ describe('arguments of a tool', () => {
   });
 
   it.each([
-    ['count=1.5', 'count=1.5 does not fit; count must be integer'],
-    ['count=0x10', 'count=0x10 does not fit; count must be integer'],
-    ['loud=yes', 'loud=yes does not fit; loud must be boolean'],
-    ['filter=3', 'filter=3 does not fit; filter must be object'],
+    ['count=1.5', 'count=1.5 is invalid; count must be integer'],
+    ['count=0x10', 'count=0x10 is invalid; count must be integer'],
+    ['loud=yes', 'loud=yes is invalid; loud must be boolean'],
+    ['filter=3', 'filter=3 is invalid; filter must be object'],
     ['mode=warp', 'mode must be one of fast, slow, 3'],
     ['cuont=1', 'the tool has no argument cuont; did you mean count?'],
-    ['__proto__=1', /^the tool has no argument __proto__; it takes text, count/],
-    ['text', 'text is no argument of a tool; write key=value, or use --args'],
-    ['=1', '=1 is no argument of a tool; write key=value, or use --args'],
+    ['__proto__=1', /^the tool has no argument __proto__; use text, count/],
+    ['text', 'text is not a tool argument; write key=value, or use --args'],
+    ['=1', '=1 is not a tool argument; write key=value, or use --args'],
   ])('refuse %s and say what to write', (word, message) => {
     expect(() => read(word)).toThrow(
       expect.objectContaining({

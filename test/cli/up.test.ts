@@ -167,7 +167,7 @@ describe('commands beside a running troupe', () => {
     const { folder } = await upHere(createStandIn({ servers: [gated] }));
     const { stdout } = await runCliHere(['stop', 'gated'], { folder });
     expect(stdout).toContain(
-      'gated also stays stopped when it is approved, until: troupe start gated\n',
+      'gated stays stopped even when it is approved; run troupe start gated\n',
     );
   });
 
@@ -188,7 +188,9 @@ describe('commands beside a running troupe', () => {
     const { folder } = await upHere();
     const run = await runCliHere(argv, { folder });
     expect(run.exitCode).toBe(2);
-    expect(run.stderr).toMatch(/the running troupe \(pid \d+\) has another --(config|allow)/);
+    expect(run.stderr).toMatch(
+      /the running troupe \(pid \d+\) was started with a different --(config|allow)/,
+    );
   });
 
   it('count as the same file after a link replaced it, or over another link', async () => {
@@ -208,7 +210,7 @@ describe('commands beside a running troupe', () => {
     writeFileSync(path.join(folder, 'stranger.json'), '{}');
     const stranger = path.join(folder, 'stranger.json');
     const run = await runCliHere(['status', '--config', stranger], { folder: up.folder });
-    expect(run.stderr).toContain('has another --config');
+    expect(run.stderr).toContain('was started with a different --config');
   });
 
   it('run tools and calls with other settings on their own', async () => {

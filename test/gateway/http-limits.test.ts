@@ -72,7 +72,7 @@ const call = (id: number, more: object = {}) => ({
   method: 'tools/call',
   params: { name: 'db__query', ...more },
 });
-const quick = { headersMs: 300, requestMs: 600, lookEveryMs: 50 };
+const quick = { headersMs: 300, requestMs: 600, checkEveryMs: 50 };
 
 describe('a client of the gateway that holds a line by dripping', () => {
   it('is cut off within its headers, counted, and keeps nobody else waiting', async () => {

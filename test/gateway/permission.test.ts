@@ -62,7 +62,7 @@ describe.each(['auto', 'legacy'] as const)('a call that a rule wants asked (%s)'
     expect(asked).toMatchObject([
       {
         mode: 'form',
-        message: 'May query of db be called?\nWith: {"sql":"select 1"}',
+        message: 'Allow db to run query?\nArguments: {"sql":"select 1"}',
         requestedSchema: {
           type: 'object',
           properties: {

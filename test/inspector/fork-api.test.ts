@@ -50,7 +50,7 @@ describe('forks through the server of the inspector', () => {
     for (let count = 0; count < 9; count += 1) await fork();
     expect(await ask('/api/fork/f1', { advanceMs: 1 })).toMatchObject({
       status: 400,
-      said: { error: { message: expect.stringContaining('there is no fork f1') as string } },
+      said: { error: { message: expect.stringContaining('fork f1 does not exist') as string } },
     });
     expect(await ask('/api/fork/f9', { advanceMs: 1 })).toMatchObject({ status: 200 });
     expect(await browser.remove('/api/fork/f9')).toMatchObject({ status: 204 });

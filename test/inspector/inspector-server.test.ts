@@ -276,7 +276,7 @@ describe('what a page asks', () => {
     const browser = await Browser.of(await start(inspected));
     expect(await browser.get('/api/picture?at=1')).toMatchObject({
       status: 410,
-      body: expect.stringContaining('what was true after record 1 is not known'),
+      body: expect.stringContaining('the state after record 1 is not kept'),
     });
     expect(await browser.get('/api/actors/nobody/context')).toMatchObject({ status: 404 });
     expect(await browser.get('/api/servers/nobody/acts')).toMatchObject({ status: 200 });

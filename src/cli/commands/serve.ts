@@ -220,7 +220,7 @@ async function openFrontEnd(
     `serving ${what} at ${served.url}`,
     access === undefined
       ? 'every program on this machine is accepted'
-      : `clients must send the token in ${access.file}`,
+      : `clients send the token in ${access.file}`,
   ]);
   // HTTP clients come and go; only a signal ends this.
   return {

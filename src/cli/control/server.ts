@@ -7,9 +7,10 @@
  */
 
 import { chmodSync, renameSync, statSync, unlinkSync } from 'node:fs';
-import { createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import path from 'node:path';
 import { ConnectionLimits, usualStrangers } from '../../../actors/host/connection-limits.ts';
+import { listen } from '../../../actors/host/http-server.ts';
 import { Outbox, type OutboxLimits } from '../../../actors/host/outbox.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { checkedCommand } from './checked-command.ts';
@@ -80,7 +81,17 @@ export async function openControlServer(
     outbox.add(socket);
     serveClient(socket, handler, { connections, outbox });
   });
-  await listen(server, socketPath);
+  await listen(server, { path: socketPath }, ({ code }) =>
+    code === 'EADDRINUSE'
+      ? new TroupeError(
+          'USAGE',
+          'another troupe for this project is just starting; see troupe status',
+        )
+      : new TroupeError(
+          'PERMISSION_DENIED',
+          `cannot open the socket ${socketPath} (${code}); choose another --state-dir`,
+        ),
+  );
   chmodSync(socketPath, 0o600);
   // A failed accept (too many open files) must not end the troupe; the next one may succeed.
   server.on('error', () => undefined);
@@ -91,25 +102,6 @@ export async function openControlServer(
       for (const socket of sockets) socket.destroy();
     },
   };
-}
-
-async function listen(server: Server, socketPath: string): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      reject(
-        error.code === 'EADDRINUSE'
-          ? new TroupeError(
-              'USAGE',
-              'another troupe for this project is just starting; see troupe status',
-            )
-          : new TroupeError(
-              'PERMISSION_DENIED',
-              `cannot open the socket ${socketPath} (${error.code}); choose another --state-dir`,
-            ),
-      );
-    });
-    server.listen(socketPath, resolve);
-  });
 }
 
 async function removeStaleSocket(socketPath: string): Promise<void> {

@@ -85,7 +85,7 @@ function refuseLeftOut({ allow }: Launch, troupe: Troupe, server: string): void 
   if (allow === undefined || allow.includes(server) || troupe.status(server) !== undefined) return;
   throw new TroupeError(
     'NOT_ALLOWED',
-    `server ${printableLine(server, 100)} is not allowed to connect; add it to --allow`,
+    `server ${printableLine(server, 100)} may not connect because --allow leaves it out; add it to --allow`,
     { server },
   );
 }

@@ -101,7 +101,7 @@ describe('what a person decides by', () => {
       { field: 'env.OLD', before: '' },
     ];
     const lines = approvalLines(approvalOf('db', { because: 'changed', changes }));
-    expect(lines).toContain('asked        it is not what was approved');
+    expect(lines).toContain('asked        it differs from what was approved');
     expect(lines.filter((line) => line.startsWith('changed'))).toEqual([
       'changed      args[0]: "--read-only" became "--write"',
       'changed      args[1] is new: "x"',
@@ -126,7 +126,7 @@ describe('troupe approve', () => {
     expect(JSON.parse(json.stdout)).toMatchObject({ approvals: [{ server: 'gated' }] });
     await runCliHere(['approve', 'gated', '--yes'], { folder });
     const after = await runCliHere(['approve'], { folder });
-    expect(after).toMatchObject({ exitCode: 0, stdout: 'nothing waits for approval\n' });
+    expect(after).toMatchObject({ exitCode: 0, stdout: 'nothing needs approval\n' });
   });
 
   it('decides about the fingerprint that it is given, and about no other', async () => {
@@ -160,7 +160,9 @@ describe('troupe approve', () => {
     const { folder, troupe } = await waiting();
     const run = await runCliHere(['approve', 'gated', ...more], { folder });
     expect(run.exitCode).toBe(2);
-    expect(run.stdout + run.stderr).toContain('troupe approve gated --fingerprint f1, or --yes');
+    expect(run.stdout + run.stderr).toContain(
+      'troupe approve gated --fingerprint f1, or use --yes',
+    );
     expect(troupe.sent).toEqual([]);
     const sure = await runCliHere(['approve', 'gated', '--yes', ...more], { folder });
     expect(sure.exitCode).toBe(0);

@@ -51,7 +51,7 @@ describe('troupe permissions', () => {
 
   it('says so when nothing is allowed, and makes no file of it', async () => {
     const { run, stateDir } = await written();
-    expect((await run()).stdout).toBe('nothing is allowed for more than one call\n');
+    expect((await run()).stdout).toBe('nothing is always allowed\n');
     expect((await run('forget', '--all')).exitCode).toBe(0);
     expect(existsSync(permissionFile(stateDir))).toBe(false);
   });
@@ -78,7 +78,7 @@ describe('troupe permissions', () => {
     const { stdout } = await runCliHere(['permissions'], { folder });
     expect(stdout).toContain('until the running troupe ends');
     const forgotten = await runCliHere(['permissions', 'forget', 'db/query'], { folder });
-    expect(forgotten.stdout).toBe('forgotten: 1 of "db/query"\n');
+    expect(forgotten.stdout).toBe('forgot 1 for "db/query"\n');
     expect(await troupe.permissions()).toEqual([ofServer]);
   });
 

@@ -70,13 +70,13 @@ describe('troupe questions', () => {
     expect(stdout).toContain('q1: db asks, while query runs (until 03:06:05 UTC)');
     expect(stdout).toContain('age (whole number, optional, default 30)');
     expect(stdout).toContain('colours (any of r = Red, g, optional)');
-    expect(stdout).toContain('visit, if you trust it: https://example.com/login?x=1');
+    expect(stdout).toContain('open it if you trust it: https://example.com/login?x=1');
     expect(stdout).toContain('answer: troupe answer q1 name=… sure=…, or troupe answer q1 decline');
   });
 
   it('says so when there is none, and prints one document', async () => {
     const { folder } = await running();
-    expect((await runCliHere(['questions'], { folder })).stdout).toBe('no server asks anything\n');
+    expect((await runCliHere(['questions'], { folder })).stdout).toBe('no open questions\n');
     const { stdout } = await runCliHere(['questions', '--json'], { folder });
     expect(JSON.parse(stdout)).toEqual({ questions: [] });
   });
@@ -104,11 +104,11 @@ describe('troupe answer', () => {
   });
 
   it.each([
-    ['no such question', ['q9'], /no question q9 waits/u],
+    ['no such question', ['q9'], /there is no open question q9/u],
     ['a field that the form does not have', ['q1', 'nam=x'], /did you mean name/u],
     ['a value that is no number', ['q1', 'age=old'], /age must be integer/u],
-    ['fields of an address', ['q2', 'name=x'], /only the fields of a form/u],
-    ['a message of a model', ['q3'], /cannot be written here/u],
+    ['fields of an address', ['q2', 'name=x'], /this question has no form/u],
+    ['a message of a model', ['q3'], /cannot be given here/u],
   ])('refuses %s, and answers nothing', async (_what, words, message) => {
     const { troupe, folder } = await running(form, url, sampling);
     const { exitCode, stderr } = await runCliHere(['answer', ...words], { folder });

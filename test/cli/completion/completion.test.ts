@@ -63,7 +63,7 @@ describe('what may come next on a command line', () => {
       'replay',
     ]);
     expect(lines).toContain(
-      'reload\tread all settings files again, without waiting for the watcher',
+      'reload\tread all settings files again without waiting for the file watcher',
     );
   });
 

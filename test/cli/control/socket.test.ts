@@ -284,7 +284,7 @@ describe('the control socket', () => {
       (await client(socketPath)).request('approve', { server: 'db' }),
     ).rejects.toMatchObject({
       code: 'USAGE',
-      message: `Nothing is decided about db while its settings are not valid: ${action}`,
+      message: `db cannot be approved or rejected while its settings are invalid: ${action}`,
     });
   });
 

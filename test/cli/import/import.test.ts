@@ -175,7 +175,7 @@ describe('troupe import', () => {
     expect(existsSync(to)).toBe(false);
     expect(run.stdout).toContain('2 of 2 servers would be written to');
     expect(run.stdout).toContain(
-      `${from}:11 mcpServers.weather.env.WEATHER_KEY: this looks like a secret`,
+      `${from}:11 mcpServers.weather.env.WEATHER_KEY: looks like a secret`,
     );
     expect(run.stdout).toContain('metric');
     expect(run.stdout + run.stderr).not.toContain('abcdef0123456789');
@@ -231,7 +231,7 @@ describe('troupe import', () => {
     expect(exitCode).toBe(2);
     expect(report.error).toMatchObject({
       code: 'INVALID_CONFIG',
-      message: expect.stringContaining('leads out of the project folder') as string,
+      message: expect.stringContaining('outside the project folder') as string,
     });
     expect(readFileSync(own, 'utf8')).toBe('{"mcpServers":{}}');
     expect(existsSync(path.join(folder, 'new.json'))).toBe(false);
@@ -322,7 +322,7 @@ describe('troupe import', () => {
   });
 
   it.each<[what: string, from: string, to: string | undefined, says: string]>([
-    ['a text of nobody', '{ "theme": "dark" }', undefined, 'no MCP servers were found'],
+    ['a text of nobody', '{ "theme": "dark" }', undefined, 'found no MCP servers'],
     ['a text that is none', '{', undefined, 'not valid JSON'],
     [
       'two programs at once',
@@ -355,7 +355,7 @@ describe('troupe import', () => {
 
   it.each([
     [['--from', 'gemni'], 'did you mean "gemini"?'],
-    [['--from', 'zed'], 'no settings of zed were found'],
+    [['--from', 'zed'], 'found no settings of zed'],
     [[], '--from'],
   ])('says what to give for %j', async (argv, says) => {
     const { exitCode, report } = await importHere(temporaryFolder(), ...argv);

@@ -109,7 +109,7 @@ describe('troupe inspect', () => {
 describe('troupe up --inspect', () => {
   it('prints an address on stderr and records from the start', async () => {
     const { run } = await upWith(temporaryFolder(), '--inspect');
-    await run.noted('the address lets one browser in; troupe inspect prints another');
+    await run.noted('this link works once; troupe inspect prints another');
     run.signal('SIGTERM');
     const { stderr, created } = await run.finished;
     expect(stderr).toMatch(address);
@@ -139,7 +139,7 @@ describe('troupe up --inspect', () => {
   it('refuses what is no port', async () => {
     const run = await runCliHere(['up', '--inspect=99999'], { folder: temporaryFolder() });
     expect(run.exitCode).toBe(2);
-    expect(run.stderr).toContain('Write a port from 0 to 65535; see troupe help up');
+    expect(run.stderr).toContain('Write a whole number from 0 to 65535; see troupe help up');
   });
 
   it('asks for a journal in the state folder, or where it is named', async () => {
@@ -247,7 +247,7 @@ describe('--open', () => {
     await upWith(folder);
     const openFile = (): Promise<boolean> => Promise.resolve(false);
     const { stderr } = await runCliHere(['inspect', '--open'], { folder, openFile });
-    expect(stderr).toBe('troupe: no browser could be opened; open the address in one yourself\n');
+    expect(stderr).toBe('troupe: cannot start a browser; open the address yourself\n');
   });
 });
 

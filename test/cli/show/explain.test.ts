@@ -119,11 +119,11 @@ ATTEMPT  STARTED       QUEUED  CONNECT  LIST  READY  ENDED            WAIT
       heldBy: ['a', 'b'],
     } as const;
     expect(first({ status: statusOf('db', { state: 'queued' }), queue })[0]).toBe(
-      'db is queued for 10s: place 2 of 4 in the line for 3 local start permits; held by a, b.',
+      'db is queued for 10s: place 2 of 4 in the queue for 3 local start permits; held by a, b.',
     );
     const repeated = { ...queue, position: 1, heldBy: [], retriesLeft: 0 };
     expect(first({ status: statusOf('db', { state: 'queued' }), queue: repeated })[0]).toBe(
-      'db is queued for 10s: place 1 of 4 in the line for 3 local start permits; too many servers are started again just now, so repeated starts take turns.',
+      'db is queued for 10s: place 1 of 4 in the queue for 3 local start permits; too many servers are restarting, so restarts take turns.',
     );
     const { decision } = explanationOf();
     if (decision === undefined) throw new Error('There is a decision.');

@@ -91,7 +91,7 @@ describe('on a terminal', () => {
       const text = lines.map((line) => line.trim()).join(' ');
       expect(text).toContain(
         command[0] === 'plan'
-          ? 'nothing to do: every server is as the settings want it, or on its way there'
+          ? 'nothing to do: every server matches the settings or is on its way there'
           : message,
       );
     }

@@ -1,39 +1,34 @@
 /**
- * Authenticates pages: an address's token is exchanged once for a session's secret, which the page
- * sends with every request. Only hashes of tokens and secrets are kept.
+ * Authenticates pages. The token in a link is exchanged once for a session's secret, which the page sends
+ * with every request. Only hashes of tokens and secrets are stored.
  */
 
 import { createHash, randomBytes } from 'node:crypto';
 import { TokenBucket } from '../policies/token-bucket.ts';
 
-// 256 bits: nobody guesses it, however fast we answer.
+// 256 bits: cannot be guessed, however many tries.
 const secretBytes = 32;
-// Whoever asks for addresses again and again uses none of the old ones.
+// A user who keeps asking for links does not use the old ones.
 const mostTokens = 16;
-// Browsers of one person, and those that were left open.
+// The browsers of one user, including windows left open.
 const mostSessions = 64;
-// More clicks than a person makes, and few enough to stop a page that has gone wild.
+// More than a user clicks, and few enough to stop a page that misbehaves.
 const actsPerSecond = 20;
 
-/** One browser. */
-export interface Guest {
-  /** Takes part of what the guest may do in a second; false when nothing is left of it. */
-  mayAct(): boolean;
-}
-
-export class Guests {
+export class PageSessions {
   readonly #now: () => number;
   /** Callbacks by token hash, called once the token is spent or displaced by newer ones. */
   readonly #tokens = new Map<string, () => void>();
-  readonly #sessions = new Map<string, Guest>();
+  /** How many commands each session may still send, by hash of its secret. */
+  readonly #sessions = new Map<string, TokenBucket>();
 
   /** @param now - milliseconds; only differences count */
   constructor(now: () => number) {
     this.#now = now;
   }
 
-  /** A token that lets one browser in, once. */
-  invite(): string {
+  /** Creates a token that can be exchanged once. */
+  createToken(): string {
     const token = newSecret();
     this.#tokens.set(digest(token), () => undefined);
     const [oldest] = this.#tokens.keys();
@@ -54,17 +49,22 @@ export class Guests {
   }
 
   /** Exchanges a token for a new session's secret; undefined for an unknown or spent token. */
-  admit(token: string): string | undefined {
+  exchange(token: string): string | undefined {
     if (!this.#spend(digest(token))) return undefined;
     const secret = newSecret();
-    this.#sessions.set(digest(secret), this.#newGuest());
+    this.#sessions.set(digest(secret), new TokenBucket(actsPerSecond, actsPerSecond));
     const [oldest] = this.#sessions.keys();
     if (this.#sessions.size > mostSessions && oldest !== undefined) this.#sessions.delete(oldest);
     return secret;
   }
 
-  guest(secret: string): Guest | undefined {
-    return this.#sessions.get(digest(secret));
+  has(secret: string): boolean {
+    return this.#sessions.has(digest(secret));
+  }
+
+  /** Counts a command of a session; false when it has sent too many within a second. */
+  mayAct(secret: string): boolean {
+    return this.#sessions.get(digest(secret))?.tryTake(this.#now()) === true;
   }
 
   #spend(key: string): boolean {
@@ -73,18 +73,13 @@ export class Guests {
     callback?.();
     return callback !== undefined;
   }
-
-  #newGuest(): Guest {
-    const acts = new TokenBucket(actsPerSecond, actsPerSecond);
-    return { mayAct: () => acts.tryTake(this.#now()) };
-  }
 }
 
 function newSecret(): string {
   return randomBytes(secretBytes).toString('base64url');
 }
 
-/** Looked up by digest, so that the time it takes tells nothing of the secret. */
+/** Lookup by digest keeps the response time independent of the secret. */
 function digest(secret: string): string {
   return createHash('sha256').update(secret).digest('base64url');
 }
