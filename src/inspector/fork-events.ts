@@ -1,10 +1,10 @@
-/** Which events may be put into a fork, each with an example of what it carries. */
+/** The events that can be sent to a fork, each with an example payload. */
 
 import type { ServerContext, ServerEvent } from '../../machines/server/server.ts';
 import { answeredEvents } from '../runtime/status/server-chart.ts';
 import type { ServerSnapshot } from '../runtime/status/status-of.ts';
 
-/** Where a fork stands: what its chart knows, and its time on the clock of the charts, in milliseconds. */
+/** A fork's context and its time on the charts' clock, in milliseconds. */
 interface Moment {
   readonly context: ServerContext;
   readonly at: number;
@@ -16,8 +16,8 @@ const bare: Example = () => ({});
 const ofSession: Example = ({ context: { session }, at }) => ({ session, at });
 const lost = { kind: 'transport', message: 'The session was lost.' } as const;
 
-// Complete, so that an event that is added to the chart does not compile unnoticed.
-// What one region tells the others is raised by the chart itself, in a fork as everywhere.
+// Complete, so that a new event of the chart does not compile until it is added here. Events between regions
+// are raised by the chart itself, also in a fork.
 const examples: Readonly<Record<ServerEvent['type'], Example | 'raised'>> = {
   'server.start': bare,
   'server.stop': bare,
@@ -61,7 +61,7 @@ const examples: Readonly<Record<ServerEvent['type'], Example | 'raised'>> = {
   'breaker.tripped': 'raised',
 };
 
-/** What an event of this type may carry at this moment; undefined for what nobody outside the chart sends. */
+/** An example payload for an event type; undefined for events that only the chart itself raises. */
 export function exampleOf(
   type: string,
   moment: Moment,
@@ -70,7 +70,7 @@ export function exampleOf(
   return example === 'raised' ? undefined : example(moment);
 }
 
-/** The events that some present state answers, in the order of their names. */
+/** The events that an active state handles, by name. */
 export function possibleEvents(
   snapshot: ServerSnapshot,
   at: number,

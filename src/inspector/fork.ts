@@ -1,7 +1,7 @@
 /**
- * A moment of a server that goes on without I/O: "what if". The real chart is put
- * back to where it was and computes on; what it would start, send or wait for is
- * only written down. Time moves when told to, and nothing ever reaches a server.
+ * Continues a recorded moment of a server without I/O, to answer "what if". The real chart is restored and
+ * computes on; actors, messages and timers are only recorded. Time advances on request, and nothing reaches a
+ * server.
  */
 
 import { createActor, fromCallback } from 'xstate';
@@ -35,17 +35,17 @@ export interface ForkStart {
   readonly context: ServerContext;
   /** Of that record. */
   readonly t: number;
-  /** What the clock of the charts showed at `t` 0: events and context count by it. */
+  /** The charts' clock at `t` 0; events and context use that clock. */
   readonly clockStart: number;
 }
 
 type WithoutPlace<Record> = Record extends unknown ? Omit<Record, 'n' | 't'> : never;
 type Timer = PicturedActor['timers'][number];
 
-// What nobody reads through; who wants more begins a fork of another moment.
+// More than a user reads; fork a later moment to continue.
 const mostRecords = 5_000;
 
-/** A day: long enough for every delay of a policy that a person waits for. */
+/** A day: longer than any delay of a policy that a user would wait for. */
 const longestAdvanceMs = 86_400_000;
 
 export class ServerFork {
@@ -81,15 +81,15 @@ export class ServerFork {
     };
   }
 
-  /** What the chart knows in the fork. */
+  /** The fork's context. */
   context(): ServerContext {
     return this.#snapshot.context;
   }
 
   /**
-   * Puts an event in. What it does not carry is taken from the example of its type.
-   * @throws TroupeError `INVALID_ARGUMENTS` when nobody sends such an event to a server, or the
-   *   chart cannot take what it carries; the fork stays where it was.
+   * Sends an event. Missing fields are taken from the example of its type.
+   * @throws TroupeError `INVALID_ARGUMENTS` for an event that servers never get, or a payload that the chart
+   *   cannot handle; the fork then stays unchanged
    */
   inject(event: Readonly<Record<string, unknown>>): void {
     const type = String(event['type']);
@@ -98,25 +98,25 @@ export class ServerFork {
       const types = possibleEvents(this.#snapshot, this.#now()).map((it) => it.type);
       throw new TroupeError(
         'INVALID_ARGUMENTS',
-        `no server is ever sent "${type.slice(0, 100)}"; send one of ${types.join(', ')}`,
+        `servers never get the event "${type.slice(0, 100)}"; send one of ${types.join(', ')}`,
       );
     }
     const misfit = misfitOf(example, event);
     if (misfit !== undefined) {
       throw new TroupeError(
         'INVALID_ARGUMENTS',
-        `${misfit} of ${type} does not look like ${JSON.stringify(example[misfit])?.slice(0, 200)}; mend it`,
+        `${misfit} of ${type} must look like ${JSON.stringify(example[misfit])?.slice(0, 200)}`,
       );
     }
-    this.#take({ ...example, ...event, type }, undefined);
+    this.#process({ ...example, ...event, type }, undefined);
   }
 
-  /** Lets time pass; timers run out in their order. */
+  /** Lets time pass; timers fire in order. */
   advance(ms: number): void {
     if (!(ms >= 0 && ms <= longestAdvanceMs)) {
       throw new TroupeError(
         'INVALID_ARGUMENTS',
-        `advanceMs is at least 0 and at most ${longestAdvanceMs} (a day)`,
+        `advanceMs must be from 0 to ${longestAdvanceMs} (a day)`,
       );
     }
     const end = this.#t + ms;
@@ -125,7 +125,7 @@ export class ServerFork {
       this.#t = Math.max(this.#t, next.armedAt + next.ms);
       this.#timers = this.#timers.filter((timer) => timer !== next);
       this.#note({ kind: 'timerEnd', actor: this.#start.actor.actor, id, fired: true });
-      this.#take({ type: id }, this.#start.actor.actor);
+      this.#process({ type: id }, this.#start.actor.actor);
     }
     this.#t = end;
   }
@@ -144,11 +144,11 @@ export class ServerFork {
     return this.#start.clockStart + this.#t;
   }
 
-  #take(event: { readonly type: string }, from: string | undefined): void {
+  #process(event: { readonly type: string }, from: string | undefined): void {
     if (this.#records.length >= mostRecords) {
       throw new TroupeError(
         'OVERLOADED',
-        `this fork has ${mostRecords} records; begin another one at a later moment`,
+        `this fork has ${mostRecords} records; fork a later moment`,
       );
     }
     const { actor } = this.#start.actor;
@@ -194,7 +194,7 @@ export class ServerFork {
       const reason = error instanceof Error ? error.message : String(error);
       throw new TroupeError(
         'INVALID_ARGUMENTS',
-        `the chart cannot take this ${event.type}: ${reason.slice(0, 300)}; look at its example`,
+        `the chart cannot handle this ${event.type}: ${reason.slice(0, 300)}; see its example`,
         { cause: error },
       );
     }
@@ -214,7 +214,7 @@ export class ServerFork {
     }
   }
 
-  /** The actor that an event goes to: the root, or the session that would be there. */
+  /** The receiver of an event: the root, or the session that would exist. */
   #keyOf(targetId: string | undefined): string {
     const { actor, parent } = this.#start.actor;
     return targetId === parentTargetId ? (parent ?? 'root') : `${actor}/${targetId ?? '?'}`;
@@ -222,7 +222,7 @@ export class ServerFork {
 
   #arm(id: string, ms: number): void {
     this.#disarm(id);
-    // As long as a timer can be: the chart's way to have none.
+    // The longest delay is how a chart disables a timer.
     if (ms >= longestTimerMs) return;
     const delay = delayNameOf(id);
     const named = delay === undefined ? {} : { delay };
@@ -241,7 +241,7 @@ export class ServerFork {
   }
 }
 
-/** The first key whose value is of another kind than that of the example, or lacks a part of it. */
+/** The first key whose value has another type than the example's, or lacks a part of it. */
 function misfitOf(
   example: Readonly<Record<string, unknown>>,
   given: Readonly<Record<string, unknown>>,
@@ -254,7 +254,7 @@ function misfitOf(
   });
 }
 
-/** The chart as it stood. Its session is there, and hears nothing. */
+/** Restores the chart's snapshot. Its session exists but does nothing. */
 function snapshotOf({ actor, context }: ForkStart): ServerSnapshot {
   const value = stateValueOf(actor.leaves);
   const snapshot = serverMachine.resolveState({ value, context });

@@ -1,6 +1,5 @@
 /**
- * Whether what a journal says has the shape that readers rely on. A journal may come from
- * anybody: it is checked once, where it comes in, so that nothing behind has to.
+ * Validates the documents of a journal. A journal may come from anyone, so it is checked once when it is read.
  */
 
 import type { InspectionRecord, JournalHead } from '../domain/host/inspection.ts';
@@ -55,7 +54,7 @@ const status: Shape = {
   source: 'object',
 };
 
-// Complete, so that a kind that is added does not compile unnoticed.
+// Complete, so that a new kind of record does not compile until it is added here.
 const records: Readonly<Record<InspectionRecord['kind'], Shape>> = {
   actor: { actor: 'text', id: 'text', server: 'maybeName' },
   event: { to: 'text', type: 'text' },

@@ -1,6 +1,6 @@
 /**
- * The way of a server to where it is, as a test: what came from outside is said
- * again to a scripted troupe, which needs no process and no time.
+ * Exports the history of a server as a test: events from outside are repeated with a scripted troupe, which
+ * needs neither processes nor real time.
  */
 
 import type {
@@ -20,8 +20,8 @@ import { literal, quotedFor } from '../policies/text/quoted.ts';
 const pageSize = 5_000;
 
 /**
- * A test in TypeScript that leads a server to where it is after record `to`.
- * @throws TroupeError `INVALID_ARGUMENTS` for an actor that is no server, or was none then.
+ * Returns a TypeScript test that brings a server to its state after record `to`.
+ * @throws TroupeError `INVALID_ARGUMENTS` for an actor that was not a server then
  */
 export function modelTestOf(source: InspectionSource, actor: ActorKey, to: number): string {
   const seen = whatCameTo(source, actor, to);
@@ -31,7 +31,7 @@ export function modelTestOf(source: InspectionSource, actor: ActorKey, to: numbe
   if (status === undefined) {
     throw new TroupeError(
       'INVALID_ARGUMENTS',
-      `after record ${to} there is no server ${actor}; choose one of another moment`,
+      `after record ${to} there is no server ${actor}; choose another moment`,
     );
   }
   const steps = stepsOf(seen.events, status.name);
@@ -39,7 +39,7 @@ export function modelTestOf(source: InspectionSource, actor: ActorKey, to: numbe
   return testText({
     status,
     entry: entryOf(status, policy),
-    // The first server of a troupe has the seed of the troupe: the same waits, jitter and all.
+    // The first server uses the troupe's seed, so that its waits have the same jitter.
     seed: Number(seed ?? 1),
     steps,
     isWhole: seen.isWhole,
@@ -48,15 +48,15 @@ export function modelTestOf(source: InspectionSource, actor: ActorKey, to: numbe
 
 interface Seen {
   readonly events: readonly SeenEvent[];
-  /** The record that first tells what it knows. */
+  /** The first record with its context. */
   readonly firstState: number;
-  /** Its birth is among the records. */
+  /** Whether the records include its creation. */
   readonly isWhole: boolean;
 }
 
-/** An event that came to the server, or to its session. */
+/** An event for the server or its session. */
 interface SeenEvent extends EventRecord {
-  /** Number of the session that the server had then. */
+  /** Number of the server's session at that time. */
   readonly session: number;
 }
 
@@ -130,7 +130,7 @@ const fromSession: Readonly<Record<string, Step>> = {
   'session.listFailed': (_, { failure }) => `session.failList(${failureText(failure)});`,
   'session.impaired': (_, { reason }) => `session.impair(${quoted(reason)});`,
   'session.recovered': (_, { reason }) => `session.recover(${quoted(reason)});`,
-  // A deadline that passed here as it did then may have ended it already.
+  // A deadline may already have ended it, as it did in the recording.
   'xstate.done.actor.session': (_, { failure }) =>
     [
       "if (session.state === 'closing') session.closed();",
@@ -140,7 +140,7 @@ const fromSession: Readonly<Record<string, Step>> = {
     ].join('\n'),
 };
 
-/** What a session hears from its connection and does not pass on as it is. */
+/** Events of a session's connection that the session does not pass on. */
 const toSession: Readonly<Record<string, Step>> = {
   'wire.probed': (_, { answer }) => `session.probed(${quoted(answer)});`,
   'wire.paused': () => 'session.pause();',
@@ -149,8 +149,8 @@ const toSession: Readonly<Record<string, Step>> = {
 };
 
 /**
- * The statement for each event; other events follow by themselves or have no counterpart in a script.
- * A map, because an event in a journal may be named like an inherited property.
+ * The statement for each event; other events follow from these or have no counterpart in a script. A map,
+ * because an event in a journal may be named like an inherited property.
  */
 const steps: ReadonlyMap<string, Step> = new Map(
   Object.entries({ ...fromServer, ...fromSession, ...toSession }),
@@ -158,14 +158,14 @@ const steps: ReadonlyMap<string, Step> = new Map(
 const ofSession: ReadonlySet<string> = new Set(Object.keys(toSession));
 const needsSession: ReadonlySet<string> = new Set(Object.keys({ ...fromSession, ...toSession }));
 
-// More than a real server lists; a journal from elsewhere must not exhaust a test's memory.
+// More than a real server lists; a forged journal must not exhaust a test's memory.
 const mostTools = 10_000;
 
 function countIn(count: unknown): number {
   return Number.isSafeInteger(count) ? Math.min(Math.max(Number(count), 0), mostTools) : 0;
 }
 
-/** They follow from the others in a script as they did then. */
+/** In a script, these follow from the other events. */
 const byThemselves: ReadonlySet<string> = new Set([
   'slot.granted',
   'admission.granted',
@@ -181,14 +181,14 @@ function stepsOf(events: readonly SeenEvent[], server: string): readonly string[
     const step = steps.get(type);
     if (step === undefined) {
       if (byThemselves.has(type) || type.startsWith('xstate.')) continue;
-      // Quoted: a journal of somebody else must not end the comment and go on as a program.
-      lines.push(`// Then came ${quoted(type)}, which a script has no words for.`);
+      // Quoted, so that a forged journal cannot end the comment and continue as code.
+      lines.push(`// Then ${quoted(type)} followed, which a script cannot express.`);
       continue;
     }
     const passed = at === undefined ? 0 : Math.round(t - at);
     at = t;
     const number = needsSession.has(type) ? present : session;
-    // The waits before a session have jitter; it is there when it is there.
+    // The wait before a session has jitter, so wait for the session itself.
     if (number !== session) {
       session = number;
       lines.push(`session = await sessionNumber(${session});`);
@@ -200,7 +200,7 @@ function stepsOf(events: readonly SeenEvent[], server: string): readonly string[
   return lines;
 }
 
-/** The entry of the server in its settings: its kind, and what of its policy is not the default. */
+/** The server's settings entry: its transport, and the policy fields that differ from the default. */
 function entryOf({ transport }: ServerStatus, policy: unknown): Readonly<Record<string, unknown>> {
   const overrides = overridesIn(policy);
   return {
@@ -228,7 +228,7 @@ function overridesIn(policy: unknown): Readonly<Record<string, unknown>> {
   return Object.fromEntries(groups);
 }
 
-interface Told {
+interface TestFacts {
   readonly status: ServerStatus;
   readonly entry: Readonly<Record<string, unknown>>;
   readonly seed: number;
@@ -236,7 +236,7 @@ interface Told {
   readonly isWhole: boolean;
 }
 
-function testText({ status, entry, seed, steps: lines, isWhole }: Told): string {
+function testText({ status, entry, seed, steps: lines, isWhole }: TestFacts): string {
   const { name, state, reason, catalog, circuit } = status;
   const wanted = { state, ...(reason === undefined ? {} : { reason }), catalog, circuit };
   const settings = literal({ mcpServers: { [name]: entry } }, 2);
@@ -244,7 +244,7 @@ function testText({ status, entry, seed, steps: lines, isWhole }: Told): string 
     "import { createScriptedTroupe, type SessionScript } from 'mcp-troupe/testing';",
     "import { expect, it } from 'vitest';",
     '',
-    ...(isWhole ? [] : ['// What came before is not in the records: lead the server there first.']),
+    ...(isWhole ? [] : ['// The records start later: bring the server to that state first.']),
     `it(${quoted(`leads ${name} to ${state}${reason === undefined ? '' : ` (${reason})`}`)}, async () => {`,
     ...indented([
       'const { troupe, sessions, settle, advance } = createScriptedTroupe({',

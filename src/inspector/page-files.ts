@@ -1,6 +1,6 @@
 /**
- * The files of the page, all of them, read when the inspector starts: what is not in
- * this list cannot be asked for, however its path is written.
+ * Reads all files of the page when the inspector starts. A path that is not in this list cannot be requested,
+ * however it is written.
  */
 
 import { readdir, readFile } from 'node:fs/promises';
@@ -23,16 +23,16 @@ const typeOf: Readonly<Record<string, string>> = {
   '.webmanifest': 'application/manifest+json',
 };
 
-/** Where a build puts the page: beside our own code, or below it where the sources run. */
+/** Where a build puts the page: beside the compiled code, or in `dist` when the sources run. */
 const pageFolders = ['../../inspector/', '../../dist/inspector/'].map((place) =>
   fileURLToPath(new URL(place, import.meta.url)),
 );
 
 const notBuilt = `<!doctype html><html lang="en"><meta charset="utf-8"><title>mcp-troupe inspector</title>
-<p>The page of the inspector is not built. Run <code>npm run build</code>, then <code>troupe inspect</code> again.</p></html>
+<p>The inspector page is not built. Run <code>npm run build</code>, then <code>troupe inspect</code> again.</p></html>
 `;
 
-/** By path, as a browser asks for them; the page itself is `/`. */
+/** By the path that a browser requests; the page itself is `/`. */
 export async function readPageFiles(
   folders: readonly string[] = pageFolders,
 ): Promise<ReadonlyMap<string, PageFile>> {

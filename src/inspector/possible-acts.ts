@@ -1,6 +1,6 @@
 /**
- * What a person may do with a server now, as its chart answers: where it says that an event
- * would lead elsewhere, the button is one; where not, the reason stands beside it.
+ * The actions for a server, by its chart: an action is accepted when its event would change the server's state;
+ * otherwise it has a reason.
  */
 
 import type { ApprovalRequest } from '../domain/host/approval.ts';
@@ -24,7 +24,7 @@ const eventOf = {
   revoke: 'approval.revoke',
 } as const;
 
-/** Undefined when there is no such server. */
+/** Undefined for an unknown server. */
 export function possibleActs(
   troupe: Pick<Troupe, 'status' | 'explain' | 'approvals'>,
   server: string,
@@ -46,11 +46,11 @@ function actOf(act: string, { movedBy }: Explanation, status: ServerStatus): Pos
   if (to !== undefined) return { act, accepted: true, to };
   const { name, state, reason } = status;
   const where = reason === undefined ? state : `${state} (${reason})`;
-  const help = status.action === undefined ? '' : `; what helps: ${status.action}`;
+  const help = status.action === undefined ? '' : `; try: ${status.action}`;
   return {
     act,
     accepted: false,
-    reason: `${name} is ${where}, and this would change nothing${help}`,
+    reason: `${name} is ${where}, so this has no effect${help}`,
   };
 }
 
@@ -63,10 +63,10 @@ function decisionOf(
     return {
       act,
       accepted: false,
-      reason: 'your own settings name it, so nothing is decided about it',
+      reason: 'it comes from your own settings, so it needs no approval',
     };
   const isDecidedSo = approval.decision === decisions[act] && approval.toolChanges === undefined;
-  if (isDecidedSo) return { act, accepted: false, reason: `it is ${approval.decision} already` };
+  if (isDecidedSo) return { act, accepted: false, reason: `it is already ${approval.decision}` };
   const to = leadsTo(eventOf[act], movedBy);
   return { act, accepted: true, ...(to === undefined ? {} : { to }) };
 }

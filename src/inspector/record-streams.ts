@@ -1,21 +1,20 @@
 /**
- * Sends records to pages while they happen, as server-sent events. A stream is a place in
- * what is recorded and nothing more: who reads slowly waits for the socket, and is told of a
- * gap when what it has not seen is gone. So nobody makes our memory grow.
+ * Streams new records to pages as server-sent events. A stream is only a position in the recording, so a slow
+ * reader takes no memory: it waits for its socket, and gets a gap when records it has not seen are gone.
  */
 
 import type { ServerResponse } from 'node:http';
 import type { InspectionSource } from '../domain/host/inspection.ts';
 
-// One page has one; this is for many windows and for those that were left open.
+// One per page; enough for many windows, including those left open.
 const mostStreams = 16;
-// A page that sleeps or a proxy that is bored would otherwise let go of the line.
+// Otherwise a proxy or a sleeping page may close an idle connection.
 const heartbeatMs = 15_000;
-// Between two of them the socket is asked whether it can take more.
+// Between batches the socket is checked for back-pressure.
 const batchCount = 100;
-// What comes after a calm is sent at once; what follows it goes together, at the pace of an eye.
+// After a quiet time a record is sent at once; records that follow are sent together at this pace.
 const gatherMs = 100;
-// A page that lost us comes back after this.
+// A page reconnects after this time.
 const retryMs = 1_000;
 
 export class RecordStreams {
@@ -38,14 +37,14 @@ export class RecordStreams {
     const send = (text: string): void => {
       isBlocked = !response.write(text);
     };
-    const tellGap = (count: number): void =>
+    const sendGap = (count: number): void =>
       send(`id: ${next - 1}\nevent: gap\ndata: ${JSON.stringify({ count })}\n\n`);
     const pump = (): void => {
       if (isBlocked || response.destroyed) return;
       if (next < source.first) {
         const count = source.first - next;
         next = source.first;
-        tellGap(count);
+        sendGap(count);
       }
       while (!isBlocked && next <= source.last) {
         const records = source.records(next, batchCount);
@@ -54,13 +53,13 @@ export class RecordStreams {
       }
     };
     let gathering: NodeJS.Timeout | undefined;
-    const tell = (): void => {
+    const sendNew = (): void => {
       const isNews = next <= source.last;
-      gathering = isNews ? setTimeout(tell, gatherMs).unref() : undefined;
+      gathering = isNews ? setTimeout(sendNew, gatherMs).unref() : undefined;
       if (isNews) pump();
     };
     const unfollow = source.follow(() => {
-      if (gathering === undefined) tell();
+      if (gathering === undefined) sendNew();
     });
     const beat = setInterval(() => {
       if (!isBlocked) send(': still here\n\n');
@@ -80,12 +79,12 @@ export class RecordStreams {
     response.writeHead(200, {
       ...headers,
       'content-type': 'text/event-stream',
-      // A proxy that gathers would hold back what happens now.
+      // A buffering proxy would delay the records.
       'x-accel-buffering': 'no',
     });
     send(`retry: ${retryMs}\n\n`);
-    // It has seen another run, of which we know nothing.
-    if (from > next) tellGap(0);
+    // The page has seen records of another run.
+    if (from > next) sendGap(0);
     pump();
   }
 

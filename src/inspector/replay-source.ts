@@ -1,4 +1,4 @@
-/** Reads a journal from a file, whole, and answers as a running troupe does: any moment of it at once. */
+/** Reads a whole journal and shows any moment of it, like a running troupe. */
 
 import { constants, open } from 'node:fs/promises';
 import type {
@@ -13,9 +13,9 @@ import { isRecord } from '../policies/is-record.ts';
 import { applyRecord, type Canvas, canvasOf, pictureOf } from '../recorder/picture.ts';
 import { isJournalHead, isJournalRecord } from './journal-shape.ts';
 
-// Sixteen times a file of ours; what is larger is none of ours, and would fill the memory.
+// Sixteen times the size of our own files; a larger file is not one of ours and would take too much memory.
 const maxBytes = 268_435_456;
-// A moment is at most so many records behind a picture that is kept.
+// Records between two stored pictures.
 const checkpointCount = 500;
 
 interface Change {
@@ -23,21 +23,18 @@ interface Change {
   readonly changed: Readonly<Record<string, unknown>>;
 }
 
-/** @throws TroupeError `USAGE` that names the file, the line and the next step. */
+/** @throws TroupeError `USAGE` with the file, the line and the next step */
 export async function openJournal(file: string): Promise<InspectionSource> {
   return new Journal(file, await readText(file));
 }
 
 async function readText(file: string): Promise<string> {
-  // A pipe that nobody writes to would keep us waiting for ever.
+  // Opening a pipe without a writer would block forever.
   const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch(
     (error: NodeJS.ErrnoException) => {
       const why =
-        error.code === 'ENOENT' ? 'there is no such file' : `it cannot be read (${error.code})`;
-      throw new TroupeError(
-        'USAGE',
-        `${file}: ${why}; name a journal that troupe up --journal wrote`,
-      );
+        error.code === 'ENOENT' ? 'file does not exist' : `cannot be read (${error.code})`;
+      throw new TroupeError('USAGE', `${file}: ${why}; use a journal from troupe up --journal`);
     },
   );
   try {
@@ -45,7 +42,7 @@ async function readText(file: string): Promise<string> {
     if (!found.isFile())
       throw new TroupeError(
         'USAGE',
-        `${file} is not a file; name a journal that troupe up --journal wrote`,
+        `${file} is not a file; use a journal from troupe up --journal`,
       );
     if (found.size > maxBytes)
       throw new TroupeError(
@@ -65,13 +62,13 @@ class Journal implements InspectionSource {
   readonly machines: InspectionSource['machines'];
   readonly #head: JournalHead;
   readonly #records: InspectionRecord[] = [];
-  /** The picture before the first record, and after every five hundred. */
+  /** The picture before the first record, and after every {@link checkpointCount}. */
   readonly #checkpoints: InspectionPicture[];
   readonly #changes = new Map<ActorKey, Change[]>();
 
   constructor(file: string, text: string) {
     const lines = text.split('\n');
-    // What a crash cut off is the end.
+    // A crash may have cut off the last line.
     const torn = lines.pop();
     const head = parsed(lines[0]);
     if (!isJournalHead(head)) throw notAJournal(file, head ?? parsed(torn));
@@ -85,7 +82,7 @@ class Journal implements InspectionSource {
       if (!isJournalRecord(record) || record.n !== this.last + 1) {
         throw new TroupeError(
           'USAGE',
-          `${file}:${index + 2} is no record of a journal; remove that line and all below it, then replay it again`,
+          `${file}:${index + 2} is not a journal record; remove that line and all lines below it, then try again`,
         );
       }
       this.#add(record, canvas);
@@ -122,12 +119,12 @@ class Journal implements InspectionSource {
     const changes = (this.#changes.get(actor) ?? []).filter(({ n }) => n <= at);
     if (before === undefined && changes.length === 0) return undefined;
     const context: Record<string, unknown> = { ...before };
-    // One by one: a call takes only so many arguments, and a journal has more changes than that.
+    // One by one: a journal may have more changes than a call can take arguments.
     for (const { changed } of changes) Object.assign(context, changed);
     return context;
   }
 
-  /** Nothing comes any more. */
+  /** A journal gets no new records. */
   follow(): () => void {
     return () => undefined;
   }
@@ -155,7 +152,7 @@ function notAJournal(file: string, head: unknown): TroupeError {
   const format = isRecord(head) ? head['format'] : undefined;
   const why =
     typeof format === 'number' && format > 1
-      ? 'was written by a newer version; replay it with that one'
-      : 'does not begin like a journal; name a file that troupe up --journal wrote';
+      ? 'was written by a newer version; use that version to replay it'
+      : 'is not the start of a journal; use a journal from troupe up --journal';
   return new TroupeError('USAGE', `${file}:1 ${why}`);
 }

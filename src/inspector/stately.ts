@@ -1,10 +1,10 @@
 /**
- * Shows a troupe in Stately's own tools: hands what is recorded to an inspector of
- * `@statelyai/inspect`, in its words. Nothing of that package is loaded from here;
- * the host makes the inspector, and decides with it who sees what is sent.
+ * Shows a troupe in Stately's tools: sends its records to an inspector of `@statelyai/inspect`, in its format.
+ * This module does not load that package; the host creates the inspector and thereby decides where the records
+ * go.
  *
- * What is sent has passed the same allow-lists and the same redaction as the
- * records of the troupe's own inspector: no settings, arguments or results.
+ * Records pass the same allow-lists and redaction as in the troupe's own inspector: no settings, arguments or
+ * results.
  */
 
 import type { StatelyInspectionEvent } from '@statelyai/inspect';
@@ -18,33 +18,33 @@ import type {
 import { version } from '../domain/version.ts';
 import { machines, stateValueOf } from '../recorder/chart-names.ts';
 
-/** What of an inspector of `@statelyai/inspect` is used: `createWebSocketInspector()` and the others return one. */
+/** The used part of a `@statelyai/inspect` inspector, as `createWebSocketInspector()` and others return it. */
 export interface StatelyInspector {
   readonly adapter: { send(event: StatelyInspectionEvent): void };
 }
 
-// Enough for one go between two turns of the event loop.
+// Enough for one turn of the event loop.
 const pageSize = 1_000;
 
 /**
- * Sends what the charts of a troupe do to an inspector, from now on until the returned function is called.
+ * Sends the records of a troupe's charts to an inspector until the returned function is called.
  *
- * Warns once, because whoever receives it sees the names, states and failures of all servers: the
- * pages of Stately are on the internet, and `createInspectorServer` of that package listens on all
- * interfaces and takes connections from any web page.
+ * Warns once, because the receiver sees the names, states and failures of all servers: Stately's pages are on
+ * the internet, and the package's `createInspectorServer` listens on all interfaces and accepts connections
+ * from any web page.
  */
 export function inspectWithStately(
   troupe: { readonly inspection: Inspection },
   { adapter }: StatelyInspector,
 ): () => void {
   process.emitWarning(
-    'The names, states and failures of all servers go to the inspector of @statelyai/inspect, ' +
-      'and to whoever it sends them; end it with the function that inspectWithStately() returned.',
+    'The names, states and failures of all servers are sent to the inspector of @statelyai/inspect, ' +
+      'which may forward them; call the function that inspectWithStately() returned to stop.',
     { type: 'McpTroupeWarning', code: 'MCP_TROUPE_STATELY' },
   );
   const { inspection } = troupe;
   inspection.start();
-  const bridge = new Bridge(inspection, (event) => adapter.send(event));
+  const bridge = new StatelyBridge(inspection, (event) => adapter.send(event));
   bridge.begin();
   return inspection.follow(() => bridge.catchUp());
 }
@@ -54,11 +54,11 @@ interface Moment {
   readonly t: number;
 }
 
-class Bridge {
+class StatelyBridge {
   readonly #source: Inspection;
   readonly #send: (event: StatelyInspectionEvent) => void;
   readonly #contexts = new Map<ActorKey, Record<string, unknown>>();
-  /** The event that an actor was sent last: a state is the answer to it. */
+  /** Each actor's last event, which its next state answers. */
   readonly #events = new Map<ActorKey, string>();
   #rootId: ActorKey | undefined;
   #next = 1;
@@ -68,7 +68,7 @@ class Bridge {
     this.#send = send;
   }
 
-  /** Tells what is true now. */
+  /** Sends the current state. */
   begin(): void {
     const picture = this.#source.picture();
     this.#contexts.clear();
@@ -76,15 +76,15 @@ class Bridge {
     this.#next = picture.n + 1;
     for (const actor of picture.actors) {
       this.#contexts.set(actor.actor, { ...this.#source.context(actor.actor) });
-      this.#tellActor(actor, picture);
+      this.#sendActor(actor, picture);
     }
   }
 
-  /** Tells what came since; when some of it is gone already, what is true now. */
+  /** Sends new records, or the current state when some records are already gone. */
   catchUp(): void {
     if (this.#next < this.#source.first) this.begin();
     for (let page = this.#page(); page.length > 0; page = this.#page()) {
-      for (const record of page) this.#tell(record);
+      for (const record of page) this.#sendRecord(record);
       this.#next = (page.at(-1)?.n ?? this.#next) + 1;
     }
   }
@@ -93,9 +93,9 @@ class Bridge {
     return this.#source.records(this.#next, pageSize);
   }
 
-  #tell(record: InspectionRecord): void {
+  #sendRecord(record: InspectionRecord): void {
     if (record.kind === 'actor') {
-      this.#tellActor({ ...record, life: 'active', leaves: [], timers: [] }, record);
+      this.#sendActor({ ...record, life: 'active', leaves: [], timers: [] }, record);
     } else if (record.kind === 'event') {
       const { to, from, type, facts } = record;
       this.#events.set(to, type);
@@ -118,12 +118,12 @@ class Bridge {
     }
   }
 
-  #tellActor({ actor, id, parent, machine, life, leaves }: PicturedActor, at: Moment): void {
+  #sendActor({ actor, id, parent, machine, life, leaves }: PicturedActor, at: Moment): void {
     if (parent === undefined) this.#rootId = actor;
     const context = this.#contexts.get(actor) ?? {};
     this.#send({
       ...this.#stamp('@xstate.actor', actor, at),
-      // The root has no name of its own.
+      // The root's id is not a name.
       name: parent === undefined ? (machine ?? id) : id,
       parentId: parent,
       definition: machine === undefined ? JSON.stringify({ id }) : definitionOf(machine),
@@ -150,7 +150,7 @@ class Bridge {
 
 const definitions = new Map<MachineKey, string>();
 
-/** A chart as JSON; functions by their names. */
+/** A chart as JSON, with functions as their names. */
 function definitionOf(machine: MachineKey): string {
   const known = definitions.get(machine);
   if (known !== undefined) return known;

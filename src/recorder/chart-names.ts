@@ -1,4 +1,4 @@
-/** How records name the parts of a chart: as its pictures do, so that a page can light them. */
+/** Names the parts of a chart as in its pictures, so that a page can highlight them. */
 
 import { createHash } from 'node:crypto';
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition, StateValue } from 'xstate';
@@ -11,7 +11,7 @@ import { handoverMachine } from '../../machines/troupe/handover.ts';
 import { troupeMachine } from '../../machines/troupe/troupe.ts';
 import type { MachineKey } from '../domain/host/inspection.ts';
 
-/** Every chart that is recorded, by its key. */
+/** The recorded charts by key. */
 export const machines: Readonly<Record<MachineKey, AnyStateMachine>> = {
   troupe: troupeMachine,
   server: serverMachine,
@@ -29,7 +29,7 @@ export function machineKeyOf(id: unknown): MachineKey | undefined {
 
 let hashes: Readonly<Record<MachineKey, string>> | undefined;
 
-/** Hashes of the definitions of all charts: equal only where states and transitions are the same. */
+/** Hashes of all charts' definitions; equal when states and transitions are the same. */
 export function machineHashes(): Readonly<Record<MachineKey, string>> {
   hashes ??= Object.fromEntries(
     Object.entries(machines).map(([key, machine]) => [key, hashOf(machine)]),
@@ -41,10 +41,10 @@ function hashOf({ config }: AnyStateMachine): string {
   return createHash('sha256').update(JSON.stringify(config)).digest('hex').slice(0, 16);
 }
 
-// Every copy of a machine has transitions of its own; they live as long as it does.
+// Every copy of a machine has its own transition objects, with the same lifetime.
 const edges = new WeakMap<AnyTransitionDefinition, string>();
 
-/** `<id of the state>#<place among its transitions>`; undefined for those that XState adds of its own. */
+/** `<state id>#<index of the transition>`; undefined for transitions that XState adds itself. */
 export function edgeOf(transition: AnyTransitionDefinition): string | undefined {
   const known = edges.get(transition);
   if (known !== undefined) return known;
@@ -56,19 +56,19 @@ export function edgeOf(transition: AnyTransitionDefinition): string | undefined 
   return edge;
 }
 
-/** The transitions written in one state: on, after, done and error first, `always` last. */
+/** A state's own transitions: on, after, done and error first, `always` last. */
 export function transitionsOf(state: AnyStateNode): readonly AnyTransitionDefinition[] {
   return [...state.transitions.values()].flat().concat(state.always ?? []);
 }
 
-/** Paths of the innermost states among the active ones. */
+/** Paths of the innermost active states. */
 export function leavesOf(nodes: readonly AnyStateNode[]): readonly string[] {
   return nodes
     .filter(({ type }) => type === 'atomic' || type === 'final')
     .map((node) => node.path.join('.'));
 }
 
-/** The name of the delay that a timer of `after` waits for. */
+/** The name of the delay of an `after` timer. */
 export function delayNameOf(timerId: string): string | undefined {
   const name = /^xstate\.after\.([^.]+)\./u.exec(timerId)?.[1];
   return name === undefined || /^\d/u.test(name) ? undefined : name;
@@ -78,7 +78,7 @@ interface Branch {
   [key: string]: Branch;
 }
 
-/** Paths of leaves as a value of XState: `['a.b', 'c.d']` is `{ a: 'b', c: 'd' }`. */
+/** Converts leaf paths to an XState value: `['a.b', 'c.d']` becomes `{ a: 'b', c: 'd' }`. */
 export function stateValueOf(leaves: readonly string[]): StateValue {
   const tree: Branch = {};
   for (const leaf of leaves) {
@@ -91,7 +91,7 @@ export function stateValueOf(leaves: readonly string[]): StateValue {
 function valueOf(branch: Branch): StateValue {
   const entries = Object.entries(branch);
   const [first] = entries;
-  // The innermost state of a region is written as its name.
+  // XState writes the innermost state of a region as its name.
   if (entries.length === 1 && first !== undefined && Object.keys(first[1]).length === 0) {
     return first[0];
   }

@@ -1,7 +1,7 @@
 /**
- * What of a context is recorded. The lists are complete, so that a field that is added
- * to a chart does not compile until somebody has decided. Of a server and of the
- * permits all that decides anything: with it, a snapshot can be built again.
+ * Which context fields are recorded. The lists are complete, so a new field of a chart does not compile until
+ * it is listed here. For a server and the start permits, every field that influences the chart is recorded, so
+ * that a snapshot can be restored.
  */
 
 import type { Permit } from '../../machines/permit.ts';
@@ -15,7 +15,7 @@ import type { MachineKey } from '../domain/host/inspection.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { shownValue } from './shown-value.ts';
 
-/** As it is, only how much of it, or not at all. */
+/** Recorded as it is, only its size, or not at all. */
 type Shown = 'data' | 'count' | 'hidden';
 
 const server: Readonly<Record<keyof ServerContext, Shown>> = {
@@ -58,7 +58,7 @@ const session: Readonly<Record<keyof SessionContext, Shown>> = {
   generation: 'data',
   session: 'data',
   transport: 'data',
-  // The server shows the same.
+  // The server's context has the same.
   policy: 'hidden',
   seed: 'data',
   hasProcess: 'data',
@@ -106,7 +106,7 @@ const slots: Readonly<Record<keyof SlotsContext, Shown>> = {
 
 const permit: Readonly<Record<keyof Permit, Shown>> = { actorId: 'data', pool: 'data' };
 
-// Of thousands of servers every pass would be a record of a megabyte.
+// With thousands of servers, every pass would record a megabyte.
 const troupe: Readonly<Record<keyof TroupeContext, Shown>> = {
   seed: 'data',
   startedAt: 'data',
@@ -119,7 +119,7 @@ const troupe: Readonly<Record<keyof TroupeContext, Shown>> = {
   decisions: 'count',
   stopWishes: 'data',
   startWishes: 'data',
-  // They hold commands, environments and headers.
+  // Settings hold commands, environments and headers.
   settings: 'hidden',
   live: 'count',
   serving: 'count',
@@ -139,10 +139,10 @@ const tables: Readonly<Record<MachineKey, readonly (readonly [string, Shown])[]>
   troupe: Object.entries(troupe),
 };
 
-// A policy is shared by hundreds of servers, and never changes.
+// Hundreds of servers share a policy, which never changes.
 const shownObjects = new WeakMap<object, unknown>();
 
-/** The values of a context that differ from those before; undefined when none does. */
+/** The fields that differ from the previous context; undefined when none does. */
 export function changedFacts(
   machine: MachineKey,
   before: object | undefined,
@@ -159,7 +159,7 @@ export function changedFacts(
   return Object.keys(changed).length === 0 ? undefined : changed;
 }
 
-/** All that a context shows. */
+/** All recorded fields of a context. */
 export function contextFacts(machine: MachineKey, context: object): Record<string, unknown> {
   return { ...changedFacts(machine, undefined, context) };
 }

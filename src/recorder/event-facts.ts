@@ -1,6 +1,6 @@
 /**
- * What of an event is recorded: nothing but what this list names. It is complete, so
- * that an event that is added to a chart does not compile until somebody has decided.
+ * Which event fields are recorded: only those listed here. The list is complete, so a new event of a chart does
+ * not compile until it is listed.
  */
 
 import type { ServerEvent } from '../../machines/server/server.ts';
@@ -33,7 +33,7 @@ type FieldOf<Type, Event = RecordedEvent> = Event extends { readonly type: infer
 type Allowed = { readonly [Type in RecordedEvent['type']]: readonly FieldOf<Type>[] };
 
 const allowed: Allowed = {
-  // Commands to a server, and what a person says to the root about one.
+  // Commands to a server, and user commands to the root about one.
   'server.start': ['server'],
   'server.stop': ['server'],
   'server.restart': ['server'],
@@ -49,13 +49,13 @@ const allowed: Allowed = {
   'catalog.listed': ['server'],
   'auth.completed': ['server'],
 
-  // The path of calls.
+  // Calls.
   'calls.began': ['session'],
   'calls.drained': ['session'],
   'call.succeeded': ['session'],
   'call.failed': ['session'],
 
-  // Sessions: commands, facts, and what their leaf actors report.
+  // Sessions: commands, facts, and reports of their actors.
   'session.list': [],
   'session.close': [],
   'session.giveUp': ['failure'],
@@ -90,7 +90,7 @@ const allowed: Allowed = {
   'input.flooded': [],
   'part.broke': [],
 
-  // What one region of a server tells the others.
+  // Between the regions of a server.
   'server.listed': [],
   'server.idled': [],
   'server.relieved': [],
@@ -102,7 +102,7 @@ const allowed: Allowed = {
   'probe.began': [],
   'breaker.tripped': [],
 
-  // The root. What settings hold is nobody's business here.
+  // The root. The content of settings is never recorded.
   'settings.changed': [],
   'settings.reload': [],
   'settings.loaded': [],
@@ -135,11 +135,11 @@ const allowed: Allowed = {
 
 const fields = new Map<string, readonly string[]>(Object.entries(allowed));
 
-/** The event that carries a session's end, and what of it is recorded. */
+/** The event with a session's end, and its recorded fields. */
 const sessionEnd = 'xstate.done.actor.session';
 const endFields: readonly (keyof SessionEnd)[] = ['wasOpen', 'failure', 'isFlood'];
 
-/** Takes the facts out at once, so that nobody has to hold the event; the texts in them are as they came. */
+/** Extracts the fields at once, so that the event need not be kept. Texts are not redacted yet. */
 export function factsOf(event: { readonly type: string }): EventFacts | undefined {
   const content = event as Readonly<Record<string, unknown>>;
   if (event.type === sessionEnd) {
@@ -158,7 +158,7 @@ function factsIn(content: Readonly<Record<string, unknown>>, names: readonly str
   return facts;
 }
 
-/** A value as it is; of a list how long it is, of a failure its kind. */
+/** A plain value, the length of a list, or the kind of a failure. */
 function factOf(value: unknown): string | number | boolean | null | undefined {
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
     return value;

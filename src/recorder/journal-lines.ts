@@ -1,4 +1,4 @@
-/** A journal as text: a head that stands alone, and a record a line. */
+/** A journal as text: a self-contained head, then one record per line. */
 
 import type {
   InspectionPicture,
@@ -7,24 +7,24 @@ import type {
   JournalHead,
 } from '../domain/host/inspection.ts';
 
-// A line at a time is slow to send, all at once is long to hold.
+// Single lines are slow to send; all at once take too much memory.
 const batchCount = 500;
 
-/** All that a source still has, for a file of its own; in pieces. */
+/** Everything that a source still has, in pieces. */
 export function* journalOf(source: InspectionSource): Generator<string> {
   const { last } = source;
   let next = source.first;
   yield lineOf(headOf(source, next - 1));
   while (next <= last) {
     const records = source.records(next, Math.min(batchCount, last - next + 1));
-    // A reader so slow that the ring went past: what is whole ends here.
+    // The reader was too slow and the next records are gone, so the journal ends here.
     if (records[0]?.n !== next) return;
     next = (records.at(-1) as InspectionRecord).n + 1;
     yield records.map(lineOf).join('');
   }
 }
 
-/** What was true after record `at`, which has to be there. */
+/** The state after record `at`, which must be kept. */
 export function headOf(source: InspectionSource, at: number): JournalHead {
   const { startedAt, clockStart, version, machines } = source;
   const picture = source.picture(at) as InspectionPicture;

@@ -1,10 +1,9 @@
 /**
- * Writes what is recorded into files while it happens, a record a line. Each file stands
- * alone, whatever became of those before it. It follows the ring like everybody else: who is
- * too slow for it begins a new file with what is true by then.
+ * Writes records to files as they happen, one per line. Each file is self-contained, whatever happened to the
+ * files before it. A writer that is too slow for the recorder's ring starts a new file with the current state.
  *
- * Files are the owner's alone. A disk that fails ends the writing, is told of once, and
- * harms nothing else.
+ * Files are readable only by their owner. A disk failure ends the journal, is reported once, and affects nothing
+ * else.
  */
 
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
@@ -14,11 +13,11 @@ import type { InspectionSource } from '../domain/host/inspection.ts';
 import { headOf, lineOf } from './journal-lines.ts';
 
 export interface JournalOptions {
-  /** Ends in `.ndjson` by custom. One that is there is kept as an older part. */
+  /** Usually ends in `.ndjson`. An existing file is kept as an older part. */
   readonly file: string;
-  /** When a new file is begun. Default: 16 MB, half an hour of a busy troupe. */
+  /** Size at which a new file starts. Default: 16 MB, half an hour of a busy troupe. */
   readonly maxBytes?: number;
-  /** Files in all, the older ones numbered. Default: 4. */
+  /** How many files to keep; older ones are numbered. Default: 4. */
   readonly files?: number;
   readonly report: (message: string, error: unknown) => void;
 }
@@ -33,13 +32,13 @@ export class JournalWriter {
   readonly #unfollow: () => void;
   #handle: FileHandle | undefined;
   #bytes = 0;
-  /** The record to be written next. */
+  /** The next record to write. */
   #next: number;
   #isOver = false;
   #work: Promise<void> = Promise.resolve();
   #isAtWork = false;
 
-  /** Begins at once, with what is true now. */
+  /** Starts at once with the current state. */
   constructor(source: InspectionSource, options: JournalOptions) {
     this.#source = source;
     this.#options = options;
@@ -48,7 +47,7 @@ export class JournalWriter {
     this.#wake();
   }
 
-  /** Settles when all that was recorded by now is written. */
+  /** Resolves when everything recorded so far is written. */
   async close(): Promise<void> {
     this.#unfollow();
     await this.#work;
@@ -80,14 +79,14 @@ export class JournalWriter {
         await this.#begin();
       }
       const records = source.records(this.#next, batchCount);
-      // The ring went on while the file was made.
+      // Records were dropped while the file was created.
       if (this.#next < source.first) continue;
       this.#next += records.length;
       await this.#append(records.map(lineOf).join(''));
     } while (this.#next <= source.last);
   }
 
-  /** A new file, which tells first what is true before its records. */
+  /** Starts a new file with the state before its first record. */
   async #begin(): Promise<void> {
     const { file, files = usualFiles } = this.#options;
     const head = lineOf(headOf(this.#source, this.#next - 1));
@@ -95,7 +94,7 @@ export class JournalWriter {
     this.#handle = undefined;
     makeFolders(path.dirname(file));
     await shift(file, files);
-    // Never through a link, and never into a file that is there.
+    // Never writes through a link or into an existing file.
     this.#handle = await open(file, 'wx', 0o600);
     this.#bytes = 0;
     await this.#append(head);
@@ -114,13 +113,13 @@ export class JournalWriter {
     this.#unfollow();
     void this.#handle?.close().catch(() => undefined);
     this.#options.report(
-      `The journal ${this.#options.file} cannot be written, so it ends here; records are kept in memory.`,
+      `The journal ${this.#options.file} cannot be written and ends here; recording continues in memory.`,
       reason,
     );
   }
 }
 
-/** Makes way for a new file: each one older takes the next number, the oldest goes. */
+/** Makes room for a new file: each older file gets the next number, and the oldest is removed. */
 async function shift(file: string, files: number): Promise<void> {
   await rm(partOf(file, files - 1), { force: true });
   for (let number = files - 1; number > 0; number -= 1) {
@@ -128,7 +127,7 @@ async function shift(file: string, files: number): Promise<void> {
   }
 }
 
-/** `db.ndjson` is followed into the past by `db.1.ndjson`. */
+/** The file before `db.ndjson` is `db.1.ndjson`. */
 function partOf(file: string, number: number): string {
   if (number === 0) return file;
   const { dir, name, ext } = path.parse(file);

@@ -1,7 +1,6 @@
 /**
- * What was seen, the newest of it, and what was true before: whatever leaves the ring
- * becomes part of the picture that the rest begins with, so that any moment that is
- * still there can be drawn. Bounded, whatever happens for however long.
+ * A bounded ring of the newest observations, and the state before them. An observation that leaves the ring is
+ * folded into that state, so every moment in the ring can be reconstructed.
  */
 
 import type {
@@ -18,11 +17,11 @@ import type { ActorFile, Seen, Stand } from './seen.ts';
 
 const none: Stand['nodes'] = [];
 
-/** An actor that nothing is known of yet. */
+/** The state of an actor that is not known yet. */
 export const newStand: Stand = { life: 'active', nodes: none, context: undefined };
 
-/** What is true besides actors. */
-interface Told {
+/** The state besides actors. */
+interface Statuses {
   readonly servers: Map<string, ServerStatus>;
   troupe: TroupeStatus | undefined;
 }
@@ -31,12 +30,12 @@ export class Ledger {
   readonly #capacity: number;
   readonly #ring: Seen[] = [];
   #last = 0;
-  /** Of the last thing that left the ring. */
+  /** Time of the last observation that left the ring. */
   #baseT = 0;
-  /** All that were there before the first thing that is kept, or came since. */
+  /** All actors that existed before the first kept observation, or started since. */
   readonly #actors = new Map<ActorKey, ActorFile>();
-  readonly #before: Told = { servers: new Map(), troupe: undefined };
-  readonly #now: Told = { servers: new Map(), troupe: undefined };
+  readonly #before: Statuses = { servers: new Map(), troupe: undefined };
+  readonly #now: Statuses = { servers: new Map(), troupe: undefined };
 
   constructor(capacity: number) {
     this.#capacity = capacity;
@@ -50,21 +49,21 @@ export class Ledger {
     return this.#last;
   }
 
-  /** Names of the servers that were told of and are not gone. */
+  /** Names of the servers that have a status and are not gone. */
   servers(): readonly string[] {
     return [...this.#now.servers.keys()];
   }
 
-  /** Has to be called before anything is noted about the actor. */
+  /** Must be called before anything is recorded about the actor. */
   open(file: ActorFile): void {
     this.#actors.set(file.key, file);
   }
 
-  /** What was true before everything. */
+  /** Sets the state before the first observation. */
   begin({ servers, troupe }: TroupeSnapshot): void {
-    for (const told of [this.#before, this.#now]) {
-      for (const status of servers) told.servers.set(status.name, status);
-      told.troupe = troupe;
+    for (const statuses of [this.#before, this.#now]) {
+      for (const status of servers) statuses.servers.set(status.name, status);
+      statuses.troupe = troupe;
     }
   }
 
@@ -73,12 +72,12 @@ export class Ledger {
     const oldest = this.#ring[place];
     if (oldest !== undefined) {
       this.#baseT = oldest.t;
-      noteTold(this.#before, oldest);
+      noteStatus(this.#before, oldest);
       if ('actor' in oldest) this.#forget(oldest);
     }
     this.#ring[place] = seen;
     this.#last += 1;
-    noteTold(this.#now, seen);
+    noteStatus(this.#now, seen);
   }
 
   record(n: number): InspectionRecord {
@@ -151,17 +150,17 @@ export class Ledger {
   }
 }
 
-function noteTold(told: Told, seen: Seen): void {
-  if (seen.kind === 'status') told.servers.set(seen.status.name, seen.status);
-  else if (seen.kind === 'gone') told.servers.delete(seen.server);
-  else if (seen.kind === 'reconciled') told.troupe = seen.troupe;
+function noteStatus(statuses: Statuses, seen: Seen): void {
+  if (seen.kind === 'status') statuses.servers.set(seen.status.name, seen.status);
+  else if (seen.kind === 'gone') statuses.servers.delete(seen.server);
+  else if (seen.kind === 'reconciled') statuses.troupe = seen.troupe;
 }
 
 function drawn(
   n: number,
   t: number,
   actors: readonly PicturedActor[],
-  { servers, troupe }: Told,
+  { servers, troupe }: Statuses,
 ): InspectionPicture {
   const byKey = new Map(actors.map((each) => [each.actor, each]));
   return pictureOf({ n, t, actors: byKey, servers, troupe });

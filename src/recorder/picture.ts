@@ -1,6 +1,6 @@
 /**
- * What records add up to: a pure fold. A page and a journal that apply the same records
- * to the same picture see what the recorder saw.
+ * Folds records into a picture. A page or journal that applies the same records to the same picture gets the
+ * recorder's state.
  */
 
 import type {
@@ -16,7 +16,7 @@ import {
   troupeStates,
 } from '../domain/host/status.ts';
 
-/** A picture that records are applied to. */
+/** A mutable picture. */
 export interface Canvas {
   n: number;
   t: number;
@@ -48,8 +48,7 @@ export function pictureOf(canvas: Canvas): InspectionPicture {
 }
 
 /**
- * How the troupe is, as its root stands now: the status that a pass recorded tells how it
- * was then.
+ * The troupe's state by its root's current state; the recorded status is only as new as the last pass.
  */
 export function troupeStateIn({
   actors,
@@ -64,7 +63,7 @@ export function troupeStateIn({
   return troupe?.state;
 }
 
-/** Applies the next record. What it says of actors that are not there is passed over. */
+/** Applies the next record. Records about unknown actors are ignored. */
 export function applyRecord(canvas: Canvas, record: InspectionRecord): void {
   canvas.n = record.n;
   canvas.t = record.t;

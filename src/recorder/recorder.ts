@@ -1,9 +1,9 @@
 /**
- * Writes down what the charts of a troupe do, as XState's own inspection tells it. A
- * ring of small objects takes in what happens; they become records when somebody asks.
+ * Records what the charts of a troupe do, from XState's inspection events. A ring of small objects stores what
+ * happens; they are converted to records on request.
  *
- * It never throws, because an inspector that throws breaks the actor for good, and it
- * holds no actor, because whoever is held is never collected.
+ * It never throws, because an inspector that throws breaks the actor for good. It keeps no reference to an
+ * actor, so that actors can be garbage-collected.
  */
 
 import type { AnyActorRef, InspectionEvent } from 'xstate';
@@ -41,7 +41,7 @@ export interface RecorderOptions {
   readonly clock: Clock;
   /** Most records to keep. Default: 10,000. */
   readonly records?: number;
-  /** Hears once when something could not be written down. */
+  /** Called once when something could not be recorded. */
   readonly report: (message: string, error: unknown) => void;
 }
 
@@ -76,13 +76,13 @@ export class Recorder implements InspectionSource {
     return this.#ledger.last;
   }
 
-  /** Looks at the whole system of a root from now on; what is true already becomes the picture before the first record. */
+  /** Observes a root's whole system from now on; the current state becomes the picture before the first record. */
   attach(root: AnyActorRef, truth: TroupeSnapshot): void {
     this.#setStart();
     this.#adopt(root);
     this.#ledger.begin({ ...truth, servers: truth.servers.map(shownStatus) });
     root.system.inspect((event) => this.#observe(event));
-    // A root that throws has no parent to tell.
+    // A root that throws has no parent that would report it.
     root.subscribe({ error: () => this.#guarded(() => this.#end(this.#fileOf(root), 'error')) });
   }
 
@@ -92,7 +92,7 @@ export class Recorder implements InspectionSource {
     );
   }
 
-  /** Which servers there are: those that were told of and are none any more are gone. */
+  /** Records the servers that are no longer present as gone. */
   notePresent(isPresent: (server: string) => boolean): void {
     this.#guarded(() => {
       for (const server of this.#ledger.servers()) {
@@ -136,7 +136,7 @@ export class Recorder implements InspectionSource {
   }
 
   #observe(event: InspectionEvent): void {
-    // Not `guarded`: it would cost a closure for each of them.
+    // Not `#guarded`, which would create a closure for each event.
     try {
       this.#note(event);
     } catch (error) {
@@ -145,7 +145,7 @@ export class Recorder implements InspectionSource {
   }
 
   #note(event: InspectionEvent): void {
-    // Only actors of our own system are inspected, whose references are full ones.
+    // Inspection events of our own system always carry full actor references.
     const actor = this.#fileOf(event.actorRef as AnyActorRef);
     switch (event.type) {
       case '@xstate.event':
@@ -173,7 +173,7 @@ export class Recorder implements InspectionSource {
     const from = sourceRef === undefined ? undefined : this.#fileOf(sourceRef as AnyActorRef);
     if (from === actor && actor.timers.size > 0) this.#noteFired(actor, event);
     if (type === 'xstate.init') actor.isStarted = true;
-    // The chart of a child threw; it says nothing about itself.
+    // A child whose chart threw emits no snapshot of its own.
     if (from !== undefined && type.startsWith('xstate.error.actor.')) this.#end(from, 'error');
     this.#push({ kind: 'event', t: this.#now(), actor, from, type, facts: factsOf(event) });
   }
@@ -186,7 +186,7 @@ export class Recorder implements InspectionSource {
     const transitions = transitionsOfStep(step);
     const [first] = transitions;
     if (first !== undefined) {
-      // Taken at once: the event that is named beside it did not cause it.
+      // An `always` transition: the event reported with it did not cause it.
       const cause = first.eventType === '' ? '' : type;
       this.#push({ kind: 'step', t: this.#now(), actor, type: cause, transitions });
     } else if (!type.startsWith('xstate.')) {
@@ -208,7 +208,7 @@ export class Recorder implements InspectionSource {
       const { sendId: id } = action.params;
       if (actor.timers.delete(id)) this.#noteTimerEnd(actor, id, false);
     } else if (action?.type === 'xstate.stopChild' && action.params !== undefined) {
-      // An actor that never started ends without an event of its own.
+      // An actor that never started ends without an event.
       const child = this.#fileOf(action.params);
       if (!child.isStarted) this.#end(child, 'stopped');
     }
@@ -218,7 +218,7 @@ export class Recorder implements InspectionSource {
     actor: ActorFile,
     { event, delay, id = event.type }: Extract<BuiltInAction, { type: 'xstate.raise' }>['params'],
   ): void {
-    // Without a delay one region informs another; the longest delay is a chart's way to have no timer.
+    // Without a delay, one region informs another. The longest delay is how a chart disables a timer.
     if (delay === undefined || delay >= longestTimerMs) return;
     const t = this.#now();
     actor.timers.delete(id);
@@ -260,7 +260,7 @@ export class Recorder implements InspectionSource {
   }
 
   #open(ref: AnyActorRef): ActorFile {
-    // Everything that is read here is there from the first line of its constructor on.
+    // Everything read here exists from the start of the actor's constructor.
     const { sessionId: key, id } = ref;
     const parentRef = parentOf(ref);
     const parent = parentRef === undefined ? undefined : this.#fileOf(parentRef);
@@ -283,7 +283,7 @@ export class Recorder implements InspectionSource {
     return file;
   }
 
-  /** Takes in an actor that was there before us, and all below it. */
+  /** Adds an actor that existed before the recorder, with all its descendants. */
   #adopt(ref: AnyActorRef): void {
     const file = this.#open(ref);
     const snapshot = ref.getSnapshot() as LooseSnapshot;
@@ -291,7 +291,7 @@ export class Recorder implements InspectionSource {
     file.isStarted = true;
     for (const { event, id, delay, startedAt } of scheduledBy(ref)) {
       if (delay >= longestTimerMs) continue;
-      // XState stamps with the time of day, whatever clock it was given.
+      // XState uses the wall clock here, whatever clock it was given.
       const armedAt = Math.min(0, startedAt - Date.now());
       file.timers.set(id, { id, ms: delay, armedAt, event });
     }
@@ -300,7 +300,7 @@ export class Recorder implements InspectionSource {
   }
 
   #now(): number {
-    // Microseconds: more digits say nothing, and fill the line of a journal.
+    // Microseconds: more digits would only lengthen journal lines.
     return Math.round((this.#clock.now() - this.clockStart) * 1_000) / 1_000;
   }
 
@@ -309,7 +309,7 @@ export class Recorder implements InspectionSource {
     if (this.#followers.size > 0 && !this.#isWaking) this.#wake();
   }
 
-  /** Many records cause one call, after whatever is happening now. */
+  /** Notifies followers once for many records, after the current work. */
   #wake(): void {
     this.#isWaking = true;
     setImmediate(() => {
@@ -330,14 +330,14 @@ export class Recorder implements InspectionSource {
     if (this.#hasFailed) return;
     this.#hasFailed = true;
     try {
-      this.#report('The recorder could not write something down; records are missing.', error);
+      this.#report('The recorder failed to record something; records are missing.', error);
     } catch {
-      // Nobody is left to tell.
+      // The report itself failed.
     }
   }
 }
 
-/** Of a chart where it is, of all others only how they stand. */
+/** The state of an actor; active states and context only for a chart. */
 function standOf(snapshot: unknown): Stand {
   const { status, context } = snapshot as LooseSnapshot;
   return {

@@ -1,4 +1,4 @@
-/** Turns what was seen into records: redacted, printable, in the words of the pictures. */
+/** Converts observations to records: redacted, printable, with the names used in pictures. */
 
 import type {
   ActorRecord,

@@ -1,7 +1,6 @@
 /**
- * What the recorder keeps of each thing that happened: small objects of references to
- * data that never changes. They become records when somebody asks. None refers to an
- * actor, because whoever is referred to is never collected.
+ * The recorder's observations: small objects that refer to immutable data, converted to records on request. None
+ * refers to an actor, so that actors can be garbage-collected.
  */
 
 import type { AnyStateNode, AnyTransitionDefinition } from 'xstate';
@@ -15,11 +14,11 @@ import type {
   StatusRecord,
 } from '../domain/host/inspection.ts';
 
-/** What is known of an actor at a moment. */
+/** The state of an actor at a moment. */
 export interface Stand {
   readonly life: ActorLife;
   readonly nodes: readonly AnyStateNode[];
-  /** Undefined for what is no chart. */
+  /** Undefined for actors without a chart. */
   readonly context: object | undefined;
 }
 
@@ -29,18 +28,18 @@ export interface RunningTimer {
   readonly armedAt: number;
 }
 
-/** One actor, as long as anything that is kept is about it. */
+/** One actor, kept while any observation refers to it. */
 export interface ActorFile {
   readonly key: ActorKey;
   readonly id: string;
   readonly parent?: ActorKey;
   readonly machine?: MachineKey;
   readonly server?: string;
-  /** Now. */
+  /** Its current state. */
   now: Stand;
   readonly timers: Map<string, RunningTimer & { readonly event: unknown }>;
   isStarted: boolean;
-  /** Before the oldest thing that is kept; undefined when it was not there by then. */
+  /** Its state before the oldest kept observation; undefined when it did not exist then. */
   base: { stand: Stand; readonly timers: Map<string, RunningTimer> } | undefined;
 }
 
@@ -60,7 +59,7 @@ export interface SeenActor extends OfActor {
 export interface SeenState extends OfActor {
   readonly kind: 'state';
   readonly stand: Stand;
-  /** Its context before. */
+  /** The previous context. */
   readonly before: object | undefined;
 }
 

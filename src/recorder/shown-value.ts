@@ -1,17 +1,17 @@
-/** Values for people's eyes: plain data, bounded, printable, without secrets. Reads values of any kind and never throws. */
+/** Makes any value showable: plain data, bounded, printable, without secrets. Never throws. */
 
 import type { LastError, ServerStatus } from '../domain/host/status.ts';
 import { printableLine } from '../policies/text/printable.ts';
 import { redactData, redactWords } from '../policies/text/redact-words.ts';
 
-// Two lines of a terminal; what is longer is a text, and not what decides anything.
+// Two lines of a terminal; longer texts influence no chart.
 const longestText = 200;
-// Deeper than all that a context holds; an endless one has to end somewhere.
+// Deeper than any context; ends cycles.
 const deepest = 8;
-// More than any list that decides something; the rest is counted.
+// Longer than any list that influences a chart; the rest is counted.
 const longestList = 1_000;
 
-// Types, names and ids are the same few over and over; looking for secrets in each takes longest of all.
+// Types, names and ids repeat, and searching each for secrets would be the slowest part.
 const known = new Map<string, string>();
 const mostKnown = 4_000;
 const longestKnown = 120;
@@ -31,7 +31,7 @@ function cleaned(text: string): string {
   return printableLine(redactWords(bounded), longestText);
 }
 
-/** Undefined for what is no data. */
+/** Undefined for values that are not data. */
 export function shownValue(value: unknown, depth = 0): unknown {
   switch (typeof value) {
     case 'string':
@@ -72,7 +72,7 @@ function shownList(list: readonly unknown[], depth: number): readonly unknown[] 
   return left === 0 ? shown : [...shown, `[${left} more]`];
 }
 
-/** A status whose last failure tells no tokens and passwords that a server wrote of its own accord. */
+/** A status without the tokens and passwords that a server may write into its last failure. */
 export function shownStatus(status: ServerStatus): ServerStatus {
   const { lastError } = status;
   if (lastError === undefined) return status;

@@ -167,7 +167,7 @@ describe('commands beside a running troupe', () => {
     const { folder } = await upHere(createStandIn({ servers: [gated] }));
     const { stdout } = await runCliHere(['stop', 'gated'], { folder });
     expect(stdout).toContain(
-      'gated stays stopped even when it is approved; run troupe start gated\n',
+      'gated stays stopped even when it is approved; run troupe start gated to start it\n',
     );
   });
 

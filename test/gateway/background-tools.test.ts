@@ -44,7 +44,7 @@ describe.each(lines)('a call that goes to the background (%s)', (line) => {
     // 128 bits in letters of six.
     expect(id).toMatch(/^background-[\w-]{22}$/);
     const early = await client.call('collect_call', { id, waitSeconds: 0 });
-    expect(textOf(early)).toContain('still runs');
+    expect(textOf(early)).toContain('is still running');
     expect(early._meta?.['mcp-troupe/background']).toBe(id);
     const collected = client.call('collect_call', { id });
     atServer.answer(pong);
@@ -69,7 +69,7 @@ describe.each(lines)('a call that goes to the background (%s)', (line) => {
     const client = await join(there, line);
     const { atServer, id } = await parked(there, client);
     const told = await client.call('cancel_call', { id });
-    expect(textOf(told)).toBe('The call of query on db was given up. Outcome: unknown.');
+    expect(textOf(told)).toBe('The call of query on db was cancelled. Outcome: unknown.');
     expect(atServer.isSettled).toBe(true);
     expect(there.troupe.backgroundCalls()).toEqual([]);
     expect(errorIn(await client.call('collect_call', { id }))).toMatchObject({
@@ -83,7 +83,7 @@ describe.each(lines)('a call that goes to the background (%s)', (line) => {
     const { atServer, id } = await parked(there, client);
     atServer.answer(pong);
     await there.settle();
-    expect(textOf(await client.call('cancel_call', { id }))).toContain('ended before');
+    expect(textOf(await client.call('cancel_call', { id }))).toContain('already ended');
     expect(await client.call('collect_call', { id })).toMatchObject(pong);
   });
 

@@ -90,7 +90,7 @@ describe('a gateway that is told to stop', () => {
         id: 8,
         result: {
           isError: true,
-          content: [{ text: 'MCP error: The gateway is stopping. Connect again later.' }],
+          content: [{ text: 'MCP error: The gateway is stopping. Reconnect later.' }],
           _meta: { 'mcp-troupe/error': { code: 'SHUTTING_DOWN', outcome: 'not_executed' } },
         },
       },

@@ -30,7 +30,7 @@ describe('faults of clients', () => {
     for (let count = 0; count < 1_000; count += 1) log.add('client 1', fault('PARSE'));
     expect(lines).toEqual(['client 1: PARSE']);
     clock.advanceBy(minuteMs);
-    expect(lines.slice(1)).toEqual(['999 more faults of clients in the protocol']);
+    expect(lines.slice(1)).toEqual(['999 more protocol faults of clients']);
     clock.advanceBy(10 * minuteMs);
     expect(lines).toHaveLength(2);
     log.add('client 1', fault('PARSE'));
@@ -62,6 +62,6 @@ describe('faults of clients', () => {
     expect(there.reports).toHaveLength(2);
     expect(new Set(there.reports.map((line) => line.split(':')[0])).size).toBe(2);
     await there.advance(minuteMs);
-    expect(there.reports.slice(2)).toEqual(['38 more faults of clients in the protocol']);
+    expect(there.reports.slice(2)).toEqual(['38 more protocol faults of clients']);
   });
 });

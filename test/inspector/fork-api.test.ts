@@ -65,8 +65,8 @@ describe('forks through the server of the inspector', () => {
     ['/api/fork', { at: 999_999, actor: 'x:1' }, /there is no server x:1/],
     ['/api/fork/f1', {}, /send \{"event"/],
     ['/api/fork/f1', { event: 'server.stop' }, /send \{"event"/],
-    ['/api/fork/f1', { event: { type: 'no.such' } }, /no server is ever sent "no.such"/],
-    ['/api/fork/f1', { advanceMs: -1 }, /advanceMs is at least 0/],
+    ['/api/fork/f1', { event: { type: 'no.such' } }, /servers never get the event "no.such"/],
+    ['/api/fork/f1', { advanceMs: -1 }, /advanceMs must be from 0/],
   ])('refuse %s %j', async (path, body, message) => {
     const { ask, fork } = await start();
     await fork();

@@ -187,10 +187,10 @@ describe('a file that is no journal', () => {
   const ignored = { kind: 'ignored', n: 1, t: 0, actor: 'x:1', type: 'a' };
 
   it.each([
-    ['is empty', '', ':1 does not begin like a journal'],
-    ['is a text', 'hello\n', ':1 does not begin like a journal'],
-    ['is other JSON', '{"mcpServers":{}}\n', ':1 does not begin like a journal'],
-    ['has a damaged head', lines({ ...head, picture: null }), ':1 does not begin like a journal'],
+    ['is empty', '', ':1 is not the start of a journal'],
+    ['is a text', 'hello\n', ':1 is not the start of a journal'],
+    ['is other JSON', '{"mcpServers":{}}\n', ':1 is not the start of a journal'],
+    ['has a damaged head', lines({ ...head, picture: null }), ':1 is not the start of a journal'],
     ['is of a newer version', lines({ ...head, format: 2 }), ':1 was written by a newer version'],
     [
       'has a damaged line',
@@ -219,12 +219,12 @@ describe('a file that is no journal', () => {
     [
       'has null for an actor',
       lines({ ...head, picture: { ...head.picture, actors: [null] } }),
-      ':1 does not begin like a journal',
+      ':1 is not the start of a journal',
     ],
     [
       'has null for a server',
       lines({ ...head, picture: { ...head.picture, servers: [null] } }),
-      ':1 does not begin like a journal',
+      ':1 is not the start of a journal',
     ],
   ])('that %s is refused, with its name, the line and what to do', async (_, text, said) => {
     const file = path.join(temporaryFolder(), 'a.ndjson');
@@ -251,7 +251,7 @@ describe('a file that is no journal', () => {
     mkdirSync(path.join(folder, 'sub'));
     const missing = path.join(folder, 'none.ndjson');
     await expect(openJournal(missing)).rejects.toMatchObject({
-      message: `${missing}: there is no such file; name a journal that troupe up --journal wrote`,
+      message: `${missing}: file does not exist; use a journal from troupe up --journal`,
     });
     await expect(openJournal(path.join(folder, 'sub'))).rejects.toMatchObject({
       message: expect.stringContaining('is not a file'),

@@ -192,7 +192,7 @@ describe('troupe replay', () => {
     expect(run).toMatchObject({ exitCode: 2, stdout: '' });
     const file = path.join(folder, 'troupe.json');
     expect(run.stderr).toBe(
-      `troupe: ${file}:1 does not begin like a journal; name a file that troupe up --journal wrote\n`,
+      `troupe: ${file}:1 is not the start of a journal; use a journal from troupe up --journal\n`,
     );
     const missing = await runCliHere(['replay', 'none', '--json'], { folder });
     expect(JSON.parse(missing.stdout)).toMatchObject({ error: { code: 'USAGE' } });
