@@ -35,7 +35,7 @@ describe('faults of clients', () => {
     expect(lines).toHaveLength(2);
     log.add('client 1', fault('PARSE'));
     log.close();
-    expect(lines.slice(2)).toEqual(['1 more fault of clients in the protocol']);
+    expect(lines.slice(2)).toEqual(['1 more protocol fault of clients']);
     clock.advanceBy(10 * minuteMs);
     expect(lines).toHaveLength(3);
   });

@@ -48,7 +48,7 @@ describe('a troupe that is shown in the tools of Stately', () => {
     const { troupe } = await startTroupe();
     inspectWithStately(troupe, keeper().inspector);
     expect(warn).toHaveBeenCalledExactlyOnceWith(
-      expect.stringMatching(/names, states and failures of all servers go to the inspector/),
+      expect.stringMatching(/names, states and failures of all servers are sent to the inspector/),
       { type: 'McpTroupeWarning', code: 'MCP_TROUPE_STATELY' },
     );
   });

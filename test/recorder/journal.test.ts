@@ -195,27 +195,35 @@ describe('a file that is no journal', () => {
     [
       'has a damaged line',
       lines(head, ignored, '{"kind":', { ...ignored, n: 2 }),
-      ':3 is no record',
+      ':3 is not a journal record',
     ],
-    ['misses a record', lines(head, ignored, { ...ignored, n: 3 }), ':3 is no record'],
+    ['misses a record', lines(head, ignored, { ...ignored, n: 3 }), ':3 is not a journal record'],
     [
       'has a record of another shape',
       lines(head, { kind: 'status', n: 1, t: 0 }),
-      ':2 is no record',
+      ':2 is not a journal record',
     ],
-    ['has null for a record', lines(head, null), ':2 is no record'],
+    ['has null for a record', lines(head, null), ':2 is not a journal record'],
     [
       'has a state without its leaves',
       lines(head, { kind: 'state', n: 1, t: 0, actor: 'x:1', life: 'active' }),
-      ':2 is no record',
+      ':2 is not a journal record',
     ],
     [
       'has a status without its state',
       lines(head, { kind: 'status', n: 1, t: 0, status: { name: 'db' } }),
-      ':2 is no record',
+      ':2 is not a journal record',
     ],
-    ['has a type that is no text', lines(head, { ...ignored, type: {} }), ':2 is no record'],
-    ['has a kind of its own', lines(head, { ...ignored, kind: 'constructor' }), ':2 is no record'],
+    [
+      'has a type that is no text',
+      lines(head, { ...ignored, type: {} }),
+      ':2 is not a journal record',
+    ],
+    [
+      'has a kind of its own',
+      lines(head, { ...ignored, kind: 'constructor' }),
+      ':2 is not a journal record',
+    ],
     [
       'has null for an actor',
       lines({ ...head, picture: { ...head.picture, actors: [null] } }),
