@@ -13,9 +13,9 @@ export interface PromptOptions {
 }
 
 export interface Terminal {
-  say(line: string): void;
+  readonly say: (line: string) => void;
   /** Reads one line; undefined when the input ends or the question is withdrawn. */
-  read(question: string, isHidden?: boolean): Promise<string | undefined>;
+  readonly read: (question: string, isHidden?: boolean) => Promise<string | undefined>;
 }
 
 type Prompt<Question, Answer> = (

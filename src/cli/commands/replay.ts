@@ -45,10 +45,10 @@ async function replay(session: CliSession, file: string, flags: ReplayFlags): Pr
   return untilStopped(host, async (ended) => {
     try {
       const url = inspector.newAddress();
-      const file = open
+      const linkFile = open
         ? await writeAddressFile(inspector, url, session.launch.stateFolder)
         : undefined;
-      await showAddress(session, url, file);
+      await showAddress(session, url, linkFile);
       return await ended;
     } finally {
       inspector.close();
