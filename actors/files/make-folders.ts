@@ -1,4 +1,4 @@
-/** Makes a folder that only its user may look into. */
+/** Makes a folder that only its user may read. */
 
 import { existsSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
@@ -7,9 +7,8 @@ import path from 'node:path';
  * Makes the folder and those above it that are missing; one that exists stays as it
  * is. Throws what the file system throws.
  *
- * Not `recursive: true`: Node tries for ever where a folder cannot be made although
- * the one above it exists and the system calls that ENOENT, as `/proc` does and some
- * file systems over a network.
+ * Not `recursive: true`: Node tries for ever where a folder cannot be made although its parent
+ * exists and the system reports ENOENT, as `/proc` and some network file systems do.
  */
 export function makeFolders(folder: string): void {
   if (existsSync(folder)) return;

@@ -8,8 +8,8 @@ export interface PlainFile {
 }
 
 /**
- * Reads a file up to a limit; undefined when it is not a plain file. Never waits for anything but the
- * disk. Throws what the file system throws, ELOOP for a link that is not to be followed.
+ * Reads a file up to a limit; undefined when it is not a plain file. Never waits for anything but
+ * the disk. Throws what the file system throws, ELOOP for a link that is not to be followed.
  */
 export async function readPlain(
   file: string,

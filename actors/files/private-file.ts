@@ -1,4 +1,4 @@
-/** Reads a file that only its owner may write, and that is believed only then. */
+/** Reads a file that is trusted only if no other user may write or read it. */
 
 import { randomUUID } from 'node:crypto';
 import type { Stats } from 'node:fs';
@@ -10,9 +10,9 @@ import { readPlain } from './plain-file.ts';
 export type PrivateReading =
   /** Absent when there is no file. */
   | { readonly content?: string }
-  /** Its content is not what we write: it belongs aside. */
+  /** Its content is not what we write, so it must be set aside. */
   | { readonly damage: string }
-  /** It is not to be believed, and not ours to change. What is wrong, and what to do. */
+  /** It cannot be trusted, and we must not change it: what is wrong and what to do. */
   | { readonly refusal: string };
 
 /** Reads the whole file. Never rejects. */
@@ -23,7 +23,7 @@ export async function readPrivate(file: string, maxBytes: number): Promise<Priva
     if (found === undefined) return { refusal: 'is not a file; move it away' };
     const fault = faultOf(found.stats);
     if (fault !== undefined) return { refusal: fault };
-    if (found.bytes.length > maxBytes) return { damage: 'it is larger than it may be' };
+    if (found.bytes.length > maxBytes) return { damage: 'it is too large' };
     return { content: found.bytes.toString('utf8') };
   } catch (error) {
     const code = codeOf(error);
@@ -33,7 +33,7 @@ export async function readPrivate(file: string, maxBytes: number): Promise<Priva
   }
 }
 
-/** What such a file holds, when all of it is as this version writes it. */
+/** The content of such a file, if all of it is as this version writes it. */
 export type PrivateDocument<Value> =
   /** Absent when there is no file. */
   { readonly value?: Value } | Exclude<PrivateReading, { readonly content?: string }>;
@@ -54,14 +54,14 @@ export async function readPrivateJson<Value>(
   try {
     content = JSON.parse(reading.content);
   } catch {
-    return { damage: 'it is no JSON' };
+    return { damage: 'it is not JSON' };
   }
   const written = z.object({ version: z.int() }).safeParse(content);
   if (written.success && written.data.version > version) {
     return { refusal: 'was written by a newer version; use that one, or move the file away' };
   }
   const { success, data } = schema.safeParse(content);
-  return success ? { value: data } : { damage: 'it does not hold what it should' };
+  return success ? { value: data } : { damage: 'its content is not in the expected form' };
 }
 
 /** Moves a damaged file out of the way and returns where it is now. */
@@ -72,9 +72,9 @@ export async function setAside(file: string, wallNow: number): Promise<string> {
   return aside;
 }
 
-/** Who else could have written it. */
+/** Says which other user could have written it. */
 function faultOf({ mode, uid }: Stats): string | undefined {
-  // Elsewhere these numbers say nothing.
+  // On Windows these numbers are meaningless.
   if (process.getuid === undefined) return undefined;
   if (uid !== process.getuid()) return 'belongs to another user; move it away';
   if ((mode & 0o077) === 0) return undefined;

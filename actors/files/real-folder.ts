@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs';
 import path from 'node:path';
 
-/** The one path of a folder, however it is spelled; of one that is not there, the path as it is written. */
+/** Returns the real path of a folder, or the path as written if there is no such folder. */
 export function realFolder(folder: string): string {
   try {
     return realpathSync(folder);

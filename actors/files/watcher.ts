@@ -3,8 +3,8 @@
  *
  * It watches folders, not files, because a watch on a file ends with the first editor that saves by
  * renaming: the file's own folder, the folders of the links on its path, and the folder in which a
- * part of the path is missing. Each event resolves the paths again, for they may lead elsewhere now.
- * A file whose folder cannot be watched is polled once a second.
+ * part of the path is missing. Each event resolves the paths again, for they may lead elsewhere
+ * now. A file whose folder cannot be watched is polled once a second.
  *
  * It may report a change where there is none; the reader compares. After it was stopped it reports
  * nothing.
@@ -57,8 +57,8 @@ const defaultRetryMs = 60_000;
 const maxAttempts = 5;
 
 // With inotify a watch of a folder costs a kilobyte, reports nothing below the folder and blocks no
-// other program, so all folders up to the root may be watched. Elsewhere none of this holds, and the
-// names in events may differ from those in paths.
+// other program, so all folders up to the root may be watched. Elsewhere none of this holds, and
+// the names in events may differ from those in paths.
 const isInotify = process.platform === 'linux';
 
 const exhaustedCodes: ReadonlySet<string> = new Set(['ENOSPC', 'EMFILE', 'ENFILE']);
@@ -233,7 +233,8 @@ async function hopsTo(file: string, within: string | undefined): Promise<readonl
   let linkCount = 0;
   for (;;) {
     const [name, ...more] = rest;
-    // Nothing outside the folder is even read: a cloned repository's link may name a network folder.
+    // Nothing outside the folder is even read: a cloned repository's link may name a network
+    // folder.
     if (name === undefined || isBeside(path.join(folder, name), within)) return hops;
     rest = more;
     if (name === '..') {

@@ -2,7 +2,7 @@
  * Resolves a path within a folder without touching anything outside that folder.
  *
  * A link in a cloned repository may name a network folder, to which the system connects as soon as
- * it is looked up, or one of the user's own files.
+ * the path is read, or one of the user's own files.
  */
 
 import { lstat, readlink } from 'node:fs/promises';

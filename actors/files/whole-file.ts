@@ -1,15 +1,15 @@
-/** Replaces files whole: the old content or the new one, also after a loss of power. */
+/** Replaces files atomically: a file has the old content or the new one, even after a power failure. */
 
 import { randomUUID } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
 
-/** How the name of a draft ends: one that is found later was left by a process that died. */
+/** The end of a draft's name; a draft found later was left by a process that died. */
 export const draftSuffix = '.tmp';
 
 export interface ReplaceOptions {
-  /** Rights of the file. Default: readable for its owner only. */
+  /** The file's mode. Default: readable for its owner only. */
   readonly mode?: number;
-  /** Asked at the last moment; false leaves everything as it is. Default: true. */
+  /** Called at the last moment; false leaves the file as it is. Default: true. */
   readonly isWanted?: () => Promise<boolean>;
 }
 

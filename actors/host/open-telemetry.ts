@@ -1,7 +1,6 @@
 /**
- * The way to `@opentelemetry/api`, where a host asks for it and it is installed. What happens in there
- * is the host's code and that of its vendor, so nothing that it throws gets out of here: a call is more
- * than a note about it. The first fault is reported, the others are what the first one was.
+ * Wraps `@opentelemetry/api`, where a host asks for it and it is installed. Exceptions from the API
+ * and the vendor's SDK never reach a call. Only the first one is reported.
  */
 
 import { createRequire } from 'node:module';
@@ -9,7 +8,7 @@ import type { TelemetryProviders, TraceContext } from '../../src/domain/host/tel
 import { version } from '../../src/domain/version.ts';
 import { isTracePart } from '../../src/policies/calls/trace-context.ts';
 
-/** What of a trace goes along from one thing to the next; none of it is looked into here. */
+/** The API's context, which is passed along and never read here. */
 export interface TraceScope {
   getValue(key: symbol): unknown;
   setValue(key: symbol, value: unknown): TraceScope;
@@ -18,7 +17,7 @@ export interface TraceScope {
 
 export type Attributes = Readonly<Record<string, string | number>>;
 
-/** What we use of the package; its own types are not there for who has not installed it. */
+/** The part of the package that we use; its own types are missing where it is not installed. */
 export interface TelemetryApi {
   readonly ROOT_CONTEXT: TraceScope;
   readonly context: {
@@ -88,7 +87,7 @@ interface Adding {
 }
 
 const carrierSetter = {
-  /** A propagator of another kind writes keys that metadata of MCP must not hold. */
+  /** Other propagators may write keys that MCP metadata must not hold. */
   set(carrier: Carrier, key: string, value: string): void {
     if (isTracePart(key, value)) carrier[key] = value;
   },
@@ -109,13 +108,13 @@ export interface NewSpan {
   readonly name: string;
   readonly kind: keyof typeof kinds;
   readonly attributes: Attributes;
-  /** Whose part it is. Default: nobody's. */
+  /** Default: it has none. */
   readonly parent?: TraceScope | undefined;
-  /** A trace that it was begun in and is no part of. */
+  /** The trace that was active, if it belongs to another. */
   readonly besides?: TraceScope | undefined;
 }
 
-/** One way to note a number. */
+/** Records a value of one metric. */
 export type Note = (value: number, attributes: Attributes, context?: TraceScope) => void;
 
 export class OpenTelemetry {
@@ -142,7 +141,7 @@ export class OpenTelemetry {
     );
   }
 
-  /** What it gives, or undefined when it throws. */
+  /** Returns the work's result, or undefined when it throws. */
   safely<Value>(work: () => Value): Value | undefined {
     try {
       return work();
@@ -155,7 +154,7 @@ export class OpenTelemetry {
     }
   }
 
-  /** The trace that the caller is in now, or the one that he names instead. */
+  /** The caller's active trace, or the one that it names instead. */
   contextOf(named?: TraceContext): {
     readonly context: TraceScope;
     readonly besides?: TraceScope;
@@ -200,7 +199,7 @@ export class OpenTelemetry {
     return runOnce();
   }
 
-  /** What metadata of a request says of its trace. Undefined when there is nothing to say. */
+  /** Returns the trace as request metadata; undefined when there is none. */
   carried(context: TraceScope): Readonly<Record<string, string>> | undefined {
     const carrier: Carrier = {};
     this.safely(() => this.#propagator.inject(context, carrier, carrierSetter));
@@ -231,7 +230,7 @@ export class OpenTelemetry {
   }
 }
 
-/** A span that harms nobody: none of its methods throws, and after its end they do nothing. */
+/** A span whose methods never throw and do nothing after its end. */
 export class SafeSpan {
   readonly context: TraceScope;
   readonly isRecording: boolean;
@@ -257,7 +256,7 @@ export class SafeSpan {
     this.#telemetry.safely(() => this.#span?.addEvent(name, attributes));
   }
 
-  /** @param errorType - what it failed with; absent = it did not */
+  /** @param errorType - kind of failure; absent = success */
   end(errorType?: string): void {
     const span = this.#span;
     this.#span = undefined;
@@ -270,11 +269,11 @@ export class SafeSpan {
   }
 }
 
-/** A package that need not be there; a module of the host's own kind, so that both see one global. */
+/** Loads the optional package as a CommonJS module, so that the host and we share one global. */
 const load = (): TelemetryApi =>
   createRequire(import.meta.url)('@opentelemetry/api') as TelemetryApi;
 
-/** Undefined when nobody asked for it, or it is not installed, which is reported. */
+/** Undefined when the host does not want it, or it is not installed, which is reported. */
 export function openTelemetry(
   asked: boolean | TelemetryProviders | undefined,
   report: (message: string, error: unknown) => void,
@@ -286,12 +285,15 @@ export function openTelemetry(
     api = loadApi();
   } catch (error) {
     report(
-      'Telemetry was asked for and @opentelemetry/api cannot be loaded; go on without it. Install it beside mcp-troupe.',
+      'Cannot load @opentelemetry/api, so there is no telemetry. Install it beside mcp-troupe.',
       error,
     );
     return undefined;
   }
   return new OpenTelemetry(api, asked === true ? {} : asked, (error) =>
-    report('Telemetry threw; calls go on, and spans or metrics may be missing.', error),
+    report(
+      'Telemetry threw an exception; calls continue, but spans or metrics may be missing.',
+      error,
+    ),
   );
 }

@@ -1,24 +1,23 @@
 /**
- * Notices that the machine slept, or that this process was held: by a lid that was
- * closed, a debugger, a signal, or work that let nothing else run.
+ * Detects that the machine slept, or that this process was suspended: by a closed lid, a debugger,
+ * a signal, or work that blocked the event loop.
  *
- * A timer that comes much later than it was due says so. Both clocks are asked: the
- * monotonic one stands still while a machine sleeps and goes on while only the
- * process is held; wall time goes on in both cases. A wall clock that is set
- * forward looks the same, and costs every server one question. One timer, which
- * keeps no process alive.
+ * It compares a timer with two clocks: the monotonic one stops while a machine sleeps and runs on
+ * while only the process is suspended; wall time runs on in both cases. A wall clock that is set
+ * forward looks the same and costs one health check per server. The timer does not keep the process
+ * alive.
  */
 
 import type { Clock } from '../../src/domain/clock.ts';
 
-// Five seconds: as late as a wake-up is noticed at most, and so rare that it costs nothing.
+// Five seconds: the longest delay until a wake-up is noticed, and rare enough to cost nothing.
 const periodMs = 5_000;
-// Ten seconds: no busy machine is that late, and no server minds a shorter pause.
+// Ten seconds: a busy machine is never that late, and shorter pauses do no harm.
 const leastSleepMs = 10_000;
 
 /**
- * Calls back after each sleep, before any deadline that ran out meanwhile is
- * looked at when the clock is a prompt one. Returns what ends the watch.
+ * Calls back after each sleep, and on a prompt clock before any deadline that passed meanwhile.
+ * Returns a function that ends the watch.
  */
 export function watchSleep(clock: Clock, onWoke: () => void): () => void {
   let monotonicAt = 0;
@@ -27,10 +26,10 @@ export function watchSleep(clock: Clock, onWoke: () => void): () => void {
   const wait = (): void => {
     monotonicAt = clock.now();
     wallAt = clock.wallNow();
-    timer = clock.setTimeout(look, periodMs);
+    timer = clock.setTimeout(check, periodMs);
     (timer as { unref?: () => void }).unref?.();
   };
-  const look = (): void => {
+  const check = (): void => {
     const elapsedMs = Math.max(clock.now() - monotonicAt, clock.wallNow() - wallAt);
     wait();
     if (elapsedMs - periodMs > leastSleepMs) onWoke();

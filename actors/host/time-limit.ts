@@ -1,8 +1,8 @@
 import type { Clock } from '../../src/domain/clock.ts';
 
 /**
- * Waits for a promise, but not longer than a limit and not once the signal is aborted; undefined when
- * it was too late. Rejects as the promise does.
+ * Waits for a promise, but not longer than a limit and not once the signal is aborted; undefined
+ * when it was too late. Rejects as the promise does.
  */
 export async function withinTime<Value>(
   clock: Pick<Clock, 'setTimeout' | 'clearTimeout'>,

@@ -21,8 +21,8 @@ import path from 'node:path';
 import { isWithin } from '../files/way-within.ts';
 import { hasProcessTable } from './identity.ts';
 
-// A server may create groups below its own, as container engines do. Deeper ones than these are hostile
-// and stay unseen.
+// A server may create groups below its own, as container engines do. Deeper ones than these are
+// hostile and stay unseen.
 const maxDepth = 8;
 
 export interface ServerCgroup {

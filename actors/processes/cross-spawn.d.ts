@@ -1,4 +1,4 @@
-/** The one function of `cross-spawn` that is used here; others have relied on it for years, under this name. */
+/** The one function of `cross-spawn` used here; other packages have relied on it for years under this name. */
 declare module 'cross-spawn' {
   interface Parsed {
     readonly command: string;
@@ -9,7 +9,7 @@ declare module 'cross-spawn' {
   }
 
   const crossSpawn: {
-    /** Says what Windows is to be told to start; on other systems, what it was given. */
+    /** Returns what to start on Windows; on other systems, its arguments. */
     _parse(
       command: string,
       args: readonly string[],

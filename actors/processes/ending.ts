@@ -1,8 +1,8 @@
 /**
- * Ends a process group by the steps of the policy (mostly end of input, SIGTERM,
- * SIGKILL), each with its grace, and resolves when no member is left. Members that outlive their
- * leader have no input of ours to wait for and start at SIGTERM; so do descendants
- * that left the group, as far as the system lets us find them.
+ * Ends a process group by the steps of the policy (usually end of input, SIGTERM, SIGKILL), each
+ * with its own wait, and resolves when no member is left. Members that outlive their leader do not
+ * read its input and start at SIGTERM; so do descendants that left the group, as far as the system
+ * lets us find them.
  */
 
 import type { Clock } from '../../src/domain/clock.ts';
@@ -11,9 +11,9 @@ import { withinTime } from '../host/time-limit.ts';
 import { signalAll } from './marks.ts';
 import type { Group } from './system.ts';
 
-// The system tells nobody when a group is empty, so it is asked; mostly once.
+// The system does not report when a group becomes empty, so it is asked; usually once.
 const askAgainMs = 20;
-// SIGKILL cannot be refused; who is still there after this hangs in the kernel.
+// SIGKILL cannot be refused; a process that is still there after this hangs in the kernel.
 const killedMs = 250;
 // The same after a crash, whose end must be known within 100 ms.
 const crashedMs = 30;
@@ -22,23 +22,23 @@ export interface GroupEnding extends Group {
   /** The leader died by itself, and its group was sent SIGKILL at that moment. */
   readonly hasCrashed: boolean;
   readonly endInput: () => void;
-  /** Of the policy: its steps are taken one after the other until nobody is left. */
+  /** Taken one after the other until no process is left. */
   readonly steps: ClosePolicy['steps'];
   readonly scope: ClosePolicy['scope'];
 }
 
-/** Says whether nobody is left. */
+/** Says whether no process is left. */
 export async function endGroup(ending: GroupEnding): Promise<boolean> {
   if (ending.hasCrashed) {
     if (ending.descendants !== undefined) signalAll(await ending.descendants(), 'SIGKILL');
     return isEmptyWithin(ending, crashedMs);
   }
   for (const step of ending.steps) if (await isGoneAfter(step, ending)) return true;
-  // Nobody outlives the last step, whatever the policy names.
+  // No process outlives the last step, whatever the policy says.
   return ending.steps.at(-1)?.by === 'SIGKILL' ? false : killGroup(ending);
 }
 
-/** Kills a group without asking first; says whether nobody is left. */
+/** Kills a group without asking first; says whether no process is left. */
 export async function killGroup(group: Group): Promise<boolean> {
   await group.system.signal(group, 'SIGKILL', 'tree');
   return isEmptyWithin(group, killedMs);
@@ -49,7 +49,7 @@ async function isGoneAfter(
   ending: GroupEnding,
 ): Promise<boolean> {
   if (by !== 'stdinEnd') {
-    // Whoever is asked, nobody is left behind.
+    // Whatever the scope of the polite steps, SIGKILL leaves no process behind.
     await ending.system.signal(ending, by, by === 'SIGKILL' ? 'tree' : ending.scope);
     return isEmptyWithin(ending, waitMs);
   }

@@ -1,6 +1,6 @@
 /**
- * The environment of a server: a few variables of ours that programs need to find their home,
- * their tools and their terminal, and what the settings name. The lists are those of the SDK.
+ * A server's environment: a few of our own variables, with which programs find their home, tools
+ * and terminal, and those in the settings. The lists are those of the SDK.
  */
 
 import type { Variables } from '../../src/policies/expand-variables.ts';
@@ -27,7 +27,7 @@ const inheritedOnWindows = [
   'WINDIR',
 ];
 
-/** On Windows `Path` and `PATH` are one variable; of two spellings in the settings the later counts. */
+/** On Windows `Path` and `PATH` are one variable; of two spellings in the settings the last counts. */
 export function environmentOf(
   ours: Variables,
   named: Readonly<Record<string, string>>,

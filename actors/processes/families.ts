@@ -6,18 +6,18 @@
  */
 
 import { entryOf, hasProcessTable, type ProcessEntry, type ProcessIdentity } from './identity.ts';
-import { createLook } from './look.ts';
+import { createScan } from './scan.ts';
 
 // More than any honest server starts; a fork bomb must not fill the host's memory too.
 const maxMembers = 10_000;
 
 export class ProcessFamilies {
   readonly #families = new Map<number, ReadonlyMap<number, ProcessEntry>>();
-  readonly #look: () => Promise<readonly ProcessEntry[]>;
+  readonly #scan: () => Promise<readonly ProcessEntry[]>;
 
-  /** @param look - reads all processes. Default: those of this system */
-  constructor(look: () => Promise<readonly ProcessEntry[]> = createLook(entryOf)) {
-    this.#look = look;
+  /** @param scan - reads all processes. Default: those of this system */
+  constructor(scan: () => Promise<readonly ProcessEntry[]> = createScan(entryOf)) {
+    this.#scan = scan;
   }
 
   add({ pid, start }: ProcessIdentity): void {
@@ -34,11 +34,12 @@ export class ProcessFamilies {
   }
 
   /** Takes one snapshot of all processes, for all families. */
-  async look(): Promise<void> {
+  async scan(): Promise<void> {
     if (!hasProcessTable || this.#families.size === 0) return;
-    // A server that starts meanwhile may be missing from this snapshot, which says nothing about it.
+    // A server that starts meanwhile may be missing from this snapshot, which says nothing about
+    // it.
     const leaders = [...this.#families.keys()];
-    const table = await this.#look();
+    const table = await this.#scan();
     const byPid = new Map(table.map((seen) => [seen.pid, seen]));
     const byParent = new Map<number, ProcessEntry[]>();
     for (const seen of table) {

@@ -1,14 +1,13 @@
 /**
- * The process groups that sessions started and have not yet seen end. Should
- * this process leave by itself first, they are killed on its way out: children
- * survive their parent otherwise. When it is killed, that is for the guardian.
+ * The process groups that sessions started and that have not ended. If this process exits first, it
+ * kills them, because children outlive their parent. If it is killed, the guardian does.
  */
 
 import { posixSystem } from './posix.ts';
 import type { ProcessSystem } from './system.ts';
 import { createWindowsSystem } from './windows.ts';
 
-/** Of the machine that this runs on. */
+/** The system that this runs on. */
 export const processSystem: ProcessSystem =
   process.platform === 'win32' ? createWindowsSystem() : posixSystem;
 

@@ -84,8 +84,8 @@ remain() {
     case " $proved " in
       *" $group "*) ;;
       *)
-        # Nobody vouches for it. Without a leader that bears the number, a host that was
-        # alive a moment ago does; a file does not.
+        # Not proved. A host that was alive a moment ago is believed unless another leader has
+        # the number; a file is not.
         [ "$fresh" = 1 ] || continue
         case " $led " in *" $group "*) continue ;; esac
         ;;

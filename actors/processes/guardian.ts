@@ -1,11 +1,12 @@
 /**
  * The guardian: a small process that ends our servers when we die without doing it.
  *
- * It holds the other end of a pipe that breaks with us, however that happens. It is
- * started just before the first server, whose mark it already knows, so every server has a
- * guardian from its first instruction on. We do not wait for it to start: orders wait in the pipe,
- * and it notices the broken pipe even if we die while it boots. It runs in its own session, so that
- * Ctrl-C does not reach it; it neither keeps this process running nor inherits anything from it. A guardian that dies is replaced a few times, and then reported.
+ * It holds the other end of a pipe that breaks with us, however that happens. It is started just
+ * before the first server, whose mark it already knows, so every server has a guardian from its
+ * first instruction on. We do not wait for it to start: orders wait in the pipe, and it notices the
+ * broken pipe even if we die while it boots. It runs in its own session, so that Ctrl-C does not
+ * reach it; it neither keeps this process running nor inherits anything from it. A guardian that
+ * dies is replaced a few times, and then reported.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -16,17 +17,18 @@ import { hasProcessTable, type ProcessIdentity } from './identity.ts';
 import { markVariable } from './marks.ts';
 
 const restMs = 100;
-// The host is gone and its servers have lost their input: time to write down what they hold.
+// The host is gone and its servers have lost their input: time to save their state.
 const inputGraceMs = 1_000;
-// Half of what an orderly stop gives: nobody waits for answers any more.
+// Half of what an orderly stop gives: no caller waits for answers any more.
 const termGraceMs = 1_000;
-// SIGKILL cannot be refused; who is still there after this hangs in the kernel.
+// SIGKILL cannot be refused; a process that is still there after this hangs in the kernel.
 const killedMs = 300;
 // A lack of descriptors or processes is transient; the next server tries again.
 const transientCodes: ReadonlySet<string | undefined> = new Set(['EMFILE', 'ENFILE', 'EAGAIN']);
-// Somebody who kills it again and again means it.
+// If it is killed again and again, that is on purpose.
 const maxRestarts = 3;
-// In addition to what the pipe holds: thousands of orders, each of which a guardian reads in microseconds.
+// In addition to what the pipe holds: thousands of orders, each of which a guardian reads in
+// microseconds.
 const maxUnreadBytes = 65_536;
 // It has nothing to do but to exit; a busy machine may take a while to let it.
 const farewellMs = 500;
@@ -34,13 +36,13 @@ const farewellMs = 500;
 const reapLimitMs = 30_000;
 
 export interface GuardianOrders {
-  /** What its processes carry in their environment, or the beginning of it. */
+  /** The mark in its processes' environment, or the beginning of it. */
   readonly mark: string;
-  /** Removed when nothing is left; absent = there is none. */
+  /** The registry, removed when no process is left; absent = there is none. */
   readonly file?: string;
   /** The run's control group, whose members are ended as well; absent = there is none. */
   readonly cgroup?: string;
-  /** Reports that nobody guards any more, and why. */
+  /** Reports that there is no guardian any more, and why. */
   readonly report: (why: string) => void;
 }
 
@@ -55,7 +57,7 @@ export class Guardian {
     this.#orders = orders;
   }
 
-  /** Of the process that guards now. */
+  /** The guardian's process number. */
   get pid(): number | undefined {
     return this.#child?.pid;
   }
@@ -77,8 +79,8 @@ export class Guardian {
   }
 
   /**
-   * Lets it go, and settles when it is gone. What was not removed, it ends; then
-   * nobody waits for it.
+   * Dismisses the guardian and settles when it is gone. It ends groups that were not removed; then
+   * this does not wait for it.
    */
   async dismiss(): Promise<void> {
     this.#isOver = true;
@@ -134,15 +136,15 @@ export class Guardian {
 }
 
 /**
- * Ends the groups of a host that died earlier, and what carries its mark; says
- * whether nothing is left. Only those are touched that are proved to be the same.
+ * Ends the groups of a host that died earlier and the processes with its mark; says whether none is
+ * left. Only processes that are proved to be the same are touched.
  */
 export async function endLeftovers(
   orders: Required<Pick<GuardianOrders, 'mark' | 'file'>> & Pick<GuardianOrders, 'cgroup'>,
   groups: readonly ProcessIdentity[],
 ): Promise<boolean> {
   const child = startGuardian({ ...orders, isHostAlive: false });
-  // Not waited for by an exit of ours: it finishes alone.
+  // Our exit does not wait for it: it finishes alone.
   child.stdin?.end(groups.map(({ pid, start }) => `+ ${pid} ${start}\n`).join(''));
   return (await endOf(child, reapLimitMs)) === 0;
 }
@@ -165,14 +167,14 @@ function startGuardian({ mark, file, cgroup, isHostAlive }: GuardianStart): Chil
     // A working folder would be kept from being unmounted.
     cwd: '/',
     detached: true,
-    // Above all not our own environment: it may carry the mark of a troupe that runs us.
+    // Not our own environment: it may carry the mark of a troupe that runs us.
     env: { PATH: `/usr/bin:/bin:${process.env['PATH'] ?? '/usr/local/bin'}` },
     stdio: ['pipe', 'ignore', 'ignore'],
   });
   child.unref();
   // There is none when too many files are open.
   const stdin = child.stdin as Socket | null | undefined;
-  // Told by its exit.
+  // Its exit is reported anyway.
   stdin?.on('error', () => undefined);
   stdin?.unref();
   return child;

@@ -1,6 +1,6 @@
 /**
- * What tells a process from every other that ever had its number, and where that
- * is valid. A number alone is given away again; with the start time it is not.
+ * Identifies a process. Process numbers are reused; a number together with a start time is unique
+ * within one place.
  */
 
 import { spawnSync } from 'node:child_process';
@@ -18,7 +18,7 @@ export interface ProcessIdentity {
   readonly start: string;
 }
 
-/** Numbers of processes mean something only among processes of one place. */
+/** Where process numbers are comparable. */
 export interface ProcessPlace {
   readonly host: string;
   /** One boot of the machine; empty where start times are dates. */
@@ -27,7 +27,7 @@ export interface ProcessPlace {
   readonly namespace: string;
 }
 
-/** Whether `/proc` tells of every process. */
+/** Whether `/proc` lists every process. */
 export const hasProcessTable = process.platform === 'linux';
 
 /** The start time of a process; undefined when there is no such process. */

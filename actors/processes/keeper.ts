@@ -1,14 +1,14 @@
 /**
- * Keeps account of the processes that one troupe starts, so that none outlives it:
+ * Registers the processes that one troupe starts, so that none outlives it:
  * gives each a mark that its descendants inherit, informs the guardian, and with a state
  * folder writes them down for the next run. Reports facts and problems; ending a
  * process while we live is for the session that started it.
  *
- * A descendant that dropped both its environment and its session is found by snapshots of parents and
- * children, every few seconds and when the server ends. What a snapshot finds is reported, because
- * the next one may come too late. Where control groups can be created, each server gets one, whose
- * members are found whatever they do. A process that started before its parent was put into the
- * group is added by the next snapshot.
+ * A descendant that dropped both its environment and its session is found by snapshots of parents
+ * and children, every few seconds and when the server ends. What a snapshot finds is reported,
+ * because the next one may come too late. Where control groups can be created, each server gets
+ * one, whose members are found whatever they do. A process that started before its parent was put
+ * into the group is added by the next snapshot.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -32,9 +32,9 @@ import {
 } from './registry.ts';
 
 // A snapshot of 1,000 processes takes 15 ms of processor time, in steps: a thousandth of one core.
-const lookEveryMs = 15_000;
+const scanEveryMs = 15_000;
 // Servers start most of their processes at once; the first snapshot finds those.
-const firstLookMs = 1_000;
+const firstScanMs = 1_000;
 const nameCharacters = 100;
 
 /** One process that is about to be started, and the group that it will lead. */
@@ -91,7 +91,7 @@ class Keeper implements ProcessKeeper {
   readonly #problems: Problem[] = [];
   /** The last descendant of each server that dropped both its environment and its session. */
   readonly #escaped = new Map<number, Problem>();
-  #nextLook: { readonly timer: unknown; readonly at: number } | undefined;
+  #nextScan: { readonly timer: unknown; readonly at: number } | undefined;
   #self: Pick<ProcessRegistry, 'place' | 'owner'> | undefined;
   #count = 0;
   #isRegistered = false;
@@ -128,7 +128,8 @@ class Keeper implements ProcessKeeper {
     return {
       prepare: () => {
         this.#guardian.start();
-        // If we and the guardian die before the process is registered, the next run looks for the mark.
+        // If we and the guardian die before the process is registered, the next run looks for the
+        // mark.
         if (!this.#isRegistered) this.#register();
         return { [markVariable]: mark };
       },
@@ -139,7 +140,7 @@ class Keeper implements ProcessKeeper {
         this.#add(pid, server);
         if (cgroup !== undefined) this.#cgroups.set(pid, cgroup);
       },
-      ending: () => this.#families.look(),
+      ending: () => this.#families.scan(),
       descendants: () => this.#descendantsOf(own, mark, cgroup),
       gone: () => {
         if (own !== undefined) this.#remove(own);
@@ -160,7 +161,7 @@ class Keeper implements ProcessKeeper {
   async close(): Promise<void> {
     // What is not known to be gone stays registered until the guardian has ended it.
     if (this.#servers.size === 0 && this.#file !== undefined) removeRegistry(this.#file);
-    this.#cancelLook();
+    this.#cancelScan();
     await this.#guardian.dismiss();
     this.#cgroup?.remove();
   }
@@ -172,7 +173,7 @@ class Keeper implements ProcessKeeper {
   ): Promise<readonly number[]> {
     const marked = await findMarked(mark);
     if (leader === undefined || !hasProcessTable) return marked;
-    await this.#families.look();
+    await this.#families.scan();
     const family = this.#families.membersOf(leader).map(({ pid }) => pid);
     const others = new Set([...family, ...(cgroup?.members() ?? [])]);
     const isSpared = (pid: number): boolean => pid === leader || isMeantToStay(pid);
@@ -180,21 +181,21 @@ class Keeper implements ProcessKeeper {
   }
 
   /** Takes the next snapshot of parents and children after this time, or sooner if one is due. */
-  #lookAfter(delayMs: number): void {
+  #scanAfter(delayMs: number): void {
     if (!hasProcessTable || this.#families.size === 0) return;
     const { clock } = this.#ports;
     const at = clock.now() + delayMs;
-    if (this.#nextLook !== undefined && this.#nextLook.at <= at) return;
-    this.#cancelLook();
-    const timer = clock.setTimeout(() => void this.#look(), delayMs);
-    this.#nextLook = { timer, at };
+    if (this.#nextScan !== undefined && this.#nextScan.at <= at) return;
+    this.#cancelScan();
+    const timer = clock.setTimeout(() => void this.#scan(), delayMs);
+    this.#nextScan = { timer, at };
     // A pending snapshot must not keep the host alive.
     (timer as { unref?: () => unknown } | undefined)?.unref?.();
   }
 
-  async #look(): Promise<void> {
-    this.#nextLook = undefined;
-    await this.#families.look();
+  async #scan(): Promise<void> {
+    this.#nextScan = undefined;
+    await this.#families.scan();
     const marked = new Set(await findMarked(this.#run));
     for (const [leader, { server }] of this.#servers) {
       const members = this.#families.membersOf(leader);
@@ -204,7 +205,7 @@ class Keeper implements ProcessKeeper {
       const escaped = members.find(({ pid, group }) => group !== leader && !marked.has(pid));
       if (escaped !== undefined) this.#reportEscape(leader, server, escaped);
     }
-    this.#lookAfter(lookEveryMs);
+    this.#scanAfter(scanEveryMs);
   }
 
   #reportEscape(leader: number, server: string, { pid, name }: ProcessEntry): void {
@@ -220,9 +221,9 @@ class Keeper implements ProcessKeeper {
     this.#tellProblems();
   }
 
-  #cancelLook(): void {
-    this.#ports.clock.clearTimeout(this.#nextLook?.timer);
-    this.#nextLook = undefined;
+  #cancelScan(): void {
+    this.#ports.clock.clearTimeout(this.#nextScan?.timer);
+    this.#nextScan = undefined;
   }
 
   #add(pid: number, server: string): void {
@@ -232,7 +233,7 @@ class Keeper implements ProcessKeeper {
     this.#servers.set(pid, { pid, start, server });
     this.#guardian.add({ pid, start });
     this.#families.add({ pid, start });
-    this.#lookAfter(firstLookMs);
+    this.#scanAfter(firstScanMs);
     this.#register();
   }
 
@@ -241,7 +242,7 @@ class Keeper implements ProcessKeeper {
     this.#guardian.remove(pid);
     this.#families.remove(pid);
     this.#cgroups.delete(pid);
-    if (this.#families.size === 0) this.#cancelLook();
+    if (this.#families.size === 0) this.#cancelScan();
     if (this.#escaped.delete(pid)) this.#tellProblems();
     this.#register();
   }

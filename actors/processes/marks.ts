@@ -1,13 +1,12 @@
 /**
- * Finds processes that left the group they were started in. The mark in their
- * environment, which children inherit, still says whose they are. Linux only:
- * elsewhere no process may read the environment of another.
+ * Finds processes that left the group they were started in, by the mark in their environment, which
+ * children inherit. Linux only: elsewhere a process may not read another's environment.
  */
 
 import { readFileSync } from 'node:fs';
 
 import { hasProcessTable } from './identity.ts';
-import { createLook } from './look.ts';
+import { createScan } from './scan.ts';
 
 /** The variable that every server gets. */
 export const markVariable = 'MCP_TROUPE_RUN';
@@ -33,12 +32,12 @@ interface MarkedProcess {
 export async function findMarked(mark: string): Promise<readonly number[]> {
   if (!hasProcessTable) return [];
   const wanted = `${markVariable}=${mark}${mark.includes('.') ? '\0' : '.'}`;
-  return (await lookForMarked())
+  return (await scanForMarked())
     .filter(({ environment }) => environment.includes(wanted))
     .map(({ pid }) => pid);
 }
 
-const lookForMarked = createLook((pid): MarkedProcess | undefined => {
+const scanForMarked = createScan((pid): MarkedProcess | undefined => {
   // Empty for the dead; unreadable for those of other users.
   const environment = readFileSync(`/proc/${pid}/environ`);
   return environment.includes(markVariable) && pid !== process.pid
@@ -46,7 +45,7 @@ const lookForMarked = createLook((pid): MarkedProcess | undefined => {
     : undefined;
 });
 
-/** Signals each of them; who is gone already does not matter. */
+/** Signals each of them; those that are gone already do not matter. */
 export function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
   for (const pid of pids) {
     try {

@@ -1,8 +1,8 @@
-/** Processes on systems that have process groups: whatever a server starts is in its group, unless it leaves it. */
+/** Processes on systems with process groups: everything a server starts is in its group, unless it leaves it. */
 
 import { entryOf, hasProcessTable } from './identity.ts';
-import { createLook } from './look.ts';
 import { signalAll } from './marks.ts';
+import { createScan } from './scan.ts';
 import type { ProcessSystem } from './system.ts';
 
 export const posixSystem: ProcessSystem = {
@@ -15,12 +15,12 @@ export const posixSystem: ProcessSystem = {
   }),
 
   /**
-   * The group first: it needs no search. Who is in it has the signal already, and must
-   * not get it twice: many servers take a second SIGTERM for "at once".
+   * The group first, because it needs no search. Its members must not get the signal twice: many
+   * servers treat a second SIGTERM as "at once".
    */
   async signal({ leader, descendants, hasExited }, name, scope) {
     if (scope === 'child') {
-      // Once it has exited, its number may be another's.
+      // Once it has exited, its number may belong to another process.
       if (!hasExited()) signalAll([leader], name);
       return;
     }
@@ -51,16 +51,16 @@ function signalGroup(leader: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** Says whether anybody in the group still runs. Zombies that nobody reaped do not. */
+/** Says whether a member of the group still runs. Zombies do not count. */
 async function hasMembers(leader: number): Promise<boolean> {
   if (!signalGroup(leader, 0)) return false;
   if (!hasProcessTable) return true;
-  // Rare: something outlived its leader. In a container whose first process reaps nobody,
-  // only the process table tells the living from the dead.
-  return (await lookForGroups()).includes(leader);
+  // Rare: a process outlived its leader. In a container whose first process reaps no zombies, only
+  // the process table tells the two apart.
+  return (await scanForGroups()).includes(leader);
 }
 
-const lookForGroups = createLook((pid) => {
+const scanForGroups = createScan((pid) => {
   const entry = entryOf(pid);
   return entry?.isRunning === true ? entry.group : undefined;
 });

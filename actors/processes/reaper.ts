@@ -1,8 +1,7 @@
 /**
- * Ends what earlier runs left behind: looks at every registered run of a state
- * folder whose process is dead, and has its servers ended. Of a run that lives, or
- * that belongs to another machine or container, nothing is touched. What cannot be
- * read is set aside and told.
+ * Ends what earlier runs left behind: reads every registered run of a state folder and ends the
+ * servers of those whose process is dead. A run that is alive, or that belongs to another machine
+ * or container, is not touched. An unreadable file is set aside and reported.
  */
 
 import { readdirSync, renameSync, statSync } from 'node:fs';
@@ -25,7 +24,7 @@ const maxFiles = 256;
 // A container or machine that shares the folder and has not come back in this time will not.
 const foreignKeptMs = 30 * 24 * 3_600_000;
 
-/** Settles when all is done; never rejects. */
+/** Resolves with what went wrong once all are done. Never rejects. */
 export async function reapEarlierRuns(
   stateDir: string,
   wallNow: () => number,
@@ -64,7 +63,12 @@ async function reap(
     // Another run was faster.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
     const why = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
-    return [problemOf(file, `what an earlier run left behind cannot be looked at (${why})`)];
+    return [
+      problemOf(
+        file,
+        `cannot read what an earlier run left behind (${why}); let this user read it`,
+      ),
+    ];
   }
 }
 
@@ -89,7 +93,7 @@ function stateOf(
   return isAlive(owner) ? 'alive' : 'dead';
 }
 
-/** The damage is kept for whoever wants to know how it came about. */
+/** The damaged file is kept, so that its cause can be found. */
 function setAside(file: string): Problem {
   const aside = `${file}.damaged`;
   renameSync(file, aside);

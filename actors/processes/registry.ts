@@ -1,10 +1,9 @@
 /**
- * The processes that one run of a troupe started, on disk, for the next run to
- * read should this one die and its guardian with it. Numbers, start times and names
- * of servers; no command lines, no environment.
+ * The processes that one run of a troupe started, on disk, for the next run to read if this one
+ * dies together with its guardian. It holds numbers, start times and servers' names, but no command
+ * lines and no environment.
  *
- * A file is replaced whole, so a reader sees the old or the new one. What does
- * not read as a whole, valid file is never taken as an order to end anything.
+ * A file is replaced atomically. A file that is incomplete or invalid never ends a process.
  */
 
 import { chmodSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -43,7 +42,7 @@ export interface RegisteredServer extends ProcessIdentity {
 
 export interface ProcessRegistry {
   readonly version: 1;
-  /** What the marks of its processes begin with. */
+  /** The beginning of its processes' marks. */
   readonly run: string;
   readonly place: ProcessPlace;
   readonly owner: ProcessIdentity;
@@ -79,7 +78,7 @@ export function removeRegistry(file: string): void {
   rmSync(file, { force: true });
 }
 
-/** Undefined when the file is not, or not wholly, what we write. Throws when it cannot be read. */
+/** Undefined when the file is not exactly what we write. Throws when it cannot be read. */
 export function readRegistry(file: string): ProcessRegistry | undefined {
   const content = readFileSync(file, 'utf8');
   if (content.length > maxBytes) return undefined;

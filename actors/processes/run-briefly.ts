@@ -1,6 +1,6 @@
 /**
- * Runs a program for what it prints, within a time. It has a process group of its
- * own, which is empty when the answer is given; no shell is involved.
+ * Runs a program for its output, with a time limit. It has a process group of its own, which is
+ * empty when the answer is given; no shell is involved.
  *
  * Never rejects. When the signal ends it, the answer is `isLate`.
  */
@@ -19,7 +19,7 @@ export interface BriefRunPorts {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly limitMs: number;
-  /** Keeps account of the process; absent = nobody does. */
+  /** Where the process is registered; absent = nowhere. */
   readonly kept: KeptProcess | undefined;
 }
 
@@ -40,8 +40,8 @@ export interface BriefRun {
   readonly answer: Promise<BriefAnswer>;
 }
 
-// An answer has a line, a help text a few thousand characters; a program that says more is not
-// read to its end.
+// An answer has a line, a help text a few thousand characters; of longer output the rest is
+// ignored.
 const maxOutputLength = 64 * 1024;
 // What a process wrote just before its exit is still in the pipe.
 const drainMs = 50;
@@ -79,7 +79,7 @@ async function run(
   if (exit !== undefined) await withinTime(clock, drainMs, closed, signal);
   const hasExited = (): boolean => child.exitCode !== null || child.signalCode !== null;
   const group = { system: processSystem, leader: pid, clock, exited, hasExited };
-  // Also after an answer: what the program left behind was only there for the question.
+  // Also after an answer: what the program left running was only needed for it.
   if (await killGroup({ ...group, descendants: kept?.descendants })) kept?.gone();
   child.stdout.destroy();
   child.stderr.destroy();

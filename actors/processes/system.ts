@@ -1,4 +1,4 @@
-/** What systems do differently with processes: how one is started, and how it is ended with all that it started. */
+/** What differs between systems: how a process is started, and how it is ended with everything it started. */
 
 import type { Clock } from '../../src/domain/clock.ts';
 import type { ClosePolicy } from '../../src/domain/policy.ts';
@@ -6,7 +6,7 @@ import type { ClosePolicy } from '../../src/domain/policy.ts';
 export interface StdioLaunch {
   readonly command: string;
   readonly args: readonly string[];
-  /** What the program is told as its own name. Default: the command. */
+  /** The name that the program sees as its own. Default: the command. */
   readonly argv0?: string;
   /** The approved real path of the command; checked again just before the start. */
   readonly realPath?: string;
@@ -14,7 +14,7 @@ export interface StdioLaunch {
   readonly cwd: string;
 }
 
-/** What `spawn` is given. There is never a shell that would read the arguments. */
+/** The arguments of `spawn`. There is never a shell that would interpret them. */
 export interface ProcessStart {
   readonly command: string;
   readonly args: readonly string[];
@@ -25,7 +25,7 @@ export interface ProcessStart {
   readonly windowsVerbatimArguments: boolean;
 }
 
-/** A process of ours and all that it started. */
+/** A process of ours and everything it started. */
 export interface Group {
   readonly system: ProcessSystem;
   readonly leader: number;
@@ -33,16 +33,16 @@ export interface Group {
   /** Resolves when the leader has exited. */
   readonly exited: Promise<unknown>;
   readonly hasExited: () => boolean;
-  /** Everybody that descends from the leader, in the group or not. */
+  /** All descendants of the leader, in the group or not. */
   readonly descendants?: (() => Promise<readonly number[]>) | undefined;
 }
 
 export interface ProcessSystem {
-  /** A promise only where finding out takes one: elsewhere a process boots at once. */
+  /** A promise only on systems that need one: elsewhere a process starts at once. */
   startOf(launch: StdioLaunch): ProcessStart | Promise<ProcessStart>;
-  /** Resolves when those in the scope have been sent it. Never rejects. */
+  /** Resolves when the processes in the scope have been signalled. Never rejects. */
   signal(group: Group, name: NodeJS.Signals, scope: ClosePolicy['scope']): Promise<void>;
-  /** Says of a group without its leader whether nobody is left, as far as that can be told. */
+  /** Says whether a group whose leader has exited is empty, as far as that can be known. */
   isEmpty(group: Group): Promise<boolean>;
   /** Kills the groups of these leaders before it returns: this process is about to exit. */
   killAll(leaders: ReadonlySet<number>): void;

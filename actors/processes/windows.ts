@@ -1,10 +1,10 @@
 /**
  * Processes on Windows, which knows neither process groups nor signals.
  *
- * It starts programs only; what npm installs are scripts for `cmd.exe`, which reads
- * its words anew. `cross-spawn` finds them and escapes what `cmd.exe` would take for its
- * own; what no escaping carries safely into a script is refused. A process is ended with its
- * descendants by `taskkill`, which finds them only while the process itself runs.
+ * Windows starts only programs; npm installs scripts for `cmd.exe`, which parses their arguments
+ * again. `cross-spawn` finds them and escapes what `cmd.exe` would interpret; arguments that cannot
+ * be escaped safely are refused. A process is ended with its descendants by `taskkill`, which finds
+ * them only while the process itself runs.
  */
 
 import { execFile, spawnSync } from 'node:child_process';
@@ -12,7 +12,7 @@ import path from 'node:path';
 
 import type { ProcessSystem, StdioLaunch } from './system.ts';
 
-// A healthy machine needs a fraction of a second; who waits for it holds up the next step.
+// A healthy machine needs a fraction of a second, and the next step waits for it.
 const taskkillMs = 3_000;
 
 export interface WindowsPorts {
@@ -46,14 +46,14 @@ export function createWindowsSystem({ root, run, runNow } = realPorts): ProcessS
       return {
         command: isScript ? system32('cmd.exe') : command,
         args,
-        // Its own console would be shown, and the system would let it outlive us.
+        // A detached process would show a console of its own and outlive us.
         detached: false,
         windowsVerbatimArguments: isScript,
       };
     },
 
     async signal({ leader, hasExited }, name, scope) {
-      // Its number may be another's.
+      // Its number may belong to another process by now.
       if (hasExited()) return;
       await run(
         system32('taskkill.exe'),
@@ -61,7 +61,7 @@ export function createWindowsSystem({ root, run, runNow } = realPorts): ProcessS
       );
     },
 
-    // Whoever outlives the process that started it cannot be found any more.
+    // Processes that outlive the one that started them cannot be found.
     isEmpty: async ({ hasExited }) => hasExited(),
 
     killAll(leaders) {
@@ -75,19 +75,19 @@ async function parse({ command, args, env, cwd }: StdioLaunch) {
   return crossSpawn._parse(command, args, { env, cwd });
 }
 
-/** Without `/F` a process is asked to close, which programs without a window do not hear. */
+/** Without `/F` a process is asked to close, which has no effect on programs without a window. */
 function killWords(pids: readonly number[], isTree: boolean, isForced: boolean): readonly string[] {
   const targets = pids.flatMap((pid) => ['/PID', String(pid)]);
   return [...targets, ...(isTree ? ['/T'] : []), ...(isForced ? ['/F'] : [])];
 }
 
-// Arguments for the scripts that npm makes for a project are escaped once more, for the second reading.
+// Arguments for the scripts that npm makes in a project are escaped twice, once for each parsing.
 const escapedTwice = /node_modules[\\/]\.bin[\\/][^\\/]+\.cmd$/iu;
 
 /**
- * A script hands on what it got, and `cmd.exe` reads it a second time: a quotation mark in an
- * argument ends the quotation there, so that what follows could be a command. A line break ends
- * the first reading, and `%` names a variable within quotation marks, too.
+ * A script passes its arguments on, and `cmd.exe` parses them again: a quotation mark in an
+ * argument ends the quotation, so what follows could be a command. A line break ends the first
+ * parsing, and `%` names a variable even within quotation marks.
  */
 function assertPassable(file: string, args: readonly string[]): void {
   const isUnsafe = (arg: string): boolean =>

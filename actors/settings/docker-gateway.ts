@@ -1,13 +1,12 @@
 /**
- * Knows whether Docker can run its MCP gateway, and keeps quiet until asked.
+ * Finds out, on demand, whether Docker can run its MCP gateway.
  *
- * The first question starts a look; it is answered as soon as it is known whether
- * there is a program at all, and with `undefined` while Docker thinks: no other
- * server waits for Docker. Who listens is told when what was answered turned out
- * wrong. That the gateway is there is remembered until `lookAgain`, that it is not
- * for a minute; meanwhile the last answer holds. One look at a time.
+ * The first request starts a check. It is answered as soon as the program is known to exist, with
+ * `undefined` while Docker still works: no other server waits for Docker. The listener is called
+ * when the answer turned out wrong. A present gateway is remembered until `checkAgain`, an absent
+ * one for a minute. One check runs at a time.
  *
- * Never rejects. `dispose` ends what is still running, and nothing is told after it.
+ * Never rejects. `dispose` ends a check that is running, and the listener is not called after it.
  */
 
 import type { DockerFinding } from '../../src/config/docker-gateway.ts';
@@ -15,18 +14,18 @@ import type { Clock } from '../../src/domain/clock.ts';
 import { equalTyped } from '../../src/policies/equal-typed.ts';
 import type { Variables } from '../../src/policies/expand-variables.ts';
 import type { ProcessKeeper } from '../processes/keeper.ts';
-import type { DockerLook, DockerLookPorts } from './docker-gateway-look.ts';
+import type { DockerCheck, DockerCheckPorts } from './docker-check.ts';
 
 export interface DockerGateway {
   /** Names of the variables that `docker` is to see. */
   readonly variables: readonly string[];
-  /** What is known; undefined while the first look goes on. Looks, if need be. */
+  /** The last finding; undefined during the first check. Starts a check if one is due. */
   finding(): Promise<DockerFinding | undefined>;
-  /** Lets the next question look, whatever is known. */
-  lookAgain(): void;
-  /** Settles when no look goes on; says whether one did. */
+  /** Makes the next request start a check, whatever is known. */
+  checkAgain(): void;
+  /** Settles when no check is running; says whether one was. */
   settled(): Promise<boolean>;
-  /** Sets who is told that an answer no longer holds. */
+  /** Sets the function that is called when an answer no longer holds. */
   listen(listener: () => void): void;
   dispose(): void;
 }
@@ -36,13 +35,13 @@ export interface DockerGatewayPorts {
   readonly env: Variables;
   /** Absolute path of the folder in which `docker` is run. */
   readonly projectRoot: string;
-  /** Asked late: who keeps account may not be there yet. */
+  /** Called late: the keeper may not exist yet. */
   readonly processes?: () => ProcessKeeper | undefined;
   /** Default: asks the program `docker`. */
-  readonly look?: (ports: DockerLookPorts) => DockerLook;
+  readonly check?: (ports: DockerCheckPorts) => DockerCheck;
 }
 
-// As long as a person takes to start Docker: the next edit of a file then finds it.
+// About as long as a user takes to start Docker: the next edit of a file then finds it.
 const absenceMs = 60_000;
 
 export function createDockerGateway(ports: DockerGatewayPorts): DockerGateway {
@@ -55,10 +54,10 @@ class Gateway implements DockerGateway {
   readonly #leave = new AbortController();
   #listener: () => void = () => {};
   #known: { readonly finding: DockerFinding; readonly at: number } | undefined;
-  /** What the last answer came to. */
-  #told: DockerFinding | undefined;
+  /** The last answer that was given. */
+  #answered: DockerFinding | undefined;
   #isDoubted = false;
-  #look: { readonly begun: Promise<unknown>; readonly ended: Promise<void> } | undefined;
+  #check: { readonly begun: Promise<unknown>; readonly ended: Promise<void> } | undefined;
 
   constructor(ports: DockerGatewayPorts) {
     this.#ports = ports;
@@ -66,21 +65,21 @@ class Gateway implements DockerGateway {
   }
 
   async finding(): Promise<DockerFinding | undefined> {
-    if (this.#look === undefined && this.#isUnsure() && !this.#leave.signal.aborted) this.#begin();
-    await this.#look?.begun;
+    if (this.#check === undefined && this.#isUnsure() && !this.#leave.signal.aborted) this.#begin();
+    await this.#check?.begun;
     const finding = this.#known?.finding;
-    this.#told = finding ?? { isThere: true };
+    this.#answered = finding ?? { isThere: true };
     return finding;
   }
 
-  lookAgain(): void {
+  checkAgain(): void {
     this.#isDoubted = true;
   }
 
   async settled(): Promise<boolean> {
-    const look = this.#look;
-    await look?.ended;
-    return look !== undefined;
+    const check = this.#check;
+    await check?.ended;
+    return check !== undefined;
   }
 
   listen(listener: () => void): void {
@@ -99,40 +98,40 @@ class Gateway implements DockerGateway {
 
   #begin(): void {
     this.#isDoubted = false;
-    const look = this.#start();
-    const ended = look
+    const check = this.#start();
+    const ended = check
       .then(({ found }) => found)
       .catch(unaskable)
       .then((finding) => {
         this.#end(finding);
       });
-    const begun = look.then(({ begun: running }) => Promise.race([running, ended]));
-    this.#look = { begun: begun.catch(() => ended), ended };
+    const begun = check.then(({ begun: running }) => Promise.race([running, ended]));
+    this.#check = { begun: begun.catch(() => ended), ended };
   }
 
-  async #start(): Promise<DockerLook> {
+  async #start(): Promise<DockerCheck> {
     const { clock, env, projectRoot, processes } = this.#ports;
-    // Nearly nobody wants it: what it takes to run a program is loaded for those who do.
-    const look = this.#ports.look ?? (await import('./docker-gateway-look.ts')).lookForDocker;
+    // Few troupes need it, so the code that runs a program is loaded on demand.
+    const check = this.#ports.check ?? (await import('./docker-check.ts')).checkDocker;
     const { variables } = this;
     const { signal } = this.#leave;
-    return look({ clock, env, projectRoot, variables, signal, processes: processes?.() });
+    return check({ clock, env, projectRoot, variables, signal, processes: processes?.() });
   }
 
   #end(finding: DockerFinding): void {
-    this.#look = undefined;
+    this.#check = undefined;
     this.#known = { finding, at: this.#ports.clock.now() };
-    if (this.#told === undefined || this.#leave.signal.aborted) return;
-    if (!equalTyped(finding, this.#told)) this.#listener();
+    if (this.#answered === undefined || this.#leave.signal.aborted) return;
+    if (!equalTyped(finding, this.#answered)) this.#listener();
   }
 }
 
-/** A mistake of ours; it must cost this server, not all settings. */
+/** A bug of ours must cost this server only, not all settings. */
 function unaskable(error: unknown): DockerFinding {
   return { isThere: false, lack: 'program', said: `cannot be asked (${String(error)})` };
 }
 
-/** All that `docker` is configured by; of the rest it gets what every server gets. */
+/** All variables that configure `docker`; it also gets those of every server. */
 function dockerVariablesIn(env: Variables): readonly string[] {
   const isMeant = (name: string): boolean =>
     /^(?:DOCKER_[A-Z0-9_]+|XDG_RUNTIME_DIR)$/u.test(name) && (env[name] ?? '') !== '';

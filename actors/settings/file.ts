@@ -8,7 +8,7 @@ import { codeOf } from '../files/error-code.ts';
 import { readPlain } from '../files/plain-file.ts';
 import { isWithin, wayWithin } from '../files/way-within.ts';
 
-/** What was found where a settings file should be. */
+/** The result of reading a settings file. */
 export type FileReading =
   | {
       readonly text: string;
@@ -16,15 +16,15 @@ export type FileReading =
       readonly openTo?: 'everyone' | 'group';
     }
   | { readonly missing: true }
-  /** It is there and cannot be used; what is wrong and what to do. */
+  /** The file is unusable; what is wrong and what to do. */
   | { readonly message: string };
 
 /** @param within - real path of the folder that the file must not lead out of; absent = no limit. */
 export type ReadFile = (file: string, within?: string) => Promise<FileReading>;
 
 /**
- * Reads a settings file. Never rejects, and never waits for anything but the
- * disk: a named pipe or a device in its place is refused, not read.
+ * Reads a settings file. Never rejects, and never waits for anything but the disk: a named pipe or
+ * a device is refused, not read.
  */
 export const readSettingsFile: ReadFile = async (file, within) => {
   try {
@@ -47,20 +47,20 @@ export const readSettingsFile: ReadFile = async (file, within) => {
 };
 
 /** @param within - real path of the only folder that may be touched; absent = no limit. */
-export type LookAtFolder = (folder: string, within?: string) => Promise<FolderFault | undefined>;
+export type CheckFolder = (folder: string, within?: string) => Promise<FolderFault | undefined>;
 
 /**
- * Says why a folder cannot be worked in; undefined when it can, or when it may not be touched.
- * Never rejects.
+ * Says why a folder cannot be a working folder; undefined when it can, or when it may not be
+ * touched. Never rejects.
  */
-export const lookAtFolder: LookAtFolder = async (folder, within) => {
+export const checkFolder: CheckFolder = async (folder, within) => {
   const way = within === undefined ? undefined : await wayWithin(folder, within);
   if (way?.isInside === false) return undefined;
   try {
     return (await stat(way?.place ?? folder)).isDirectory() ? undefined : 'notFolder';
   } catch (error) {
     const code = codeOf(error);
-    // ENOTDIR: a part of the way is a file.
+    // ENOTDIR: a part of the path is a file.
     return code === 'ENOENT' || code === 'ENOTDIR' ? 'missing' : 'unreachable';
   }
 };

@@ -1,9 +1,8 @@
 /**
  * Reads settings files and remembers the last good content of each.
  *
- * What is wrong with a file is added to the problems, while its last good content
- * stays in force. A file that vanished keeps its content for a grace and is then
- * taken for deleted.
+ * A broken file is reported as a problem, while its last good content stays in force. A file that
+ * vanished keeps its content for two seconds and then counts as deleted.
  */
 
 import { dockerGatewayChoice, dockerGatewaySource } from '../../src/config/docker-gateway.ts';
@@ -29,19 +28,19 @@ import { printableLine } from '../../src/policies/text/printable.ts';
 import { quotedFor } from '../../src/policies/text/quoted.ts';
 import type { DockerGateway } from './docker-gateway.ts';
 import {
+  type CheckFolder,
+  checkFolder,
   confinesOfFile,
-  type LookAtFolder,
-  lookAtFolder,
   type ReadFile,
   readSettingsFile,
 } from './file.ts';
 
-/** A settings file and what it counts as. */
+/** A settings file and its scope. */
 export interface SettingsFileRef {
   /** Absolute path. */
   readonly file: string;
   readonly scope: Scope;
-  /** Its absence is nothing to report, as with a project's `.mcp.json`. */
+  /** Whether it may be absent without a problem, as a project's `.mcp.json`. */
   readonly optional?: boolean;
   /** The plugin that brings the file; its name becomes part of the names of servers. */
   readonly plugin?: string;
@@ -58,20 +57,20 @@ export interface SettingsReaderPorts {
   readonly files: readonly SettingsFileRef[];
   /** Absolute path; relative paths in settings start here. */
   readonly projectRoot: string;
-  /** What plugins of the host bring, in the form of a settings file. */
+  /** Settings that the host's plugins bring, in the form of a settings file. */
   readonly plugins?: readonly PluginSettings[];
   /** Settings of the host itself, in the form of a settings file; highest precedence. */
   readonly overlay?: Readonly<Record<string, unknown>>;
-  /** What the host says of each server. */
+  /** The host's rules about servers. */
   readonly rules?: readonly HostRule[];
-  /** Where all policies start. Default: the preset `default`. */
+  /** The base of all policies. Default: the preset `default`. */
   readonly policy?: PolicyChoice;
-  /** Asked only when settings want the gateway. Default: nobody asks, and it counts as there. */
+  /** Called only when settings want the gateway. Default: it counts as present. */
   readonly docker?: DockerGateway;
   /** Default: the disk. */
   readonly readFile?: ReadFile;
   /** Default: the disk. */
-  readonly lookAtFolder?: LookAtFolder;
+  readonly checkFolder?: CheckFolder;
 }
 
 export interface SettingsReading extends MergedSettings {
@@ -79,42 +78,42 @@ export interface SettingsReading extends MergedSettings {
   readonly againInMs?: number;
 }
 
-/** What may have changed: anything, or at most the servers that the host added one by one. */
+/** What may have changed: anything, or only the servers that the host added one by one. */
 export type ReadingScope = 'all' | 'added';
 
 export interface SettingsReader {
   /**
-   * Reads all files again; for `added`, what was last seen of everything else counts, and
-   * neither files nor Docker are asked. Never rejects.
+   * Reads all files again; for `added` only the added servers, and neither files nor Docker. Never
+   * rejects.
    *
    * @param now monotonic milliseconds
    */
   read(now: number, scope?: ReadingScope): Promise<SettingsReading>;
   /** Replaces the host's own settings; seen by the next read. */
   setOverlay(settings: Readonly<Record<string, unknown>>): void;
-  /** Replaces the servers that the host added one by one; a read takes what the map holds then. */
+  /** Replaces the servers that the host added one by one; a read uses the map's content at that time. */
   setAdded(servers: ReadonlyMap<string, unknown>): void;
-  /** Says whenever the added servers were replaced, to the one who listens. */
+  /** Sets the function that is called whenever the added servers were replaced. */
   listen(onAdded: () => void): void;
 }
 
-/** What one look at everything but the added servers brought. */
+/** What one reading of everything but the added servers found. */
 interface Seen {
   readonly sources: readonly ParsedSettings[];
-  /** Asks at the first call and never again: who was added may decide whether anybody wants to know. */
+  /** Asks at the first call only: the added servers may decide whether the answer is needed. */
   readonly askDocker: () => ReturnType<DockerGateway['finding']> | undefined;
 }
 
 interface Remembered {
   readonly parsed: ParsedSettings;
-  /** What it was made of; absent when the file could not be read. */
+  /** The text it was parsed from; absent when the file could not be read. */
   readonly text?: string;
   readonly openTo?: 'everyone' | 'group' | undefined;
   readonly missingSince?: number;
 }
 
-// Two seconds: editors and `git checkout` put a file back within a fraction of
-// one, and a person who deleted a file does not watch the clock.
+// Two seconds: editors and `git checkout` put a file back within a fraction of one, and a user who
+// deleted a file does not notice the delay.
 const deletionGraceMs = 2_000;
 
 export function createSettingsReader(ports: SettingsReaderPorts): SettingsReader {
@@ -183,8 +182,8 @@ export function createSettingsReader(ports: SettingsReaderPorts): SettingsReader
         last = { settings, specs, startValues };
         return reading;
       } catch (error) {
-        // A mistake of ours, once more: whoever runs goes on under the settings that were.
-        const message = `the settings could not be put together (${String(error)}); please report this`;
+        // A bug of ours: running servers continue with the last settings.
+        const message = `the settings could not be merged (${String(error)}); please report this`;
         const problem = { file: 'settings', message: printableLine(message, 500) };
         const { settings } = last;
         return { ...last, settings: { ...settings, problems: [...settings.problems, problem] } };
@@ -216,7 +215,7 @@ async function readFileOf(
       const { text } = reading;
       // A folder's servers wait for approval anyway, so its files may be writable by others.
       const openTo = isPrivileged(scope) ? reading.openTo : undefined;
-      // One file of many was edited: the others mean what they meant.
+      // Only the edited file is parsed again.
       if (text === before?.text && openTo === before.openTo)
         return { parsed: before.parsed, text, openTo };
       if (openTo === 'everyone')
@@ -230,7 +229,7 @@ async function readFileOf(
     if ('missing' in reading) return reading;
     return { parsed: keepGood(before, { problems: [{ file, message: reading.message }] }) };
   } catch (error) {
-    // A mistake of ours; it must cost this file's news, not all settings.
+    // A bug of ours must cost this file's changes only, not all settings.
     const message = `the file could not be understood (${String(error)}); please report this`;
     const problems = [{ file, message: printableLine(message, 500) }];
     return { parsed: keepGood(before, { problems }) };
@@ -251,7 +250,7 @@ function openToGroup(file: string): Problem {
 
 async function withFolders(
   parsed: ParsedSettings,
-  { lookAtFolder: faultOf = lookAtFolder, projectRoot }: SettingsReaderPorts,
+  { checkFolder: faultOf = checkFolder, projectRoot }: SettingsReaderPorts,
 ): Promise<ParsedSettings> {
   if (parsed.document === undefined) return parsed;
   const faults = new Map<string, FolderFault>();
@@ -263,7 +262,7 @@ async function withFolders(
   return { ...parsed, document: refuseFolders(parsed.document, faults) };
 }
 
-/** The server of Docker's gateway, when somebody wants it. */
+/** The server of Docker's gateway, when settings want it. */
 async function gatewayAmong(
   parsed: readonly ParsedSettings[],
   { docker, projectRoot }: SettingsReaderPorts,
@@ -275,7 +274,7 @@ async function gatewayAmong(
   return [dockerGatewaySource(choice, { projectRoot, ...facts })];
 }
 
-/** Reads settings once, for commands that look and leave. Never rejects. */
+/** Reads settings once, for commands that only show them. Never rejects. */
 export async function readSettings(ports: SettingsReaderPorts): Promise<MergedSettings> {
   const reader = createSettingsReader(ports);
   let reading = await reader.read(0);
@@ -284,15 +283,15 @@ export async function readSettings(ports: SettingsReaderPorts): Promise<MergedSe
   return merged;
 }
 
-/** What was parsed, with the last good document in place of a missing one. */
+/** What was parsed, with the last good document in place of a broken one. */
 function keepGood(before: Remembered | undefined, parsed: ParsedSettings): ParsedSettings {
   if (parsed.document !== undefined) return parsed;
   const document = before?.parsed.document;
   const consequence =
     document === undefined
-      ? 'nothing of this file is used until it is mended'
-      : 'the last good content of this file stays in force until it is mended';
-  // One mistake may cost all servers of the file, which its own words do not say.
+      ? 'nothing of this file is used until it is fixed'
+      : 'the last good content of this file stays in force until it is fixed';
+  // One mistake may cost all servers of the file, which the problem itself does not say.
   const problems = parsed.problems.map((problem) => ({
     ...problem,
     message: `${problem.message} (${consequence})`,
@@ -305,13 +304,13 @@ function absent({ file, optional }: SettingsFileRef): ParsedSettings {
   return { problems: [{ file, message: 'the file does not exist; create it or leave it out' }] };
 }
 
-/** Settings that nobody can read still say that no others count. */
+/** Managed settings exclude all others even when they cannot be read. */
 function asManaged({ file, scope }: SettingsFileRef, parsed: ParsedSettings): ParsedSettings {
   if (scope !== 'managed' || parsed.document !== undefined) return parsed;
   return { ...parsed, document: { file, scope, servers: [], mcp: {} } };
 }
 
-/** Through text, so that a host's object obeys the same rules as a file. */
+/** Parsed from text, so that the same rules apply to a host's object and a file. */
 function parseHostSettings(
   settings: Readonly<Record<string, unknown>>,
   projectRoot: string,

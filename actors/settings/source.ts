@@ -1,16 +1,14 @@
 /**
- * Reads the settings, and emits a fact when they have really changed.
+ * Reads the settings and emits a fact when they changed.
  *
- * Emits `settings.loaded` once all files were read for the first time, and again
- * whenever a server, a limit or a problem differs from what was emitted last. A new
- * comment, another layout or a touched file is no change; at most it moves lines,
- * which is `settings.relocated`. Specs are in the spec book before the fact that
- * names them.
+ * Emits `settings.loaded` once all files were read for the first time, and again whenever a server,
+ * a limit or a problem differs from the last one emitted. A new comment, another layout or a
+ * touched file is not a change; if it moves lines, the fact is `settings.relocated`. Specs are in
+ * the spec book before the fact that names them.
  *
- * Observable logic ignores events, so commands come through a port of the input:
- * `settings.reload` (read now, and ask Docker again if its gateway is wanted) and
- * `settings.changed` (the host's own settings, replaced). It ends when it is stopped,
- * and emits nothing afterwards.
+ * Observable logic ignores events, so commands come through a port of the input: `settings.reload`
+ * (read now, and ask Docker again if its gateway is wanted) and `settings.changed` (replace the
+ * host's own settings). It emits nothing after it was stopped.
  */
 
 import { fromEventObservable, type Observer, type Subscribable } from 'xstate';
@@ -40,7 +38,7 @@ export interface SettingsPorts
   extends Pick<SettingsReaderPorts, 'files' | 'projectRoot' | 'docker'> {
   readonly clock: Clock;
   readonly reader: SettingsReader;
-  /** Where the specs go before the fact that names their generations is emitted. */
+  /** Receives the specs before the fact that names their generations is emitted. */
   readonly specs: { put(specs: ReadonlyMap<string, ServerSpec>): void };
   /** Default: the disk. */
   readonly watch?: WatchFiles;
@@ -48,8 +46,9 @@ export interface SettingsPorts
   readonly stream?: typeof settingsStream;
 }
 
-// Loading RxJS takes 80 ms, during which nothing else runs, and at the start of a host all its servers
-// send their first messages. One second is past the start; only within that second does an edit wait.
+// Loading RxJS takes 80 ms, during which nothing else runs, and at the start of a host all its
+// servers send their first messages. One second is past the start; only within that second does an
+// edit wait.
 const startQuietMs = 1_000;
 
 export function createSettingsSource(ports: SettingsPorts) {
@@ -60,7 +59,7 @@ export function createSettingsSource(ports: SettingsPorts) {
   });
 }
 
-/** Turns everything that may change settings into signals, until it ends. */
+/** Turns everything that may change settings into signals, until it is stopped. */
 function follow(
   ports: SettingsPorts,
   commands: SettingsCommands,
@@ -94,7 +93,7 @@ function follow(
   };
   const unwatch = watch(paths, listener, { confines: new Map(confines) });
   const obey = (command: SettingsCommand): void => {
-    if (command.type === 'settings.reload') docker?.lookAgain();
+    if (command.type === 'settings.reload') docker?.checkAgain();
     else reader.setOverlay(command.settings);
     signal('all');
   };
@@ -112,7 +111,7 @@ function follow(
   return { unsubscribe: end };
 }
 
-/** Reads at once, and hands everything else to the stream when that is loaded. */
+/** Reads at once, and passes everything later to the stream once that is loaded. */
 function startReading(
   { clock, reader, stream: present }: SettingsPorts,
   newsOf: (reading: SettingsReading) => SettingsFact | undefined,
@@ -132,7 +131,7 @@ function startReading(
   let subscription: { unsubscribe(): void } | undefined;
   let deliver = (kind: SettingsSignal): void => {
     early.add(kind);
-    // A command waits for its reading; an edit that early can wait.
+    // A user waits for a command; an edit that early can wait.
     if (kind !== 'touched') commanded.abort();
   };
 
@@ -162,7 +161,7 @@ function startReading(
   };
 }
 
-/** Compares each reading with what was emitted last. */
+/** Compares each reading with the last one emitted. */
 function newsFor(
   { clock, specs }: SettingsPorts,
   watchProblems: () => readonly Problem[],
@@ -182,7 +181,7 @@ function newsFor(
   };
 }
 
-/** The same servers, and for each that is as before the very same object, so that nothing is computed again from it. */
+/** The same servers; an unchanged one keeps its object, so that nothing is computed again from it. */
 function sharedWith(
   before: Settings | undefined,
   servers: readonly DesiredServer[],
@@ -194,7 +193,7 @@ function sharedWith(
   });
 }
 
-/** What is compared: all but the lines of servers, which every comment above them moves; lists of names are sets. */
+/** The part that is compared: all but servers' lines, which any comment moves; lists of names are sets. */
 function meaningOf(settings: Settings) {
   const servers = settings.servers.map(({ source: { line: _line, ...source }, ...server }) => ({
     ...server,

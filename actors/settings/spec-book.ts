@@ -1,6 +1,6 @@
 import type { ServerSpec } from '../../src/domain/server-spec.ts';
 
-/** Where what decides a connection is held, apart from charts and records, by generation. */
+/** Holds the specs, which may contain secrets, by generation and apart from charts and records. */
 export interface SpecBook {
   /** Adds the specs of a load; those of the load before the last are forgotten. */
   put(specs: ReadonlyMap<string, ServerSpec>): void;
@@ -10,8 +10,8 @@ export interface SpecBook {
 /**
  * Creates an empty book.
  *
- * It keeps two loads: the last, and the one before it for servers that are just
- * being replaced. An older generation is leaving and opens nothing any more.
+ * It keeps the last two loads: the older one for servers that are being replaced. A generation
+ * older than that is leaving and opens no connection.
  */
 export function createSpecBook(): SpecBook {
   let latest: ReadonlyMap<string, ServerSpec> = new Map();

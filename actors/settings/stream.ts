@@ -30,7 +30,7 @@ import type { SettingsFact } from '../../src/domain/settings-facts.ts';
 import { recordInWindow } from '../../src/policies/window-limit.ts';
 import type { ReadingScope, SettingsReading } from './reader.ts';
 
-/** A file was touched, or the scope of a reading that is wanted now. */
+/** A touched file, or the scope of a reading that is wanted now. */
 export type SettingsSignal = 'touched' | ReadingScope;
 
 export interface SettingsStreamPorts {
@@ -39,7 +39,7 @@ export interface SettingsStreamPorts {
   readonly signals: (receive: (signal: SettingsSignal) => void) => void;
   /** Never rejects. */
   readonly read: (scope: ReadingScope) => Promise<SettingsReading>;
-  /** The fact that a reading is; undefined when nothing has changed. */
+  /** Turns a reading into a fact; undefined when nothing has changed. */
   readonly newsOf: (reading: SettingsReading) => SettingsFact | undefined;
 }
 
@@ -106,7 +106,7 @@ function calmed<Signal>(signals: Observable<Signal>, clock: Clock): Observable<v
   return signals.pipe(exhaustMap(() => burst().pipe(take(1))));
 }
 
-/** Makes turns: at once, or as soon as the window has room for one more. */
+/** Grants turns: at once, or as soon as the window has room for one more. */
 function pacedBy(clock: Clock): () => Observable<void> {
   // The reading before the stream counts.
   let turns: readonly number[] = [clock.now()];

@@ -1,7 +1,6 @@
 /**
- * The file in which decisions outlive a run. It says who may start, so nothing in
- * it is believed unless all of it is as we write it and nobody else could have
- * written it.
+ * The file in which approvals outlive a run. It decides which servers may start, so it is trusted
+ * only if all of it is as we write it and no other user could have written it.
  */
 
 import { lstat, open } from 'node:fs/promises';
@@ -48,7 +47,7 @@ const fileSchema = z.strictObject({
   records: z.array(recordSchema),
 });
 
-/** A decision and the project that it is about. */
+/** A decision and its project. */
 export interface StoredApproval extends ApprovalRecord {
   readonly project: string;
 }
@@ -56,9 +55,9 @@ export interface StoredApproval extends ApprovalRecord {
 export type ApprovalReading =
   /** Of all projects; empty when there is no file. */
   | { readonly records: readonly StoredApproval[] }
-  /** Its content is not what we write: it belongs aside. */
+  /** Its content is not what we write, so it must be set aside. */
   | { readonly damage: string }
-  /** It is not to be believed, and not ours to change. What is wrong, and what to do. */
+  /** It cannot be trusted, and we must not change it: what is wrong and what to do. */
   | { readonly refusal: string };
 
 /** Reads the decisions of all projects. Never rejects. */
@@ -104,7 +103,7 @@ async function isGone(folder: string): Promise<boolean> {
 /** The problem shown when nothing more fits into the file. */
 export const fullFile = `approvals cannot be saved, because their file would be larger than ${maxBytes / 1024 ** 2} MB; remove records of projects that you no longer use from it`;
 
-/** What is only there to be compared by a person goes before a decision does. */
+/** Drops tool definitions, which only the user compares, before it drops a decision. */
 function textOf(records: readonly StoredApproval[]): string {
   const whole = `${JSON.stringify({ version, records }, undefined, 1)}\n`;
   if (Buffer.byteLength(whole) <= maxBytes) return whole;
@@ -117,7 +116,7 @@ function textOf(records: readonly StoredApproval[]): string {
   throw Object.assign(new Error('too many decisions'), { code: 'EFBIG' });
 }
 
-/** Makes the new name last; where folders cannot be opened, the system sees to it. */
+/** Makes the new name durable; systems whose folders cannot be opened do so themselves. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => undefined);
   await handle?.sync().catch(() => undefined);

@@ -1,10 +1,9 @@
 /**
- * The decisions of one project, in memory and on disk.
+ * The approvals of one project, in memory and on disk.
  *
- * What is decided here counts at once and is written soon after. What another
- * process decides is seen as soon as its file is, so that a server that is revoked
- * there stops here. While the file cannot be believed or written, what it said is
- * no yes any more, and what is decided counts for this run alone; a problem says so.
+ * A decision made here applies at once and is written soon after. The file is watched, so that a
+ * server that another process revokes stops here as well. While the file cannot be trusted or
+ * written, its approvals do not count, and new decisions apply to this run only; a problem says so.
  */
 
 import path from 'node:path';
@@ -43,17 +42,17 @@ export interface ApprovalStorePorts {
 }
 
 export interface ApprovalStore {
-  /** The decisions of this project, oldest first. The same list until something changes. */
+  /** The project's decisions, oldest first. The same list until something changes. */
   records(): readonly ApprovalRecord[];
-  /** Settles when the file was read for the first time. Never rejects. */
+  /** Settles when the file was first read. Never rejects. */
   load(): Promise<void>;
-  /** Counts at once. */
+  /** Applies at once. */
   add(entry: ApprovalEntry): void;
   /** Calls back after every change; returns a function that ends it. */
   listen(listener: () => void): () => void;
-  /** Settles when all that was added is on disk; false when it is known not to be. Never rejects. */
+  /** Settles with true when every decision is on disk, with false when one could not be saved. Never rejects. */
   saved(): Promise<boolean>;
-  /** Ends the watch, and settles when nothing more is written; undefined when nothing ever is. */
+  /** Ends the watch and settles when nothing more is written; undefined without a file. */
   close(): Promise<void> | undefined;
 }
 
@@ -66,23 +65,23 @@ export function createApprovalStore(ports: ApprovalStorePorts): ApprovalStore {
   return new Store(ports);
 }
 
-const nextStep = 'until then nothing that it said counts, and decisions end with this run';
+const nextStep = 'until then its approvals do not count, and decisions end with this run';
 
 class Store implements ApprovalStore {
   readonly #ports: ApprovalStorePorts;
   readonly #file: string | undefined;
   readonly #project: string;
   readonly #listeners = new Set<() => void>();
-  /** What the file says of this project. */
+  /** The file's decisions for this project. */
   #stored: readonly ApprovalRecord[] = [];
-  /** Said here and not on disk yet, oldest first. */
+  /** Decisions made here that are not on disk yet, oldest first. */
   #unsaved: readonly ApprovalEntry[] = [];
   #records: readonly ApprovalRecord[] = [];
   #work: Promise<void> = Promise.resolve();
   #loaded: Promise<void> | undefined;
   #hasWriteWaiting = false;
-  #hasLookWaiting = false;
-  /** The file is there, and not to be believed. */
+  #hasReadWaiting = false;
+  /** The file exists and cannot be trusted. */
   #isRefused = false;
   #problem: Problem | undefined;
   #asideNote: Problem | undefined;
@@ -108,7 +107,8 @@ class Store implements ApprovalStore {
   add(entry: ApprovalEntry): void {
     if (this.#file === undefined) this.#stored = withEntry(this.#stored, entry);
     else this.#unsaved = [...withoutSuperseded(this.#unsaved, entry), entry];
-    // Comparing with the whole file instead would compare a million records for a thousand decisions.
+    // Comparing with the whole file instead would compare a million records for a thousand
+    // decisions.
     const records = withEntry(this.#records, entry);
     if (serversThatDiffer(this.#records, records).size > 0) this.#publish(records);
     if (this.#hasWriteWaiting) return;
@@ -124,7 +124,7 @@ class Store implements ApprovalStore {
   }
 
   async saved(): Promise<boolean> {
-    // What is added while this waits is waited for as well.
+    // Also waits for decisions that are added meanwhile.
     for (let work: Promise<void> | undefined; work !== this.#work; ) {
       work = this.#work;
       await work;
@@ -140,37 +140,37 @@ class Store implements ApprovalStore {
 
   #begin(): Promise<void> {
     if (this.#file === undefined) return Promise.resolve();
-    this.#look();
+    this.#readSoon();
     const { watch = watchSettingsFiles } = this.#ports;
     this.#unwatch = watch([this.#file], {
-      changed: () => this.#look(),
+      changed: () => this.#readSoon(),
       // It is polled then; the settings watch reports why.
       slowed: () => {},
     });
     return this.#work;
   }
 
-  /** One at a time, so that what was read first never counts last. */
+  /** One at a time, so that an older reading never replaces a newer one. */
   #enqueue(work: (file: string) => Promise<void>): void {
     const file = this.#file;
     if (file !== undefined) this.#work = this.#work.then(() => work(file));
   }
 
-  #look(): void {
-    if (this.#hasLookWaiting || this.#isClosed) return;
-    this.#hasLookWaiting = true;
+  #readSoon(): void {
+    if (this.#hasReadWaiting || this.#isClosed) return;
+    this.#hasReadWaiting = true;
     this.#enqueue(async (file) => {
-      this.#hasLookWaiting = false;
+      this.#hasReadWaiting = false;
       const wasRefused = this.#isRefused;
       const reading = await readApprovals(file);
-      if ('damage' in reading) await this.#mendUnderLock(file);
+      if ('damage' in reading) await this.#repair(file);
       else this.#take(file, reading);
-      // What was decided while it was not to be believed has to be in it now that it is.
+      // Decisions made while the file could not be trusted are written now.
       if (wasRefused && !this.#isRefused && this.#unsaved.length > 0) await this.#write(file);
     });
   }
 
-  async #mendUnderLock(file: string): Promise<void> {
+  async #repair(file: string): Promise<void> {
     await this.#locked(file, async () => {
       this.#take(file, { records: await this.#readOrSetAside(file) });
     });
@@ -179,7 +179,7 @@ class Store implements ApprovalStore {
   async #write(file: string): Promise<void> {
     await this.#locked(file, async () => {
       const all = await this.#readOrSetAside(file);
-      // From here on whoever adds something waits for the next turn.
+      // Decisions that are added from here on wait for the next write.
       this.#hasWriteWaiting = false;
       const entries = this.#unsaved;
       const own = entries.reduce(withEntry, this.#ownOf(all));
@@ -206,7 +206,7 @@ class Store implements ApprovalStore {
           codeOf(error) === 'EFBIG'
             ? fullFile
             : `approvals cannot be saved (${codeOf(error)}); make room or let this user write there`;
-        this.#say(file, `${why}; what is decided meanwhile ends with this run`);
+        this.#report(file, `${why}; decisions made meanwhile end with this run`);
       }
     }
   }
@@ -215,14 +215,14 @@ class Store implements ApprovalStore {
     const reading = await readApprovals(file);
     if ('refusal' in reading) throw new RefusedError(reading.refusal);
     if ('records' in reading) return reading.records;
-    // Until it is out of the way, nothing it said counts.
+    // Its approvals must not count while it is being moved.
     this.#setStored([]);
     const aside = await setAside(file, this.#ports.clock.wallNow());
     this.#asideNote = {
       file: aside,
-      message: `the approvals were damaged (${reading.damage}) and are set aside here; decide again, or mend this file and put it back as ${path.basename(file)}`,
+      message: `the approvals were damaged (${reading.damage}) and are set aside here; decide again, or fix this file and put it back as ${path.basename(file)}`,
     };
-    this.#sayAll();
+    this.#reportAll();
     return [];
   }
 
@@ -230,11 +230,11 @@ class Store implements ApprovalStore {
     this.#isRefused = 'refusal' in reading;
     if ('refusal' in reading) {
       this.#setStored([]);
-      this.#say(file, `the file of approvals ${reading.refusal}; ${nextStep}`);
+      this.#report(file, `the file of approvals ${reading.refusal}; ${nextStep}`);
       return;
     }
     this.#setStored(this.#ownOf(reading.records));
-    if (this.#unsaved.length === 0) this.#say(file, undefined);
+    if (this.#unsaved.length === 0) this.#report(file, undefined);
   }
 
   #ownOf(all: readonly StoredApproval[]): readonly ApprovalRecord[] {
@@ -245,10 +245,10 @@ class Store implements ApprovalStore {
 
   #setStored(records: readonly ApprovalRecord[]): void {
     this.#stored = records;
-    this.#tell();
+    this.#refresh();
   }
 
-  #tell(): void {
+  #refresh(): void {
     const records = this.#unsaved.reduce(withEntry, this.#stored);
     if (!equalTyped(records, this.#records)) this.#publish(records);
   }
@@ -258,13 +258,13 @@ class Store implements ApprovalStore {
     for (const listener of this.#listeners) listener();
   }
 
-  #say(file: string, message: string | undefined): void {
+  #report(file: string, message: string | undefined): void {
     if (message === this.#problem?.message) return;
     this.#problem = message === undefined ? undefined : { file, message };
-    this.#sayAll();
+    this.#reportAll();
   }
 
-  #sayAll(): void {
+  #reportAll(): void {
     const problems = [this.#problem, this.#asideNote, this.#forgottenNote];
     this.#ports.onProblems(problems.filter((each) => each !== undefined));
   }
@@ -272,11 +272,11 @@ class Store implements ApprovalStore {
   #noteForgotten(file: string, count: number): void {
     const message = `removed ${count} approval${count === 1 ? '' : 's'} that had not been used for a year and whose project folder is gone`;
     this.#forgottenNote = { file, message };
-    this.#sayAll();
+    this.#reportAll();
   }
 }
 
-/** The file is there, and not ours to replace. */
+/** The file exists, and we must not replace it. */
 class RefusedError extends Error {
   override readonly name = 'RefusedError';
 }

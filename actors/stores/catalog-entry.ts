@@ -1,7 +1,7 @@
 /**
- * The text of one stored catalog: written by us, read with as little trust as what
- * a server sends. A text of another version says nothing; one that is no whole
- * entry of this version is damaged.
+ * The text of one stored catalog: written by us, but read with as little trust as a server's
+ * message. A text of another version is ignored; one that is not a complete entry of this version
+ * is damaged.
  */
 
 import { createHash } from 'node:crypto';
@@ -13,11 +13,11 @@ import { promptKind, resourceKind, templateKind } from '../session/catalog/offer
 import { toolKind } from '../session/catalog/tool.ts';
 import type { EraVerdict } from '../session/ports.ts';
 
-// Counts with the meaning of the fields; another number is another language.
+// Changes with the meaning of the fields.
 const entryVersion = 1;
 const instructionsCharacters = 16_384;
 
-/** Whose catalog it is. Servers may share a generation and still list different tools. */
+/** The catalog's server. Servers may share a generation and still list different tools. */
 export interface CatalogOwner {
   readonly server: string;
   readonly generation: string;
@@ -40,7 +40,7 @@ export interface WrittenEntry {
 
 export function writeEntry({ server, generation, listedAt, catalog, era }: CatalogEntry) {
   const { tools, resources, resourceTemplates, prompts, instructions, completions } = catalog;
-  // In one order, whoever made it: equal catalogs have one digest.
+  // In a fixed order, so that equal catalogs have one digest.
   const content = JSON.stringify({
     tools,
     resources,
@@ -64,25 +64,26 @@ export function entryName({ server, generation }: CatalogOwner): string {
     .slice(0, 32);
 }
 
-/** Undefined for a text of another version; why, for one that is damaged. */
+/** Undefined for a text of another version; the reason for a damaged one. */
 export function readEntry(text: string, owner: CatalogOwner): CatalogEntry | string | undefined {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    return 'it is no JSON';
+    return 'it is not JSON';
   }
-  if (!isRecord(value)) return 'it is no object';
+  if (!isRecord(value)) return 'it is not an object';
   if (value['version'] !== entryVersion) return undefined;
   const { server, generation, listedAt, digest, catalog, era } = value;
   if (server !== owner.server || generation !== owner.generation)
     return 'it belongs to another server';
   if (typeof listedAt !== 'number' || !isRecord(catalog)) return 'parts of it are missing';
   try {
-    if (digestOf(JSON.stringify(catalog)) !== digest) return 'its content does not fit its digest';
+    if (digestOf(JSON.stringify(catalog)) !== digest)
+      return 'its content does not match its digest';
     JSON.stringify(era);
   } catch {
-    // Texts of any depth can be read, but not be written.
+    // JSON of any depth can be parsed, but not written.
     return 'it is nested too deeply';
   }
   const dated = era === undefined ? undefined : readEra(era);
@@ -95,7 +96,7 @@ export function readEntry(text: string, owner: CatalogOwner): CatalogEntry | str
   };
 }
 
-/** What is not as we would keep it from a server is left out. */
+/** Leaves out items that we would not accept from a server. */
 function readCatalog(value: Record<string, unknown>): Catalog {
   const { instructions } = value;
   const list = <Item>({ field, read }: ListKind<Item>): readonly Item[] => {
@@ -123,7 +124,8 @@ function readEra(value: unknown): CatalogEntry['era'] {
   if (!isRecord(verdict)) return undefined;
   if (verdict['kind'] === 'legacy') return { verdict: { kind: 'legacy' }, at };
   const isModern = verdict['kind'] === 'modern' && isRecord(verdict['discover']);
-  // As the SDK gave it to us; the digest does not cover it, and a wrong one fails at the first request.
+  // As the SDK gave it to us; the digest does not cover it, and a wrong one fails at the first
+  // request.
   return isModern ? { verdict: verdict as unknown as EraVerdict, at } : undefined;
 }
 

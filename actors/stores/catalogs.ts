@@ -1,11 +1,9 @@
 /**
- * Catalogs on disk, one file for each server and generation. They only make a start
- * faster: whatever is wrong with a file is a miss, said once and never an error, and
- * nobody waits for one to be written.
+ * Catalogs on disk, one file for each server and generation. They only make a start faster: an
+ * unusable file is a cache miss, reported once and never an error, and no server waits for a write.
  *
- * A file is replaced whole, so a reader sees the old or the new one. Writes are one
- * at a time and only the latest catalog of a server is written, so an older one never
- * replaces a newer one.
+ * A file is replaced atomically. Writes happen one at a time, and only a server's latest catalog is
+ * written, so an older one never replaces a newer one.
  */
 
 import { readdir, rename, rm, stat } from 'node:fs/promises';
@@ -29,14 +27,14 @@ const damagedSuffix = '.damaged';
 // A thousand tools of 8 KB each; one file is read in a tenth of a second at most.
 const maxFileBytes = 8 * 1024 * 1024;
 const maxFolderBytes = 64 * 1024 * 1024;
-// Thirty days: a catalog older than a month says little about the server of today.
+// Thirty days: a catalog older than a month says little about the server now.
 const longestKeptMs = 2_592_000_000;
-// A file that is as old as this is dated anew, also when its content is the same.
+// A file this old is written again, even with the same content, to renew its date.
 const redatedMs = 86_400_000;
-// A server that starts tells its tools, resources and prompts within moments.
+// A starting server lists its tools, resources and prompts within moments.
 const debounceMs = 500;
 const readsAtOnce = 16;
-// A hand that slips damages one file; more of them are one story.
+// More damaged files than this have one cause.
 const namedProblems = 5;
 
 export interface CatalogFilesPorts {
@@ -46,13 +44,13 @@ export interface CatalogFilesPorts {
 }
 
 export interface CatalogFiles {
-  /** What is stored for these owners and is not older than it may be. Never rejects. */
+  /** The stored catalogs of these owners that are not too old. Never rejects. */
   load(
     owners: readonly (CatalogOwner & { readonly maxAgeMs: number | null })[],
   ): Promise<readonly CatalogEntry[]>;
-  /** Writes it soon. What holds one of the secrets is not written. */
+  /** Writes it soon, unless it holds one of the secrets. */
   save(entry: CatalogEntry, secrets: readonly string[]): void;
-  /** Settles when all that was to be saved is. Never rejects. */
+  /** Settles when everything is saved. Never rejects. */
   close(): Promise<void>;
 }
 
@@ -69,7 +67,7 @@ class Files implements CatalogFiles {
   readonly #folder: string;
   readonly #ports: CatalogFilesPorts;
   readonly #waiting = new Map<string, Waiting>();
-  /** What the files are known to hold, by name. */
+  /** The known content of the files, by name. */
   readonly #known = new Map<string, { readonly digest: string; readonly listedAt: number }>();
   readonly #problems: Problem[] = [];
   #timer: unknown;
@@ -122,7 +120,7 @@ class Files implements CatalogFiles {
         await this.#write(name, waiting);
       } catch (error) {
         this.#isBroken = true;
-        this.#say(
+        this.#report(
           this.#folder,
           `catalogs cannot be stored here (${codeOf(error)}); servers start without`,
         );
@@ -137,7 +135,7 @@ class Files implements CatalogFiles {
     if (known?.digest === digest && entry.listedAt - known.listedAt < redatedMs) return;
     const bytes = Buffer.byteLength(text);
     if (bytes > maxFileBytes || secrets.some((secret) => holds(text, secret))) {
-      // What was stored before is no longer what the server says.
+      // The stored catalog is outdated.
       await rm(file, { force: true });
       this.#known.delete(name);
       return;
@@ -148,7 +146,7 @@ class Files implements CatalogFiles {
     await this.#bound(name + suffix, bytes, entry.listedAt);
   }
 
-  /** Removes the oldest files until all of them together are not too much. */
+  /** Removes the oldest files until the folder is within its limit. */
   async #bound(name: string, bytes: number, writtenAt: number): Promise<void> {
     this.#sizes ??= await this.#survey();
     this.#sizes.set(name, { bytes, writtenAt });
@@ -164,7 +162,7 @@ class Files implements CatalogFiles {
     }
   }
 
-  /** The files that are there; what is too old, or was never finished, is removed. */
+  /** Lists the files; removes those that are too old or were never finished. */
   async #survey(): Promise<Map<string, { bytes: number; writtenAt: number }>> {
     const sizes = new Map<string, { bytes: number; writtenAt: number }>();
     const oldestAt = this.#ports.clock.wallNow() - longestKeptMs;
@@ -173,7 +171,7 @@ class Files implements CatalogFiles {
       const file = path.join(this.#folder, name);
       const found = await stat(file).catch(() => undefined);
       if (found === undefined || !found.isFile()) continue;
-      // Another troupe may be writing a draft just now; an hour old, nobody is.
+      // Another troupe may be writing a draft just now, but not for an hour.
       const isLeftOver =
         name.endsWith(draftSuffix) && found.mtimeMs < this.#ports.clock.wallNow() - 3_600_000;
       if (found.mtimeMs < oldestAt || isLeftOver) await rm(file, { force: true });
@@ -189,7 +187,7 @@ class Files implements CatalogFiles {
       const bytes = await readOwn(file);
       if (bytes !== undefined && bytes.length > maxFileBytes) {
         await rm(file, { force: true });
-        this.#say(file, `the stored catalog of ${owner.server} was too large and is removed`);
+        this.#report(file, `the stored catalog of ${owner.server} was too large and is removed`);
         return undefined;
       }
       const entry =
@@ -197,7 +195,7 @@ class Files implements CatalogFiles {
       if (entry === undefined) return undefined;
       if (typeof entry === 'string') {
         await rename(file, path.join(this.#folder, name + damagedSuffix));
-        this.#say(
+        this.#report(
           file,
           `the stored catalog of ${owner.server} is damaged (${entry}) and set aside as ${name}${damagedSuffix}`,
         );
@@ -206,9 +204,9 @@ class Files implements CatalogFiles {
       this.#known.set(name, { digest: writeEntry(entry).digest, listedAt: entry.listedAt });
       return entry;
     } catch (error) {
-      // Not there, most often.
+      // Usually it does not exist.
       if (codeOf(error) !== 'ENOENT')
-        this.#say(
+        this.#report(
           this.#folder,
           `stored catalogs cannot be read (${codeOf(error)}); servers start without`,
         );
@@ -218,11 +216,11 @@ class Files implements CatalogFiles {
 
   #isFresh({ listedAt }: CatalogEntry, maxAgeMs: number | null): boolean {
     const ageMs = this.#ports.clock.wallNow() - listedAt;
-    // From the future: a clock was set, and nobody knows how old it is.
+    // From the future: a clock was set, so its age is unknown.
     return ageMs >= 0 && ageMs < Math.min(maxAgeMs ?? longestKeptMs, longestKeptMs);
   }
 
-  #say(file: string, message: string): void {
+  #report(file: string, message: string): void {
     const isSaid = this.#problems.some((said) => said.file === file && said.message === message);
     if (isSaid || this.#problems.length >= namedProblems) return;
     this.#problems.push({ file, message });
@@ -241,6 +239,6 @@ async function readOwn(file: string): Promise<Buffer | undefined> {
 }
 
 function holds(text: string, secret: string): boolean {
-  // As JSON spells it, too.
+  // Also as JSON escapes it.
   return text.includes(secret) || text.includes(JSON.stringify(secret).slice(1, -1));
 }

@@ -1,11 +1,11 @@
 /**
- * Holds one file for one writer at a time, across processes.
+ * Locks one file for one writer at a time, across processes.
  *
- * The lock is a file beside it that tells who holds it. Node has no lock that the
- * system takes back from the dead, so a waiter does: it claims the lock of a dead
- * holder, and of several waiters the one with the claim alone may remove it. A
- * claim of somebody who died is passed over by the next number. Readers need no
- * lock: a file that is written under it is replaced whole.
+ * The lock is a file next to it that names its holder. Node has no lock that the system releases
+ * when a process dies, so a waiting process does: it claims the lock of a dead holder, and of
+ * several waiting processes only the one with the claim may remove the lock. A claim whose owner
+ * died is superseded by the next number. Readers need no lock, because a file is replaced
+ * atomically under it.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -17,15 +17,16 @@ import { codeOf } from '../files/error-code.ts';
 import { makeFolders } from '../files/make-folders.ts';
 import { isAlive, type ProcessPlace, placeOfThisProcess, startOf } from '../processes/identity.ts';
 
-// Who holds it does so for milliseconds; five seconds are a disk that hangs.
+// A lock is held for milliseconds; five seconds mean a disk that hangs.
 const patienceMs = 5_000;
 const pauseMs = 5;
-// To look for a process costs little on Linux and a program's start elsewhere.
+// Checking whether a process is alive is cheap on Linux, but starts a program elsewhere.
 const lookForHolderMs = 250;
-// Of a holder on another machine nobody knows whether it lives, but nobody holds it this long.
+// Whether a holder on another machine is alive is unknown, but no holder needs this long.
 const longestHeldMs = 10_000;
 
-// A draft lives for a fraction of a millisecond; a machine that slept meanwhile gets an hour.
+// A draft exists for a fraction of a millisecond; an hour allows for a machine that slept
+// meanwhile.
 const draftLifeMs = 3_600_000;
 
 const holderSchema = z.object({
@@ -36,14 +37,14 @@ const holderSchema = z.object({
 });
 type Holder = z.infer<typeof holderSchema>;
 
-/** The lock was not to be had. */
+/** The lock could not be taken. */
 class FileLockedError extends Error {
   override readonly name = 'FileLockedError';
   readonly code = 'ELOCKED';
 }
 
 /**
- * Does the work while nobody else does any under the lock of the same file.
+ * Does the work while no other process works under the same file's lock.
  *
  * @throws FileLockedError after five seconds; what the file system and the work throw.
  */
@@ -83,13 +84,13 @@ function holderHere(): Holder {
   return { token: randomUUID(), pid, start: ownStart(), place: ownPlace() };
 }
 
-// Neither changes while we live, and both cost a look at the system.
+// Neither changes while we run, and both need system calls.
 let start: string | undefined;
 let place: ProcessPlace | undefined;
 const ownStart = (): string => (start ??= startOf(process.pid) ?? '');
 const ownPlace = (): ProcessPlace => (place ??= placeOfThisProcess());
 
-/** Made elsewhere and linked here, so that nobody ever reads half of it. */
+/** Written elsewhere and linked here, so that it is never read half-written. */
 async function take(lock: string, own: Holder): Promise<boolean> {
   const draft = `${lock}.${own.token}`;
   await writeFile(draft, JSON.stringify(own), { mode: 0o600 });
@@ -104,7 +105,7 @@ async function take(lock: string, own: Holder): Promise<boolean> {
   }
 }
 
-/** Removes what was made to be linked by somebody who was killed before it could. */
+/** Removes drafts of processes that were killed before they could link them. */
 async function sweepDrafts(lock: string, wallNow: number): Promise<void> {
   const folder = path.dirname(lock);
   const names = await readdir(folder).catch(() => []);
@@ -116,10 +117,10 @@ async function sweepDrafts(lock: string, wallNow: number): Promise<void> {
   }
 }
 
-// A claim ends with its number, and only whoever follows it may remove it.
+// Drafts end with a token. A claim ends with a number, and only its successor may remove it.
 const draftEnd = /\.[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/u;
 
-/** A writer that lives needs its draft: whose draft nobody can read, or is of elsewhere, is left for an hour. */
+/** A living writer needs its draft. An unreadable draft, or one from another machine, stays for an hour. */
 function isLeft({ holder, madeAt }: FoundLock, wallNow: number): boolean {
   if (holder !== undefined && isOfHere(holder.place)) return !isAlive(holder);
   return wallNow - madeAt > draftLifeMs;
@@ -135,7 +136,7 @@ async function removeIfAbandoned(lock: string, own: Holder, wallNow: number): Pr
   const claimOf = (claimant: number): string => `${lock}.${abandoned.token}.${claimant}`;
   for (let claimant = 1; ; claimant += 1) {
     if (await take(claimOf(claimant), own)) {
-      // Whoever had the claim before us may have removed it, and somebody else be there now.
+      // An earlier claimant may have removed the lock, and another process may hold it now.
       if ((await found(lock))?.token === abandoned.token) await rm(lock, { force: true });
       for (let done = 1; done <= claimant; done += 1) await rm(claimOf(done), { force: true });
       return;
@@ -145,14 +146,14 @@ async function removeIfAbandoned(lock: string, own: Holder, wallNow: number): Pr
   }
 }
 
-/** A lock as it is there; without a holder when nobody can read who that is. */
+/** An existing lock; without a holder when its content is unreadable. */
 interface FoundLock {
   readonly token: string;
   readonly madeAt: number;
   readonly holder?: Holder;
 }
 
-/** Says whether nobody can hold it any more. */
+/** Says whether its holder is gone. */
 function isGone({ holder, madeAt }: FoundLock, wallNow: number): boolean {
   if (holder !== undefined && isOfHere(holder.place)) return !isAlive(holder);
   return wallNow - madeAt > longestHeldMs;

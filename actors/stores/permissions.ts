@@ -1,10 +1,10 @@
 /**
- * What persons allowed for more than one call, in one project: on disk where there is a state
- * folder, else until the run ends.
+ * What the user allowed for more than one call, in one project: on disk if there is a state folder,
+ * else until the run ends.
  *
- * The file is read anew for each question, which a person's answer takes long enough for, so
- * what another process or an editor took back counts at once. Nothing in it is believed unless
- * all of it is as we write it and nobody else could have written it.
+ * The file is read again for each request, which is fast compared with asking the user, so what
+ * another process or an editor revoked counts at once. The file is trusted only if all of it is as
+ * we write it and no other user could have written it.
  */
 
 import path from 'node:path';
@@ -20,29 +20,29 @@ import { withFileLock } from './file-lock.ts';
 
 export interface PermissionStorePorts {
   readonly projectRoot: string;
-  /** Absent: what is allowed ends with the run. */
+  /** Absent: choices end with the run. */
   readonly stateDir?: string | undefined;
   readonly clock: Clock;
   readonly onProblems: (problems: readonly Problem[]) => void;
 }
 
-/** Which choices are meant: all, or those of a server, or of one of its tools. */
+/** Selects all choices, those of a server, or those of one of its tools. */
 export interface ChoiceFilter {
   readonly server?: string | undefined;
   readonly tool?: string | undefined;
 }
 
 export interface PermissionStore {
-  /** Those of this project, oldest first. Never rejects: what cannot be believed is no yes. */
+  /** The project's choices, oldest first. Never rejects: an untrusted file allows nothing. */
   choices(): Promise<readonly PermissionChoice[]>;
-  /** Settles when it counts. Never rejects: what cannot be saved counts for this run, and a problem says so. */
+  /** Settles when it applies. Never rejects: a choice that cannot be saved applies to this run, and a problem says so. */
   add(choice: PermissionChoice): Promise<void>;
-  /** Takes choices back, and returns how many. @throws what the file system throws. */
+  /** Revokes choices and returns how many. @throws what the file system throws. */
   forget(filter: ChoiceFilter): Promise<number>;
 }
 
 const version = 1;
-// Some thousand choices; nobody answers more questions.
+// A few thousand choices; no user makes more.
 const maxBytes = 1024 * 1024;
 const maxChoices = 2_000;
 
@@ -75,7 +75,7 @@ export function createPermissionStore(ports: PermissionStorePorts): PermissionSt
   const { stateDir, clock, projectRoot, onProblems } = ports;
   const file = stateDir === undefined ? undefined : permissionFile(stateDir);
   const project = realFolder(projectRoot);
-  /** What is not on disk, because there is no file or it cannot be written. */
+  /** Choices that are not on disk, because there is no file or it cannot be written. */
   let unsaved: readonly PermissionChoice[] = [];
 
   const say = (place: string, message: string): void => onProblems([{ file: place, message }]);
@@ -83,7 +83,10 @@ export function createPermissionStore(ports: PermissionStorePorts): PermissionSt
   const read = async (place: string): Promise<readonly StoredChoice[] | undefined> => {
     const reading = await readPrivateJson(place, { maxBytes, version, schema: fileSchema });
     if ('refusal' in reading) {
-      say(place, `the file of permissions ${reading.refusal}; until then every call is asked for`);
+      say(
+        place,
+        `the file of permissions ${reading.refusal}; until then every call needs an answer`,
+      );
       return undefined;
     }
     if (!('damage' in reading)) return reading.value?.choices ?? [];
@@ -138,7 +141,7 @@ export function createPermissionStore(ports: PermissionStorePorts): PermissionSt
         unsaved = [...unsaved.filter(others), choice].slice(-maxChoices);
         say(
           file,
-          `permissions cannot be saved (${codeOf(error)}); make room or let this user write there; what is allowed meanwhile ends with this run`,
+          `permissions cannot be saved (${codeOf(error)}); make room or let this user write there; choices made meanwhile end with this run`,
         );
       }
     },

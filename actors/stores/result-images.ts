@@ -1,7 +1,7 @@
 /**
- * Makes images smaller with `sharp`, where that is installed; it is loaded with the first image. Images
- * come from strangers, so they are read one at a time, within limits of pixels and time, and whatever
- * cannot be read stays as it is.
+ * Shrinks images with `sharp`, where that is installed; it is loaded with the first image. Images
+ * are untrusted, so they are read one at a time, within limits of pixels and time, and an
+ * unreadable image stays as it is.
  */
 
 export interface ImageBounds {
@@ -17,22 +17,22 @@ export interface SmallerImage {
 }
 
 export interface ImageShrinker {
-  /** Undefined: it fits as it is, or cannot be made to. Never rejects. */
+  /** Undefined when it already fits or cannot be shrunk. Never rejects. */
   readonly shrink: (bytes: Buffer, bounds: ImageBounds) => Promise<SmallerImage | undefined>;
 }
 
-// Ten thousand by ten thousand: more is a bomb.
+// Ten thousand by ten thousand: more is a decompression bomb.
 const maxInputPixels = 100_000_000;
-// An honest image takes a second.
+// An ordinary image takes a second.
 const timeoutSeconds = 10;
-// More than that wait for nothing: their call has other things to tell.
+// Further images stay as they are, so that their calls need not wait.
 const maxWaiting = 32;
-// Vector images are programs, and the others nobody shows.
+// Vector images are programs, and other formats are not shown by clients.
 const readable: ReadonlySet<string> = new Set(['png', 'jpeg', 'webp', 'gif']);
-// Of a photograph the first is not seen, the last is.
+// On a photograph the first is invisible, the last is not.
 const qualities = [80, 60, 40];
 
-/** What we use of `sharp`; its own types are not there for who has not installed it. */
+/** The part of `sharp` that we use; its own types are missing where it is not installed. */
 interface ImagePackage {
   readonly default: (
     bytes: Buffer,
@@ -90,7 +90,7 @@ async function shrink(
     if (!isLarge) return image;
     return image.resize({ width: maxPixels, height: maxPixels, fit: 'inside' });
   };
-  // A picture that moves would lose its movement in silence only if it were shown as one.
+  // An animation becomes its first picture, and its type says so.
   const kind = format === 'gif' ? 'png' : format;
   const same = await smaller()
     .toFormat(kind as 'png' | 'jpeg' | 'webp')

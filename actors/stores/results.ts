@@ -1,7 +1,7 @@
 /**
- * Files that hold what of an answer is not shown. A name is a random id and an extension from a fixed
- * list; nothing of the sender is in it. They lie in a folder of our own, for their owner alone, and the
- * oldest go when there are too many. Whatever is wrong with the disk costs the file and never the call.
+ * Files that hold the parts of results that are not shown. A name is a random id and an extension
+ * from a fixed list; no part of it comes from the server. The files are private, and the oldest are
+ * removed when there are too many. A disk failure costs the file, never the call.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -16,7 +16,7 @@ export interface ResultFilesPorts {
   readonly wallNow: () => number;
 }
 
-/** As the policy has them now. */
+/** The policy's present limits. */
 export type ResultFileLimits = Pick<
   ResultPolicy,
   'filesMaxCount' | 'filesMaxBytes' | 'filesMaxAgeMs'
@@ -45,17 +45,18 @@ interface Kept {
 
 export function createResultFiles({ stateDir, wallNow }: ResultFilesPorts): ResultFiles {
   const folder = path.join(stateDir, 'results');
-  /** Oldest first; undefined = not looked yet. */
+  /** Oldest first; undefined until the folder was read. */
   let kept: Kept[] | undefined;
   let last: Promise<unknown> = Promise.resolve();
 
   const write: Write = async (content, extension, limits) => {
     makeFolders(folder);
-    // Whoever can put a link in its place would be given what tools answer.
-    if (!(await lstat(folder)).isDirectory()) throw new Error('The folder is not a folder.');
+    // A link in its place would send tools' results elsewhere.
+    if (!(await lstat(folder)).isDirectory())
+      throw new Error('The place of the folder is not a folder.');
     kept ??= await look(folder);
     const name = `${randomBytes(16).toString('hex')}.${extension}`;
-    if (!ownName.test(name)) throw new Error('This is no extension.');
+    if (!ownName.test(name)) throw new Error('This is not an extension.');
     const bytes = Buffer.byteLength(content);
     if (bytes > limits.filesMaxBytes) throw new Error('It is larger than all files may be.');
     const file = path.join(folder, name);
@@ -63,14 +64,14 @@ export function createResultFiles({ stateDir, wallNow }: ResultFilesPorts): Resu
     try {
       await handle.writeFile(content);
     } catch (error) {
-      // A full disk: half an answer is none, and nobody would ever count it.
+      // A full disk: half a result is useless, and the file would not be counted.
       await rm(file, { force: true }).catch(() => undefined);
       throw error;
     } finally {
       await handle.close();
     }
     kept.push({ name, bytes, writtenAt: wallNow() });
-    // What cannot be removed is tried again with the next file; this one is there.
+    // A failed removal is tried again with the next file; this one is written.
     await sweep(limits).catch(() => undefined);
     return file;
   };
@@ -91,7 +92,7 @@ export function createResultFiles({ stateDir, wallNow }: ResultFilesPorts): Resu
 
   return {
     save(...asked) {
-      // One at a time: the folder is counted as it grows.
+      // One at a time, because each write changes the counts.
       const saved = last.then(() => write(...asked)).catch(() => undefined);
       last = saved;
       return saved;
@@ -99,7 +100,7 @@ export function createResultFiles({ stateDir, wallNow }: ResultFilesPorts): Resu
   };
 }
 
-/** What earlier runs left, the oldest first. What is not ours is not touched. */
+/** Lists the files of earlier runs, oldest first. Other files are not touched. */
 async function look(folder: string): Promise<Kept[]> {
   const names = (await readdir(folder)).filter((name) => ownName.test(name));
   const found = await Promise.all(

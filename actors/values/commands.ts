@@ -1,7 +1,7 @@
 /**
- * Runs the programs that settings name for a value. The user's own settings have
- * consented to it; no shell is involved. A program that is running already for the
- * same words is waited for, one that has answered is run anew: tokens expire.
+ * Runs the programs that settings name for a value. Only the user's own settings may name one; no
+ * shell is involved. Requests for the same command share a run that is in progress; later ones run
+ * it again, because tokens expire.
  */
 
 import type { Clock } from '../../src/domain/clock.ts';
@@ -12,14 +12,14 @@ import { type BriefAnswer, runBriefly } from '../processes/run-briefly.ts';
 
 export interface CommandPorts {
   readonly clock: Clock;
-  /** The program gets all of it: it is the user's own, as if run by hand. */
+  /** The program gets all of it, as if the user ran it by hand. */
   readonly env: Variables;
   /** Where it starts, absolute. */
   readonly folder: string;
   readonly processes: Pick<ProcessKeeper, 'expect'> | undefined;
 }
 
-/** What it printed, or why that is no value: the end of a sentence about the program. */
+/** The program's output, or why there is none: the end of a sentence about the program. */
 export type CommandAnswer = { readonly value: string } | { readonly failure: string };
 
 export interface ValueCommands {
@@ -29,7 +29,7 @@ export interface ValueCommands {
   close(): Promise<void>;
 }
 
-// Ten seconds: managers of passwords answer within two, and who must be unlocked first says so.
+// Ten seconds: password managers answer within two, and a locked one says so.
 const commandMs = 10_000;
 
 export function createValueCommands({
@@ -62,7 +62,7 @@ export function createValueCommands({
   };
 }
 
-/** What it prints when it fails is not shown: nobody knows whether it is secret. */
+/** Output of a failed program is not shown: it may be secret. */
 function judge(answer: BriefAnswer): CommandAnswer {
   if ('unstartable' in answer) return { failure: printableLine(answer.unstartable, 200) };
   if ('isLate' in answer) return { failure: `did not end within ${commandMs / 1_000} seconds` };

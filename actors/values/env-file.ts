@@ -1,7 +1,6 @@
 /**
- * Reads a file of variables for a local server, in the format that is known as
- * dotenv. Nothing but a plain file is read, whatever stands in its place, and one
- * that must be in a folder is in it with all links followed.
+ * Reads a file of variables for a local server, in the dotenv format. Only a plain file is read,
+ * and one that must be in a folder must be there with all links followed.
  */
 
 import { realpath } from 'node:fs/promises';
@@ -39,7 +38,7 @@ export async function readEnvFile(
   } catch (error) {
     const code = codeOf(error);
     if (code === 'ENOENT' || code === 'ENOTDIR')
-      return { failure: 'does not exist; create it, or mend "envFile"' };
+      return { failure: 'does not exist; create it, or fix "envFile"' };
     return { failure: `cannot be read (${code}); let this user read it` };
   }
 }
@@ -76,7 +75,7 @@ export function nameNotApproved(
 
 type TextReading = string | { readonly failure: string };
 
-/** Follows links, but only to where the folder still is around the file. */
+/** Follows links, but only within the folder. */
 async function readWithin(file: string, folder: string): Promise<TextReading> {
   const root = await realpath(folder);
   const below = isWithin(file, folder) ? path.join(root, path.relative(folder, file)) : file;
@@ -100,14 +99,14 @@ async function readText(file: string, followsLink: boolean): Promise<TextReading
     // Not UTF-8.
   }
   return {
-    failure: `is larger than ${maxBytes / 1024} KB or no text in UTF-8; put only variables into it`,
+    failure: `is larger than ${maxBytes / 1024} KB or not UTF-8 text; put only variables into it`,
   };
 }
 
 /**
- * A folder's file may change after its server was approved, so it may set only values;
- * whatever decides what runs belongs into the entry. This is a second line of defence: the
- * names are approved with the server, the values are not.
+ * A folder's file may change after its server was approved, so it may set only values; a variable
+ * that decides what runs belongs in the entry. This is a second line of defence: the names are
+ * approved with the server, the values are not.
  */
 function variablesOf(text: string, within: string | undefined): EnvFileReading {
   const env = { ...parseEnv(text) } as Record<string, string>;

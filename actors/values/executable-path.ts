@@ -1,4 +1,4 @@
-/** Finds what a command would run, the way the system does when the process is started. */
+/** Finds what a command would run, as the system does when it starts the process. */
 
 import { constants, realpathSync } from 'node:fs';
 import { access, type FileHandle, open, realpath, stat } from 'node:fs/promises';
@@ -17,7 +17,7 @@ import { resolveSpec, SettingError } from './target.ts';
 export interface Executable {
   /** Absolute path where the command was found. */
   readonly file: string;
-  /** What that leads to over all links: what a person approves. */
+  /** Where that leads with all links followed; the user approves this path. */
   readonly realPath: string;
   /** `realPath` is the path as written, because it leads out of the folder that may be touched. */
   readonly isUnfollowed?: true;
@@ -29,9 +29,9 @@ const usualPath = '/bin:/usr/bin';
 /**
  * Finds what a command would run; undefined when there is nothing that could be run.
  *
- * For an entry of a project folder, nothing that it names outside of the folder is touched: a path that
- * leads outside is identified by where it leaves the folder, one that is written outside by its
- * spelling.
+ * For an entry of a project folder, nothing that it names outside of the folder is touched: a path
+ * that leads outside is identified by where it leaves the folder, one that is written outside by
+ * its spelling.
  */
 export async function findExecutable(
   { command, cwd, env }: Pick<StdioLaunch, 'command' | 'cwd' | 'env'>,
@@ -45,7 +45,8 @@ export async function findExecutable(
       const written = path.isAbsolute(command) ? command : file;
       return { file: written, realPath: written, isUnfollowed: true };
     }
-    // Only absolute folders of the user's own PATH: a relative one starts in a folder that the entry names.
+    // Only absolute folders of the user's own PATH: a relative one starts in a folder that the
+    // entry names.
     if (isOutside && !path.isAbsolute(place)) continue;
     for (const ending of endings(command, env)) {
       const at = file + ending;
@@ -74,8 +75,8 @@ async function executableWithin(file: string, within: string): Promise<Executabl
 }
 
 /**
- * What admission knows an executable by: its real path. One that is written with a
- * secret in it is known by a digest.
+ * Returns the path by which admission identifies an executable: its real path, or a digest of it
+ * when the command is written with a secret.
  *
  * @param within - real path of the project folder, for an entry that it brings; outside of it only
  *   the user's own PATH is touched
@@ -92,7 +93,7 @@ export async function approvedPathOf(
 }
 
 /**
- * The launch of the very program that was approved, whatever PATH says a moment later.
+ * Returns the launch of exactly the program that was approved, whatever PATH says a moment later.
  *
  * @param approved - null when nothing was found at approval, or nothing could be looked up
  * @param within - as given when the program was looked up
@@ -112,8 +113,8 @@ export async function launchAsApproved(
     throw movedError(launch.command);
   }
   if (found === undefined) return launch;
-  // A script finds the files beside it, and an interpreter finds its name, by the path it is started
-  // with; a binary gets its name from argv0.
+  // A script finds the files beside it, and an interpreter finds its name, by the path it is
+  // started with; a binary gets its name from argv0.
   const { file, isUnfollowed } = found;
   // The program is approved, so the path may be followed now.
   const realPath = isUnfollowed ? await realpath(file).catch(() => file) : found.realPath;
@@ -170,13 +171,13 @@ function shownPath({ command }: Pick<StdioSpec, 'command'>, found: Executable): 
 
 function launchOf(spec: StdioSpec, variables: Variables): StdioLaunch {
   try {
-    // Only what decides where it is found: an unset variable elsewhere is no question here.
+    // Only the parts that decide where it is found: an unset variable elsewhere does not matter.
     const { PATH } = spec.env;
     const part = { ...spec, args: [], env: PATH === undefined ? {} : { PATH } };
     const resolved = resolveSpec(part, variables);
     if (resolved.type === 'stdio') return resolved.launch;
   } catch {
-    // Nobody can tell before the variable is set.
+    // Unknown until the variable is set.
   }
   return { command: '', args: [], env: {}, cwd: '/' };
 }
@@ -198,7 +199,7 @@ function endings(
 ): readonly string[] {
   if (process.platform !== 'win32') return [''];
   const known = (env['PATHEXT'] ?? '.COM;.EXE;.BAT;.CMD').split(';');
-  // Beside `npx.cmd` lies an `npx` for other shells, which Windows does not mean.
+  // Next to `npx.cmd` is an `npx` for other shells, which Windows does not run.
   return path.extname(command) === '' ? [...known, ''] : ['', ...known];
 }
 

@@ -1,8 +1,7 @@
 /**
- * Asks the host for the inputs that settings refer to: each once, whoever needs
- * it, and with a limit of time. Answers stay in memory here and go nowhere else.
- * What was not given is not asked for again until somebody wants to try again; an
- * answer that comes late counts all the same, and whoever wanted it is told.
+ * Asks the host for the inputs that settings refer to: each once for all servers, and with a time
+ * limit. Answers are kept in memory only. An input that was not given is not asked for again until
+ * `askAgain`; an answer that comes late still counts, and the servers that wanted it are reported.
  */
 
 import type { Clock } from '../../src/domain/clock.ts';
@@ -12,9 +11,9 @@ import { withinTime } from '../host/time-limit.ts';
 
 export interface InputPorts {
   readonly clock: Clock;
-  /** Absent: the host can ask nobody. */
+  /** Absent: the host cannot ask. */
   readonly ask: AskForInput | undefined;
-  /** There is an answer now; these servers wanted it, and some may have given up since. */
+  /** Called when there is an answer; these servers wanted it, and some may have given up since. */
   readonly onGiven?: ((servers: readonly string[]) => void) | undefined;
 }
 
@@ -33,17 +32,17 @@ export interface Inputs {
   close(): void;
 }
 
-// Two minutes: long enough to look up a token, and a little less than the five attempts of a
-// start take together, so that somebody is still waiting for the answer.
+// Two minutes: long enough to look up a token, and a little less than the five attempts of a start
+// take together, so that a server still waits for the answer.
 const questionMs = 120_000;
-// Far above any token or key; a file does not belong into an environment.
+// Far above any token or key; a file does not belong in an environment.
 const maxAnswerLength = 64 * 1024;
 
 const again = 'restart the server to be asked again';
 
 export function createInputs({ clock, ask, onGiven = () => {} }: InputPorts): Inputs {
   const answers = new Map<string, Promise<InputAnswer>>();
-  /** Who wants what was not given so far. */
+  /** The servers that wait for inputs that were not given so far. */
   const wanting = new Map<string, Set<string>>();
   const refused = new Set<string>();
   const closing = new AbortController();
@@ -72,7 +71,7 @@ export function createInputs({ clock, ask, onGiven = () => {} }: InputPorts): In
 
   return {
     answerTo(definition, from) {
-      if (ask === undefined) return Promise.resolve({ refusal: nobodyToAsk });
+      if (ask === undefined) return Promise.resolve({ refusal: cannotAsk });
       const { file, scope } = from.source;
       const key = digestOf({ definition, file: file ?? null, scope });
       const known = answers.get(key);
@@ -82,7 +81,7 @@ export function createInputs({ clock, ask, onGiven = () => {} }: InputPorts): In
       const answer = put(key, ask, { ...definition, ...from });
       answers.set(key, answer);
       void answer.then((end) => {
-        // Another answer may have come since, to an earlier question or a later one.
+        // Another answer may have come since, to an earlier request or a later one.
         if ('refusal' in end && answers.get(key) === answer) refused.add(key);
       });
       return answer;
@@ -95,7 +94,7 @@ export function createInputs({ clock, ask, onGiven = () => {} }: InputPorts): In
   };
 }
 
-const nobodyToAsk =
+const cannotAsk =
   'cannot be asked for here: run troupe up in a terminal, give createTroupe the option "inputs", or write ${VAR} in its place';
 
 async function answerOf(
@@ -107,16 +106,16 @@ async function answerOf(
   try {
     value = await ask(request, { signal });
   } catch {
-    // What the host says of it may hold what was typed.
+    // The host's error may hold what the user typed.
     return { refusal: `could not be asked for; ${again}` };
   }
   if (value === undefined) return { refusal: `was not given; ${again}` };
   if (typeof value !== 'string' || value.length > maxAnswerLength || value.includes('\0'))
     return {
-      refusal: `was given something that is no text of at most ${maxAnswerLength} characters`,
+      refusal: `was given something that is not a text of at most ${maxAnswerLength} characters`,
     };
   const { options } = request;
   if (options !== undefined && !options.some((option) => option.value === value))
-    return { refusal: `was given something that is none of its options; ${again}` };
+    return { refusal: `was given something that is not one of its options; ${again}` };
   return { value };
 }

@@ -1,7 +1,6 @@
 /**
- * Reads passwords from the keychain of the system, through a package that is
- * installed only where it is wanted. It is loaded at the first use, and asked
- * anew for every session.
+ * Reads passwords from the system's keychain, through an optional package. The package is loaded at
+ * the first use, and the password is read again for every session.
  */
 
 import type { Clock } from '../../src/domain/clock.ts';
@@ -29,7 +28,7 @@ export interface KeychainPorts {
   readonly load?: (() => Promise<KeyringPackage>) | undefined;
 }
 
-// As long as a person may take to unlock it; an input has the same limit, for the same reason.
+// As long as a user may take to unlock it; an input has the same limit for the same reason.
 const unlockMs = 120_000;
 
 const missing =
@@ -51,7 +50,7 @@ export function createKeychain({
     try {
       const value = await new keyring.AsyncEntry(service, account).getPassword(closing.signal);
       if (value !== null && value !== undefined) return { value };
-      return { failure: 'is not in the keychain; store it there, or mend its name' };
+      return { failure: 'is not in the keychain; store it there, or fix its name' };
     } catch {
       return {
         failure:

@@ -1,9 +1,9 @@
 /**
- * Finds what the values of a server stand for at the moment it connects: answers
- * of a person, output of commands, passwords of the keychain, a file of variables.
+ * Resolves the references in a server's values when it connects: a user's answers, output of
+ * commands, passwords from the keychain and a file of variables.
  *
- * One for a whole troupe, so that a person is asked once. Nothing that was found is
- * kept but the answers of people, in memory; the next session finds the rest anew.
+ * A troupe has one, so that the user is asked once. Only the user's answers are kept, in memory;
+ * every session resolves the rest again.
  */
 
 import type { Clock } from '../../src/domain/clock.ts';
@@ -32,7 +32,7 @@ export interface ValuePorts {
   /** Commands start here; absolute. */
   readonly projectRoot: string;
   readonly ask: AskForInput | undefined;
-  /** An input was answered that these servers wanted; some may have given up since. */
+  /** Called when an input was answered; these servers wanted it, and some may have given up since. */
   readonly onGiven?: ((servers: readonly string[]) => void) | undefined;
   readonly processes: Pick<ProcessKeeper, 'expect'> | undefined;
   /** Default: `@napi-rs/keyring`, where it is installed. */
@@ -41,20 +41,20 @@ export interface ValuePorts {
 
 export interface ValueSource {
   /**
-   * Finds all that the spec needs besides variables.
+   * Finds everything that the spec needs besides variables.
    * @throws SettingError that names what is missing, where, and what to do.
    */
   find(spec: ServerSpec, server: string): Promise<SpecValues>;
-  /** Inputs that were not given may be asked for again. */
+  /** Lets inputs that were not given be asked for again. */
   askAgain(): void;
-  /** Ends all that is under way; settles when no process of it is left. */
+  /** Ends everything in progress; settles when no process of it is left. */
   close(): Promise<void>;
 }
 
 type SearchedSpec = Exclude<ServerSpec, MemorySpec>;
 type Searched = Extract<Reference, { kind: 'input' | 'keychain' }>;
 
-/** Says whether there is anything to find; most servers have texts and variables alone. */
+/** Says whether there is anything to find; most servers use only plain text and variables. */
 export function needsFinding(spec: ServerSpec): spec is SearchedSpec {
   if (spec.type === 'memory') return false;
   const { literal, envFile, commands } = spec.values ?? {};
@@ -125,10 +125,10 @@ export function createValueSource(ports: ValuePorts): ValueSource {
     if ('missing' in place)
       throw new SettingError(`The variable ${place.missing}, which "envFile" needs, is not set.`);
     if ('broken' in place)
-      throw new SettingError('A reference in "envFile" is not whole; mend it in the settings.');
+      throw new SettingError('A reference in "envFile" is not whole; fix it in the settings.');
     const reading = await readEnvFile({ ...rule, path: place.value });
     if ('env' in reading) return reading.env;
-    // As written: what a reference in it stands for may be nobody's business.
+    // As written: the value of a reference in it may be a secret.
     const file = printableLine(rule.path, maxShownLength);
     throw new SettingError(`The file of variables "${file}" ${reading.failure}.`);
   }
@@ -136,7 +136,7 @@ export function createValueSource(ports: ValuePorts): ValueSource {
   return {
     async find(spec, server) {
       if (!needsFinding(spec)) return nothingFound;
-      // One after the other: nobody is bothered for a server that fails for another reason.
+      // One after the other: the user is not asked for a server that fails for another reason.
       const found = await runCommands(spec);
       const references = await findReferences(spec, server);
       return { commands: found, references, fileEnv: await readVariables(spec, references) };
@@ -150,7 +150,7 @@ export function createValueSource(ports: ValuePorts): ValueSource {
   };
 }
 
-// A path or a name is named in a message, not recited.
+// Enough to recognise a path or a name in a message.
 const maxShownLength = 200;
 const nothingFound: SpecValues = { commands: new Map(), references: new Map(), fileEnv: {} };
 
@@ -160,7 +160,7 @@ interface PlacedReference {
   readonly key: string;
 }
 
-/** What must be looked for elsewhere than among variables, each once. */
+/** The references to inputs and the keychain, each once. */
 function searchedIn(spec: SearchedSpec): ReadonlyMap<string, PlacedReference> {
   const searched = new Map<string, PlacedReference>();
   for (const [key, text] of textsOf(spec)) {

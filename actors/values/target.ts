@@ -1,4 +1,4 @@
-/** Resolves what the settings left open: variables, the working folder, the environment of a process. */
+/** Resolves variables, the working folder and the environment of a process. */
 
 import { stat } from 'node:fs/promises';
 
@@ -17,7 +17,7 @@ import {
 import { environmentOf } from '../processes/environment.ts';
 import type { StdioLaunch } from '../processes/system.ts';
 
-/** A setting that cannot be used; its message names the key. */
+/** An unusable setting; the message names its key. */
 export class SettingError extends Error {
   override readonly name = 'SettingError';
   readonly code = 'INVALID_SETTING';
@@ -34,20 +34,20 @@ export type Resolved = { readonly secrets: readonly string[] } & (
   | { readonly type: 'memory'; readonly server: string }
 );
 
-/** What had to be looked for before the spec could be resolved. */
+/** Values that were found before the spec is resolved. */
 export interface SpecValues {
-  /** What inputs and the keychain gave. */
+  /** From inputs and the keychain. */
   readonly references: FoundValues;
-  /** What commands gave, by the key of the value. */
+  /** Output of commands, by the key of the value. */
   readonly commands: ReadonlyMap<string, string>;
-  /** Of the file of variables. */
+  /** From the file of variables. */
   readonly fileEnv: Readonly<Record<string, string>>;
 }
 
 export interface ResolveOptions {
-  /** Default: nothing was looked for. */
+  /** Default: none were needed. */
   readonly values?: SpecValues;
-  /** Told of each variable that is missing, whose reference then stays. Default: it is an error. */
+  /** Called for each missing variable, whose reference then stays. Default: it is an error. */
   readonly onMissing?: ((variable: string, key: string) => void) | undefined;
 }
 
@@ -86,7 +86,7 @@ function unexpandable(
 ): SettingError {
   if ('missing' in expansion)
     return new SettingError(`The variable ${expansion.missing}, which "${key}" needs, is not set.`);
-  return new SettingError(`A reference in "${key}" is not whole; mend it in the settings.`);
+  return new SettingError(`A reference in "${key}" is not whole; fix it in the settings.`);
 }
 
 type Expand = (key: string, text: string) => string;
@@ -105,7 +105,7 @@ function resolveStdio(
   const launch: StdioLaunch = {
     command: expand('command', spec.command),
     args: spec.args.map((arg, index) => expand(`args[${index}]`, arg)),
-    // What an entry names itself is meant more than what a file happens to hold.
+    // The entry's own variables take precedence over the file's.
     env: environmentOf(
       variables,
       { ...values.fileEnv, ...namedValues('env', spec.env, expand, values) },
@@ -170,7 +170,7 @@ function namedValues(
   ]);
 }
 
-/** Node reports a missing folder as a missing command, so the folder is looked at first. */
+/** Node reports a missing folder as a missing command, so the folder is checked first. */
 export async function assertFolder(cwd: string): Promise<void> {
   let isFolder = false;
   try {
@@ -183,7 +183,7 @@ export async function assertFolder(cwd: string): Promise<void> {
   if (!isFolder) throw new SettingError(`The working folder "${cwd}" is not a folder.`);
 }
 
-/** Names the command, which the messages of Node do not do well. */
+/** Names the command, which Node's own messages do not do clearly. */
 export function explainSpawn(error: unknown, launch: StdioLaunch): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   const why = spawnReasons[String(code)];

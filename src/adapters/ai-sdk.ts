@@ -1,8 +1,8 @@
 /**
  * `mcp-troupe/ai-sdk`: the tools of a troupe for the AI SDK (`ai` 6).
  *
- * A `ToolSet` is a picture of one moment. `troupeTools` takes it; `liveTools` takes a new one before each
- * step of a run. Either way a tool is called as it was shown, or refused with the reason.
+ * A `ToolSet` is a snapshot. `troupeTools` takes one; `liveTools` takes a new one before each step
+ * of a run. Either way a tool is called as it was shown, or the call is refused with the reason.
  */
 
 import { dynamicTool, type JSONValue, jsonSchema, type ToolSet } from 'ai';
@@ -19,9 +19,10 @@ export type { OfferingTroupe, OfferOptions } from './tool-offer.ts';
 
 export interface AiSdkOptions extends OfferOptions {
   /**
-   * Whether the run ends with a request for approval instead of this call, as `needsApproval` of the AI
-   * SDK does. A call that was approved so is not asked for again where rules say `ask`. Not for the two
-   * tools of a pair. Default: never; where rules say `ask`, `askPermission` is asked during the call.
+   * Whether the run ends with a request for approval instead of this call, as `needsApproval` of
+   * the AI SDK does. A call that was approved so is not asked for again where rules say `ask`. Not
+   * for the two tools of a pair. Default: never; where rules say `ask`, `askPermission` is asked
+   * during the call.
    */
   readonly needsApproval?: (
     tool: ExposedTool,
@@ -29,7 +30,7 @@ export interface AiSdkOptions extends OfferOptions {
   ) => boolean | Promise<boolean>;
 }
 
-/** The tools of now, for one run or one step. An answer is the result as MCP has it; a failed call throws its `TroupeError`. */
+/** The current tools, for one run or one step. A call resolves with the MCP result; a failed one throws its `TroupeError`. */
 export function troupeTools(troupe: OfferingTroupe, options: AiSdkOptions = {}): ToolSet {
   const set = emptySet();
   for (const tool of offerTools(troupe, options)) set[tool.name] = toolOf(tool, options);
@@ -37,14 +38,15 @@ export function troupeTools(troupe: OfferingTroupe, options: AiSdkOptions = {}):
 }
 
 export interface LiveTools {
-  /** For `tools` of a run: this object itself, never a copy, because it changes before each step. */
+  /** Pass this object itself as `tools` of a run, never a copy: it changes before each step. */
   readonly tools: ToolSet;
   /** For `prepareStep` of the same run. Brings `tools` up to date and names them in `activeTools`. */
   readonly prepareStep: () => { activeTools: string[] };
 }
 
 /**
- * Tools that are up to date at each step of a run, whatever was reloaded, restarted or replaced since.
+ * Tools that are up to date at each step of a run, whatever was reloaded, restarted or replaced
+ * since.
  *
  * @param own - tools of the host that stand beside them, and win where names are equal
  */
@@ -75,12 +77,13 @@ function emptySet(): ToolSet {
   return Object.create(null) as ToolSet;
 }
 
-// Requests that nobody answers are forgotten; whoever approves of one later is asked once more.
+// Requests for approval that stay unanswered are forgotten; a call that is approved later asks
+// again.
 const mostApproved = 1_000;
 
 function toolOf(tool: OfferedTool, { needsApproval }: AiSdkOptions): ToolSet[string] {
   const { shown } = tool;
-  // Calls that the framework was told to get approval for: it runs them only when a person gave it.
+  // Calls that need approval: the framework runs them only after the user gave it.
   const approved = new Set<string>();
   return dynamicTool({
     description: tool.description,
@@ -94,7 +97,7 @@ function toolOf(tool: OfferedTool, { needsApproval }: AiSdkOptions): ToolSet[str
           async needsApproval(input: unknown, { toolCallId }: { readonly toolCallId: string }) {
             const needed = await needsApproval(shown, input as Record<string, unknown>);
             if (approved.size >= mostApproved) approved.clear();
-            // Some providers count their ids anew: a request that was refused says nothing of the next call.
+            // Some providers reuse ids: a refused request must not affect the next call.
             if (needed) approved.add(toolCallId);
             else approved.delete(toolCallId);
             return needed;

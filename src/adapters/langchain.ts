@@ -1,8 +1,8 @@
 /**
  * `mcp-troupe/langchain`: the tools of a troupe for LangChain (`@langchain/core` 1).
  *
- * `TroupeToolkit` is live: its `tools` are those of the moment at which it is asked. Each is called as
- * it was shown, or refused with the reason.
+ * `TroupeToolkit` is live: each read of `tools` returns the current ones. A tool is called as it
+ * was shown, or the call is refused with the reason.
  */
 
 import { type AIMessage, type ContentBlock, ToolMessage } from '@langchain/core/messages';
@@ -21,15 +21,15 @@ export type { OfferingTroupe, OfferOptions } from './tool-offer.ts';
 
 export interface LangChainOptions extends OfferOptions {
   /**
-   * What a call of a model comes to when it fails, or when the tool answers with an error. `message`: a
-   * `ToolMessage` with the status `error`, which the model reads. `throw`: the `TroupeError`, for whoever
-   * handles errors of tools himself. An aborted call, and one without the id of a tool call, always throw.
+   * What happens when a model's call fails or its tool returns an error. `message`: the model gets
+   * a `ToolMessage` with the status `error`. `throw`: the `TroupeError` is thrown, for hosts that
+   * handle tool errors themselves. An aborted call, and one without a tool call id, always throws.
    * Default: `message`.
    */
   readonly onError?: 'message' | 'throw';
 }
 
-/** The tools of now. Their artifact is the whole result as MCP has it. */
+/** The current tools. Their artifact is the complete MCP result. */
 export function troupeTools(
   troupe: OfferingTroupe,
   options: LangChainOptions = {},
@@ -37,7 +37,7 @@ export function troupeTools(
   return offerTools(troupe, options).map((tool) => toolOf(tool, options));
 }
 
-/** The tools of a troupe, whatever is reloaded, restarted or replaced; ask for them before each turn of the model. */
+/** A troupe's tools, always up to date; read `tools` before each turn of the model. */
 export class TroupeToolkit extends BaseToolkit {
   readonly #shown: ShownTools;
   readonly #options: LangChainOptions;
@@ -53,8 +53,8 @@ export class TroupeToolkit extends BaseToolkit {
   }
 
   /**
-   * Runs what a message of the model asks for, side by side, and answers each call with one message in
-   * the same order. Also a tool that has gone since it was shown, or never was there, is answered.
+   * Runs the tool calls of a model's message concurrently and answers each with one message, in the
+   * same order. A call of a tool that is gone or never existed is answered as well.
    *
    * @throws TroupeError as {@link LangChainOptions.onError} says, when every call has ended
    */
@@ -67,7 +67,7 @@ export class TroupeToolkit extends BaseToolkit {
       try {
         return (await tool.invoke({ ...call, type: 'tool_call' }, config)) as ToolMessage;
       } catch (error) {
-        // What LangChain itself refuses, such as arguments that do not fit the schema.
+        // LangChain itself refused it, for example for arguments that do not fit the schema.
         if (this.#options.onError === 'throw' || config?.signal?.aborted === true) throw error;
         return failed(errorText(error), { id: call.id ?? '', name: call.name }, error);
       }
@@ -126,14 +126,14 @@ function failed(
   return new ToolMessage({ status: 'error', content, tool_call_id: id, name, artifact });
 }
 
-/** For whoever wants errors thrown, an answer that says `isError` is one; it did run. */
+/** The error for a result with `isError`, where errors are thrown; the tool did run. */
 function failedAnswer({ name, shown }: OfferedTool, content: string | ContentBlock[]): TroupeError {
   const words = typeof content === 'string' ? content : JSON.stringify(content);
   const { server, tool = name } = shown ?? {};
   return new TroupeError('SERVER_ERROR', words, { server, tool, outcome: 'executed' });
 }
 
-/** Plain text wherever it is nothing else: not every model takes blocks from a tool. */
+/** Plain text if there is nothing else: not every model accepts blocks from a tool. */
 function contentOf(parts: readonly ResultPart[]): string | ContentBlock[] {
   return wholeText(parts) ?? parts.map(blockOf);
 }

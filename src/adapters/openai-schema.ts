@@ -8,8 +8,8 @@ export interface FunctionSchema {
   readonly strict: boolean;
 }
 
-// What strict mode has taken since it exists. A schema with anything else is sent without it, because
-// the API refuses the whole request for one schema that it does not like.
+// What strict mode has taken since it exists. A schema with anything else is sent without it,
+// because the API refuses the whole request for one schema that it does not like.
 const strictKeywords = new Set([
   '$schema',
   '$defs',
@@ -31,8 +31,9 @@ const maxStrictDepth = 5;
 const combinators = ['allOf', 'anyOf', 'oneOf'] as const;
 
 /**
- * Never changes what a tool means: a schema is strict when it is so as its server wrote it. Alternatives
- * at the top, which the API refuses, become one list of properties, and the server goes on checking them.
+ * Never changes what a tool means: a schema is strict when it is so as its server wrote it.
+ * Alternatives at the top, which the API refuses, become one list of properties, and the server
+ * goes on checking them.
  */
 export function functionSchema(inputSchema: Schema): FunctionSchema {
   const strict = isStrictObject(inputSchema, 1);

@@ -1,7 +1,7 @@
 /**
- * `mcp-troupe/openai`: the tools of a troupe for OpenAI's own client (`openai` 6), as functions of the
- * Responses and of the Chat Completions API. Only types of the client are used, so that any client
- * of these APIs will do.
+ * `mcp-troupe/openai`: the tools of a troupe for OpenAI's own client (`openai` 6), as functions of
+ * the Responses and of the Chat Completions API. Only the client's types are used, so any client of
+ * these APIs works.
  */
 
 import type { OpenAI } from 'openai';
@@ -21,14 +21,15 @@ export type { OfferingTroupe, OfferOptions } from './tool-offer.ts';
 
 export interface OpenAIOptions extends OfferOptions {
   /**
-   * Names of functions that the host runs itself: calls of them are left out of the answers. Every other
-   * call is answered, because both APIs refuse a conversation in which one is not. Default: none.
+   * Names of functions that the host runs itself: calls of them are left out of the answers. Every
+   * other call is answered, because both APIs refuse a conversation in which one is not. Default:
+   * none.
    */
   readonly own?: readonly string[];
 }
 
 export interface RunOptions {
-  /** Ends the calls that are at work; each is still answered, with the reason. */
+  /** Aborts running calls; each is still answered, with the reason. */
   readonly signal?: AbortSignal;
 }
 
@@ -45,8 +46,8 @@ export interface OpenAITools {
   runnable(): RunnableToolFunctionWithParse<Record<string, unknown>>[];
   /**
    * Runs the function calls of a response, side by side, and returns an item for each, in the same
-   * order, for the next `input`. A call that failed is told why. Never rejects. A call runs once, however
-   * often its response is handed in.
+   * order, for the next `input`. A failed call is answered with the reason. Never rejects. A call
+   * runs once, however often its response is passed in.
    */
   runToolCalls(
     response: Pick<OpenAI.Responses.Response, 'output'>,
@@ -64,13 +65,13 @@ export function troupeTools(troupe: OfferingTroupe, options: OpenAIOptions = {})
   const tools = new ShownTools(troupe, options);
   const own = new Set(options.own);
   const once = new RunOnce<readonly ResultPart[]>(() => [
-    { kind: 'text', text: 'MCP error: This call ran before, and its answer is not kept any more.' },
+    { kind: 'text', text: 'MCP error: This call ran before, and its result is no longer kept.' },
   ]);
   const answer = (
     { id, name, args }: { readonly id: string; readonly name: string; readonly args: string },
     { signal }: RunOptions,
   ): Promise<readonly ResultPart[]> =>
-    // Some servers of these APIs count their ids anew in each turn, hence the rest of the key.
+    // Some servers of these APIs reuse their ids in each turn, hence the rest of the key.
     once.run(JSON.stringify([id, name, args]), () =>
       answerOf(tools.named(name), args, { signal, requestId: id }),
     );
@@ -116,7 +117,7 @@ function chatCall(call: OpenAI.Chat.Completions.ChatCompletionMessageToolCall) {
   if (call.type === 'function') {
     return { id: call.id, name: call.function.name, args: call.function.arguments };
   }
-  // A custom tool has no name of ours, and no arguments that are JSON.
+  // A custom tool is not one of ours, and its input is not JSON.
   return { id: call.id, name: call.custom.name, args: call.custom.input };
 }
 
@@ -129,7 +130,7 @@ function runnableOf(tool: OfferedTool): RunnableToolFunctionWithParse<Record<str
       description: tool.description,
       parameters,
       strict,
-      // What it throws the client shows to the model.
+      // The client shows the error to the model.
       parse: (input) => argumentsOf(input) as Record<string, unknown>,
       function: async (args, runner) =>
         textWithNotes(await settled(tool, args, { signal: runner.controller.signal })),
@@ -151,7 +152,7 @@ async function answerOf(
   return settled(tool, args, own);
 }
 
-/** What a model is told of a call, however it ends. */
+/** Returns a call's result or error for the model. */
 async function settled(
   tool: OfferedTool,
   args: unknown,
@@ -172,7 +173,7 @@ function argumentsOf(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new Error('The arguments are no JSON. Correct them and call again.', { cause });
+    throw new Error('The arguments are not JSON. Correct them and call again.', { cause });
   }
 }
 

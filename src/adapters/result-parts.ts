@@ -1,6 +1,6 @@
 /**
- * What a tool answered, in the three kinds that every framework knows: texts, images and files. What a
- * model cannot be shown is described, never dropped silently.
+ * Converts a tool's result into the three kinds of parts that every framework knows: texts, images
+ * and files. Content that cannot be shown to a model is described, never dropped silently.
  */
 
 import { type ToolResult, TroupeError } from '../index.ts';
@@ -21,18 +21,18 @@ export function partsOf({ content, structuredContent }: ToolResult): readonly Re
   return structuredContent === undefined ? [] : [text(JSON.stringify(structuredContent))];
 }
 
-/** All of it as one text, when it is nothing but texts. */
+/** All parts as one text; undefined when there are others than texts. */
 export function wholeText(parts: readonly ResultPart[]): string | undefined {
   const texts = parts.map((part) => (part.kind === 'text' ? part.text : undefined));
   return texts.includes(undefined) ? undefined : texts.join('\n');
 }
 
-/** All of it as one text, binary data as notes. */
+/** All parts as one text, with notes in place of binary data. */
 export function textWithNotes(parts: readonly ResultPart[]): string {
   return parts.map((part) => (part.kind === 'text' ? part.text : noteOn(part))).join('\n');
 }
 
-/** What a model reads of a failed call. */
+/** Describes a failed call for a model. */
 export function errorText(error: unknown): string {
   if (error instanceof TroupeError) return `MCP error: ${error.message}`;
   return `MCP error: ${error instanceof Error ? error.message : String(error)}`;
@@ -46,7 +46,7 @@ function partOf(block: ToolResult['content'][number]): ResultPart {
   }
   if (type === 'resource') return resourcePart(block['resource']) ?? text(JSON.stringify(block));
   if (type === 'resource_link') return text(linkText(block));
-  // A kind of content that nobody knows yet: a model may still make something of it.
+  // An unknown kind of content: a model may still be able to use it.
   return text(JSON.stringify(block));
 }
 
@@ -69,7 +69,7 @@ function linkText({ uri, name, description }: Readonly<Record<string, unknown>>)
   return `Resource ${String(uri)}${about.length > 0 ? ` (${about.join(': ')})` : ''}`;
 }
 
-/** The part of an address that names a file, as far as it is harmless as one. */
+/** The last segment of an address as a safe file name. */
 function lastSegment(uri: string): string {
   const path = uri.replace(/[?#].*$/su, '');
   return path

@@ -1,6 +1,6 @@
 /**
- * Runs each call of a model once, whoever asks again: a retried request, a stream that was read twice,
- * a loop that starts over. Who asks again gets the first answer.
+ * Runs each of a model's calls once, even after a retried request, a stream that was read twice or
+ * a loop that starts over. A repeated call gets the first answer.
  */
 
 export class RunOnce<Answer> {
@@ -8,7 +8,7 @@ export class RunOnce<Answer> {
   readonly #ran = new Set<string>();
   readonly #forgotten: () => Answer;
 
-  /** @param forgotten - what is answered for a call that ran so long ago that its answer was let go */
+  /** @param forgotten - answer for a call that ran so long ago that its own answer was dropped */
   constructor(forgotten: () => Answer) {
     this.#forgotten = forgotten;
   }

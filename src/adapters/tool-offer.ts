@@ -1,7 +1,7 @@
 /**
- * The tools of a troupe as every framework takes them: under names that each provider accepts, chosen
- * by the host, and each bound to what was shown. A tool that is another by the time it is called, or
- * that is gone, is refused with the reason, and never called in place of the one that was meant.
+ * The tools of a troupe in the form that all frameworks share: chosen by the host, under names that
+ * every provider accepts, and each bound to the definition that was shown. If a tool was replaced
+ * or removed since, the call is refused with the reason; another tool is never called in its place.
  */
 
 import { createHash } from 'node:crypto';
@@ -16,7 +16,7 @@ import {
   TroupeError,
 } from '../index.ts';
 
-/** What an adapter needs of a troupe. */
+/** The part of a troupe that an adapter needs. */
 export type OfferingTroupe = Pick<Troupe, 'catalog' | 'callTool' | 'searchTools' | 'snapshot'>;
 
 /** Which tools are handed to a framework, and how they are called. */
@@ -26,26 +26,26 @@ export interface OfferOptions {
   /** Only tools for which this is true. Default: all. */
   readonly filter?: (tool: ExposedTool) => boolean;
   /**
-   * `search_tools` and `call_tool` in place of all others, which they find and call; for more tools than a
-   * model should be shown. Default: false.
+   * Offers `search_tools` and `call_tool` in place of all others, which they find and call; for
+   * more tools than a model should see. Default: false.
    */
   readonly pair?: boolean | ToolPairOptions;
-  /** For every call. The framework gives its signal and the id of the call. */
+  /** Options of every call. The framework provides the signal and the call's id. */
   readonly call?: Omit<CallOptions, 'signal' | 'requestId' | 'round'>;
 }
 
-/** What a framework says of one call. */
+/** A framework's options for one call. */
 export interface OwnCallOptions {
   readonly signal?: AbortSignal | undefined;
   /** The id that the model gave the call. */
   readonly requestId?: string | undefined;
-  /** In place of that of the options. */
+  /** Replaces the one in {@link OfferOptions.call}. */
   readonly askPermission?: AskPermission | undefined;
 }
 
-/** A tool as it was when it was shown. */
+/** A tool as it was shown. */
 export interface OfferedTool {
-  /** At most 64 characters of `A-Z a-z 0-9 _ -`, as all providers want them. */
+  /** At most 64 characters of `A-Z a-z 0-9 _ -`, which all providers accept. */
   readonly name: string;
   readonly title?: string;
   readonly description: string;
@@ -58,14 +58,14 @@ export interface OfferedTool {
 
 const fittingName = /^[A-Za-z0-9_-]{1,64}$/u;
 
-/** The name itself where it fits, else one that fits and is the same every time. */
+/** The name itself if it fits, else a stable one that does. */
 function wireName(name: string): string {
   if (fittingName.test(name)) return name;
   const hash = createHash('sha256').update(name).digest('hex').slice(0, 8);
   return `${name.replaceAll(/[^A-Za-z0-9_-]/gu, '_').slice(0, 55)}_${hash}`;
 }
 
-/** The tools of now. */
+/** The current tools. */
 export function offerTools(
   troupe: OfferingTroupe,
   options: OfferOptions = {},
@@ -93,8 +93,8 @@ export function offerTools(
 }
 
 /**
- * Tools as they were last shown, for frameworks that give back nothing but a name: what a model asks
- * for is what it saw, also when the tool has gone since.
+ * Remembers tools as they were last shown, for frameworks that pass back only a name: the model
+ * gets the tool it saw, or learns that it is gone.
  */
 export class ShownTools {
   readonly #troupe: OfferingTroupe;
@@ -106,11 +106,11 @@ export class ShownTools {
     this.#options = options;
   }
 
-  /** The tools of now, which are remembered. */
+  /** Returns the current tools and remembers them. */
   show(): readonly OfferedTool[] {
     const offered = offerTools(this.#troupe, this.#options);
     for (const tool of offered) {
-      // Last in the order again: whoever was not shown for longest is forgotten first.
+      // Moved to the end: the tool that was not shown for longest is forgotten first.
       this.#shown.delete(tool.name);
       this.#shown.set(tool.name, tool);
     }
@@ -121,7 +121,7 @@ export class ShownTools {
     return offered;
   }
 
-  /** The tool of this name as it was last shown; one that refuses when it is not there at all. */
+  /** The tool as it was last shown; one that refuses every call if there is none. */
   named(name: string): OfferedTool {
     const shown = this.#shown.get(name);
     if (shown !== undefined) return shown;
@@ -166,7 +166,7 @@ function callOptions(
   };
 }
 
-/** Models leave arguments out that they do not have. */
+/** Models omit the arguments of tools that take none. */
 function asArguments(args: unknown, name: string): Readonly<Record<string, unknown>> {
   if (args === undefined || args === null) return {};
   if (typeof args === 'object' && !Array.isArray(args)) return args as Record<string, unknown>;
@@ -192,7 +192,7 @@ function offerPair(
   }));
 }
 
-/** The same troupe with nothing in it that the host leaves out. */
+/** The same troupe without the tools that the host leaves out. */
 function narrowed(
   troupe: OfferingTroupe,
   options: OfferOptions,
@@ -211,7 +211,7 @@ function narrowed(
       return { ...whole, servers: whole.servers.filter(({ name }) => servers.includes(name)) };
     },
     async callTool(name, args, own) {
-      // Of a tool that is not listed nobody can say whether the host leaves it out.
+      // Whether the host leaves out a tool that is not listed is unknown.
       const catalog = troupe.catalog();
       const tool = catalog.tools.find((it) => it.name === name);
       if (tool === undefined || !isOffered(tool, options)) throw notOffered(name);

@@ -60,7 +60,7 @@ export interface TroupeParts {
   /** Shrinks images in results. Default: they stay as they are. */
   readonly images?: ImageShrinker;
   /** Default: the disk. */
-  readonly settings?: Pick<SettingsReaderPorts, 'readFile' | 'lookAtFolder'> &
+  readonly settings?: Pick<SettingsReaderPorts, 'readFile' | 'checkFolder'> &
     Pick<SettingsPorts, 'watch' | 'stream'>;
   /** Creates the check for Docker's gateway. Default: the gateway counts as present. */
   readonly watchDocker?: (

@@ -105,7 +105,7 @@ function beginning(state: AnyStateNode, name = ''): readonly string[] {
   );
 }
 
-// States that only the states around them leave; without this line nobody would see them.
+// States that only enclosing states leave; they would be missing without this line.
 function bareLines(state: AnyStateNode): readonly string[] {
   const named = state.type === 'compound' ? state.initial.target : [];
   const bare = childrenOf(state).filter(

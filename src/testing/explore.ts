@@ -11,7 +11,7 @@ import { activeStates, createInertScope, type Effect } from '../../machines/xsta
 import { pathOf, statesOf, transitionsOf, transitionText, withAncestors } from './chart-parts.ts';
 import { type Alphabet, alphabetOf, type EventChoices } from './explore-events.ts';
 
-/** One event taken in one snapshot, and all that came of it. */
+/** One event taken in one snapshot, and its effects. */
 export interface ExploredStep<Machine extends AnyStateMachine> {
   readonly before: SnapshotFrom<Machine>;
   readonly event: EventFrom<Machine>;
@@ -47,7 +47,7 @@ export interface ExploreOptions<Machine extends AnyStateMachine> {
   readonly limit?: number;
 }
 
-/** Something that must not be, with a shortest way to it. */
+/** A violated rule, with a shortest path to it. */
 export interface ExploreProblem {
   readonly problem: string;
   /** Which of the inputs the path starts from. */
@@ -83,7 +83,8 @@ export function explore<Machine extends AnyStateMachine>(
   machine: Machine,
   options: ExploreOptions<Machine>,
 ): Exploration {
-  // The search itself is untyped: it only hands snapshots and events of this very machine to these functions.
+  // The search itself is untyped: it only hands snapshots and events of this very machine to these
+  // functions.
   return new Search(machine, options as unknown as ExploreOptions<AnyStateMachine>).run();
 }
 
@@ -258,7 +259,8 @@ class Search {
       this.#report(start, `the search stopped at its limit of ${this.#limit} states`);
     }
     const states = statesOf(this.#machine);
-    // A state that is left within the step that entered it shows only as the source of a transition.
+    // A state that is left within the step that entered it shows only as the source of a
+    // transition.
     for (const { source } of this.#covered) {
       for (const state of withAncestors(source)) this.#visited.add(state);
     }

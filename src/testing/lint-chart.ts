@@ -12,7 +12,7 @@ import {
   withAncestors,
 } from './chart-parts.ts';
 
-/** What else to require of a chart, and what to let pass. */
+/** What else to require of a chart, and which problems to accept. */
 export interface LintOptions {
   /** Requires the option that turns an endless loop of microsteps into an error. Default false. */
   readonly needsMaxIterations?: boolean;
@@ -161,7 +161,7 @@ function listOf(parts: unknown): readonly unknown[] {
   return Array.isArray(parts) ? parts : [parts];
 }
 
-/** Every child must have somebody who handles its failure, whatever the guards say. */
+/** Every child's failure must have an unguarded handler. */
 function failureProblems(machine: AnyStateMachine): readonly string[] {
   const ofInvokes = statesOf(machine).flatMap((state) =>
     state.invoke

@@ -9,18 +9,18 @@ export interface MemoryFiles {
   remove(file: string): void;
   /** What the file holds now; undefined when it does not exist. */
   text(file: string): string | undefined;
-  /** Lets the watch fire although nothing changed, as editors and backups do. */
+  /** Fires the watch although nothing changed, as editors and backups do. */
   touch(): void;
   /** While false, edits go unseen: a watch that lost events. Default true. */
   isWatched: boolean;
-  /** Called with what a reading of the settings found, at the moment it was read. */
+  /** Called with each file's content when it is read. */
   onRead: ((file: string, text: string | undefined) => void) | undefined;
 }
 
-/** The same files as the ports of the settings source see them. */
+/** The ports through which the settings source reads the same files. */
 export interface MemoryFilePorts {
   readonly readFile: (file: string) => Promise<FileReading>;
-  readonly lookAtFolder: (folder: string) => Promise<undefined>;
+  readonly checkFolder: (folder: string) => Promise<undefined>;
   readonly watch: (files: readonly string[], listener: WatchListener) => () => void;
 }
 
@@ -56,7 +56,7 @@ export function createMemoryFiles(): {
         files.onRead?.(file, text);
         return text === undefined ? { missing: true } : { text };
       },
-      lookAtFolder: async () => undefined,
+      checkFolder: async () => undefined,
       watch: (_files, listener) => {
         listeners.add(listener);
         return () => {

@@ -8,18 +8,18 @@ import type { ToolResult } from '../domain/tool.ts';
 
 /** A call that waits for the test to answer it. */
 export interface ScriptedCall {
-  /** The tool, or the method of what is no call of a tool: `resources/read`. */
+  /** The tool's name, or another request's method: `resources/read`. */
   readonly tool: string;
   /** The arguments, or the parameters of the method. */
   readonly args: Readonly<Record<string, unknown>>;
   readonly isSettled: boolean;
-  /** With the result of a tool, or of the method. */
+  /** Settles it with the tool's or the method's result. */
   answer(result: ToolResult | Readonly<Record<string, unknown>>): void;
   fail(failure: CallFailure): void;
   progress(progress: CallProgress): void;
 }
 
-/** What became of a call. */
+/** How a call ended. */
 export type Answer = { readonly result: object } | { readonly failure: CallFailure };
 
 export class Call implements ScriptedCall {

@@ -1,9 +1,9 @@
 /**
- * Connections that do what a test says, and nothing by themselves, below the real session chart.
+ * Connections that a test drives, below the real session chart.
  *
- * They stand in for the leaf actors of `actors/session/actors.ts`, and the same contract suite covers
- * both: ports are called in the same order, nothing is reported after the session was disposed of, and
- * every call settles. Each step answers in the moment the test says so, without a turn of the event loop.
+ * They replace the leaf actors of `actors/session/actors.ts`, and the same contract suite covers
+ * both: ports are called in the same order, nothing is reported after the session was disposed of,
+ * and every call settles. Each step completes synchronously when the test says so.
  */
 
 import { fromCallback, fromPromise, type PromiseActorLogic } from 'xstate';
@@ -33,7 +33,7 @@ import type {
 import type { ListedTool, ToolResult } from '../domain/tool.ts';
 import { type Answer, Call, cancelled, type ScriptedCall } from './scripted-call.ts';
 
-/** What of the real ports a scripted session needs. */
+/** The real ports that a scripted session needs. */
 export type ScriptedSessionPorts = Pick<
   SessionPorts,
   'clock' | 'registry' | 'catalogs' | 'watched' | 'logLevel' | 'notified' | 'questions'
@@ -46,7 +46,7 @@ export interface ScriptedOpening {
   /** Default: `legacy`. */
   readonly era?: 'legacy' | 'modern';
   readonly pid?: number;
-  /** Default: the server does not say who it is. */
+  /** Default: the server does not identify itself. */
   readonly profile?: ServerProfile;
 }
 
@@ -58,46 +58,47 @@ export type ScriptedCommand =
   | 'session.close'
   | 'session.kill';
 
-/** One session as its server: what was asked of it, and what it shall do next. */
+/** One session from its server's side: the commands it got, and methods that make it act. */
 export interface SessionScript {
   readonly input: SessionId;
-  /** Everything that was asked of it, oldest first. */
+  /** The commands it got, oldest first. */
   readonly commands: readonly ScriptedCommand[];
-  /** Every call it was given, oldest first. */
+  /** The calls it got, oldest first. */
   readonly calls: readonly ScriptedCall[];
   readonly state: 'idle' | 'opening' | 'open' | 'closing' | 'over';
-  /** The handshake is done. */
+  /** Completes the handshake. */
   open(options?: ScriptedOpening): void;
   list(tools: readonly ListedTool[], said?: { readonly instructions?: string }): void;
-  /** Lists what comes after the tools. */
+  /** Lists resources, templates and prompts. */
   offer(lists: Partial<SideLists>): void;
-  /** Tells that a watched resource changed. */
+  /** Reports that a watched resource changed. */
   update(uri: string): void;
   /** Sends a line of its log. */
   say(params: Readonly<Record<string, unknown>>): void;
-  /** The resources that the host watches, when it last looked. */
+  /** The resources that the host watches, as last read. */
   readonly watched: readonly string[];
-  /** From which level on its log is wanted, when it was last told. */
+  /** The least log level that the host wants, as last read. */
   readonly logLevel: LogLevel | undefined;
   failList(failure: Failure): void;
-  /** Tells what became of the question whether it lives; default: an answer. */
+  /** Reports the result of a health check; default: an answer. */
   probed(answer?: 'alive' | 'unknownMethod' | 'none', failure?: Failure): void;
-  /** Tells that the tools changed. */
+  /** Reports that the tools changed. */
   notify(): void;
   /**
-   * Asks something, of a call in flight if one is named. Settles with the answer: undefined when
-   * nobody can give one, or nobody waits for it any more. Refused when the session is not open.
+   * Asks the host something, on behalf of a call in flight if one is named. Settles with the
+   * answer; undefined when there is no handler or the call is over. Throws when the session is not
+   * open.
    */
   ask(body: QuestionBody, call?: ScriptedCall): Promise<QuestionAnswer | undefined>;
-  /** Tells that the server sends faster than it may be read. */
+  /** Reports that the server sends faster than it may be read. */
   pause(): void;
   impair(reason: DegradedReason): void;
   recover(reason: DegradedReason): void;
-  /** The connection broke off, and its process has yet to end: `fail` says when it has. */
+  /** Breaks the connection while its process still runs; `fail` ends that. */
   breakOff(): void;
-  /** The connection is lost: calls in flight settle, the session is over. */
+  /** Loses the connection: calls in flight settle, and the session is over. */
   fail(failure: Failure): void;
-  /** The orderly close that was asked for is done. */
+  /** Completes the orderly close. */
   closed(): void;
 }
 
@@ -115,7 +116,7 @@ export interface ScriptedSessions {
   onCall: ((script: SessionScript, call: ScriptedCall) => void) | undefined;
 }
 
-/** Where the sessions of one test come from; hosts get them without the actors, which are ours. */
+/** The sessions of one test, with the actors that the runtime needs. */
 export interface ScriptedSessionSource extends ScriptedSessions {
   /** The leaf actors, to be provided in place of the real ones. */
   createActors(ports: ScriptedSessionPorts): SessionActors;
@@ -138,7 +139,7 @@ export function createScriptedSessions(): ScriptedSessionSource {
   return sessions;
 }
 
-/** A step that is answered from outside, in the same turn. */
+/** A step that is completed from outside, synchronously. */
 function answered<Output, Input>(
   ask: (input: Input, answer: (output: Output) => void) => void,
 ): PromiseActorLogic<Output, Input> {
@@ -282,7 +283,7 @@ class Script implements SessionScript {
     this.#ports.registry.opened(actorId, {
       session,
       profile,
-      // The test answers with what fits the request.
+      // The test provides a result that fits the request.
       callTool: (tool, args, callOptions) =>
         this.#call(tool, args, callOptions) as Promise<Outcome>,
       request: ({ method, params }, callOptions) =>
@@ -304,7 +305,7 @@ class Script implements SessionScript {
     this.#settleList({ type: 'listed', at, count: tools.length, gap: null });
   }
 
-  /** Answers the list under way; a list that nobody asked for comes as a change that is listed next. */
+  /** Answers the list request in progress; an unrequested list is reported as a change and listed next. */
   #settleList(outcome: ListOutcome): void {
     const answer = this.#onListed;
     this.#onListed = undefined;

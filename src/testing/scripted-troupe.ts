@@ -16,8 +16,8 @@ import { VirtualClock, type VirtualClockOptions } from './virtual-clock.ts';
 export type SettingsContent = string | Readonly<Record<string, unknown>>;
 
 /**
- * What to run, and in which surroundings. Options of a real troupe mean the same here. By default no
- * host, plugin or user answers anything, and nothing outlives the run.
+ * What to run, and in which surroundings. Options of a real troupe mean the same here. By default
+ * no host, plugin or user answers anything, and nothing outlives the run.
  */
 export interface ScriptedTroupeOptions
   extends Pick<

@@ -8,13 +8,13 @@ import {
 import type { Clock } from '../domain/clock.ts';
 import { childrenOf } from './chart-parts.ts';
 
-/** How a {@link Trace} is written. */
+/** Options of a {@link Trace}. */
 export interface TraceOptions {
   /** Puts the time in milliseconds before each line at which it changed. */
   readonly clock?: Pick<Clock, 'now'>;
   /**
-   * Adds words about an event behind its type. Default nothing: events may carry
-   * secrets, and a golden file that shows every field changes with every field.
+   * Returns text to add after an event's type. Default none: events may carry secrets, and a golden
+   * file that shows every field changes with every field.
    */
   readonly describe?: (event: AnyEventObject) => string;
   /**
@@ -25,8 +25,9 @@ export interface TraceOptions {
     context: Readonly<Record<string, unknown>>,
   ) => Readonly<Record<string, unknown>>;
   /**
-   * Says which actors are details, by their names. The story leaves out their starts, their ends and
-   * what they receive from outside; events that they and other actors exchange stay. Default none.
+   * Says which actors are details, by their names. The story leaves out their starts, their ends
+   * and what they receive from outside; events that they and other actors exchange stay. Default
+   * none.
    */
   readonly isQuiet?: (actor: string) => boolean;
   /** Most lines to keep; the later ones are only counted. Default 100,000. */
@@ -219,7 +220,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-// A child says so to its parent by an event; the root has nobody to tell.
+// A child notifies its parent by an event; the root has no parent.
 function isRootDone(ref: AnyActorRef, snapshot: { readonly status?: unknown }): boolean {
   return parentOf(ref) === undefined && snapshot.status === 'done';
 }

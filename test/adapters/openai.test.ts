@@ -70,7 +70,7 @@ describe('tools for the Responses API', () => {
     const items = await tools.runToolCalls({ output });
     expect(items.map((item) => [item.call_id, item.output])).toEqual([
       ['a', 'pong'],
-      ['c', 'MCP error: The arguments are no JSON. Correct them and call again.'],
+      ['c', 'MCP error: The arguments are not JSON. Correct them and call again.'],
       ['d', expect.stringMatching(/^MCP error: .*mcp__db__qeury/u)],
       ['e', 'pong'],
     ]);

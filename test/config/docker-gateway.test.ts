@@ -26,7 +26,7 @@ async function read(
       askedCount += 1;
       return finding;
     },
-    lookAgain: () => {},
+    checkAgain: () => {},
     settled: async () => false,
     listen: () => {},
     dispose: () => {},
@@ -40,7 +40,7 @@ async function read(
     docker,
     ...(overlay === undefined ? {} : { overlay }),
     readFile: async (file) => ({ text: texts[file]?.text ?? '' }),
-    lookAtFolder: async () => undefined,
+    checkFolder: async () => undefined,
   });
   return { settings, specs, askedCount };
 }

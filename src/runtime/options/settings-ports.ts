@@ -24,7 +24,7 @@ export function settingsPortsOf(
   // The real path, so that approvals apply however the folder is spelled.
   const projectRoot = realFolder(resolve(options.projectRoot ?? process.cwd()));
   const { files, plugins } = foundBy(options, projectRoot);
-  const { readFile, lookAtFolder } = parts.settings ?? {};
+  const { readFile, checkFolder } = parts.settings ?? {};
   const docker = parts.watchDocker?.({ projectRoot, processes });
   const { settings, servers } = options;
   const overlay = servers === undefined ? settings : withEmbedded(settings, servers);
@@ -36,7 +36,7 @@ export function settingsPortsOf(
     ...(options.rules === undefined ? {} : { rules: options.rules }),
     ...(docker === undefined ? {} : { docker }),
     ...(readFile === undefined ? {} : { readFile }),
-    ...(lookAtFolder === undefined ? {} : { lookAtFolder }),
+    ...(checkFolder === undefined ? {} : { checkFolder }),
   };
 }
 

@@ -16,11 +16,11 @@ describe.runIf(hasProcessTable)('a server that starts during a snapshot', () => 
     const snapshots = [first, Promise.resolve([entry(10, 1), entry(20, 1), entry(21, 20)])];
     const families = new ProcessFamilies(() => snapshots.shift() ?? Promise.resolve([]));
     families.add(entry(10, 1));
-    const looking = families.look();
+    const looking = families.scan();
     families.add(entry(20, 1));
     finish([entry(10, 1)]);
     await looking;
-    await families.look();
+    await families.scan();
     expect(families.membersOf(20).map(({ pid }) => pid)).toEqual([21]);
   });
 });

@@ -22,7 +22,7 @@ async function start(initial = on) {
     clock,
     env: {},
     projectRoot: '/project',
-    look: () => {
+    check: () => {
       lookCount += 1;
       const found = new Promise<DockerFinding>((resolve) => looks.push(resolve));
       return { begun: Promise.resolve(), found };
@@ -35,7 +35,7 @@ async function start(initial = on) {
     docker,
     stream: settingsStream,
     readFile: async () => ({ text }),
-    lookAtFolder: async () => undefined,
+    checkFolder: async () => undefined,
     watch: (_files, changes) => {
       listener = changes;
       return () => {};
@@ -148,7 +148,7 @@ describe('the gateway of Docker among the settings', () => {
       clock,
       env: {},
       projectRoot: '/project',
-      look: () => {
+      check: () => {
         throw new Error('a mistake');
       },
     });

@@ -25,7 +25,7 @@ import path from 'node:path';
 
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { watchSettingsFiles } from '../../../actors/files/watcher.ts';
-import { lookAtFolder, readSettingsFile } from '../../../actors/settings/file.ts';
+import { checkFolder, readSettingsFile } from '../../../actors/settings/file.ts';
 import { settingsStream } from '../../../actors/settings/stream.ts';
 import { realClock } from '../../../src/runtime/real-clock.ts';
 import { namesOf, serversText, startSettings } from './bench.ts';
@@ -480,11 +480,11 @@ describe('looking at the folder of a server', () => {
     const circle = path.join(folder, 'circle');
     symlinkSync(circle, circle);
     writeFileSync(path.join(folder, 'file'), '');
-    expect(await lookAtFolder(folder)).toBeUndefined();
-    expect(await lookAtFolder(path.join(folder, 'file'))).toBe('notFolder');
-    expect(await lookAtFolder(path.join(folder, 'gone'))).toBe('missing');
-    expect(await lookAtFolder(path.join(folder, 'file/below'))).toBe('missing');
-    expect(await lookAtFolder(circle)).toBe('unreachable');
-    expect(await lookAtFolder('\0')).toBe('unreachable');
+    expect(await checkFolder(folder)).toBeUndefined();
+    expect(await checkFolder(path.join(folder, 'file'))).toBe('notFolder');
+    expect(await checkFolder(path.join(folder, 'gone'))).toBe('missing');
+    expect(await checkFolder(path.join(folder, 'file/below'))).toBe('missing');
+    expect(await checkFolder(circle)).toBe('unreachable');
+    expect(await checkFolder('\0')).toBe('unreachable');
   });
 });

@@ -9,7 +9,7 @@ function readerOf(texts: string[]) {
     files: [{ file, scope: 'config' }],
     projectRoot: '/project',
     readFile: () => Promise.resolve({ text: texts.shift() ?? '' }),
-    lookAtFolder: () => Promise.resolve(undefined),
+    checkFolder: () => Promise.resolve(undefined),
   });
 }
 
@@ -18,7 +18,7 @@ describe('a settings file with a misspelt limit', () => {
     const { settings } = await readerOf([misspelt]).read(0);
     expect(settings.servers).toEqual([]);
     expect(settings.problems.map(({ message }) => message)).toEqual([
-      'unknown key; did you mean "allowed"? (nothing of this file is used until it is mended)',
+      'unknown key; did you mean "allowed"? (nothing of this file is used until it is fixed)',
     ]);
   });
 
@@ -43,14 +43,14 @@ describe('servers that a host added', () => {
         asked.push(path);
         return Promise.resolve({ text: wanted });
       },
-      lookAtFolder: () => Promise.resolve(undefined),
+      checkFolder: () => Promise.resolve(undefined),
       docker: {
         variables: [],
         finding: () => {
           asked.push('docker');
           return Promise.resolve({ isThere: true });
         },
-        lookAgain: () => {},
+        checkAgain: () => {},
         settled: () => Promise.resolve(false),
         listen: () => {},
         dispose: () => {},
@@ -87,12 +87,12 @@ describe('settings that cannot be put together', () => {
       files: [{ file, scope: 'config' }],
       projectRoot: '/project',
       readFile: () => Promise.resolve({ text: wanted }),
-      lookAtFolder: () => Promise.resolve(undefined),
+      checkFolder: () => Promise.resolve(undefined),
       docker: {
         variables: [],
         finding: () =>
           isBroken ? Promise.reject(new Error('boom')) : Promise.resolve({ isThere: true }),
-        lookAgain: () => {},
+        checkAgain: () => {},
         settled: () => Promise.resolve(false),
         listen: () => {},
         dispose: () => {},
@@ -106,7 +106,7 @@ describe('settings that cannot be put together', () => {
       expect(settings.servers).toEqual(before.settings.servers);
       expect(specs).toEqual(before.specs);
       expect(settings.problems.map(({ message }) => message)).toEqual([
-        'the settings could not be put together (Error: boom); please report this',
+        'the settings could not be merged (Error: boom); please report this',
       ]);
     }
     isBroken = false;

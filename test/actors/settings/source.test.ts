@@ -35,8 +35,7 @@ function start(
     clock,
     stream: settingsStream,
     ...(options.overlay === undefined ? {} : { overlay: options.overlay }),
-    lookAtFolder: async (folder) =>
-      (options.folders?.has(folder) ?? true) ? undefined : 'missing',
+    checkFolder: async (folder) => ((options.folders?.has(folder) ?? true) ? undefined : 'missing'),
     readFile: async (file) => {
       reads.push(file);
       if (isHeld) await new Promise<void>((resolve) => held.push(resolve));

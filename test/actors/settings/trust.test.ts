@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { lookAtFolder, readSettingsFile } from '../../../actors/settings/file.ts';
+import { checkFolder, readSettingsFile } from '../../../actors/settings/file.ts';
 import { createSettingsReader } from '../../../actors/settings/reader.ts';
 import { namesOf, serversText } from './bench.ts';
 
@@ -96,8 +96,8 @@ describe('the folder of a server that a project brings', () => {
   it('is not looked up outside the project', async () => {
     const folder = temporaryFolder();
     symlinkSync('/', path.join(folder, 'out'));
-    expect(await lookAtFolder('/nowhere/at/all', folder)).toBeUndefined();
-    expect(await lookAtFolder(path.join(folder, 'out/nowhere'), folder)).toBeUndefined();
-    expect(await lookAtFolder(path.join(folder, 'gone'), folder)).toBe('missing');
+    expect(await checkFolder('/nowhere/at/all', folder)).toBeUndefined();
+    expect(await checkFolder(path.join(folder, 'out/nowhere'), folder)).toBeUndefined();
+    expect(await checkFolder(path.join(folder, 'gone'), folder)).toBe('missing');
   });
 });

@@ -344,7 +344,7 @@ describe('a state folder that takes nothing', () => {
     expect(wordsOf(opened)).toEqual(['a granted']);
     expect(await opened.store.saved()).toBe(false);
     const [problem, ...more] = opened.problems();
-    expect(problem?.message).toContain('ends with this run');
+    expect(problem?.message).toContain('end with this run');
     expect(more).toEqual([]);
     rmSync(stateDir);
     decide(opened.store, 'b', 'rejected');

@@ -86,9 +86,9 @@ describe('inputs', () => {
 
   it.each([
     [() => Promise.reject(new Error('typed hunter2')), 'could not be asked for'],
-    [() => Promise.resolve('c'), 'none of its options'],
-    [() => Promise.resolve('a\0'), 'no text of at most'],
-    [() => Promise.resolve(5 as unknown as string), 'no text of at most'],
+    [() => Promise.resolve('c'), 'not one of its options'],
+    [() => Promise.resolve('a\0'), 'not a text of at most'],
+    [() => Promise.resolve(5 as unknown as string), 'not a text of at most'],
     [undefined, 'cannot be asked for here'],
   ])('%# fail in words that hold no answer', async (ask, message) => {
     const finding = sourceOf({ ask }).find(specOf({ args: ['${input:zone}'] }), 'db');
@@ -262,7 +262,7 @@ describe('a file of variables', () => {
     expect(await failure('none')).toContain('"' + path.join(root, 'none') + '" does not exist');
     expect(await failure('.')).toContain('is not a file');
     expect(await failure('large')).toContain('larger than 256 KB');
-    expect(await failure('binary')).toContain('no text in UTF-8');
+    expect(await failure('binary')).toContain('not UTF-8 text');
     expect(await failure('exact')).toHaveProperty('env');
     expect(await failure('${MISSING}')).toContain('The variable MISSING, which "envFile" needs');
     expect(await failure('${MY_DIR}/x')).toContain('"${MY_DIR}/x" does not exist');

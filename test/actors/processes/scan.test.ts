@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { hasProcessTable } from '../../../actors/processes/identity.ts';
-import { createLook } from '../../../actors/processes/look.ts';
+import { createScan } from '../../../actors/processes/scan.ts';
 
 /** So that there are more processes than one step takes. */
 async function crowd(size: number): Promise<readonly number[]> {
@@ -29,7 +29,7 @@ describe.runIf(hasProcessTable)('a look at all processes', () => {
       if (!isOver) setImmediate(turn);
     };
     turn();
-    const found = await createLook((pid) => {
+    const found = await createScan((pid) => {
       inOneTurn += 1;
       most = Math.max(most, inOneTurn);
       return pid;
@@ -42,7 +42,7 @@ describe.runIf(hasProcessTable)('a look at all processes', () => {
   it('is shared by all who ask before it begins, and by nobody who asks later', async () => {
     let looks = 0;
     let later: Promise<readonly number[]> | undefined;
-    const look = createLook((pid) => {
+    const look = createScan((pid) => {
       if (pid !== process.pid) return undefined;
       looks += 1;
       later ??= look();
@@ -58,7 +58,7 @@ describe.runIf(hasProcessTable)('a look at all processes', () => {
   });
 
   it('leaves out what cannot be read', async () => {
-    const found = await createLook((pid) => {
+    const found = await createScan((pid) => {
       if (pid !== process.pid) throw new Error('closed to us');
       return pid;
     })();

@@ -1,10 +1,10 @@
 /**
- * Asks the program `docker` two questions at once: does it know the command `mcp`,
- * and does a daemon stand behind it. Each may take three seconds and has a process
- * of its own group, which is empty when the answer is given. No shell is involved;
- * what Docker says is judged, shown redacted in one line, and never run.
+ * Runs the program `docker` twice at once: does it know the command `mcp`, and does it reach a
+ * daemon? Each run may take three seconds and has a process group of its own, which is empty when
+ * the answer is given. No shell is involved; Docker's output is shown redacted in one line and
+ * never executed.
  *
- * Never rejects. When the signal ends it, the answer means nothing.
+ * Never rejects. After the signal was aborted the answer is meaningless.
  */
 
 import {
@@ -21,7 +21,7 @@ import { type BriefAnswer, type BriefRun, runBriefly } from '../processes/run-br
 import type { StdioLaunch } from '../processes/system.ts';
 import { resolveSpec } from '../values/target.ts';
 
-export interface DockerLookPorts {
+export interface DockerCheckPorts {
   readonly clock: Clock;
   readonly env: Variables;
   readonly projectRoot: string;
@@ -30,7 +30,7 @@ export interface DockerLookPorts {
   readonly processes: ProcessKeeper | undefined;
 }
 
-export interface DockerLook {
+export interface DockerCheck {
   /** Settles when both processes run; not at all when one cannot. */
   readonly begun: Promise<unknown>;
   readonly found: Promise<DockerFinding>;
@@ -39,12 +39,12 @@ export interface DockerLook {
 const helpWords = ['mcp', '--help'];
 const infoWords = ['info', '--format', '{{.ServerVersion}}'];
 
-export function lookForDocker(ports: DockerLookPorts): DockerLook {
+export function checkDocker(ports: DockerCheckPorts): DockerCheck {
   const spec = dockerGatewaySpec(ports.projectRoot, ports.variables);
   const resolved = resolveSpec(spec, ports.env);
   if (resolved.type !== 'stdio') throw new Error('the gateway of Docker is a program');
   const { launch, secrets } = resolved;
-  // What one answer settles ends the other question, too.
+  // One answer may make the other unnecessary.
   const leave = new AbortController();
   const signal = AbortSignal.any([ports.signal, leave.signal]);
   const help = question({ ...launch, args: helpWords }, { ...ports, signal });
@@ -66,7 +66,7 @@ function judgeHelp(answer: BriefAnswer, clean: Clean): DockerFinding | undefined
   if ('unstartable' in answer) return lacking('program', clean(answer.unstartable));
   if ('isLate' in answer) return lacking('time', asked(helpWords));
   if (answer.exitCode !== 0) return lacking('command', clean(firstLine(answer.err)));
-  // Docker answers a request for help with a command it does not know by the help for itself.
+  // Asked for help with a command that it does not know, Docker prints its own help.
   if (/^\s*gateway\b/mu.test(answer.out)) return undefined;
   return /\bUsage:\s+docker\b/u.test(answer.out)
     ? lacking('command', '')
@@ -76,7 +76,7 @@ function judgeHelp(answer: BriefAnswer, clean: Clean): DockerFinding | undefined
 function judgeInfo(answer: BriefAnswer, clean: Clean): DockerFinding | undefined {
   if ('unstartable' in answer) return lacking('program', clean(answer.unstartable));
   if ('isLate' in answer) return lacking('time', asked(infoWords));
-  // Some versions fail to reach the daemon, print nothing, and call that a success.
+  // Some versions fail to reach the daemon, print nothing and exit with 0.
   const out = answer.out.trim();
   if (answer.exitCode !== 0 || out === '') return lacking('daemon', clean(firstLine(answer.err)));
   return /^v?\d+\.\d+\S*$/u.test(out) ? undefined : lacking('sense', asked(infoWords));
@@ -93,7 +93,7 @@ function asked(words: readonly string[]): string {
   return ['docker', ...words].join(' ');
 }
 
-/** Docker says first what is wrong, then where to read more. */
+/** Docker's first line says what is wrong, the others where to read more. */
 function firstLine(text: string): string {
   return text.trim().split('\n', 1)[0] ?? '';
 }
@@ -101,8 +101,8 @@ function firstLine(text: string): string {
 // One sentence of Docker's.
 const maxSaidLength = 200;
 
-/** Runs `docker` with these words. */
-function question(launch: StdioLaunch, { clock, signal, processes }: DockerLookPorts): BriefRun {
+/** Runs `docker` with these arguments. */
+function question(launch: StdioLaunch, { clock, signal, processes }: DockerCheckPorts): BriefRun {
   const kept = signal.aborted ? undefined : processes?.expect('docker');
   return runBriefly(launch, { clock, signal, limitMs: dockerAnswerMs, kept });
 }

@@ -1,7 +1,7 @@
 /**
- * Looks at all processes, of which there may be thousands, without holding up the
- * rest of this process: a step at a time, and one look at a time. Whoever asks gets
- * the first look that began after the question; all that ask meanwhile share it.
+ * Scans all processes, of which there may be thousands, in steps, so that the event loop stays
+ * free. One scan runs at a time; a request gets the next scan that begins after it and shares it
+ * with the others.
  */
 
 import { listProcesses } from './identity.ts';
@@ -9,17 +9,17 @@ import { listProcesses } from './identity.ts';
 // A process takes about 25 µs on a busy machine, so a step takes less than a millisecond.
 const processesPerStep = 32;
 
-/** @param read - what matters of one process; undefined or an exception leaves it out */
-export function createLook<Found>(
+/** @param read - reads one process; undefined or an exception leaves it out */
+export function createScan<Found>(
   read: (pid: number) => Found | undefined,
 ): () => Promise<readonly Found[]> {
   let before: Promise<unknown> = Promise.resolve();
   let next: Promise<readonly Found[]> | undefined;
   return () => {
     if (next === undefined) {
-      next = before.then(breathe).then(() => {
+      next = before.then(nextTurn).then(() => {
         next = undefined;
-        return lookAtAll(read);
+        return scanAll(read);
       });
       before = next;
     }
@@ -27,13 +27,11 @@ export function createLook<Found>(
   };
 }
 
-async function lookAtAll<Found>(
-  read: (pid: number) => Found | undefined,
-): Promise<readonly Found[]> {
+async function scanAll<Found>(read: (pid: number) => Found | undefined): Promise<readonly Found[]> {
   const found: Found[] = [];
   const pids = listProcesses();
   for (let from = 0; from < pids.length; from += processesPerStep) {
-    if (from > 0) await breathe();
+    if (from > 0) await nextTurn();
     for (const pid of pids.slice(from, from + processesPerStep)) {
       const one = readOrNothing(read, pid);
       if (one !== undefined) found.push(one);
@@ -42,7 +40,7 @@ async function lookAtAll<Found>(
   return found;
 }
 
-/** Processes come and go, and those of other users are closed to us. */
+/** Processes come and go, and those of other users cannot be read. */
 function readOrNothing<Found>(
   read: (pid: number) => Found | undefined,
   pid: number,
@@ -54,7 +52,7 @@ function readOrNothing<Found>(
   }
 }
 
-function breathe(): Promise<void> {
+function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);
   });
