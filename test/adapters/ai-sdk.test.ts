@@ -66,7 +66,7 @@ async function staged(options?: Parameters<typeof stage>[0]): Promise<Stage> {
 }
 
 describe('tools for the AI SDK', () => {
-  it('are called with what the model says, and their answer goes back to it', async () => {
+  it("are called with the model's arguments, and the result goes back to it", async () => {
     const there = await staged();
     const { model, shown } = modelThat(
       () => calls('mcp__db__query', { sql: 'select 1' }),
@@ -88,7 +88,7 @@ describe('tools for the AI SDK', () => {
     });
   });
 
-  it('tell a model of a failed call what became of it, and the host the error itself', async () => {
+  it("report a failed call's outcome to the model and the error to the host", async () => {
     const there = await staged();
     there.sessions.onCall = (_script, call) => call.fail(callFailure('crashed', true));
     const { model } = modelThat(
@@ -105,7 +105,7 @@ describe('tools for the AI SDK', () => {
     });
   });
 
-  it('show images and files as such, and an answer that is an error as one', async () => {
+  it('pass images and files as such, and mark error results', async () => {
     const there = await staged();
     const outputOf = async (output: unknown) =>
       troupeTools(there.troupe)['mcp__db__query']?.toModelOutput?.({
@@ -133,7 +133,7 @@ describe('tools for the AI SDK', () => {
     });
   });
 
-  it('end with the run that was aborted', async () => {
+  it('abort with their run', async () => {
     const there = await staged();
     const controller = new AbortController();
     there.sessions.onCall = () => controller.abort();
@@ -145,7 +145,7 @@ describe('tools for the AI SDK', () => {
     expect(there.sessions.of('db').calls).toHaveLength(1);
   });
 
-  it('may be called after the tool has gone: the model reads why', async () => {
+  it('answer calls of removed tools with the reason', async () => {
     const there = await staged({ settings: servers({ db: 'srv', web: 'srv' }) });
     const tools = troupeTools(there.troupe);
     await there.apply(servers({ web: 'srv' }));
@@ -172,7 +172,7 @@ describe('live tools for the AI SDK', () => {
     };
   };
 
-  it('are those of each step, also after a reload within the run', async () => {
+  it('are current in each step, also after a reload within the run', async () => {
     const there = await staged();
     reloadDuring(there);
     const { model, shown } = modelThat(
@@ -188,7 +188,7 @@ describe('live tools for the AI SDK', () => {
     expect(there.sessions.of('db').calls.map((call) => call.tool)).toEqual(['query', 'insert']);
   });
 
-  it('are so in a stream as well, beside tools of the host', async () => {
+  it("are current in a stream as well, next to the host's tools", async () => {
     const there = await staged();
     reloadDuring(there);
     const shown: string[][] = [];
@@ -253,7 +253,7 @@ describe('approval in the AI SDK', () => {
     return { there, request, called, text: second.text };
   }
 
-  it('is asked for before the call, and counts where rules say ask', async () => {
+  it('is requested before the call, and counts where rules say ask', async () => {
     const seen: unknown[] = [];
     const needsApproval: AiSdkOptions['needsApproval'] = (shown, input) => {
       seen.push([shown.tool, input]);
@@ -267,13 +267,13 @@ describe('approval in the AI SDK', () => {
     expect(seen[0]).toEqual(['query', { sql: 'drop' }]);
   });
 
-  it('may be refused, and then nothing is called', async () => {
+  it('may be refused, and then the tool is not called', async () => {
     const { there, text } = await approvalOf({ needsApproval: () => true }, false);
     expect(text).toBe('done');
     expect(there.sessions.of('db').calls).toEqual([]);
   });
 
-  it('that was asked for and not given is not had by a later call of the same id', async () => {
+  it('that was refused does not count for a later call of the same id', async () => {
     const there = await staged({ settings: servers({ db: 'srv' }, ask) });
     const { model } = modelThat(
       () => calls('mcp__db__query', { sql: 'drop' }),
@@ -289,7 +289,7 @@ describe('approval in the AI SDK', () => {
     expect(there.sessions.of('db').calls).toEqual([]);
   });
 
-  it('is not had by a call that needed none: rules that say ask still ask a person', async () => {
+  it('does not count for a call that needed none: rules that say ask still ask the user', async () => {
     const there = await staged({ settings: servers({ db: 'srv' }, ask) });
     const run = async (options: AiSdkOptions) => {
       const { model } = modelThat(() => calls('mcp__db__query'));

@@ -20,7 +20,7 @@ function queryOf({ troupe }: Stage, options?: LangChainOptions) {
 }
 
 describe('tools for LangChain', () => {
-  it('answer a call of a model with a message, the whole result as its artifact', async () => {
+  it("answer a model's call with a message that has the whole result as artifact", async () => {
     const there = await staged();
     const query = queryOf(there);
     expect(query.metadata).toEqual({ server: 'db', tool: 'query' });
@@ -34,7 +34,7 @@ describe('tools for LangChain', () => {
     expect(there.sessions.of('db').calls[0]?.args).toEqual({ sql: 'select 1' });
   });
 
-  it('answer without a call of a model as a function does', async () => {
+  it("return a plain result outside of a model's call", async () => {
     const there = await staged();
     expect(await queryOf(there).invoke({ sql: 'select 1' })).toBe('pong');
     there.sessions.onCall = (_script, call) => call.answer({ ...pong, isError: true });
@@ -45,7 +45,7 @@ describe('tools for LangChain', () => {
     });
   });
 
-  it('refuse arguments that do not fit the schema, before anything is called', async () => {
+  it('refuse arguments that do not match the schema before the call', async () => {
     const there = await staged();
     const inputSchema = { type: 'object', properties: { n: { type: 'number' } } };
     there.tools.set('db', [tool('query', { inputSchema })]);
@@ -60,7 +60,7 @@ describe('tools for LangChain', () => {
     expect(there.sessions.of('db').calls).toEqual([]);
   });
 
-  it('tell a model of a failed call, or throw for whoever wants that', async () => {
+  it('report a failed call to the model, or throw if configured so', async () => {
     const there = await staged();
     there.sessions.onCall = (_script, call) => call.fail(callFailure('crashed', true));
     const message = await queryOf(there).invoke(asked('mcp__db__query'));
@@ -77,7 +77,7 @@ describe('tools for LangChain', () => {
     });
   });
 
-  it('mark an answer that is an error', async () => {
+  it('mark error results', async () => {
     const there = await staged();
     there.sessions.onCall = (_script, call) => call.answer({ ...pong, isError: true });
     expect(await queryOf(there).invoke(asked('mcp__db__query'))).toMatchObject({
@@ -87,7 +87,7 @@ describe('tools for LangChain', () => {
     });
   });
 
-  it('show images, sounds and files as blocks that LangChain knows', async () => {
+  it('pass images, audio and files as LangChain blocks', async () => {
     const there = await staged();
     const resource = { uri: 'file:///a.pdf', blob: 'CCCC', mimeType: 'application/pdf' };
     const content = [
@@ -111,7 +111,7 @@ describe('tools for LangChain', () => {
     ]);
   });
 
-  it('end with the signal of their run, also when errors are messages', async () => {
+  it("abort with their run's signal, also when errors are messages", async () => {
     const there = await staged();
     const controller = new AbortController();
     there.sessions.onCall = () => controller.abort();
@@ -123,7 +123,7 @@ describe('tools for LangChain', () => {
 });
 
 describe('the toolkit', () => {
-  it('has the tools of the moment, and answers each call of a message in order', async () => {
+  it('has the current tools and answers each call of a message in order', async () => {
     const there = await staged({ settings: servers({ db: 'srv', web: 'srv' }) });
     const toolkit = new TroupeToolkit(there.troupe);
     const names = () => toolkit.getTools().map(({ name }) => name);
@@ -144,7 +144,7 @@ describe('the toolkit', () => {
     ]);
   });
 
-  it('throws only when every call has ended, where errors are thrown', async () => {
+  it('throws only after every call has ended, where errors are thrown', async () => {
     const there = await staged();
     const toolkit = new TroupeToolkit(there.troupe, { onError: 'throw' });
     let answered = false;
@@ -154,18 +154,18 @@ describe('the toolkit', () => {
         call.answer(pong);
       });
     const message = new AIMessage({
-      tool_calls: [asked('nobody', {}, 'a'), asked('mcp__db__query', {}, 'b')],
+      tool_calls: [asked('missing', {}, 'a'), asked('mcp__db__query', {}, 'b')],
     });
     await expect(toolkit.runToolCalls(message)).rejects.toMatchObject({ code: 'TOOL_UNKNOWN' });
     expect(answered).toBe(true);
   });
 
-  it('has nothing to do for a message without calls', async () => {
+  it('returns nothing for a message without calls', async () => {
     const toolkit = new TroupeToolkit((await staged()).troupe);
     expect(await toolkit.runToolCalls(new AIMessage('hello'))).toEqual([]);
   });
 
-  it('goes into a chat model as any tools do', async () => {
+  it('can be bound to a chat model', async () => {
     const there = await staged();
     const model = new FakeStreamingChatModel({
       chunks: [new AIMessageChunk({ content: '', tool_calls: [asked('mcp__db__query')] })],

@@ -9,8 +9,8 @@ const closed = (properties: Record<string, unknown>) => ({
   additionalProperties: false,
 });
 
-describe('the schema of a function', () => {
-  it('is strict, and as its server wrote it, when it is closed on every level', () => {
+describe("a function's schema", () => {
+  it('is strict and unchanged when it is closed on every level', () => {
     const schema = closed({
       a: text,
       b: { type: ['array', 'null'], items: closed({ c: { anyOf: [text, { type: 'null' }] } }) },
@@ -36,7 +36,7 @@ describe('the schema of a function', () => {
     expect(parameters).toEqual(schema);
   });
 
-  it('is an object with properties, which the API insists on', () => {
+  it('is an object with properties, as the API requires', () => {
     expect(functionSchema({ type: 'object' })).toEqual({
       parameters: { type: 'object', properties: {} },
       strict: false,

@@ -80,7 +80,7 @@ describe('tools for the Responses API', () => {
     ]);
   });
 
-  it('run each call once, however often its response is handed in', async () => {
+  it('run each call once, however often its response is passed in', async () => {
     const there = await staged();
     const tools = troupeTools(there.troupe);
     const response = { output: [wants('mcp__db__query')] as Output };
@@ -91,12 +91,12 @@ describe('tools for the Responses API', () => {
     expect(again).toEqual(twice);
     expect(await tools.runToolCalls(response)).toEqual(twice);
     expect(there.sessions.of('db').calls).toHaveLength(1);
-    // A server that counts its ids anew in each turn means another call by the same id.
+    // A server that reuses its ids in each turn means another call by the same id.
     await tools.runToolCalls({ output: [wants('mcp__db__query', '{"n":2}')] as Output });
     expect(there.sessions.of('db').calls).toHaveLength(2);
   });
 
-  it('show images and files as such', async () => {
+  it('pass images and files as such', async () => {
     const there = await staged();
     const resource = { uri: 'file:///a.pdf', blob: 'CCCC', mimeType: 'application/pdf' };
     const content = [
@@ -118,7 +118,7 @@ describe('tools for the Responses API', () => {
     ]);
   });
 
-  it('answer calls whose tool has gone or changed, whose server crashed, and that were aborted', async () => {
+  it('answer calls of removed or changed tools, of crashed servers, and aborted calls', async () => {
     const there = await staged({ settings: servers({ db: 'srv', web: 'srv' }) });
     const tools = troupeTools(there.troupe);
     tools.responses();
@@ -138,7 +138,7 @@ describe('tools for the Responses API', () => {
     expect(await answerTo('mcp__db__query', 'c')).toMatch(/^MCP error: .*removed/u);
   });
 
-  it('say so when the answer of a tool is an error', async () => {
+  it("report a tool's error as such", async () => {
     const there = await staged();
     there.sessions.onCall = (_script, call) => call.answer({ ...pong, isError: true });
     const response = { output: [wants('mcp__db__query')] as Output };
@@ -148,7 +148,7 @@ describe('tools for the Responses API', () => {
 });
 
 describe('tools for the Chat Completions API', () => {
-  it('are functions, and their answers messages of text', async () => {
+  it('are functions, and their answers text messages', async () => {
     const there = await staged();
     const tools = troupeTools(there.troupe);
     expect(tools.chat()).toEqual([
@@ -177,7 +177,7 @@ describe('tools for the Chat Completions API', () => {
     expect(await tools.runChatToolCalls({})).toEqual([]);
   });
 
-  it('are run by the runner of the client, which lives through calls that fail', async () => {
+  it("run in the client's runner, which survives failed calls", async () => {
     const there = await staged();
     const asked: unknown[] = [];
     const turns = [

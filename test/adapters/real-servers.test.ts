@@ -90,7 +90,7 @@ describe.each([
   ['LangChain', langChain],
   ['the client of OpenAI', openAi],
 ])('tools for %s', (_name, frameworkOf) => {
-  it('live through a killed server and a reload', { timeout: limitMs }, async () => {
+  it('survive a killed server and a reload', { timeout: limitMs }, async () => {
     const own = createTroupe({ settings: settings(), bare: true });
     troupe = own;
     const signs = new EventTarget();

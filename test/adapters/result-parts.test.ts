@@ -12,7 +12,7 @@ const blocks = [
   { type: 'hologram', depth: 3 },
 ];
 
-describe('an answer in parts', () => {
+describe('a result in parts', () => {
   it('keeps every kind of content, in order', () => {
     expect(partsOf({ content: blocks })).toEqual([
       { kind: 'text', text: 'one' },
@@ -30,14 +30,14 @@ describe('an answer in parts', () => {
     ]);
   });
 
-  it('is its structured content when there is nothing else', () => {
+  it('uses the structured content when there is nothing else', () => {
     expect(partsOf({ content: [], structuredContent: { sum: 5 } })).toEqual([
       { kind: 'text', text: '{"sum":5}' },
     ]);
     expect(partsOf({ content: [] })).toEqual([]);
   });
 
-  it('is one text when all of it is text, and has notes for the rest', () => {
+  it('is one text when all parts are text, with notes for others', () => {
     const parts = partsOf({ content: blocks.slice(0, 2) });
     expect(wholeText(parts)).toBeUndefined();
     expect(wholeText(partsOf({ content: [blocks[0], blocks[3]] as never }))).toBe('one\ntwo');
@@ -46,7 +46,7 @@ describe('an answer in parts', () => {
     );
   });
 
-  it('tells what went wrong in the words of the error', () => {
+  it("contains the error's message", () => {
     expect(errorText(new TroupeError('TIMEOUT', 'Too late. Ask again.'))).toBe(
       'MCP error: Too late. Ask again.',
     );

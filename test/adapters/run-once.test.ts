@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { RunOnce } from '../../src/adapters/run-once.ts';
 
 describe('calls that run once', () => {
-  it('give whoever asks again the first answer, also while they run', async () => {
+  it('give a repeated call the first answer, also while it runs', async () => {
     const once = new RunOnce<number>(() => -1);
     let runs = 0;
     const start = async () => {
@@ -14,7 +14,7 @@ describe('calls that run once', () => {
     expect(await once.run('a', start)).toBe(1);
   });
 
-  it('let answers go at a bound, and still do not run again', async () => {
+  it('drop old answers at a limit, and still do not run again', async () => {
     const once = new RunOnce<string>(() => 'forgotten');
     const first = await once.run('first', async () => 'kept');
     for (let count = 0; count < 128; count += 1) await once.run(String(count), async () => 'x');

@@ -21,8 +21,8 @@ async function relist(there: Stage, server: string, ...tools: ReturnType<typeof 
   await there.settle();
 }
 
-describe('what is offered', () => {
-  it('is every tool, or those of some servers, or those that a filter takes', async () => {
+describe('offered tools', () => {
+  it('are all tools, those of some servers, or those that pass a filter', async () => {
     const there = await stage({ settings: servers({ db: 'srv', web: 'srv' }) });
     await relist(there, 'db', tool('drop'), tool('query'));
     expect(namesOf(there)).toEqual(['mcp__db__drop', 'mcp__db__query', 'mcp__web__query']);
@@ -33,7 +33,7 @@ describe('what is offered', () => {
     ]);
   });
 
-  it('has names that all providers take, the same every time, and calls the tool that is meant', async () => {
+  it('have stable names that all providers accept, and call the right tool', async () => {
     const naming = { template: '{server}__{tool}', maxLength: 128 };
     const there = await stage({ settings: servers({ db: 'srv' }), policy: { naming } });
     await relist(there, 'db', tool('query'), tool('a'.repeat(90)));
@@ -52,7 +52,7 @@ describe('what is offered', () => {
     expect(called.value).toEqual(pong);
   });
 
-  it('is called as it was shown: another tool under its name is not', async () => {
+  it('are called as they were shown, never another tool of the same name', async () => {
     const there = await stage({ settings: servers({ db: 'srv' }) });
     await relist(there, 'db', tool('query', { description: 'Reads.' }));
     const [before] = offerTools(there.troupe);
@@ -65,7 +65,7 @@ describe('what is offered', () => {
     expect(there.sessions.of('db').calls).toEqual([]);
   });
 
-  it('takes no arguments for none, and nothing but an object otherwise', async () => {
+  it('treat missing arguments as none, and accept only an object otherwise', async () => {
     const there = await stage({ settings: servers({ db: 'srv' }) });
     const [query] = offerTools(there.troupe);
     await expect(query?.call([1], {})).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' });
@@ -78,7 +78,7 @@ describe('what is offered', () => {
 });
 
 describe('the pair', () => {
-  it('finds and calls what is offered, and nothing else', async () => {
+  it('finds and calls offered tools only', async () => {
     const there = await stage({ settings: servers({ db: 'srv', web: 'srv' }) });
     const [search, call] = offerTools(there.troupe, { pair: true, servers: ['db'] });
     expect([search?.name, call?.name]).toEqual(['search_tools', 'call_tool']);
@@ -98,7 +98,7 @@ describe('the pair', () => {
     expect(there.sessions.of('web').calls).toEqual([]);
   });
 
-  it('tells of no server that is left out', async () => {
+  it('does not mention servers that are left out', async () => {
     const settings = servers({
       db: { command: 'srv', startup: 'lazy' },
       off: { command: 'srv', enabled: false },
@@ -113,8 +113,8 @@ describe('the pair', () => {
   });
 });
 
-describe('tools that were shown', () => {
-  it('are remembered: one of a removed server says so', async () => {
+describe('shown tools', () => {
+  it('are remembered: a call to a removed server fails with the reason', async () => {
     const there = await stage({ settings: servers({ db: 'srv', web: 'srv' }) });
     const tools = new ShownTools(there.troupe, { servers: ['db'] });
     tools.show();
@@ -136,7 +136,7 @@ describe('tools that were shown', () => {
     expect(called.value).toEqual(pong);
   });
 
-  it('wait for a server that is starting, unless the host offers only some', async () => {
+  it('wait for a starting server, unless the host offers only some', async () => {
     const there = await stage({ settings: servers({ db: 'srv' }), obedient: [] });
     const waiting = watch(new ShownTools(there.troupe).named('mcp__db__query').call({}, {}));
     await there.settle();

@@ -41,7 +41,7 @@ describe('chart text', () => {
     ]);
   });
 
-  it('writes a state that is written elsewhere as one line with the states it leads to', () => {
+  it('writes a state of another file as one line with the states it leads to', () => {
     const elsewhere = { 'connection.engaged': 'engaged.ts' };
     const lines = chartText(sampleServerMachine, { of: 'connection', elsewhere }).split('\n');
     expect(lines.filter((line) => line.startsWith('engaged'))).toEqual([
@@ -50,7 +50,7 @@ describe('chart text', () => {
     expect(lines.filter((line) => line.startsWith(' '))).toEqual([]);
   });
 
-  it('names a target outside of what it writes as seen from there', () => {
+  it('names a target outside of the written part', () => {
     const lines = chartText(sampleServerMachine, { of: 'connection.engaged' }).split('\n');
     expect(lines).toContain('engaged -- session.closed [wasLost] --> settling');
     expect(lines).toContain('closing -- after closeTimeout --> retired');

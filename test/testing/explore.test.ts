@@ -99,7 +99,7 @@ describe('explorer', () => {
     expect(problems[0]?.path.map(({ type }) => type)).toEqual(['go', 'open']);
   });
 
-  it('reports a chart that ends in error, and what breaks an invariant', () => {
+  it('reports a chart that ends in error, and broken invariants', () => {
     const machine = setup({
       types: { context: {} as { count: number } },
       actors: { question: fromPromise(async () => 1) },
@@ -124,7 +124,7 @@ describe('explorer', () => {
     ]);
   });
 
-  it('shows each step what it would have executed, and whether anybody answered', () => {
+  it('passes each step its effects and whether the event was handled', () => {
     const machine = setup({
       actions: { tellParent: sendParent({ type: 'news' }) },
     }).createMachine({
@@ -145,7 +145,7 @@ describe('explorer', () => {
     expect(steps).toEqual(['go true xstate.sendTo', 'vain false ']);
   });
 
-  it('leaves to the chart what the chart raises', () => {
+  it('does not send events that the chart raises itself', () => {
     const machine = setup({
       actions: {
         finish: raise({ type: 'finished' }),
@@ -185,7 +185,7 @@ describe('explorer', () => {
     ]);
   });
 
-  it('says so when it stopped at its limit', () => {
+  it('reports that it stopped at its limit', () => {
     const machine = setup({
       types: { context: {} as { count: number } },
       actions: { count: assign({ count: ({ context }) => context.count + 1 }) },

@@ -27,7 +27,7 @@ describe('chart lint', () => {
     expect(lintChart(sampleServerMachine, { needsMaxIterations: true })).toEqual([]);
   });
 
-  it('finds actions, guards, actors and delays that nobody implements', () => {
+  it('finds unimplemented actions, guards, actors and delays', () => {
     const machine = unchecked({
       initial: 'a',
       states: {
@@ -58,7 +58,7 @@ describe('chart lint', () => {
     ]);
   });
 
-  it('finds names that implemented actions and guards refer to in vain', () => {
+  it('finds unimplemented names that actions and guards refer to', () => {
     const machine = setup({
       actions: {
         later: raise({ type: 'go' }, { delay: 'pause' as never }),
@@ -96,7 +96,7 @@ describe('chart lint', () => {
     ]);
   });
 
-  it('finds a child whose failure nobody handles, or only under a condition', () => {
+  it('finds a child whose failure has no handler, or only a guarded one', () => {
     const machine = setup({
       actors: { session: fromCallback(() => undefined), login: fromPromise(async () => 1) },
       actions: { spawnLogin: spawnChild('login') },
@@ -116,7 +116,7 @@ describe('chart lint', () => {
     ]);
   });
 
-  it('accepts a failure handler of a state around, also by wildcard', () => {
+  it('accepts a failure handler of an enclosing state, also by wildcard', () => {
     const machine = setup({ actors: { session: fromCallback(() => undefined) } }).createMachine({
       initial: 'a',
       on: { 'xstate.error.actor.*': '.b' },

@@ -14,7 +14,7 @@ import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { sampleServerMachine } from '../support/sample-server.ts';
 
 describe('trace', () => {
-  it('tells who sent what to whom, which states were entered, and when', () => {
+  it('shows events with sender and receiver, entered states, and times', () => {
     const clock = new VirtualClock();
     const trace = recordTrace({ clock });
     const root = setup({
@@ -66,7 +66,7 @@ describe('trace', () => {
     ]);
   });
 
-  it('tells of timers, ends, failures and events that nobody answers', async () => {
+  it('shows timers, ends, failures and ignored events', async () => {
     const clock = new VirtualClock();
     const trace = recordTrace({ clock });
     const machine = setup({
@@ -100,7 +100,7 @@ describe('trace', () => {
     ]);
   });
 
-  it('shows of an event what the test asks for, and of no other', () => {
+  it("shows an event's payload only as the test asks", () => {
     const trace = recordTrace({ describe: (event) => ('n' in event ? `n=${event['n']}` : '') });
     const machine = setup({ types: { events: {} as { type: 'go'; n: number } } }).createMachine({
       id: 'counter',
@@ -110,7 +110,7 @@ describe('trace', () => {
     expect(trace.toString()).toContain('host -> counter: go n=3\n');
   });
 
-  it('shows the values of a context that the test asks for, whenever they change', () => {
+  it('shows selected context values whenever they change', () => {
     const trace = recordTrace({ describeContext: ({ count }) => ({ count }) });
     const counterSetup = setup({
       types: { context: {} as { count: number; name: string } },
@@ -140,7 +140,7 @@ describe('trace', () => {
     ]);
   });
 
-  it('leaves out the life of quiet actors, but not what they send', async () => {
+  it('omits starts and ends of quiet actors, but not what they send', async () => {
     const trace = recordTrace({ isQuiet: (actor) => actor !== 'asker' });
     const machine = setup({
       actors: {
@@ -178,7 +178,7 @@ describe('trace', () => {
     ]);
   });
 
-  it('survives its own failure, for a throwing inspector would break the actor', () => {
+  it('survives its own exception, which would break the actor', () => {
     const trace = recordTrace({
       describe: () => {
         throw new Error('bad words');

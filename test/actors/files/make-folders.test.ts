@@ -12,8 +12,8 @@ function temporaryFolder(): string {
   return folder;
 }
 
-describe('a folder of ours', () => {
-  it('is made with those above it, for its user alone, and may be there already', () => {
+describe('a private folder', () => {
+  it('is made with its parents, only for its user, and may exist already', () => {
     const folder = path.join(temporaryFolder(), 'a', 'b');
     makeFolders(folder);
     makeFolders(folder);
@@ -22,14 +22,14 @@ describe('a folder of ours', () => {
     }
   });
 
-  it('is refused where a file stands in its way', () => {
+  it('fails where a file is in its way', () => {
     const file = path.join(temporaryFolder(), 'file');
     writeFileSync(file, '');
     expect(() => makeFolders(path.join(file, 'folder'))).toThrow('ENOTDIR');
   });
 
   it.runIf(process.platform === 'linux')(
-    'is refused, and not tried for ever, where nothing can be made',
+    'fails, and is not tried for ever, where nothing can be made',
     () => {
       expect(() => makeFolders('/proc/no-such-folder/run')).toThrow('ENOENT');
     },

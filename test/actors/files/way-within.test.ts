@@ -25,7 +25,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(outer, { recursive: true, force: true }));
 
-describe('the way to a file in a folder', () => {
+describe('the path to a file in a folder', () => {
   it.each(['file', 'sub/deep/up', 'absolute/deep', 'chain/up', '.', 'sub/deep/../deep'])(
     'is followed while it stays inside: %s',
     async (name) => {

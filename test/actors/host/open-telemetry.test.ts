@@ -20,29 +20,29 @@ function broken(): never {
 }
 
 describe('OpenTelemetry', () => {
-  it('is not even looked for when nobody asks', () => {
+  it('is not loaded unless the host wants it', () => {
     const { messages, report } = reports();
     expect(openTelemetry(undefined, report, broken)).toBeUndefined();
     expect(openTelemetry(false, report, broken)).toBeUndefined();
     expect(messages).toEqual([]);
   });
 
-  it('is done without where it is not installed, and that is told', () => {
+  it('is left out, with a report, where it is not installed', () => {
     const { messages, report } = reports();
     expect(openTelemetry(true, report, broken)).toBeUndefined();
     expect(messages).toEqual([expect.stringContaining('Install it')]);
   });
 
-  it('is the one that the host has installed', () => {
+  it('is the copy that the host has installed', () => {
     const { messages, report } = reports();
     const found = openTelemetry(true, report);
-    const span = found?.start({ name: 'nobody', kind: 'internal', attributes: {} });
+    const span = found?.start({ name: 'unused', kind: 'internal', attributes: {} });
     // Nothing is registered, so nothing is recorded, and nothing breaks.
     expect(span?.isRecording).toBe(false);
     expect(messages).toEqual([]);
   });
 
-  it('tells one fault, and goes on', async () => {
+  it('reports one exception and continues', async () => {
     const { messages, report } = reports();
     const tracer = { startSpan: broken };
     const meter = { createHistogram: broken, createCounter: broken, createUpDownCounter: broken };
@@ -111,7 +111,7 @@ describe('OpenTelemetry', () => {
     expect(runs).toBe(1);
   });
 
-  it('says of a trace what W3C says, whatever a propagator would', () => {
+  it('passes only W3C trace fields on, whatever a propagator writes', () => {
     const inject = (_context: object, carrier: unknown, setter: object): void => {
       const { set } = setter as { set: (carrier: unknown, key: string, value: string) => void };
       set(carrier, 'b3', 'one');
@@ -123,7 +123,7 @@ describe('OpenTelemetry', () => {
     expect(telemetry.carried(api.ROOT_CONTEXT)).toEqual({ tracestate: 'three=3' });
   });
 
-  it('links a span to what is active where another trace is named', () => {
+  it('links a span to the active trace when another one is named', () => {
     rememberActiveSpans();
     const recorder = recordTelemetry();
     const telemetry = new OpenTelemetry(api, recorder.providers, () => undefined);

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 
 import { watchSleep } from '../../../actors/host/sleep-watch.ts';
 
-/** A machine whose timers fire when it is told so, however late that is. */
+/** A machine whose timers fire when the test says so, however late. */
 function startMachine() {
   let monotonicMs = 1_000;
   let wallMs = 1_700_000_000_000;
@@ -46,14 +46,14 @@ function startMachine() {
   };
 }
 
-describe('the watch for sleep', () => {
-  it('says nothing while its timer comes in time, or a little late', () => {
+describe('the sleep watch', () => {
+  it('reports nothing while its timer fires on time or a little late', () => {
     const machine = startMachine();
     for (const ms of [5_000, 5_001, 9_000, 15_000]) machine.pass(ms);
     expect(machine.woken).toBe(0);
   });
 
-  it('tells of a machine that slept, whose monotonic clock stood still', () => {
+  it('reports a machine that slept, whose monotonic clock stopped', () => {
     const machine = startMachine();
     machine.pass(5_000, 3_600_000);
     expect(machine.woken).toBe(1);
@@ -61,20 +61,20 @@ describe('the watch for sleep', () => {
     expect(machine.woken).toBe(1);
   });
 
-  it('tells of a process that was held, a moment past the limit', () => {
+  it('reports a process that was suspended just past the limit', () => {
     const machine = startMachine();
     machine.pass(15_001);
     expect(machine.woken).toBe(1);
   });
 
-  it('does not mind a wall clock that is set back', () => {
+  it('ignores a wall clock that is set back', () => {
     const machine = startMachine();
     machine.pass(5_000, -3_600_000);
     machine.pass(5_000);
     expect(machine.woken).toBe(0);
   });
 
-  it('has one timer at a time, which keeps no process alive, and none when it has ended', () => {
+  it('has one timer, which does not keep the process alive, and none after its end', () => {
     const machine = startMachine();
     machine.pass(5_000);
     expect(machine.timers.map(({ unrefs }) => unrefs)).toEqual([1, 1]);

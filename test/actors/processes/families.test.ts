@@ -8,7 +8,7 @@ function entry(pid: number, parent: number): ProcessEntry {
 }
 
 describe.runIf(hasProcessTable)('a server that starts during a snapshot', () => {
-  it('keeps its family, though the snapshot does not show it', async () => {
+  it('keeps its family although the snapshot does not contain it', async () => {
     let finish: (table: readonly ProcessEntry[]) => void = () => undefined;
     const first = new Promise<readonly ProcessEntry[]>((resolve) => {
       finish = resolve;

@@ -63,7 +63,7 @@ const startBy = { proc: startOf, ps: startFromPs };
 const orderFor = (way: 'proc' | 'ps', pid: number): string => `+ ${pid} ${startBy[way](pid)}\n`;
 
 describe.each(cases)('the guardian in %s, by %s', (shell, way) => {
-  it('ends a deaf group when its input ends, and removes the registry', async () => {
+  it('ends a group that ignores signals when its input ends, and removes the registry', async () => {
     folder = mkdtempSync(path.join(tmpdir(), 'troupe-'));
     const file = path.join(folder, "it's a registry");
     writeFileSync(file, '');
@@ -73,14 +73,14 @@ describe.each(cases)('the guardian in %s, by %s', (shell, way) => {
     expect(existsSync(file)).toBe(false);
   });
 
-  it('ends the server whose launcher left at SIGTERM', async () => {
+  it('ends the server whose launcher exited at SIGTERM', async () => {
     const { pid, serverPid } = await startLauncher();
     started.push(pid, serverPid);
     expect(await guard({ shell, way }, orderFor(way, pid))).toBe(0);
     expect(isRunning(serverPid)).toBe(false);
   });
 
-  it('touches nobody who has the number of a registered process but not its start', async () => {
+  it('spares a process with the number of a registered one but another start time', async () => {
     const stranger = await startDeaf();
     for (const isHostAlive of [true, false]) {
       expect(await guard({ shell, way, isHostAlive }, `+ ${stranger.pid} 12345\n`)).toBe(0);
@@ -88,7 +88,7 @@ describe.each(cases)('the guardian in %s, by %s', (shell, way) => {
     expect(isRunning(stranger.pid)).toBe(true);
   });
 
-  it('follows no order that was cut off, removed or followed by a farewell', async () => {
+  it('ignores orders that were cut off, removed or followed by a farewell', async () => {
     const deaf = await startDeaf();
     const order = orderFor(way, deaf.pid);
     expect(await guard({ shell, way }, order.slice(0, -1))).toBe(0);
@@ -101,7 +101,7 @@ describe.each(cases)('the guardian in %s, by %s', (shell, way) => {
 });
 
 describe('a guardian that reads no orders', () => {
-  it('is replaced before they fill the memory, and its successor knows them', async () => {
+  it('is replaced before they fill the memory, and its successor gets them', async () => {
     const deaf = await startDeaf();
     const guardian = new Guardian({ mark: 'MCP_TROUPE_RUN=none', report: () => undefined });
     guardian.add({ pid: deaf.pid, start: startOf(deaf.pid) ?? '' });
@@ -123,7 +123,7 @@ describe('a guardian that reads no orders', () => {
 });
 
 describe('the guardian without a process table', () => {
-  it('gives ps each column in a word of its own, as every system understands it', () => {
+  it('passes each column to ps as an argument of its own, which every system accepts', () => {
     const columns = /\bps -A (.*)\)/.exec(guardianScript)?.[1];
     expect(columns?.split(' -o ').slice(1)).toEqual(['pgid=', 'state=', 'lstart=']);
     expect(columns).toMatch(/^-o pid= /);
@@ -131,7 +131,7 @@ describe('the guardian without a process table', () => {
 });
 
 describe.runIf(hasProcessTable).each(shells)('the guardian in %s', (shell) => {
-  it('ends those who left their group by their mark, and no others', async () => {
+  it('ends processes with its mark that left their group, and no others', async () => {
     const marked = await startDeaf({ MCP_TROUPE_RUN: 'one.1' });
     const other = await startDeaf({ MCP_TROUPE_RUN: 'two.1' });
     expect(await guard({ shell, way: 'proc', mark: 'MCP_TROUPE_RUN=one' })).toBe(0);

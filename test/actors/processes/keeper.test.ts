@@ -102,7 +102,7 @@ describe.runIf(hasProcessTable)('a descendant without environment and session', 
     expect(existsSync(path)).toBe(false);
   });
 
-  it('is reported by the first snapshot and stays known after its parent has died, until its server is gone', async () => {
+  it('is reported by the first snapshot and stays known after its parent died, until its server is gone', async () => {
     const family = await startFamily(isAdoptedLater, withoutCgroups);
     const { keeper, kept, child, escaped, clock, problems, told } = family;
     clock.advanceBy(1_000);
@@ -144,7 +144,7 @@ describe.runIf(hasProcessTable)('a descendant without environment and session', 
     await end(keeper, kept);
   });
 
-  it('is spared when it was started to stay, and reported all the same', async () => {
+  it('is spared but reported when it was started to stay', async () => {
     const { keeper, kept, escaped, clock, problems, told } = await startFamily(
       isMeantToStay,
       withoutCgroups,

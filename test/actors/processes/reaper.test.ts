@@ -61,28 +61,28 @@ const reap = (): ReturnType<typeof reapEarlierRuns> => reapEarlierRuns(stateDir,
 const filesLeft = (): readonly string[] => readdirSync(path.join(stateDir, 'run'));
 
 describe('a run after one that was killed with its guardian', () => {
-  it('ends what is left of it and forgets it', async () => {
+  it('ends its remaining servers and removes its registry', async () => {
     register(deadRun());
     expect(await reap()).toEqual([]);
     expect(isRunning(server)).toBe(false);
     expect(filesLeft()).toEqual([]);
   });
 
-  it('may do so twice at once', async () => {
+  it('may run twice at the same time', async () => {
     register(deadRun());
     expect(await Promise.all([reap(), reap()])).toEqual([[], []]);
     expect(isRunning(server)).toBe(false);
     expect(filesLeft()).toEqual([]);
   });
 
-  it('leaves a process alone that has the number of a server but another start', async () => {
+  it('spares a process with the number of a server but another start time', async () => {
     register(deadRun({ servers: [{ pid: server, start: '12345', server: 'db' }] }));
     expect(await reap()).toEqual([]);
     expect(isRunning(server)).toBe(true);
     expect(filesLeft()).toEqual([]);
   });
 
-  it('leaves a run alone whose process lives', async () => {
+  it('spares a run whose process is alive', async () => {
     const owner = { pid: process.pid, start: startOf(process.pid) ?? '' };
     const file = register(deadRun({ owner }));
     expect(await reap()).toEqual([]);
@@ -90,14 +90,14 @@ describe('a run after one that was killed with its guardian', () => {
     expect(filesLeft()).toEqual([path.basename(file)]);
   });
 
-  it('only forgets what ran before the machine was started anew', async () => {
+  it('only removes the registry of a run before the last boot', async () => {
     register(deadRun({ place: { ...placeOfThisProcess(), boot: 'before' } }));
     expect(await reap()).toEqual([]);
     expect(isRunning(server)).toBe(true);
     expect(filesLeft()).toEqual([]);
   });
 
-  it.each(['host', 'namespace'])('leaves the numbers of another %s alone', async (key) => {
+  it.each(['host', 'namespace'])('spares the numbers of another %s', async (key) => {
     const file = register(deadRun({ place: { ...placeOfThisProcess(), [key]: 'elsewhere' } }));
     expect(await reap()).toEqual([]);
     expect(filesLeft()).toEqual([path.basename(file)]);
@@ -108,7 +108,7 @@ describe('a run after one that was killed with its guardian', () => {
   });
 });
 
-describe('a registry that is damaged', () => {
+describe('a damaged registry', () => {
   const whole = (): string => JSON.stringify(deadRun());
   it.each([
     ['empty', () => ''],
@@ -122,7 +122,7 @@ describe('a registry that is damaged', () => {
     ['no order in a number', () => whole().replace(`"pid":${server}`, `"pid":"${server}"`)],
     ['an order in a start time', () => whole().replace('"start":"7"', '"start":"7\\n+ 2 1"')],
     ['of another run than its name says', whole],
-  ])('is followed in nothing, set aside and named when it is %s', async (_how, content) => {
+  ])('ends nothing, is set aside and reported when it is %s', async (_how, content) => {
     mkdirSync(path.join(stateDir, 'run'));
     const file = registryFile(stateDir, randomUUID());
     const text = content();
@@ -138,7 +138,7 @@ describe('a registry that is damaged', () => {
 });
 
 describe('a registry', () => {
-  it('is for its owner alone', () => {
+  it('is readable only for its owner', () => {
     const file = register(deadRun());
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(statSync(path.dirname(file)).mode & 0o777).toBe(0o700);

@@ -18,8 +18,8 @@ async function crowd(size: number): Promise<readonly number[]> {
   return children.map(({ pid }) => pid as number);
 }
 
-describe.runIf(hasProcessTable)('a look at all processes', () => {
-  it('finds each of them, and lets others work in between', async () => {
+describe.runIf(hasProcessTable)('a scan of all processes', () => {
+  it('finds each process and keeps the event loop free', async () => {
     const pids = await crowd(100);
     let inOneTurn = 0;
     let most = 0;
@@ -39,7 +39,7 @@ describe.runIf(hasProcessTable)('a look at all processes', () => {
     expect(most).toBeLessThanOrEqual(32);
   });
 
-  it('is shared by all who ask before it begins, and by nobody who asks later', async () => {
+  it('is shared by requests made before it begins, and not by later ones', async () => {
     let looks = 0;
     let later: Promise<readonly number[]> | undefined;
     const look = createScan((pid) => {
@@ -57,7 +57,7 @@ describe.runIf(hasProcessTable)('a look at all processes', () => {
     expect(looks).toBe(2);
   });
 
-  it('leaves out what cannot be read', async () => {
+  it('leaves out processes that cannot be read', async () => {
     const found = await createScan((pid) => {
       if (pid !== process.pid) throw new Error('closed to us');
       return pid;

@@ -25,7 +25,7 @@ interface Ask {
   readonly args?: readonly string[];
 }
 
-describe('what Windows is told to start', () => {
+describe('starting a process on Windows', () => {
   let folder = '';
   let bin = '';
 
@@ -62,7 +62,7 @@ describe('what Windows is told to start', () => {
     return JSON.parse(stdout) as readonly (ProcessStart | string)[];
   }
 
-  it('is a program as it is, a script through cmd.exe, and what a shebang names', async () => {
+  it('starts a program itself, a script through cmd.exe, and the interpreter of a shebang', async () => {
     const starts = await startsOf(
       { command: 'node', args: ['a b', '%PATH%', '"&"'] },
       { command: 'npx', args: ['-y', 'some server'] },
@@ -77,7 +77,7 @@ describe('what Windows is told to start', () => {
     ]);
   });
 
-  it('keeps each argument of a script one, whatever is in it', async () => {
+  it('passes each argument of a script as one, whatever it contains', async () => {
     const escaped = new Map([
       ['a & calc', '^"a^ ^&^ calc^"'],
       ['"', '^"\\^"^"'],
@@ -92,14 +92,14 @@ describe('what Windows is told to start', () => {
     expect(start).toMatchObject({ command: cmd, args: ['/d', '/s', '/c', `"${words}"`] });
   });
 
-  it('escapes twice for the scripts that npm makes for a project', async () => {
+  it('escapes twice for the scripts that npm makes in a project', async () => {
     const [start] = await startsOf({ command: 'lint', args: ['"&calc'] });
     expect(start).toMatchObject({
       args: ['/d', '/s', '/c', '"lint ^^^"\\^^^"^^^&calc^^^""'],
     });
   });
 
-  it('refuses what no escaping carries into a script, and what is nowhere', async () => {
+  it('refuses arguments that cannot be escaped, and a missing program', async () => {
     const script = ['%PATH%', 'a\nb', 'a\rb', '"&calc', 'x|"', '")'];
     const starts = await startsOf(
       ...script.map((arg) => ({ command: 'npx', args: [arg] })),
@@ -170,14 +170,14 @@ describe('ending a process on Windows', () => {
     },
   );
 
-  it('says when somebody is still there after all of them', async () => {
+  it('reports when a process is left after all steps', async () => {
     const { clock, group, endInput } = stage(9);
     const ended = endGroup({ ...group, hasCrashed: false, endInput, scope: 'tree', steps });
     await clock.advanceAndSettle(3_250);
     expect(await ended).toBe(false);
   });
 
-  it('ends nothing by the number of a process that has exited', async () => {
+  it('does not signal the number of a process that has exited', async () => {
     const { story, group, endInput, leave } = stage('input');
     expect(await endGroup({ ...group, hasCrashed: false, endInput, scope: 'tree', steps })).toBe(
       true,
@@ -187,7 +187,7 @@ describe('ending a process on Windows', () => {
     expect(story).toEqual(['0 end of input']);
   });
 
-  it('kills all that are left at once when this process exits', () => {
+  it('kills all remaining processes when this process exits', () => {
     const killed: (readonly string[])[] = [];
     const system = createWindowsSystem({
       root: 'C:\\Windows',
@@ -225,7 +225,7 @@ describe('the environment of a server', () => {
     });
   });
 
-  it('elsewhere tells names by their letters', () => {
+  it('elsewhere distinguishes names by case', () => {
     const named = { Path: '/own', path: '/other' };
     expect(environmentOf({ ...ours, PATH: '/bin' }, named, 'linux')).toEqual({
       HOME: '/home/me',

@@ -18,7 +18,7 @@ export interface SettingsBench {
   readonly book: SpecBook;
   /** Every fact so far, oldest first. */
   readonly facts: readonly SettingsFact[];
-  /** Settles with the next fact that nobody took yet. */
+  /** Settles with the next fact that was not read yet. */
   readonly next: () => Promise<Settings>;
   readonly send: (command: SettingsCommand) => void;
   /** What the source failed with. */

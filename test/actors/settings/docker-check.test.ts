@@ -55,8 +55,8 @@ async function look(mode: DockerMode): Promise<DockerFinding | undefined> {
   return gateway.finding();
 }
 
-describe('a look for the gateway of Docker', () => {
-  it('finds it where Docker knows the command and a daemon answers', async () => {
+describe("the check for Docker's gateway", () => {
+  it('finds it when Docker knows the command and a daemon answers', async () => {
     const { docker, gateway } = await start();
     expect(await gateway.finding()).toBeUndefined();
     await gateway.settled();
@@ -89,25 +89,25 @@ describe('a look for the gateway of Docker', () => {
     ],
     ['garbage', { isThere: false, lack: 'sense', said: 'docker mcp --help' }],
     ['noVersion', { isThere: false, lack: 'sense', said: infoWords }],
-  ])('says what is missing of a Docker in the mode %s', async (mode, finding) => {
+  ])('reports what a Docker in the mode %s lacks', async (mode, finding) => {
     expect(await look(mode)).toEqual(finding);
   });
 
-  it('knows at the first question that there is no program', async () => {
+  it('reports a missing program at the first request', async () => {
     const env = { PATH: path.join(projectRoot, 'no-such-folder') };
     const gateway = createDockerGateway({ clock: realClock, env, projectRoot });
     const absent = { isThere: false, lack: 'program', said: 'was not found on PATH' };
     expect(await gateway.finding()).toEqual(absent);
   });
 
-  it('names the error of a program that cannot be run', async () => {
+  it('reports the error of a program that cannot be run', async () => {
     const { docker, gateway } = await start();
     chmodSync(path.join(docker.folder, 'docker'), 0o644);
     const finding = await gateway.finding();
     expect(finding).toMatchObject({ lack: 'program', said: 'cannot be run (EACCES)' });
   });
 
-  it('ends a Docker that does not answer in time, with all that it started', async () => {
+  it('ends a Docker that does not answer in time, with everything it started', async () => {
     const { docker, clock, gateway } = await start('hangs');
     expect(await gateway.finding()).toBeUndefined();
     await docker.ran(4);
@@ -131,7 +131,7 @@ describe('a look for the gateway of Docker', () => {
     await docker.gone();
   });
 
-  it('does not wait for the daemon when there is nothing to run it for', async () => {
+  it('does not wait for the daemon when the command is missing', async () => {
     const { docker, gateway } = await start();
     writeFileSync(
       path.join(docker.folder, 'docker'),
@@ -142,7 +142,7 @@ describe('a look for the gateway of Docker', () => {
     expect(await gateway.finding()).toMatchObject({ lack: 'command' });
   });
 
-  it('ends what still runs when nobody wants to know any more, and tells nobody', async () => {
+  it('ends running processes without an answer when it is aborted', async () => {
     const { docker, gateway } = await start('hangs');
     let newsCount = 0;
     gateway.listen(() => {
@@ -156,7 +156,7 @@ describe('a look for the gateway of Docker', () => {
     expect(newsCount).toBe(0);
   });
 
-  it('puts its processes into the account that outlives us', async () => {
+  it('registers its processes with the keeper', async () => {
     const docker = await standInDocker('hangs');
     const keeper = createProcessKeeper({
       clock: realClock,
@@ -176,7 +176,7 @@ describe('a look for the gateway of Docker', () => {
     expect(keeper?.guardianPid).toBeUndefined();
   });
 
-  it('passes on what Docker is configured by, and nothing else', () => {
+  it('passes on the variables that configure Docker, and no others', () => {
     const env = { PATH: '/bin', DOCKER_HOST: 'x', DOCKER_CONTEXT: '', DOCKERS: '1', AWS_KEY: '2' };
     const gateway = createDockerGateway({
       clock: realClock,

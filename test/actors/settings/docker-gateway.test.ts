@@ -56,7 +56,7 @@ async function start(initial = on) {
       bench.send({ type: 'settings.reload' });
       await clock.advanceAndSettle(0);
     },
-    /** Writes the file anew and lets so much time pass. */
+    /** Writes the file again and advances the clock. */
     async edit(content: string, afterMs = 300) {
       text = content;
       await clock.advanceAndSettle(afterMs - 300);
@@ -68,8 +68,8 @@ async function start(initial = on) {
   };
 }
 
-describe('the gateway of Docker among the settings', () => {
-  it('keeps no other server waiting while Docker thinks, and is news only when it is not there', async () => {
+describe("Docker's gateway in the settings", () => {
+  it('does not delay other servers, and causes a new fact only when it is absent', async () => {
     const source = await start();
     expect(source.told()).toEqual([['db', 'MCP_DOCKER']]);
     await source.answer(noDaemon);
@@ -77,13 +77,13 @@ describe('the gateway of Docker among the settings', () => {
     expect(source.facts[1]?.settings.problems).toMatchObject([{ key: 'mcp.dockerGateway' }]);
   });
 
-  it('changes nothing when Docker says what was assumed', async () => {
+  it('causes no new fact when Docker confirms the assumption', async () => {
     const source = await start();
     await source.answer(there);
     expect(source.told()).toEqual([['db', 'MCP_DOCKER']]);
   });
 
-  it('is looked for by nobody until somebody wants it', async () => {
+  it('is not checked until settings want it', async () => {
     const source = await start(off);
     await source.reload();
     expect(source.lookCount()).toBe(0);
@@ -92,7 +92,7 @@ describe('the gateway of Docker among the settings', () => {
     expect(source.told()).toEqual([['db'], ['db', 'MCP_DOCKER']]);
   });
 
-  it('is looked for again on a reload, and stays as it was until the answer', async () => {
+  it('is checked again on a reload, and keeps its last state until the answer', async () => {
     const source = await start();
     await source.answer(noDaemon);
     await source.reload();
@@ -107,7 +107,7 @@ describe('the gateway of Docker among the settings', () => {
     expect(source.told().at(-1)).toEqual(['db']);
   });
 
-  it('is looked for once more after a reload in the midst of a look', async () => {
+  it('is checked once more after a reload during a check', async () => {
     const source = await start();
     await source.reload();
     expect(source.lookCount()).toBe(1);
@@ -118,7 +118,7 @@ describe('the gateway of Docker among the settings', () => {
     expect(source.lookCount()).toBe(2);
   });
 
-  it('is not looked for again by an edit within a minute, and is by the next one', async () => {
+  it('is not checked again by an edit within a minute, but by the next one', async () => {
     const source = await start();
     await source.answer(noDaemon);
     await source.edit(`${on} `, 59_999);
@@ -127,7 +127,7 @@ describe('the gateway of Docker among the settings', () => {
     expect(source.lookCount()).toBe(2);
   });
 
-  it('is not taken from those who use it by an edit, however long ago it was found', async () => {
+  it('stays available after an edit, however long ago it was found', async () => {
     const source = await start();
     await source.answer(there);
     await source.edit(`${on} `, 86_400_000);
@@ -135,14 +135,14 @@ describe('the gateway of Docker among the settings', () => {
     expect(source.told()).toEqual([['db', 'MCP_DOCKER']]);
   });
 
-  it('tells nothing after the source was stopped', async () => {
+  it('causes no fact after the source was stopped', async () => {
     const source = await start();
     source.stop();
     await source.answer(noDaemon);
     expect(source.told()).toEqual([['db', 'MCP_DOCKER']]);
   });
 
-  it('counts as absent when the look itself fails, which costs no other server', async () => {
+  it('counts as absent when the check itself fails, without affecting other servers', async () => {
     const clock = new VirtualClock();
     const docker = createDockerGateway({
       clock,

@@ -119,7 +119,7 @@ describe('a watched settings file', () => {
     expect(facts).toHaveLength(2);
   });
 
-  it('is read again although its size and time stayed the same', async () => {
+  it('is read again even if its size and time stay the same', async () => {
     const { file, next } = await start();
     const { atime, mtime } = statSync(file);
     writeFileSync(file, serversText({ uno: 'x' }));
@@ -172,7 +172,7 @@ describe('a watched settings file', () => {
     expect(namesOf(await next())).toEqual(['one']);
   });
 
-  it('is not spoken of when it was only touched', async () => {
+  it('causes no fact when it was only touched', async () => {
     const { file, facts, next } = await start();
     writeFileSync(file, `// nothing new\n${one}`);
     replace(file, `${one}\n`);
@@ -219,7 +219,7 @@ const savings: readonly (readonly [who: string, save: (file: string) => void])[]
     'emacs, which locks by a link to nowhere and keeps the old file',
     (file) => {
       const lock = path.join(path.dirname(file), '.#troupe.json');
-      symlinkSync('somebody@somewhere.123:456', lock);
+      symlinkSync('user@host.123:456', lock);
       renameSync(file, `${file}~`);
       writeFileSync(file, two);
       unlinkSync(lock);
@@ -385,9 +385,9 @@ describe('a settings file that turns into something else', () => {
 
     rmSync(file, { recursive: true });
     writeFileSync(file, two);
-    const mended = await next();
-    expect(namesOf(mended)).toEqual(['two']);
-    expect(mended.problems).toEqual([]);
+    const fixed = await next();
+    expect(namesOf(fixed)).toEqual(['two']);
+    expect(fixed.problems).toEqual([]);
   });
 
   // Root may read everything.
@@ -407,7 +407,7 @@ describe('a settings file that turns into something else', () => {
 });
 
 describe('the end of a watch', () => {
-  it.runIf(process.platform === 'linux')('gives every watch back', async () => {
+  it.runIf(process.platform === 'linux')('closes every watch', async () => {
     const watchesOf = (fd: string): number => {
       const lines = readFileSync(path.join('/proc/self/fdinfo', fd), 'utf8').split('\n');
       return lines.filter((line) => line.startsWith('inotify wd')).length;
@@ -432,13 +432,13 @@ describe('the end of a watch', () => {
 });
 
 describe('reading a settings file', () => {
-  it('gives its text', async () => {
+  it('returns its text', async () => {
     const file = path.join(temporaryFolder(), 'troupe.json');
     writeFileSync(file, '\ufeff{ "é": "日本" }');
     expect(await readSettingsFile(file)).toEqual({ text: '\ufeff{ "é": "日本" }' });
   });
 
-  it('tells a missing file and a file for a folder from one that cannot be read', async () => {
+  it('distinguishes a missing file from one that cannot be read', async () => {
     const folder = temporaryFolder();
     writeFileSync(path.join(folder, 'file'), '');
     expect(await readSettingsFile(path.join(folder, 'gone'))).toEqual({ missing: true });
@@ -448,7 +448,7 @@ describe('reading a settings file', () => {
     });
   });
 
-  it('refuses a folder, a named pipe and a device without waiting for them', async () => {
+  it('refuses a folder, a named pipe and a device without waiting', async () => {
     const folder = temporaryFolder();
     execFileSync(pipeMaker, [path.join(folder, 'pipe')]);
     for (const file of [folder, path.join(folder, 'pipe'), '/dev/zero'])
@@ -474,8 +474,8 @@ describe('reading a settings file', () => {
   });
 });
 
-describe('looking at the folder of a server', () => {
-  it('tells what is no folder, or not reached, from what is not there', async () => {
+describe('checking the folder of a server', () => {
+  it('distinguishes a file, an unreachable folder and a missing one', async () => {
     const folder = temporaryFolder();
     const circle = path.join(folder, 'circle');
     symlinkSync(circle, circle);

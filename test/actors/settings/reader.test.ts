@@ -14,7 +14,7 @@ function readerOf(texts: string[]) {
 }
 
 describe('a settings file with a misspelt limit', () => {
-  it('says that nothing of it is used when it was never good', async () => {
+  it('reports that nothing of it is used when it was never valid', async () => {
     const { settings } = await readerOf([misspelt]).read(0);
     expect(settings.servers).toEqual([]);
     expect(settings.problems.map(({ message }) => message)).toEqual([
@@ -22,7 +22,7 @@ describe('a settings file with a misspelt limit', () => {
     ]);
   });
 
-  it('says that its last good content stays in force when it was good before', async () => {
+  it('reports that its last good content stays in force when it was valid before', async () => {
     const reader = readerOf([misspelt.replace('alowed', 'allowed'), misspelt]);
     await reader.read(0);
     const { settings } = await reader.read(1);
@@ -32,7 +32,7 @@ describe('a settings file with a misspelt limit', () => {
 });
 
 describe('servers that a host added', () => {
-  it('are read alone when at most they changed, and Docker is asked only by who needs it', async () => {
+  it('are read alone when only they changed, and Docker is asked only if needed', async () => {
     const asked: string[] = [];
     const wanted =
       '{ "mcp": { "dockerGateway": true }, "mcpServers": { "a": { "command": "x" } } }';
@@ -78,8 +78,8 @@ describe('servers that a host added', () => {
   });
 });
 
-describe('settings that cannot be put together', () => {
-  it('cost one problem, and whoever ran goes on under those that were', async () => {
+describe('settings that cannot be merged', () => {
+  it('cause one problem, and running servers keep the last ones', async () => {
     let isBroken = false;
     const wanted =
       '{ "mcp": { "dockerGateway": true }, "mcpServers": { "a": { "command": "x" } } }';

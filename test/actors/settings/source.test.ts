@@ -84,7 +84,7 @@ async function quiet(): Promise<void> {
 }
 
 describe('settings source', () => {
-  it('speaks first when every file was read once', async () => {
+  it('emits its first fact when every file was read once', async () => {
     const source = start(
       { [mine.file]: serversText({ a: 'x' }), [project.file]: serversText({ b: 'y' }) },
       { isHeld: true },
@@ -97,7 +97,7 @@ describe('settings source', () => {
     expect(source.facts[0]?.at).toBe(0);
   });
 
-  it('says nothing of a missing optional file and names any other', async () => {
+  it('reports a missing file unless it is optional', async () => {
     const settings = await start({}).next();
     expect(settings.servers).toEqual([]);
     expect(settings.problems).toEqual([
@@ -148,7 +148,7 @@ describe('settings source', () => {
       'empty objects and lists where none stood',
       '{ "mcpServers": { "a": { "command": "x", "args": ["1"], "env": {}, "tools": {} } }, "mcp": { "excluded": [], "disabledServers": [], "slots": {} } }',
     ],
-  ])('does not speak of %s', async (_what, text) => {
+  ])('emits nothing for %s', async (_what, text) => {
     const source = start({
       [mine.file]: '{ "mcpServers": { "a": { "command": "x", "args": ["1"] } } }',
     });
@@ -160,7 +160,7 @@ describe('settings source', () => {
     expect(source.facts).toHaveLength(1);
   });
 
-  it('says that an edit counts from the next start, until it is taken back', async () => {
+  it('reports an edit that applies from the next start, until it is reverted', async () => {
     const source = start({ [mine.file]: '{ "mcp": { "startupGateMs": 400 } }' });
     const first = await source.next();
     source.write(mine.file, '{ "mcp": { "startupGateMs": 500 } }');
@@ -171,7 +171,7 @@ describe('settings source', () => {
     expect(await source.next()).toEqual(first);
   });
 
-  it('keeps the last good content of a broken file and says what is wrong', async () => {
+  it('keeps the last good content of a broken file and reports the problem', async () => {
     const source = start({ [mine.file]: serversText({ a: 'x' }) });
     const before = await source.next();
 
@@ -188,7 +188,7 @@ describe('settings source', () => {
     expect(await source.next()).toEqual(before);
   });
 
-  it('takes an empty file for a broken one, not for one without servers', async () => {
+  it('treats an empty file as broken, not as one without servers', async () => {
     const source = start({ [mine.file]: serversText({ a: 'x' }) });
     await source.next();
     source.write(mine.file, '');
@@ -198,7 +198,7 @@ describe('settings source', () => {
     expect(settings.problems).toMatchObject([{ file: mine.file, line: 1 }]);
   });
 
-  it('overlooks a file that is empty or broken for a moment only', async () => {
+  it('ignores a file that is empty or broken for a moment only', async () => {
     const source = start({ [mine.file]: serversText({ a: 'x' }) });
     await source.next();
     source.write(mine.file, '');
@@ -223,7 +223,7 @@ describe('settings source', () => {
     ]);
   });
 
-  it('keeps what it has of a file that can no longer be read', async () => {
+  it('keeps the content of a file that can no longer be read', async () => {
     const source = start({ [mine.file]: serversText({ a: 'x' }) });
     await source.next();
     source.write(mine.file, { message: 'the file cannot be read (EACCES); let this user read it' });
@@ -233,7 +233,7 @@ describe('settings source', () => {
     expect(settings.problems).toMatchObject([{ message: expect.stringContaining('EACCES') }]);
   });
 
-  it('takes a file for deleted two seconds after it vanished', async () => {
+  it('treats a file as deleted two seconds after it vanished', async () => {
     const source = start({ [mine.file]: serversText({ a: 'x' }), [project.file]: '{}' });
     await source.next();
 
@@ -247,7 +247,7 @@ describe('settings source', () => {
     expect(settings.problems).toMatchObject([{ file: mine.file }]);
   });
 
-  it('does not speak of a file that comes back within the grace', async () => {
+  it('emits nothing for a file that comes back within the grace', async () => {
     const source = start({ [mine.file]: serversText({ a: 'x' }) });
     await source.next();
     source.write(mine.file, { missing: true });
@@ -272,7 +272,7 @@ describe('settings source', () => {
     expect((await source.next()).servers).toEqual([]);
   });
 
-  it('reads at once when told to reload', async () => {
+  it('reads at once on a reload', async () => {
     const source = start({ [mine.file]: serversText({ a: 'x' }) });
     await source.next();
     source.write(mine.file, serversText({ b: 'y' }));
@@ -282,7 +282,7 @@ describe('settings source', () => {
     expect(source.facts[1]?.at).toBe(0);
   });
 
-  it('answers any number of wake-ups during a reading with one more', async () => {
+  it('reads once more for any number of signals during a reading', async () => {
     const source = start({ [mine.file]: serversText({ a: 'x' }) });
     await source.next();
     source.hold();
@@ -291,7 +291,7 @@ describe('settings source', () => {
     expect(source.reads.filter((file) => file === mine.file)).toHaveLength(1 + 2);
   });
 
-  it('reads at most four times in any second, and the last settings of a host win', async () => {
+  it("reads at most four times a second, and the host's last settings win", async () => {
     const source = start({ [mine.file]: '{}' });
     await source.next();
     for (let count = 0; count < 300; count += 1) {
@@ -311,7 +311,7 @@ describe('settings source', () => {
 
   const hostSettings = (count: number) => ({ mcpServers: { [`a${count}`]: { command: 'x' } } });
 
-  it('lets the last of a hundred settings of a host in one burst win', async () => {
+  it('uses the last of a hundred host settings in one burst', async () => {
     const source = start({ [mine.file]: '{}' });
     await source.next();
     for (let count = 0; count < 100; count += 1)
@@ -322,7 +322,7 @@ describe('settings source', () => {
     expect(source.reads.filter((file) => file === mine.file)).toHaveLength(1 + 2);
   });
 
-  it('lets the last settings of a host win that came before its first fact', async () => {
+  it('uses the last host settings that came before its first fact', async () => {
     const source = start({ [mine.file]: '{}' }, { isHeld: true });
     await quiet();
     for (let count = 0; count < 5; count += 1)
@@ -335,7 +335,7 @@ describe('settings source', () => {
     expect(namesOf(source.facts.at(-1)?.settings as Settings)).toEqual(['a99']);
   });
 
-  it('puts the settings of the host above all files, and replaces them when told to', async () => {
+  it("ranks the host's settings above all files and replaces them on request", async () => {
     const source = start(
       { [mine.file]: serversText({ a: 'x' }) },
       { overlay: { mcpServers: { a: { url: 'https://host/' } }, mcp: { excluded: ['a'] } } },
@@ -353,7 +353,7 @@ describe('settings source', () => {
   it.each<[what: string, settings: Record<string, unknown>]>([
     ['of the wrong form', { mcpServers: [] }],
     ['that are no plain data', { mcpServers: { a: 1n } }],
-  ])('keeps the last settings of the host when it is given some %s', async (_what, settings) => {
+  ])("keeps the host's last settings when the new ones are %s", async (_what, settings) => {
     const overlay = { mcpServers: { a: { command: 'x' } } };
     const source = start({ [mine.file]: '{}' }, { overlay });
     await source.next();
@@ -373,12 +373,12 @@ describe('settings source', () => {
 
     folders.add('/project/data');
     source.send({ type: 'settings.reload' });
-    const [mended] = (await source.next()).servers;
-    expect(mended?.invalid).toBeUndefined();
-    expect(source.book.get(mended?.generation ?? '')).toMatchObject({ cwd: '/project/data' });
+    const [fixed] = (await source.next()).servers;
+    expect(fixed?.invalid).toBeUndefined();
+    expect(source.book.get(fixed?.generation ?? '')).toMatchObject({ cwd: '/project/data' });
   });
 
-  it('says that it looks less often when the system has no watches left', async () => {
+  it('reports that it polls when the system has no watches left', async () => {
     const source = start({ [mine.file]: '{}' });
     await source.next();
     source.slowed('settings are polled once a second');
@@ -388,7 +388,7 @@ describe('settings source', () => {
     ]);
   });
 
-  it('says nothing and holds nothing once it was stopped', async () => {
+  it('emits nothing and leaves no timer or watch after it was stopped', async () => {
     const source = start({ [mine.file]: serversText({ a: 'x' }) });
     await source.next();
     source.write(mine.file, { missing: true });
@@ -432,7 +432,7 @@ const richSettings = {
 };
 
 describe('the comparison of settings', () => {
-  it('finds nothing in another order of keys, another layout, comments and keys of others', () => {
+  it('ignores the order of keys, layout, comments and foreign keys', () => {
     const formatting = fc.record({
       seed: fc.integer({ min: 1, max: 1_000 }),
       indent: fc.constantFrom(0, 2, '\t'),
@@ -464,9 +464,9 @@ describe('the comparison of settings', () => {
     ['a filter of tools', { tools: { include: ['a*'], exclude: ['c'] } }],
     ['whether it is enabled', { enabled: false }],
     ['an exclusion', {}, { excluded: ['x'] }],
-    ['a list of nobody where all were allowed', {}, { allowed: [] }],
+    ['an empty allow-list where all were allowed', {}, { allowed: [] }],
     ['slots', {}, { slots: { local: 3, remote: 5 } }],
-  ])('speaks once of %s', async (_what, server, mcp = {}) => {
+  ])('emits one fact for %s', async (_what, server, mcp = {}) => {
     const source = start({ [mine.file]: JSON.stringify(richSettings) });
     await source.next();
     const changed = {
@@ -482,7 +482,7 @@ describe('the comparison of settings', () => {
   it.each<[what: string, mcp: object]>([
     ['the order of a list', { excluded: ['y', 'x'] }],
     ['a name said twice', { excluded: ['x', 'y', 'x'] }],
-  ])('does not speak of %s', async (_what, mcp) => {
+  ])('emits nothing for %s', async (_what, mcp) => {
     const source = start({ [mine.file]: JSON.stringify(richSettings) });
     await source.next();
     const same = { ...richSettings, mcp: { ...richSettings.mcp, ...mcp } };
@@ -493,7 +493,7 @@ describe('the comparison of settings', () => {
 });
 
 describe('one reading of the settings', () => {
-  it('gives settings and specs without watching anything', async () => {
+  it('returns settings and specs without a watch', async () => {
     const { settings, specs } = await readSettings({
       files: [mine, project],
       projectRoot: '/project',

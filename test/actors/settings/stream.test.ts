@@ -48,7 +48,7 @@ function start(more: Partial<BenchPorts> = {}) {
 }
 
 describe('settings source whose stream is not loaded yet', () => {
-  it('reads at once, and answers an early edit when the start is over, later ones when calm', async () => {
+  it('reads at once, an early edit when the start is over, later edits once they are calm', async () => {
     const source = start();
     await source.advance(0);
     expect(source.lastNames()).toEqual(['a']);
@@ -65,7 +65,7 @@ describe('settings source whose stream is not loaded yet', () => {
     expect(source.clock.pendingCount).toBe(0);
   });
 
-  it('reads again for a command that came during the first reading', async () => {
+  it('reads again for a command that arrived during the first reading', async () => {
     const source = start();
     source.send({ type: 'settings.changed', settings: JSON.parse(serversText({ b: 'y' })) });
     await source.advance(0);
@@ -76,7 +76,7 @@ describe('settings source whose stream is not loaded yet', () => {
     expect(source.times()).toEqual([0, 0]);
   });
 
-  it('reads again when the first reading has asked for it', async () => {
+  it('reads again when the first reading requests it', async () => {
     const reader = createSettingsReader({ ...ports, readFile: async () => ({ text: '{}' }) });
     const reads: number[] = [];
     const asking: SettingsReader = {
@@ -97,7 +97,7 @@ describe('settings source whose stream is not loaded yet', () => {
   it.each([
     ['before it has read', 0],
     ['while it loads', 1],
-  ])('emits nothing and holds nothing once it is stopped %s', async (_when, readings) => {
+  ])('emits nothing and leaves no timer or watch when stopped %s', async (_when, readings) => {
     const source = start();
     if (readings > 0) await source.next();
     source.write('b');
@@ -110,8 +110,8 @@ describe('settings source whose stream is not loaded yet', () => {
   });
 });
 
-describe('a fault of ours in the stream of settings', () => {
-  it('fails the actor, which then holds nothing', async () => {
+describe('an exception in the settings stream', () => {
+  it('fails the actor, which leaves no timer or watch', async () => {
     const fault = new Error('a fault');
     const source = start({ stream: () => throwError(() => fault) });
     await source.advance(0);
@@ -120,7 +120,7 @@ describe('a fault of ours in the stream of settings', () => {
     expect(source.facts).toHaveLength(1);
   });
 
-  it('fails the actor when the first reading is at fault', async () => {
+  it('fails the actor when the first reading throws', async () => {
     const reader = createSettingsReader(ports);
     const fault = new Error('a fault');
     const source = start({ reader: { ...reader, read: () => Promise.reject(fault) } });

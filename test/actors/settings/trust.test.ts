@@ -26,7 +26,7 @@ function temporaryFolder(): string {
   return folder;
 }
 
-describe('a settings file that others may change', () => {
+describe('a settings file that other users may change', () => {
   const chmodded = (mode: number): string => {
     const file = path.join(temporaryFolder(), 'troupe.json');
     writeFileSync(file, one);
@@ -55,28 +55,31 @@ describe('a settings file that others may change', () => {
     },
   );
 
-  it('is used when only the user’s own group may, as under the umask 002', async () => {
+  it('is used when only the user’s own group may change it, as under umask 002', async () => {
     const { settings } = await read(chmodded(0o664), 'user').read(0);
     expect([namesOf(settings), settings.problems]).toEqual([['one'], []]);
   });
 
   // Only root may give a file to a group that it is not in.
-  it.runIf(process.getuid?.() === 0)('is used with a warning when another group may', async () => {
-    const file = chmodded(0o664);
-    chownSync(file, 0, 12_345);
-    const { settings } = await read(file, 'user').read(0);
-    expect(namesOf(settings)).toEqual(['one']);
-    expect(settings.problems[0]?.message).toContain(`run: chmod g-w ${file}`);
-  });
+  it.runIf(process.getuid?.() === 0)(
+    'is used with a warning when another group may change it',
+    async () => {
+      const file = chmodded(0o664);
+      chownSync(file, 0, 12_345);
+      const { settings } = await read(file, 'user').read(0);
+      expect(namesOf(settings)).toEqual(['one']);
+      expect(settings.problems[0]?.message).toContain(`run: chmod g-w ${file}`);
+    },
+  );
 
-  it('is used when a project brings it, because that waits for approval', async () => {
+  it('is used when it belongs to a project, whose servers wait for approval', async () => {
     const { settings } = await read(chmodded(0o666), 'project').read(0);
     expect([namesOf(settings), settings.problems]).toEqual([['one'], []]);
   });
 });
 
 describe('a settings file of a project', () => {
-  it('is not read where it leads out of the project, and is over a link inside', async () => {
+  it('is read over a link inside the project, not over one that leads out', async () => {
     const folder = temporaryFolder();
     const project = path.join(folder, 'project');
     mkdirSync(project);
@@ -93,7 +96,7 @@ describe('a settings file of a project', () => {
 });
 
 describe('the folder of a server that a project brings', () => {
-  it('is not looked up outside the project', async () => {
+  it('is not checked outside the project', async () => {
     const folder = temporaryFolder();
     symlinkSync('/', path.join(folder, 'out'));
     expect(await checkFolder('/nowhere/at/all', folder)).toBeUndefined();

@@ -51,7 +51,7 @@ async function openStore() {
 }
 type Opened = Awaited<ReturnType<typeof openStore>>;
 
-describe('approvals of projects that are gone', () => {
+describe('approvals of removed projects', () => {
   const year = 365 * 24 * 3_600_000;
   const old = Date.now() - year - 60_000;
   const kept = (opened: Opened) =>
@@ -63,7 +63,7 @@ describe('approvals of projects that are gone', () => {
       .map((record) => `${path.basename(record.project)} ${record.decision}`)
       .sort();
 
-  it('are removed, and said to be, once a grant was not used for a year; nothing else is', async () => {
+  it('are removed and reported once a grant was unused for a year', async () => {
     const away = path.join(folder, 'away');
     const recent = Date.now() - year / 2;
     const record = (name: string, change: object) => ({
@@ -108,8 +108,8 @@ describe('approvals of projects that are gone', () => {
   });
 });
 
-describe('a file of approvals that is full', () => {
-  it('drops nothing, and says how large it may be', async () => {
+describe('a full approvals file', () => {
+  it('drops no decision and reports its maximum size', async () => {
     const shown = 'x'.repeat(1_000_000);
     const facts = [{ field: 'command', shown, digest: f1 }];
     const records = Array.from({ length: 16 }, (_, n) => ({

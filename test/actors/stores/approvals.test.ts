@@ -93,8 +93,8 @@ const filesIn = (where: string): readonly string[] =>
 const wordsOf = ({ store }: Opened): readonly string[] =>
   store.records().map(({ server, decision }) => `${server} ${decision}`);
 
-describe('decisions on disk', () => {
-  it('outlive the run, whichever they are, readable for their owner only', async () => {
+describe('approvals on disk', () => {
+  it('outlive the run, readable only for their owner', async () => {
     const { store } = await openStore();
     decide(store, 'a', 'granted');
     decide(store, 'b', 'rejected');
@@ -105,7 +105,7 @@ describe('decisions on disk', () => {
     expect(readdirSync(stateDir)).toEqual(['approvals.json']);
   });
 
-  it('are waited for, also those that come while others are written', async () => {
+  it('are waited for, also those added during a write', async () => {
     const { store } = await openStore();
     decide(store, 'first', 'granted');
     const saved = store.saved();
@@ -118,7 +118,7 @@ describe('decisions on disk', () => {
     expect((await openStore()).store.records()).toHaveLength(51);
   });
 
-  it('are not saved, and said to be so, where no folder can be made', async () => {
+  it('are not saved, which is reported, where no folder can be made', async () => {
     const place = path.join(process.platform === 'linux' ? '/proc' : '/dev/null', 'nope');
     let problems: readonly Problem[] = [];
     const store = createApprovalStore({
@@ -137,7 +137,7 @@ describe('decisions on disk', () => {
     await store.close();
   });
 
-  it('are those of one folder, however it is spelled, and of no other', async () => {
+  it('belong to one folder, however it is spelled', async () => {
     const link = path.join(folder, 'link');
     symlinkSync(project, link);
     const { store } = await openStore(`${link}/`);
@@ -162,7 +162,7 @@ describe('decisions on disk', () => {
     expect(wordsOf(here)).toEqual(['a revoked']);
   });
 
-  it('may be about a server of any name', async () => {
+  it('may concern a server of any name', async () => {
     const { store } = await openStore();
     for (const name of ['__proto__', 'constructor', '\u202edb']) decide(store, name, 'granted');
     await store.saved();
@@ -186,7 +186,7 @@ const granted = {
 const goodText = (change: object = {}): string =>
   JSON.stringify({ version: 1, records: [{ ...granted, project, ...change }] });
 
-describe('a file of approvals that is damaged', () => {
+describe('a damaged approvals file', () => {
   it.each<[string, () => string]>([
     ['is empty', () => ''],
     ['is an empty object', () => '{}'],
@@ -198,7 +198,7 @@ describe('a file of approvals that is damaged', () => {
     ['has a fingerprint in capitals', () => goodText({ fingerprint: 'A'.repeat(64) })],
     ['has a key too many', () => goodText({ trusted: true })],
     ['is too large', () => `${goodText()}${' '.repeat(17 * 1024 * 1024)}`],
-  ])('and %s says nothing, and is set aside and named', async (_what, text) => {
+  ])('and %s grants nothing, and is set aside and reported', async (_what, text) => {
     const content = text();
     writeFileSync(approvalFile(stateDir), content, { mode: 0o600 });
     const opened = await openStore();
@@ -214,7 +214,7 @@ describe('a file of approvals that is damaged', () => {
     expect(readFileSync(problem?.file ?? '', 'utf8')).toBe(content);
   });
 
-  it('is never a grant, wherever it was cut off', async () => {
+  it('never grants anything, wherever it was cut off', async () => {
     const text = goodText();
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 0, max: text.length - 1 }), async (length) => {
@@ -225,7 +225,7 @@ describe('a file of approvals that is damaged', () => {
     );
   });
 
-  it('is never a grant where there was none, whichever bit of it flipped', async () => {
+  it('never grants anything new, whichever bit of it flipped', async () => {
     const bytes = Buffer.from(goodText({ decision: 'rejected' }));
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 0, max: bytes.length * 8 - 1 }), async (bit) => {
@@ -240,7 +240,7 @@ describe('a file of approvals that is damaged', () => {
   });
 });
 
-describe('a file of approvals that is not to be believed', () => {
+describe('an approvals file that cannot be trusted', () => {
   const put = (mode = 0o600): void => {
     writeFileSync(approvalFile(stateDir), goodText());
     chmodSync(approvalFile(stateDir), mode);
@@ -275,7 +275,7 @@ describe('a file of approvals that is not to be believed', () => {
         expect(spawnSync('mkfifo', [approvalFile(stateDir)]).status).toBe(0);
       },
     ],
-  ])('because it %s says nothing and is left as it is', async (_what, word, make) => {
+  ])('because it %s grants nothing and is left as it is', async (_what, word, make) => {
     make();
     const before = filesIn(folder);
     const opened = await openStore();
@@ -284,27 +284,27 @@ describe('a file of approvals that is not to be believed', () => {
       { file: approvalFile(stateDir), message: expect.stringContaining(word) },
     ]);
     decide(opened.store, 'new', 'granted');
-    // It counts for this run, and nobody is told that it would last.
+    // It counts for this run, and is not reported as saved.
     expect(wordsOf(opened)).toEqual(['new granted']);
     expect(await opened.store.saved()).toBe(false);
     expect(opened.problems()).toHaveLength(1);
     expect(filesIn(folder)).toEqual(before);
   });
 
-  it('gets what was decided meanwhile once it is mended', async () => {
+  it('receives later decisions once it is fixed', async () => {
     put(0o666);
     const opened = await openStore(project, true);
     decide(opened.store, 'new', 'granted');
     expect(await opened.store.saved()).toBe(false);
-    const mended = opened.changed();
+    const fixed = opened.changed();
     chmodSync(approvalFile(stateDir), 0o600);
-    await mended;
+    await fixed;
     expect(await opened.store.saved()).toBe(true);
     expect(opened.problems()).toEqual([]);
     expect(wordsOf(await openStore())).toEqual(['db granted', 'new granted']);
   });
 
-  it.runIf(isRoot)('because it belongs to somebody else says nothing', async () => {
+  it.runIf(isRoot)('because it belongs to another user grants nothing', async () => {
     put();
     expect(spawnSync('chown', ['65534', approvalFile(stateDir)]).status).toBe(0);
     const opened = await openStore();
@@ -312,7 +312,7 @@ describe('a file of approvals that is not to be believed', () => {
     expect(opened.problems()[0]?.message).toContain('another user');
   });
 
-  it('counts again once it is mended', async () => {
+  it('counts again once it is fixed', async () => {
     put(0o666);
     const opened = await openStore(project, true);
     expect(wordsOf(opened)).toEqual([]);
@@ -323,7 +323,7 @@ describe('a file of approvals that is not to be believed', () => {
     expect(opened.problems()).toEqual([]);
   });
 
-  it('takes back what it said when it vanishes', async () => {
+  it('revokes its approvals when it vanishes', async () => {
     put();
     const opened = await openStore(project, true);
     expect(wordsOf(opened)).toEqual(['db granted']);
@@ -334,9 +334,9 @@ describe('a file of approvals that is not to be believed', () => {
   });
 });
 
-describe('a state folder that takes nothing', () => {
-  it('lets decisions count for this run and says so; the next decision tries again', async () => {
-    // A file in the place of the folder: nobody can write there, not even root.
+describe('a state folder that cannot be written', () => {
+  it('limits decisions to this run and reports it; the next decision tries again', async () => {
+    // A file in place of the folder: even root cannot write there.
     rmSync(stateDir, { recursive: true });
     writeFileSync(stateDir, '');
     const opened = await openStore();
@@ -396,7 +396,7 @@ describe('a lock', () => {
     place: placeOfThisProcess(),
   };
 
-  it('of somebody who died is taken over', async () => {
+  it('of a dead process is taken over', async () => {
     lockOf(dead);
     const { store } = await openStore();
     decide(store, 'a', 'granted');
@@ -404,7 +404,7 @@ describe('a lock', () => {
     expect(readdirSync(stateDir)).toEqual(['approvals.json']);
   });
 
-  it('leaves no draft of a writer that was killed, and keeps those of writers that live', async () => {
+  it('removes drafts of killed writers and keeps those of living ones', async () => {
     const draftOf = (end: string, holder: object): string => {
       const name = `approvals.json.lock.${end}`;
       writeFileSync(path.join(stateDir, name), JSON.stringify(holder));
@@ -424,7 +424,7 @@ describe('a lock', () => {
     expect(readdirSync(stateDir).toSorted()).toEqual(['approvals.json', ...kept].toSorted());
   });
 
-  it('is taken over although one who wanted to do so died as well', async () => {
+  it('is taken over even if another claimant died as well', async () => {
     lockOf(dead);
     writeFileSync(`${approvalFile(stateDir)}.lock.${dead.token}.1`, JSON.stringify(dead));
     const { store } = await openStore();
@@ -455,7 +455,7 @@ describe('two processes that decide at once', { timeout: 120_000 }, () => {
     return child;
   };
 
-  it('lose nothing in 200 turns each', async () => {
+  it('lose nothing in 200 writes each', async () => {
     const count = 200;
     const hosts = ['one', 'two'].map((name) => host(name, count));
     const outputs = hosts.map(() => '');
@@ -486,7 +486,7 @@ describe('two processes that decide at once', { timeout: 120_000 }, () => {
     expect(readdirSync(stateDir)).toEqual(['approvals.json']);
   });
 
-  it('go on when one is killed in the middle', async () => {
+  it('continue when one is killed during a write', async () => {
     const [one, two] = [host('one', 100_000), host('two', 20)];
     await Promise.all([once(one.stdout, 'data'), once(two.stdout, 'data')]);
     one.stdin.write('go\n');

@@ -128,7 +128,7 @@ describe('stored catalogs', () => {
     expect(await load()).toMatchObject([{ catalog: { tools: [{ name: 'query' }] } }]);
   });
 
-  it('are written anew for a changed catalog, and once a day for an unchanged one', async () => {
+  it('are written again for a changed catalog, and once a day for an unchanged one', async () => {
     await stored(entryOf('db'));
     const writer = files();
     await writer.load([{ server: 'db', generation: 'g1', maxAgeMs: null }]);
@@ -196,7 +196,7 @@ describe('a stored catalog with a fault', () => {
     expect(readdirSync(path.dirname(fileOf('db')))).not.toContain(path.basename(fileOf('db')));
   });
 
-  it('that is no file of ours is a miss, whatever it leads to, and replaced by the next', async () => {
+  it('that is not a plain file is a miss and replaced by the next', async () => {
     await stored(entryOf('db'));
     const elsewhere = path.join(stateDir, 'elsewhere.json');
     renameSync(fileOf('db'), elsewhere);
@@ -208,15 +208,15 @@ describe('a stored catalog with a fault', () => {
     expect(readFileSync(elsewhere, 'utf8')).toContain(`"listedAt":${startMs},`);
   });
 
-  // Whoever opens it to read waits for a writer, and a thread of the disk waits along.
-  it.runIf(process.platform !== 'win32')('that is a pipe keeps nobody waiting', async () => {
+  // Opening a pipe to read waits for a writer, and blocks a thread of the pool.
+  it.runIf(process.platform !== 'win32')('that is a pipe does not block', async () => {
     await stored(entryOf('db'));
     rmSync(fileOf('db'));
     execFileSync('mkfifo', [fileOf('db')]);
     expect(await load()).toEqual([]);
   });
 
-  it('that another version wrote is a miss, and nobody is told', async () => {
+  it('that another version wrote is a silent cache miss', async () => {
     await stored(entryOf('db'));
     const text = readFileSync(fileOf('db'), 'utf8');
     writeFileSync(fileOf('db'), text.replace('"version":1', '"version":2'));
@@ -226,7 +226,7 @@ describe('a stored catalog with a fault', () => {
     expect(await load()).toHaveLength(1);
   });
 
-  it('that is too large is removed, and not read before', async () => {
+  it('that is too large is removed without being read', async () => {
     await stored(entryOf('db'));
     writeFileSync(fileOf('db'), Buffer.alloc(8 * 1024 * 1024 + 1, ' '));
     expect(await load()).toEqual([]);
@@ -234,7 +234,7 @@ describe('a stored catalog with a fault', () => {
     expect(readdirSync(path.dirname(fileOf('db')))).toEqual([]);
   });
 
-  it('that would be too large is not written, and what was there is removed', async () => {
+  it('that would be too large is not written, and the old one is removed', async () => {
     await stored(entryOf('db'));
     const tools = Array.from({ length: 600 }, (_, index) => ({
       name: `t${index}`,
@@ -245,7 +245,7 @@ describe('a stored catalog with a fault', () => {
     expect(await load()).toEqual([]);
   });
 
-  it('keeps what fits of a catalog that holds what no server may list', async () => {
+  it('keeps the valid part of a catalog', async () => {
     const tools = [
       { name: 'good', inputSchema: { type: 'object' } },
       { name: 'bad\u001b[2J', inputSchema: { type: 'object' } },
@@ -255,8 +255,8 @@ describe('a stored catalog with a fault', () => {
   });
 });
 
-describe('the folder of catalogs', () => {
-  it('is bounded: the oldest files go first, what was just written stays', async () => {
+describe('the catalogs folder', () => {
+  it('is bounded: the oldest files go first, the newest stays', async () => {
     mkdirSync(path.join(stateDir, 'catalogs'));
     const old = (name: string, ageDays: number, bytes: number): void => {
       const file = path.join(stateDir, 'catalogs', name);
@@ -268,15 +268,15 @@ describe('the folder of catalogs', () => {
     old('newer.json', 1, half - 100);
     old('forgotten.json', 31, 10);
     old('draft.json.x.tmp', 1, 10);
-    old('of-somebody-else.txt', 40, 10);
+    old('foreign.txt', 40, 10);
     await stored(entryOf('db'));
     expect(readdirSync(path.join(stateDir, 'catalogs')).sort()).toEqual(
-      [path.basename(fileOf('db')), 'newer.json', 'of-somebody-else.txt'].sort(),
+      [path.basename(fileOf('db')), 'newer.json', 'foreign.txt'].sort(),
     );
   });
 
   it.runIf(process.getuid?.() !== 0)(
-    'that cannot be written to is said once, and done without',
+    'that cannot be written to is reported once and not used',
     async () => {
       chmodSync(stateDir, 0o500);
       await stored(entryOf('db'), entryOf('web'));
@@ -285,7 +285,7 @@ describe('the folder of catalogs', () => {
     },
   );
 
-  it('that is no folder is said once, and done without', async () => {
+  it('that is not a folder is reported once and not used', async () => {
     writeFileSync(path.join(stateDir, 'catalogs'), '');
     const both = files();
     expect(

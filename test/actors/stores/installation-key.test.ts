@@ -14,22 +14,22 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 const file = (): string => path.join(folder, 'state', 'installation.key');
 const keyNow = async () => (await installationKey(path.join(folder, 'state'))).toString('hex');
 
-describe('the key of an installation', () => {
-  it('is the same for all who start at once and later, readable for its owner only', async () => {
+describe("the installation's key", () => {
+  it('is the same for concurrent and later starts, and readable only for its owner', async () => {
     const keys = new Set(await Promise.all(Array.from({ length: 8 }, keyNow)));
     expect([...keys]).toEqual([await keyNow()]);
     expect(statSync(file()).mode & 0o777).toBe(0o600);
     expect(readdirSync(path.dirname(file()))).toEqual(['installation.key']);
   });
 
-  it('is a random one where there is no folder, or none that can be used', async () => {
+  it('is random without a usable folder', async () => {
     const stateless = [await installationKey(undefined), await installationKey(undefined)];
     expect(stateless[0]).not.toEqual(stateless[1]);
     writeFileSync(path.join(folder, 'state'), '');
     expect(await keyNow()).not.toBe(await keyNow());
   });
 
-  it('is not believed when others could have read it, and replaced when it is damaged', async () => {
+  it('is not used when other users could have read it, and is replaced when it is damaged', async () => {
     const first = await keyNow();
     chmodSync(file(), 0o644);
     expect(await keyNow()).not.toBe(first);
@@ -43,7 +43,7 @@ describe('the key of an installation', () => {
   });
 });
 
-describe('a generation that is shown', () => {
+describe('a shown generation', () => {
   const spec = { command: 'no-such-command', args: [], env: { PIN: '1234' } };
 
   async function shownBy(stateDir: string): Promise<string> {
@@ -55,7 +55,7 @@ describe('a generation that is shown', () => {
     return generation;
   }
 
-  it('differs between installations, lasts in one, and is no hash of the settings', async () => {
+  it('differs between installations, is stable in one, and is not a hash of the settings', async () => {
     const [here, again, there] = [
       await shownBy(path.join(folder, 'one')),
       await shownBy(path.join(folder, 'one')),

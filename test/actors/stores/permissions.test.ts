@@ -37,8 +37,8 @@ function open(stateDir: string | undefined, projectRoot = '/project') {
   return { store, problems };
 }
 
-describe('what persons allowed', () => {
-  it('outlives the run, in a file of its owner alone', async () => {
+describe('permissions', () => {
+  it('outlive the run, in a file only for its owner', async () => {
     const stateDir = folder();
     await open(stateDir).store.add(ofServer);
     await open(stateDir).store.add(ofTool);
@@ -48,7 +48,7 @@ describe('what persons allowed', () => {
     expect(readdirSync(stateDir)).toEqual(['permissions.json']);
   });
 
-  it('is lost by nobody when many say something at once', async () => {
+  it('are not lost when many are added at once', async () => {
     const stateDir = folder();
     const all = Array.from({ length: 8 }, (_, n) => ({ ...ofTool, tool: `t${n}` }));
     await Promise.all(all.map((choice) => open(stateDir).store.add(choice)));
@@ -57,7 +57,7 @@ describe('what persons allowed', () => {
     expect(tools).toHaveLength(all.length);
   });
 
-  it('says where it is kept', async () => {
+  it('name their file', async () => {
     const stateDir = folder();
     await open(stateDir).store.add(ofServer);
     expect(await open(stateDir).store.choices()).toEqual([
@@ -68,7 +68,7 @@ describe('what persons allowed', () => {
     expect(await store.choices()).toEqual([ofServer]);
   });
 
-  it('is of one project', async () => {
+  it('belong to one project', async () => {
     const stateDir = folder();
     await open(stateDir).store.add(ofServer);
     expect(await open(stateDir, '/elsewhere').store.choices()).toEqual([]);
@@ -76,14 +76,14 @@ describe('what persons allowed', () => {
     expect(await open(stateDir).store.choices()).toMatchObject([ofServer]);
   });
 
-  it('counts once: a later word about the same takes the place of the earlier', async () => {
+  it('replace an earlier choice about the same tool', async () => {
     const { store } = open(folder());
     await store.add(ofTool);
     await store.add({ ...ofTool, decidedAt: 2 });
     expect(await store.choices()).toMatchObject([{ ...ofTool, decidedAt: 2 }]);
   });
 
-  it('can be taken back: all of it, of a server, or of one tool', async () => {
+  it("can be revoked: all, a server's, or a tool's", async () => {
     const stateDir = folder();
     const { store } = open(stateDir);
     for (const choice of [ofServer, ofTool, { ...ofServer, server: 'web' }])
@@ -95,7 +95,7 @@ describe('what persons allowed', () => {
     expect(await open(stateDir).store.choices()).toEqual([]);
   });
 
-  it('ends with the run without a state folder', async () => {
+  it('end with the run without a state folder', async () => {
     const { store } = open(undefined);
     await store.add(ofServer);
     expect(await store.choices()).toMatchObject([ofServer]);
@@ -107,20 +107,23 @@ describe('what persons allowed', () => {
     ['is no JSON', 'yes'],
     ['holds something else', '{"version":1,"choices":[{"server":"db"}]}'],
     ['is too large', ' '.repeat(1024 * 1024 + 1)],
-  ])('is no yes in a file that %s, which is set aside and named', async (_what, content) => {
-    const stateDir = folder();
-    writeFileSync(permissionFile(stateDir), content, { mode: 0o600 });
-    const { store, problems } = open(stateDir);
-    expect(await store.choices()).toEqual([]);
-    const [aside = ''] = readdirSync(stateDir);
-    expect(aside).toMatch(/^permissions\.json\.damaged-/u);
-    expect(readFileSync(path.join(stateDir, aside), 'utf8')).toBe(content);
-    expect(problems[0]?.file).toBe(path.join(stateDir, aside));
-    await store.add(ofServer);
-    expect(await store.choices()).toMatchObject([ofServer]);
-  });
+  ])(
+    'count for nothing in a file that %s, which is set aside and reported',
+    async (_what, content) => {
+      const stateDir = folder();
+      writeFileSync(permissionFile(stateDir), content, { mode: 0o600 });
+      const { store, problems } = open(stateDir);
+      expect(await store.choices()).toEqual([]);
+      const [aside = ''] = readdirSync(stateDir);
+      expect(aside).toMatch(/^permissions\.json\.damaged-/u);
+      expect(readFileSync(path.join(stateDir, aside), 'utf8')).toBe(content);
+      expect(problems[0]?.file).toBe(path.join(stateDir, aside));
+      await store.add(ofServer);
+      expect(await store.choices()).toMatchObject([ofServer]);
+    },
+  );
 
-  it('of a newer version is neither believed nor replaced', async () => {
+  it('of a newer version are neither used nor replaced', async () => {
     const stateDir = folder();
     const newer = '{"version":2,"choices":[]}';
     writeFileSync(permissionFile(stateDir), newer, { mode: 0o600 });
@@ -133,16 +136,19 @@ describe('what persons allowed', () => {
     expect(readFileSync(permissionFile(stateDir), 'utf8')).toBe(newer);
   });
 
-  it.runIf(process.platform !== 'win32')('is no yes in a file that others may write', async () => {
-    const stateDir = folder();
-    await open(stateDir).store.add(ofServer);
-    chmodSync(permissionFile(stateDir), 0o666);
-    const { store, problems } = open(stateDir);
-    expect(await store.choices()).toEqual([]);
-    expect(problems[0]?.message).toContain('open to other users');
-  });
+  it.runIf(process.platform !== 'win32')(
+    'count for nothing in a file that other users may write',
+    async () => {
+      const stateDir = folder();
+      await open(stateDir).store.add(ofServer);
+      chmodSync(permissionFile(stateDir), 0o666);
+      const { store, problems } = open(stateDir);
+      expect(await store.choices()).toEqual([]);
+      expect(problems[0]?.message).toContain('open to other users');
+    },
+  );
 
-  it('counts for this run when it cannot be written, and a problem says so', async () => {
+  it('apply to this run when they cannot be written, and a problem says so', async () => {
     const stateDir = path.join(folder(), 'state');
     writeFileSync(stateDir, 'a file in the place of the folder');
     const { store, problems } = open(stateDir);
@@ -152,7 +158,7 @@ describe('what persons allowed', () => {
     await expect(store.forget({})).rejects.toThrow();
   });
 
-  it('is not lost when a folder has the place of the file', async () => {
+  it('are not lost when a folder is in place of the file', async () => {
     const stateDir = folder();
     mkdirSync(permissionFile(stateDir));
     const { store, problems } = open(stateDir);

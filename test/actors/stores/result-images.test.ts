@@ -19,7 +19,7 @@ const sizeOf = async (bytes: Buffer | undefined) => {
 };
 
 describe('an image', () => {
-  it('is made smaller when a side has a pixel more than may be, and keeps its kind', async () => {
+  it('is shrunk when a side is one pixel too long, and keeps its type', async () => {
     const { shrink } = createImageShrinker();
     const fits = await imageOf(200, 100).png().toBuffer();
     expect(await shrink(fits, { maxPixels: 200, maxBytes: null })).toBeUndefined();
@@ -31,7 +31,7 @@ describe('an image', () => {
     }
   });
 
-  it('that has too many bytes becomes a picture that may lose what is not seen', async () => {
+  it('that has too many bytes becomes a lossy picture', async () => {
     const { shrink } = createImageShrinker();
     const noise = await imageOf(200, 200, true).png().toBuffer();
     const smaller = await shrink(noise, { maxPixels: null, maxBytes: 60_000 });
@@ -41,7 +41,7 @@ describe('an image', () => {
     expect(await shrink(noise, { maxPixels: null, maxBytes: 10 })).toBeUndefined();
   });
 
-  it('that moves becomes its first picture', async () => {
+  it('that is animated becomes its first picture', async () => {
     const { shrink } = createImageShrinker();
     const large = await imageOf(300, 100).gif().toBuffer();
     const smaller = await shrink(large, { maxPixels: 100, maxBytes: null });
@@ -57,7 +57,7 @@ describe('an image', () => {
     ],
     // A head that promises thirty thousand by thirty thousand, and nothing behind it.
     ['is a bomb', Buffer.from('89504e470d0a1a0a0000000d4948445200007530000075300802000000', 'hex')],
-  ])('that %s stays as it is, and the next is looked at', async (_what, bytes) => {
+  ])('that %s stays as it is, and the next is read', async (_what, bytes) => {
     const { shrink } = createImageShrinker();
     expect(await shrink(bytes, { maxPixels: 10, maxBytes: 10 })).toBeUndefined();
     const large = await imageOf(20, 20).png().toBuffer();
@@ -70,7 +70,7 @@ describe('an image', () => {
     expect(await shrink(large, { maxPixels: 10, maxBytes: null })).toBeUndefined();
   });
 
-  it('waits for those before it, and is left alone when too many do', async () => {
+  it('waits for those before it, and stays as it is when too many wait', async () => {
     const { shrink } = createImageShrinker();
     const large = await imageOf(20, 20).png().toBuffer();
     const all = Array.from({ length: 33 }, () => shrink(large, { maxPixels: 10, maxBytes: null }));

@@ -37,8 +37,8 @@ const filesOf = (changed?: Partial<ResultFileLimits>) => {
   };
 };
 
-describe('files of answers', () => {
-  it('hold what they are given, under a random name, for their owner alone', async () => {
+describe('result files', () => {
+  it('hold their content under a random name, readable only for their owner', async () => {
     const files = filesOf();
     const [one, other] = await Promise.all([
       files.save('grüße', 'txt'),
@@ -62,7 +62,7 @@ describe('files of answers', () => {
     },
   );
 
-  it('are as many as may be, and with one more the oldest goes', async () => {
+  it('reach their maximum count, and one more removes the oldest', async () => {
     const files = filesOf();
     const saved: (string | undefined)[] = [];
     for (const text of ['a', 'b', 'c']) saved.push(await files.save(text, 'txt'));
@@ -72,7 +72,7 @@ describe('files of answers', () => {
     expect(readdirSync(folder())).not.toContain(path.basename(String(saved[0])));
   });
 
-  it('are as large as may be together, and with a byte more the oldest goes', async () => {
+  it('reach their maximum size together, and a byte more removes the oldest', async () => {
     const files = filesOf();
     await files.save('x'.repeat(60), 'txt');
     await files.save('x'.repeat(40), 'txt');
@@ -84,7 +84,7 @@ describe('files of answers', () => {
     expect(readdirSync(folder())).toHaveLength(1);
   });
 
-  it('go when they are too old, those of earlier runs as well, and nothing else does', async () => {
+  it('are removed when too old, also those of earlier runs, and no other files', async () => {
     mkdirSync(folder());
     const left = `${'a'.repeat(32)}.txt`;
     writeFileSync(path.join(folder(), left), 'x');
@@ -100,14 +100,14 @@ describe('files of answers', () => {
     expect(readdirSync(folder()).sort()).toEqual([kept, other, 'notes.txt'].sort());
   });
 
-  it('obey the limits of now, whatever they were for earlier ones', async () => {
+  it('obey the current limits, whatever they were before', async () => {
     const files = filesOf();
     for (const text of ['a', 'b', 'c']) await files.save(text, 'txt');
     const last = await files.save('d', 'txt', { ...few, filesMaxCount: 1 });
     expect(readdirSync(folder())).toEqual([path.basename(String(last))]);
   });
 
-  it('of which the disk took only half are not left behind', async () => {
+  it('are removed when the disk took only half of them', async () => {
     const files = filesOf();
     const handle = await open(path.join(stateDir, 'other'), 'w');
     const ofHandles = Object.getPrototypeOf(handle) as typeof handle;
@@ -129,14 +129,14 @@ describe('files of answers', () => {
     expect(await files.save('half', 'txt')).toBeDefined();
   });
 
-  it('are given out although an older one cannot be removed', async () => {
+  it('are saved even if an older one cannot be removed', async () => {
     mkdirSync(path.join(folder(), `${'a'.repeat(32)}.txt`), { recursive: true });
     const files = filesOf({ filesMaxCount: 1 });
     expect(await files.save('x', 'txt')).toBeDefined();
     expect(readdirSync(folder())).toHaveLength(2);
   });
 
-  it('are not written through a link in the place of their folder', async () => {
+  it('are not written through a link in place of their folder', async () => {
     const elsewhere = path.join(stateDir, 'elsewhere');
     mkdirSync(elsewhere);
     symlinkSync(elsewhere, folder());
@@ -144,7 +144,7 @@ describe('files of answers', () => {
     expect(readdirSync(elsewhere)).toEqual([]);
   });
 
-  it('that cannot be written cost nothing but themselves, and the next is tried', async () => {
+  it('that cannot be written fail alone, and the next is tried', async () => {
     writeFileSync(folder(), 'in the way');
     const files = filesOf();
     expect(await files.save('x', 'txt')).toBeUndefined();

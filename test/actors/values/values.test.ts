@@ -48,7 +48,7 @@ const sourceOf = (ports: Partial<ValuePorts> = {}) =>
 const node = (script: string) => ({ command: [process.execPath, '-e', script] });
 
 describe('inputs', () => {
-  it('are asked for once, whoever needs them, and are redacted when secret', async () => {
+  it('are asked for once for all servers, and are redacted when secret', async () => {
     const asked: InputRequest[] = [];
     const ask = (request: InputRequest) => {
       asked.push(request);
@@ -67,7 +67,7 @@ describe('inputs', () => {
     expect(redact('a hunter2-token', resolved.secrets)).toBe('a [redacted]');
   });
 
-  it('are asked for again only when somebody wants another try', async () => {
+  it('are asked for again only after askAgain', async () => {
     let count = 0;
     const source = sourceOf({
       ask: () => {
@@ -90,14 +90,14 @@ describe('inputs', () => {
     [() => Promise.resolve('a\0'), 'not a text of at most'],
     [() => Promise.resolve(5 as unknown as string), 'not a text of at most'],
     [undefined, 'cannot be asked for here'],
-  ])('%# fail in words that hold no answer', async (ask, message) => {
+  ])('%# fail with a message that does not contain the answer', async (ask, message) => {
     const finding = sourceOf({ ask }).find(specOf({ args: ['${input:zone}'] }), 'db');
     const error: unknown = await finding.catch((reason: unknown) => reason);
     expect(String(error)).toContain(message);
     expect(String(error)).not.toContain('hunter2');
   });
 
-  it('have a limit of time, after which the host is told', async () => {
+  it("have a time limit, after which the host's request is aborted", async () => {
     const clock = new VirtualClock();
     let wasTold = false;
     const ask = (_: InputRequest, { signal }: { signal: AbortSignal }) =>
@@ -113,7 +113,7 @@ describe('inputs', () => {
     expect(wasTold).toBe(true);
   });
 
-  it('are given up when the troupe ends', async () => {
+  it('are aborted when the troupe ends', async () => {
     const source = sourceOf({ ask: () => new Promise(() => {}) });
     const finding = source.find(specOf({ args: ['${input:token}'] }), 'db');
     const failed = expect(finding).rejects.toThrow('is not asked for any more');
@@ -131,7 +131,7 @@ describe('commands', () => {
     return { source, found: source.find(specOf({ env }), 'db') };
   };
 
-  it('give what they print without its line end, and it is redacted', async () => {
+  it('return their output without its line end, and it is redacted', async () => {
     const env = { A: node('console.log("from-command")') };
     const values = await find(env).found;
     const resolved = resolveSpec(specOf({ env }), {}, { values });
@@ -139,7 +139,7 @@ describe('commands', () => {
     expect(resolved.secrets).toContain('from-command');
   });
 
-  it('run once for all that wait, and anew for who comes later', async () => {
+  it('run once for concurrent requests, and again for later ones', async () => {
     const counter = path.join(folder(), 'runs');
     const words = node(
       `fs.appendFileSync(${JSON.stringify(counter)}, 'x'); console.log(fs.readFileSync(${JSON.stringify(counter)}, 'utf8'))`,
@@ -156,14 +156,14 @@ describe('commands', () => {
     [node(''), 'printed nothing'],
     [node('console.log("x".repeat(70000))'), 'printed more than a value'],
     [{ command: ['/nowhere/program'] }, 'was not found on PATH'],
-  ])('%# that fail are named, without what they print', async (words, message) => {
+  ])('%# that fail are named, without their output', async (words, message) => {
     const error: unknown = await find({ A: words }).found.catch((reason: unknown) => reason);
     expect(String(error)).toContain(message);
     expect(String(error)).toContain('which gives "env.A"');
     expect(String(error)).not.toContain('leak');
   });
 
-  it('are killed after their time, and with the troupe', async () => {
+  it('are killed after their time limit, and with the troupe', async () => {
     const clock = new VirtualClock();
     let begun = (): void => {};
     const running = new Promise<void>((resolve) => {
@@ -198,14 +198,14 @@ describe('the keychain', () => {
     return sourceOf({ clock, loadKeyring: () => Promise.resolve({ AsyncEntry }) }).find(spec, 'db');
   };
 
-  it('gives the password, anew each time', async () => {
+  it('returns the password, read again each time', async () => {
     const values = await find(() => Promise.resolve('from-keychain'));
     const resolved = resolveSpec(spec, {}, { values });
     expect(resolved).toMatchObject({ launch: { env: { A: 'from-keychain' } } });
     expect(resolved.secrets).toContain('from-keychain');
   });
 
-  it('says what is the matter', async () => {
+  it('reports what is wrong', async () => {
     await expect(find(() => Promise.resolve(null))).rejects.toThrow(
       '"svc/me", which "env.A" needs, is not in the keychain',
     );
@@ -224,9 +224,9 @@ describe('the keychain', () => {
     await expect(absent.find(spec, 'db')).rejects.toThrow('npm install @napi-rs/keyring');
   });
 
-  it('is reached through the real package', async () => {
+  it('is read through the real package', async () => {
     const keychain = createKeychain({ clock: realClock });
-    const answer = await keychain.read('mcp-troupe-test', 'nobody');
+    const answer = await keychain.read('mcp-troupe-test', 'missing');
     expect(answer).toHaveProperty('failure');
     expect(JSON.stringify(answer)).not.toContain('npm install');
   });
@@ -242,7 +242,7 @@ describe('a file of variables', () => {
       : undefined;
   };
 
-  it('is read at each start; what the entry names itself wins', async () => {
+  it("is read at each start; the entry's own variables win", async () => {
     const root = folder();
     writeFileSync(path.join(root, '.env'), '\ufeff# note\nA="file secret"\nB=${HOME}\nC=1\n');
     const found = await read(root, { envFile: '.env', env: { C: '2' } }, 'project');
