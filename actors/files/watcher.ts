@@ -22,9 +22,12 @@ export interface WatchListener {
   slowed(message: string | undefined): void;
 }
 
-export interface WatchOptions {
+export interface WatchScope {
   /** For each absolute path of a file, the real path of the folder that its links must not leave. */
   readonly confines?: ReadonlyMap<string, string>;
+}
+
+export interface WatchOptions extends WatchScope {
   /** Default: that of Node. */
   readonly watchFolder?: typeof watch;
   /** Time until folders are watched again after the system ran out of watches. */
@@ -35,7 +38,7 @@ export interface WatchOptions {
 export type WatchFiles = (
   files: readonly string[],
   listener: WatchListener,
-  options?: WatchOptions,
+  scope?: WatchScope,
 ) => () => void;
 
 /** One name in one folder on the path to a file. */
@@ -63,7 +66,11 @@ const isInotify = process.platform === 'linux';
 
 const exhaustedCodes: ReadonlySet<string> = new Set(['ENOSPC', 'EMFILE', 'ENFILE']);
 
-export const watchSettingsFiles: WatchFiles = (files, listener, options = {}) => {
+export function watchSettingsFiles(
+  files: readonly string[],
+  listener: WatchListener,
+  options: WatchOptions = {},
+): () => void {
   const watcher = new FilesWatcher(
     files.map((file) => path.resolve(file)),
     listener,
@@ -71,7 +78,7 @@ export const watchSettingsFiles: WatchFiles = (files, listener, options = {}) =>
   );
   void watcher.update();
   return () => watcher.stop();
-};
+}
 
 class FilesWatcher {
   readonly #files: readonly string[];

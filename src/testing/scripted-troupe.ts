@@ -94,22 +94,23 @@ const debounceMs = 300;
  * Starts a troupe whose sessions are driven by the test. It has read nothing yet when this returns:
  * `await scripted.settle()` runs the first pass.
  */
-export function createScriptedTroupe({
-  settings = { mcpServers: {} },
-  projectSettings,
-  managedSettings,
-  hostSettings,
-  clock: clockOptions,
-  record,
-  seed = 1,
-  findExecutable,
-  inspect,
-  keepApprovals,
-  keepCatalogs,
-  keepPermissions,
-  telemetry,
-  ...host
-}: ScriptedTroupeOptions = {}): ScriptedTroupe {
+export function createScriptedTroupe(options: ScriptedTroupeOptions = {}): ScriptedTroupe {
+  const {
+    settings = { mcpServers: {} },
+    projectSettings,
+    managedSettings,
+    hostSettings,
+    clock: clockOptions,
+    record,
+    seed = 1,
+    findExecutable,
+    inspect,
+    keepApprovals,
+    keepCatalogs,
+    keepPermissions,
+    telemetry,
+    ...host
+  } = options;
   const clock = new VirtualClock(clockOptions);
   const sessions = createScriptedSessions();
   const { files, ports } = createMemoryFiles();
