@@ -80,23 +80,7 @@ export function createPermissionStore(ports: PermissionStorePorts): PermissionSt
 
   const say = (place: string, message: string): void => onProblems([{ file: place, message }]);
 
-  const read = async (place: string): Promise<readonly StoredChoice[] | undefined> => {
-    const reading = await readPrivateJson(place, { maxBytes, version, schema: fileSchema });
-    if ('refusal' in reading) {
-      say(
-        place,
-        `the file of permissions ${reading.refusal}; until then every call needs an answer`,
-      );
-      return undefined;
-    }
-    if (!('damage' in reading)) return reading.value?.choices ?? [];
-    const aside = await setAside(place, clock.wallNow());
-    say(
-      aside,
-      `the permissions were damaged (${reading.damage}) and are set aside here; answer again`,
-    );
-    return [];
-  };
+  const read = (place: string) => readChoices(place, clock, say);
 
   const change = (place: string, edit: (all: readonly StoredChoice[]) => readonly StoredChoice[]) =>
     withFileLock(place, clock, async () => {
@@ -125,23 +109,24 @@ export function createPermissionStore(ports: PermissionStorePorts): PermissionSt
     },
 
     async add(choice) {
-      const others = (one: PermissionChoice): boolean =>
+      const isOther = (one: PermissionChoice): boolean =>
         one.server !== choice.server || one.tool !== choice.tool;
-      if (file === undefined) {
-        unsaved = [...unsaved.filter(others), choice].slice(-maxChoices);
-        return;
-      }
+      const keepUnsaved = (): void => {
+        unsaved = [...unsaved.filter(isOther), choice].slice(-maxChoices);
+      };
+      if (file === undefined) return keepUnsaved();
       try {
         const isSaved = await change(file, (all) => [
-          ...all.filter((one) => !isOwn(one) || others(one)),
+          ...all.filter((one) => !isOwn(one) || isOther(one)),
           { ...choice, project },
         ]);
-        if (!isSaved) unsaved = [...unsaved.filter(others), choice].slice(-maxChoices);
+        if (!isSaved) keepUnsaved();
       } catch (error) {
-        unsaved = [...unsaved.filter(others), choice].slice(-maxChoices);
+        keepUnsaved();
+        const code = codeOf(error);
         say(
           file,
-          `permissions cannot be saved (${codeOf(error)}); make room or let this user write there; choices made meanwhile end with this run`,
+          `permissions cannot be saved (${code}); make room or let this user write there; choices made meanwhile end with this run`,
         );
       }
     },
@@ -161,4 +146,25 @@ export function createPermissionStore(ports: PermissionStorePorts): PermissionSt
       return count;
     },
   };
+}
+
+/** Reads the choices of all projects; undefined when the file cannot be trusted, which is reported. */
+async function readChoices(
+  file: string,
+  clock: Clock,
+  report: (file: string, message: string) => void,
+): Promise<readonly StoredChoice[] | undefined> {
+  const reading = await readPrivateJson(file, { maxBytes, version, schema: fileSchema });
+  if ('refusal' in reading) {
+    const { refusal } = reading;
+    report(file, `the file of permissions ${refusal}; until then every call needs an answer`);
+    return undefined;
+  }
+  if (!('damage' in reading)) return reading.value?.choices ?? [];
+  const aside = await setAside(file, clock.wallNow());
+  report(
+    aside,
+    `the permissions were damaged (${reading.damage}) and are set aside here; answer again`,
+  );
+  return [];
 }

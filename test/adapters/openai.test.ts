@@ -221,7 +221,7 @@ describe('tools for the Chat Completions API', () => {
     expect(asked.slice(1)).toMatchObject([
       { role: 'tool', tool_call_id: 'a', content: 'pong' },
       { tool_call_id: 'b', content: expect.stringContaining('It is unknown') },
-      { tool_call_id: 'c', content: expect.stringContaining('no JSON') },
+      { tool_call_id: 'c', content: expect.stringContaining('not JSON') },
     ]);
     expect(there.sessions.of('db').calls.map(({ args }) => args)).toEqual([{ n: 1 }, { n: 2 }]);
   });
