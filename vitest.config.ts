@@ -17,20 +17,31 @@ const xstateProduction = {
   replacement: fileURLToPath(import.meta.resolve('xstate')),
 };
 
-/** Tests that a second run could only repeat. */
-const leftOut: Readonly<Record<string, readonly string[]>> = {
-  // Charts run in these folders alone; a process of its own has XState's production build in every run.
-  [xstateProductionMode]: [
-    'test/{actors,adapters,cli,config,docs,fuzz,gateway,package}/**',
-    'test/{policies,scripts,tools,visualizations}/**',
-  ],
-  // These ask Node for nothing that differs between its versions.
-  node24: [
-    'test/{adapters,config,docs,fuzz,policies,scripts}/**',
-    'test/tools/bench/**',
-    'test/machines/*/explore.test.ts',
-  ],
+/** Which tests a mode runs and which of these it leaves out; a second run skips what cannot differ. */
+const testsOf: Readonly<
+  Record<string, { readonly include: string[]; readonly exclude: string[] }>
+> = {
+  // Charts run in these folders alone; a process of its own has XState's production build in every
+  // run, and the search only takes the transitions that the traces and reply tables take.
+  [xstateProductionMode]: {
+    include: ['test/{machines,runtime,testing,inspector,recorder,security}/**/*.test.ts'],
+    exclude: [
+      'test/machines/*/explore.test.ts',
+      'test/runtime/{abrupt-ends,broken-pipes,killed-host,starved-host}.test.ts',
+    ],
+  },
+  // Processes, sockets, files and clocks, which are what differs between versions of Node.
+  node24: {
+    include: [
+      'test/{actors,cli,gateway,inspector,package,recorder,security}/**/*.test.ts',
+      'test/runtime/**/*-real.test.ts',
+      'test/runtime/{abrupt-ends,broken-pipes,killed-host,real-clock,starved-host}.test.ts',
+      'test/runtime/{stopping-children,transports}.test.ts',
+    ],
+    exclude: [],
+  },
 };
+const everything = { include: ['test/**/*.test.ts'], exclude: [] };
 
 export default defineConfig(({ mode }) => ({
   resolve: {
@@ -42,9 +53,9 @@ export default defineConfig(({ mode }) => ({
     ],
   },
   test: {
-    include: ['test/**/*.test.ts'],
+    include: (testsOf[mode] ?? everything).include,
     // Those that need a browser have a configuration of their own: `npm run test:browser`.
-    exclude: ['test/browser/**', ...(leftOut[mode] ?? [])],
+    exclude: ['test/browser/**', ...(testsOf[mode] ?? everything).exclude],
     // A test that needs another to run before it is broken; a new order every run finds it.
     sequence: { shuffle: true },
     // Processes, not threads: the tests signal children and change directories, and a process
