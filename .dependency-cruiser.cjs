@@ -1,8 +1,8 @@
 /**
- * Who may import whom. The table is section 2 of the design; imports point up that
- * table only, so whatever stands higher can be read and tested without the rest.
+ * Which folder may import which. The table is section 2 of the design. Imports point up that table
+ * only, so a folder can be read and tested without those below it.
  *
- * Type-only imports count: a cycle of types is as hard to read as any other.
+ * Type-only imports count: a cycle of types is as hard to read as a cycle of values.
  */
 
 /** Our own folders, so that a rule can say "nothing else of ours". */
@@ -58,7 +58,7 @@ module.exports = {
     },
     {
       name: 'no-cycles-between-folders',
-      comment: 'Folders that import each other are one folder with a wall through it.',
+      comment: 'Folders that import each other belong together.',
       severity: 'error',
       scope: 'folder',
       from: {},
@@ -122,7 +122,7 @@ module.exports = {
     },
     {
       name: 'adapters-use-the-public-face',
-      comment: 'What an adapter needs, whoever writes one for another framework needs as well.',
+      comment: 'An adapter needs only what authors of other adapters can use too.',
       severity: 'error',
       from: { path: '^src/adapters/' },
       to: { path: ours, pathNot: ['^src/adapters/', '^src/index\\.ts$'] },
@@ -137,14 +137,14 @@ module.exports = {
     {
       name: 'shipped-without-dev-packages',
       comment:
-        'A dev dependency is missing where the package is installed. An optional peer is meant to be: who uses it copes.',
+        'A dev dependency is missing where the package is installed. An optional peer may be missing; its importer handles that.',
       severity: 'error',
       from: { path: shipped },
       to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only', 'npm-peer'] },
     },
     {
       name: 'no-undeclared-packages',
-      comment: 'A package that package.json does not name is there by luck.',
+      comment: 'A package that package.json does not name is installed by chance.',
       severity: 'error',
       from: {},
       to: { dependencyTypes: ['npm-no-pkg', 'npm-unknown'], dependencyTypesNot: ['npm-peer'] },

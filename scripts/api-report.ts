@@ -39,7 +39,7 @@ async function reportOf(entry: string, folder: string): Promise<string | undefin
   const { errorCount } = Extractor.invoke(config, {
     localBuild: true,
     messageCallback: (message) => {
-      // That the file in the temporary folder is new says nothing to anybody.
+      // The file in the temporary folder is always new.
       if (message.category === ExtractorMessageCategory.Console) message.handled = true;
     },
   });

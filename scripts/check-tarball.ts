@@ -1,5 +1,5 @@
 /**
- * Uses the package as a stranger does: `npm run check:tarball`.
+ * Uses the packed package as an installer would: `npm run check:tarball`.
  *
  * Packs it, installs the tarball into an empty project and runs the programs of
  * `test/package/consumer/` there, from JavaScript and from TypeScript, and the
@@ -62,7 +62,7 @@ function expectText(what: string, text: string, wanted: string | RegExp): void {
   if (!isThere) throw new Error(`${what}: expected ${String(wanted)}, got:\n${text}`);
 }
 
-/** Prints every file, the maps beside their sources in one line, and refuses what must not be in. */
+/** Prints every file and rejects unexpected and missing ones. */
 function showFiles({ files, size, unpackedSize }: Packed): void {
   const paths = files.map((file) => file.path);
   for (const file of files) console.log(`${String(file.size).padStart(8)}  ${file.path}`);
@@ -129,7 +129,7 @@ function useLibrary(project: string): void {
   run(project, node, 'out/use-testing.js');
 }
 
-/** After everything else, which has to do without the optional peers: ours are lent to the project. */
+/** Runs last, because it links our copies of the optional peers, which the other steps must do without. */
 function useAdapters(project: string): void {
   for (const peer of ['ai', '@langchain/core', 'openai', '@statelyai/inspect']) {
     const link = path.join(project, 'node_modules', peer);

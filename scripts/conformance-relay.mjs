@@ -1,5 +1,5 @@
-// What the conformance suite starts as a client. To load the library anew for each of seventy scenarios
-// would take a minute; so this only asks the run that started the suite to be the client, and ends as that did.
+// The client program of the conformance suite. Loading the library for each of seventy scenarios would
+// take a minute, so this asks the process that runs the suite to be the client, and exits with its result.
 const { CONFORMANCE_HOST: host, MCP_CONFORMANCE_SCENARIO: scenario } = process.env;
 const { MCP_CONFORMANCE_PROTOCOL_VERSION: revision, MCP_CONFORMANCE_CONTEXT: context } =
   process.env;

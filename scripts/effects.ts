@@ -1,11 +1,11 @@
 /**
- * npm run effects: ten thousand calls whose runs are counted on disk, while their servers die at
- * every place a call passes.
+ * npm run effects: compares the outcome that callers get with the runs that a tool counts on disk,
+ * for ten thousand calls whose servers die at every point of a call.
  *
  *     npm run effects -- --calls 10000 --seed 1
  *
- * Exit code 1 when a tool ran twice for one call, when a caller was told that a call did not run
- * and it did, or that it ran and it did not.
+ * Exit code 1 when a tool ran twice for one call, or when an outcome is wrong: "not executed" for a
+ * call that ran, or "executed" for one that did not.
  */
 
 import { parseArgs } from 'node:util';
@@ -34,6 +34,6 @@ const lies = liesIn(ends);
 for (const { what, call } of lies.slice(0, 20)) console.log(what, JSON.stringify(call));
 const seconds = Math.round((performance.now() - startedAt) / 1_000);
 console.log(
-  `\n${ends.length} calls settled, seed ${values.seed}, ${seconds} s; ${lies.length} were told something untrue`,
+  `\n${ends.length} calls settled, seed ${values.seed}, ${seconds} s; ${lies.length} got a wrong outcome`,
 );
 process.exitCode = lies.length === 0 ? 0 : 1;

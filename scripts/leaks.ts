@@ -1,12 +1,11 @@
 /**
- * npm run leaks: how many bytes each thing that a troupe does all day leaves behind.
+ * npm run leaks: measures how many bytes each operation of a troupe leaves behind.
  *
  *     npm run leaks -- --only 'call over HTTP' --kinds
  *
- * Each operation has a process of its own: a warm-up, which fills what has a bound, then twice
- * the same work, and what the heap holds before, between and after. What grows in both halves
- * is a leak; what grows in one of them is chance. Exit code 1 when an operation leaves more than
- * its bound. `--kinds` lists what grew, `--quick` runs two operations.
+ * Each operation runs in its own process: a warm-up, which fills everything bounded, then the same
+ * work twice, with heap snapshots before, between and after. Growth in both halves is a leak; growth
+ * in one is chance. Exit code 1 when an operation exceeds its limit. `--kinds` lists what grew, `--quick` runs two operations.
  */
 
 import { spawn } from 'node:child_process';
@@ -39,7 +38,7 @@ const { values, names } = readOrExit(() => {
 const shownKinds = 12;
 
 async function storedHeap(): Promise<StoredHeap> {
-  // What a collection frees may hold what only the next one finds.
+  // One collection may free objects that kept others alive.
   for (let turn = 0; turn < 3; turn += 1) {
     globalThis.gc?.();
     await pause(200);
@@ -58,7 +57,7 @@ async function heapsOf({ start, warmUpCount, count }: Operation): Promise<readon
   return heaps;
 }
 
-/** Says whether it keeps its bound. */
+/** Whether the operation stays below its limit. */
 async function weigh(name: string): Promise<boolean> {
   const operation = operations[name];
   if (operation === undefined) throw new Error(`There is no operation ${name}.`);

@@ -54,7 +54,7 @@ async function run(chosen: readonly Mutant[]): Promise<ReadonlyMap<string, Outco
     config: false,
     watch: false,
     maxWorkers: 2,
-    // The failures are what is wanted here, and too many to print.
+    // Failures are expected here, and too many to print.
     reporters: [{}],
     projects: projects.map(projectOf),
   });

@@ -1,6 +1,6 @@
 /**
- * Says where everything in the picture of a chart lies: boxes of states with what is
- * written in them, and arrows with their labels. Equal charts give equal drawings.
+ * Lays out the picture of a chart: boxes of states with their text, and arrows with their labels.
+ * Equal charts give equal drawings.
  *
  * A state that no arrow enters or leaves the inside of is a block: it is laid out by
  * itself, in each arrangement that there is, and the best is placed like a box.

@@ -1,7 +1,6 @@
 /**
- * Draws which folder of the sources imports which, from the imports themselves; what a
- * folder holds is told by the table in CONTRIBUTING. A way that others imply is left
- * out, and a dashed one is of types alone.
+ * Draws which source folder imports which. The descriptions come from the table in CONTRIBUTING.
+ * Arrows that other arrows imply are left out, and dashed arrows import types only.
  */
 
 import { readdirSync, readFileSync, statSync } from 'node:fs';
@@ -25,7 +24,7 @@ interface Import {
 }
 
 const shipped = /^(?:src\/\w+|machines|actors|visualizations)\/$/u;
-// As wide as a column that is read at a glance.
+// A column narrow enough to read at a glance.
 const widestLetters = 26;
 
 /** The picture as the text of an SVG file. */
@@ -55,7 +54,7 @@ export async function folderPicture(root: string): Promise<string> {
   return svgOf(placed, folders, imports);
 }
 
-/** The rows of the table that name one folder of what is shipped. */
+/** The table's rows about shipped folders. */
 function foldersIn(contributing: string): readonly Folder[] {
   const rows = contributing.matchAll(/^\| `([^`]+)` \| ([^|]+) \|/gmu);
   return [...rows].flatMap(([, name = '', holds = '']) =>
@@ -99,7 +98,7 @@ function importsOf(
   ];
 }
 
-/** The public face stands for what it leads to. */
+/** An import of the public entry counts as one of the runtime. */
 function folderOf(place: string, folders: readonly Folder[]): string | undefined {
   if (place === 'src/index.ts') return 'src/runtime/';
   return folders.find(({ name }) => place.startsWith(name))?.name;
@@ -115,7 +114,7 @@ function filesBelow(root: string, folder: string): readonly string[] {
     });
 }
 
-/** Who imports the runtime needs all that it needs: that is seen without an arrow of its own. */
+/** An import that a chain of other imports implies needs no arrow. */
 function withoutImplied(imports: readonly Import[]): readonly Import[] {
   const next = (name: string): readonly string[] =>
     imports.filter(({ from }) => from === name).map(({ to }) => to);

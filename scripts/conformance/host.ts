@@ -1,8 +1,7 @@
 /**
- * The client of the conformance suite: a host that knows little of the scenarios. Through the
- * public interface it lists all that the server has, calls each tool with arguments made from its
- * schema, reads each resource, gets each prompt, and accepts every form as it is. Two scenarios ask
- * for arguments of their own.
+ * The client for the conformance suite, which knows little about its scenarios. Through the public
+ * interface it lists everything, calls each tool with arguments built from its schema, reads each
+ * resource, gets each prompt and accepts every form unchanged. Two scenarios need special arguments.
  */
 
 import {
@@ -27,18 +26,18 @@ interface WantedCall {
   readonly arguments: Readonly<Record<string, unknown>>;
 }
 
-// A crowded machine may take long over all scenarios at once; the suite's own limit is longer still.
+// All scenarios run at once, which takes a busy machine long; the suite's own limit is longer.
 const limit = { timeoutMs: 60_000 };
-// A server that lists nothing more is not waited for; it is none of the ones that are looked at for lists.
+// No scenario that checks lists needs longer.
 const sideListMs = 5_000;
 
-/** In these a server becomes ready only if somebody does something. */
+/** A server in one of these states becomes ready only after user action. */
 const resting: ReadonlySet<ServerState> = new Set(['authRequired', 'blocked', 'failed']);
 
 /** @throws when the server did not become ready, or a call had no answer */
 export async function beClient({ url, revision, context = '{}' }: Scenario): Promise<void> {
   const { toolCalls } = JSON.parse(context) as { readonly toolCalls?: readonly WantedCall[] };
-  // Some servers of the suite cannot be asked which era they speak.
+  // Some of the suite's servers do not answer the era probe.
   const era = revision < '2026-07-28' ? 'legacy' : 'modern';
   const troupe = createTroupe({
     bare: true,
@@ -53,7 +52,7 @@ export async function beClient({ url, revision, context = '{}' }: Scenario): Pro
   try {
     await isReady(troupe);
     const { capabilities = {} } = troupe.profile('server') ?? {};
-    // Ready means that the tools are listed; the rest follows.
+    // A ready server has listed its tools; the other lists follow.
     if ('resources' in capabilities) await sideLists.resources;
     if ('prompts' in capabilities) await sideLists.prompts;
     await useAll(troupe, toolCalls);
@@ -90,7 +89,7 @@ async function useAll(troupe: Troupe, wanted?: readonly WantedCall[]): Promise<v
     await tryOut(troupe.getPrompt('server', name, {}, limit));
 }
 
-/** A refusal of the server is an answer. */
+/** An error from the server is a valid answer. */
 async function tryOut(answer: Promise<unknown>): Promise<void> {
   try {
     await answer;
@@ -104,7 +103,7 @@ function callsOf(tools: readonly ExposedTool[]): readonly WantedCall[] {
   return tools.map(({ tool, inputSchema }) => ({
     name: tool,
     arguments:
-      // The scenario looks at what is left of a schema that went through the client.
+      // The scenario checks a schema that passed through the client.
       tool === 'json_schema_echo' && focal !== undefined
         ? { schema: focal.inputSchema }
         : argumentsFor(inputSchema),
@@ -120,7 +119,7 @@ const examples: Readonly<Record<string, unknown>> = {
   object: {},
 };
 
-/** Something for everything that a tool insists on. */
+/** An example value for each required argument. */
 function argumentsFor({ properties = {}, required = [] }: ExposedTool['inputSchema']) {
   const types = properties as Readonly<Record<string, { readonly type?: string }>>;
   const names = required as readonly string[];

@@ -1,6 +1,5 @@
 /**
- * Calls of a tool whose every run is counted on disk, while its server dies at every place a call
- * passes: what callers are told is held against what happened.
+ * Calls a tool that counts its runs on disk, while its server dies at every point of a call.
  */
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,7 +16,7 @@ import { type CallArguments, type Place, places } from './effect-places.ts';
 export const carriers = ['stdio', 'http'] as const;
 export type Carrier = (typeof carriers)[number];
 
-/** What became of one call. */
+/** How one call ended. */
 export interface CallEnd {
   readonly n: number;
   readonly carrier: Carrier;
@@ -39,7 +38,7 @@ const serverFile = fileURLToPath(
   new URL('../../test/faults/servers/effect-counter.mjs', import.meta.url),
 );
 
-// A server that dies by the hundred must be back at once, and is never given up.
+// A server that dies hundreds of times must restart at once and is never given up.
 const patient = {
   restart: {
     on: 'always',
@@ -52,14 +51,14 @@ const patient = {
   storm: { crashLoop: null, reconnectStorm: null },
   breaker: { threshold: null },
 };
-// Several at each server, so that the death of one call takes others along.
+// Several callers per server, so that one call's death affects others.
 const serversEach = 4;
 const callersEach = 4;
 const callMs = 30_000;
-// More than a pipe and a socket hold: its first half arrives without its second.
+// More than a pipe or socket buffers: its first half arrives without its second.
 const longArgument = 400_000;
 
-/** Makes so many calls over each carrier in turn, and says what became of each. */
+/** Makes the calls over both carriers in turn and returns how each ended. */
 export async function runEffects({
   calls,
   seed,
@@ -85,7 +84,7 @@ export async function runEffects({
     const random = (): number => chanceOf(seed, (draws += 1));
     const planned = Array.from({ length: calls }, (_, n): Plan => {
       const carrier = carriers[n % carriers.length] ?? 'stdio';
-      // Two of five are left alone, so that there is always somebody to be taken along.
+      // Two of five calls do not kill their server, so that other calls can die with it.
       const place =
         random() < 0.4
           ? 'nowhere'
@@ -93,18 +92,18 @@ export async function runEffects({
       return { n, carrier, place, index: Math.floor(random() * serversEach), chance: random() };
     });
     const waiting = [...planned];
-    const told: Omit<CallEnd, 'effects'>[] = [];
+    const ended: Omit<CallEnd, 'effects'>[] = [];
     const work = async (): Promise<void> => {
       for (let plan = waiting.shift(); plan !== undefined; plan = waiting.shift()) {
-        told.push(await callOnce(troupe, endpoints, plan));
-        onProgress?.(told.length);
+        ended.push(await callOnce(troupe, endpoints, plan));
+        onProgress?.(ended.length);
       }
     };
     await Promise.all(Array.from({ length: serversEach * callersEach }, work));
-    // Whoever was aborted may still be at work; a server that is gone does nothing any more.
+    // An aborted call may still run; after the stop nothing does.
     await troupe.stop();
     const effects = effectsIn(file);
-    return told
+    return ended
       .toSorted((a, b) => a.n - b.n)
       .map((end) => ({ ...end, effects: effects.get(end.n) ?? 0 }));
   } finally {
@@ -147,7 +146,7 @@ async function callOnce(
   }
 }
 
-/** The server dies while nobody here knows it yet. */
+/** Kills the server before the troupe can notice. */
 function kill(troupe: Troupe, endpoints: readonly Endpoint[], server: string, index: number): void {
   if (server.startsWith('http')) endpoints[index]?.die();
   const { pid } = troupe.status(server) ?? {};

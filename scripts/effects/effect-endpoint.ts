@@ -1,6 +1,6 @@
 /**
- * The same over HTTP, inside this process: to die is to cut every connection, to refuse new ones for
- * a moment, and to forget every session. On the wire that is what the end of a process is.
+ * The HTTP twin of `effect-counter.mjs`, inside this process. It dies by cutting all connections,
+ * refusing new ones for a moment and forgetting all sessions, which on the wire looks like a crash.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -25,7 +25,7 @@ export class Endpoint {
   readonly #sockets = new Set<Socket>();
   readonly #sessions = new Set<string>();
   readonly #server = createServer((request, response) => {
-    // Who is cut off is told nothing, and that is the point.
+    // A request that is cut off gets no answer, on purpose.
     void this.#receive(request, response).catch(() => response.destroy());
   });
   #port = 0;
@@ -41,7 +41,7 @@ export class Endpoint {
     });
   }
 
-  /** @param file - where each run of the tool is written down */
+  /** @param file - records each run of the tool */
   static async start(file: string): Promise<Endpoint> {
     const endpoint = new Endpoint(file);
     await endpoint.#listen();
@@ -52,7 +52,7 @@ export class Endpoint {
     return `http://127.0.0.1:${this.#port}/mcp`;
   }
 
-  /** Dies, and is back soon. */
+  /** Simulates a crash and a quick restart. */
   die(): void {
     this.#sessions.clear();
     for (const socket of this.#sockets) socket.destroy();

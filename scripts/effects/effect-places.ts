@@ -1,6 +1,6 @@
-/** The places of a call at which its server may die, and how a call names its own. */
+/** The points of a call at which its server may die, and how a call chooses one. */
 
-/** Where the server dies, in the order in which a call gets there; `abort` is its caller giving up. */
+/** Where the server dies, in call order; with `abort` the caller gives up instead. */
 export const places = [
   'nowhere',
   'beforeWrite',

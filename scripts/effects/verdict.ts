@@ -1,10 +1,10 @@
-/** Counts what became of calls, and names each that was told something untrue. */
+/** Counts how calls ended and finds those with a wrong outcome. */
 
 import { alignedTable } from '../../test/lab/table.ts';
 import { type CallEnd, carriers } from './effect-calls.ts';
 import { places } from './effect-places.ts';
 
-/** Each is a lie of its own; an honest runtime has none. */
+/** A call whose outcome contradicts the runs on disk. */
 export interface Lie {
   readonly what: 'ran twice' | 'not executed, but ran' | 'executed, but did not run';
   readonly call: CallEnd;

@@ -6,7 +6,7 @@ import { mutated, otherAnswer, resultFor, seeded, unasked } from './wire-message
 
 const [carrier, era, seed, perRequest] = process.argv.slice(2);
 const isModern = era === 'modern';
-// A server that is started again must not repeat the run that broke its session.
+// A restarted server must not repeat the run that broke its session.
 const random = seeded(Number(seed) + process.pid);
 const handshake = new Set(['initialize', 'server/discover', 'tools/list']);
 let sent = 0;
@@ -23,7 +23,7 @@ function answerTo({ id, method, params }) {
     result === undefined
       ? { jsonrpc: '2.0', id, error: { code: -32_601, message: 'Method not found' } }
       : { jsonrpc: '2.0', id, result };
-  // Most sessions are to open: what comes after the handshake is where the work is.
+  // Most sessions must open, because most of the code runs after the handshake.
   if (handshake.has(method))
     return random() < 0.1 ? mutated(random, answer) : JSON.stringify(answer);
   const roll = random();

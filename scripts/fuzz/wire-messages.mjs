@@ -1,4 +1,4 @@
-// Messages that a server may send, and every way to write one wrongly. All choices come from a seed.
+// Messages that a server may send, and ways to corrupt them. All choices come from a seed.
 
 /** A generator of numbers below 1 (mulberry32), so that a run can be repeated. */
 export function seeded(seed) {
@@ -25,7 +25,7 @@ const tool = {
   annotations: { readOnlyHint: true },
 };
 
-/** What each request of the client is answered with; the hints say how the server was started. */
+/** The result for each client request. */
 export function resultFor(method, params, isModern) {
   const done = isModern ? { resultType: 'complete' } : {};
   const capabilities = {
@@ -85,7 +85,7 @@ export function resultFor(method, params, isModern) {
   }
 }
 
-/** A well-formed message that nobody asked for. */
+/** A well-formed unsolicited message. */
 export function unasked(random, isModern) {
   const pick = pickOf(random);
   const id = pick([0, 1, 2, Math.floor(random() * 5_000), 'a', '7', -1]);
@@ -122,7 +122,7 @@ export function unasked(random, isModern) {
   ])();
 }
 
-/** An answer that is no result: an error, a question of either era. */
+/** An answer other than a result: an error, or a question of either era. */
 export function otherAnswer(random, id, isModern) {
   const pick = pickOf(random);
   const elicitation = { mode: 'url', message: 'm', url: 'https://a.example/', elicitationId: 'e' };
@@ -191,7 +191,7 @@ const oddKeys = [
   'params',
 ];
 
-/** Every place in a value: the object that holds it, and its key. */
+/** Every property in a value: the object that holds it and its key. */
 function placesIn(value, places = []) {
   if (typeof value !== 'object' || value === null) return places;
   for (const key of Object.keys(value)) {
@@ -206,7 +206,7 @@ function change(random, message) {
   const places = placesIn(message);
   if (places.length === 0) return;
   const [holder, key] = pick(places);
-  // As JSON.parse would make it: `__proto__` is a key like any other; the length of a list is none.
+  // Like JSON.parse, treats `__proto__` as an ordinary key; a list's length is not a key.
   const set = (name, value) =>
     (name === 'length' && Array.isArray(holder)) ||
     Object.defineProperty(holder, name, {
@@ -227,7 +227,7 @@ function change(random, message) {
   ])();
 }
 
-/** The text of a message: mostly with one to three faults, sometimes with a fault of the text itself. */
+/** A message as text: usually with up to three faults, sometimes with broken JSON. */
 export function mutated(random, message) {
   const pick = pickOf(random);
   const copy = structuredClone(message);

@@ -1,4 +1,4 @@
-/** What a heap holds, by kind of object; read from a snapshot of V8. */
+/** Counts the objects of a V8 heap snapshot by kind. */
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,7 @@ export interface Holding {
 /** By kind: `object Map`, `closure pass`, `string`, {@link engineKind}. */
 export type Census = ReadonlyMap<string, Holding>;
 
-// Each of these has a name of its own, which would make thousands of kinds.
+// The names of these are their values, which would make thousands of kinds.
 const nameless: ReadonlySet<string> = new Set([
   'string',
   'concatenated string',
@@ -33,10 +33,10 @@ const nameless: ReadonlySet<string> = new Set([
   'array',
   'regexp',
 ]);
-/** Compiled code and what V8 learns about it: it comes and goes by itself. */
+/** Compiled code and V8's feedback about it, which come and go. */
 export const engineKind = 'engine';
 const ofTheEngine: ReadonlySet<string> = new Set(['code', 'synthetic', 'object shape']);
-// Which code depends on which shape: counted as hidden, and no less of the engine.
+// Dependencies of code on object shapes: of type hidden, but the engine's as well.
 const listsOfTheEngine = 'system / WeakArrayList';
 
 export function censusOf({ snapshot, nodes, strings }: HeapSnapshot): Census {
@@ -62,12 +62,12 @@ function kindOf(type: string, name: string): string {
   return nameless.has(type) ? type : `${type} ${name.slice(0, 60)}`;
 }
 
-/** A heap as it was, on disk: to read it takes more memory than it holds. */
+/** A heap snapshot on disk; reading it takes more memory than the heap itself. */
 export class StoredHeap {
   readonly #folder = mkdtempSync(path.join(tmpdir(), 'heap-'));
   readonly #file: string;
 
-  /** Collects the garbage of this process and writes down the rest; takes seconds. */
+  /** Collects garbage and writes the snapshot; takes seconds. */
   constructor() {
     this.#file = writeHeapSnapshot(path.join(this.#folder, 'now.heapsnapshot'));
   }
@@ -85,7 +85,7 @@ export interface Growth extends Holding {
   readonly kind: string;
 }
 
-/** How much more of each kind there is; the most bytes first. */
+/** The growth of each kind, largest first. */
 export function growthOf(before: Census, after: Census): readonly Growth[] {
   return [...new Set([...before.keys(), ...after.keys()])]
     .map((kind) => ({
@@ -98,8 +98,8 @@ export function growthOf(before: Census, after: Census): readonly Growth[] {
 }
 
 /**
- * Bytes that came twice: of each kind the smaller of two growths, without the engine. What
- * came once was no leak, and what went once, a file of source code for example, hides none.
+ * Bytes that leaked: the smaller of two growths of each kind, without the engine's. One-time growth
+ * is not a leak, and a one-time decrease, such as released source code, hides none.
  */
 export function cameTwice(before: Census, between: Census, after: Census): number {
   const second = new Map(growthOf(between, after).map(({ kind, bytes }) => [kind, bytes]));

@@ -1,4 +1,4 @@
-/** What a troupe does all day, one kind at a time and as fast as it goes. */
+/** The operations of a running troupe, each repeated as fast as possible. */
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -7,7 +7,7 @@ import { startHttpHost } from '../../test/lab/http-host.ts';
 
 type Settings = Readonly<Record<string, unknown>>;
 
-/** Does it this often, and is at rest when it settles. */
+/** Repeats the operation; nothing is in progress when it resolves. */
 type Repeat = (count: number) => Promise<void>;
 
 interface Running {
@@ -20,7 +20,7 @@ interface Counts {
   readonly warmUpCount: number;
   /** Of one half of the measurement. */
   readonly count: number;
-  /** What each may leave behind. */
+  /** Limit per operation. */
   readonly mostBytes: number;
 }
 
@@ -55,7 +55,7 @@ const hostile = (mode: string): Settings => ({
   args: [fileOf('test/faults/servers/hostile-stdio.mjs'), mode],
 });
 
-// Starts again at once and without end: what counts losses would make it wait.
+// Restarts at once and without limit; counting losses would make it wait.
 const tireless: HostPolicy = {
   restart: { on: 'always', delays: [1], jitter: 'none', maxAttempts: null },
   storm: { crashLoop: null, reconnectStorm: null },
@@ -66,7 +66,7 @@ function troupeOf(mcpServers: Settings, policy = tireless): Troupe {
   return createTroupe({ settings: { mcpServers }, seed: 1, policy });
 }
 
-/** Something done to one server that is ready. */
+/** An operation on one ready server. */
 type Doing = (troupe: Troupe) => Repeat;
 
 const local =
@@ -111,7 +111,7 @@ async function inTurn(count: number, act: () => Promise<unknown>): Promise<void>
   for (let done = 0; done < count; done += 1) await act();
 }
 
-/** An error with a code is an answer as well. */
+/** An error with a code is a valid end of a call. */
 function expected(error: unknown): void {
   if (!(error instanceof TroupeError)) throw error;
 }
@@ -126,7 +126,7 @@ const calling =
         .then(() => {}, expected),
     );
 
-/** Calls that are given up, every other one before it has left. */
+/** Aborts each call, every other one before it is sent. */
 const givingUp =
   (tool: string): Doing =>
   (troupe) =>
@@ -140,7 +140,7 @@ const givingUp =
       await settled;
     });
 
-/** Settles when a server that was lost is ready. */
+/** Resolves when the server was lost and is ready again. */
 function readyAgain(troupe: Troupe): Promise<void> {
   return new Promise((resolve) => {
     let wasLost = false;
@@ -187,19 +187,19 @@ const editing =
       });
   };
 
-/** A second server comes and goes, under the same name or under another each time. */
+/** Adds and removes a second server, under the same name or a new one each time. */
 const visiting =
-  (isStranger: boolean): Doing =>
+  (hasNewName: boolean): Doing =>
   (troupe) => {
     let visits = 0;
     return (count) =>
       inTurn(count, async () => {
         visits += 1;
-        const guest = isStranger ? `guest${visits}` : 'guest';
+        const guest = hasNewName ? `guest${visits}` : 'guest';
         apply(troupe, { server: shell(), [guest]: shell() });
         await troupe.waitFor(guest, 'ready');
         apply(troupe, { server: shell() });
-        // No event tells that somebody has left.
+        // No event reports that a server was removed.
         while (troupe.status(guest) !== undefined) await pause(1);
       });
   };

@@ -1,4 +1,4 @@
-/** Fills what has a bound, so that what grows afterwards has none. */
+/** Fills everything bounded, so that later growth is unbounded growth. */
 
 import { setTimeout as pause } from 'node:timers/promises';
 
@@ -8,7 +8,7 @@ import type { Member, Settings } from './cast.ts';
 // Half a minute, and ten times as long on a machine that is busy with ten other things.
 const mostMs = 900_000;
 
-/** The settings of a troupe that is yet to be aged. */
+/** The settings of a troupe before it is aged. */
 export function youngSettings(members: readonly Member[], edition = 0): Settings {
   return {
     mcpServers: Object.fromEntries(members.map(({ name, standIn }) => [name, standIn(edition)])),
@@ -16,9 +16,8 @@ export function youngSettings(members: readonly Member[], edition = 0): Settings
 }
 
 /**
- * Lets every server live short lives, each as another generation, until its log is full. The
- * log is what fills last: whatever else is remembered of a server, or of its generations, has
- * fewer places. Left to the soak itself that takes hours, and looks like a leak.
+ * Replaces every server again and again until its log is full, which fills last of everything
+ * bounded. During the soak itself that would take hours and look like a leak.
  */
 export async function age(troupe: Troupe, members: readonly Member[]): Promise<void> {
   const untilMs = performance.now() + mostMs;

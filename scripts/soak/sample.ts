@@ -1,4 +1,4 @@
-/** What the process holds at one moment. */
+/** Samples of the resources that this process holds. */
 
 import { readdirSync } from 'node:fs';
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
@@ -37,7 +37,7 @@ export class Sampler {
 
   async take(): Promise<Sample> {
     const delayP99Ms = this.#delay.percentile(99) / 1e6;
-    // What a collection frees may hold what only the next one finds.
+    // One collection may free objects that kept others alive.
     for (let turn = 0; turn < 3; turn += 1) {
       globalThis.gc?.();
       await pause(10);
@@ -53,7 +53,7 @@ export class Sampler {
       listenerCount: listenerCount(),
       delayP99Ms,
     };
-    // The collections above are ours, not the troupe's.
+    // The collections above are not the troupe's.
     this.#delay.reset();
     return sample;
   }

@@ -1,4 +1,4 @@
-/** The slope of a row of samples, and how far it can be believed. */
+/** The slope of a series of samples, with its confidence interval. */
 
 import { median } from '../../test/bench/statistics.ts';
 
@@ -11,14 +11,14 @@ export interface Trend {
 }
 
 const msPerHour = 3_600_000;
-// Fewer than this say nothing of their own scatter.
+// Fewer samples say nothing about their scatter.
 const leastPoints = 8;
 const unknown: Trend = { perHour: 0, errorPerHour: Number.POSITIVE_INFINITY };
 
 /**
  * The median of the slopes between all pairs (Theil and Sen): a third of the samples may be
- * anything at all without moving it far. The interval is that of Kendall's test, made wider by
- * as much as neighbours resemble each other: what holds memory for a minute is in several samples.
+ * anything at all without moving it far. The interval is that of Kendall's test, widened by the
+ * correlation of neighbours, because memory that is held for a minute is in several samples.
  */
 export function trendOf(points: readonly Point[]): Trend {
   const count = points.length;
@@ -40,7 +40,7 @@ export function trendOf(points: readonly Point[]): Trend {
   return { perHour: slope * msPerHour, errorPerHour: error * msPerHour };
 }
 
-/** By which factor fewer samples are independent than there are. */
+/** The factor by which correlation widens the interval. */
 function widening(points: readonly Point[], slope: number): number {
   const rests = points.map(([at, value]) => value - slope * at);
   const mean = rests.reduce((sum, rest) => sum + rest, 0) / rests.length;
@@ -51,7 +51,7 @@ function widening(points: readonly Point[], slope: number): number {
   return Math.sqrt((1 + likeness) / (1 - likeness));
 }
 
-/** How much more the last third holds than the first, by their medians. */
+/** The difference between the medians of the last third and the first. */
 export function growthOf(values: readonly number[]): number {
   const third = Math.max(1, Math.floor(values.length / 3));
   return median(values.slice(-third)) - median(values.slice(0, third));

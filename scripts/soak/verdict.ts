@@ -1,4 +1,4 @@
-/** The rules of a soak. Pure: samples and counts in, sentences out. */
+/** The rules of a soak run, as pure functions of samples and counts. */
 
 import type { Sample } from './sample.ts';
 import { growthOf, trendOf } from './trend.ts';
@@ -9,7 +9,7 @@ export interface CallCounts {
   readonly ok: number;
   /** The tool or the server answered with an error. */
   readonly answered: number;
-  /** Nobody can tell whether it ran. */
+  /** May or may not have run. */
   readonly unknown: number;
   /** It never ran. */
   readonly refused: number;
@@ -20,7 +20,7 @@ export interface CallCounts {
 }
 
 export interface Soaked {
-  /** Of the whole run; those of the warm-up do not count. */
+  /** Includes the warm-up, which the rules ignore. */
   readonly samples: readonly Sample[];
   readonly runMs: number;
   readonly calls: CallCounts;
@@ -33,7 +33,7 @@ export interface Soaked {
   readonly stopMs: number;
 }
 
-/** `not shown`: what was seen fits the rule and its opposite. */
+/** `not shown`: the data fit both the rule and its opposite. */
 export type Verdict = 'kept' | 'broken' | 'not shown';
 
 export interface Finding {
@@ -44,8 +44,8 @@ export interface Finding {
 
 const mebibyte = 1024 * 1024;
 
-// Code is compiled again and again, and what V8 learns about it is written down: a megabyte or two
-// within the first ten minutes, and next to nothing after them.
+// V8 recompiles code and collects feedback about it: a megabyte or two within the first ten minutes,
+// and almost nothing later.
 const warmUpMs = 600_000;
 const mostHeapPerHour = 1;
 // A connection that opens or closes while the sample is taken, on either side of it.
@@ -53,7 +53,7 @@ const fdTolerance = 3;
 // A stop is bounded at five seconds, and a busy machine adds its share.
 const mostStopMs = 5_500;
 
-/** What of a run of this length is warm-up. */
+/** The warm-up of a run of this length. */
 export function warmUpMsOf(runMs: number): number {
   return Math.min(warmUpMs, runMs / 2);
 }
@@ -71,7 +71,7 @@ function heapFinding(samples: readonly Sample[]): Finding {
     verdict: isSurelyLess ? 'kept' : isSurelyMore ? 'broken' : 'not shown',
     seen: Number.isFinite(errorPerHour)
       ? `${perHour.toFixed(2)} +- ${errorPerHour.toFixed(2)} MB/h, from ${samples.length} samples`
-      : 'the run was too short to tell',
+      : 'the run was too short',
   };
 }
 

@@ -67,7 +67,7 @@ export async function startBusyFleet(isRecorded: boolean): Promise<BusyFleet> {
       const [from, before] = [performance.now(), changes];
       let done = 0;
       const timer = setInterval(() => {
-        // Timers come late; what is due by now is made up for.
+        // Timers fire late; this catches up.
         const due = ((performance.now() - from) / 1_000) * changesPerSecond;
         for (; done < due; done += 1) change();
       }, 1_000 / changesPerSecond);

@@ -1,9 +1,8 @@
 /**
- * What a way of running MCP servers must offer to take part in the benchmark.
+ * The interface of a contender: one way of running MCP servers.
  *
  * To add one: write `contenders/NAME.ts` that exports a `Contender`, and name it in
- * `contenders.ts`. Whatever a contender cannot do it says by its flags; then its column shows
- * "never" instead of a number.
+ * `contenders.ts`. Its flags name what it cannot do; the table then shows "never" instead of a number.
  */
 
 export interface StdioServer {
@@ -22,13 +21,13 @@ export interface HttpServer {
 export type BenchServer = StdioServer | HttpServer;
 
 export interface Contender {
-  /** Brings a server back after a crash without being told to. */
+  /** Restarts a crashed server by itself. */
   readonly recovers: boolean;
   /** Starts all servers at once and returns before they are up. */
   readonly open: (servers: readonly BenchServer[]) => Fleet;
-  /** Makes servers known that start at their first use. Absent: a server either runs or is nothing. */
+  /** Registers servers that start at their first use. Absent: unsupported. */
   readonly openDormant?: (servers: readonly BenchServer[]) => Promise<Fleet>;
-  /** Keeps in a folder what it learns of servers, and shows it before they are up. Absent: it keeps nothing. */
+  /** Stores catalogs in a folder and shows them before the servers are up. Absent: unsupported. */
   readonly openWarm?: (servers: readonly BenchServer[], folder: string) => WarmFleet;
 }
 
@@ -59,6 +58,6 @@ export interface Fleet {
   starts?(): readonly Start[];
   /** How long the contender meant to wait before the first try after the loss. Absent: it does not try. */
   pauseAfterLossMs?(server: string): number | undefined;
-  /** Settles when all processes of the fleet were told to end. */
+  /** Resolves when every process was asked to exit. */
   close(): Promise<void>;
 }

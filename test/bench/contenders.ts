@@ -1,5 +1,5 @@
 /**
- * Everybody who takes part, in the order of the table.
+ * The contenders, in table order.
  *
  * Nothing is imported before it is asked for: what one contender loads must not weigh on the
  * start or the memory of another.
@@ -14,7 +14,7 @@ export interface Entry {
   readonly importOnly: () => Promise<unknown>;
 }
 
-/** The one that all others are compared with. */
+/** The contender that all others are compared with. */
 export const baseline = 'client';
 
 /** The baseline once more: its ratio to the baseline would be 1 if there were no noise. */

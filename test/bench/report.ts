@@ -13,7 +13,7 @@ import type { Measure, Round, Work } from './work.ts';
 
 export interface Cell {
   readonly contender: string;
-  /** Null = it did not get there, or has no such thing. */
+  /** Null: it did not finish, or has no such feature. */
   readonly value: Spread | null;
   /** To the baseline, paired within each round; null for the baseline itself. */
   readonly ratio: Spread | null;
@@ -47,13 +47,13 @@ export interface Row {
 export interface Roles {
   readonly contenders: readonly string[];
   readonly baseline: string;
-  /** Whom the targets are for. */
+  /** The contender that the targets are for. */
   readonly subject: string;
   /** The baseline a second time, for the works whose targets are ratios. */
   readonly control?: string;
 }
 
-/** Whether the work has to know its noise: a bound of a ratio means nothing without it. */
+/** Whether the work must measure its noise, without which a target for a ratio means nothing. */
 export function needsControl({ measures }: Pick<Work, 'measures'>): boolean {
   return measures.some(({ target }) => target?.of === 'ratio');
 }
@@ -118,7 +118,7 @@ function unitSuffix(unit: Measure['unit']): string {
   return unit === '' ? '' : ` ${unit}`;
 }
 
-/** Three digits that count. */
+/** Three significant digits. */
 function figure(value: number): string {
   if (value === 0 || Math.abs(value) >= 100) return Math.round(value).toString();
   return value.toPrecision(3);
@@ -128,7 +128,7 @@ function range({ median, min, max }: Spread, digits: (value: number) => string):
   return `${digits(median)} (${digits(min)}-${digits(max)})`;
 }
 
-/** Says it when the numbers are not of all rounds. */
+/** Notes the rounds without a number. */
 function roundsText({ count }: Spread, rounds: number): string {
   return count === rounds ? '' : `, ${count} of ${rounds} rounds`;
 }

@@ -1,4 +1,4 @@
-/** A kind of work that every contender does, and what is measured of it. */
+/** A work that every contender does, and its measures. */
 
 import type { Target } from './statistics.ts';
 
@@ -6,7 +6,7 @@ export interface Measure {
   readonly id: string;
   readonly title: string;
   readonly unit: 'ms' | 'us' | 'calls/s' | 'KB' | 'MB' | '';
-  /** What a contender without a value did. Default: it has no such thing. */
+  /** Shown for a contender without a value. Default: it has no such feature. */
   readonly absent?: 'never';
   /** What this package wants to reach. */
   readonly target?: Target;
@@ -62,8 +62,8 @@ export interface Work {
 }
 
 /**
- * The order of one round. Who goes first finds another machine than who goes last, so the order
- * turns round in every second round, and a new one begins after that: A B C, C B A, B C A, A C B, …
+ * The order of one round. Being first or last makes a difference, so every second round reverses the
+ * order, and the next one rotates it: A B C, C B A, B C A, A C B, …
  */
 export function turnsOf(contenders: readonly string[], round: number): readonly string[] {
   const first = contenders.length === 0 ? 0 : Math.floor(round / 2) % contenders.length;
@@ -90,7 +90,7 @@ export async function isolatedRounds(
   return done;
 }
 
-/** Rounds of what only this package does: the others have no such thing. */
+/** Rounds of a work that only this package can do. */
 export async function ownRounds(
   { contenders, rounds, child }: WorkContext,
   { name, measures }: Pick<Work, 'name' | 'measures'>,

@@ -1,4 +1,4 @@
-/** A place that nobody may visit: counts who does. */
+/** An address that must not be requested; counts the requests it gets. */
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';

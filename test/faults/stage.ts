@@ -1,4 +1,4 @@
-/** What one row works with: a fresh troupe of real servers, and what can be seen of them. */
+/** The tools of one row: a fresh troupe of real servers, and its observable behaviour. */
 
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -47,7 +47,7 @@ type Servers = Readonly<Record<string, Peer | HttpPeer | Entry>>;
 export interface StagePlace {
   /** In the environment of every process of the row. */
   readonly mark: string;
-  /** For all that the row writes; removed when nobody is left who could write there. */
+  /** Everything the row writes; removed when no process is left that could write there. */
   readonly folder: string;
   readonly serversFolder: string;
   /** Compiled command line. */
@@ -58,9 +58,9 @@ type Call = [tool: string, args?: Readonly<Record<string, unknown>>, timeoutMs?:
 
 export class Stage {
   readonly folder: string;
-  /** What servers wrote to streams of their own, each line with its server in front. */
+  /** Lines that servers wrote to stderr, each with its server in front. */
   readonly remarks: string[] = [];
-  /** What the troupe noted of its servers, likewise. */
+  /** Lines that the troupe logged about its servers, likewise. */
   readonly warnings: string[] = [];
   /** Names of servers whose tools changed, a line for each event. */
   readonly toolChanges: string[] = [];
@@ -92,7 +92,7 @@ export class Stage {
     return this.#local(process.execPath, words, more);
   }
 
-  /** The least server there is, where many are wanted. */
+  /** The smallest server, for rows with many of them. */
   least(more: Entry = {}): Peer {
     return this.#local(path.join(this.#place.serversFolder, 'least-server.sh'), [], more);
   }
@@ -210,7 +210,7 @@ export class Stage {
     );
   }
 
-  /** The public words for a server as it is now. */
+  /** The public fields of a status. */
   seen(status: ServerStatus): Seen {
     const { state, reason, lastError } = status;
     return { state, reason, code: lastError?.code, says: lastError?.message };
@@ -261,7 +261,7 @@ export class Stage {
     return () => Math.round(delays.max / 1e6);
   }
 
-  /** Calls a server again and again; when told to stop, says how long 99 of 100 calls took. */
+  /** Calls a server in a loop; the returned function stops it and returns the p99 in milliseconds. */
   keepCalling(server: string): () => Promise<number> {
     const times: number[] = [];
     let isOver = false;
@@ -280,7 +280,7 @@ export class Stage {
     };
   }
 
-  /** A warning to the host that is as it must be; any other is a fault. */
+  /** Declares a warning to the host as expected; any other is a fault. */
   expectWarning(pattern: RegExp): void {
     this.#expectedWarnings.push(pattern);
   }
@@ -289,7 +289,7 @@ export class Stage {
     return this.#expectedWarnings.some((pattern) => pattern.test(message));
   }
 
-  /** Ends all that the row started but the servers of its troupe, whose end is the troupe's duty. */
+  /** Ends everything the row started except the troupe's servers, which the troupe must end. */
   async clear(): Promise<void> {
     for (const clean of this.#cleaners.reverse()) await clean();
   }

@@ -1,11 +1,11 @@
-/** A loopback proxy that can be told to behave like a bad network. */
+/** A loopback proxy that imitates a bad network. */
 
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
 export type Toxic =
   | { readonly kind: 'none' }
-  /** Nothing passes, either way, and nobody is told. */
+  /** Drops everything in both directions without closing. */
   | { readonly kind: 'blackhole' }
   /** Every piece waits before it passes. */
   | { readonly kind: 'delay'; readonly ms: number }

@@ -8,7 +8,7 @@ const script = new URL('../../.ci/run', import.meta.url);
 // The script is given no more than a few seconds, and one for each part after that.
 const timeout = 120_000;
 
-describe.skipIf(process.platform !== 'linux')('the run of everything', () => {
+describe.skipIf(process.platform !== 'linux')('.ci/run', () => {
   let folder: string;
 
   beforeEach(async () => {
@@ -40,13 +40,13 @@ describe.skipIf(process.platform !== 'linux')('the run of everything', () => {
     });
   }
 
-  it('sums up the tests of all runs when every part ends well', { timeout }, async () => {
+  it('adds up the tests of all runs', { timeout }, async () => {
     const { code, lines } = await runWith('echo "5 passed, 0 failed, 1 skipped"', 600);
     expect({ code, last: lines.at(-1) }).toEqual({ code: 0, last: '20 passed, 0 failed' });
     expect(lines).not.toContain('Failed:');
   });
 
-  it('names a part that fails, and goes on', { timeout }, async () => {
+  it('names a failed part and continues', { timeout }, async () => {
     const npm = '[ "$2" != check:lint ] || exit 3\necho "5 passed, 0 failed"';
     const { code, lines } = await runWith(npm, 600);
     expect({ code, last: lines.at(-1) }).toEqual({ code: 1, last: '20 passed, 0 failed' });
@@ -54,7 +54,7 @@ describe.skipIf(process.platform !== 'linux')('the run of everything', () => {
     expect(lines).toContain('== tests npm run test:node24');
   });
 
-  it('ends a part that hangs, names it, and tries the others', { timeout }, async () => {
+  it('ends a hanging part, names it and continues', { timeout }, async () => {
     const npm = '[ "$2" != check:lint ] || exec sleep 1000\necho "5 passed, 0 failed"';
     const { code, lines } = await runWith(npm, 5);
     expect(code).toBe(1);
@@ -63,7 +63,7 @@ describe.skipIf(process.platform !== 'linux')('the run of everything', () => {
     expect(lines.at(-1)).toMatch(/^\d+ passed, \d+ failed$/u);
   });
 
-  it('ends an installation that hangs, and says so', { timeout }, async () => {
+  it('reports an installation that hangs', { timeout }, async () => {
     const { code, lines } = await runWith('[ "$1" != ci ] || exec sleep 1000', 2);
     expect({ code, last: lines.at(-1) }).toEqual({ code: 1, last: '0 passed, 1 failed' });
     expect(lines).toContain('The dependencies could not be installed.');

@@ -42,7 +42,7 @@ describe('the verdict on a conformance run', () => {
     expect(judged(checks, more)).toMatchObject({ end, isWrong });
   });
 
-  it('does not ask for scenarios that are not scored, but for news of them', () => {
+  it('does not require unscored scenarios but reports their failures', () => {
     const scenarios = ['runs', 'rests', 'breaks'];
     const rows = judge({
       role: 'server',
@@ -58,7 +58,7 @@ describe('the verdict on a conformance run', () => {
     expect(rows.map(({ isWrong }) => isWrong)).toEqual([false, false, true]);
   });
 
-  it('is shown as a line for each scenario and one for the run', () => {
+  it('prints a line per scenario and one per run', () => {
     const rows = [judged([check('SUCCESS')], {}), judged([check('FAILURE')], { expected: true })];
     expect(rowLines(rows).split('\n')).toEqual([
       '  passed      one  1 checks',

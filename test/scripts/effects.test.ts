@@ -11,14 +11,14 @@ const call = (end: CallEnd['end'], effects: number): CallEnd => ({
   effects,
 });
 
-describe('what callers are told', () => {
+describe('the outcomes that callers get', () => {
   it.each([
     [call('ok', 2), 'ran twice'],
     [call('unknown', 2), 'ran twice'],
     [call('not_executed', 1), 'not executed, but ran'],
     [call('ok', 0), 'executed, but did not run'],
     [call('executed', 0), 'executed, but did not run'],
-  ])('is found out when it is untrue: %#', (told, what) => {
+  ])('count as wrong when they contradict the runs: %#', (told, what) => {
     expect(liesIn([told])).toEqual([{ what, call: told }]);
     expect(effectTable([told])).toMatch(/stdio +afterEffect +1 .* 1\n/u);
   });
@@ -29,16 +29,16 @@ describe('what callers are told', () => {
     call('not_executed', 0),
     call('unknown', 0),
     call('unknown', 1),
-  ])('is left alone when it is true: %#', (told) => {
+  ])('count as right when they fit the runs: %#', (told) => {
     expect(liesIn([told])).toEqual([]);
   });
 
-  it('is true of every call, wherever its server dies', { timeout: 120_000 }, async () => {
+  it('are right for every call, wherever its server dies', { timeout: 120_000 }, async () => {
     const ends = await runEffects({ calls: 160, seed: 7 });
     expect(liesIn(ends)).toEqual([]);
     expect(ends.map(({ n }) => n)).toEqual(Array.from({ length: 160 }, (_, n) => n));
     expect(new Set(ends.map(({ place }) => place))).toEqual(new Set(places));
-    // Some went well, and of some nobody knows: else nothing was tried.
+    // Without both ends the test would prove nothing.
     expect(new Set(ends.map(({ end }) => end))).toContain('ok');
     expect(new Set(ends.map(({ end }) => end))).toContain('unknown');
   });

@@ -31,7 +31,7 @@ function snapshotOf(...nodes: readonly (readonly [string, string, number])[]): H
 }
 
 describe('the census of a heap', () => {
-  it('counts objects by their class, and strings whatever they say', () => {
+  it('counts objects by class and strings together', () => {
     const census = censusOf(
       snapshotOf(
         ['object', 'Map', 32],
@@ -48,7 +48,7 @@ describe('the census of a heap', () => {
     );
   });
 
-  it('keeps apart what belongs to the engine', () => {
+  it('counts objects of the engine apart', () => {
     const census = censusOf(
       snapshotOf(
         ['code', 'call', 1_000],
@@ -60,7 +60,7 @@ describe('the census of a heap', () => {
     expect(census.get('hidden system / PropertyArray')).toEqual({ count: 1, bytes: 64 });
   });
 
-  it('lists what came and what went, the most first', () => {
+  it('lists growth by kind, largest first', () => {
     const before = censusOf(snapshotOf(['object', 'Old', 8], ['object', 'Same', 8]));
     const after = censusOf(
       snapshotOf(['object', 'Same', 8], ['object', 'Some', 16], ['object', 'Many', 99]),
@@ -72,7 +72,7 @@ describe('the census of a heap', () => {
     ]);
   });
 
-  it('takes for a leak only what comes twice, and is not deceived by what goes', () => {
+  it('counts only repeated growth as a leak', () => {
     const [before, between, after] = [1, 2, 3].map((turn) =>
       censusOf(
         snapshotOf(

@@ -10,7 +10,7 @@ describe('the mutants of the charts', () => {
     expect(staleMutants(root)).toEqual([]);
   });
 
-  it('have tests that can notice them', () => {
+  it('have tests that can kill them', () => {
     const files = mutants.map((mutant) =>
       testsOf(mutant).map((file) => existsSync(`${root}test/machines/${file}.test.ts`)),
     );
@@ -18,7 +18,7 @@ describe('the mutants of the charts', () => {
     expect(files.flat()).not.toContain(false);
   });
 
-  it('have names of their own', () => {
+  it('have unique names', () => {
     expect(new Set(mutants.map(({ name }) => name)).size).toBe(mutants.length);
   });
 });

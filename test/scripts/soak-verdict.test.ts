@@ -49,7 +49,7 @@ const brokenBy = (change: Partial<Soaked>): readonly string[] =>
   judge({ ...good, ...change }).flatMap(({ rule, verdict }) => (verdict === 'kept' ? [] : [rule]));
 
 describe('the verdict of a soak', () => {
-  it('is good when nothing grows and nothing is left', () => {
+  it('is good without growth and left-overs', () => {
     expect(brokenBy({})).toEqual([]);
   });
 
@@ -86,7 +86,7 @@ describe('the verdict of a soak', () => {
     expect(broken[0]).toMatch(rule);
   });
 
-  it('lets more children have more pipes', () => {
+  it('allows more pipes for more children', () => {
     const samples = samplesOf((index) => ({
       childCount: 20 + (index > 140 ? 3 : 0),
       fdCount: 100 + (index > 140 ? 9 : 0),
@@ -94,7 +94,7 @@ describe('the verdict of a soak', () => {
     expect(brokenBy({ samples })).toEqual([]);
   });
 
-  it('does not mind what grows during the warm-up, nor what is held for a moment', () => {
+  it('ignores growth during the warm-up and short peaks', () => {
     const samples = samplesOf((index) => ({
       heapBytes: mebibyte * (Math.min(40, 10 + index) + (index % 7 === 0 ? 20 : 0)),
     }));
@@ -125,7 +125,7 @@ describe('the verdict of a soak', () => {
       'not shown',
     ],
     ['a run of a few samples shows nothing', hourMs / 60, samplesOf().slice(0, 4), 'not shown'],
-  ])('says what it knows of the heap: %s', (_what, runMs, samples, verdict) => {
+  ])('judges the heap: %s', (_what, runMs, samples, verdict) => {
     const [heap] = judge({ ...good, runMs, samples });
     expect(heap?.rule).toContain('heap');
     expect(heap?.verdict).toBe(verdict);
@@ -140,29 +140,29 @@ function noise(index: number): number {
 describe('the numbers of a soak', () => {
   const line = Array.from({ length: 12 }, (_, index) => [index * hourMs, 1 + 2 * index] as const);
 
-  it('find the slope of a line, and no error in it', () => {
+  it('find the slope of a line without error', () => {
     const { perHour, errorPerHour } = trendOf(line);
     expect(perHour).toBeCloseTo(2);
     expect(errorPerHour).toBeCloseTo(0);
   });
 
-  it('are not led astray by a few samples that are far off', () => {
+  it('ignore a few outliers', () => {
     const { perHour } = trendOf([...line, [0.5 * hourMs, 500], [11.5 * hourMs, -300]]);
     expect(perHour).toBeGreaterThan(1.5);
     expect(perHour).toBeLessThan(2.5);
   });
 
-  it('know nothing of a slope from few values', () => {
+  it('have an unlimited error with few values', () => {
     expect(trendOf(line.slice(0, 7)).errorPerHour).toBe(Infinity);
   });
 
-  it('believe samples less that resemble their neighbours', () => {
+  it('widen the error of correlated samples', () => {
     const loose = Array.from({ length: 60 }, (_, index) => [index, noise(index)] as const);
     const sticky = loose.map(([at], index) => [at, noise(Math.floor(index / 6))] as const);
     expect(trendOf(sticky).errorPerHour).toBeGreaterThan(2 * trendOf(loose).errorPerHour);
   });
 
-  it('hold the true slope within their error nineteen times of twenty', () => {
+  it('contain the true slope within the error in nine of ten runs', () => {
     const runs = Array.from({ length: 100 }, (_, run) =>
       trendOf(
         Array.from({ length: 40 }, (_value, index) => [
@@ -179,7 +179,7 @@ describe('the numbers of a soak', () => {
     expect(growthOf([1, 1, 1, 5, 5, 5, 3, 3, 3])).toBe(2);
   });
 
-  it('leave out the first ten minutes as the warm-up, and half of a run under twenty', () => {
+  it('leave out ten minutes as the warm-up, or half of a short run', () => {
     expect(warmUpMsOf(20 * 60_000)).toBe(600_000);
     expect(warmUpMsOf(6 * 60_000)).toBe(180_000);
     expect(warmUpMsOf(hourMs)).toBe(600_000);

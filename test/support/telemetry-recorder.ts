@@ -1,4 +1,4 @@
-/** The real OpenTelemetry SDK, with what it was told kept in memory. */
+/** The real OpenTelemetry SDK with exporters in memory. */
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import {
@@ -84,7 +84,7 @@ export interface TelemetryRecorder {
   /** The only span with this name. */
   span(name: string): ReadableSpan;
   points(metric: string): Promise<readonly Point[]>;
-  /** Everything that was told to anybody, as one text. */
+  /** Everything that was exported, as one text. */
   text(): Promise<string>;
 }
 

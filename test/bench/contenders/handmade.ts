@@ -75,7 +75,7 @@ function openFleet(
   const add = (server: BenchServer): Member => {
     const client = connect(server);
     const tools = client.start();
-    // Whoever waits for it is told; a server that nobody waits for must not end the process.
+    // `listed()` reports it; a failure that is not awaited must not end the process.
     tools.catch(() => {});
     const member = { client, tools };
     members.set(server.name, member);

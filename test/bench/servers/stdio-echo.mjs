@@ -1,5 +1,5 @@
 /**
- * An MCP server over stdio, written by hand so that it is not what is measured.
+ * A stdio MCP server, written by hand so that it costs almost nothing.
  *
  * Options: `--tool NAME` names its tool (default: echo), `--delay MS` waits before the answer
  * to `initialize`, `--hang` never answers anything, `--big BYTES` adds a tool `big` that

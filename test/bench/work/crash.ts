@@ -10,7 +10,7 @@ interface CrashTask {
   readonly servers: readonly BenchServer[];
 }
 
-// Whoever needs longer than this to answer again has left it to the caller.
+// A contender that takes longer leaves recovery to its caller.
 const patienceMs = 10_000;
 
 async function nextGoodCall(fleet: Fleet, server: string): Promise<boolean> {

@@ -173,7 +173,7 @@ async function jobOfStorm({ edits, durationMs }: StormTask): Promise<unknown> {
   const from = performance.now();
   let halfway = 0;
   for (let edit = 1; edit <= edits; edit += 1) {
-    // A file and a host take turns, so that both ways of telling an edit are crowded.
+    // A file and a host take turns, so that both sources of edits are busy.
     if (edit % 2 === 0) await settings.write(stormSettings(edit, 'file'));
     else troupe.send({ type: 'settings.changed', settings: stormSettings(edit, 'host') });
     if (edit === Math.floor(edits / 2)) halfway = await heapBytes();
@@ -211,7 +211,7 @@ const stormWork: Work = {
   measures: [
     measure('wrong', `${stormTitle}: servers wrong in the end`, '', always(atMost(0))),
     measure('passRate', `${stormTitle}: passes per second`, '', always(atMost(4))),
-    // A pass counts when it is told, which a busy machine delays: one more may fall into a second.
+    // A pass counts when its event arrives, which a busy machine delays by up to a second.
     measure('most', `${stormTitle}: most passes in a second`, ''),
     measure('rate', `${stormTitle}: edits per second`, ''),
     measure('growth', `${stormTitle}: heap of the second half`, 'MB', below(1)),

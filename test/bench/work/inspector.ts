@@ -1,5 +1,5 @@
 /**
- * What it costs a busy troupe to be looked at, and how its page does in a browser. The page is
+ * The cost of inspecting a busy troupe, and the speed of the page in a browser. The page is
  * optional: it needs Chromium, which is taken from where Debian puts it or from CHROME_BIN.
  */
 
@@ -31,14 +31,14 @@ const chromium = process.env['CHROME_BIN'] ?? '/usr/bin/chromium';
 // Where the compiled inspector looks for its page.
 const pageFolder = join(compiledFolder, 'inspector');
 
-/** CPU of this process alone: whoever watches has one of their own. */
+/** Measures the CPU time of this process; the reader of the stream has its own. */
 async function watchJob(reader: string): Promise<Values> {
   const { startInspector } = await import('../../../src/inspector/inspector-server.ts');
   const fleets = new Map(
     await Promise.all(ways.map(async (way) => [way, await startBusyFleet(way !== 'off')] as const)),
   );
   const watched = fleets.get('watched')?.troupe.inspection;
-  if (watched === undefined) throw new Error('Nobody is watched.');
+  if (watched === undefined) throw new Error('The watched fleet is missing.');
   const inspector = await startInspector({ source: watched, mode: 'live', title: 'bench' });
   const watcher = spawn(process.execPath, [reader, inspector.newAddress()], {
     stdio: ['pipe', 'pipe', 'inherit'],

@@ -1,6 +1,6 @@
 /**
- * What it costs to record what the charts do: the same calls without, recorded, and recorded with
- * somebody who reads along. A call that is alone tells the chart of its server twice: it began, it ended.
+ * The cost of recording the charts: the same calls without recording, recorded, and recorded with a
+ * reader. A call sends its server's chart two events: one when it begins, one when it ends.
  */
 
 import type { TroupeSnapshot } from '../../../src/domain/host/status.ts';
@@ -19,7 +19,7 @@ const cycleBlocks = 24;
 const eventsPerCall = 2;
 const limitMs = 120_000;
 
-// The first was never told of recording: `off` next to it shows the noise, and that off is nothing.
+// The first lacks the option: `off` beside it shows the noise, and that `off` costs nothing.
 const ways: readonly string[] = ['without', 'off', 'on', 'watched'];
 
 async function job({ command, args }: Pick<StdioServer, 'command' | 'args'>): Promise<Values> {

@@ -1,4 +1,4 @@
-/** Ten thousand servers: what a plan costs, an edit of one in a hundred, a look at all, and a change of one. */
+/** Ten thousand servers: the cost of a plan, an edit of one in a hundred, a snapshot and a status change. */
 
 import { setTimeout as pause } from 'node:timers/promises';
 
@@ -8,7 +8,7 @@ import { below, measure, ownRounds, type Work } from '../work.ts';
 const count = 10_000;
 const changedCount = count / 100;
 
-/** Nobody starts; every hundredth server has other arguments in each edition. */
+/** No server starts; every hundredth has new arguments in each edition. */
 const settingsOf = (edition: number) => ({
   mcpServers: Object.fromEntries(
     Array.from({ length: count }, (_, index) => [
@@ -35,7 +35,7 @@ async function mediansOf(turns: number, work: (turn: number) => unknown): Promis
   return median(times);
 }
 
-/** The plan alone, from settings that were read and never looked at. */
+/** The plan alone, from freshly read settings. */
 async function planTimes(): Promise<{ readonly plan: number; readonly planCpu: number }> {
   const { parseSettings } = await import('../../../src/config/parse-settings.ts');
   const { mergeSettings } = await import('../../../src/config/merge-settings.ts');
@@ -116,7 +116,7 @@ async function job(): Promise<unknown> {
     troupe.send({ type: 'settings.changed', settings: settingsOf(1) });
   });
   const used = process.cpuUsage(from);
-  // Nobody ever started: the end of this process leaves nothing behind.
+  // No server started, so this process can just exit.
   return { ...plan, snapshot, status, edit: (used.user + used.system) / 1_000 };
 }
 

@@ -1,4 +1,4 @@
-/** K: strangers, liars and crowds at the gateway. Those that a row cannot show name the test that does. */
+/** K: hostile and crowded clients of the gateway. Faults that a row cannot inject name their test. */
 
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -7,13 +7,13 @@ import type { Seen } from '../expectation.ts';
 import { eachOf, type Rows } from '../row.ts';
 import type { Stage } from '../stage.ts';
 
-interface Door {
+interface Endpoint {
   readonly url: URL;
   readonly token: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-async function serve(stage: Stage): Promise<Door> {
+async function serve(stage: Stage): Promise<Endpoint> {
   const up = stage.up({ bad: stage.stdio('ok') }, { words: ['serve', '--http', '0'] });
   await up.printed(/serving all servers at \S+[^]*clients send the token in \S+\s/u);
   await up.when(({ servers }) => servers.every(({ state }) => state === 'ready'), 'the server');
@@ -28,8 +28,8 @@ async function serve(stage: Stage): Promise<Door> {
   return { url, token, headers };
 }
 
-/** The status line of an answer to these bytes, and whether it gives the token away. */
-function speak({ url, token }: Door, bytes: string): Promise<string> {
+/** The status line of an answer to these bytes, and whether it leaks the token. */
+function speak({ url, token }: Endpoint, bytes: string): Promise<string> {
   return new Promise((resolve) => {
     let heard = '';
     const socket = connect(Number(url.port), url.hostname, () => socket.write(bytes));
@@ -48,15 +48,15 @@ function request(path: string, headers: Readonly<Record<string, string>>): strin
   return `GET ${path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`;
 }
 
-/** All answers that came, each once. */
-async function answersTo(door: Door, asked: readonly string[]): Promise<Seen> {
-  const all = await Promise.all(asked.map((bytes) => speak(door, bytes)));
+/** The distinct answers. */
+async function answersTo(endpoint: Endpoint, asked: readonly string[]): Promise<Seen> {
+  const all = await Promise.all(asked.map((bytes) => speak(endpoint, bytes)));
   return { asked: all.length, status: [...new Set(all)].toSorted().join(' ') };
 }
 
 const paths = ['/', '/mcp', '/metrics', '/healthz', '/api/state', '/nothing'];
 
-async function openSession({ url, headers }: Door): Promise<string> {
+async function openSession({ url, headers }: Endpoint): Promise<string> {
   const clientInfo = { name: 'row', version: '1' };
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
   const body = JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params });
@@ -71,20 +71,20 @@ const ran: Rows = {
     expect: { calls: 1_000, astray: 0 },
     limitMs: 90_000,
     async run(stage) {
-      const door = await serve(stage);
-      const sessions = [await openSession(door), await openSession(door)];
+      const endpoint = await serve(stage);
+      const sessions = [await openSession(endpoint), await openSession(endpoint)];
       let [calls, astray] = [0, 0];
       const ask = async (at: number, id: number): Promise<void> => {
         const text = `client ${at}, call ${id}.`;
         const params = { name: 'bad__echo', arguments: { text } };
-        const response = await fetch(door.url, {
+        const response = await fetch(endpoint.url, {
           method: 'POST',
-          headers: { ...door.headers, 'mcp-session-id': sessions[at] ?? '' },
+          headers: { ...endpoint.headers, 'mcp-session-id': sessions[at] ?? '' },
           body: JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params }),
         });
         calls += 1;
-        const told = await response.text();
-        if (!told.includes(text) || !told.includes(`"id":${id}`)) astray += 1;
+        const answer = await response.text();
+        if (!answer.includes(text) || !answer.includes(`"id":${id}`)) astray += 1;
       };
       for (let first = 0; first < 500; first += 10) {
         const ids = [...Array(10).keys()].map((each) => first + each);
@@ -94,19 +94,19 @@ const ran: Rows = {
     },
   },
   F165: {
-    inject: 'Host of somebody else, an address of a proxy, on every path',
+    inject: 'foreign Host headers, an address for a proxy, on every path',
     expect: { asked: 30, status: '403' },
     async run(stage) {
-      const door = await serve(stage);
-      const { port, host } = door.url;
-      const { authorization = '' } = door.headers;
+      const endpoint = await serve(stage);
+      const { port, host } = endpoint.url;
+      const { authorization = '' } = endpoint.headers;
       const wrong = [
         'evil.example',
         `127.0.0.1.nip.io:${port}`,
         `localhost.evil:${port}`,
         '0.0.0.0',
       ];
-      return answersTo(door, [
+      return answersTo(endpoint, [
         ...wrong.flatMap((each) =>
           paths.map((path) => request(path, { host: each, authorization })),
         ),
@@ -118,12 +118,12 @@ const ran: Rows = {
     inject: 'Origin null, of another port, of a file, of a name like ours',
     expect: { asked: 24, status: '403' },
     async run(stage) {
-      const door = await serve(stage);
-      const { host } = door.url;
-      const { authorization = '' } = door.headers;
+      const endpoint = await serve(stage);
+      const { host } = endpoint.url;
+      const { authorization = '' } = endpoint.headers;
       const origins = ['null', 'http://localhost.evil', 'http://127.0.0.1:1', 'file://'];
       return answersTo(
-        door,
+        endpoint,
         origins.flatMap((origin) =>
           paths.map((path) => request(path, { host, authorization, origin })),
         ),
@@ -134,8 +134,8 @@ const ran: Rows = {
     inject: 'no token, a wrong one, half of it, 10 KB of it, in the address',
     expect: { asked: 20, status: '401' },
     async run(stage) {
-      const door = await serve(stage);
-      const { url, token } = door;
+      const endpoint = await serve(stage);
+      const { url, token } = endpoint;
       const { host } = url;
       const bearers = [
         '',
@@ -144,7 +144,7 @@ const ran: Rows = {
         `Bearer ${'a'.repeat(10_000)}`,
       ];
       const closed = ['/mcp', '/metrics', '/nothing', '/'];
-      return answersTo(door, [
+      return answersTo(endpoint, [
         ...bearers.flatMap((authorization) =>
           closed.map((path) => request(path, { host, authorization })),
         ),
@@ -183,7 +183,7 @@ const shown: readonly (readonly [id: string, inject: string, test: string])[] = 
   ['F175', 'something else writes to stdout', 'cli/serve.test.ts'],
   ['F176', 'garbage and half a line on stdin', 'cli/serve.test.ts'],
   ['F177', 'lists that change all the time', 'gateway/http-gateway.test.ts'],
-  ['F178', 'methods, paths and bodies that nobody has', 'gateway/http-strangers.test.ts'],
+  ['F178', 'unknown methods, paths and bodies', 'gateway/http-strangers.test.ts'],
   ['F179', 'credentials of clients on the way to servers', 'gateway/http-strangers.test.ts'],
 ];
 

@@ -9,7 +9,7 @@ import type { Peer, Stage } from '../stage.ts';
 import { until } from '../until.ts';
 import { readyServer } from './one-server.ts';
 
-/** Keeps the host from doing anything else. */
+/** Blocks the event loop. */
 function stall(ms: number): void {
   const end = performance.now() + ms;
   while (performance.now() < end);
@@ -88,7 +88,7 @@ async function stalledCall(stage: Stage, peer: Peer | HttpPeer): Promise<Seen> {
 
 const listeners: Row = {
   inject: 'listeners of every event throw',
-  // The host is told of each throw by a warning, which is not counted as a fault here.
+  // Each throw warns the host, which does not count as a fault here.
   expect: { state: 'ready', isOk: true, hasThrown: true },
   async run(stage) {
     let thrown = 0;
@@ -111,7 +111,7 @@ const listeners: Row = {
 };
 
 const output: Row = {
-  inject: 'troupe up, whose output nobody reads any more',
+  inject: 'troupe up, whose output is no longer read',
   expect: { hasStarted: true, exitCode: 0, left: 0 },
   async run(stage) {
     const up = stage.up({ bad: stage.stdio('ok'), crowd: stage.stdio('grandchild') });
@@ -120,7 +120,7 @@ const output: Row = {
     const hasStarted = stage.processes().length === 3;
     up.child.stdout?.destroy();
     up.child.stderr?.destroy();
-    // What it has to say next finds nobody there.
+    // Its next line fails to be written.
     const [pid] = stage.processes();
     if (pid !== undefined) process.kill(pid, 'SIGKILL');
     const { exitCode } = await up.ended;

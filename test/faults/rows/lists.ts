@@ -73,7 +73,7 @@ const sizes: Rows = {
     },
     isAlone: true,
     async run(stage) {
-      // The first start pays for loading the protocol; that is not what is measured.
+      // The first start loads the protocol, which is not measured here.
       const bad = stage.stdio('many-tools', [], { startup: 'lazy' });
       const troupe = stage.start({ bad, good: stage.stdio('ok') });
       await stage.reaches('good', 'ready');

@@ -11,7 +11,7 @@ import { hostEndRows } from './host-ends.ts';
 import { besideCalls, faultIn, readyServer, seenOf } from './one-server.ts';
 import { stopRows } from './stops.ts';
 
-/** Stops a server that is ready, and tells how long that took and who is left. */
+/** Stops a ready server; reports the time and the processes left over. */
 async function stopOf(stage: Stage, peer: Peer): Promise<Seen> {
   await readyServer(stage, peer);
   const before = stage.processes().length;

@@ -10,7 +10,7 @@ import { until } from '../until.ts';
 import { backingOff, started, startOf } from './one-server.ts';
 import { scarcityRows } from './scarcity.ts';
 
-/** One bad server beside a good one, which must not notice. */
+/** One bad server beside a good one, which must not be affected. */
 async function besideGood(stage: Stage, bad: Peer | { readonly entry: object }): Promise<Seen> {
   const good = stage.stdio('ok');
   stage.start({ bad: { ...bad.entry }, good });
@@ -108,7 +108,7 @@ const leaving: Rows = {
     inject: 's:flaky-start --n 3',
     expect: { state: 'ready', starts: 4, toolChanges: 1, gapsOk: true },
     async run(stage) {
-      // With the era known: who leaves at the question for it is started once more at once.
+      // With a known era: a server that exits during the era probe is restarted at once.
       const peer = stage.stdio('flaky-start', ['--n', '3'], { era: 'legacy' });
       stage.start({ bad: peer });
       const status = await stage.reaches('bad', 'ready', 'failed');

@@ -1,4 +1,4 @@
-/** What a hostile server did and was told, one JSON object a line, in the file that its row reads. */
+/** Logs what a hostile server did and received, one JSON object per line, for its row to read. */
 
 import { appendFileSync, readFileSync } from 'node:fs';
 

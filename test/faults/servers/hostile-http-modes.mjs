@@ -1,4 +1,4 @@
-/** One entry per mode: what it does to an exchange; `usual` is what a proper server does. */
+/** One entry per mode: what it does to an exchange; `usual` behaves properly. */
 
 const onCall = (action) => (it) => (it.isCall ? action(it) : it.usual());
 const status =
@@ -87,7 +87,7 @@ const bodies = {
   ),
 };
 
-/** Writes what is wanted until nobody listens any more. */
+/** Writes a chunk again and again until the connection closes. */
 function pour(it, chunk) {
   const more = () => {
     if (it.response.destroyed) return;
@@ -150,7 +150,7 @@ const streams = {
       result: it.text(it.message.params.arguments?.text),
     });
     const [head, tail] = [answer.slice(0, 20), answer.slice(20)];
-    // A comment, fields nobody knows, CRLF, no space after the colon, an event without data, an answer cut in two.
+    // A comment, unknown fields, CRLF, no space after the colon, an event without data, an answer cut in two.
     it.events(`: hello\r\nretry: 5000\r\nfoo: bar\r\n\r\nevent:message\r\nid:1\r\ndata:${head}`);
     it.response.write(`${tail}\r\n\r\n: bye\n\n`);
     it.response.end();

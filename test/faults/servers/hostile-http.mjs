@@ -108,7 +108,7 @@ const listener = createServer(async (request, response) => {
     if (message.method === 'tools/call') server.calls += 1;
     mode(exchangeOf(request, response, message));
   } catch {
-    // Whoever hung up while he was talking gets no answer.
+    // The client hung up during its request.
     response.destroy();
   }
 });
@@ -117,5 +117,5 @@ listener.on('clientError', (_error, socket) => socket.destroy());
 listener.listen(Number(port), '127.0.0.1', () => {
   process.stdout.write(`${listener.address().port}\n`);
 });
-// It ends with whoever started it.
+// Ends with its parent process.
 process.stdin.on('end', () => process.exit(0)).resume();

@@ -114,5 +114,5 @@ process.stdin.on('end', () => {
   log('stdin-end');
   act('end');
 });
-// Whoever hangs up on us while we write is none of our business.
+// The client may close the pipe during a write.
 process.stdout.on('error', () => {});

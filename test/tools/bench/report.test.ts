@@ -26,7 +26,7 @@ describe('the report', () => {
     expect(row?.cells[1]?.ratio).toEqual({ median: 1.05, min: 1.05, max: 1.05, count: 2 });
   });
 
-  it('says never where a contender did not get there', () => {
+  it('prints "never" for a contender without a value', () => {
     const table = tableOf(rowsOf(work, rounds, roles), roles, { hand: 'by hand', ours: 'Ours' });
     expect(table.split('\n')).toEqual([
       'work          by hand             Ours                 ratio               target   verdict',
@@ -62,7 +62,7 @@ describe('the report of rounds that failed', () => {
   };
   const lastLine = (rows: readonly Row[]) => tableOf(rows, roles, {}).split('\n').at(-1);
 
-  it('says how many have a value, and calls the target missed', () => {
+  it('counts the rounds with a value and misses the target', () => {
     const rows = report([{}, {}, { time: 101 }]);
     expect(rows[0]?.verdict).toBe('missed');
     expect(lastLine(rows)).toContain(
@@ -70,13 +70,13 @@ describe('the report of rounds that failed', () => {
     );
   });
 
-  it('does so when all have failed', () => {
+  it('misses the target when all rounds failed', () => {
     const rows = report([{}, {}, {}]);
     expect(rows[0]?.verdict).toBe('missed');
     expect(lastLine(rows)).toMatch(/ failed +- +<= 101 ms +missed$/u);
   });
 
-  it('does so when none has begun', () => {
+  it('misses the target without rounds', () => {
     expect(report([])[0]?.verdict).toBe('missed');
   });
 });
@@ -94,26 +94,26 @@ describe('the noise of a row', () => {
       controlled,
     );
 
-  it('is the ratio of the baseline to itself, and is shown', () => {
+  it('is the ratio of the baseline to itself', () => {
     const lines = tableOf(report([100, 104, 108], 102), controlled, {}).split('\n');
     expect(lines[0]).toMatch(/ noise +target +verdict$/u);
     expect(lines[1]).toMatch(/ x 1\.04 \+-6 % +<= 1\.1x +met$/u);
     expect(lines[0]).not.toContain('again');
   });
 
-  it('leaves a verdict unclear that it may have made', () => {
+  it('makes a verdict within the noise unclear', () => {
     expect(report([80, 85, 90], 115)[0]?.verdict).toBe('unclear');
     expect(report([80, 85, 90], 85)[0]?.verdict).toBe('met');
     expect(report([80, 85, 90], 150)[0]?.verdict).toBe('missed');
   });
 
-  it('is not known from two rounds', () => {
+  it('is unknown with two rounds', () => {
     const rows = report([100, 100], 100);
     expect(rows[0]?.verdict).toBe('unclear');
     expect(tableOf(rows, controlled, {})).toContain('x 1.00, too few rounds');
   });
 
-  it('belongs to rows whose target is a ratio only', () => {
+  it('belongs only to rows with a ratio as target', () => {
     const [time, back] = report([100, 100, 100], 100);
     expect(time?.noise?.margin).toBe(0);
     expect(back?.noise).toBeUndefined();

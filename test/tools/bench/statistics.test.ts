@@ -59,7 +59,7 @@ describe('a spread', () => {
     expect(spreadOf([null, 5, 1, null, 3])).toEqual({ median: 3, min: 1, max: 5, count: 3 });
   });
 
-  it('is null when nobody got there', () => {
+  it('is null without any value', () => {
     expect(spreadOf([null, null])).toBeNull();
     expect(spreadOf([])).toBeNull();
   });

@@ -9,14 +9,14 @@ describe('the order of contenders', () => {
     expect(rounds).toEqual(['ABC', 'CBA', 'BCA', 'ACB', 'CAB', 'BAC']);
   });
 
-  it('has everybody in every round, and each before each other equally often', () => {
+  it('includes every contender in every round, each before each other equally often', () => {
     const rounds = Array.from({ length: 8 }, (_, round) => turnsOf(['A', 'B', 'C', 'D'], round));
     for (const turns of rounds) expect([...turns].sort()).toEqual(['A', 'B', 'C', 'D']);
     const before = rounds.filter((turns) => turns.indexOf('A') < turns.indexOf('C'));
     expect(before).toHaveLength(4);
   });
 
-  it('is nothing for nobody', () => {
+  it('is empty without contenders', () => {
     expect(turnsOf([], 3)).toEqual([]);
   });
 });
