@@ -38,191 +38,167 @@ export function staleMutants(root: string): readonly string[] {
   });
 }
 
-export const mutants: readonly Mutant[] = [
-  {
-    name: 'a stop leaves the server in demand',
-    file: 'machines/server/setup.ts',
-    find: 'wishStop: assign({ stopWanted: true, demanded: false,',
-    replace: 'wishStop: assign({ stopWanted: true, demanded: true,',
-  },
-  {
-    name: 'an exchange on request counts as a try',
-    file: 'machines/server/setup.ts',
-    find: 'takeTryBack: assign(({ context }) => ({ attempt: Math.max(0, context.attempt - 1) })),',
-    replace: 'takeTryBack: assign({}),',
-  },
-  {
-    name: 'a sustained service keeps the last error',
-    file: 'machines/server/setup.ts',
-    find: 'forgetAttempts: assign({ ...freshTries, lastError: null, floods: 0 }),',
-    replace: 'forgetAttempts: assign({ ...freshTries, floods: 0 }),',
-  },
-  {
-    name: 'the cool-down grows without a maximum',
-    file: 'machines/server/setup.ts',
-    find: 'Math.min(context.cooldownMs * 2, context.policy.breaker.maxCooldownMs)',
-    replace: 'context.cooldownMs * 2',
-  },
-  {
-    name: 'waiting for a permit counts as a try',
-    file: 'machines/server/setup.ts',
-    find: 'return { loss, lastError: loss, attempt: context.attempt - 1 };',
-    replace: 'return { loss, lastError: loss };',
-  },
-  {
-    name: 'a session that breaks while it is closed on request is a loss',
-    file: 'machines/server/setup.ts',
-    find: 'return { loss: context.demanded ? loss : null, lastError: loss };',
-    replace: 'return { loss, lastError: loss };',
-  },
-  {
-    name: 'a wake-up does not restart the handshake deadline',
-    file: 'machines/session/opening.ts',
-    find: "'server.woke': { actions: ['cancelConnectDeadline', 'startConnectDeadline'] },",
-    replace: "'server.woke': {},",
-  },
-  {
-    name: 'the breaker exchanges a session that drains',
-    file: 'machines/server/engaged.ts',
-    find: "guard: 'isToStay',",
-    replace: '',
-  },
-  {
-    name: 'an exchange by the breaker counts as a try',
-    file: 'machines/server/engaged.ts',
-    find: "actions: ['takeTryBack', 'recordExchange']",
-    replace: "actions: ['recordExchange']",
-  },
-  {
-    name: 'a start keeps its permit',
-    file: 'machines/server/engaged.ts',
-    find: "exit: 'returnSlot',",
-    replace: '',
-  },
-  {
-    name: 'a session that broke leaves its tools live',
-    file: 'machines/server/catalog.ts',
-    find: "'xstate.error.actor.session': 'lost',",
-    replace: '',
-  },
-  {
-    name: 'a suspension keeps its windows',
-    file: 'machines/server/parked.ts',
-    find: "const byStorm = { entry: 'forgetWindows' } as const;",
-    replace: 'const byStorm = {} as const;',
-  },
-  {
-    name: 'an edit ends a backoff',
-    file: 'machines/server/parked.ts',
-    find: "'server.demanded': { actions: 'noteDemand' },\n        'spec.updated': { actions: 'applySpec' },",
-    replace: "'server.demanded': { actions: 'noteDemand' },",
-  },
-  {
-    name: 'a lost session hides its tools',
-    file: 'machines/server/catalog.ts',
-    find: "'xstate.done.actor.session': 'lost',",
-    replace: "'xstate.done.actor.session': 'none',",
-  },
-  {
-    name: 'a rest leaves the circuit open',
-    file: 'machines/server/circuit.ts',
-    find: "'server.rested': '.closed',",
-    replace: '',
-  },
-  {
-    name: 'the failed calls of an exchanged session still count',
-    file: 'machines/server/circuit.ts',
-    find: "actions: ['forgetFailedCalls', 'announceTrip'],",
-    replace: "actions: ['announceTrip'],",
-  },
-  {
-    name: 'a late answer does not recover the health',
-    file: 'machines/session/watch.ts',
-    find: "{ ...signOfLife, actions: 'noteAlive', target: 'unwatched' },",
-    replace: "{ ...signOfLife, target: 'unwatched' },",
-  },
-  {
-    name: 'every loss counts as a crash',
-    file: 'machines/server/context.ts',
-    find: "loss.kind === 'crashed' ? recordInWindow(crashTimes, end.at, crashLoop) : crashTimes",
-    replace: 'recordInWindow(crashTimes, end.at, crashLoop)',
-  },
-  {
-    name: 'a short Retry-After shortens the backoff',
-    file: 'machines/server/context.ts',
-    find: 'return Math.max(delayMs, asked);',
-    replace: 'return asked;',
-  },
-  {
-    name: 'a fourth demanded retry overtakes an older one',
-    file: 'machines/slots.ts',
-    find: 'const mostOvertakings = 3;',
-    replace: 'const mostOvertakings = 4;',
-  },
-  {
-    name: 'a permit does not lapse',
-    file: 'machines/permit.ts',
-    find: "after: { patience: 'lapsed' }",
-    replace: '',
-  },
-  {
-    name: 'a permit lapses late',
-    file: 'machines/permit.ts',
-    find: 'local: 1_000,',
-    replace: 'local: 1_001,',
-  },
-  {
-    name: 'a command reaches a server that leaves',
-    file: 'machines/troupe/moves.ts',
-    find: 'target?.leaving === false ? [',
-    replace: 'target !== undefined ? [',
-  },
-  {
-    name: 'an approval of an old fingerprint counts',
-    file: 'machines/troupe/setup.ts',
-    find: 'if (shown !== undefined && shown !== fingerprint) return {};',
-    replace: '',
-  },
-  {
-    name: 'the successor of a lazy server is not demanded',
-    file: 'machines/troupe/pass.ts',
-    find: 'startWanted: seat.succeeds || startWishes.includes(name),',
-    replace: 'startWanted: startWishes.includes(name),',
-  },
-  {
-    name: 'a removal during a handover leaves the successor',
-    file: 'machines/troupe/moves.ts',
-    find: 'orders: [retire(now), ...orders] };',
-    replace: 'orders: [retire(now)] };',
-  },
-  {
-    name: 'a process that left when it was asked for its era is not started again',
-    file: 'machines/session/opening.ts',
-    find: "{ guard: { type: 'hasLeft', params: outcomeOf }, target: 'leaving' },",
-    replace: '',
-  },
-  {
-    name: 'SSE is never tried',
-    file: 'machines/session/opening.ts',
-    find: "target: 'fallingBack',",
-    replace: "target: '#session.releasing',",
-  },
-  {
-    name: 'a failed fallback reports what SSE answered',
-    file: 'machines/session/opening.ts',
-    find: '[failedOverSse, connected]',
-    replace: '[failed, connected]',
-  },
-  {
-    name: 'a close has no deadline',
-    file: 'machines/session/session.ts',
-    find: "...(how !== 'draining' && { closeDeadline: { actions: 'killConnection' } }),",
-    replace: '',
-  },
-  {
-    name: 'a change during a list is forgotten',
-    file: 'machines/session/refresh.ts',
-    find: "{ guard: 'isOutdated', actions: [report, noteOutcome], target: 'pausing.due' },",
-    replace: '',
-  },
-];
+/** By file: what the broken chart does, a text that occurs exactly once, and its replacement. */
+const changes: Readonly<Record<string, readonly (readonly [string, string, string])[]>> = {
+  'machines/server/setup.ts': [
+    [
+      'a stop leaves the server in demand',
+      'wishStop: assign({ stopWanted: true, demanded: false,',
+      'wishStop: assign({ stopWanted: true, demanded: true,',
+    ],
+    [
+      'an exchange on request counts as a try',
+      'takeTryBack: assign(({ context }) => ({ attempt: Math.max(0, context.attempt - 1) })),',
+      'takeTryBack: assign({}),',
+    ],
+    [
+      'a sustained service keeps the last error',
+      'forgetAttempts: assign({ ...freshTries, lastError: null, floods: 0 }),',
+      'forgetAttempts: assign({ ...freshTries, floods: 0 }),',
+    ],
+    [
+      'the cool-down grows without a maximum',
+      'Math.min(context.cooldownMs * 2, context.policy.breaker.maxCooldownMs)',
+      'context.cooldownMs * 2',
+    ],
+    [
+      'waiting for a permit counts as a try',
+      'return { loss, lastError: loss, attempt: context.attempt - 1 };',
+      'return { loss, lastError: loss };',
+    ],
+    [
+      'a session that breaks while it is closed on request is a loss',
+      'return { loss: context.demanded ? loss : null, lastError: loss };',
+      'return { loss, lastError: loss };',
+    ],
+  ],
+  'machines/session/opening.ts': [
+    [
+      'a wake-up does not restart the handshake deadline',
+      "'server.woke': { actions: ['cancelConnectDeadline', 'startConnectDeadline'] },",
+      "'server.woke': {},",
+    ],
+    [
+      'a process that left when it was asked for its era is not started again',
+      "{ guard: { type: 'hasLeft', params: outcomeOf }, target: 'leaving' },",
+      '',
+    ],
+    ['SSE is never tried', "target: 'fallingBack',", "target: '#session.releasing',"],
+    [
+      'a failed fallback reports what SSE answered',
+      '[failedOverSse, connected]',
+      '[failed, connected]',
+    ],
+  ],
+  'machines/server/engaged.ts': [
+    ['the breaker exchanges a session that drains', "guard: 'isToStay',", ''],
+    [
+      'an exchange by the breaker counts as a try',
+      "actions: ['takeTryBack', 'recordExchange']",
+      "actions: ['recordExchange']",
+    ],
+    ['a start keeps its permit', "exit: 'returnSlot',", ''],
+  ],
+  'machines/server/catalog.ts': [
+    ['a session that broke leaves its tools live', "'xstate.error.actor.session': 'lost',", ''],
+    [
+      'a lost session hides its tools',
+      "'xstate.done.actor.session': 'lost',",
+      "'xstate.done.actor.session': 'none',",
+    ],
+  ],
+  'machines/server/parked.ts': [
+    [
+      'a suspension keeps its windows',
+      "const byStorm = { entry: 'forgetWindows' } as const;",
+      'const byStorm = {} as const;',
+    ],
+    [
+      'an edit ends a backoff',
+      "'server.demanded': { actions: 'noteDemand' },\n        'spec.updated': { actions: 'applySpec' },",
+      "'server.demanded': { actions: 'noteDemand' },",
+    ],
+  ],
+  'machines/server/circuit.ts': [
+    ['a rest leaves the circuit open', "'server.rested': '.closed',", ''],
+    [
+      'the failed calls of an exchanged session still count',
+      "actions: ['forgetFailedCalls', 'announceTrip'],",
+      "actions: ['announceTrip'],",
+    ],
+  ],
+  'machines/session/watch.ts': [
+    [
+      'a late answer does not recover the health',
+      "{ ...signOfLife, actions: 'noteAlive', target: 'unwatched' },",
+      "{ ...signOfLife, target: 'unwatched' },",
+    ],
+  ],
+  'machines/server/context.ts': [
+    [
+      'every loss counts as a crash',
+      "loss.kind === 'crashed' ? recordInWindow(crashTimes, end.at, crashLoop) : crashTimes",
+      'recordInWindow(crashTimes, end.at, crashLoop)',
+    ],
+    [
+      'a short Retry-After shortens the backoff',
+      'return Math.max(delayMs, asked);',
+      'return asked;',
+    ],
+  ],
+  'machines/slots.ts': [
+    [
+      'a fourth demanded retry overtakes an older one',
+      'const mostOvertakings = 3;',
+      'const mostOvertakings = 4;',
+    ],
+  ],
+  'machines/permit.ts': [
+    ['a permit does not lapse', "after: { patience: 'lapsed' }", ''],
+    ['a permit lapses late', 'local: 1_000,', 'local: 1_001,'],
+  ],
+  'machines/troupe/moves.ts': [
+    [
+      'a command reaches a server that leaves',
+      'target?.leaving === false ? [',
+      'target !== undefined ? [',
+    ],
+    [
+      'a removal during a handover leaves the successor',
+      'orders: [retire(now), ...orders] };',
+      'orders: [retire(now)] };',
+    ],
+  ],
+  'machines/troupe/setup.ts': [
+    [
+      'an approval of an old fingerprint counts',
+      'if (shown !== undefined && shown !== fingerprint) return {};',
+      '',
+    ],
+  ],
+  'machines/troupe/pass.ts': [
+    [
+      'the successor of a lazy server is not demanded',
+      'startWanted: seat.succeeds || startWishes.includes(name),',
+      'startWanted: startWishes.includes(name),',
+    ],
+  ],
+  'machines/session/session.ts': [
+    [
+      'a close has no deadline',
+      "...(how !== 'draining' && { closeDeadline: { actions: 'killConnection' } }),",
+      '',
+    ],
+  ],
+  'machines/session/refresh.ts': [
+    [
+      'a change during a list is forgotten',
+      "{ guard: 'isOutdated', actions: [report, noteOutcome], target: 'pausing.due' },",
+      '',
+    ],
+  ],
+};
+
+export const mutants: readonly Mutant[] = Object.entries(changes).flatMap(([file, ofFile]) =>
+  ofFile.map(([name, find, replace]) => ({ name, file, find, replace })),
+);
