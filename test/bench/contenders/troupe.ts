@@ -35,6 +35,11 @@ function startOf(troupe: Troupe, server: string): readonly Start[] {
 function fleetOf(troupe: Troupe, servers: readonly BenchServer[]): Fleet {
   const known = new Map(servers.map((server) => [server.name, server]));
   const pauses = new Map<string, number>();
+  // The first loss counts; the state in which it is noticed is not yet the one that waits.
+  troupe.on('status.changed', ({ status: { name, nextAttemptAt, since } }) => {
+    if (nextAttemptAt !== undefined && !pauses.has(name))
+      pauses.set(name, Date.parse(nextAttemptAt) - Date.parse(since));
+  });
   return {
     async listed(server) {
       await troupe.waitFor(server, 'ready');
@@ -56,8 +61,6 @@ function fleetOf(troupe: Troupe, servers: readonly BenchServer[]): Fleet {
       new Promise((resolve) => {
         const unsubscribe = troupe.on('status.changed', ({ status }) => {
           if (status.name !== server || status.state === 'ready') return;
-          if (status.nextAttemptAt !== undefined)
-            pauses.set(server, Date.parse(status.nextAttemptAt) - Date.parse(status.since));
           unsubscribe();
           resolve();
         });
