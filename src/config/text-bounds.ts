@@ -115,7 +115,7 @@ function endInJson(text: string, start: number): number | undefined {
   return text.startsWith('/*', start) ? endOf(text, '*/', start + 2) : undefined;
 }
 
-function endInToml(text: string, start: number): number | undefined {
+export function endInToml(text: string, start: number): number | undefined {
   const char = text[start] ?? '';
   if (char === '#') return endOf(text, '\n', start);
   if (char !== '"' && char !== "'") return undefined;
@@ -127,7 +127,12 @@ function endInToml(text: string, start: number): number | undefined {
 function endOfString(text: string, start: number, quote = '"'): number {
   let at = start + quote.length;
   while (at < text.length) {
-    if (text.startsWith(quote, at)) return at + quote.length;
+    if (text.startsWith(quote, at)) {
+      at += quote.length;
+      // A triple-quoted string may end with one or two quotes of its own.
+      while (quote.length === 3 && text[at] === quote[0]) at += 1;
+      return at;
+    }
     if (quote.length === 1 && text[at] === '\n') return at;
     at += text[at] === '\\' && quote.startsWith('"') ? 2 : 1;
   }

@@ -6,11 +6,15 @@ import { describe, expect, it } from 'vitest';
 
 import { convertSettings } from '../../src/config/formats/convert-settings.ts';
 import { readAnyTree } from '../../src/config/formats/settings-language.ts';
-import { type TomlPlace, tomlPlaces } from '../../src/config/formats/toml-places.ts';
 import { readTomlTree } from '../../src/config/formats/toml-tree.ts';
 import { mergeSettings } from '../../src/config/merge-settings.ts';
 import { parseSettings, parseSettingsFile } from '../../src/config/parse-settings.ts';
-import { type TreeMember, valueOf, writtenPath } from '../../src/config/settings-tree.ts';
+import {
+  type TreeMember,
+  type TreeNode,
+  valueOf,
+  writtenPath,
+} from '../../src/config/settings-tree.ts';
 
 const folder = fileURLToPath(new URL('../fixtures/settings/', import.meta.url));
 const names = readdirSync(folder)
@@ -337,16 +341,24 @@ describe('a settings file of another program', () => {
   });
 });
 
-/** The line of every place, by its path as JSON. */
-function linesBelow(
-  place: TomlPlace,
-  path: readonly (string | number)[] = [],
-): Map<string, number> {
-  const entries = [...place.below].flatMap(([name, { line, below }]) => {
-    const here = [...path, name];
-    return [[JSON.stringify(here), line] as const, ...linesBelow({ line, below }, here)];
-  });
-  return new Map(entries);
+/** The line of every node, by its path as JSON. */
+function linesBelow(node: TreeNode, path: readonly (string | number)[] = []): Map<string, number> {
+  const parts =
+    node.kind === 'object'
+      ? node.members.map((member) => [member.name, member.line, member.node] as const)
+      : (node.kind === 'array' ? node.items : []).map((it, at) => [at, it.line, it] as const);
+  return new Map(
+    parts.flatMap(([name, line, inner]) => {
+      const here = [...path, name];
+      return [[JSON.stringify(here), line] as const, ...linesBelow(inner, here)];
+    }),
+  );
+}
+
+function tomlLines(text: string): Map<string, number> {
+  const reading = readTomlTree(text);
+  if ('fault' in reading) throw new Error(reading.fault.message);
+  return linesBelow(reading.root);
 }
 
 describe('the lines of a TOML text', () => {
@@ -384,8 +396,7 @@ describe('the lines of a TOML text', () => {
             text += `${key} = ${value}\n`;
           }
         }
-        expect('root' in readTomlTree(text)).toBe(true);
-        const lines = linesBelow(tomlPlaces(text));
+        const lines = tomlLines(text);
         for (const [path, at] of expected) expect([path, lines.get(path)]).toEqual([path, at]);
       }),
     );
@@ -403,7 +414,7 @@ describe('the lines of a TOML text', () => {
       '[t.u]',
       'v = 3',
     ].join('\n');
-    expect(Object.fromEntries(linesBelow(tomlPlaces(text)))).toEqual({
+    expect(Object.fromEntries(tomlLines(text))).toEqual({
       '["a"]': 1,
       '["a","b"]': 1,
       '["x"]': 2,
