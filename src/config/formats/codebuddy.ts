@@ -9,21 +9,14 @@ import {
 } from '../settings-tree.ts';
 import type { Conversion } from './conversion.ts';
 import type { KeyRule } from './entry-draft.ts';
-import { callApproval, convertEntry, drop, keep, negated, textOf } from './key-rules.ts';
+import { callApproval, convertEntry, drop, keep, kept, negated, textOf } from './key-rules.ts';
 
 export const codebuddySetting = 'codebuddy.mcp.servers';
 
 const rules = new Map<string, KeyRule>([
   ['name', drop],
   ['transport', keep('type')],
-  ['command', keep()],
-  ['args', keep()],
-  ['env', keep()],
-  ['cwd', keep()],
-  ['url', keep()],
-  ['headers', keep()],
-  ['description', keep()],
-  ['enabled', keep()],
+  ...kept('command', 'args', 'env', 'cwd', 'url', 'headers', 'description', 'enabled'),
   ['disabled', negated],
   ['autoApprove', callApproval],
 ]);

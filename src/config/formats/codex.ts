@@ -8,6 +8,7 @@ import {
   convertEntry,
   drop,
   keep,
+  kept,
   leave,
   logIn,
   membersOf,
@@ -48,12 +49,8 @@ const headersFromVariables: KeyRule = (member, draft) => {
 };
 
 const rules = new Map<string, KeyRule>([
-  ['command', keep()],
-  ['args', keep()],
-  ['env', keep()],
+  ...kept('command', 'args', 'env', 'cwd', 'url', 'enabled', 'required'),
   ['env_vars', passedOn],
-  ['cwd', keep()],
-  ['url', keep()],
   ['http_headers', keep('headers')],
   ['env_http_headers', headersFromVariables],
   ['bearer_token_env_var', bearer],
@@ -63,8 +60,6 @@ const rules = new Map<string, KeyRule>([
       'Codex takes no token here either; put it into a variable and name that in "bearer_token_env_var"',
     ),
   ],
-  ['enabled', keep()],
-  ['required', keep()],
   ['startup_timeout_sec', seconds('connectTimeoutMs')],
   ['startup_timeout_ms', keep('connectTimeoutMs')],
   ['tool_timeout_sec', seconds('timeoutMs')],

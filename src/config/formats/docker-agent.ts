@@ -16,6 +16,7 @@ import {
   convertEntry,
   drop,
   keep,
+  kept,
   leave,
   logIn,
   logInMessage,
@@ -78,70 +79,59 @@ const restarts: ReadonlyMap<string, string> = new Map([
 
 type LifecycleRule = (part: TreeMember, draft: EntryDraft, written: TreePath) => void;
 
-const word =
-  (
-    words: ReadonlyMap<string, string>,
-    put: (node: TreeNode) => (draft: EntryDraft) => void,
-  ): LifecycleRule =>
-  (part, draft, written) => {
-    const ours = words.get(textOf(part.node) ?? '');
-    if (ours === undefined) {
-      const all = [...words.keys()].join(', ');
-      draft.leave(part, `this is none of ${all}; write one of them`, written);
-    } else put(scalar(part.line, ours))(draft);
-  };
+/** Finds our word for a value; notes a fault when there is none. */
+function translated(
+  words: ReadonlyMap<string, string>,
+  part: TreeMember,
+  draft: EntryDraft,
+  written: TreePath,
+): TreeNode | undefined {
+  const ours = words.get(textOf(part.node) ?? '');
+  if (ours !== undefined) return scalar(part.line, ours);
+  draft.leave(part, `this must be one of ${[...words.keys()].join(', ')}`, written);
+  return undefined;
+}
 
 const duration =
   (key: string): LifecycleRule =>
   (part, draft, written) => {
     const ms = milliseconds(part.node);
     if (ms === undefined)
-      draft.leave(part, 'this is no duration; write it as 30s or 500ms', written);
+      draft.leave(part, 'this is not a duration; write it as 30s or 500ms', written);
     else draft.put(key, scalar(part.line, ms), part, written);
   };
 
-const lifecycleRules = new Map<string, LifecycleRule>([
-  [
-    'profile',
-    (part, draft, written) =>
-      word(presets, (node) => (it) => it.putInto('policy', 'preset', node, part, written))(
-        part,
-        draft,
-        written,
-      ),
-  ],
+const lifecycleRules: ReadonlyMap<string, LifecycleRule> = new Map<string, LifecycleRule>([
+  ['profile', profile],
   ['required', (part, draft, written) => draft.put('required', part.node, part, written)],
   ['startup_timeout', duration('startupTimeoutMs')],
   ['call_timeout', duration('timeoutMs')],
-  [
-    'restart',
-    (part, draft, written) =>
-      word(restarts, (node) => (it) => it.put('restart', node, part, written))(
-        part,
-        draft,
-        written,
-      ),
-  ],
-  [
-    'max_restarts',
-    (part, draft, written) => {
-      const count = part.node.kind === 'scalar' ? part.node.value : undefined;
-      // Nought is its default, below nought is for ever.
-      if (count === 0) return;
-      const limit = typeof count === 'number' && count < 0 ? scalar(part.line, null) : part.node;
-      draft.putInto(
-        'policy',
-        'restart',
-        objectOf(part.line, [{ name: 'maxAttempts', line: part.line, node: limit, written }]),
-        part,
-        written,
-      );
-    },
-  ],
+  ['restart', restart],
+  ['max_restarts', maxRestarts],
   ['backoff', backoff],
 ]);
 
-/** Its four numbers are two fields of ours; the waits need all three of theirs. */
+function profile(part: TreeMember, draft: EntryDraft, written: TreePath): void {
+  const preset = translated(presets, part, draft, written);
+  if (preset !== undefined) draft.putInto('policy', 'preset', preset, part, written);
+}
+
+function restart(part: TreeMember, draft: EntryDraft, written: TreePath): void {
+  const rule = translated(restarts, part, draft, written);
+  if (rule !== undefined) draft.put('restart', rule, part, written);
+}
+
+function maxRestarts(part: TreeMember, draft: EntryDraft, written: TreePath): void {
+  const { line, node } = part;
+  const count = node.kind === 'scalar' ? node.value : undefined;
+  // Zero is its default; a negative number means no limit.
+  if (count === 0) return;
+  const limit = typeof count === 'number' && count < 0 ? scalar(line, null) : node;
+  const members = [{ name: 'maxAttempts', line, node: limit, written }];
+  draft.putInto('policy', 'restart', objectOf(line, members), part, written);
+}
+
+/** Its four numbers are two of our fields; `delays` needs three of them. */
 function backoff(part: TreeMember, draft: EntryDraft, written: TreePath): void {
   const field = (name: string): TreeMember | undefined => memberOf(part.node, name);
   const initialMs = milliseconds(field('initial')?.node) ?? 1_000;
@@ -172,14 +162,11 @@ const rules = new Map<string, KeyRule>([
   ['type', drop],
   ['name', drop],
   ['ref', ref],
-  ['command', keep()],
-  ['args', keep()],
-  ['env', keep()],
+  ...kept('command', 'args', 'env', 'description'),
   ['working_dir', keep('cwd')],
   ['remote', remote],
   ['tools', toolList('include')],
   ['lifecycle', lifecycle],
-  ['description', keep()],
   [
     'instruction',
     leave('instructions for the model are not kept here; give them to the agent itself'),

@@ -10,13 +10,18 @@ export const keep =
   (member, draft) =>
     draft.put(key ?? member.name, member.node, member);
 
+/** Keys that mean the same there and here. */
+export function kept(...keys: readonly string[]): readonly (readonly [string, KeyRule])[] {
+  return keys.map((key) => [key, keep()] as const);
+}
+
 /** Not taken over, for a reason that ends with what to do. */
 export const leave =
   (message: string): KeyRule =>
   (member, draft) =>
     draft.leave(member, message);
 
-/** Of no meaning here, and nobody misses it. */
+/** Has no meaning here. */
 export const drop: KeyRule = () => undefined;
 
 /** `disabled: true` as `enabled: false`. */
@@ -39,26 +44,26 @@ export const toolList =
     draft.putInto('tools', list, member.node, member);
 
 export const logInMessage =
-  'log-in is not taken over; troupe explain SERVER says what the server asks for when it connects';
+  'log-in is not taken over; troupe explain SERVER shows what the server demands when it connects';
 export const logIn = leave(logInMessage);
 export const callApproval = leave(
   'there is no approval of single calls here; use "tools": { "exclude": [...] } for what must not be called',
 );
 export const ofTheEditor = leave('this is for the other program alone; nothing needs to be done');
 
-/** The rule, for any value but false: what is switched off is not missed. */
+/** The rule for any value but false: a feature that is switched off need not be reported. */
 export const unlessFalse =
   (rule: KeyRule): KeyRule =>
   (member, draft) => {
     if (member.node.kind !== 'scalar' || member.node.value !== false) rule(member, draft);
   };
 
-/** A key that its program does not have either, or has since we last looked. */
+/** A key that its program does not document, or has added since. */
 export const unknownKeyMessage =
-  'this key is not known here and was left out; see docs/settings.md for what there is';
+  'this key is unknown here and was left out; docs/settings.md lists all keys';
 export const unknownKey: KeyRule = leave(unknownKeyMessage);
 
-/** A server as its program has it, and where. */
+/** A server in its program's form, with its place in the text. */
 interface ForeignEntry {
   readonly name: string;
   readonly line: number;
@@ -80,7 +85,7 @@ export function convertEntry(
   return server;
 }
 
-/** Something that would run less protected here: kept switched off until a person says otherwise. */
+/** A server that would run less protected here stays switched off until the user enables it. */
 export const protection: KeyRule = unlessFalse((member, draft) => {
   draft.leave(
     member,
@@ -93,7 +98,7 @@ export function scalar(line: number, value: string | number | boolean | null): T
   return { kind: 'scalar', line, value };
 }
 
-/** The number times a factor, whole; anything else stays, for the reader of entries to refuse. */
+/** Multiplies a number and rounds it; anything else stays as it is, and the entry's schema refuses it. */
 function scaled(node: TreeNode, factor: number): TreeNode {
   return node.kind === 'scalar' && typeof node.value === 'number'
     ? { ...node, value: Math.round(node.value * factor) }

@@ -6,7 +6,7 @@ import type { KeyRule } from './entry-draft.ts';
 import {
   convertEntry,
   drop,
-  keep,
+  kept,
   logIn,
   membersOf,
   ofTheEditor,
@@ -49,13 +49,8 @@ const env: KeyRule = (member, draft) => {
 
 const rules = new Map<string, KeyRule>([
   ['type', type],
-  ['command', keep()],
-  ['args', keep()],
+  ...kept('command', 'args', 'cwd', 'url', 'headers', 'envFile'),
   ['env', env],
-  ['cwd', keep()],
-  ['url', keep()],
-  ['headers', keep()],
-  ['envFile', keep()],
   ['oauth', logIn],
   ['dev', ofTheEditor],
   ['gallery', drop],

@@ -6,7 +6,7 @@ import type { KeyRule } from './entry-draft.ts';
 import {
   convertEntry,
   drop,
-  keep,
+  kept,
   leave,
   logIn,
   membersOf,
@@ -34,11 +34,7 @@ const command: KeyRule = (member, draft) => {
 
 const rules = new Map<string, KeyRule>([
   ['command', command],
-  ['args', keep()],
-  ['env', keep()],
-  ['url', keep()],
-  ['headers', keep()],
-  ['enabled', keep()],
+  ...kept('args', 'env', 'url', 'headers', 'enabled'),
   ['timeout', seconds('timeoutMs')],
   ['source', drop],
   ['oauth', logIn],
