@@ -11,6 +11,7 @@ import {
   type FolderFault,
   isPrivileged,
 } from '../../src/config/entry/server-entry.ts';
+import { ofPlugin } from '../../src/config/layers.ts';
 import { type MergedSettings, mergeSettings } from '../../src/config/merge-settings.ts';
 import {
   foldersOf,
@@ -19,7 +20,6 @@ import {
   parseSettingsFile,
   refuseFolders,
 } from '../../src/config/parse-settings.ts';
-import { ofPlugin } from '../../src/config/plugin-settings.ts';
 import type { HostRule } from '../../src/domain/host/rule.ts';
 
 import type { PolicyChoice } from '../../src/domain/policy.ts';
@@ -178,8 +178,8 @@ export function createSettingsReader(ports: SettingsReaderPorts): SettingsReader
     async read(now, scope = 'all') {
       try {
         const reading = await readAll(now, scope);
-        const { settings, specs, startValues } = reading;
-        last = { settings, specs, startValues };
+        const { settings, specs, startupGate } = reading;
+        last = { settings, specs, startupGate };
         return reading;
       } catch (error) {
         // A bug of ours: running servers continue with the last settings.

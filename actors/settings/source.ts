@@ -12,7 +12,7 @@
  */
 
 import { fromEventObservable, type Observer, type Subscribable } from 'xstate';
-import { changedSinceStart } from '../../src/config/start-values.ts';
+import { changedSinceStart } from '../../src/config/startup-gate.ts';
 import type { Clock } from '../../src/domain/clock.ts';
 import type { ServerSpec } from '../../src/domain/server-spec.ts';
 import type { DesiredServer, Problem, Settings } from '../../src/domain/settings.ts';
@@ -167,10 +167,10 @@ function newsFor(
   watchProblems: () => readonly Problem[],
 ): (reading: SettingsReading) => SettingsFact | undefined {
   let emitted: Settings | undefined;
-  let atStart: SettingsReading['startValues'] | undefined;
-  return ({ settings: present, specs: presentSpecs, startValues }) => {
-    atStart ??= startValues;
-    const news = [...changedSinceStart(atStart, startValues), ...watchProblems()];
+  let atStart: SettingsReading['startupGate'] | undefined;
+  return ({ settings: present, specs: presentSpecs, startupGate }) => {
+    atStart ??= startupGate;
+    const news = [...changedSinceStart(atStart, startupGate), ...watchProblems()];
     const servers = sharedWith(emitted, present.servers);
     const settings = { ...present, servers, problems: [...present.problems, ...news] };
     if (emitted !== undefined && equalTyped(settings, emitted)) return undefined;

@@ -5,10 +5,11 @@
  */
 
 import type { StdioSpec } from '../domain/server-spec.ts';
-import { dockerGatewayKey, type Problem, type SourceRef } from '../domain/settings.ts';
+import type { Problem, SourceRef } from '../domain/settings.ts';
 import { fingerprintOf } from '../policies/fingerprint.ts';
 import { defaultPolicy } from '../policies/presets/default-policy.ts';
 import { isPrivileged, type ParsedServer, withPolicy } from './entry/server-entry.ts';
+import { placeOfKey } from './limits.ts';
 import type { ParsedDocument, ParsedSettings } from './parse-settings.ts';
 
 /** The name that Docker itself gives the gateway in the settings of its clients. */
@@ -65,16 +66,9 @@ export function dockerGatewayChoice(
     servers.some((it) => it.desired.name === dockerGatewayName && it.isMisnamed !== true),
   );
   const last = own.findLast(({ mcp }) => mcp.dockerGateway !== undefined);
-  if (isTaken || last?.mcp.dockerGateway === undefined) return undefined;
-  const { wish, line } = last.mcp.dockerGateway;
-  if (wish === false) return undefined;
-  const { file, scope } = last;
-  const key = dockerGatewayKey;
-  return {
-    wish,
-    file,
-    source: scope === 'api' ? { key, scope } : { file, key, line, scope },
-  };
+  const wish = last?.mcp.dockerGateway ?? false;
+  if (isTaken || last === undefined || wish === false) return undefined;
+  return { wish, file: last.file, source: placeOfKey(last, 'dockerGateway') };
 }
 
 /** The gateway as a source with one server, or with the reason why it has none. */

@@ -9,7 +9,15 @@ import { z } from 'zod';
 import type { InputChoice, InputDefinition } from '../domain/input.ts';
 import { inputIdPattern } from '../policies/expand-variables.ts';
 import { printableLine } from '../policies/text/printable.ts';
-import { type Fault, findFault, lineAt, type TreeMember, valueOf } from './settings-tree.ts';
+import {
+  type Fault,
+  findFault,
+  lineAt,
+  pathOf,
+  type TreeMember,
+  type TreePath,
+  valueOf,
+} from './settings-tree.ts';
 
 // A question is asked by a person's leave; nobody reads through more of them.
 export const maxInputs = 100;
@@ -80,14 +88,13 @@ export function parseInputs({ node, line }: TreeMember): ParsedInputs {
   const faults: Fault[] = [];
   const inputs = new Map<string, InputDefinition | undefined>();
   for (const [index, item] of node.items.entries()) {
-    const faultAt = (path: readonly (string | number)[], message: string): void => {
+    const faultAt = (path: TreePath, message: string): void => {
       faults.push({ line: lineAt(item, path), path: ['inputs', index, ...path], message });
     };
     const parsed = inputSchema.safeParse(valueOf(item));
     if (!parsed.success) {
       const [issue] = parsed.error.issues;
-      const where = (issue?.path ?? []).map((part) => (typeof part === 'symbol' ? '' : part));
-      faultAt(where, issue?.message ?? itemError);
+      faultAt(pathOf(issue), issue?.message ?? itemError);
       continue;
     }
     const { id } = parsed.data;

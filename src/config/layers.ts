@@ -8,9 +8,10 @@
  * user's own count no more than those of a folder.
  */
 
-import { isFolderScope, type Problem, type Scope, scopes } from '../domain/settings.ts';
+import { isFolderScope, type Problem, problemOf, type Scope, scopes } from '../domain/settings.ts';
+import { isServerName, legibleServerName } from '../policies/text/name-rule.ts';
 import { isPrivileged, type ParsedServer } from './entry/server-entry.ts';
-import type { ParsedDocument } from './parse-settings.ts';
+import type { ParsedDocument, ParsedSettings } from './parse-settings.ts';
 
 export interface Layers {
   /** Lowest precedence first. */
@@ -92,12 +93,32 @@ function strengthIn({ desired }: ParsedServer): number {
 }
 
 function shadowedProblem({ name, source }: ParsedServer['desired'], winner: Scope): Problem {
-  const { file, key, line, scope } = source;
   const who = isPrivileged(winner) && winner !== 'managed' ? 'your own' : `the ${winner}`;
+  const message = `the ${source.scope} server "${name}" is ignored because ${who} settings name it; rename one of the two`;
+  return problemOf(source, message);
+}
+
+/**
+ * Puts `plugin:<plugin>:` before each server's name and removes the section `mcp`, so that two
+ * plugins, or a plugin and the user, may use the same name.
+ */
+export function ofPlugin(plugin: string, parsed: ParsedSettings): ParsedSettings {
+  if (parsed.document === undefined) return parsed;
+  const servers = parsed.document.servers.map((server) => renamed(server, `plugin:${plugin}:`));
+  return { ...parsed, document: { ...parsed.document, servers, mcp: {} } };
+}
+
+function renamed(server: ParsedServer, prefix: string): ParsedServer {
+  const { desired } = server;
+  const name = `${prefix}${desired.name}`;
+  if (isServerName(name)) return { ...server, desired: { ...desired, name } };
+  const message =
+    'the server name is too long with the name of its plugin; shorten one of the two to 100 characters in all';
+  const invalid = problemOf(desired.source, message);
+  const { spec: _spec, ...rest } = server;
   return {
-    file: file ?? scope,
-    ...(line === undefined ? {} : { line }),
-    key,
-    message: `the ${scope} server "${name}" is ignored because ${who} settings name it; rename one of the two`,
+    ...rest,
+    isMisnamed: true,
+    desired: { ...desired, name: legibleServerName(name), invalid: desired.invalid ?? invalid },
   };
 }

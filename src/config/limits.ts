@@ -1,6 +1,14 @@
-/** What the lists of all layers say about the servers that there are. */
+/** Applies the lists of all layers: which servers may run, and which calls may go out. */
 
-import type { Bar, DesiredServer, Limit, SourceRef } from '../domain/settings.ts';
+import type { PermissionRules } from '../domain/permission.ts';
+import type {
+  Bar,
+  DesiredServer,
+  Limit,
+  PlacedRules,
+  Settings,
+  SourceRef,
+} from '../domain/settings.ts';
 import {
   isAllowedByRule,
   isForbidden,
@@ -10,7 +18,12 @@ import type { ParsedServer } from './entry/server-entry.ts';
 import type { Layers } from './layers.ts';
 import type { ParsedDocument } from './parse-settings.ts';
 
-type LimitingList = Limit['list'] | 'disabledServers' | 'permissions.ask' | 'permissions.deny';
+type PlacedKey =
+  | Limit['list']
+  | 'disabledServers'
+  | 'dockerGateway'
+  | 'permissions.ask'
+  | 'permissions.deny';
 
 export interface Limits {
   /** Absent = all are allowed. */
@@ -49,16 +62,16 @@ export function limitsOf(
       const rules = document.mcp.allowed;
       if (rules === undefined) return [];
       return [
-        [document, allowedBy(rules, placeOfList(document, 'allowed'), servers, bars)] as const,
+        [document, allowedBy(rules, placeOfKey(document, 'allowed'), servers, bars)] as const,
       ];
     }),
   );
   // Last, because an exclusion is the reason that comes first.
   for (const document of excluding) {
-    noteForbidden(document.mcp.excluded ?? [], placeOfList(document, 'excluded'), servers, bars);
+    noteForbidden(document.mcp.excluded ?? [], placeOfKey(document, 'excluded'), servers, bars);
   }
   const limit = (document: ParsedDocument, list: Limit['list'], names?: readonly string[]) =>
-    names === undefined ? [] : [{ list, names, source: placeOfList(document, list) }];
+    names === undefined ? [] : [{ list, names, source: placeOfKey(document, list) }];
   const excludedIn = ({ mcp }: ParsedDocument): readonly string[] | undefined =>
     mcp.excluded === undefined ? undefined : namesIn(mcp.excluded);
   const [first, ...others] = allowedIn.values();
@@ -125,11 +138,42 @@ function namesIn(rules: readonly ServerRule[]): readonly string[] {
   return rules.filter((rule) => typeof rule === 'string');
 }
 
-/** Where a document has one of its lists. */
-export function placeOfList({ file, scope, lines }: ParsedDocument, list: LimitingList): SourceRef {
-  const key = `mcp.${list}`;
-  // What the host itself contributes has no lines that anybody could open.
+/** Finds where a document has a key of its section `mcp`. */
+export function placeOfKey({ file, scope, lines }: ParsedDocument, name: PlacedKey): SourceRef {
+  const key = `mcp.${name}`;
+  // The host's own settings have no file to open.
   if (scope === 'api') return { key, scope };
-  const line = lines?.get(list);
+  const line = lines?.get(name);
   return { file, ...(line === undefined ? {} : { line }), key, scope };
+}
+
+/** Joins the permission rules of all layers. A layer that only narrows may ask and deny; its `allow` is ignored. */
+export function permissionsOf({ own, narrowing }: Layers): Pick<Settings, 'permissions'> {
+  const ofOwn = joined(own, ['allow', 'ask', 'deny']);
+  const ofOthers = joined(narrowing, ['ask', 'deny']);
+  const isEmpty = Object.keys(ofOwn).length === 0 && Object.keys(ofOthers).length === 0;
+  if (isEmpty) return {};
+  const places = [...own.flatMap(placesIn), ...narrowing.flatMap(placesIn)];
+  return { permissions: { own: ofOwn, narrowing: ofOthers, places } };
+}
+
+function joined(
+  documents: readonly ParsedDocument[],
+  verdicts: readonly (keyof PermissionRules)[],
+): PermissionRules {
+  const lists = verdicts.flatMap((verdict) => {
+    const patterns = documents.flatMap(({ mcp }) => mcp.permissions?.[verdict] ?? []);
+    return patterns.length === 0 ? [] : [[verdict, patterns] as const];
+  });
+  return Object.fromEntries(lists);
+}
+
+/** Places of the rules that hold calls back; nothing shows which list allowed one. */
+function placesIn(document: ParsedDocument): readonly PlacedRules[] {
+  return (['deny', 'ask'] as const).flatMap((verdict) => {
+    const patterns = document.mcp.permissions?.[verdict];
+    if (patterns === undefined) return [];
+    const source = placeOfKey(document, `permissions.${verdict}`);
+    return [{ rules: { [verdict]: patterns }, source }];
+  });
 }

@@ -15,7 +15,14 @@ import { closestName, unknownKeyMessage } from '../policies/text/closest-name.ts
 import { permissionsSchema } from './permission-schema.ts';
 import { parsePolicyChoice } from './policy-choice.ts';
 import { restartRequired } from './restart-required.ts';
-import { type Fault, findFault, lineAt, type TreeMember, valueOf } from './settings-tree.ts';
+import {
+  type Fault,
+  findFault,
+  lineAt,
+  pathOf,
+  type TreeMember,
+  valueOf,
+} from './settings-tree.ts';
 
 /** `auto`: where Docker has it; its absence is then nothing to report. */
 export type DockerGatewayWish = boolean | 'auto';
@@ -31,8 +38,7 @@ export interface McpSection {
   readonly permissions?: PermissionRules;
   /** Whether programs may be run for values of servers. */
   readonly commandValues?: boolean;
-  /** With its line, which the status of the gateway shows. */
-  readonly dockerGateway?: { readonly wish: DockerGatewayWish; readonly line: number };
+  readonly dockerGateway?: DockerGatewayWish;
 }
 
 export interface ParsedMcpSection {
@@ -157,12 +163,9 @@ function parseField(
   const schema = fieldSchemas.get(field.name);
   if (schema === undefined) return unknownField(field);
   const parsed = schema.safeParse(valueOf(field.node));
-  if (parsed.success) {
-    const isGateway = field.name === 'dockerGateway';
-    return { value: isGateway ? { wish: parsed.data, line: field.line } : parsed.data };
-  }
+  if (parsed.success) return { value: parsed.data };
   const [issue] = parsed.error.issues;
-  const where = (issue?.path ?? []).map((part) => (typeof part === 'symbol' ? '' : part));
+  const where = pathOf(issue);
   const unknown = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
   const inner = [...where, ...unknown];
   const line = inner.length === 0 ? field.line : lineAt(field.node, inner);

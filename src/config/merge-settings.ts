@@ -22,19 +22,17 @@ import { defaultPolicy } from '../policies/presets/default-policy.ts';
 import { withPolicy } from './entry/server-entry.ts';
 import { ruledServers } from './host-rules.ts';
 import { layersOf, winnersOf } from './layers.ts';
-import { type Limits, limitsOf, placeOfList } from './limits.ts';
+import { type Limits, limitsOf, permissionsOf, placeOfKey } from './limits.ts';
 import { type ParsedDocument, type ParsedSettings, refuseCommands } from './parse-settings.ts';
-import { permissionsOf } from './permission-rules.ts';
 import { chosenPolicy } from './policy-choice.ts';
 import { distinctServers } from './same-servers.ts';
-import { type StartValue, startValuesOf } from './start-values.ts';
+import { type StartupGate, startupGateOf } from './startup-gate.ts';
 
 export interface MergedSettings {
   readonly settings: Settings;
   /** What decides each connection, by generation; kept out of the settings because it may hold secrets. */
   readonly specs: ReadonlyMap<string, ServerSpec>;
-  /** What of the settings counts once, at the start of a troupe. */
-  readonly startValues: readonly StartValue[];
+  readonly startupGate: StartupGate;
 }
 
 // As many as there may be servers: nobody ever stands in line.
@@ -63,7 +61,7 @@ export function mergeSettings(
     chosenPolicy(defaultPolicy, policy),
   );
   const { connect, catalog } = base;
-  const startValues = startValuesOf(base, own);
+  const startupGate = startupGateOf(base, own);
   const winners = winnersOf(documents);
   const switchedByOwn = switchesOf(own, own);
   const treated = winners.servers.map((server) => ({
@@ -95,7 +93,7 @@ export function mergeSettings(
         spec === undefined ? [] : [[desired.generation, spec] as const],
       ),
     ),
-    startValues,
+    startupGate,
     settings: {
       servers: servers.map(({ desired }) => desired),
       ...(allowed === undefined ? {} : { allowed }),
@@ -108,7 +106,7 @@ export function mergeSettings(
       },
       ...(budget === undefined ? {} : { budget }),
       ...permissionsOf(layers),
-      startupGateMs: startValues[0].value,
+      startupGateMs: startupGate.ms,
       ...(catalog.maxEntries === null ? {} : { maxCatalogs: catalog.maxEntries }),
       problems: [
         ...all.flatMap((source) => source.problems),
@@ -139,7 +137,7 @@ function switchesOf(
     const { name, disabledBy } = desired;
     const off = offBy.get(name);
     if (off !== undefined && disabledBy === undefined)
-      return { ...desired, enabled: false, disabledBy: placeOfList(off, 'disabledServers') };
+      return { ...desired, enabled: false, disabledBy: placeOfKey(off, 'disabledServers') };
     return on.has(name) ? { ...desired, enabled: true } : desired;
   };
 }

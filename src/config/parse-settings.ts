@@ -29,6 +29,7 @@ import { type McpSection, parseMcpSection } from './mcp-section.ts';
 import {
   type Fault,
   memberOf,
+  membersOf,
   readTree,
   type TreeMember,
   type TreeNode,
@@ -308,10 +309,6 @@ export function refuseCommands(document: ParsedDocument): ParsedDocument {
     server.withoutConsent === undefined ? server : refuse(server, server.withoutConsent),
   );
   return { ...document, servers };
-}
-
-function membersOf(node: TreeNode | undefined): readonly TreeMember[] {
-  return node?.kind === 'object' ? node.members : [];
 }
 
 function listOf<Item>(item: Item | undefined): readonly Item[] {

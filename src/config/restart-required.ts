@@ -1,15 +1,15 @@
 /**
- * Marks, in a schema, a key that counts when a troupe starts and not again before
- * the next start. The documents and the schema for editors repeat it;
- * `start-values.ts` tells whoever edits such a key under a running troupe.
+ * Marks a key in a schema whose edits apply at the next start of the troupe. The
+ * documentation and the schema for editors say so as well; `startup-gate.ts`
+ * reports an edit of such a key to the user of a running troupe.
  */
 
 import type { z } from 'zod';
 
-/** What is written at the schema of such a key: `.meta(restartRequired)`. */
+/** The mark of such a key's schema: `.meta(restartRequired)`. */
 export const restartRequired = { restartRequired: true } as const;
 
-/** Says whether a running troupe takes no notice of a change of this key. */
+/** Says whether a running troupe ignores an edit of this key. */
 export function isRestartRequired(schema: z.ZodType): boolean {
   return schema.meta()?.['restartRequired'] === true;
 }

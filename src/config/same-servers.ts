@@ -10,7 +10,13 @@
  */
 
 import type { ServerSpec } from '../domain/server-spec.ts';
-import { type DesiredServer, type Problem, type SourceRef, scopes } from '../domain/settings.ts';
+import {
+  type DesiredServer,
+  type Problem,
+  problemOf,
+  type SourceRef,
+  scopes,
+} from '../domain/settings.ts';
 import { digestOf } from '../policies/fingerprint.ts';
 import type { ParsedServer } from './entry/server-entry.ts';
 import { strengthOf } from './layers.ts';
@@ -117,13 +123,12 @@ function groupsBy(
 }
 
 function sameProblem({ name, source }: DesiredServer, winner: DesiredServer): Problem {
-  const { file, key, line, scope } = source;
   return {
-    file: file ?? scope,
-    ...(line === undefined ? {} : { line }),
-    key,
     server: name,
-    message: `there is no server "${name}", because it is the same as "${winner.name}" (${placeOf(winner.source)}); use that one, or make the two differ`,
+    ...problemOf(
+      source,
+      `there is no server "${name}", because it is the same as "${winner.name}" (${placeOf(winner.source)}); use that one, or make the two differ`,
+    ),
   };
 }
 

@@ -95,6 +95,16 @@ export function memberOf(node: TreeNode, name: string): TreeMember | undefined {
     : undefined;
 }
 
+/** The members of an object; none of anything else. */
+export function membersOf(node: TreeNode | undefined): readonly TreeMember[] {
+  return node?.kind === 'object' ? node.members : [];
+}
+
+/** Where in a value a schema found an issue. */
+export function pathOf(issue: { readonly path: readonly PropertyKey[] } | undefined): TreePath {
+  return (issue?.path ?? []).map((part) => (typeof part === 'symbol' ? '' : part));
+}
+
 /** The line of the deepest part of a path that exists. */
 export function lineAt(node: TreeNode, path: TreePath): number {
   let line = node.line;
@@ -161,12 +171,13 @@ function isCleanText(text: string): boolean {
   return !/[\0\p{Cs}]/u.test(text);
 }
 
-function firstOf<Item>(
+/** Checks items in order and returns the first fault. */
+export function firstOf<Item, Found>(
   items: readonly Item[],
-  look: (item: Item, index: number) => Fault | undefined,
-): Fault | undefined {
+  check: (item: Item, index: number) => Found | undefined,
+): Found | undefined {
   for (const [index, item] of items.entries()) {
-    const fault = look(item, index);
+    const fault = check(item, index);
     if (fault !== undefined) return fault;
   }
   return undefined;

@@ -17,15 +17,20 @@ export interface SourceRef {
 /** The key that asks for the gateway of Docker, and so where its server comes from. */
 export const dockerGatewayKey = 'mcp.dockerGateway';
 
-/** Something wrong with the settings that a person should mend. */
+/** Something wrong in the settings that the user should fix. */
 export interface Problem {
   readonly file: string;
   readonly line?: number;
   readonly key?: string;
-  /** The server that there is not because of it. */
+  /** The server that is missing because of it. */
   readonly server?: string;
   /** One sentence: what is wrong and what to write instead. */
   readonly message: string;
+}
+
+/** Reports a problem with what a source declares. */
+export function problemOf({ file, key, line, scope }: SourceRef, message: string): Problem {
+  return { file: file ?? scope, ...(line === undefined ? {} : { line }), key, message };
 }
 
 /** Which tools of a server are shown. Names may hold `*`; exclude wins. */

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { ofPlugin } from '../../src/config/layers.ts';
 import { mergeSettings } from '../../src/config/merge-settings.ts';
 import { parseSettings } from '../../src/config/parse-settings.ts';
-import { ofPlugin } from '../../src/config/plugin-settings.ts';
 import { type Scope, type Settings, scopes } from '../../src/domain/settings.ts';
 import { admitAll, type Gates } from '../../src/policies/admission/admit.ts';
 import { approvalFingerprint } from '../../src/policies/fingerprint.ts';
@@ -223,7 +223,7 @@ describe('layers of settings', () => {
         expect(joined.slots).toEqual(alone.slots);
         expect(joined.budget).toEqual(alone.budget);
         expect(joined.startupGateMs).toBe(alone.startupGateMs);
-        expect(both.startValues).toEqual(without.startValues);
+        expect(both.startupGate).toEqual(without.startupGate);
         expect(joined.permissions?.own ?? {}).toEqual(alone.permissions?.own ?? {});
         expect(joined.permissions?.narrowing.allow).toBeUndefined();
         for (const { name } of joined.servers.filter((server) => !isOfFolder(server)))

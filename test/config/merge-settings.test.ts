@@ -20,7 +20,7 @@ describe('merged settings', () => {
   it('of no source are the defaults', () => {
     expect(mergeSettings([])).toEqual({
       specs: new Map(),
-      startValues: [{ name: 'mcp.startupGateMs', value: 250 }],
+      startupGate: { ms: 250 },
       settings: {
         servers: [],
         excluded: [],

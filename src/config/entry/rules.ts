@@ -3,7 +3,7 @@
  * fine. Messages never repeat a value: it may be a secret.
  */
 
-import type { TreePath } from '../settings-tree.ts';
+import { firstOf, type TreePath } from '../settings-tree.ts';
 import type { ServerEntry } from './schema.ts';
 
 export interface BrokenRule {
@@ -13,13 +13,9 @@ export interface BrokenRule {
 
 type Rule = (entry: ServerEntry) => BrokenRule | undefined;
 
-/** The first rule an entry breaks, or undefined. */
+/** Returns the first rule that an entry breaks; undefined = none. */
 export function brokenRuleOf(entry: ServerEntry): BrokenRule | undefined {
-  for (const rule of rules) {
-    const broken = rule(entry);
-    if (broken !== undefined) return broken;
-  }
-  return undefined;
+  return firstOf(rules, (rule) => rule(entry));
 }
 
 const broken = (key: string, message: string): BrokenRule => ({ path: [key], message });

@@ -10,7 +10,13 @@ import path from 'node:path';
 import type { z } from 'zod';
 
 import type { InputDefinition } from '../../domain/input.ts';
-import type { PolicyChoice, PolicyOverrides, ServerPolicy } from '../../domain/policy.ts';
+import type { PermissionRules } from '../../domain/permission.ts';
+import type {
+  PolicyChoice,
+  PolicyGroup,
+  PolicyOverrides,
+  ServerPolicy,
+} from '../../domain/policy.ts';
 
 import type { Era, RemoteSpec, ServerSpec, TransportKind } from '../../domain/server-spec.ts';
 import {
@@ -20,6 +26,7 @@ import {
   type Scope,
   type SourceRef,
   type ToolFilter,
+  type ToolOverride,
 } from '../../domain/settings.ts';
 import { digestOf, fingerprintOf } from '../../policies/fingerprint.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
@@ -32,6 +39,7 @@ import {
   findFault,
   lineAt,
   memberOf,
+  pathOf,
   type TreeMember,
   type TreePath,
   valueOf,
@@ -157,7 +165,7 @@ function nameFault({ name, line }: TreeMember): Fault | undefined {
 }
 
 function brokenShapeOf(issue: z.core.$ZodIssue): { path: TreePath; message: string } {
-  const where = issue.path.map((segment) => (typeof segment === 'symbol' ? '' : segment));
+  const where = pathOf(issue);
   if (issue.code !== 'unrecognized_keys') return { path: where, message: issue.message };
   const [key = ''] = issue.keys;
   return {
@@ -327,73 +335,65 @@ const toolKeys = [
   'deny',
 ] as const;
 
-/** What a folder or a plugin allows is not heard: it may only ask and deny. */
-function permissionsIn(
-  { tools = {} }: ServerEntry,
-  isOwn: boolean,
-): Pick<ToolFilter, 'permissions'> {
-  const { allow, ask, deny } = tools.permissions ?? {};
-  const lists = { ...(isOwn && allow && { allow }), ...(ask && { ask }), ...(deny && { deny }) };
-  return Object.keys(lists).length === 0 ? {} : { permissions: lists };
-}
-
-function toolFilterOf(entry: ServerEntry, isOwn: boolean): ToolFilter {
-  const { tools = {} } = entry;
-  const overrides = Object.entries(tools.overrides ?? {}).map(([tool, { enabled, timeoutMs }]) => ({
-    tool,
-    ...(enabled === undefined ? {} : { enabled }),
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
-  }));
+function toolFilterOf({ tools = {} }: ServerEntry, isOwn: boolean): ToolFilter {
+  const overrides = Object.entries(tools.overrides ?? {}).map(
+    ([tool, override]) => ({ tool, ...override }) as ToolOverride,
+  );
+  // A folder or a plugin may ask and deny; its `allow` is ignored.
+  const { allow, ...narrowing } = tools.permissions ?? {};
+  const permissions = {
+    ...(isOwn && allow !== undefined ? { allow } : {}),
+    ...narrowing,
+  } as PermissionRules;
   return {
     include: tools.include ?? ['*'],
     exclude: tools.exclude ?? [],
     ...(overrides.length === 0 ? {} : { overrides }),
-    ...permissionsIn(entry, isOwn),
+    ...(Object.keys(permissions).length === 0 ? {} : { permissions }),
   };
 }
 
-/** What is not of the user's own says when it starts; how it is treated is not its business. */
+/** An entry outside the user's own settings may decide when it starts and nothing else of its policy. */
 function policyOf(entry: ServerEntry, origin: DocumentOrigin): ParsedPolicy {
-  const startup = entry.startup === undefined ? {} : { mode: entry.startup };
-  if (!isPrivileged(origin.scope)) {
-    const overrides: PolicyOverrides = entry.startup === undefined ? {} : { startup };
-    return { choice: { overrides } };
-  }
+  const { startup } = entry;
+  if (!isPrivileged(origin.scope))
+    return { choice: { overrides: startup === undefined ? {} : { startup: { mode: startup } } } };
   const parsed = parsePolicyChoice(entry.policy ?? {}, 'server');
   if ('fault' in parsed) return parsed;
   const { choice } = parsed;
   return { choice: { ...choice, overrides: withShorthands(choice.overrides, entry) } };
 }
 
-/** The keys of an entry that are short for one field or two; they win over the policy's own. */
+/** The policy fields that each short key of an entry sets. */
+const shorthands = {
+  startup: [['startup', 'mode']],
+  required: [['startup', 'required']],
+  startupTimeoutMs: [['startup', 'timeoutMs']],
+  maxAttempts: [
+    ['startup', 'maxAttempts'],
+    ['restart', 'maxAttempts'],
+  ],
+  connectTimeoutMs: [
+    ['connect', 'localTimeoutMs'],
+    ['connect', 'remoteTimeoutMs'],
+  ],
+  restart: [['restart', 'on']],
+  idleStopMs: [['idle', 'stopMs']],
+  timeoutMs: [['call', 'timeoutMs']],
+} as const satisfies Partial<
+  Record<keyof ServerEntry, readonly (readonly [PolicyGroup, string])[]>
+>;
+
+/** Adds what the short keys of an entry set; they win over its policy. */
 function withShorthands(given: PolicyOverrides, entry: ServerEntry): PolicyOverrides {
-  const { restart, maxAttempts, connectTimeoutMs, startup, required, startupTimeoutMs } = entry;
-  const attempts = maxAttempts === undefined ? {} : { maxAttempts };
-  const short: PolicyOverrides = {
-    startup: {
-      ...given.startup,
-      ...attempts,
-      ...(startup === undefined ? {} : { mode: startup }),
-      ...(required === undefined ? {} : { required }),
-      ...(startupTimeoutMs === undefined ? {} : { timeoutMs: startupTimeoutMs }),
-    },
-    connect: {
-      ...given.connect,
-      ...(connectTimeoutMs === undefined
-        ? {}
-        : { localTimeoutMs: connectTimeoutMs, remoteTimeoutMs: connectTimeoutMs }),
-    },
-    restart: { ...given.restart, ...attempts, ...(restart === undefined ? {} : { on: restart }) },
-    idle: {
-      ...given.idle,
-      ...(entry.idleStopMs === undefined ? {} : { stopMs: entry.idleStopMs }),
-    },
-    call: {
-      ...given.call,
-      ...(entry.timeoutMs === undefined ? {} : { timeoutMs: entry.timeoutMs }),
-    },
-  };
-  return { ...given, ...short };
+  let all = given;
+  for (const [key, fields] of Object.entries(shorthands)) {
+    const value = entry[key as keyof typeof shorthands];
+    if (value === undefined) continue;
+    for (const [group, field] of fields)
+      all = { ...all, [group]: { ...all[group], [field]: value } };
+  }
+  return all;
 }
 
 function hasLines({ scope, isObject }: DocumentOrigin): boolean {

@@ -17,7 +17,7 @@ import {
   type Reference,
   referencesIn,
 } from '../../policies/expand-variables.ts';
-import type { TreePath } from '../settings-tree.ts';
+import { firstOf, type TreePath } from '../settings-tree.ts';
 import type { BrokenRule } from './rules.ts';
 import type { ServerEntry } from './schema.ts';
 
@@ -239,15 +239,4 @@ function inputsOf(
   if (ids.size === 0) return {};
   const definitions = inputs.filter(({ id }) => ids.has(id));
   return { inputs: { ...(scope === 'api' ? {} : { file }), scope, definitions } };
-}
-
-function firstOf<Item>(
-  items: readonly Item[],
-  faultOf: (item: Item) => BrokenRule | undefined,
-): BrokenRule | undefined {
-  for (const item of items) {
-    const fault = faultOf(item);
-    if (fault !== undefined) return fault;
-  }
-  return undefined;
 }

@@ -1,6 +1,6 @@
 /** Codex: tables `[mcp_servers.NAME]` of its `config.toml`. */
 
-import { type Fault, memberOf, type TreeNode } from '../settings-tree.ts';
+import { type Fault, memberOf, membersOf, type TreeNode } from '../settings-tree.ts';
 import type { Conversion } from './conversion.ts';
 import type { KeyRule } from './entry-draft.ts';
 import {
@@ -11,7 +11,6 @@ import {
   kept,
   leave,
   logIn,
-  membersOf,
   seconds,
   textOf,
   toolList,

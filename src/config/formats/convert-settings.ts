@@ -3,12 +3,18 @@
  * name of its file, and puts them into our form.
  */
 
-import { type Fault, memberOf, type TreeMember, type TreeNode } from '../settings-tree.ts';
+import {
+  type Fault,
+  memberOf,
+  membersOf,
+  type TreeMember,
+  type TreeNode,
+} from '../settings-tree.ts';
 import { codebuddySetting, convertCodebuddy } from './codebuddy.ts';
 import { convertCodex } from './codex.ts';
 import type { Conversion, ConversionContext, FormatName } from './conversion.ts';
 import { convertDockerAgent } from './docker-agent.ts';
-import { membersOf, textOf } from './key-rules.ts';
+import { textOf } from './key-rules.ts';
 import { convertMcpServers } from './mcp-servers.ts';
 import { convertOpencode } from './opencode.ts';
 import { convertVscode } from './vscode.ts';

@@ -6,6 +6,7 @@
 import {
   type Fault,
   memberOf,
+  membersOf,
   type TreeMember,
   type TreeNode,
   type TreePath,
@@ -20,7 +21,6 @@ import {
   leave,
   logIn,
   logInMessage,
-  membersOf,
   ofTheEditor,
   scalar,
   textOf,
@@ -88,7 +88,7 @@ function translated(
 ): TreeNode | undefined {
   const ours = words.get(textOf(part.node) ?? '');
   if (ours !== undefined) return scalar(part.line, ours);
-  draft.leave(part, `this must be one of ${[...words.keys()].join(', ')}`, written);
+  draft.leave(part, `unknown value; write one of ${[...words.keys()].join(', ')}`, written);
   return undefined;
 }
 

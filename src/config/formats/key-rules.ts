@@ -105,10 +105,6 @@ function scaled(node: TreeNode, factor: number): TreeNode {
     : node;
 }
 
-export function membersOf(node: TreeNode | undefined): readonly TreeMember[] {
-  return node?.kind === 'object' ? node.members : [];
-}
-
 export function textOf(node: TreeNode | undefined): string | undefined {
   return node?.kind === 'scalar' && typeof node.value === 'string' ? node.value : undefined;
 }

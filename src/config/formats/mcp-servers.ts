@@ -9,6 +9,7 @@ import type { McpSection } from '../mcp-section.ts';
 import {
   type Fault,
   memberOf,
+  membersOf,
   type TreeMember,
   type TreeNode,
   type TreePath,
@@ -21,7 +22,6 @@ import {
   keep,
   leave,
   logIn,
-  membersOf,
   negated,
   ofTheEditor,
   protection,

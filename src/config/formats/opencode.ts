@@ -3,6 +3,7 @@
 import {
   type Fault,
   memberOf,
+  membersOf,
   type TreeMember,
   type TreeNode,
   type TreePath,
@@ -14,7 +15,6 @@ import {
   keep,
   kept,
   logIn,
-  membersOf,
   negated,
   scalar,
   textOf,

@@ -1,6 +1,6 @@
 /** VS Code: `servers` and `inputs`, in `mcp.json` or within `mcp` of its settings. */
 
-import { type Fault, memberOf, type TreeNode, type TreePath } from '../settings-tree.ts';
+import { type Fault, memberOf, membersOf, type TreeNode, type TreePath } from '../settings-tree.ts';
 import type { Conversion } from './conversion.ts';
 import type { KeyRule } from './entry-draft.ts';
 import {
@@ -8,7 +8,6 @@ import {
   drop,
   kept,
   logIn,
-  membersOf,
   ofTheEditor,
   protection,
   scalar,

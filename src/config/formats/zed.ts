@@ -1,6 +1,12 @@
 /** Zed: `context_servers` of its settings. */
 
-import { type Fault, memberOf, type TreeMember, type TreeNode } from '../settings-tree.ts';
+import {
+  type Fault,
+  memberOf,
+  membersOf,
+  type TreeMember,
+  type TreeNode,
+} from '../settings-tree.ts';
 import type { Conversion } from './conversion.ts';
 import type { KeyRule } from './entry-draft.ts';
 import {
@@ -9,7 +15,6 @@ import {
   kept,
   leave,
   logIn,
-  membersOf,
   seconds,
   textOf,
   unknownKeyMessage,

@@ -1,12 +1,12 @@
 /**
- * Makes the words in a JSON Schema of a server safe to show, by the rules for the words of its tool,
- * and takes secrets out of it.
+ * Makes the texts in a server's JSON Schemas printable, and redacts secrets in its tools.
  *
- * Words are what a schema says to people: titles, descriptions, remarks, names of choices. All else
- * is kept to the byte: names of properties and values are what a call must have, even where they look
- * like words. A schema without anything to mend is returned as it is.
+ * Texts are titles, descriptions, comments and names of choices. Everything else stays unchanged to
+ * the byte, because calls need the names of properties and values. A schema without changes is
+ * returned as the same object.
  */
 
+import type { ListedTool } from '../../domain/tool.ts';
 import { isRecord } from '../is-record.ts';
 import { printableLine, printableText } from '../text/printable.ts';
 import { redact } from '../text/redact.ts';
@@ -19,49 +19,49 @@ export interface WordLimits {
   readonly title: number;
 }
 
-/** The schema with printable words. */
+/** Returns the schema with printable texts. */
 export function printableSchema(schema: Schema, limits: WordLimits): Schema {
-  return mendedSchema(schema, {
+  return changedSchema(schema, {
     text: (part) => textOf(part, limits.description),
     line: (part) => lineOf(part, limits.title),
     value: (part) => part,
   });
 }
 
-/** The schema without secrets in its words and in the values that it suggests or allows. */
+/** Redacts secrets in a schema's texts and in the values that it suggests or allows. */
 export function redactedSchema(schema: Schema, secrets: readonly string[]): Schema {
   const clean = (part: unknown): unknown => redactedData(part, secrets);
-  return mendedSchema(schema, { text: clean, line: clean, value: clean });
+  return changedSchema(schema, { text: clean, line: clean, value: clean });
 }
 
-/** Data without secrets: the same object when it holds none. Keys stay as they are. */
+/** Redacts secrets in data; returns the same object when there are none. Keys stay unchanged. */
 export function redactedData(data: unknown, secrets: readonly string[]): unknown {
   if (typeof data === 'string') return redact(data, secrets);
-  if (Array.isArray(data)) return mendedList(data, (one) => redactedData(one, secrets));
-  return isRecord(data) ? mended(data, (_name, part) => redactedData(part, secrets)) : data;
+  if (Array.isArray(data)) return changedList(data, (one) => redactedData(one, secrets));
+  return isRecord(data) ? changed(data, (_name, part) => redactedData(part, secrets)) : data;
 }
 
-/** What becomes of each kind of part; undefined = it is left out. */
-interface Mending {
+/** How each kind of part is changed; undefined = it is left out. */
+interface Changes {
   readonly text: (part: unknown) => unknown;
   readonly line: (part: unknown) => unknown;
   readonly value: (part: unknown) => unknown;
 }
 
-function mendedSchema(schema: Schema, mending: Mending): Schema {
-  return mended(schema, (word, part) => {
-    if (listsOfWords.has(word)) return Array.isArray(part) ? mendedList(part, mending.line) : part;
-    if (texts.has(word)) return mending.text(part);
-    if (word === 'title') return mending.line(part);
+function changedSchema(schema: Schema, changes: Changes): Schema {
+  return changed(schema, (word, part) => {
+    if (listsOfWords.has(word)) return Array.isArray(part) ? changedList(part, changes.line) : part;
+    if (texts.has(word)) return changes.text(part);
+    if (word === 'title') return changes.line(part);
     if (namedSchemas.has(word) && isRecord(part))
-      return mended(part, (_name, inner) => schemaOf(inner, mending));
-    return values.has(word) ? mending.value(part) : schemaOf(part, mending);
+      return changed(part, (_name, inner) => schemaOf(inner, changes));
+    return values.has(word) ? changes.value(part) : schemaOf(part, changes);
   });
 }
 
 const texts: ReadonlySet<string> = new Set(['description', 'markdownDescription', '$comment']);
 const listsOfWords: ReadonlySet<string> = new Set(['enumNames', 'enumDescriptions']);
-// What stands there bears names of the server's own choice: a property may be called "description".
+// Their keys are names that the server chose: a property may be called "description".
 const namedSchemas: ReadonlySet<string> = new Set([
   'properties',
   'patternProperties',
@@ -73,15 +73,15 @@ const namedSchemas: ReadonlySet<string> = new Set([
 // Data, whatever its keys are called.
 const values: ReadonlySet<string> = new Set(['const', 'enum', 'default', 'example', 'examples']);
 
-function schemaOf(part: unknown, mending: Mending): unknown {
-  if (isRecord(part)) return mendedSchema(part, mending);
-  return Array.isArray(part) ? mendedList(part, (one) => schemaOf(one, mending)) : part;
+function schemaOf(part: unknown, changes: Changes): unknown {
+  if (isRecord(part)) return changedSchema(part, changes);
+  return Array.isArray(part) ? changedList(part, (one) => schemaOf(one, changes)) : part;
 }
 
-/** The same object when nothing of it changes. */
-function mended(whole: Schema, mend: (name: string, part: unknown) => unknown): Schema {
+/** Returns the same object when nothing changes. */
+function changed(whole: Schema, change: (name: string, part: unknown) => unknown): Schema {
   const before = Object.entries(whole);
-  const after = before.map(([name, part]) => [name, mend(name, part)] as const);
+  const after = before.map(([name, part]) => [name, change(name, part)] as const);
   if (after.every(([, part], at) => part === before[at]?.[1])) return whole;
   // Not by assignment: a key "__proto__" stays a key.
   return Object.fromEntries(after.filter(([, part]) => part !== undefined));
@@ -96,7 +96,38 @@ function lineOf(part: unknown, maxLength: number): unknown {
   return typeof part === 'string' ? printableLine(part, maxLength) : part;
 }
 
-function mendedList(list: readonly unknown[], mend: (one: unknown) => unknown): readonly unknown[] {
-  const after = list.map(mend);
+function changedList(
+  list: readonly unknown[],
+  change: (one: unknown) => unknown,
+): readonly unknown[] {
+  const after = list.map(change);
   return after.every((one, at) => one === list[at]) ? list : after;
+}
+
+/** Redacts secrets in tools; undefined when there are none. */
+export function redactedTools(
+  tools: readonly ListedTool[],
+  secrets: readonly string[],
+): readonly ListedTool[] | undefined {
+  if (secrets.length === 0) return undefined;
+  const shown = tools.map((tool) => redactedTool(tool, secrets));
+  return shown.every((tool, at) => tool === tools[at]) ? undefined : shown;
+}
+
+function redactedTool(tool: ListedTool, secrets: readonly string[]): ListedTool {
+  // Nearly always there is none: searching the whole is faster than searching each part.
+  const text = JSON.stringify(tool);
+  if (redact(text, secrets) === text) return tool;
+  const { name, title, description, inputSchema, outputSchema, annotations } = tool;
+  return {
+    // Callers need it.
+    name,
+    ...(title === undefined ? {} : { title: redact(title, secrets) }),
+    ...(description === undefined ? {} : { description: redact(description, secrets) }),
+    inputSchema: redactedSchema(inputSchema, secrets),
+    ...(outputSchema === undefined ? {} : { outputSchema: redactedSchema(outputSchema, secrets) }),
+    ...(annotations === undefined
+      ? {}
+      : { annotations: redactedData(annotations, secrets) as typeof annotations }),
+  };
 }

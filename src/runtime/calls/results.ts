@@ -16,10 +16,8 @@ import {
   extensionOf,
   isBase64,
 } from '../../policies/results/binary.ts';
-import { wantsLogIn } from '../../policies/results/challenge.ts';
+import { cutTexts, excessOf, wantsLogIn } from '../../policies/results/content.ts';
 import { fitsSchema } from '../../policies/results/schema-check.ts';
-import { excessOf } from '../../policies/results/size.ts';
-import { cutTexts } from '../../policies/results/text.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import type { ToolList } from '../catalog/tool-list.ts';
 import type { StatusBoard } from '../status/board.ts';

@@ -5,7 +5,7 @@ import type { Catalog } from '../../domain/catalog.ts';
 import type { Clock } from '../../domain/clock.ts';
 import type { DesiredServer, Settings } from '../../domain/settings.ts';
 import { redact } from '../../policies/text/redact.ts';
-import { redactedTools } from '../../policies/tools/redacted-tool.ts';
+import { redactedTools } from '../../policies/tools/schema-words.ts';
 import { waitAtMost } from '../wait-once.ts';
 import type { EraStore } from './era-store.ts';
 import { CatalogLifetimes, type CatalogLifetimesPorts } from './lifetimes.ts';

@@ -2,9 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ToolResult } from '../../../src/domain/tool.ts';
 import { binaryOf, bytesOf, extensionOf, isBase64 } from '../../../src/policies/results/binary.ts';
-import { wantsLogIn } from '../../../src/policies/results/challenge.ts';
-import { excessOf } from '../../../src/policies/results/size.ts';
-import { cutTexts } from '../../../src/policies/results/text.ts';
+import { cutTexts, excessOf, wantsLogIn } from '../../../src/policies/results/content.ts';
 
 const text = (value: unknown) => ({ type: 'text', text: value });
 const resource = (inner: unknown) => ({ type: 'resource', resource: inner });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ListedTool } from '../../../src/domain/tool.ts';
-import { redactedTools } from '../../../src/policies/tools/redacted-tool.ts';
+import { redactedTools } from '../../../src/policies/tools/schema-words.ts';
 
 const secrets = ['hunter2-value'];
 const plain: ListedTool = { name: 'plain', inputSchema: { type: 'object' } };

@@ -5,7 +5,7 @@ import { mergeSettings } from '../../src/config/merge-settings.ts';
 import { parseSettings } from '../../src/config/parse-settings.ts';
 import { policySchemas } from '../../src/config/policy-schema.ts';
 import { isRestartRequired } from '../../src/config/restart-required.ts';
-import { changedSinceStart } from '../../src/config/start-values.ts';
+import { changedSinceStart } from '../../src/config/startup-gate.ts';
 import type { Scope } from '../../src/domain/settings.ts';
 
 const all = [
@@ -18,13 +18,13 @@ const all = [
 ];
 const declared = all.filter(([, schema]) => isRestartRequired(schema)).map(([key]) => key);
 
-function startValues(text: string, scope: Scope = 'config') {
+function startupGate(text: string, scope: Scope = 'config') {
   const origin = { file: `/${scope}.json`, scope, projectRoot: '/project' };
-  return mergeSettings([parseSettings(text, origin)]).startValues;
+  return mergeSettings([parseSettings(text, origin)]).startupGate;
 }
 
 const noticeOf = (before: string, after: string, scope?: Scope) =>
-  changedSinceStart(startValues(before, scope), startValues(after, scope));
+  changedSinceStart(startupGate(before, scope), startupGate(after, scope));
 
 describe('a key whose schema says that it counts from the next start', () => {
   it('is one of those that a notice is made for', () => {
