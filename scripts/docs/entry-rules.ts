@@ -17,7 +17,7 @@ const credentials = (letters: string): string =>
   String.raw`^\s*\w+:[\\/]*:*[^\\/?#:@${letters}][^\\/?#${letters}]*@`;
 const http = String.raw`\s*[Hh][Tt][Tt][Pp][Ss]?:`;
 const address = String.raw`(?:${http}|${webSocket})[\\/]*[^\s\\/?#]`;
-/** The whole beginning is a reference: nobody knows yet what it stands for. */
+/** The text begins with a reference, whose value is not known yet. */
 const reference = String.raw`\$\{(?![^}]*\}[\w+.\-]*:)`;
 
 const pattern = (of: string, patternErrorMessage: string): Json => ({
@@ -58,7 +58,7 @@ const without = (...keys: readonly string[]): Json => ({
   properties: Object.fromEntries(keys.map((key) => [key, false])),
 });
 
-// oxlint-disable-next-line unicorn/no-thenable -- the word of JSON Schema; nobody awaits it
+// oxlint-disable-next-line unicorn/no-thenable -- the keyword of JSON Schema; it is never awaited
 const when = (condition: Json, rule: Json): Json => ({ if: condition, then: rule });
 
 /** Between the keys of an entry. */

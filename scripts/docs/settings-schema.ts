@@ -1,6 +1,6 @@
 /**
- * The JSON Schema of a settings file, for editors: made of the schemas that the
- * parser uses, with the words of the documents. Draft 7, which every editor knows.
+ * The JSON Schema of a settings file, for editors: built from the parser's schemas
+ * and the texts of the documentation. Draft 7, which every editor supports.
  */
 
 import { z } from 'zod';
@@ -19,7 +19,7 @@ import { type KeyWords, mcpKeys, serverKeys } from './settings-tables.ts';
 /** The file that is published, from the root of the repository. */
 export const settingsSchemaPath = 'schema/settings.schema.json';
 
-const atNextStart = 'An edit counts at the next start of the troupe.';
+const atNextStart = 'An edit applies at the next start of the troupe.';
 
 /** The text of the schema. */
 export function settingsSchema(): string {
@@ -43,7 +43,7 @@ function settingsFile(): z.ZodType {
         .max(maxInputs)
         .meta({
           description:
-            'What a person is asked for when a server needs it, as ${input:id}: docs/values.md.',
+            'Values that users are asked for when a server needs them, as ${input:id}: docs/values.md.',
           examples: [[{ id: 'token', type: 'promptString', password: true }]],
         })
         .optional(),
@@ -69,7 +69,7 @@ function entry(): z.ZodType {
 }
 
 const foreignWord = {
-  description: 'A word of other programs, which is understood: docs/import.md.',
+  description: 'A supported key of other programs: docs/import.md.',
   deprecated: true,
   doNotSuggest: true,
 };

@@ -1,7 +1,7 @@
 /**
- * The server that the setting `mcp.dockerGateway` stands for: Docker's own MCP
- * gateway, which speaks for all servers of Docker's catalogue. It is a source
- * among the others, so that nothing but this file knows it as something special.
+ * The server that `mcp.dockerGateway` adds: Docker's own MCP gateway, which serves
+ * all servers of Docker's catalogue. It is one source of settings among others, so
+ * no other file treats it specially.
  */
 
 import type { StdioSpec } from '../domain/server-spec.ts';
@@ -15,20 +15,20 @@ import type { ParsedDocument, ParsedSettings } from './parse-settings.ts';
 /** The name that Docker itself gives the gateway in the settings of its clients. */
 const dockerGatewayName = 'MCP_DOCKER';
 
-/** What came of asking Docker. */
+/** The result of querying Docker. */
 export type DockerFinding =
   | { readonly isThere: true }
   | {
       readonly isThere: false;
       readonly lack: DockerLack;
-      /** The question that was answered badly or not, or Docker's own words; may be empty. */
+      /** The query that failed, or Docker's own message; may be empty. */
       readonly said: string;
     };
 
-/** What is missing: the program, its command `mcp`, the daemon, an answer in time, one that makes sense. */
+/** What is missing: the program, its command `mcp`, the daemon, an answer in time, a valid answer. */
 export type DockerLack = 'program' | 'command' | 'daemon' | 'time' | 'sense';
 
-/** The wish that counts, and where it stands. */
+/** The setting that counts, and its place. */
 export interface DockerGatewayChoice {
   readonly wish: true | 'auto';
   readonly file: string;
@@ -37,26 +37,26 @@ export interface DockerGatewayChoice {
 
 export interface DockerGatewayFacts {
   readonly projectRoot: string;
-  /** Names of variables that the `docker` program wants to see. */
+  /** Names of variables that the `docker` program needs. */
   readonly variables: readonly string[];
-  /** Absent while Docker has not answered yet: until then the gateway counts as there. */
+  /** Absent while Docker has not answered yet; until then the gateway counts as present. */
   readonly finding: DockerFinding | undefined;
 }
 
-// As the model of this mode has it: a gateway holds containers, which a pause of five minutes frees.
+// The original stops its gateway after five idle minutes, which frees the containers it holds.
 const idleStopMs = 300_000;
 
 /**
- * How long one question to Docker may take. Three seconds: both answers take a
- * fraction of one where all is well, and a daemon that hangs never gives one.
+ * Deadline of one query to Docker. Three seconds: a healthy daemon answers in a
+ * fraction of one, and a hanging daemon never answers.
  */
 export const dockerAnswerMs = 3_000;
 
 /**
- * Says who asks for the gateway; undefined when nobody does, or when settings
- * of the user's own have a server of that name, which then wins.
+ * Finds the setting that requests the gateway; undefined without one, or when the
+ * user's own settings have a server of that name, which then wins.
  *
- * @param documents - lowest precedence first; what a folder brings may not ask for it
+ * @param documents - lowest precedence first; a folder's settings may not request it
  */
 export function dockerGatewayChoice(
   documents: readonly ParsedDocument[],
@@ -71,7 +71,7 @@ export function dockerGatewayChoice(
   return { wish, file: last.file, source: placeOfKey(last, 'dockerGateway') };
 }
 
-/** The gateway as a source with one server, or with the reason why it has none. */
+/** Returns the gateway as a source with one server, or with the problem that prevents it. */
 export function dockerGatewaySource(
   { wish, file, source }: DockerGatewayChoice,
   { projectRoot, variables, finding }: DockerGatewayFacts,
@@ -87,7 +87,7 @@ export function dockerGatewaySource(
   };
 }
 
-/** How the gateway is started. Docker is asked with the same environment, so that both see one Docker. */
+/** The gateway's command. Queries to Docker use the same environment, so that both reach the same Docker. */
 export function dockerGatewaySpec(projectRoot: string, variables: readonly string[]): StdioSpec {
   return {
     type: 'stdio',
@@ -101,7 +101,7 @@ export function dockerGatewaySpec(projectRoot: string, variables: readonly strin
 
 function serverOf(spec: StdioSpec, source: SourceRef): ParsedServer {
   const policy: ParsedServer['policy'] = {
-    // Whatever the troupe's policy says of others: this server is lazy by its nature.
+    // Lazy whatever the troupe's policy: a gateway that starts eagerly would start containers.
     overrides: { startup: { mode: 'lazy', required: false }, idle: { stopMs: idleStopMs } },
   };
   return {

@@ -1,18 +1,17 @@
-/** Adds to a settings text of ours, and leaves everything else in it as a person wrote it. */
+/** Adds to a settings text in our format, and leaves everything else in it unchanged. */
 
 import { createScanner, type Node, parse, parseTree } from 'jsonc-parser';
 import { equalDocuments } from '../policies/equal-typed.ts';
 
 export interface Addition {
-  /** Where it goes, as `['mcpServers', 'db']`; `-1` after a list appends to it. */
+  /** Its path, as `['mcpServers', 'db']`; `-1` after a list appends to it. */
   readonly path: readonly (string | number)[];
   readonly value: unknown;
 }
 
 /**
- * The text with the additions, each behind what its object or list holds already;
- * undefined when that cannot be done without changing something else. Not a letter
- * of what was there goes, and no comment moves.
+ * Appends each addition to its object or list. Undefined when that is impossible
+ * without changing something else: nothing is removed, and no comment moves.
  */
 export function addToSettings(text: string, additions: readonly Addition[]): string | undefined {
   const mark = text.startsWith('\ufeff') ? '\ufeff' : '';
@@ -59,14 +58,14 @@ const blockComment = 13;
 const lineBreak = 14;
 const blank = 15;
 
-/** Puts one more item behind the last one of an object or list. */
+/** Inserts an item after the last one of an object or list. */
 function insertInto(text: string, holder: Node, write: (indent: string) => string): string {
   const eol = text.includes('\r\n') ? '\r\n' : '\n';
   const last = holder.children?.at(-1);
   if (last === undefined) {
     const outer = indentAt(text, holder.offset);
     const inner = outer + unitOf(text);
-    // What stands between the braces can only be a comment: it stays behind its brace.
+    // Only a comment can be between the braces; it stays after the opening one.
     const end = holder.offset + holder.length - 1;
     const head = text.slice(0, end).replace(/[ \t\r\n]+$/u, '');
     return `${head}${eol}${inner}${write(inner)}${eol}${outer}${text.slice(end)}`;
@@ -87,7 +86,7 @@ function insertInto(text: string, holder: Node, write: (indent: string) => strin
   return `${text.slice(0, valueEnd)},${text.slice(valueEnd, lineEnd)}${item}${closing}`;
 }
 
-/** The end of a comma behind an item, and of the comments that stand on its line. */
+/** Finds the end of the comma after an item, and of the comments on its line. */
 function behind(text: string, valueEnd: number): { commaEnd?: number; lineEnd: number } {
   const scanner = createScanner(text, false);
   scanner.setPosition(valueEnd);
@@ -110,7 +109,7 @@ function behind(text: string, valueEnd: number): { commaEnd?: number; lineEnd: n
   return commaEnd === undefined ? { lineEnd } : { commaEnd, lineEnd };
 }
 
-/** The end of a comma that only comments and blanks part from a place. */
+/** Finds the end of a comma that only comments and blanks separate from a place. */
 function behindLine(text: string, offset: number): number | undefined {
   const scanner = createScanner(text, true);
   scanner.setPosition(offset);
@@ -131,7 +130,7 @@ function indentAt(text: string, offset: number): string {
   return /^[ \t]*/u.exec(text.slice(lineStart(text, offset)))?.[0] ?? '';
 }
 
-/** How the text indents already; two blanks where it does not show. */
+/** The text's indentation; two spaces when it has none. */
 function unitOf(text: string): string {
   return /\n([ \t]+)\S/u.exec(text)?.[1] ?? '  ';
 }
@@ -140,7 +139,7 @@ function plain(text: string): unknown {
   return parse(text, [], { allowTrailingComma: true });
 }
 
-/** As JSON has it, where no key is undefined. */
+/** Compares as JSON, in which no key is undefined. */
 function isSame(one: unknown, other: unknown): boolean {
   return equalDocuments(jsonOf(one), jsonOf(other));
 }
@@ -149,7 +148,7 @@ function jsonOf(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value) ?? 'null');
 }
 
-/** What the text must say afterwards, built without the editor that is thereby checked. */
+/** The expected content, computed without the editor that it checks. */
 function expectedAfter(before: unknown, additions: readonly Addition[]): unknown {
   let value = before;
   for (const { path, value: added } of additions) value = withValue(value, path, added);

@@ -1,4 +1,4 @@
-/** Asks the rules of the host about each server, and does what they say. */
+/** Applies the host's rules to each server. */
 
 import { z } from 'zod';
 
@@ -22,24 +22,24 @@ const answerSchema = z.union([
   }),
 ]);
 
-/** The rules are asked in their order, each about what the one before it made of the server. */
+/** Applies the rules in order, each to the result of the one before. */
 export function ruledServers(
   servers: readonly ParsedServer[],
   rules: readonly HostRule[],
 ): readonly ParsedServer[] {
-  return servers.map((server) => rules.reduce(obey, server));
+  return servers.map((server) => rules.reduce(ruled, server));
 }
 
-function obey(server: ParsedServer, rule: HostRule): ParsedServer {
+function ruled(server: ParsedServer, rule: HostRule): ParsedServer {
   const { spec, desired } = server;
   if (spec === undefined || desired.bar !== undefined) return server;
   const { name, source, enabled, trust, tools } = desired;
   let answer: RuleAnswer;
   try {
-    // Checked, because a promise or a misspelt word would let the server run.
+    // Validated, because a promise or a misspelt key would let the server run.
     answer = answerSchema.parse(rule({ name, source, spec, enabled, trust, tools })) as RuleAnswer;
   } catch {
-    return barred(server, 'mend the rule of the host that failed for this server');
+    return barred(server, 'fix the rule of the host that failed for this server');
   }
   if (answer === undefined) return server;
   if ('leaveOut' in answer) {

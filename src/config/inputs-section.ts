@@ -1,7 +1,7 @@
 /**
- * The list `inputs` of a document, in the form of VS Code: what its servers need
- * to know and no file should hold. An item that is wrong is left out with a
- * problem; a server that refers to it says so as well.
+ * The list `inputs` of a document, in VS Code's format: values that servers need and
+ * no file should hold. An invalid item is left out with a problem; a server that
+ * refers to it has a problem as well.
  */
 
 import { z } from 'zod';
@@ -19,7 +19,7 @@ import {
   valueOf,
 } from './settings-tree.ts';
 
-// A question is asked by a person's leave; nobody reads through more of them.
+// No user answers more questions.
 export const maxInputs = 100;
 const maxOptions = 1_000;
 // One line of a terminal or the title of a window, and a few more.
@@ -44,7 +44,7 @@ const common = {
   default: text('default').optional(),
 };
 
-/** One input, as a file has it. */
+/** One input of a file. */
 export const inputSchema = z.discriminatedUnion(
   'type',
   [
@@ -99,7 +99,7 @@ export function parseInputs({ node, line }: TreeMember): ParsedInputs {
     }
     const { id } = parsed.data;
     if (inputs.has(id)) {
-      // Neither is used: whichever we chose, a reviewer may have read the other.
+      // Neither is used, because a reviewer may have read the other one.
       faultAt(['id'], 'there is an input with this id already; rename or remove one of the two');
       inputs.set(id, undefined);
       continue;
@@ -126,7 +126,7 @@ function definitionOf(input: z.infer<typeof inputSchema>): InputDefinition {
     case 'command': {
       const { type, command, args } = input;
       const given = args === undefined ? {} : { args };
-      // What a command gives is its own affair, and more often a token than not.
+      // A command's output is usually a token.
       return { ...rest, type, password: true, command, ...given };
     }
   }

@@ -1,11 +1,11 @@
 /**
- * Which of several documents counts, and which server has a name that several want.
+ * Decides which documents count, and which server gets a name that several declare.
  *
- * Documents stand in the order of their scopes, whatever the order in which they
- * were found. By name the later one wins, except that what a folder brings never
- * takes a name of anybody else, and what a plugin brings none of the user's own.
- * Managed settings have every name, and beside them the numbers and lists of the
- * user's own count no more than those of a folder.
+ * Documents are ordered by scope, however they were found. The later server wins a
+ * name, except that a folder's server never takes another layer's name, and a
+ * plugin's server never takes one of the user's own. Managed settings win every
+ * name, and beside them the user's own numbers and lists count no more than a
+ * folder's.
  */
 
 import { isFolderScope, type Problem, problemOf, type Scope, scopes } from '../domain/settings.ts';
@@ -16,15 +16,15 @@ import type { ParsedDocument, ParsedSettings } from './parse-settings.ts';
 export interface Layers {
   /** Lowest precedence first. */
   readonly documents: readonly ParsedDocument[];
-  /** Those whose numbers and rules count. */
+  /** Documents whose numbers and rules count. */
   readonly own: readonly ParsedDocument[];
-  /** Those whose lists can only narrow. */
+  /** Documents whose lists only narrow. */
   readonly narrowing: readonly ParsedDocument[];
-  /** The settings beside which no other server runs. */
+  /** Managed settings; beside them no other server runs. */
   readonly managed?: ParsedDocument;
 }
 
-/** Puts documents into the order of their layers; equal scopes keep the order given. */
+/** Sorts documents by layer; equal scopes keep their order. */
 export function layersOf(found: readonly ParsedDocument[]): Layers {
   const documents = scopes.flatMap((scope) => found.filter((document) => document.scope === scope));
   const managed = documents.find(({ scope }) => scope === 'managed');
@@ -41,20 +41,20 @@ export function layersOf(found: readonly ParsedDocument[]): Layers {
   };
 }
 
-/** The higher one has the name, and of equal ones the later. */
+/** Ranks scopes: the higher one gets the name, and of equal ones the later. */
 export function strengthOf(scope: Scope): number {
   if (scope === 'managed') return 3;
   if (isPrivileged(scope)) return 2;
   return isFolderScope(scope) ? 0 : 1;
 }
 
-/** The winners by name, in the order in which each name first appeared. */
+/** Returns the server of each name, in order of first appearance. */
 export function winnersOf(documents: readonly ParsedDocument[]): {
   readonly servers: readonly ParsedServer[];
   readonly problems: readonly Problem[];
 } {
   const all = documents.flatMap((document) => document.servers);
-  // Shown under a name that is not its own, an entry must not take a server's that has it.
+  // An entry shown under a legible form of its name must not take another server's name.
   const taken = new Set(all.flatMap((it) => (it.isMisnamed === true ? [] : it.desired.name)));
   const winners = new Map<string, ParsedServer>();
   const losers: ParsedServer[] = [];
@@ -73,7 +73,7 @@ export function winnersOf(documents: readonly ParsedDocument[]): {
     }
     if (order > 0 && earlier !== undefined) {
       losers.push(earlier);
-      // Nor does it decide the place in the order, by which the budget goes.
+      // The loser does not decide the order either, which the budget follows.
       winners.delete(name);
     }
     winners.set(name, server);

@@ -29,9 +29,9 @@ export interface Limits {
   /** Absent = all are allowed. */
   readonly allowed?: readonly string[];
   readonly excluded: readonly string[];
-  /** Every list that counts, with its place. */
+  /** Every list in force, with its place. */
   readonly limits: readonly Limit[];
-  /** By name: the servers that a list keeps out by what they run or where they are. */
+  /** By name: servers that a list keeps out by their command or address. */
   readonly bars: ReadonlyMap<string, Bar>;
 }
 
@@ -48,7 +48,7 @@ export function limitsOf(
   if (managedSource !== undefined) {
     for (const { desired } of servers) {
       if (!isBesideManaged(desired)) continue;
-      const next = `ask whoever manages ${managedSource.file}, which allows no other servers`;
+      const next = `ask the administrator of ${managedSource.file}, which allows no other servers`;
       bars.set(desired.name, {
         verdict: 'notAllowed',
         rule: 'managed',
@@ -66,7 +66,7 @@ export function limitsOf(
       ];
     }),
   );
-  // Last, because an exclusion is the reason that comes first.
+  // Last, because an exclusion takes precedence over other reasons.
   for (const document of excluding) {
     noteForbidden(document.mcp.excluded ?? [], placeOfKey(document, 'excluded'), servers, bars);
   }
@@ -89,12 +89,12 @@ export function limitsOf(
   };
 }
 
-/** A server inside the host runs nothing, so it is not what managed settings keep out. */
+/** A server inside the host runs no program, so managed settings do not keep it out. */
 function isBesideManaged({ source, transport }: DesiredServer): boolean {
   return source.scope !== 'managed' && transport !== 'memory';
 }
 
-/** The names that a list lets through, and bars for those that it judges otherwise and does not. */
+/** Returns the names that a list allows, and adds bars for servers whose command or address it refuses. */
 function allowedBy(
   rules: readonly ServerRule[],
   source: SourceRef,
@@ -124,7 +124,7 @@ function noteForbidden(
   for (const { desired, spec } of servers) {
     const { name } = desired;
     if (!isForbidden(rules, { name, ...(spec === undefined ? {} : { spec }) })) continue;
-    const next = `run something else, or take the rule that fits it out of ${ruleText(source)}`;
+    const next = `run something else, or remove the matching rule from ${ruleText(source)}`;
     bars.set(name, { verdict: 'excluded', rule: 'mcp.excluded', source, next });
   }
 }

@@ -1,8 +1,8 @@
 /**
  * The `mcp` section of a document: lists that limit, and numbers of the troupe.
  *
- * A limiting list that cannot be read makes the whole document unusable: to
- * guess "no limit" would start what somebody meant to forbid.
+ * An invalid limiting list makes the whole document unusable: treating it as absent
+ * would start servers that it was meant to forbid.
  */
 
 import { z } from 'zod';
@@ -24,7 +24,7 @@ import {
   valueOf,
 } from './settings-tree.ts';
 
-/** `auto`: where Docker has it; its absence is then nothing to report. */
+/** `auto`: where Docker has it; its absence is not a problem. */
 export type DockerGatewayWish = boolean | 'auto';
 
 export interface McpSection {
@@ -45,7 +45,7 @@ export interface ParsedMcpSection {
   /** Absent when the document must not be used. */
   readonly section?: McpSection;
   readonly faults: readonly Fault[];
-  /** Where each key is written, `policy.startup.gateMs` for example. */
+  /** The line of each key, for example of `policy.startup.gateMs`. */
   readonly lines?: ReadonlyMap<string, number>;
 }
 
@@ -187,7 +187,7 @@ function noteLines(
   for (const member of node.members) noteLines(member, `${above}${name}.`, lines);
 }
 
-/** A policy that cannot be read leaves the default in force: it limits nothing. */
+/** An invalid policy counts as absent, because it limits nothing. */
 function parsePolicy(field: TreeMember): ReturnType<typeof parseField> {
   const parsed = parsePolicyChoice(valueOf(field.node), 'troupe');
   if ('choice' in parsed) return { value: parsed.choice };
@@ -201,7 +201,7 @@ function unknownField({ name, line }: TreeMember): {
   readonly limits: boolean;
 } {
   const closest = closestName(name, fieldSchemas.keys());
-  // A misspelt limit is a limit that does not hold.
+  // A misspelt limit would not apply.
   const limits = closest !== undefined && limitingKeys.has(closest);
   const message = unknownKeyMessage(name, [...fieldSchemas.keys()]);
   return { fault: { line, path: ['mcp', name], message }, limits };

@@ -1,10 +1,9 @@
 /**
  * Joins the documents of all sources into one settings value.
  *
- * The same documents give the same settings, whatever was there before: what a
- * layer no longer says is gone, and what it covered counts again. What a folder
- * brings may only narrow: its `excluded` adds and its `allowed` intersects, its
- * numbers do not count.
+ * The same documents give the same settings, whatever the earlier ones were. A
+ * folder's settings may only narrow: its `excluded` adds, its `allowed` intersects,
+ * and its numbers do not count.
  */
 
 import type { HostRule } from '../domain/host/rule.ts';
@@ -35,15 +34,15 @@ export interface MergedSettings {
   readonly startupGate: StartupGate;
 }
 
-// As many as there may be servers: nobody ever stands in line.
+// As many as there may be servers, so that no server ever waits.
 const unlimitedSlots = 10_000;
 
 /**
  * Merges sources in the order of their layers; a source without a document only
  * brings its problems. The overlay, when there is one, comes last.
  *
- * @param policy - where all policies start: the host's choice, before any file's
- * @param rules - what the host says of each server
+ * @param policy - the host's choice, which all policies start from
+ * @param rules - the host's rules about servers
  */
 export function mergeSettings(
   sources: readonly ParsedSettings[],
@@ -69,14 +68,14 @@ export function mergeSettings(
     desired: switchedByOwn(
       withPolicy(base, server.policy, {
         ...server.desired,
-        // A policy may gate more than what a folder brings, never less.
+        // A policy may gate more servers than those of folders, never fewer.
         gated:
           server.desired.gated || base.approval.gatedScopes.includes(server.desired.source.scope),
       }),
     ),
   }));
   const ruled = ruledServers(treated, rules);
-  // By the user's own lists: what a folder switches off must not let another one run instead.
+  // Only the user's own lists count here: a server that a folder disables must not make way for another.
   const ownLimits = limitsOf({ ...layers, narrowing: [] }, ruled);
   const { servers: distinct, problems } = distinctServers(ruled, mayRunUnder(ownLimits));
   const { allowed, excluded, limits, bars } = limitsOf(layers, distinct);
@@ -119,8 +118,8 @@ export function mergeSettings(
 }
 
 /**
- * Servers switched on or off by lists: whoever is named in a `disabledServers` is
- * off, whoever is in an `enabledServers` is on, else nothing changes.
+ * Applies `disabledServers` and `enabledServers`. A server in both is off; a server in
+ * neither is unchanged.
  */
 function switchesOf(
   mayDisable: readonly ParsedDocument[],
@@ -128,7 +127,7 @@ function switchesOf(
 ): (desired: DesiredServer) => DesiredServer {
   const offBy = new Map<string, ParsedDocument>();
   for (const document of mayDisable) {
-    // The first list is the one that is named.
+    // The first list is the one that the status names.
     for (const name of document.mcp.disabledServers ?? [])
       if (!offBy.has(name)) offBy.set(name, document);
   }
@@ -142,7 +141,7 @@ function switchesOf(
   };
 }
 
-/** Says which servers switches, rules and lists let run. */
+/** Says which servers may run under switches, rules and lists. */
 function mayRunUnder({ allowed, excluded, bars }: Limits): (desired: DesiredServer) => boolean {
   const leftOut = new Set(excluded);
   const letIn = allowed === undefined ? undefined : new Set(allowed);
@@ -154,7 +153,7 @@ function mayRunUnder({ allowed, excluded, bars }: Limits): (desired: DesiredServ
     letIn?.has(name) !== false;
 }
 
-/** Whoever only says how many servers there may be wants to be told of more. */
+/** A number alone means `warn`. */
 function budgetOf(
   { admission: { maxServers: max, budget } }: ServerPolicy,
   own: readonly ParsedDocument[],
@@ -176,7 +175,7 @@ function placeOfBudget({ file, scope }: ParsedDocument): SourceRef {
   return scope === 'api' ? { key, scope } : { file, key, scope };
 }
 
-/** A budget that counts to no number does nothing, which whoever wrote it cannot have meant. */
+/** Reports a budget without a number, which has no effect. */
 function idleBudget(
   { admission }: ServerPolicy,
   own: readonly ParsedDocument[],

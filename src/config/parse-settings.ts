@@ -1,9 +1,9 @@
 /**
- * Text of a settings file in, its servers and limits out.
+ * Parses the text of a settings file into servers and limits.
  *
- * A text that is wrong as a whole gives no document, so that whoever holds an
- * earlier one can keep it. A wrong entry gives a server with `invalid` set.
- * Nothing here reads a file, an environment or a clock.
+ * A text that is invalid as a whole gives no document, so that the caller can keep an
+ * earlier one. An invalid entry gives a server with `invalid` set. Nothing here reads
+ * a file, an environment or a clock.
  */
 
 import type { InputDefinition } from '../domain/input.ts';
@@ -39,31 +39,31 @@ import {
 } from './settings-tree.ts';
 import { folderText, ownText } from './text-bounds.ts';
 
-/** One text, understood. */
+/** A parsed settings text. */
 export interface ParsedDocument {
   readonly file: string;
   readonly scope: Scope;
   /** In declaration order; names are unique. */
   readonly servers: readonly ParsedServer[];
   readonly mcp: McpSection;
-  /** Where the keys of its section `mcp` are written, `policy.startup.gateMs` for example. */
+  /** Lines of the keys of its section `mcp`, for example of `policy.startup.gateMs`. */
   readonly lines?: ReadonlyMap<string, number>;
 }
 
 export interface ParsedSettings {
-  /** Absent when the text is wrong as a whole. */
+  /** Absent when the text is invalid as a whole. */
   readonly document?: ParsedDocument;
   readonly problems: readonly Problem[];
 }
 
-// More than any person manages, and few enough to be read in a moment.
+// More than any user manages, and few enough to parse in a moment.
 const maxServers = 10_000;
 
 // For one file of a project folder, which is read before it is approved. Each server costs about
 // 50 µs here and a search along PATH.
 const maxFolderServers = 1_000;
 
-/** Keys under which some program keeps its servers or lists of them: given twice, a reviewer may read the other one. */
+/** Keys that hold servers or lists of some program. With a duplicate, a reviewer may read the wrong one. */
 const decidingKeys: ReadonlySet<string> = new Set([
   'mcpServers',
   'mcp',
@@ -82,12 +82,12 @@ const decidingKeys: ReadonlySet<string> = new Set([
 
 const knownKeys = ['mcpServers', 'mcp', 'inputs', '$schema'] as const;
 
-/** Reads settings in JSON, of whichever program: no other language is needed for a host's own. */
+/** Parses settings in JSON, of any program; a host's own settings need no other language. */
 export function parseSettings(text: string, origin: DocumentOrigin): ParsedSettings {
   return settingsIn(readTree(text), origin);
 }
 
-/** The same for the text of a file, which may be TOML or YAML as well. */
+/** Parses the text of a file, which may also be TOML or YAML. */
 export async function parseSettingsFile(
   text: string,
   origin: DocumentOrigin,
@@ -143,7 +143,7 @@ function settingsIn(tree: TreeReading, origin: DocumentOrigin): ParsedSettings {
   };
 }
 
-/** Settings without servers: of nobody that we know, or ours with a section `mcp` alone. */
+/** Settings without servers: of an unknown program, or ours with only a section `mcp`. */
 function hostSettings(root: TreeNode): Conversion {
   const mcp = memberOf(root, 'mcp');
   return { format: 'mcpServers', servers: [], ...(mcp === undefined ? {} : { mcp }), faults: [] };
@@ -170,7 +170,7 @@ function documentFault(root: TreeNode): Fault | undefined {
   return undefined;
 }
 
-/** The first such key that is there twice: at the top, in a section `mcp`, or in a project of Claude Code. */
+/** Finds the first duplicate of such a key: at the top, in a section `mcp`, or in a project of Claude Code. */
 function repeatedKey(node: TreeNode, path: TreePath): Fault | undefined {
   const lines = new Map<string, number>();
   for (const { name, line, node: content } of membersOf(node)) {
@@ -199,8 +199,8 @@ function countFault(
 }
 
 /**
- * Top-level keys that were probably meant to be ours. Others are left alone: the
- * text may be the settings file of a host that keeps more in it.
+ * Reports top-level keys that are probably misspellings of ours. Others are ignored,
+ * because a host may keep more in the file.
  */
 function unknownKeys(root: TreeNode): Fault[] {
   return membersOf(root).flatMap(({ name, line }) => {
@@ -213,7 +213,7 @@ function unknownKeys(root: TreeNode): Fault[] {
   });
 }
 
-// Numbers and rules for servers of others, and what would start a program of the user's.
+// Keys that affect servers of other layers, or that would start a program.
 const ungatedKeys: ReadonlySet<string> = new Set([
   'enabledServers',
   'slots',
@@ -226,9 +226,15 @@ const ungatedKeys: ReadonlySet<string> = new Set([
 
 function ignoredKeys(mcp: TreeMember, origin: DocumentOrigin): Fault[] {
   if (isPrivileged(origin.scope)) return [];
-  // A plugin brings servers; those of others are not its business at all.
+  // A plugin brings servers and may not affect any others.
   if (origin.scope === 'plugin')
-    return [{ line: mcp.line, path: ['mcp'], message: '"mcp" is ignored in what a plugin brings' }];
+    return [
+      {
+        line: mcp.line,
+        path: ['mcp'],
+        message: '"mcp" is ignored in the settings of a plugin; remove it',
+      },
+    ];
   const allowing = membersOf(memberOf(mcp.node, 'permissions')?.node)
     .filter(({ name }) => name === 'allow')
     .map((member) => ({
@@ -260,13 +266,13 @@ function parseServers(
     if (earlier === undefined) {
       taken.set(name, { member, server });
     } else if (member.name !== name) {
-      // Under an impossible name, shown as one that exists: only the problem is left to show.
+      // Its name is invalid and its legible form is taken: only its problem is shown.
       problems.push(...listOf(server.desired.invalid));
     } else if (earlier.member.name !== name) {
       problems.push(...listOf(earlier.server.desired.invalid));
       taken.set(name, { member, server });
     } else {
-      // Neither is used: whichever we chose, a reviewer may have read the other.
+      // Neither is used, because a reviewer may have read the other one.
       const invalid = problemAt(origin, {
         line: member.line,
         path: writtenPath(member, ['mcpServers', name], []),
@@ -278,18 +284,18 @@ function parseServers(
   return { servers: [...taken.values()].map(({ server }) => server), problems };
 }
 
-/** The same server, unusable for this reason. */
+/** Marks a server as invalid. */
 function refuse(server: ParsedServer, invalid: Problem): ParsedServer {
   const { desired, policy, problems } = server;
   return { desired: { ...desired, invalid }, policy, problems };
 }
 
-/** The folders that entries of a document name and that must exist, absolute. */
+/** Lists the folders that a document's entries name and that must exist, as absolute paths. */
 export function foldersOf(document: ParsedDocument): readonly string[] {
   return [...new Set(document.servers.flatMap(({ folder }) => folder?.path ?? []))];
 }
 
-/** The same document, its servers refused whose folder cannot be worked in. */
+/** Refuses the servers whose folder is unusable. */
 export function refuseFolders(
   document: ParsedDocument,
   faults: ReadonlyMap<string, FolderFault>,
@@ -303,7 +309,7 @@ export function refuseFolders(
   return { ...document, servers };
 }
 
-/** The same document, its servers refused whose values commands would give. */
+/** Refuses the servers whose values come from commands. */
 export function refuseCommands(document: ParsedDocument): ParsedDocument {
   const servers = document.servers.map((server) =>
     server.withoutConsent === undefined ? server : refuse(server, server.withoutConsent),

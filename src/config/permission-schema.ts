@@ -1,4 +1,4 @@
-/** Lists that say which calls may go out, must be asked for, or may not. */
+/** Lists of calls that are allowed, need approval, or are denied. */
 
 import { z } from 'zod';
 import type { PermissionPattern } from '../domain/permission.ts';
@@ -20,7 +20,7 @@ const listsOf = (pattern: z.ZodType<PermissionPattern>) =>
     { error: permissionsError },
   );
 
-/** Of all servers, in the section `mcp`. */
+/** For all servers, in the section `mcp`. */
 export const permissionsSchema = listsOf(
   z.union(
     [
@@ -31,5 +31,5 @@ export const permissionsSchema = listsOf(
   ),
 );
 
-/** Of one server, in its entry: its own names of tools. */
+/** For one server, in its entry, by its own tool names. */
 export const toolPermissionsSchema = listsOf(text(toolError));

@@ -1,6 +1,5 @@
 /**
- * What each field of a policy may hold. Every sentence says what to write
- * instead; which keys there are is known here alone.
+ * The schema of each field of a policy. Every message says what to write instead.
  */
 
 import { z } from 'zod';
@@ -17,9 +16,9 @@ import {
 import { scopes } from '../domain/settings.ts';
 import { restartRequired } from './restart-required.ts';
 
-// Beyond a thousand "no limit" is meant, and that is another word.
+// More than a thousand means no limit, which is null.
 const maxCount = 1_000;
-// A wait that grows by more than this is a table of numbers, and may be written as one.
+// A faster growth is better written as a list of waits.
 const maxFactor = 100;
 // A longer list of waits or rules is a mistake.
 const maxItems = 100;
@@ -32,7 +31,7 @@ const maxServers = 10_000;
 
 const shape = (takes: string) => ({ error: `must be ${takes}` });
 
-/** What to say of whatever is wrong in a value of parts, whose own issues know one part each. */
+/** Messages for values with parts, whose own issues cover one part each. */
 const sentences = z.registry<{ readonly sentenceFor: (given: unknown) => string }>();
 const ruled = <Schema extends z.ZodType>(schema: Schema, takes: string): Schema => {
   sentences.add(schema, { sentenceFor: () => `must be ${takes}` });
@@ -51,7 +50,7 @@ const whole = (unit: string, least: number, most: number, orElse = '') => {
 };
 const ms = (least = 1) => whole(' of milliseconds', least, longestTimerMs);
 const count = (least = 1) => whole('', least, maxCount);
-/** The same, or null for what it then means. */
+/** The same, or null with the given meaning. */
 const orNull = (means: string, unit: string, least: number, most: number) =>
   whole(unit, least, most, `, or null for ${means}`).nullable();
 const msOrNull = (means: string) => orNull(means, ' of milliseconds', 1, longestTimerMs);

@@ -2,11 +2,10 @@
  * Finds servers that several layers bring under different names, so that the same
  * program does not run twice and no tool is shown twice.
  *
- * Of the user's and the folder's files, only what is the same in every respect is
- * one server; what a plugin brings gives way to whoever runs the same command or
- * has the same address. Two entries of one file were meant. Only a server that may
- * run takes another's place: who is switched off, left out by a list or waiting for
- * approval does not.
+ * Entries of user and folder files are one server only if they are equal in every
+ * respect; a plugin's server gives way to any server with the same command or
+ * address. Two entries of one file are deliberate. Only a server that may run takes
+ * another's place: a disabled, excluded or unapproved one does not.
  */
 
 import type { ServerSpec } from '../domain/server-spec.ts';
@@ -34,7 +33,7 @@ export function distinctServers(
   const lost = new Map<ParsedServer, ParsedServer>();
   const running = all.filter(({ desired, spec }) => spec !== undefined && mayRun(desired));
   const isOfPlugin = ({ desired }: ParsedServer): boolean => desired.source.scope === 'plugin';
-  // By what decides the connection first: it is at hand, and nearly always already different.
+  // Grouped by generation first: it is at hand, and nearly always differs.
   for (const group of groupsBy(
     running.filter((it) => !isOfPlugin(it)),
     generationOf,
@@ -66,8 +65,8 @@ function noteLosers(
 }
 
 /**
- * The one of higher precedence; of one file, and of equal ones, the later. Whoever
- * waits for approval does not run yet, and takes the place of nobody who does.
+ * Returns the server of higher precedence; of equal ones, the later. A server that
+ * waits for approval never replaces one that runs.
  */
 function higher(one: ParsedServer, other: ParsedServer): ParsedServer {
   if (one.desired.gated !== other.desired.gated) return one.desired.gated ? other : one;
@@ -84,7 +83,7 @@ function isOneFile(one: ParsedServer, other: ParsedServer): boolean {
   return second.scope === 'plugin' && pluginOf(one) === pluginOf(other);
 }
 
-/** The second word of `plugin:<plugin>:<server>`: an object has no file to tell plugins apart by. */
+/** The plugin in `plugin:<plugin>:<server>`; an object has no file that identifies it. */
 function pluginOf({ desired }: ParsedServer): string | undefined {
   return desired.name.split(':')[1];
 }
@@ -98,7 +97,7 @@ function effectOf({ desired }: ParsedServer): string {
   return digestOf({ startup, handover, trust, tools, policy });
 }
 
-/** What is run, or where it is, whatever else is said of it. */
+/** Identifies a server by its command or address alone. */
 function signatureOf({ spec, desired }: ParsedServer): string {
   return spec === undefined ? desired.name : JSON.stringify(placeOfSpec(spec));
 }

@@ -1,4 +1,4 @@
-/** The most a settings file may hold: ten thousand servers of a hundred bytes each. */
+/** Maximum size of a settings file: ten thousand servers of a hundred bytes each. */
 export const maxSettingsBytes = 1_000_000;
 
 /**
@@ -17,7 +17,7 @@ export function decodeSettings(
   if (bytes.includes(0))
     return { message: 'the file holds NUL bytes, as UTF-16 or damaged files do; save it as UTF-8' };
   try {
-    // `ignoreBOM` keeps the mark: it is taken off in one place, when the text is parsed.
+    // `ignoreBOM` keeps the mark; the parser removes it.
     return { text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes) };
   } catch {
     return { message: 'the file is not valid UTF-8; save it as UTF-8' };

@@ -21,13 +21,13 @@ export interface TreeMember {
   /** Line of the name, 1-based. */
   readonly line: number;
   readonly node: TreeNode;
-  /** Where the text has it, when that is another place than this tree says: it was converted. */
+  /** Its place in the text, when the tree was converted and has it elsewhere. */
   readonly written?: TreePath;
 }
 
 export type TreePath = readonly (string | number)[];
 
-/** Something wrong at one place of a text: what, and what to write instead. */
+/** Something wrong at one place of a text, and what to write instead. */
 export interface Fault {
   readonly line: number;
   readonly path: TreePath;
@@ -36,12 +36,12 @@ export interface Fault {
 
 export type TreeReading = { readonly root: TreeNode } | { readonly fault: Fault };
 
-/** The text as all readers take it: without its mark, and with nothing that none of them can read. */
+/** Removes the byte order mark, and rejects texts that no reader can parse. */
 export function readableText(
   text: string,
   { length }: TextBounds,
 ): { readonly body: string } | { readonly fault: Fault } {
-  // One mark only: a second one is a character nobody meant to write.
+  // Only one mark: a second one is an ordinary character.
   const body = text.startsWith('\ufeff') ? text.slice(1) : text;
   const faultAt = (offset: number, message: string) => ({
     fault: { line: lineFinder(body)(offset), path: [], message },

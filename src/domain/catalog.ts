@@ -1,4 +1,4 @@
-/** What a server offers besides its tools, as servers announce it and as callers see it. */
+/** What servers offer besides tools, as announced and as shown to callers. */
 
 import type { ListedTool } from './tool.ts';
 
@@ -12,7 +12,7 @@ export interface ListedResource {
   readonly size?: number;
 }
 
-/** Resources of which the server tells the pattern of their addresses only. */
+/** Resources that the server announces only by the pattern of their addresses. */
 export interface ListedResourceTemplate {
   /** RFC 6570. */
   readonly uriTemplate: string;
@@ -45,11 +45,11 @@ export interface SideLists {
 
 /** All that one server announced. */
 export interface Catalog extends SideLists {
-  /** As the server has them, which is what their digests are about. */
+  /** As the server announced them; digests are computed from these. */
   readonly tools: readonly ListedTool[];
-  /** The same without the secrets of its settings; absent when it tells none. */
+  /** The same without secrets of the settings; absent when there are none. */
   readonly shownTools?: readonly ListedTool[];
-  /** How the server wants to be used; at most 16 KB, printable. */
+  /** The server's instructions for its use; at most 16 KB, printable. */
   readonly instructions?: string;
   /** Whether it completes arguments of prompts and templates. */
   readonly completions: boolean;
@@ -70,7 +70,7 @@ export interface ExposedResourceTemplate extends ListedResourceTemplate, Shown {
 /** A prompt and the server to get it from. */
 export interface ExposedPrompt extends ListedPrompt, Shown {}
 
-/** How one server wants to be used, in its own words. */
+/** One server's own instructions for its use. */
 export interface ExposedInstructions extends Shown {
   readonly text: string;
 }
@@ -88,7 +88,7 @@ export interface PromptResult {
   readonly _meta?: Readonly<Record<string, unknown>>;
 }
 
-/** What is to be completed, in the words of the protocol. */
+/** What to complete, in the protocol's form. */
 export interface CompletionRequest {
   readonly ref:
     | { readonly type: 'ref/prompt'; readonly name: string }

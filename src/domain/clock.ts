@@ -1,4 +1,4 @@
-/** The time a troupe lives in: real in production, virtual in tests. */
+/** The troupe's clock: real in production, virtual in tests. */
 export interface Clock {
   /** Monotonic milliseconds; only differences mean something. */
   now(): number;

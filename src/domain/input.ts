@@ -1,4 +1,4 @@
-/** Values that only a person, or the host for them, can give. */
+/** Values that only the user, or the host on their behalf, can give. */
 
 import type { Scope } from './scope.ts';
 
@@ -10,21 +10,21 @@ export interface InputChoice {
 /** One item of `inputs` in settings. Its texts are printable. */
 export interface InputDefinition {
   readonly id: string;
-  /** A text, one of several texts, or what a command of the host gives. */
+  /** A text, one of several texts, or the output of a command of the host. */
   readonly type: 'promptString' | 'pickString' | 'command';
   readonly description?: string;
-  /** What a person who just agrees means. */
+  /** The value when the user just confirms. */
   readonly default?: string;
   /** Of `pickString` only. */
   readonly options?: readonly InputChoice[];
-  /** It must not be seen while it is typed, nor ever after. */
+  /** It is never shown, not even while it is typed. */
   readonly password: boolean;
-  /** Of `command` only: the name of a command of the host, and what belongs to it. */
+  /** Of `command` only: the name of a command of the host, and its arguments. */
   readonly command?: string;
   readonly args?: unknown;
 }
 
-/** A question to the host: the input, and who wants to know. */
+/** A request to the host for an input, and the server that needs it. */
 export interface InputRequest extends InputDefinition {
   /** The server that needs it first; others may get the same answer. */
   readonly server: string;
@@ -33,8 +33,8 @@ export interface InputRequest extends InputDefinition {
 }
 
 /**
- * Asks for the value of an input. Undefined = it is not given. The signal ends the question:
- * nobody waits for the answer any more.
+ * Asks for the value of an input. Undefined = it is not given. The signal aborts the question when
+ * the answer is no longer needed.
  */
 export type AskForInput = (
   request: InputRequest,

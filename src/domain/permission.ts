@@ -1,10 +1,10 @@
-/** Whether a single call may go out: who is asked, and what is answered. */
+/** Permission for single calls: rules, requests and answers. */
 
 import type { ToolAnnotations } from './tool.ts';
 
 export const permissionVerdicts = ['allow', 'ask', 'deny'] as const;
 
-/** `ask`: a person decides. */
+/** `ask`: the user decides. */
 export type PermissionVerdict = (typeof permissionVerdicts)[number];
 
 /** Which tools a rule is about: an exposed name, or a server's own names. `*` stands for anything. */
@@ -21,7 +21,7 @@ export type PermissionRules = {
   readonly [Verdict in PermissionVerdict]?: readonly PermissionPattern[] | undefined;
 };
 
-/** One call before it is sent, as whoever decides about it sees it. */
+/** One call that needs a decision before it is sent. */
 export interface PermissionRequest {
   readonly server: string;
   /** The server's own name of the tool. */
@@ -31,15 +31,15 @@ export interface PermissionRequest {
   readonly title?: string;
   readonly description?: string;
   readonly arguments: Readonly<Record<string, unknown>>;
-  /** What the server says of the tool. Only to be believed when `isTrusted`. */
+  /** The server's own description of the tool; reliable only when `isTrusted`. */
   readonly annotations?: ToolAnnotations;
   /** Whether the user's own settings trust the server. */
   readonly isTrusted: boolean;
 }
 
 /**
- * Decides about each call before it is sent, within 10 seconds. What it throws, a late answer and one
- * that is no verdict deny the call.
+ * Decides about each call before it is sent, within 10 seconds. An exception, a late answer or an
+ * invalid one denies the call.
  */
 export type PermissionHook = (
   request: PermissionRequest,
@@ -49,12 +49,12 @@ export type PermissionHook = (
 export const permissionAnswers = ['allow', 'allowTool', 'allowServer', 'deny'] as const;
 
 /**
- * What a person said: this call; every call of this tool as it is now; every call of this server as its
- * settings are now; or none.
+ * The user's answer: this call; every call of this tool in its present form; every call of this server
+ * with its present settings; or none.
  */
 export type PermissionAnswer = (typeof permissionAnswers)[number];
 
-/** Asks a person about one call, within two minutes. Whatever is no answer denies the call. */
+/** Asks the user about one call, within two minutes. Anything but a valid answer denies the call. */
 export type AskPermission = (
   request: PermissionRequest,
   options: { readonly signal: AbortSignal },
@@ -70,20 +70,20 @@ export type PermissionDenial =
   | 'broken'
   | 'nonsense'
   | 'hookNonsense'
-  /** The tool's definition changed after it was asked about. */
+  /** The tool's definition changed after the question. */
   | 'toolChanged';
 
-/** A person's yes to more than one call. */
+/** The user's permission for more than one call. */
 export interface PermissionChoice {
   readonly server: string;
-  /** Of the server's settings as they were: other settings are asked for anew. */
+  /** Of the server's settings at that time; changed settings need a new permission. */
   readonly fingerprint: string;
   /** Absent = every tool of the server. */
   readonly tool?: string | undefined;
-  /** Of the tool as it was. */
+  /** Of the tool's definition at that time. */
   readonly digest?: string | undefined;
   /** Wall milliseconds. */
   readonly decidedAt: number;
-  /** Where it is kept; absent = until the run ends. */
+  /** Where it is stored; absent = until the run ends. */
   readonly file?: string | undefined;
 }

@@ -2,8 +2,8 @@ import type { Verdict } from './server-state.ts';
 import type { DesiredServer } from './settings.ts';
 
 /**
- * What a pass does to one server. `handover` moves a seamless change of generation along: a
- * successor begins, takes over, or makes way. `keep` is nothing at all.
+ * What a pass does to one server. `handover` advances a seamless change of generation: a successor
+ * starts, takes over, or makes way. `keep` does nothing.
  */
 export type StepKind =
   | 'spawn'
@@ -18,7 +18,7 @@ export type StepKind =
 export interface Step {
   readonly server: string;
   readonly step: StepKind;
-  /** One short phrase for a person, for example "args changed". */
+  /** One short phrase for the user, for example "args changed". */
   readonly why: string;
 }
 
@@ -28,14 +28,14 @@ export interface AdmittedServer {
   readonly verdict: Verdict;
 }
 
-/** One server actor that exists now, as it was last told to be. */
+/** One server actor that exists now, with the last commands it got. */
 export interface LiveServer {
   readonly actorId: string;
   readonly generation: string;
   /** Digest of what applies in place. */
   readonly settingsDigest: string;
   readonly verdict: Verdict;
-  /** Whether it was told to leave: at once, or after the calls it has. */
+  /** Whether it is leaving: at once, or after its running calls. */
   readonly leaving: false | 'now' | 'afterCalls';
   /** The other generation of its name during a handover, which has none beside it. */
   readonly beside?: LiveServer;

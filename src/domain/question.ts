@@ -1,7 +1,7 @@
 /**
- * Questions that servers ask back, and what may be answered: a form to fill in, an address
- * to visit, a message to have written by a model. One that waits for its answer is parked: it
- * has a time limit, is settled exactly once, and is declined when nobody is there to answer.
+ * Questions that servers ask during a call, and their answers: a form to fill in, an address to
+ * visit, a message for a model to write. A waiting question has a time limit, is settled exactly
+ * once, and is declined when nothing can answer it.
  */
 
 export const questionKinds = ['form', 'url', 'sampling'] as const;
@@ -20,7 +20,7 @@ interface FieldWords {
 /** One value that may be chosen. */
 export interface FormChoice {
   readonly value: string;
-  /** What a person is shown. */
+  /** The label that users see. */
   readonly title: string;
 }
 
@@ -67,7 +67,7 @@ export interface NamedField {
   readonly field: FormField;
 }
 
-/** What a server asks a model. Texts are printable; the rest is as the server sent it. */
+/** A server's request to a model. Texts are printable; the rest is as the server sent it. */
 export interface SamplingRequest {
   readonly messages: readonly Readonly<Record<string, unknown>>[];
   readonly maxTokens: number;
@@ -78,7 +78,7 @@ export interface SamplingRequest {
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
-/** What a model wrote. */
+/** A model's message. */
 export interface SamplingResult {
   readonly model: string;
   readonly role: 'user' | 'assistant';
@@ -100,7 +100,7 @@ export type QuestionBody =
   | {
       readonly kind: 'url';
       readonly message: string;
-      /** Whole, and `http:` or `https:`. It is for a person to open; nothing here ever does. */
+      /** A complete `http:` or `https:` address, for the user to open; it is never opened automatically. */
       readonly url: string;
       readonly elicitationId?: string;
     }
@@ -113,7 +113,7 @@ export type Question = QuestionBody & {
   readonly server: string;
   /** The server's own name of the tool whose call it belongs to; only when that is certain. */
   readonly tool?: string;
-  /** What the host called that call, {@link QuestionParty.requestId}. */
+  /** The host's id of that call, {@link QuestionParty.requestId}. */
   readonly requestId?: string;
   /** ISO 8601, as is `deadlineAt`, after which it is cancelled. */
   readonly askedAt: string;
@@ -121,8 +121,8 @@ export type Question = QuestionBody & {
 };
 
 /**
- * What becomes of a question. `accept` has the content of the form, nothing for an address that
- * was visited, or what the model wrote. `decline`: a person said no. `cancel`: nobody said anything.
+ * The answer to a question. `accept` has the content of the form, nothing for a visited address, or
+ * the model's message. `decline`: the user refused. `cancel`: there was no answer.
  */
 export type QuestionAnswer =
   | {
@@ -134,15 +134,15 @@ export type QuestionAnswer =
   | { readonly action: 'cancel' };
 
 /**
- * Answers a question, now or later. Undefined = not from here: the question stays parked until it is
- * answered by its id, or its time is over. The signal says that the answer is not wanted any more.
+ * Answers a question, now or later. Undefined = this handler does not answer: the question waits until
+ * it is answered by its id, or its time is over. The signal aborts when the answer is no longer needed.
  */
 export type QuestionHandler = (
   question: Question,
   context: { readonly signal: AbortSignal },
 ) => QuestionAnswer | undefined | Promise<QuestionAnswer | undefined>;
 
-/** Who made the call that a question belongs to, as far as questions matter. */
+/** The caller of the call that a question belongs to. */
 export interface QuestionParty {
   readonly tool?: string;
   readonly requestId?: string;
@@ -155,18 +155,18 @@ export interface QuestionParty {
  * and the next round is another call. Servers of before ask as they always do.
  */
 export interface InputRound {
-  /** What was answered to the round before, by the keys of its questions. */
+  /** Answers to the previous round, by the keys of its questions. */
   readonly inputResponses?: Readonly<Record<string, unknown>>;
-  /** As the server gave it in the round before. */
+  /** The state that the server returned in the previous round. */
   readonly requestState?: string;
-  /** What the one who is asked can do, told to the server in place of what we can. */
+  /** The caller's own capabilities, sent to the server instead of ours. */
   readonly capabilities?: Readonly<Record<string, unknown>>;
 }
 
-/** How a question ended: as it was answered, by its time limit, or because nobody waits any more. */
+/** How a question ended: by its answer, by its time limit, or because its call is over. */
 export type QuestionEnd = QuestionAnswer['action'] | 'timedOut' | 'withdrawn';
 
-/** A folder that servers are told the work is about. */
+/** A folder that the work is about, as sent to servers. */
 export interface RootFolder {
   /** A `file:` address. */
   readonly uri: string;

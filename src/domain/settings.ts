@@ -14,7 +14,7 @@ export interface SourceRef {
   readonly scope: Scope;
 }
 
-/** The key that asks for the gateway of Docker, and so where its server comes from. */
+/** The key that requests Docker's gateway, and so the source of its server. */
 export const dockerGatewayKey = 'mcp.dockerGateway';
 
 /** Something wrong in the settings that the user should fix. */
@@ -69,7 +69,7 @@ export interface DesiredServer {
   readonly transport: TransportKind;
   readonly enabled: boolean;
   readonly startup: 'eager' | 'lazy';
-  /** Its next generation is ready before it leaves. Absent: it leaves first. */
+  /** The next generation is ready before this one leaves. Absent: this one leaves first. */
   readonly handover?: 'seamless';
   /** Whether `readOnlyHint` and the like of this server may be believed. */
   readonly trust: boolean;
@@ -89,25 +89,25 @@ export interface DesiredServer {
    * approved with the server. Absent: there is no such file, or it cannot be used.
    */
   readonly envFileNames?: readonly string[];
-  /** Set when the entry cannot be used; it then blocks this server alone. */
+  /** Set when the entry is invalid; it blocks only this server. */
   readonly invalid?: Problem;
   /** The list that switched the server off, whatever its own entry says. */
   readonly disabledBy?: SourceRef;
-  /** Set when something else than a list of names keeps the server out. */
+  /** Set when a rule other than a list of names keeps the server out. */
   readonly bar?: Bar;
 }
 
-/** What keeps one server out besides the lists of names. */
+/** A rule other than a list of names that keeps a server out. */
 export interface Bar {
   readonly verdict: 'excluded' | 'notAllowed';
   readonly rule: 'mcp.excluded' | 'mcp.allowed' | 'managed' | 'hostRule';
   /** Absent when no file holds the rule. */
   readonly source?: SourceRef;
-  /** What would help, as a step. */
+  /** The next step. */
   readonly next: string;
 }
 
-/** How many servers may be admitted, and what becomes of more. */
+/** How many servers may be admitted, and what happens beyond that. */
 export interface ServerBudget {
   readonly max: number;
   readonly mode: 'warn' | 'enforce';
@@ -115,14 +115,14 @@ export interface ServerBudget {
   readonly source?: SourceRef;
 }
 
-/** Everything the settings say, from all sources, merged. */
+/** The merged settings of all sources. */
 export interface Settings {
   /** In declaration order; names are unique. */
   readonly servers: readonly DesiredServer[];
   /** Absent = all are allowed; empty = none. */
   readonly allowed?: readonly string[];
   readonly excluded: readonly string[];
-  /** Where the two lists come from, so that a person can be told. Absent = there is none. */
+  /** Sources of the two lists, to show the user. Absent = there are none. */
   readonly limits?: readonly Limit[];
   readonly slots: SlotCounts;
   /** Absent = no budget. */
@@ -130,27 +130,27 @@ export interface Settings {
   readonly startupGateMs: number;
   /** Which calls may go out. Absent = no rules. */
   readonly permissions?: LayeredPermissions;
-  /** How many catalogs are remembered, those of live servers included. Absent = no limit. */
+  /** How many catalogs are stored, including those of live servers. Absent = no limit. */
   readonly maxCatalogs?: number;
   readonly problems: readonly Problem[];
 }
 
-/** One list that counts, as one file has it. */
+/** One list in force, from one file. */
 export interface Limit {
   readonly list: 'allowed' | 'excluded';
   readonly names: readonly string[];
   readonly source: SourceRef;
 }
 
-/** What the user's own settings say, and what others do, who cannot allow anything. */
+/** The user's own rules, and those of other layers, which cannot allow anything. */
 export interface LayeredPermissions {
   readonly own: PermissionRules;
   readonly narrowing: PermissionRules;
-  /** The same lists with their places, so that a person can be told which one decided. */
+  /** The same lists with their places, to show the user which one decided. */
   readonly places: readonly PlacedRules[];
 }
 
-/** The lists of one verdict, as one file has them. */
+/** The lists of one verdict, from one file. */
 export interface PlacedRules {
   readonly rules: PermissionRules;
   readonly source: SourceRef;

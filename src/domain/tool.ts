@@ -20,8 +20,8 @@ export interface ListedTool {
 }
 
 /**
- * What a host may rely on when it decides about a call. Words of a server that is not trusted make
- * no tool look milder than one without words.
+ * What a host may rely on when it decides about a call. Annotations of an untrusted server never make
+ * a tool look safer than one without annotations.
  */
 export interface ToolTraits {
   readonly readOnly: boolean;
@@ -46,7 +46,7 @@ export interface ExposedTool {
   readonly outputSchema?: Readonly<Record<string, unknown>>;
   /** As the server has them, whether or not it is trusted. */
   readonly annotations?: ToolAnnotations;
-  /** What of them may be relied on; there whenever they are. */
+  /** The reliable part of the annotations; present whenever they are. */
   readonly traits?: ToolTraits;
   /** `live` = listed in the present session; else the last list known. */
   readonly catalog: 'live' | 'deferred' | 'stale';

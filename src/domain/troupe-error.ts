@@ -15,7 +15,7 @@ export interface TroupeErrorDetails {
 
 /**
  * The one error class that the public API throws. Compare `code`, never the
- * message: codes are stable, sentences are for people.
+ * message: codes are stable, messages are for users.
  */
 export class TroupeError extends Error implements ErrorDocument {
   readonly code: CallerCode;
@@ -26,7 +26,7 @@ export class TroupeError extends Error implements ErrorDocument {
   readonly retryAfterMs?: number;
   /** The code of the JSON-RPC error that the server answered; only of `SERVER_ERROR`. */
   readonly rpcCode?: number;
-  /** What the server said of it besides, at most 4 KB as JSON; as it sent it. */
+  /** The server's further details, at most 4 KB as JSON, unchanged. */
   readonly rpcData?: Readonly<Record<string, unknown>>;
 
   constructor(code: CallerCode, message: string, details: TroupeErrorDetails = {}) {

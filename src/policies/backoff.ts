@@ -53,10 +53,10 @@ export function busyDelay(
   return wholeMs(grown + grown * addedJitter * chance);
 }
 
-// No look and no attempt comes at the very moment of waking: the network is often not back yet.
+// Nothing is checked or retried at the very moment of waking, because the network is often not back yet.
 const wakeFloorMs = 100;
 
-/** When a server is looked after once the machine woke: anywhere within the spread. */
+/** Delay of a health check after the machine woke: a random point within the spread. */
 export function wakeDelay(spreadMs: number, chance: number): number {
   return wholeMs(wakeFloorMs + spreadMs * chance);
 }

@@ -52,7 +52,7 @@ export function fingerprintOf(spec: ServerSpec): string {
   }
 }
 
-/** What decides a value. How an input is described to people does not. */
+/** What decides a value; the description of an input does not. */
 function valueRulesOf({ values }: Exclude<ServerSpec, MemorySpec>): { values?: unknown } {
   if (values?.inputs === undefined) return values === undefined ? {} : { values };
   const definitions = values.inputs.definitions.map((input) => ({
@@ -62,21 +62,21 @@ function valueRulesOf({ values }: Exclude<ServerSpec, MemorySpec>): { values?: u
   return { values: { ...values, inputs: { ...values.inputs, definitions } } };
 }
 
-/** What a decision of a person binds to. */
+/** What an approval binds to. */
 export interface ApprovalSubject {
   readonly generation: string;
   readonly scope: Scope;
   readonly name: string;
-  /** Where the command leads to; absent where that is no question. */
+  /** The program that the command leads to; absent where it has none. */
   readonly executable?: string;
   /** Names that the variables file sets, sorted; absent without a readable file. */
   readonly envFileNames?: readonly string[];
 }
 
 /**
- * Names what a person approves: this connection, under this name, from this
- * scope, run by this program. A yes to a project's server says nothing about a
- * workspace's, and none to another program that now answers to the same command.
+ * Identifies what the user approves: this connection, under this name, from this
+ * scope, run by this program. Approving a project's server does not approve a
+ * workspace's, nor another program that the same command now leads to.
  */
 export function approvalFingerprintOf(subject: ApprovalSubject): string {
   const { generation, scope, name, executable, envFileNames } = subject;
@@ -109,17 +109,17 @@ export function approvalFingerprint(desired: DesiredServer): string {
 const approvalFingerprints = new WeakMap<DesiredServer, string>();
 
 /**
- * Names everything of a server that is applied in place, without a new session.
+ * Digests everything of a server that applies in place, without a new session.
  *
- * Whether it may connect at all (`enabled`, `gated`, `invalid`) is admission's
- * question, and where it was declared is nobody's: neither counts.
+ * Admission decides whether it may connect at all (`enabled`, `gated`, `invalid`),
+ * and its source has no effect: neither counts.
  */
 export function settingsDigestOf(desired: DesiredServer): string {
   const known = settingsDigests.get(desired);
   if (known !== undefined) return known;
   const { startup, handover, trust, tools, description } = desired;
   const ofPolicy = digestsUnder(desired.policy);
-  // Nearly all servers are treated alike: one of them is hashed.
+  // Nearly all servers have equal settings, so one of them is hashed.
   const text = JSON.stringify([startup, handover, trust, tools, description]);
   const digest =
     ofPolicy.byText.get(text) ??
@@ -132,11 +132,11 @@ export function settingsDigestOf(desired: DesiredServer): string {
 
 interface DigestsUnder {
   readonly digest: string;
-  /** Digests of what else is applied in place, by its text. */
+  /** Digests of everything else that applies in place, by its text. */
   readonly byText: Map<string, string>;
 }
 
-/** Nearly all of what is hashed is the policy, and nearly all servers have the same. */
+/** Policies are most of the hashed data, and nearly all servers share one. */
 function digestsUnder(policy: ServerPolicy): DigestsUnder {
   const known = underPolicies.get(policy);
   if (known !== undefined) return known;
@@ -145,19 +145,18 @@ function digestsUnder(policy: ServerPolicy): DigestsUnder {
   return made;
 }
 
-// Every pass asks for every server, and settings are never changed in place: remembered
-// for as long as they are held, which nobody outside can tell from counting again.
+// Every pass needs every server's digest, and settings are never changed in place, so
+// digests are cached for as long as the settings are held.
 const settingsDigests = new WeakMap<DesiredServer, string>();
 const underPolicies = new WeakMap<ServerPolicy, DigestsUnder>();
-// A kilobyte each at worst, and mostly a handful; who has more hashes some of them twice.
+// A kilobyte each at worst, and usually a handful; beyond it some are hashed twice.
 const rememberedTexts = 1_000;
 
 /**
  * Hashes any JSON value.
  *
- * Total for everything JSON can write: RFC 8785 refuses half a surrogate pair
- * (`"\ud800"`), which an entry we are about to refuse may hold, so such a value
- * is hashed in its plain JSON form instead.
+ * Accepts every JSON value: RFC 8785 refuses half a surrogate pair (`"\ud800"`),
+ * which an invalid entry may hold, so such a value is hashed as plain JSON.
  */
 export function digestOf(value: unknown): string {
   return createHash('sha256').update(canonicalText(value)).digest('hex');

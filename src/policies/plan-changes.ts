@@ -51,7 +51,7 @@ export function planChanges(
     if (found !== undefined) liveCount += 1;
     addStepsFor(steps, server, found, present);
   }
-  // Mostly nobody left the settings, and then nobody needs to be looked for.
+  // Usually no server left the settings, and the search can be skipped.
   return liveCount === live.size ? steps : [...stepsOfUnwanted(desired, live), ...steps];
 }
 

@@ -275,7 +275,7 @@ describe('managed settings', () => {
       verdict: 'notAllowed',
       rule: 'managed',
       source: { file: '/managed.json', key: 'mcpServers', scope: 'managed' },
-      next: 'ask whoever manages /managed.json, which allows no other servers',
+      next: 'ask the administrator of /managed.json, which allows no other servers',
     });
   });
 
@@ -434,7 +434,7 @@ describe('what a plugin brings', () => {
     expect(verdicts(settings)).toEqual({ web: 'admitted', 'plugin:tools:db': 'admitted' });
     expect(settings.servers[1]).toMatchObject({ trust: false, gated: false });
     expect(messages(settings)).toEqual([
-      '"mcp" is ignored in what a plugin brings',
+      '"mcp" is ignored in the settings of a plugin; remove it',
       '"trust" is ignored in a plugin file; set it in settings of your own',
       '"timeoutMs" is ignored in a plugin file; set it in settings of your own',
     ]);

@@ -25,7 +25,7 @@ describe('lists with rules', () => {
       verdict: 'excluded',
       rule: 'mcp.excluded',
       source: { file: '/user.json', line: 1, key: 'mcp.excluded', scope: 'user' },
-      next: 'run something else, or take the rule that fits it out of mcp.excluded (/user.json:1)',
+      next: 'run something else, or remove the matching rule from mcp.excluded (/user.json:1)',
     });
   });
 
@@ -116,7 +116,7 @@ describe('rules of the host', () => {
     );
     expect(verdicts(settings)).toMatchObject({ db: 'excluded', web: 'admitted' });
     expect(settings.servers[0]?.bar?.next).toBe(
-      'mend the rule of the host that failed for this server',
+      'fix the rule of the host that failed for this server',
     );
   });
 

@@ -322,10 +322,7 @@ describe('a folder that an entry names', () => {
 
   it.each([
     ['notFolder', '/project/gone is not a folder; write the path of one as "cwd"'],
-    [
-      'unreachable',
-      'the folder /project/gone cannot be looked at; let this user do so or write another "cwd"',
-    ],
+    ['unreachable', 'cannot read folder /project/gone; grant access or change "cwd"'],
   ] as const)('is told apart when it is %s', (fault, message) => {
     const { servers } = refuseFolders(documentOf(text), new Map([['/project/gone', fault]]));
     expect(servers[1]?.desired.invalid).toMatchObject({ key: 'mcpServers.b.cwd', message });

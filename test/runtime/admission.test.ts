@@ -293,7 +293,7 @@ describe('the lists of servers', () => {
     const told: (string | undefined)[] = [];
     there.troupe.on('status.changed', ({ status }) => told.push(status.action));
     await there.apply(servers({ db: 'srv' }, { excluded: [{ command: 'srv' }] }));
-    expect(told).toEqual([expect.stringContaining('take the rule that fits it out of')]);
+    expect(told).toEqual([expect.stringContaining('remove the matching rule from')]);
   });
 
   it('change one server and leave the sessions of the others alone', async () => {

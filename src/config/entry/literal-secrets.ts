@@ -1,9 +1,9 @@
-/** Finds values of an entry that look like secrets and stand in it as they are. */
+/** Finds literal values of an entry that look like secrets. */
 
 import { looksSecret, secretsInArgs, secretsInText } from '../../policies/text/redact.ts';
 import type { TreePath } from '../settings-tree.ts';
 
-// Beginnings that services give their keys, so that they can be found.
+// Prefixes that services give their keys so that scanners find them.
 const knownKey =
   /\b(?:sk-|ghp_|gho_|github_pat_|glpat-|xox[abprs]-|AKIA|AIza|npm_|hf_|eyJ[\w-]+\.)[\w-]{6,}/u;
 // "key" alone may be that of a map; in the name of a variable or header it hardly ever is.
@@ -34,7 +34,7 @@ export function literalSecretsOf(entry: Readonly<Record<string, unknown>>): read
   ];
 }
 
-/** The entry with those values taken out, for eyes. */
+/** Redacts those values, to show the entry. */
 export function withoutSecrets(
   entry: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
@@ -48,7 +48,7 @@ export function withoutSecrets(
   return copy;
 }
 
-/** Whether more than references and the word before them is written. */
+/** Says whether a text holds more than references and a scheme such as "Bearer". */
 function isLiteral(text: string): boolean {
   const rest = text
     .replaceAll(reference, '')

@@ -1,6 +1,6 @@
 /**
- * What one entry of `mcpServers` may not say although each field by itself is
- * fine. Messages never repeat a value: it may be a secret.
+ * Rules for an entry of `mcpServers` whose fields are valid by themselves. Messages
+ * never repeat a value, because it may be a secret.
  */
 
 import { firstOf, type TreePath } from '../settings-tree.ts';
@@ -47,7 +47,7 @@ const isLocalOrRemote: Rule = ({ type, command, url }) => {
   return undefined;
 };
 
-/** Where it runs is the host's own business. */
+/** The host decides where such a server runs. */
 function embeddedFault(command?: string, url?: string): BrokenRule | undefined {
   if (command === undefined && url === undefined) return undefined;
   const key = command === undefined ? 'url' : 'command';
@@ -129,7 +129,7 @@ const hasUsableUrl: Rule = ({ type, url, values }) => {
   if (url === undefined) return undefined;
   const isLiteral = values === 'literal';
   const parsed = parseUrl(url, isLiteral);
-  // The whole beginning is a reference: what it stands for is seen when it is resolved.
+  // The scheme and host come from a reference, which is checked when it is resolved.
   if (parsed === undefined && url.startsWith('${') && !isLiteral) return undefined;
   if (parsed === undefined)
     return broken('url', '"url" is not an address; write it whole, as in "https://host/mcp"');
@@ -154,7 +154,7 @@ function schemeFault(scheme: string, type: ServerEntry['type']): BrokenRule | un
   return undefined;
 }
 
-/** Parses an address, its `${VAR}` references standing for a word or a number. */
+/** Parses an address with each `${VAR}` replaced by a word or a number. */
 function parseUrl(url: string, isLiteral: boolean): URL | undefined {
   if (isLiteral) return URL.canParse(url) ? new URL(url) : undefined;
   for (const value of ['x', '1']) {
@@ -164,7 +164,7 @@ function parseUrl(url: string, isLiteral: boolean): URL | undefined {
   return undefined;
 }
 
-// Set by the protocol itself; a second opinion would break the session.
+// Set by the protocol itself; other values would break the session.
 export const reservedHeaders: ReadonlySet<string> = new Set([
   'accept',
   'connection',

@@ -1,8 +1,7 @@
 /**
- * What one entry of `mcpServers` may hold, field by field.
+ * The schema of one entry of `mcpServers`.
  *
- * Every sentence says what to write instead; rules between fields are in
- * `rules.ts`.
+ * Every message says what to write instead; rules between fields are in `rules.ts`.
  */
 
 import { z } from 'zod';
@@ -13,7 +12,7 @@ import { toolPermissionsSchema } from '../permission-schema.ts';
 // The longest delay a timer takes; one millisecond more fires at once.
 const maxTimerMs = 2_147_483_647;
 
-// Beyond a thousand attempts "retry for ever" is meant, and that is another word.
+// More than a thousand attempts mean no limit, which is `null` in a policy.
 const maxAttempts = 1_000;
 
 // As much as a model is shown of any description.
@@ -45,7 +44,7 @@ const texts = (key: string, example: string) =>
 const commandError =
   'a value from a command must be { "command": ["program", "argument"] }, all of it text';
 
-/** Texts by name, of which some may be what a command gives. */
+/** Texts by name; each may come from a command. */
 const valueByName = (key: string, example: string) => {
   const error = `every value of "${key}" must be text in quotes; write ${example}`;
   const command = z.strictObject({ command: z.array(z.string()).min(1) }, { error: commandError });
@@ -138,7 +137,7 @@ export type ServerEntry = z.infer<typeof serverEntrySchema>;
 /** Every key an entry may have. */
 export const serverEntryKeys: readonly string[] = Object.keys(serverEntrySchema.shape);
 
-/** Keys that say how a server is treated, and so count only from settings a person wrote for themselves. */
+/** Keys that decide how a server is treated; they count only in the user's own settings. */
 export const privilegedKeys = [
   'trust',
   'policy',

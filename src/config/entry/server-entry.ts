@@ -1,8 +1,8 @@
 /**
- * Makes a desired server of one entry of `mcpServers`.
+ * Parses one entry of `mcpServers` into a desired server.
  *
- * An entry that cannot be used still makes one, with `invalid` set: it is shown
- * where a person looks for it, blocked, and all others go on.
+ * An invalid entry still gives a server, with `invalid` set: it is shown as blocked,
+ * and all others are unaffected.
  */
 
 import path from 'node:path';
@@ -62,7 +62,7 @@ export interface DocumentOrigin {
   readonly scope: Scope;
   /** Absolute path; relative paths start here. */
   readonly projectRoot: string;
-  /** Whether it is an object, which has no lines that anybody could open; `api` always is. */
+  /** Whether it is an object, which has no lines; `api` always is. */
   readonly isObject?: true;
 }
 
@@ -70,27 +70,27 @@ export interface ParsedServer {
   readonly desired: DesiredServer;
   /** Absent when the entry is invalid. */
   readonly spec?: ServerSpec;
-  /** Its name cannot be used: it is shown under one like it, which may be another server's. */
+  /** Its name is invalid: it is shown under a legible form, which may be another server's name. */
   readonly isMisnamed?: true;
-  /** The folder the entry names and which must exist; absent when it is not known yet. */
+  /** The folder that the entry names and that must exist; absent when it is not known yet. */
   readonly folder?: {
     readonly path: string;
     readonly problemOf: (fault: FolderFault) => Problem;
   };
-  /** Commands give values of it: what is wrong while the user's own settings do not consent. */
+  /** Set when commands give values of it: the problem unless the user's own settings consent. */
   readonly withoutConsent?: Problem;
-  /** What the entry says of its policy: counts on top of the troupe's. */
+  /** The entry's own policy choice, on top of the troupe's. */
   readonly policy: PolicyChoice;
-  /** What of the entry is ignored. */
+  /** Parts of the entry that are ignored. */
   readonly problems: readonly Problem[];
 }
 
-/** Says whether settings of this scope may say how servers are treated, and not only what they are. */
+/** Says whether settings of this scope may decide how servers are treated. */
 export function isPrivileged(scope: Scope): boolean {
   return !isFolderScope(scope) && scope !== 'plugin';
 }
 
-/** A problem at one place of a document. Settings of the host have no lines. */
+/** Reports a problem at one place of a document. Settings of the host have no lines. */
 export function problemAt(origin: DocumentOrigin, fault: Fault): Problem {
   return {
     file: origin.file,
@@ -100,10 +100,10 @@ export function problemAt(origin: DocumentOrigin, fault: Fault): Problem {
   };
 }
 
-// A key or path is named in a message, not recited.
+// Maximum length of a key or path in a message.
 const maxShownLength = 200;
 
-/** A path as one legible word: `mcpServers.db.args.0`. */
+/** Formats a path: `mcpServers.db.args.0`. */
 function keyOf(where: TreePath): string {
   return where.map((segment) => printableLine(String(segment), maxShownLength)).join('.');
 }
@@ -153,7 +153,7 @@ function brokenServer(
   origin: DocumentOrigin,
   { path: where, message }: Omit<Fault, 'line'>,
 ): ParsedServer {
-  // The line of an unknown key is inside the entry, that of a missing one is the entry's own.
+  // An unknown key has its own line; a missing one gets the entry's.
   const line = where.length === 0 ? member.line : lineAt(member.node, where);
   return invalidServer(member, origin, { line, path: where, message });
 }
@@ -223,7 +223,7 @@ function validServer(
 const consentMissing =
   'commands may not give values; write "mcp": { "commandValues": true } in settings of your own to let them, or "values": "literal" if the text itself is meant';
 
-/** The server under a policy of the troupe, with what its own entry chose on top. */
+/** Applies the troupe's policy and the entry's own choice to a server. */
 export function withPolicy(
   base: ServerPolicy,
   choice: PolicyChoice,
@@ -231,7 +231,7 @@ export function withPolicy(
 ): DesiredServer {
   const policy = chosenPolicy(base, choice);
   const { mode, required } = policy.startup;
-  // Who insists on a server would wait in vain for one that nobody starts.
+  // A required server starts eagerly, because `required()` waits for it.
   return { ...server, policy, startup: mode === 'lazy' && !required ? 'lazy' : 'eager' };
 }
 
@@ -283,7 +283,7 @@ function remoteSpecOf(
   if (type === 'sse' || type === 'ws') return { type, ...address };
   if (type !== undefined) return { type: 'http', ...address };
   if (/^wss?:/iu.test(url)) return { type: 'ws', ...address };
-  // Who wants the modern era does not mean a server of 2024.
+  // The modern era excludes a server of 2024.
   return { type: 'http', ...address, ...(era === 'modern' ? {} : { fallback: 'sse' }) };
 }
 
@@ -312,17 +312,16 @@ function folderOf(
   return { path: spec.cwd, problemOf };
 }
 
-/** Why a folder cannot be worked in. */
+/** Why a folder is unusable. */
 export type FolderFault = 'missing' | 'notFolder' | 'unreachable';
 
 const wordsForFolder: Readonly<Record<FolderFault, (folder: string) => string>> = {
   missing: (folder) => `there is no folder ${folder}; create it or write another "cwd"`,
   notFolder: (folder) => `${folder} is not a folder; write the path of one as "cwd"`,
-  unreachable: (folder) =>
-    `the folder ${folder} cannot be looked at; let this user do so or write another "cwd"`,
+  unreachable: (folder) => `cannot read folder ${folder}; grant access or change "cwd"`,
 };
 
-// What `tools` of an entry and the objects in it may hold.
+// Keys of an entry's `tools` and of the objects in it.
 const toolKeys = [
   'include',
   'exclude',
@@ -414,10 +413,10 @@ function invalidServer(member: TreeMember, origin: DocumentOrigin, fault: Fault)
     ...(name === member.name ? {} : { isMisnamed: true }),
     desired: {
       name,
-      // Of the entry as written: mending it is a new generation, reformatting is not.
+      // Of the entry as written: fixing it is a new generation, reformatting it is not.
       generation: digestOf(valueOf(member.node)),
       transport: likelyTransport(member),
-      // Who switched a broken server off need not be told that it is broken.
+      // A disabled server need not be reported as broken.
       enabled: memberValue(member, 'enabled') !== false,
       startup: 'eager',
       trust: false,
@@ -430,7 +429,7 @@ function invalidServer(member: TreeMember, origin: DocumentOrigin, fault: Fault)
   };
 }
 
-/** Where the text has a part of an entry, which other programs keep elsewhere. */
+/** The path of a part of an entry in the text; other programs keep it elsewhere. */
 function pathInText(member: TreeMember, where: TreePath): TreePath {
   return writtenPath(member, ['mcpServers', member.name], where);
 }

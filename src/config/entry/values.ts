@@ -1,10 +1,10 @@
 /**
- * What the values of one entry of `mcpServers` refer to: inputs, the keychain,
- * commands, a file of variables. Found at connect time; here it is only seen
- * whether the references are whole, and whether this file may use them.
+ * Checks the references in one entry's values: to inputs, the keychain, commands and a
+ * file of variables. They are resolved at connect time; here they are checked for
+ * their form, and for whether this file may use them.
  *
- * A file that a folder brings may neither run a program of its choice for a value
- * nor read the user's keychain. Messages never repeat a value.
+ * A folder's file may neither run a program for a value nor read the user's keychain.
+ * Messages never repeat a value.
  */
 
 import path from 'node:path';
@@ -31,12 +31,12 @@ export interface ValuesOrigin {
 }
 
 export interface EntryValues {
-  /** Those that are texts; what commands give is not known yet. */
+  /** The values that are texts; outputs of commands are not known yet. */
   readonly env: Readonly<Record<string, string>>;
   readonly headers: Readonly<Record<string, string>>;
   /** Absent when there is nothing but texts and variables. */
   readonly rules?: ValueRules;
-  /** The first value that a command gives, which needs the consent of the user's own settings. */
+  /** The first value from a command, which needs the consent of the user's own settings. */
   readonly commandAt?: TreePath;
 }
 
@@ -50,7 +50,7 @@ interface CommandValue {
   readonly words: readonly string[];
 }
 
-// What a shell would act on. Without one, a person who wrote it would be surprised.
+// Characters with a meaning in a shell; no shell is used, so their author would be surprised.
 const shellMarks = /["'`$\\|&;<>()*?[\]{}~#!\r\n]/u;
 
 export function entryValuesOf(
@@ -82,7 +82,7 @@ export function entryValuesOf(
   };
 }
 
-/** The texts that may hold references and are no commands. */
+/** The texts that may hold references, without commands. */
 function plainTexts(entry: ServerEntry): readonly TextValue[] {
   const { args = [] } = entry;
   const keys = ['command', 'cwd', 'envFile', 'url'] as const;
@@ -119,7 +119,7 @@ function isCommandText(value: string, isLiteral: boolean): boolean {
   return !isLiteral && value.startsWith('!');
 }
 
-/** Empty when it takes a shell to read them. */
+/** Splits a command into words; empty when it needs a shell. */
 function wordsOf(text: string): readonly string[] {
   const line = text.slice(1).trim();
   return line === '' || shellMarks.test(line) ? [] : line.split(/\s+/u);

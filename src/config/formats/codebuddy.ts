@@ -42,12 +42,12 @@ export function convertCodebuddy(root: TreeNode): Conversion {
   return { format: 'codebuddy', servers, faults };
 }
 
-/** The transport decides there: what belongs to the other one may stand beside it and is not used. */
+/** The transport decides there: keys of the other one may be present and are ignored. */
 function forTransport(node: Extract<TreeNode, { kind: 'object' }>): TreeNode {
   const transport = textOf(memberOf(node, 'transport')?.node) ?? 'stdio';
   const unused = transport === 'stdio' ? ['url', 'headers'] : ['command', 'args', 'env', 'cwd'];
   const others = transport === 'stdio' ? ['command'] : ['url'];
-  // Without what its transport needs, the entry is shown whole, and refused.
+  // Without the keys that its transport needs, the whole entry is shown and refused.
   if (!others.every((key) => memberOf(node, key) !== undefined)) return node;
   return { ...node, members: node.members.filter(({ name }) => !unused.includes(name)) };
 }

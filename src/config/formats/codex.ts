@@ -16,7 +16,7 @@ import {
   toolList,
 } from './key-rules.ts';
 
-/** Names of variables that are passed on. */
+/** Names of variables to pass on. */
 const passedOn: KeyRule = (member, draft) => {
   if (member.node.kind !== 'array') {
     draft.leave(member, '"env_vars" must be a list of names; write ["TOKEN"]');
@@ -85,7 +85,7 @@ export function convertCodex(root: TreeNode): Conversion {
   const servers = membersOf(memberOf(root, 'mcp_servers')?.node).map(({ name, line, node }) => {
     const own = node.kind === 'object' ? inOrder(node) : node;
     const entry = { name, line, path: ['mcp_servers', name], node: own };
-    // Codex expands nothing itself; variables come in by their names only.
+    // Codex expands nothing; it refers to variables by name only.
     return convertEntry(entry, 'literal', rules, faults);
   });
   return { format: 'codex', servers, faults };

@@ -1,4 +1,4 @@
-/** What comes out of reading another program's settings, and what may help to read them. */
+/** The result of converting another program's settings, and its context. */
 
 import type { Fault, TreeMember } from '../settings-tree.ts';
 
@@ -12,25 +12,25 @@ export const formatNames = [
   'docker-agent',
 ] as const;
 
-/** Kinds of settings texts, told apart by what stands in them. */
+/** Formats of settings texts. */
 export type FormatName = (typeof formatNames)[number];
 
-/** Settings in our form: every part knows where the text has it. */
+/** Settings in our format; every part knows its place in the text. */
 export interface Conversion {
   readonly format: FormatName;
-  /** Entries as `mcpServers` has them. */
+  /** Entries of `mcpServers`. */
   readonly servers: readonly TreeMember[];
   /** The section `mcp`, when the format has one like it. */
   readonly mcp?: TreeMember;
-  /** Definitions of what `${input:id}` asks for. */
+  /** Definitions of the inputs that `${input:id}` refers to. */
   readonly inputs?: TreeMember;
-  /** What was not taken over, each with its reason and the next step. */
+  /** What was not converted, with reasons and next steps. */
   readonly faults: readonly Fault[];
 }
 
 export interface ConversionContext {
-  /** Absolute path; settings that a program keeps for single projects are taken of this one. */
+  /** Absolute path; of settings that a program keeps by project, this project's are used. */
   readonly projectRoot: string;
-  /** The program whose file it is, when that is known. */
+  /** The program that owns the file, if known. */
   readonly program?: string;
 }

@@ -1,6 +1,6 @@
 /**
- * Says which program's settings a text holds, by what stands in it and never by the
- * name of its file, and puts them into our form.
+ * Detects which program's settings a text holds, by its content and never by its
+ * file name, and converts them to our format.
  */
 
 import {
@@ -21,9 +21,9 @@ import { convertVscode } from './vscode.ts';
 import { convertZed } from './zed.ts';
 
 interface Format {
-  /** For a sentence: "settings of …". */
+  /** Completes "settings of …" in a message. */
   readonly program: string;
-  /** Where the text says that it is of this format; undefined = it does not. */
+  /** The member that identifies this format; undefined = it is another format. */
   readonly sign: (root: TreeNode) => TreeMember | undefined;
   readonly convert: (root: TreeNode, context: ConversionContext) => Conversion;
 }
@@ -70,8 +70,8 @@ const formats: Readonly<Record<FormatName, Format>> = {
 };
 
 /**
- * Converts the settings in a tree; undefined when nothing in it is of a form that is
- * known, and a fault when it could be two.
+ * Converts the settings in a tree; undefined when it is in no known format, and a
+ * fault when it could be in two.
  */
 export function convertSettings(
   root: TreeNode,
@@ -96,10 +96,10 @@ function objectAt(root: TreeNode, key: string): TreeMember | undefined {
   return member?.node.kind === 'object' ? member : undefined;
 }
 
-/** `servers` at the top or within `mcp`, when they look like servers. */
+/** `servers` at the top or within `mcp`, if they look like servers. */
 function serversOf(root: TreeNode): TreeMember | undefined {
   const top = objectAt(root, 'servers');
-  // An empty one is enough where nothing else says what the text is.
+  // An empty one is enough if nothing else identifies the text.
   if (top !== undefined && isServerMap(top.node)) return top;
   if (top?.node.kind === 'object' && top.node.members.length === 0)
     return memberOf(root, 'mcpServers') === undefined ? top : undefined;

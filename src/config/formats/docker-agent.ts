@@ -1,6 +1,6 @@
 /**
- * docker-agent: toolsets of the type `mcp` that agents have, and definitions under
- * `mcps` that they refer to. Its profiles of life are presets of ours.
+ * docker-agent: the agents' toolsets of type `mcp`, and definitions under `mcps` that
+ * they refer to. Its lifecycle profiles are presets of ours.
  */
 
 import {
@@ -29,7 +29,7 @@ import {
   unlessFalse,
 } from './key-rules.ts';
 
-/** One toolset, whole, with the place where it stands and a name that would suit it. */
+/** A complete toolset with its place and a suggested name. */
 interface Toolset {
   readonly name: string;
   readonly agent?: string;
@@ -234,7 +234,7 @@ function listOf(holder: TreeNode, path: TreePath, agent?: string): readonly Tool
   });
 }
 
-/** What a toolset says itself wins over the definition that it refers to. */
+/** Completes a toolset with the definition that it refers to; its own keys win. */
 function withDefinition(toolset: Toolset, definition: Toolset): Toolset {
   const own = toolset.node.members.filter(({ name }) => name !== 'ref' && name !== 'type');
   const rest = definition.node.members
@@ -245,7 +245,7 @@ function withDefinition(toolset: Toolset, definition: Toolset): Toolset {
   return { ...toolset, node: { ...toolset.node, members: [...rest, ...own] } };
 }
 
-/** A word for a server that has no name: of its own, of the catalogue, its package, program or host. */
+/** Suggests a name for a toolset: its own, or one from the catalogue, program or host. */
 function nameFor(node: TreeNode): string {
   const text = (key: string): string | undefined => textOf(memberOf(node, key)?.node);
   const url = textOf(memberOf(memberOf(node, 'remote')?.node ?? node, 'url')?.node);
@@ -256,7 +256,7 @@ function nameFor(node: TreeNode): string {
   return program === undefined || program === '' ? 'server' : program;
 }
 
-/** Each under a name of its own; what is the same server is one. */
+/** Gives each toolset a unique name; equal toolsets become one server. */
 function named(toolsets: readonly Toolset[]): readonly Toolset[] {
   const taken = new Map<string, Toolset>();
   for (const toolset of toolsets) {

@@ -1,6 +1,6 @@
 /**
- * An entry of ours while it is made of another program's: every key keeps the line
- * and the path under which the text has it, and what has no counterpart is noted.
+ * An entry of ours while it is converted from another program's: every key keeps its
+ * line and path in the text, and keys without a counterpart are reported.
  */
 
 import { referencesIn } from '../../policies/expand-variables.ts';
@@ -17,7 +17,7 @@ import { convertText, type FolderMeaning, type ReferenceStyle } from './referenc
 export type KeyRule = (member: TreeMember, draft: EntryDraft) => void;
 export type KeyRules = ReadonlyMap<string, KeyRule>;
 
-/** Keys of an entry that name another entry's parts, when several say the same. */
+/** Keys whose values are merged when several foreign keys set them. */
 const joined: ReadonlySet<string> = new Set(['env', 'headers', 'tools', 'policy']);
 
 export class EntryDraft {
@@ -28,10 +28,10 @@ export class EntryDraft {
   readonly style: ReferenceStyle;
   readonly #members = new Map<string, TreeMember>();
   readonly #final = new Set<string>();
-  /** What cannot be an entry is handed on as it is, to be refused in the words for all entries. */
+  /** A value that cannot be an entry is passed on unchanged; the entry parser refuses it. */
   #asIs: TreeNode | undefined;
   #folder: FolderMeaning = 'isProject';
-  /** Texts that stand for themselves there and would stand for something else here. */
+  /** Texts that are literal there and would be references here. */
   readonly #misread: { readonly line: number; readonly path: TreePath }[] = [];
   #refers = false;
 
@@ -42,7 +42,7 @@ export class EntryDraft {
     this.style = style;
   }
 
-  /** Takes the keys of a foreign entry one by one; for what no rule is known, `orElse` is asked. */
+  /** Converts the keys of a foreign entry one by one; `orElse` handles keys without a rule. */
   take(node: TreeNode, rules: KeyRules, orElse: KeyRule): void {
     if (node.kind !== 'object' || findFault(node) !== undefined) {
       this.#asIs = node;
@@ -53,17 +53,17 @@ export class EntryDraft {
     for (const member of node.members) (rules.get(member.name) ?? orElse)(member, this);
   }
 
-  /** Where the text has a key of this entry. */
+  /** The path of a key of this entry in the text. */
   at(...below: TreePath): TreePath {
     return [...this.#written, ...below];
   }
 
-  /** Where the text has a key of this entry, or something below it: a definition may stand elsewhere. */
+  /** The path of a member in the text, or of something below it; a definition may be elsewhere. */
   placeOf(member: TreeMember, ...below: TreePath): TreePath {
     return [...(member.written ?? this.at(member.name)), ...below];
   }
 
-  /** Sets a key of ours; the one that came first wins, and lists of names are joined. */
+  /** Sets a key of ours. The first value wins; lists of names are joined. */
   put(key: string, node: TreeNode, from: TreeMember, written: TreePath = this.placeOf(from)): void {
     this.#set(key, this.#referencesOf(node, key, from.line, written), from, written);
   }
@@ -79,7 +79,7 @@ export class EntryDraft {
       this.remark(
         from.line,
         written,
-        `the same is said on line ${earlier.line}, which counts; remove one of the two`,
+        `line ${earlier.line} sets the same and counts; remove one of the two`,
       );
   }
 
@@ -100,7 +100,7 @@ export class EntryDraft {
     this.#set(key, value, from, holderOf(name, written));
   }
 
-  /** Sets a variable's value, or one with it, within `env` or `headers`: a reference in our own words. */
+  /** Sets one key of `env` or `headers` to a text with a reference in our syntax. */
   putReference(
     key: 'env' | 'headers',
     name: string,
@@ -113,7 +113,7 @@ export class EntryDraft {
     this.#set(key, within(name, node, from.line, written), from, holderOf(name, written));
   }
 
-  /** Sets a key of ours whatever was said of it before, or is said later. */
+  /** Sets a key of ours and ignores every earlier or later value. */
   override(key: string, node: TreeNode, from: TreeMember): void {
     this.#final.add(key);
     this.#members.set(key, { name: key, line: from.line, node, written: this.placeOf(from) });
@@ -123,7 +123,7 @@ export class EntryDraft {
     this.faults.push({ line, path, message });
   }
 
-  /** Says that a key is not taken over, and what to do. */
+  /** Reports that a key is not converted, and what to do. */
   leave(member: TreeMember, message: string, written: TreePath = this.placeOf(member)): void {
     this.remark(member.line, written, message);
   }
@@ -141,7 +141,7 @@ export class EntryDraft {
     return { name: this.name, line: this.line, node, written: this.#written };
   }
 
-  /** The value with its references in our words; lines and paths stay. */
+  /** Converts a value's references to our syntax; lines and paths stay. */
   #referencesOf(node: TreeNode, key: string, line: number, written: TreePath): TreeNode {
     if (!referenceKeys.has(key)) return node;
     const folder = key === 'url' || key === 'headers' ? 'isOther' : this.#folder;
@@ -170,7 +170,7 @@ const referenceKeys: ReadonlySet<string> = new Set([
   'headers',
 ]);
 
-/** The node with every text in it replaced. */
+/** Replaces every text in a node. */
 function withTexts(
   node: TreeNode,
   line: number,
@@ -197,7 +197,7 @@ function within(name: string, node: TreeNode, line: number, written: TreePath): 
   return { kind: 'object', line, members: [{ name, line, node, written }] };
 }
 
-/** Where the whole stands of which a part was put: one above, if the part has the name it had. */
+/** The path of the object that a part was put into: one level up if the part kept its name. */
 function holderOf(name: string, written: TreePath): TreePath {
   return written.at(-1) === name ? written.slice(0, -1) : written;
 }
@@ -221,7 +221,7 @@ function join(
         ...earlier,
         node: { ...earlier.node, items: [...earlier.node.items, ...member.node.items] },
       });
-    // A key given twice stays twice: whoever reads the entry says so, with both lines.
+    // A duplicate key stays: the entry's parser reports it with both lines.
     else added.push(member);
   }
   return { ...first, members: [...taken.values(), ...added] };

@@ -1,7 +1,7 @@
 /**
  * `mcpServers`: our own form, and that of Claude Desktop and Claude Code, Cursor,
- * Windsurf, Gemini CLI, Qwen Code, oh-my-pi and many others. An entry of ours goes
- * through as it is; one with a word of somebody else's is put into our words.
+ * Windsurf, Gemini CLI, Qwen Code, oh-my-pi and many others. An entry of ours is
+ * unchanged; an entry with a foreign key or value is converted.
  */
 
 import { serverEntryKeys } from '../entry/schema.ts';
@@ -31,7 +31,7 @@ import {
 } from './key-rules.ts';
 import type { ReferenceStyle } from './references.ts';
 
-// Below, some programs mean seconds and others milliseconds.
+// Below this, some programs mean seconds and others milliseconds.
 const leastTimeoutMs = 1_000;
 
 const timeout: KeyRule = (member, draft) => {
@@ -58,13 +58,13 @@ const transportWords: ReadonlyMap<string, string> = new Map([
 
 const transport: KeyRule = (member, draft) => {
   const word = textOf(member.node) ?? '';
-  // Both only say what "command" and "url" say.
+  // Both only repeat what "command" and "url" say.
   if (word === 'local' || word === 'remote') return;
   const ours = transportWords.get(word);
   draft.put('type', ours === undefined ? member.node : scalar(member.line, ours), member);
 };
 
-/** A list of names, where ours is an object. */
+/** A list of names where ours is an object. */
 const tools: KeyRule = (member, draft) => {
   if (member.node.kind === 'array') toolList('include')(member, draft);
   else draft.put('tools', member.node, member);
@@ -75,7 +75,7 @@ const envPolicy: KeyRule = (member, draft) => {
     draft.put('values', scalar(member.line, 'literal'), member);
 };
 
-/** Words that we do not have. Those that we have are looked up first, but for two. */
+/** Keys of other programs. `type` and `tools` are also ours, with other values. */
 const rules = new Map<string, KeyRule>([
   ['type', transport],
   ['tools', tools],
@@ -124,12 +124,12 @@ const rules = new Map<string, KeyRule>([
   ['extensionName', drop],
 ]);
 
-/** Words of other programs that an entry may hold, and that are understood. */
+/** Supported keys of other programs. */
 export const foreignEntryKeys: readonly string[] = [...rules.keys()].filter(
   (key) => !serverEntryKeys.includes(key),
 );
 
-/** Words of other programs in the place of a `type` of ours. */
+/** Supported values of `type` from other programs. */
 export const foreignTypes: readonly string[] = [...transportWords.keys(), 'local', 'remote'];
 
 const foreignWord =
@@ -168,12 +168,12 @@ export function convertMcpServers(root: TreeNode, context: ConversionContext): C
   };
 }
 
-/** Its texts stand for themselves, in our words or in those of oh-my-pi. */
+/** Whether its texts are literal, in our syntax or in oh-my-pi's. */
 function isLiteral({ node }: TreeMember): boolean {
   return ['values', 'envPolicy'].some((key) => textOf(memberOf(node, key)?.node) === 'literal');
 }
 
-/** Says whether an entry holds a word that is not ours. */
+/** Says whether an entry has a foreign key or value. */
 function isForeign({ node }: TreeMember, style: ReferenceStyle): boolean {
   if (node.kind !== 'object') return false;
   return node.members.some(({ name, node: value }) => {
@@ -193,12 +193,12 @@ function convertEntry(member: TreeMember, draft: EntryDraft, isMoved: boolean): 
   const style: ReferenceStyle = draft.style;
   if (!isForeign(member, style)) return isMoved ? { ...member, written: draft.at() } : member;
   const node = withoutSse(member.node, draft);
-  // An unknown word stays, and is refused in the words for all entries.
+  // An unknown key stays; the entry parser refuses it.
   draft.take(node, rules, (field, its) => its.put(field.name, field.node, field));
   return draft.finish();
 }
 
-/** Where both are given, Gemini CLI takes `httpUrl` and leaves `url`, its word for SSE. */
+/** With both keys, Gemini CLI uses `httpUrl` and ignores `url`, its key for SSE. */
 function withoutSse(node: TreeNode, draft: EntryDraft): TreeNode {
   if (node.kind !== 'object' || memberOf(node, 'httpUrl') === undefined) return node;
   const sse = memberOf(node, 'url');
@@ -207,7 +207,7 @@ function withoutSse(node: TreeNode, draft: EntryDraft): TreeNode {
   return { ...node, members: node.members.filter((member) => member !== sse) };
 }
 
-/** Words at the top, and words in an entry, that no other of the programs has. */
+/** Top-level keys and entry keys that only Gemini CLI and Qwen Code use. */
 const geminiWords = [
   'security',
   'general',
@@ -220,7 +220,7 @@ const geminiWords = [
 ];
 const geminiEntryWords = ['httpUrl', 'includeTools', 'excludeTools', 'authProviderType'];
 
-/** Which references the program knows besides those of editors. */
+/** The program's reference syntax. */
 function styleOf(root: TreeNode, program: string | undefined): ReferenceStyle {
   if (program === 'gemini' || program === 'qwen') return 'gemini';
   if (program !== undefined) return 'editor';
@@ -231,13 +231,13 @@ function styleOf(root: TreeNode, program: string | undefined): ReferenceStyle {
   return holds(geminiWords, geminiEntryWords) ? 'gemini' : 'editor';
 }
 
-/** What Claude Code keeps for this project alone. */
+/** Claude Code's settings of this project. */
 function projectOf(root: TreeNode, projectRoot: string): TreeMember | undefined {
   const projects = memberOf(root, 'projects')?.node;
   return projects === undefined ? undefined : memberOf(projects, projectRoot);
 }
 
-/** Lists that some programs keep outside of `mcp`. All but the last only narrow, and that one counts in no file of a folder. */
+/** Lists that some programs keep outside `mcp`. All but the last only narrow; the last is ignored in a folder's files. */
 const listWords: readonly (readonly [key: string, list: keyof McpSection])[] = [
   ['allowMCPServers', 'allowed'],
   ['excludeMCPServers', 'excluded'],
@@ -282,7 +282,7 @@ function withoutNameless(mcp: TreeMember | undefined, faults: Fault[]): TreeMemb
   };
 }
 
-/** Both lists as one: names add up, but those that are allowed must be in both. */
+/** Joins two lists: names add up, but allowed names must be in both. */
 function narrower(one: TreeMember, other: TreeMember): TreeMember {
   const [list, more] = [one.node, other.node];
   if (list.kind !== 'array' || more.kind !== 'array') return list.kind === 'array' ? other : one;

@@ -37,7 +37,7 @@ const command: KeyRule = (member, draft) => {
     draft.put('args', { kind: 'array', line: rest[0]?.line ?? node.line, items: rest }, member);
 };
 
-/** One number is for the list of tools; in the second version there is one for each phase. */
+/** A single number is the deadline of the tool list; the second version has one per phase. */
 const timeout: KeyRule = (member, draft) => {
   if (member.node.kind !== 'object') {
     const limit = {

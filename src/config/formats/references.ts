@@ -1,9 +1,9 @@
 /**
- * What programs write for a value that is known later, in our words: `${VAR}`,
- * `${VAR:-default}`, `${input:id}`. What has no such word is left as it is, and told.
+ * Converts other programs' references to our syntax: `${VAR}`, `${VAR:-default}`,
+ * `${input:id}`. A reference without a counterpart stays and is reported.
  */
 
-/** How a program writes references, besides our own way. */
+/** A program's reference syntax, besides ours. */
 export type ReferenceStyle =
   /** `${env:VAR}` and names of the editor such as `${workspaceFolder}`. */
   | 'editor'
@@ -13,16 +13,16 @@ export type ReferenceStyle =
   | 'opencode'
   /** `${env.VAR}`. */
   | 'dockerAgent'
-  /** None: everything stands for itself. */
+  /** None: every text is literal. */
   | 'literal';
 
 export interface ConvertedText {
   readonly text: string;
-  /** One sentence for each thing that has no counterpart; no values in them. */
+  /** One message for each reference without a counterpart, without values. */
   readonly remarks: readonly string[];
 }
 
-/** Whether `.` means the project folder where the text is used. */
+/** Whether `.` means the project folder for this text. */
 export type FolderMeaning = 'isProject' | 'isOther';
 
 const variable = '[A-Za-z_]\\w*';
@@ -70,7 +70,7 @@ function editorText(text: string, folder: FolderMeaning): ConvertedText {
     }
     if (ours.test(whole)) {
       if (/^(?:workspace|file|relativeFile|selected|exec)[A-Z]\w*$/u.test(inner))
-        remarks.push(`"\${${inner}}" is a word of the editor; write what it stands for`);
+        remarks.push(`"\${${inner}}" is a variable of the editor; write its value`);
       return whole;
     }
     const kind = /^\w+(?=:)/u.exec(inner)?.[0];

@@ -1,7 +1,6 @@
 /**
- * Reads a settings text in whichever of the three languages it is written: JSON
- * with comments, TOML or YAML. The readers of the last two are loaded when such a
- * text is met, so that nobody else pays for them.
+ * Reads a settings text in one of three languages: JSON with comments, TOML or
+ * YAML. The readers of the last two are loaded only when a text needs them.
  *
  * A file named `.json` or `.jsonc` is read only as JSON; its text never reaches another
  * language's parser.
@@ -20,7 +19,7 @@ export interface SettingsText {
   readonly bounds?: TextBounds;
 }
 
-/** Never rejects because of the text: what cannot be read is told as a fault. */
+/** Never rejects because of the text: an unreadable one is reported as a fault. */
 export async function readAnyTree({ file, text, bounds }: SettingsText): Promise<TreeReading> {
   const first = firstLine(text);
   if (first === '' && text.includes('#')) {
@@ -48,8 +47,8 @@ const tomlPair = new RegExp(String.raw`^${key}(?:\s*\.\s*${key})*\s*=`, 'u');
 const yamlLine = /^(?:%YAML\b|---(?:\s|$)|-\s|[\w"'][^:{}[\]]*:(?:\s|$))/u;
 
 /**
- * Tells the language by the first line that says something. JSON is what is left:
- * its reader has the best words for a text that is none of the three.
+ * Detects the language by the first line with content. JSON is the default, because
+ * its reader has the best messages for a text in none of the three.
  */
 function languageOf(text: string, first: string): SettingsLanguage {
   // `[1]` and `["a"]` may be a list or the head of a table; as JSON they are whole.

@@ -62,7 +62,7 @@ export function convertZed(root: TreeNode): Conversion {
     if (!isOfExtension(member))
       return [convertEntry({ ...member, path }, 'literal', rules, faults)];
     const message =
-      'the command of this server is known to an extension of Zed alone; write it into an entry of its own, with "command" and "args"';
+      'only an extension of Zed knows the command of this server; write an entry with "command" and "args"';
     faults.push({ line: member.line, path, message });
     return [];
   });

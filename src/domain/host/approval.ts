@@ -1,11 +1,11 @@
-/** What a person decided about a server that needs approval, and what they saw when they did. */
+/** The user's decisions about gated servers, and what the user saw. */
 
 import type { ServerStatus } from './status.ts';
 
-/** `revoked` is a grant or a rejection taken back: it is asked for again, and never counts as a yes. */
+/** `revoked` withdraws a grant or a rejection: the server needs a decision again. */
 export type Decision = 'granted' | 'rejected' | 'revoked';
 
-/** What a person once said about one server exactly as it was then. */
+/** The user's decision about one server in its form at that time. */
 export interface ApprovalDecision {
   readonly server: string;
   /** The approval fingerprint that the decision is about; it covers no other. */
@@ -13,13 +13,13 @@ export interface ApprovalDecision {
   readonly decision: 'granted' | 'rejected';
 }
 
-/** One thing that a person saw of a server, free of secrets, so that a later edit can be told. */
+/** One fact that the user saw about a server, without secrets, to detect later edits. */
 export interface SpecFact {
   /** As in settings: `command`, `args[0]`, `env.KEY`. */
   readonly field: string;
   /** Empty when the value is not to be kept. */
   readonly shown: string;
-  /** Of the true value, so that a change of what is not kept is seen as well. */
+  /** Of the true value, so that a change shows even if the value is not kept. */
   readonly digest: string;
 }
 
@@ -34,11 +34,11 @@ export interface ToolPin {
   /** Name of the tool or prompt, or address of the resource; empty for the instructions. */
   readonly tool: string;
   readonly digest: string;
-  /** What the digest is of, to be compared by a person; left out where it is long. */
+  /** The text of the digest, for the user to compare; left out when it is long. */
   readonly definition?: string;
 }
 
-/** A decision as it is kept. */
+/** A stored decision. */
 export interface ApprovalRecord extends Omit<ApprovalDecision, 'decision'> {
   readonly decision: Decision;
   /** Wall milliseconds. */
@@ -49,7 +49,7 @@ export interface ApprovalRecord extends Omit<ApprovalDecision, 'decision'> {
   readonly pins: readonly ToolPin[];
 }
 
-/** What is otherwise than it was when the server was last approved. */
+/** A difference from the server's last approved form. */
 export interface ApprovalChange {
   readonly field: string;
   /** Absent: there was no such field. Empty: it is not shown. */
@@ -95,7 +95,7 @@ export const approvalReasons = [
 ] as const;
 export type ApprovalReason = (typeof approvalReasons)[number];
 
-/** What a person must see before deciding about a server that a folder brought. */
+/** What the user must see before deciding about a gated server. */
 export interface ApprovalRequest {
   readonly server: string;
   /** The decision binds to this and to nothing else. */
@@ -103,11 +103,11 @@ export interface ApprovalRequest {
   readonly decision: 'pending' | 'rejected' | 'granted';
   /** Why a decision is needed; only while it is pending. */
   readonly because?: ApprovalReason;
-  /** What is otherwise than it was when the server was last approved; values of secrets are left out. */
+  /** Differences from the last approved form, without values of secrets. */
   readonly changes?: readonly ApprovalChange[];
   /** Definitions that differ from what was approved and are held back: tools, instructions, prompts and resources. */
   readonly toolChanges?: readonly ToolChange[];
-  /** What a person should think of, one sentence each. */
+  /** Warnings for the user, one sentence each. */
   readonly warnings?: readonly string[];
   /** Where the server was declared. */
   readonly source: ServerStatus['source'];

@@ -1,4 +1,4 @@
-/** Servers that run inside the host, and how a host hands one in. */
+/** Servers that run inside the host. */
 
 /**
  * One end of a pair of linked transports; the server holds the other. What the

@@ -1,7 +1,7 @@
 /**
- * Why a server is as it is, as plain data. Guards, timers and events are named as
- * the charts name them and found by asking the charts, so that an explanation
- * cannot say anything else than what was decided.
+ * Explains a server's state, as plain data. Guards, timers and events have the names
+ * of the charts and come from the charts, so that an explanation cannot differ from
+ * the decision.
  */
 
 import type { FailureKind } from '../failure.ts';
@@ -9,7 +9,7 @@ import type { ServerState, StateReason, Verdict } from '../server-state.ts';
 import type { SourceRef } from '../settings.ts';
 import type { LastError, ServerStatus } from './status.ts';
 
-/** A state in the public words. */
+/** A state under its public name. */
 export interface StateName {
   readonly state: ServerState;
   readonly reason?: StateReason;
@@ -36,13 +36,13 @@ export interface Decision {
   readonly isForecast: boolean;
 }
 
-/** An event that would move the server from where it is. */
+/** An event that would change the server's state. */
 export interface Mover {
-  /** In the words of the host's events where a host can send it, else in those of the chart. */
+  /** The host's event where a host can send it, else the chart's. */
   readonly event: string;
-  /** Who sends it: the host or a person, a call, the server's session, or the troupe by itself. */
+  /** Its sender: the host or the user, a call, the server's session, or the troupe itself. */
   readonly sentBy: 'host' | 'call' | 'session' | 'troupe';
-  /** Where it would lead if it came now. */
+  /** The state it would lead to now. */
   readonly to: StateName;
   /** The failure that the answer assumes, where it depends on one. */
   readonly failure?: FailureKind;
@@ -60,7 +60,7 @@ export interface RunningTimer {
   readonly to?: StateName;
 }
 
-/** A place in the line for a start permit. */
+/** A place in the queue for a start permit. */
 export interface QueuePlace {
   readonly pool: 'local' | 'remote';
   /** From 1. */
@@ -76,7 +76,7 @@ export interface QueuePlace {
   readonly retriesLeft?: number;
 }
 
-/** How often something happened within a sliding window, and when it is too often. */
+/** The count of events within a sliding window, and its limit. */
 export interface WindowUse {
   /** Those still in the window, ISO 8601, oldest first. */
   readonly times: readonly string[];
@@ -84,7 +84,7 @@ export interface WindowUse {
   readonly windowMs: number;
 }
 
-/** One try: a session from its wish to its end. Durations are absent for what was not reached. */
+/** One attempt: a session from its request to its end. Durations are absent for phases that were not reached. */
 export interface Attempt {
   /** Number of the session within its generation. */
   readonly session: number;
@@ -100,14 +100,14 @@ export interface Attempt {
   readonly stoppingMs?: number;
   /** Absent while it goes on. */
   readonly endedAt?: string;
-  /** What ended it; absent when it was closed on request or goes on. */
+  /** What ended it; absent when it was closed on request or is still open. */
   readonly failure?: {
     readonly kind: FailureKind;
     readonly message: string;
     readonly exitCode?: number;
     readonly signal?: string;
   };
-  /** Where the server rested then. */
+  /** The state the server then rested in. */
   readonly rested?: StateName;
   /** The wait before the next try: as planned, then as it was. */
   readonly waitMs?: number;
@@ -116,7 +116,7 @@ export interface Attempt {
 /**
  * The rules of admission. `launchBound` is the list given at launch (`--allow`), `hostAllowed` the
  * one that the host sent later; `managed` are settings beside which no others count, `hostRule` is a
- * rule that the host brought; `ungated` is a server of a person's own settings, which needs no
+ * rule that the host brought; `ungated` is a server of the user's own settings, which needs no
  * approval.
  */
 export type AdmissionRule =

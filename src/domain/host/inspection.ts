@@ -25,7 +25,7 @@ export type MachineKey =
 /** Session id of an actor in XState's words, for example `x:7`: never used twice in a run. */
 export type ActorKey = string;
 
-/** How an actor stands. `error`: its chart threw. */
+/** The state of an actor's life. `error`: its chart threw. */
 export type ActorLife = 'active' | 'done' | 'error' | 'stopped';
 
 /** Values of an event that its allow-list lets through, redacted, strings cut at 200 characters. */
@@ -39,7 +39,7 @@ interface InRecord<Kind extends string> {
   readonly t: number;
 }
 
-/** An actor was made. */
+/** An actor was created. */
 export interface ActorRecord extends InRecord<'actor'> {
   readonly actor: ActorKey;
   /** Its id below its parent, for example `memory.0`, `session`, `slots`. */
@@ -113,14 +113,14 @@ export interface GoneRecord extends InRecord<'gone'> {
   readonly server: string;
 }
 
-/** The root compared what is wanted with what lives. */
+/** The root compared the desired servers with the live ones. */
 export interface ReconciledRecord extends InRecord<'reconciled'> {
   readonly plan: readonly Step[];
   readonly durationMs: number;
   readonly troupe: TroupeStatus;
 }
 
-/** Records that were left out, because the ring or the disk had no room. */
+/** Records that were dropped, because the ring or the disk had no room. */
 export interface GapRecord extends InRecord<'gap'> {
   readonly count: number;
 }
@@ -151,20 +151,20 @@ export interface JournalHead {
   readonly clockStart: number;
   /** Hash of each machine's definition: tells whether the charts of a reader are those that were recorded. */
   readonly machines: Readonly<Record<MachineKey, string>>;
-  /** What was true before the first record of this file. */
+  /** The state before the first record of this file. */
   readonly picture: InspectionPicture;
   /** The contexts at that time, by actor; allow-listed and redacted like `changed`. */
   readonly contexts: Readonly<Record<ActorKey, Readonly<Record<string, unknown>>>>;
 }
 
-/** An actor as it stood at a moment. */
+/** An actor at one moment. */
 export interface PicturedActor {
   readonly actor: ActorKey;
   readonly id: string;
   readonly parent?: ActorKey;
   readonly machine?: MachineKey;
   readonly server?: string;
-  /** Whoever ended is no part of the picture, but for the root. */
+  /** Ended actors are left out, except for the root. */
   readonly life: ActorLife;
   readonly leaves: readonly string[];
   /** Timers that run, in the order in which they were armed. `armedAt` counts like `t`. */
@@ -187,7 +187,7 @@ export interface InspectionPicture {
   readonly troupe?: TroupeStatus;
 }
 
-/** `GET api/session`: what a page is looking at. */
+/** `GET api/session`: what a page shows. */
 export interface InspectionSession {
   /** `replay`: a journal; nothing runs, and nothing can be done. */
   readonly mode: 'live' | 'replay';
@@ -239,14 +239,14 @@ export interface InspectionSource {
   follow(onMore: () => void): () => void;
 }
 
-/** What a host sees of its charts: see `inspect` of the options. */
+/** The host's view of its charts: see the option `inspect`. */
 export interface Inspection extends InspectionSource {
   readonly isRecording: boolean;
   /** Begins to record, if that was not done yet: from what is true now. */
   start(): void;
 }
 
-/** A moment of a server that goes on without I/O. */
+/** A fork: a server continued from one moment without I/O. */
 export interface ForkView {
   readonly fork: string;
   /** The record after which it began. */

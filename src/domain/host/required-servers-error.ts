@@ -1,7 +1,7 @@
 import type { ServerState, StateReason } from '../server-state.ts';
 import { TroupeError } from '../troupe-error.ts';
 
-/** A server that a host insists on, and what it was instead of ready. */
+/** A required server that was not ready, and its state. */
 export interface MissingServer {
   readonly name: string;
   readonly state: ServerState;

@@ -1,7 +1,7 @@
 import type { ServerSpec } from '../server-spec.ts';
 import type { SourceRef, ToolFilter } from '../settings.ts';
 
-/** One server of the settings, as a rule of the host sees it. */
+/** One server of the settings, as passed to a rule of the host. */
 export interface RuledServer {
   readonly name: string;
   readonly source: SourceRef;
@@ -12,7 +12,7 @@ export interface RuledServer {
   readonly tools: ToolFilter;
 }
 
-/** What a rule says of one server; nothing = let it be. */
+/** A rule's decision about one server; undefined = no change. */
 export type RuleAnswer =
   | undefined
   /** The server does not run; the reason is shown to people, as "the host has a browser of its own". */
@@ -20,8 +20,8 @@ export type RuleAnswer =
   | { readonly change: { readonly trust?: boolean; readonly tools?: Partial<ToolFilter> } };
 
 /**
- * A rule of the host about servers, whoever declared them. It is asked anew whenever
- * settings are read, must answer at once and always alike, and must not throw: a
- * server that a rule could not judge does not run.
+ * A rule of the host about servers of every source. It is called whenever settings are
+ * read, must return synchronously and deterministically, and must not throw: a server
+ * whose rule failed does not run.
  */
 export type HostRule = (server: RuledServer) => RuleAnswer;

@@ -4,7 +4,7 @@ import type { TransportKind } from '../server-spec.ts';
 import type { CatalogState, CircuitState, ServerState, StateReason } from '../server-state.ts';
 import type { Problem, Scope } from '../settings.ts';
 
-/** What went wrong last with a server. */
+/** A server's last error. */
 export interface LastError {
   readonly code: CallerCode;
   readonly kind: FailureKind;
@@ -49,7 +49,7 @@ export interface ServerStatus {
   readonly predecessor?: Pick<ServerStatus, 'generation' | 'pid'>;
 }
 
-/** How far a successor is that starts beside the server. */
+/** The progress of a successor that starts beside the server. */
 export type SuccessorStatus = Pick<
   ServerStatus,
   'generation' | 'state' | 'reason' | 'attempt' | 'nextAttemptAt' | 'pid' | 'lastError'
@@ -83,9 +83,9 @@ export interface SessionCount {
 }
 
 /**
- * What of the budget for servers is used. A place is kept through reconnects, and while a lazy
- * server sleeps; it is given back by whoever is blocked, disabled or stopped, waits for a log-in,
- * or has given up.
+ * The used part of the server budget. A place is kept through reconnects, and while a lazy server
+ * sleeps; a server gives it back when it is blocked, disabled or stopped, waits for a log-in, or has
+ * given up.
  */
 export interface BudgetUse {
   readonly max: number;

@@ -1,4 +1,4 @@
-/** What a host says about OpenTelemetry, in types of our own: the package need not be installed. */
+/** OpenTelemetry options in our own types, so that the package need not be installed. */
 
 /** Where spans and metrics go in place of what is registered for the whole process. */
 export interface TelemetryProviders {

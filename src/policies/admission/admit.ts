@@ -23,7 +23,7 @@ export interface Gates {
   readonly launchBound?: readonly string[];
   /** Oldest first: of several about one fingerprint the last one counts. */
   readonly decisions: readonly ApprovalDecision[];
-  /** Who has a place of the budget; absent = nobody lives yet. */
+  /** Places of the budget that are taken; absent = none. */
   readonly places?: Places;
 }
 
@@ -31,9 +31,9 @@ export interface Gates {
  * Says whether one server may connect, and if not, the first reason why. Whether
  * the budget has a place for it depends on all others: {@link admitAll} says that.
  *
- * The order of the reasons is part of the contract: what a person switched off
- * reads `disabled` even if it is also excluded, and nobody is asked to approve a
- * server that another gate would keep out anyway.
+ * The order of the reasons is part of the contract: a server that the user
+ * disabled shows `disabled` even if it is also excluded, and the user is not asked to
+ * approve a server that another gate would keep out anyway.
  */
 export function admit(desired: DesiredServer, gates: Gates): Verdict {
   return admission([gates])(desired);

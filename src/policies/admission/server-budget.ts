@@ -1,8 +1,8 @@
 /**
- * How many servers may have a place at once. A place is taken by admission, before
- * anything is started, and kept for as long as a server is tried again by itself; who
- * comes to rest gives it back. Whoever holds a place keeps it; free places go to the
- * others in settings order, so equal settings refuse equal names.
+ * Limits how many servers have a place at once. Admission takes a place before anything
+ * starts; a server keeps it while it is retried automatically, and gives it back at
+ * rest. Free places go to the other servers in settings order, so equal settings refuse
+ * equal names.
  */
 
 import type { AdmittedServer, LiveServer } from '../../domain/plan.ts';
@@ -10,23 +10,23 @@ import type { ServerBudget } from '../../domain/settings.ts';
 
 /** The places of a budget, by names of servers. */
 export interface Places {
-  /** Until they are at rest or gone, also of those that were told to leave. */
+  /** Held until the server is at rest or gone, also while it leaves. */
   readonly held: ReadonlySet<string>;
-  /** Admitted and at rest: they want no place until somebody starts them. */
+  /** Admitted and at rest: they need no place until they are started. */
   readonly returned: ReadonlySet<string>;
-  /** Whose actor just ended: if it is wanted still, the place that is free now was its own. */
+  /** The server whose actor just ended; if it is still wanted, the free place is its own. */
   readonly heir?: string;
 }
 
 export interface Turn extends Pick<Places, 'heir'> {
-  /** Who is about to be started, and so wants the place that it gave back. */
+  /** The server about to start, which needs the place that it gave back. */
   readonly claimant?: string;
 }
 
 /**
  * Says which servers have a place now.
  *
- * @param halted - ids of the actors that wait for a person, and not for their turn or a timer
+ * @param halted - ids of the actors that wait for the user, rather than for their turn or a timer
  * @param turn - the server whose turn causes the question
  */
 export function placesOf(
@@ -45,8 +45,8 @@ export function placesOf(
 }
 
 /**
- * The same servers, those refused that find no place. Only an admitted server takes
- * one: who is switched off or blocked for another reason costs nothing.
+ * Refuses the servers that find no place. Only admitted servers take one; disabled and
+ * otherwise blocked ones cost nothing.
  *
  * @param servers - in settings order
  */
@@ -73,8 +73,8 @@ export function withinBudget(
   );
 }
 
-// As the model of this budget has it: told at three quarters, and not again before half
-// of that is free, so that one server that comes and goes does not tell it every time.
+// As in the original: warns at three quarters, and not again before half of that is free,
+// so that one server that comes and goes does not repeat the warning.
 const warnShare = 0.75;
 const rearmShare = 0.375;
 

@@ -2,7 +2,7 @@
 
 import type { ApprovalDecision, ApprovalRecord, ToolPin } from '../../domain/host/approval.ts';
 
-/** Something that was said and is to be kept. */
+/** A decision, or facts to keep with one. */
 export type ApprovalEntry =
   | { readonly kind: 'decision'; readonly record: ApprovalRecord }
   /** Counts only as long as the server is granted as it was then. */
@@ -22,7 +22,7 @@ export type ApprovalEntry =
 
 type Subject = Pick<ApprovalRecord, 'server' | 'fingerprint'>;
 
-/** Adds one entry; what it says nothing about stays as it is. */
+/** Applies one entry; other records are unchanged. */
 export function withEntry(
   records: readonly ApprovalRecord[],
   entry: ApprovalEntry,
@@ -50,21 +50,21 @@ export function withoutSuperseded(
   );
 }
 
-/** What admission reads: a revoked decision is none. */
+/** Returns the decisions that admission reads, without revoked ones. */
 export function decisionsOf(records: readonly ApprovalRecord[]): readonly ApprovalDecision[] {
   return records.flatMap(({ server, fingerprint, decision }) =>
     decision === 'revoked' ? [] : [{ server, fingerprint, decision }],
   );
 }
 
-/** What each order of a person makes of a server's approval. */
+/** The decision that each command of the user makes. */
 export const decisionBy = {
   'approval.grant': 'granted',
   'approval.reject': 'rejected',
   'approval.revoke': 'revoked',
 } as const;
 
-/** Adds a decision, or takes one back. */
+/** Adds or revokes a decision. */
 export function withDecision(
   decisions: readonly ApprovalDecision[],
   { server, fingerprint, decision }: Subject & Pick<ApprovalRecord, 'decision'>,
@@ -73,7 +73,7 @@ export function withDecision(
   return decision === 'revoked' ? others : [...others, { server, fingerprint, decision }];
 }
 
-/** What was decided about a server as it is now. */
+/** Returns the decision about a server in its present form. */
 export function recordOf(
   records: readonly ApprovalRecord[],
   subject: Subject,
@@ -104,7 +104,7 @@ export function serversThatDiffer(
   return new Set([...added, ...gone].map(({ server }) => server));
 }
 
-/** What a person last agreed to under this name, whatever became of it since. */
+/** Returns the user's last grant under this name, also if it was superseded. */
 export function lastAgreed(
   records: readonly ApprovalRecord[],
   server: string,

@@ -1,6 +1,6 @@
 /**
- * Takes a spec apart into what a person decides by, and compares two of them.
- * Secrets are left out of what is kept: a change of one is seen by its digest.
+ * Splits a spec into the facts that an approval is based on, and compares two specs.
+ * Secrets are not kept; a changed secret shows in its digest.
  */
 
 import type { ApprovalChange, SpecFact } from '../../domain/host/approval.ts';

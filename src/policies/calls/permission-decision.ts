@@ -52,7 +52,7 @@ export function patternBehind(
   return fitting.find((pattern) => !isPattern(pattern)) ?? fitting[0];
 }
 
-/** The strictest of what was said; undefined when nobody said anything. */
+/** Returns the strictest verdict; undefined without any. */
 export function strictestVerdict(
   ...voices: readonly (PermissionVerdict | undefined)[]
 ): PermissionVerdict | undefined {
@@ -67,7 +67,7 @@ export interface ChoiceSubject {
   readonly digest: string;
 }
 
-/** Says whether a person allowed this and more calls. */
+/** Says whether the user allowed this and further calls. */
 export function isRemembered(
   choices: readonly PermissionChoice[],
   { server, fingerprint, tool, digest }: ChoiceSubject,

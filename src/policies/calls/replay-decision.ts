@@ -35,8 +35,8 @@ export function replayOf({ failure, sends, rule, tool }: LostCall): Replay {
 }
 
 /**
- * Whether a second run is accepted: by whoever wrote the rule, or because a tool that is believed
- * promises that it changes nothing or nothing more. Asked again when the server is back.
+ * Says whether a second run is acceptable: by the rule, or because a trusted server marks the tool as
+ * read-only or idempotent. Checked again when the server is back.
  */
 export function mayRunTwice(
   rule: CallPolicy['replay'],

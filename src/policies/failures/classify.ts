@@ -1,7 +1,7 @@
 /**
- * Says what kind of failure something was, from what an actor saw of it: by the
- * rules of the settings first, then by the table of `table.ts`. A failure
- * keeps what was seen of it, its causes included, within bounds.
+ * Classifies a failure from what an actor observed: first by the rules of the
+ * settings, then by the table in `table.ts`. A failure keeps the observations and
+ * causes, within bounds.
  */
 
 import {
@@ -18,7 +18,7 @@ import { chainOf, type FailureDescription, kindByTable, type SessionPhase } from
 export type { FailureDescription, SessionPhase };
 
 const messageLimit = 500;
-// A cause is for whoever looks closer: enough of it to be recognized.
+// Causes are details: enough of each to recognize it.
 const maxCauses = 8;
 const causeMessageLimit = 200;
 const nameLimit = 64;

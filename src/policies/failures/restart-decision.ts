@@ -47,7 +47,7 @@ export function hasAttemptsLeft({
   const { startup, restart } = policy;
   const { maxAttempts } = hasServed ? restart : startup;
   if (loss === null || (maxAttempts !== null && attempt >= maxAttempts)) return false;
-  // Only where quiet tries follow: nobody is given up for it.
+  // Only where quiet attempts follow, so that it never gives a server up.
   const isQuietNext = isRemote(transport) && typeof startup.afterGiveUp === 'object';
   const isForgotten = loss.kind === 'sessionMissing' && !hasServed;
   if (isForgotten && isQuietNext && attempt >= mostForgottenStarts) return false;

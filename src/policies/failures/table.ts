@@ -6,7 +6,7 @@
  * handshake had come; whether a log-in is wanted, anywhere among the causes; what
  * the server answered, by HTTP or by JSON-RPC; how the socket ended; what the SDK
  * made of it; and words last of all. A failure that the caller brought about by an
- * abort never gets here: whoever holds the signal asks it first, because the SDK
+ * abort never gets here: its caller checks the signal first, because the SDK
  * calls an abort a timeout.
  */
 
@@ -146,7 +146,7 @@ const failureTable: readonly FailureRow[] = [
   // The end of the process explains everything else that was seen around it.
   { kind: 'cleanExit', ended: 0, phases: ['ready'] },
   { kind: 'crashed', ended: true },
-  // An answer that never came. What `initialized` fails with is told below.
+  // An answer that never came. Failures of `initialized` come below.
   { kind: 'initTimeout', codes: timeoutCodes, phases: ['connect', 'initialize'] },
 
   // Before `initNotification`: without a log-in no second try of the handshake helps.
@@ -155,7 +155,7 @@ const failureTable: readonly FailureRow[] = [
   { kind: 'authRequired', names: authNames },
   { kind: 'authRequired', codes: authCodes },
 
-  // Before `initNotification` as well: whoever says how long to wait is waited for.
+  // Before `initNotification` as well: a server that says how long to wait is given that time.
   { kind: 'rateLimited', status: 429 },
   // Only a session that had an id can lose it: 404 before that is a wrong address. And a
   // server of the modern era says "no such method" by this status.

@@ -1,6 +1,6 @@
 import type { ServerPolicy } from '../../domain/policy.ts';
 
-/** The numbers a server lives by unless its settings say otherwise. Each says why it is that number. */
+/** The default policy, with the reason for each number. */
 export const defaultPolicy: ServerPolicy = {
   naming: {
     template: 'mcp__{server}__{tool}',
@@ -15,7 +15,7 @@ export const defaultPolicy: ServerPolicy = {
 
   startup: {
     mode: 'eager',
-    // A quarter of a second: what a person takes for "at once" plus a little.
+    // A quarter of a second: slightly more than users perceive as instant.
     gateMs: 250,
     withoutCache: 'late',
     required: false,
@@ -30,7 +30,7 @@ export const defaultPolicy: ServerPolicy = {
       // because this one did, and its words were "not now".
       initialMs: 2_000,
       factor: 2,
-      // Five minutes: the longest a mended server should stay unnoticed.
+      // Five minutes: the longest a repaired server should stay unnoticed.
       maxMs: 300_000,
       // A fifth spreads clients that were refused in the same moment, and never
       // makes one come early.
@@ -41,17 +41,17 @@ export const defaultPolicy: ServerPolicy = {
   },
 
   connect: {
-    // Thirty seconds: a package runner that downloads on a slow line needs most of
-    // it; a server silent for longer is taken to be broken.
+    // Thirty seconds: a package runner that downloads over a slow line needs most of
+    // it; a server that is silent for longer counts as broken.
     localTimeoutMs: 30_000,
     remoteTimeoutMs: 30_000,
     // For all 64 pages together: as long as the connect, so that a start takes a
     // minute at worst.
     listTimeoutMs: 30_000,
     // Five minutes: a hundred servers that need their full 30 s each pass through
-    // the 20 remote permits in under three. Who waits longer waits for a stuck one.
+    // the 20 remote permits in under three. A longer wait means that one is stuck.
     queueTimeoutMs: 300_000,
-    // A server that got "${TOKEN}" for a token fails as well, but nobody sees why.
+    // A server that received "${TOKEN}" as its token would fail without a visible reason.
     missingVariable: 'fail',
     // A local start keeps a core busy or waits for something else, so the cores decide.
     // A remote start costs a socket.
@@ -60,17 +60,17 @@ export const defaultPolicy: ServerPolicy = {
   },
 
   restart: {
-    // A local server that ended cleanly meant to; a remote one that went away is
-    // expected back.
+    // A local server that ended cleanly did so on purpose; a remote one that went away
+    // is expected back.
     on: 'auto',
-    // A process that has just died seldom starts better in the same moment.
+    // A process that has just died rarely starts better at once.
     first: 'delayed',
     delays: {
-      // Half a second: a restarting process is seldom back before.
+      // Half a second: a restarting process is rarely back sooner.
       initialMs: 500,
       // Doubling spreads the tries without a table of numbers.
       factor: 2,
-      // Half a minute: beyond it nobody would tell waiting from having given up.
+      // Half a minute: a longer wait looks like giving up.
       maxMs: 30_000,
       // Full jitter may draw zero; a tenth of a second keeps a broken server from
       // spinning the processor.
@@ -79,22 +79,22 @@ export const defaultPolicy: ServerPolicy = {
     // Clients of one server that fell over must not come back together.
     jitter: 'full',
     // With the delays above the last try starts at most 15.5 s after the loss:
-    // long enough for a restarting server, short enough for a person.
+    // long enough for a restarting server, short enough for a user.
     maxAttempts: 5,
     // A minute of service ends an outage; a server that dies every 50 s is still
     // in the same one.
     budgetReset: { sustainedMs: 60_000 },
     afterGiveUp: {
-      // Quiet tries of a remote server that ran out of attempts: rare enough to
-      // disturb nobody.
+      // Quiet attempts of a remote server that ran out of attempts: too rare to
+      // burden it.
       retryFromMs: 15_000,
-      // Five minutes: the longest a mended server should stay unnoticed.
+      // Five minutes: the longest a repaired server should stay unnoticed.
       toMs: 300_000,
       // Jitter must not make a quiet try a busy one.
       floorMs: 5_000,
     },
-    // A peer's wish is honoured within these bounds: below a second it is no wait,
-    // above five minutes a person would rather see the server try again.
+    // `Retry-After` is honoured within these bounds: below a second it is no wait,
+    // above five minutes a user would rather see a retry.
     retryAfterMinMs: 1_000,
     retryAfterMaxMs: 300_000,
   },
@@ -113,7 +113,7 @@ export const defaultPolicy: ServerPolicy = {
     threshold: 5,
     counts: 'callFailures',
     action: 'failFast',
-    // Half a minute, doubling to five: the same patience as towards a lost server.
+    // Half a minute, doubling to five: the same patience as with a lost server.
     cooldownMs: 30_000,
     maxCooldownMs: 300_000,
     // A healthy server lists its tools in well under a second; ten leave room for
@@ -122,23 +122,22 @@ export const defaultPolicy: ServerPolicy = {
   },
 
   health: {
-    // Off: a process that died and a stream that broke say so themselves.
+    // Off: dead processes and broken streams are noticed anyway.
     mode: 'off',
-    // For whoever switches it on: three silent half minutes are no accident.
+    // When switched on: three silent half minutes are no accident.
     everyMs: 30_000,
     failures: 3,
-    // A server that does not know the question has answered it.
+    // A server that does not know the method has answered.
     treatMethodNotFoundAsAlive: true,
   },
 
   idle: {
-    // Never: stopping a server loses whatever it holds in memory, so somebody has
-    // to ask for it.
+    // Never: stopping a server loses whatever it holds in memory, so it is opt-in.
     stopMs: null,
   },
 
   catalog: {
-    // A list that comes and goes costs a model its place; calls say what is wrong.
+    // A list that comes and goes disturbs a model; calls report what is wrong.
     whileDown: 'keepStale',
     cache: 'disk',
     // Thirty days: a list older than a month says little about the server of today.
@@ -154,13 +153,13 @@ export const defaultPolicy: ServerPolicy = {
     timeoutMs: 60_000,
     idleTimeoutMs: null,
     progressResets: true,
-    // Ten minutes: whoever is told of progress for longer should be asked whether to go on.
+    // Ten minutes: after that, a caller should decide whether to continue.
     maxTimeoutMs: 600_000,
-    // Never: a receipt in the place of a result must be expected by whoever gets it.
+    // Never: a caller must expect a receipt in place of a result.
     backgroundAfterMs: null,
     replay: 'idempotentTrusted',
-    // Two minutes: as long as a person has for an input of the settings. Who is there has
-    // answered by then, and without an answer the call should not hang.
+    // Two minutes, as for an input of the settings: a user who is present has answered
+    // by then, and the call should not hang without an answer.
     questionTimeoutMs: 120_000,
     // As many as active calls: each may ask one question at a time, and no user reads more.
     maxQuestions: 16,
@@ -169,22 +168,22 @@ export const defaultPolicy: ServerPolicy = {
   result: {
     // The transports' own limit for one message.
     maxLength: 16_777_216,
-    // No honest answer comes near; what follows a value by recursion breaks at some thousands.
+    // No honest result comes near; recursive code fails at some thousands.
     maxDepth: 256,
-    // A program needs the whole text; a host that shows it to a model knows how much that can read.
+    // A program needs the whole text; a host knows how much its model can read.
     textMaxLength: null,
     cutText: 'file',
     imageMaxPixels: null,
     imageMaxBytes: null,
     binaries: 'keep',
-    // The protocol wants clients to look.
+    // The protocol expects clients to check.
     outputSchema: 'check',
     authChallenge: 'refuse',
     // As many as a long conversation leaves behind.
     filesMaxCount: 1_000,
     // Sixteen of the largest answers there can be.
     filesMaxBytes: 268_435_456,
-    // A week: who needs one for longer has copied it.
+    // A week: a user who needs one for longer has copied it.
     filesMaxAgeMs: 604_800_000,
   },
 
@@ -196,13 +195,13 @@ export const defaultPolicy: ServerPolicy = {
     steps: [
       { by: 'stdinEnd', waitMs: 2_000 },
       { by: 'SIGTERM', waitMs: 2_000 },
-      // SIGKILL cannot be refused; who is still there after this hangs in the kernel.
+      // SIGKILL cannot be refused; a process that survives it hangs in the kernel.
       { by: 'SIGKILL', waitMs: 250 },
     ],
     // The steps above plus nearly two seconds to drain the pipes and hear of the
     // exit. Shorter, and an orderly close would be cut off by its own deadline.
     totalMs: 6_000,
-    // Helpers that left the group hold files and ports as well, and are asked before they are killed.
+    // Children that left the group hold files and ports as well; they get the signals before SIGKILL.
     scope: 'tree',
   },
 

@@ -1,20 +1,20 @@
 /**
- * Says whether a value fits a JSON Schema that a stranger wrote, in bounded time.
+ * Says whether a value matches an untrusted JSON Schema, in bounded time.
  *
- * It never runs a pattern and never follows an address: what it does not read it does not judge. So
- * there are three answers, and only a certain "no" is one. The work is counted in steps, which a
- * schema that refers to itself, or to everything twice, uses up like any other.
+ * It never runs a pattern and never follows an address; unsupported keywords are undecided. So there
+ * are three answers, and only a certain "no" rejects. The work is counted in steps, which a schema
+ * that refers to itself, or to everything twice, uses up like any other.
  */
 
 import { equalData } from '../equal-data.ts';
 import { isRecord } from '../is-record.ts';
 
-/** Undefined = nobody can tell, or not within the steps. */
+/** Undefined = undecidable, or not within the steps. */
 export type Verdict = boolean | undefined;
 
-// Some milliseconds of work; a result of a thousand rows with ten fields takes a fifth of it.
+// A few milliseconds of work; a result of a thousand rows with ten fields takes a fifth of it.
 const usualSteps = 100_000;
-// As deep as a schema may be, several times over: a reference may lead from one into another.
+// Several times the depth of a schema, because references lead from one part into another.
 const maxNesting = 128;
 
 interface Walk {
@@ -30,18 +30,18 @@ export function fitsSchema(schema: unknown, value: unknown, steps = usualSteps):
   return check(schema, value, { root: schema, stepsLeft: steps, nesting: 0 });
 }
 
-// So many characters are passed over in the time of one step.
+// Characters that are scanned in the time of one step.
 const perStep = 32;
-// A name is looked up, which takes as long as to pass over so many characters.
+// A lookup of a name takes as long as scanning this many characters.
 const perName = 8;
 
-/** Takes off what it costs to pass over a long thing. False = that is more than is left. */
+/** Charges the cost of scanning. False = it exceeds the steps left. */
 function canPass(walk: Walk, count: number): boolean {
   walk.stepsLeft -= Math.floor(count / perStep);
   return walk.stepsLeft >= 0;
 }
 
-/** Compares, when all of what the schema holds can be looked at within the steps. */
+/** Compares, if the schema's value can be scanned within the steps. */
 function equals(walk: Walk, operand: unknown, value: unknown): Verdict {
   const stack = [operand];
   while (stack.length > 0) {
@@ -58,18 +58,18 @@ function check(schema: unknown, value: unknown, walk: Walk): Verdict {
   walk.stepsLeft -= 1;
   if (typeof schema === 'boolean') return schema;
   if (walk.stepsLeft < 0 || walk.nesting >= maxNesting || !isRecord(schema)) return undefined;
-  // Another base: what its references mean is not known here.
+  // Another base URI: its references cannot be resolved here.
   if (Object.hasOwn(schema, '$id') && schema !== walk.root) return undefined;
   const words = Object.entries(schema);
   if (!canPass(walk, words.length * perName)) return undefined;
   walk.nesting += 1;
   const verdicts = words.map(([word, operand]) => {
     const keyword = keywords.get(word);
-    // The rest are remarks for people and tools.
+    // Other keywords are annotations.
     return keyword === undefined ? true : keyword(operand, value, walk, schema);
   });
   walk.nesting -= 1;
-  // What stands beside a reference counts in some dialects and not in others.
+  // Keywords beside a reference count in some dialects and not in others.
   const at = Object.keys(schema).indexOf('$ref');
   return at === -1
     ? all(verdicts)
@@ -85,7 +85,7 @@ function not(verdict: Verdict): Verdict {
   return verdict === undefined ? undefined : !verdict;
 }
 
-/** A keyword about numbers, texts, lists or objects alone says nothing about any other value. */
+/** A keyword for one type accepts values of all other types. */
 const about =
   <Value>(
     isOne: (value: unknown) => value is Value,
@@ -212,10 +212,10 @@ const keywords: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
   [
     'items',
     about(isList, (operand, value, walk, schema) => {
-      // As a list it is the older word for the first items.
+      // A list is the older form of `prefixItems`.
       if (isList(operand)) return undefined;
       const prefix = isList(schema['prefixItems']) ? schema['prefixItems'].length : 0;
-      // More than the steps allow are not looked at, however many there are.
+      // Items beyond the remaining steps are not checked.
       const looked = value.slice(prefix, prefix + Math.max(0, walk.stepsLeft) + 1);
       return all(looked.map((one) => check(operand, one, walk)));
     }),
@@ -261,7 +261,7 @@ const keywords: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
   ].map((word): [string, Keyword] => [word, unread]),
 ]);
 
-/** What a reference of the schema into itself leads to; nothing for any other. */
+/** Resolves a reference within the schema; undefined for any other. */
 function within(root: unknown, reference: string): unknown {
   if (reference !== '#' && !reference.startsWith('#/')) return undefined;
   let at = root;

@@ -3,9 +3,8 @@
  * characters, even an empty one; every other character stands for itself.
  */
 export function matchesGlob(pattern: string, text: string): boolean {
-  // No regular expression is made of what a person wrote. Taking the first place
-  // where each piece fits is enough, as `*` can always stand for more: no step is
-  // ever taken back.
+  // User input never becomes a regular expression. Taking the first match of each
+  // piece is enough, because `*` can always match more; there is no backtracking.
   const [head = '', ...pieces] = pattern.split('*');
   const tail = pieces.pop();
   if (tail === undefined) return text === head;

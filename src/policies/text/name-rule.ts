@@ -13,8 +13,8 @@ export function isServerName(name: string): boolean {
 }
 
 /**
- * Makes a name that may be shown from one that may not be used, so that a person
- * can find the refused entry in the status. Allowed names are returned unchanged.
+ * Converts an invalid name into a legible one, so that the user can find the refused
+ * entry in the status. Allowed names are returned unchanged.
  */
 export function legibleServerName(name: string): string {
   if (isServerName(name)) return name;

@@ -40,12 +40,12 @@ export function printableLine(text: string, maxLength: number): string {
   );
 }
 
-// All that is no letter, mark, number, sign or plain blank, and what is made not to be seen.
+// Everything but letters, marks, numbers, signs and plain blanks; and characters that are meant to be invisible.
 const unseen = /(?! )[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]/gu;
 
 /**
- * Shows every character, for a person who decides by reading: what would hide or
- * act is written as `\u{200b}`, and nothing is left out, folded or cut.
+ * Shows every character, for a user who decides by reading: hidden and active
+ * characters are written as `\u{200b}`, and nothing is left out, folded or cut.
  */
 export function spelledOut(text: string): string {
   return text.replace(unseen, escaped);

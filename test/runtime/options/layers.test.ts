@@ -71,7 +71,7 @@ describe('each reason of admission', () => {
       'blocked.excluded',
       'EXCLUDED',
       'mcp.excluded',
-      'run something else, or take the rule that fits it out of mcp.excluded (/project/troupe.json:8)',
+      'run something else, or remove the matching rule from mcp.excluded (/project/troupe.json:8)',
       { settings: servers({ db: 'srv' }, { excluded: [{ command: 'srv' }] }) },
     ],
     [
@@ -127,7 +127,7 @@ describe('each reason of admission', () => {
       'blocked.notAllowed',
       'NOT_ALLOWED',
       'managed',
-      'ask whoever manages /managed/managed.json, which allows no other servers',
+      'ask the administrator of /managed/managed.json, which allows no other servers',
       { settings: db, managedSettings: managed },
     ],
     [
