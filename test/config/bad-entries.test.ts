@@ -53,7 +53,7 @@ describe('a bad entry', () => {
     },
   );
 
-  it('is refused under a name that is given twice, naming both lines', () => {
+  it('is refused under a duplicate name, with both lines', () => {
     const text = textWith('good', command);
     const { document } = parseSettings(text, origin);
     expect(document?.servers).toHaveLength(1);
@@ -69,7 +69,7 @@ describe('a bad entry', () => {
   it.each([
     ['before', '"a/b": { "command": "x" },\n"a_b": { "command": "node" }', 2],
     ['after', '"a_b": { "command": "node" },\n"a/b": { "command": "x" }', 3],
-  ])('of an impossible name does not harm its namesake %s it', (_where, entries, line) => {
+  ])('of an invalid name does not affect its namesake %s it', (_where, entries, line) => {
     const { document, problems } = parseSettings(`{ "mcpServers": {\n${entries} } }`, origin);
     expect(document?.servers.map(({ desired }) => [desired.name, desired.invalid])).toEqual([
       ['a_b', undefined],
@@ -77,7 +77,7 @@ describe('a bad entry', () => {
     expect(problems).toEqual([expect.objectContaining({ line, key: 'mcpServers.a/b' })]);
   });
 
-  it('never repeats a value, which may be a secret', () => {
+  it('never shows a value, which may be a secret', () => {
     const secret = 'hunter2';
     const entries = [
       [`"command": "npx ${secret}"`],
@@ -94,7 +94,7 @@ describe('a bad entry', () => {
     }
   });
 
-  it('is a new generation when it is edited and the same when it is laid out anew', () => {
+  it('gets a new generation when edited, and keeps it when reformatted', () => {
     const generation = (entry: string) =>
       parseSettings(`{ "mcpServers": { "a": ${entry} } }`, origin).document?.servers[0]?.desired
         .generation;
@@ -120,7 +120,7 @@ describe('a bad entry', () => {
     });
   });
 
-  it('that is switched off stays switched off', () => {
+  it('that is disabled stays disabled', () => {
     const [, bad] =
       parseSettings(textWith('bad', '"enabled": false'), origin).document?.servers ?? [];
     expect(bad?.desired).toMatchObject({ enabled: false, invalid: {} });

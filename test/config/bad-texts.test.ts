@@ -14,7 +14,7 @@ import { type TreeNode, type TreePath, valueOf } from '../../src/config/settings
 import { badTexts, harmlessMistakes, nested } from './bad-text-rows.ts';
 
 const origin = { file: '/settings/troupe', scope: 'config', projectRoot: '/project' } as const;
-describe('a text that is wrong as a whole', () => {
+describe('a text that is invalid as a whole', () => {
   it.each(badTexts)('gives no document when it is %s', (_what, text, line, key, next) => {
     const { document, problems } = parseSettings(text, origin);
     expect(document).toBeUndefined();
@@ -28,7 +28,7 @@ describe('a text that is wrong as a whole', () => {
     ]);
   });
 
-  it('gives no document when it names more servers than anyone can manage', () => {
+  it('gives no document with more servers than allowed', () => {
     const entries = Array.from({ length: 10_001 }, (_, index) => `"s${index}":{}`);
     const text = (count: number) => `{ "mcpServers": {${entries.slice(0, count).join(',')}} }`;
     expect(parseSettings(text(10_000), origin).document?.servers).toHaveLength(10_000);
@@ -37,13 +37,13 @@ describe('a text that is wrong as a whole', () => {
     });
   });
 
-  it('is read at the very limits', () => {
+  it('is read at exactly the limits', () => {
     expect(parseSettings(nested(256), origin).document).toBeDefined();
     expect(parseSettings(`{}${' '.repeat(999_998)}`, origin).document).toBeDefined();
   });
 });
 
-describe('a text with a mistake that harms nobody', () => {
+describe('a text with a harmless mistake', () => {
   it.each(harmlessMistakes)(
     'is reported and otherwise ignored: %s',
     (_what, text, line, key, next) => {
@@ -55,7 +55,7 @@ describe('a text with a mistake that harms nobody', () => {
     },
   );
 
-  it('is not even reported when it is a key of a host that keeps more in the file', () => {
+  it('does not report other keys of a host', () => {
     const text = '{ "$schema": "x", "theme": "dark", "model": { "name": "m" }, "mcpServers": {} }';
     expect(parseSettings(text, origin).problems).toEqual([]);
   });
@@ -75,7 +75,7 @@ describe('bytes of a settings file', () => {
     expect(decodeSettings(content)).toEqual({ message: expect.stringContaining(next) });
   });
 
-  it('are read with a byte order mark, which the parser takes off', () => {
+  it('are read with a byte order mark, which the parser removes', () => {
     const decoded = decodeSettings(bytes(0xef, 0xbb, 0xbf, 0x7b, 0x7d));
     expect(decoded).toEqual({ text: '\ufeff{}' });
     expect(parseSettings('\ufeff{}', origin).document).toBeDefined();

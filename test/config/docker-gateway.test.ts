@@ -49,7 +49,7 @@ const mine = (text: string) => ({ '/me/troupe.json': { scope: 'config', text } }
 const wanted = '{\n"mcp": {\n"dockerGateway": true } }';
 
 describe('the setting mcp.dockerGateway', () => {
-  it('stands for one lazy server that rests after five minutes', async () => {
+  it('adds one lazy server that goes dormant after five minutes', async () => {
     const { settings, specs } = await read(mine(wanted));
     expect(settings.problems).toEqual([]);
     expect(settings.servers).toMatchObject([
@@ -81,7 +81,7 @@ describe('the setting mcp.dockerGateway', () => {
     expect([...specs.values()]).toMatchObject([{ env: { DOCKER_HOST: '${DOCKER_HOST}' } }]);
   });
 
-  it('is lazy under a policy that insists on every server', async () => {
+  it('stays lazy under a policy that requires every server', async () => {
     const text = '{ "mcp": { "dockerGateway": true, "policy": "dockerStrict" } }';
     const { settings } = await read(mine(text));
     expect(settings.servers).toMatchObject([
@@ -90,20 +90,20 @@ describe('the setting mcp.dockerGateway', () => {
   });
 
   it.each([
-    ['nobody wants it', '{ "mcp": {} }'],
+    ['no file requests it', '{ "mcp": {} }'],
     ['it is off', '{ "mcp": { "dockerGateway": false } }'],
     [
       'the user has a server of that name',
       '{ "mcp": { "dockerGateway": true }, "mcpServers": { "MCP_DOCKER": { "url": "https://d.example" } } }',
     ],
-  ])('asks nothing of Docker when %s', async (_why, text) => {
+  ])('does not query Docker when %s', async (_why, text) => {
     const { settings, askedCount } = await read(mine(text));
     expect(askedCount).toBe(0);
     expect(settings.servers.map(({ transport }) => transport)).not.toContain('stdio');
     expect(settings.problems).toEqual([]);
   });
 
-  it('counts as it stands in the last of the own files that has it', async () => {
+  it('takes its value from the last own file that has it', async () => {
     const later = (text: string) =>
       ({ ...mine(wanted), '/b.json': { scope: 'config', text } }) as const;
     const off = await read(later('{ "mcp": { "dockerGateway": false } }'));
@@ -114,13 +114,13 @@ describe('the setting mcp.dockerGateway', () => {
     expect(hosts.settings.servers).toEqual([]);
   });
 
-  it('may stand in the settings of the host, which have no lines', async () => {
+  it("may be in the host's settings, which have no lines", async () => {
     const { settings } = await read({}, { overlay: { mcp: { dockerGateway: 'auto' } } });
     const source = { key: 'mcp.dockerGateway', scope: 'api' };
     expect(settings.servers.map((server) => server.source)).toEqual([source]);
   });
 
-  it('is ignored in a file that a folder brings, and the problem says so', async () => {
+  it("is ignored in a folder's file, with a problem", async () => {
     const { settings, askedCount } = await read({
       '/project/.mcp.json': { scope: 'project', text: wanted },
     });
@@ -136,7 +136,7 @@ describe('the setting mcp.dockerGateway', () => {
     ]);
   });
 
-  it('is not taken over by a server of that name that a folder brings', async () => {
+  it("is not replaced by a folder's server of that name", async () => {
     const text = '{ "mcpServers": { "MCP_DOCKER": { "command": "evil" } } }';
     const project = { '/project/.mcp.json': { scope: 'project', text } } as const;
     for (const texts of [
@@ -194,7 +194,7 @@ describe('a Docker without a gateway', () => {
       lacking('sense', 'docker info'),
       `"docker info" gave an answer that is not Docker's; see which "docker" comes first on PATH`,
     ],
-  ])('is no server but a problem: %j', async (finding, words) => {
+  ])('is a problem instead of a server: %j', async (finding, words) => {
     const { settings, specs } = await read(mine(wanted), { finding });
     expect(settings.servers).toEqual([]);
     expect(specs.size).toBe(0);

@@ -112,7 +112,7 @@ function added(before: unknown, { path: [first, second], value }: Addition): unk
 }
 
 describe('additions to a settings text', () => {
-  it('say what was asked, and leave every word and comment of the text as it was', () => {
+  it('add exactly the requested values, and keep every other character and comment', () => {
     fc.assert(
       fc.property(document, fc.array(addition, { maxLength: 4 }), (text, additions) => {
         let expected: unknown = plain(text);

@@ -95,7 +95,7 @@ describe('a settings file of another program', () => {
     },
   );
 
-  it('has its limits, and is gated like any other file of a folder', async () => {
+  it('applies its limits, and is gated like every file of a folder', async () => {
     const inFolder = { ...origin, scope: 'project' } as const;
     const { document, problems } = await parseSettingsFile(fixture('qwen'), inFolder);
     expect(document?.mcp).toEqual({ allowed: ['one', 'two'], excluded: ['two'] });
@@ -108,7 +108,7 @@ describe('a settings file of another program', () => {
     });
   });
 
-  it('has its lists of servers that are switched on and off, of which a folder may only use the second', async () => {
+  it('applies lists of enabled and disabled servers, of which a folder may only disable', async () => {
     const text =
       '{ "mcpServers": { "a": { "command": "a", "enabled": false } },\n"enabledServers": ["a"],\n"disabledServers": ["b"] }';
     const own = await parseSettingsFile(text, origin);
@@ -142,7 +142,7 @@ describe('a settings file of another program', () => {
       'of ours beside a word of others',
       '{ "mcpServers": { "a": { "command": "a", "args": ["${env:X}", "${X}"], "values": "literal", "disabled": false } } }',
     ],
-  ])('keeps a text that stands for itself: %s', async (_what, text) => {
+  ])('keeps a literal text: %s', async (_what, text) => {
     const [word = ''] = /"[^"]*[$!][^"]*"/u.exec(text) ?? [];
     const parsed = await parseSettingsFile(text, origin);
     const spec = parsed.document?.servers[0]?.spec;
@@ -151,7 +151,7 @@ describe('a settings file of another program', () => {
     expect(JSON.stringify(spec)).toContain(word);
   });
 
-  it('says of such a text where the entry refers to variables as well', async () => {
+  it('reports such a text in an entry that also refers to variables', async () => {
     const text = '[mcp_servers.a]\ncommand = "a"\nenv_vars = ["T"]\nargs = ["${X}"]\n';
     const { document, problems } = await parseSettingsFile(text, origin);
     expect(document?.servers[0]?.spec).not.toHaveProperty('values');
@@ -160,7 +160,7 @@ describe('a settings file of another program', () => {
     ]);
   });
 
-  it('refuses a bad value under the key that the file has', async () => {
+  it("reports a bad value under the file's own key", async () => {
     const text = '[mcp_servers.docs]\ncommand = "npx"\n\ntool_timeout_sec = "soon"\n';
     const { document } = await parseSettingsFile(text, origin);
     expect(document?.servers[0]?.desired.invalid).toEqual({
@@ -171,7 +171,7 @@ describe('a settings file of another program', () => {
     });
   });
 
-  it('refuses an entry with a key given twice, whichever of the two the program would take', async () => {
+  it('refuses an entry with a duplicate key', async () => {
     const text = '{ "servers": { "a": {\n"command": "one",\n"command": "two" } } }';
     const { document } = await parseSettingsFile(text, origin);
     expect(document?.servers[0]?.desired.invalid).toMatchObject({
@@ -186,7 +186,7 @@ describe('a settings file of another program', () => {
     ['{ "mcp_servers": {},\n"context_servers": {} }', 2, 'context_servers'],
     ['{ "mcpServers": {},\n"mcp": { "a": { "type": "local", "command": ["x"] } } }', 2, 'mcp'],
     ['mcpServers: {}\nservers:\n  - name: a\n    command: x\n', 2, 'servers'],
-  ])('is not guessed at when it could be of two programs: %j', async (text, line, key) => {
+  ])('is refused when it could belong to two programs: %j', async (text, line, key) => {
     expect(await parseSettingsFile(text, origin)).toEqual({
       problems: [
         { file: origin.file, line, key, message: expect.stringContaining('keep one of them') },
@@ -214,7 +214,7 @@ describe('a settings file of another program', () => {
     ['mcpServers:\n\ta: {}\n', 2, 'not valid YAML'],
     ['# later\n\n# perhaps\n', 1, 'write at least {}'],
     ['# nothing\n---\n', 2, 'must be an object'],
-  ])('says in which line it cannot be read: %#', async (text, line, next) => {
+  ])('reports the line of a syntax error: %#', async (text, line, next) => {
     const { document, problems } = await parseSettingsFile(text, origin);
     expect(document).toBeUndefined();
     expect(problems).toEqual([{ file: origin.file, line, message: expect.stringContaining(next) }]);
@@ -254,7 +254,7 @@ describe('a settings file of another program', () => {
       'tools',
     ],
     ['mcps:\n  a: {}\nmcps:\n  a: {}\n', 3, 'mcps'],
-  ])('is not used when a key that decides is given twice: %j', async (text, line, key) => {
+  ])('is refused with a duplicate of a deciding key: %j', async (text, line, key) => {
     const { document, problems } = await parseSettingsFile(text, origin);
     expect(document).toBeUndefined();
     expect(problems).toEqual([
@@ -291,7 +291,7 @@ describe('a settings file of another program', () => {
     );
   });
 
-  it('never throws for any value in any place', () => {
+  it('never throws for any value at any path', () => {
     const value = fc.jsonValue();
     const key = fc.constantFrom(
       'command',
@@ -362,7 +362,7 @@ function tomlLines(text: string): Map<string, number> {
 }
 
 describe('the lines of a TOML text', () => {
-  it('are those on which its keys stand, whatever stands between them', () => {
+  it('are the lines of its keys, with anything between them', () => {
     const name = fc.stringMatching(/^[a-z][a-z-]{0,5}$/u);
     const scalar = fc.oneof(
       fc.string().map((text) => JSON.stringify(text)),

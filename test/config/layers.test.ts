@@ -35,7 +35,7 @@ describe('layers of settings', () => {
     },
   );
 
-  it('name the place of a server that lost its name to a stronger layer', () => {
+  it('report a server that lost its name to a stronger layer, with its place', () => {
     const settings = merged([
       layer('project', entries({ db: 'a' })),
       layer('managed', entries({ db: 'b' })),
@@ -69,7 +69,7 @@ describe('layers of settings', () => {
   const anyLayers = fc.uniqueArray(anyLayer, { selector: ({ scope }) => scope });
   const ofFolders: ReadonlySet<Scope> = new Set(['project', 'workspace', 'local']);
 
-  it('mean the same in every order', () => {
+  it('give the same settings in every order', () => {
     fc.assert(
       fc.property(
         anyLayers.chain((all) =>
@@ -173,7 +173,7 @@ describe('layers of settings', () => {
   const richLayers = (among: readonly Scope[]) => fc.array(richLayer(among), { maxLength: 3 });
   const isOfFolder = ({ source }: Settings['servers'][number]) => ofFolders.has(source.scope);
 
-  it('of a folder never let anybody else run, and never change how another server is treated', () => {
+  it('of a folder never let another server run, and never change its treatment', () => {
     const others = scopes.filter((scope) => !ofFolders.has(scope));
     let newcomers = 0;
     fc.assert(
@@ -237,7 +237,7 @@ describe('layers of settings', () => {
     expect(newcomers).toBeGreaterThan(0);
   });
 
-  it('that go leave nothing behind', () => {
+  it('leave nothing behind once removed', () => {
     const user = layer('user', entries({ db: 'lower', web: 'w' }));
     const api = layer(
       'api',
@@ -255,7 +255,7 @@ describe('layers of settings', () => {
 describe('managed settings', () => {
   const managed = layer('managed', entries({ ours: 'ours' }));
 
-  it('let no other server run, and say whom to ask', () => {
+  it("let no other server run, and name the administrator's file", () => {
     const settings = merged([
       managed,
       layer('user', entries({ mine: 'mine' })),
@@ -279,7 +279,7 @@ describe('managed settings', () => {
     });
   });
 
-  it('take numbers and wider lists of nobody else', () => {
+  it('ignore the numbers and wider lists of other layers', () => {
     const other = entries(
       {},
       {
@@ -311,7 +311,7 @@ describe('switches', () => {
     expect(settings.servers[0]?.enabled).toBe(enabled);
   });
 
-  it('of a folder only switch off', () => {
+  it('of a folder only disable', () => {
     const mcp = { enabledServers: ['a'], disabledServers: ['b'] };
     const settings = merged([
       layer('user', entries({ a: { command: 'a', enabled: false }, b: 'b' })),
@@ -334,14 +334,14 @@ describe('switches', () => {
     expect(settings.servers[0]?.disabledBy).toEqual({ key: 'mcp.disabledServers', scope: 'api' });
   });
 
-  it('that cannot be read make the document unusable when they switch off', () => {
+  it('that are invalid make the document unusable if they disable servers', () => {
     expect(layer('user', { mcp: { disabledServers: 'db' } }).document).toBeUndefined();
     expect(layer('user', { mcp: { enabledServers: 'db' } }).document).toBeDefined();
   });
 });
 
 describe('servers that are the same', () => {
-  it('are one, of the higher layer, and the other is told with its winner', () => {
+  it('are one server, of the higher layer, and the other is reported with the winner', () => {
     const settings = merged([
       layer('user', entries({ alias: 'x' })),
       layer('config', entries({ db: 'x' })),
@@ -374,14 +374,14 @@ describe('servers that are the same', () => {
     expect(settings.problems).toEqual([]);
   });
 
-  it('in one file were meant', () => {
+  it('in one file are deliberate', () => {
     expect(verdicts(merged([layer('user', entries({ a: 'x', b: 'x' }))]))).toEqual({
       a: 'admitted',
       b: 'admitted',
     });
   });
 
-  it('leave the place to the one that a list lets run', () => {
+  it('give way to the one that a list allows', () => {
     const [user, config] = [entries({ alias: 'x' }), { db: 'x' }];
     for (const mcp of [{ excluded: ['db'] }, { allowed: ['alias'] }, { disabledServers: ['db'] }]) {
       const settings = merged([layer('user', user), layer('config', entries(config, mcp))]);
@@ -390,7 +390,7 @@ describe('servers that are the same', () => {
     }
   });
 
-  it('leave the place to the one that needs no approval', () => {
+  it('give way to the one that needs no approval', () => {
     const mcp = { policy: { approval: { gatedScopes: ['config'] } } };
     const settings = merged([
       layer('user', entries({ alias: 'x' })),
@@ -408,7 +408,7 @@ describe('servers that are the same', () => {
     expect(verdicts(settings)).toEqual({ mine: 'admitted' });
   });
 
-  it('may be described with the same words or others', () => {
+  it('may have equal or different descriptions', () => {
     const settings = merged([
       layer('user', entries({ alias: { command: 'x', description: 'one' } })),
       layer('api', entries({ db: { command: 'x', description: 'two' } })),
@@ -423,7 +423,7 @@ describe('servers that are the same', () => {
 describe('what a plugin brings', () => {
   const remote = { url: 'https://example.test/mcp' };
 
-  it('bears the name of the plugin, and may not say how it is treated', () => {
+  it("has the plugin's name in its own, and cannot decide its treatment", () => {
     const settings = merged([
       layer(
         'plugin',
@@ -452,7 +452,7 @@ describe('what a plugin brings', () => {
     expect(settings.problems).toMatchObject([{ server: 'plugin:tools:theirs' }]);
   });
 
-  it('stays beside what is switched off, or what a folder brings', () => {
+  it("stays beside disabled servers and a folder's servers", () => {
     for (const other of [
       layer('user', entries({ mine: { command: 'x', enabled: false } })),
       layer('project', entries({ mine: 'x' })),
@@ -462,7 +462,7 @@ describe('what a plugin brings', () => {
     }
   });
 
-  it('counts once, of the first plugin that brings it', () => {
+  it('counts once, from the first plugin that brings it', () => {
     const of = (plugin: string) =>
       ofPlugin(
         plugin,

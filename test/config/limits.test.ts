@@ -12,7 +12,7 @@ describe('lists with rules', () => {
     bad: {},
   };
 
-  it('leave out by command and address', () => {
+  it('exclude by command and address', () => {
     const excluded = [{ command: 'a' }, { url: 'https://*.test' }, 'bad'];
     const settings = merged([layer('user', entries(servers, { excluded }))]);
     expect(verdicts(settings)).toEqual({
@@ -29,7 +29,7 @@ describe('lists with rules', () => {
     });
   });
 
-  it('judge local servers by commands alone where there are any, and remote ones by names', () => {
+  it('check local servers by commands only if there are any, and remote servers by names', () => {
     const settings = merged([
       layer('user', entries(servers, { allowed: ['a', 'web', 'bad', { command: ['b'] }] })),
     ]);
@@ -65,7 +65,7 @@ describe('lists with rules', () => {
 describe('rules of the host', () => {
   const user = layer('user', entries({ db: 'x', web: { url: 'https://example.test' }, bad: {} }));
 
-  it('leave servers out with a reason, and are not asked about entries that cannot be used', () => {
+  it('exclude servers with a reason, and are not called for invalid entries', () => {
     const asked: string[] = [];
     const settings = merged(
       [user],
@@ -85,7 +85,7 @@ describe('rules of the host', () => {
     });
   });
 
-  it('change what they are asked for, one after the other', () => {
+  it('change servers one after the other', () => {
     const settings = merged(
       [user],
       [
@@ -109,7 +109,7 @@ describe('rules of the host', () => {
     ],
     ['answers later', (() => Promise.resolve()) as unknown as HostRule],
     ['answers nonsense', () => ({ leaveout: 'x' }) as unknown as RuleAnswer],
-  ])('that %s keep their server from running, and no other', (_, rule) => {
+  ])('that %s keep only their server from running', (_, rule) => {
     const settings = merged(
       [user],
       [(server) => (server.name === 'db' ? rule(server) : undefined)],
@@ -120,7 +120,7 @@ describe('rules of the host', () => {
     );
   });
 
-  it('are asked no more about a server that one leaves out', () => {
+  it('are not called for a server that an earlier rule excluded', () => {
     const settings = merged(
       [user],
       [() => ({ leaveOut: 'first' }), () => ({ leaveOut: 'second' })],
@@ -161,7 +161,7 @@ describe('the budget in settings', () => {
     expect(settings.problems).toEqual([]);
   });
 
-  it('is off when the host says so, and told when it counts to no number', () => {
+  it('is off when the host disables it, and reported when it has no number', () => {
     expect(budgetOf({ maxServers: 4 }, { admission: { budget: 'off' } }).budget).toBeUndefined();
     const { budget, problems } = budgetOf({ budget: 'enforce' });
     expect(budget).toBeUndefined();

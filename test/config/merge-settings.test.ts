@@ -31,7 +31,7 @@ describe('merged settings', () => {
     });
   });
 
-  it('hold each name once, at its first place, from its last source', () => {
+  it('hold each name once, at its first position, from its last source', () => {
     const { settings, specs } = mergeSettings([
       source('user', { mcpServers: { db: { command: 'old' }, web: { command: 'node' } } }),
       source('config', {
@@ -106,7 +106,7 @@ describe('merged settings', () => {
     },
   );
 
-  it('show an entry under a name like its own when nobody has that', () => {
+  it('show an entry under a legible name when that is free', () => {
     const { settings } = mergeSettings([
       source('user', names('d b')),
       source('config', names('d b')),
@@ -126,7 +126,7 @@ describe('merged settings', () => {
     expect(settings.problems).toEqual([]);
   });
 
-  it('exclude what any source excludes', () => {
+  it('exclude every server that any source excludes', () => {
     const { settings } = mergeSettings([
       source('user', { mcp: { excluded: ['a'] } }),
       source('project', { mcp: { excluded: ['b', 'a'] } }),
@@ -136,7 +136,7 @@ describe('merged settings', () => {
   });
 
   it.each<[what: string, own: unknown, folder: unknown, allowed: readonly string[] | undefined]>([
-    ['all when nobody says', {}, {}, undefined],
+    ['all when no file has a list', {}, {}, undefined],
     ['what the user says', { allowed: ['a', 'b'] }, {}, ['a', 'b']],
     ['what the folder says when the user does not', {}, { allowed: ['a'] }, ['a']],
     ['what both say', { allowed: ['a', 'b'] }, { allowed: ['b', 'c'] }, ['b']],
@@ -168,7 +168,7 @@ describe('merged settings', () => {
     expect(settings.startupGateMs).toBe(10);
   });
 
-  it('hold the problems of every source, also of one without a document', () => {
+  it("hold every source's problems, also without a document", () => {
     const { settings } = mergeSettings([
       parseSettings('{', { file: '/broken.json', scope: 'user', projectRoot: '/project' }),
       source('config', { mcp: { colour: 1 } }),

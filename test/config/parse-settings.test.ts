@@ -31,7 +31,7 @@ const serverOf = (entry: string, from?: Parameters<typeof parseSettings>[1]) =>
   documentOf(`{ "mcpServers": { "db": ${entry} } }`, from).servers[0];
 
 describe('settings text', () => {
-  it('gives a whole local server', () => {
+  it('parses a complete local server', () => {
     const text = `{ // mine
   "mcpServers": {
     "db": {
@@ -89,12 +89,12 @@ describe('settings text', () => {
     });
   });
 
-  it('shows a description without what could move the cursor or hide', () => {
+  it('removes control and hidden characters from a description', () => {
     const server = serverOf('{ "command": "npx", "description": "a\\u001b[2Jb\\u202ec" }');
     expect(server?.desired.description).toBe('abc');
   });
 
-  it('fills in what an entry leaves out', () => {
+  it('applies defaults to missing keys', () => {
     const server = serverOf('{ "url": "https://api.example.com/mcp" }');
     expect(server?.spec).toEqual({
       type: 'http',
@@ -125,7 +125,7 @@ describe('settings text', () => {
     ['{ "url": "https://host/", "type": "sse" }', { type: 'sse', fallback: undefined }],
     ['{ "url": "wss://host/", "type": "ws" }', { type: 'ws', fallback: undefined }],
     ['{ "url": "ws://host/" }', { type: 'ws', fallback: undefined }],
-  ])('reads what carries the session of %s', (entry, { type, fallback }) => {
+  ])('determines the transport of %s', (entry, { type, fallback }) => {
     const server = serverOf(entry);
     expect(server?.desired.invalid).toBeUndefined();
     expect(server?.desired.transport).toBe(type);
@@ -144,7 +144,7 @@ describe('settings text', () => {
     expect(document?.servers[0]?.spec).toMatchObject({ command: 'node' });
   });
 
-  it('counts lines alike whatever ends them', () => {
+  it('counts lines with any line ending', () => {
     const lineOf = (text: string) => documentOf(text).servers[0]?.desired.source.line;
     expect(lineOf('{\r\n"mcpServers": {\r\n"db": {} } }')).toBe(3);
     expect(lineOf('{\n"mcpServers": {\n"db": {} } }')).toBe(3);
@@ -170,7 +170,7 @@ describe('settings text', () => {
     expect(server?.spec).toMatchObject({ cwd: meant });
   });
 
-  it('starts in the project when no folder is named', () => {
+  it('starts in the project folder without "cwd"', () => {
     expect(serverOf('{ "command": "npx" }')?.spec).toMatchObject({ cwd: '/project' });
     expect(serverOf('{ "command": "npx" }')?.desired.generation).toBe(
       serverOf('{ "command": "npx", "cwd": ".", "args": [], "type": "stdio" }')?.desired.generation,
@@ -193,7 +193,7 @@ describe('settings text', () => {
     expect(other?.spec).toEqual(serverOf('{ "type": "http", "url": "https://host/" }')?.spec);
   });
 
-  it('finds the same servers whatever the layout and the order of keys', () => {
+  it('finds the same servers in any layout and key order', () => {
     const entry = fc.record(
       {
         args: fc.array(fc.string()),
@@ -237,7 +237,7 @@ describe('settings text', () => {
 describe('settings a folder brings', () => {
   const entry = '{ "command": "npx",\n"trust": true, "timeoutMs": 5, "restart": "never" }';
 
-  it('are gated, and their trust and numbers do not count', () => {
+  it('are gated, and their trust and numbers are ignored', () => {
     expect(serverOf(entry, inProject)?.desired).toMatchObject({
       gated: true,
       trust: false,
@@ -245,7 +245,7 @@ describe('settings a folder brings', () => {
     });
   });
 
-  it('say of each ignored key where it belongs', () => {
+  it('report where each ignored key belongs', () => {
     const text = `{ "mcpServers": { "db": ${entry} }, "mcp": { "slots": { "local": 9 } } }`;
     const { problems } = parseSettings(text, inProject);
     expect(problems.map(({ line, key }) => [line, key])).toEqual([
@@ -296,11 +296,11 @@ describe('a folder that an entry names', () => {
     "d": { "command": "npx", "cwd": "\${DATA}" },
     "e": { "command": "npx" } } }`;
 
-  it('is listed once, and only when it can be known', () => {
+  it('is listed once, and only when it is known', () => {
     expect(foldersOf(documentOf(text))).toEqual(['/project/gone', '/project/here']);
   });
 
-  it('makes its servers invalid when it is missing, and no others', () => {
+  it('makes only its own servers invalid when it is missing', () => {
     const { servers } = refuseFolders(
       documentOf(text),
       new Map([['/project/gone', 'missing']] as const),
@@ -323,7 +323,7 @@ describe('a folder that an entry names', () => {
   it.each([
     ['notFolder', '/project/gone is not a folder; write the path of one as "cwd"'],
     ['unreachable', 'cannot read folder /project/gone; grant access or change "cwd"'],
-  ] as const)('is told apart when it is %s', (fault, message) => {
+  ] as const)('has its own message when it is %s', (fault, message) => {
     const { servers } = refuseFolders(documentOf(text), new Map([['/project/gone', fault]]));
     expect(servers[1]?.desired.invalid).toMatchObject({ key: 'mcpServers.b.cwd', message });
   });

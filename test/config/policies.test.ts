@@ -16,24 +16,24 @@ const policyOf = (...given: Parameters<typeof mergeSettings>) =>
   mergeSettings(...given).settings.servers[0]?.policy;
 
 describe('the policy of a server', () => {
-  it('is the default where nothing is said', () => {
+  it('is the default without settings', () => {
     expect(policyOf([file('config', {})])).toEqual(presets.default);
   });
 
-  it('is that of all servers, with its own on top', () => {
+  it('is the policy of all servers with its own overrides', () => {
     const mcp = { policy: { preset: 'codeBuddy', call: { timeoutMs: 5 } } };
     expect(policyOf([file('config', { policy: { restart: { maxAttempts: 9 } } }, mcp)])).toEqual(
       overridePolicy(presets.codeBuddy, { call: { timeoutMs: 5 }, restart: { maxAttempts: 9 } }),
     );
   });
 
-  it('has nothing of all servers when it names a preset of its own', () => {
+  it('ignores the policy of all servers when it names a preset', () => {
     expect(policyOf([file('config', { policy: 'ohMyPi' }, { policy: 'codeBuddy' })])).toEqual(
       presets.ohMyPi,
     );
   });
 
-  it('comes from all files of the user, the later ones on top', () => {
+  it('joins all files of the user, later ones first', () => {
     const user = file('user', {}, { policy: { preset: 'ohMyPi', call: { timeoutMs: 5 } } });
     const config = file('config', {}, { policy: { restart: { maxAttempts: 2 } } });
     expect(policyOf([user, config])).toEqual(
@@ -41,12 +41,12 @@ describe('the policy of a server', () => {
     );
   });
 
-  it('starts at what the host chose', () => {
+  it("starts from the host's choice", () => {
     const host = { preset: 'qwenCode', overrides: {} } as const;
     expect(policyOf([file('config', {})], undefined, host)).toEqual(presets.qwenCode);
   });
 
-  it('takes the short keys of its entry before all others', () => {
+  it('lets the short keys of its entry win', () => {
     const db = {
       policy: {
         startup: { maxAttempts: 9, timeoutMs: 9, required: false },
@@ -74,7 +74,7 @@ describe('the policy of a server', () => {
     );
   });
 
-  it('is not set by a file that a folder brought, but for when it starts', () => {
+  it("ignores a folder's file except for when the server starts", () => {
     const db = { policy: 'ohMyPi', required: true, startupTimeoutMs: 1, startup: 'lazy' };
     const { settings } = mergeSettings([
       file('user', {}, { policy: 'codeBuddy' }),
@@ -99,12 +99,12 @@ describe('the policy of a server', () => {
     ]);
   });
 
-  it('starts a server at once that is required, even when it is lazy', () => {
+  it('starts a required server at once, even a lazy one', () => {
     const db = { startup: 'lazy', required: true };
     expect(mergeSettings([file('config', db)]).settings.servers[0]?.startup).toBe('eager');
   });
 
-  it('makes an entry invalid when it is wrong, with file, line, key and next step', () => {
+  it('makes the entry invalid when it is wrong, with file, line, key and next step', () => {
     const text =
       '{ "mcpServers": { "db": {\n"command": "db",\n"policy": {\n"restart": {\n"one": 1 } } } } }';
     const origin = { file: '/troupe.json', scope: 'config', projectRoot: '/project' } as const;

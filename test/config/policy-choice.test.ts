@@ -115,7 +115,7 @@ describe('a policy in settings', () => {
     expect(faultOf(value)).toContain(message);
   });
 
-  it('does not let one server differ in what counts for all', () => {
+  it('refuses a troupe-wide field for one server', () => {
     const value = { startup: { gateMs: 100 } };
     expect(faultOf(value, 'server')).toContain(
       'startup.gateMs: "startup.gateMs" applies to all servers together; set it in "mcp"',
@@ -131,7 +131,7 @@ describe('a rule for failures', () => {
     [{ status: 503, kind: 'rateLimited' }],
     [{ code: 'ECONNRESET', message: 'gone', kind: 'crashed' }],
     [{ code: -32_001, kind: 'sessionMissing' }],
-  ])('may be %j, and has an effect', (rule) => {
+  ])('accepts %j', (rule) => {
     const overrides = { classify: { rules: [rule] } };
     expect(parsePolicyChoice(overrides, 'server')).toEqual({ choice: { overrides } });
   });

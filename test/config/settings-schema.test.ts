@@ -364,7 +364,7 @@ describe('the schema for editors', () => {
     expect(found).toEqual([]);
   });
 
-  it('accepts every value of a word of other programs that the parser accepts', () => {
+  it('accepts every value of foreign keys that the parser accepts', () => {
     const found = foreignEntryKeys.flatMap((key) =>
       values.flatMap((value) => disagreement({ command: 'npx', [key]: value }) ?? []),
     );

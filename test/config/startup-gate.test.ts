@@ -26,12 +26,12 @@ function startupGate(text: string, scope: Scope = 'config') {
 const noticeOf = (before: string, after: string, scope?: Scope) =>
   changedSinceStart(startupGate(before, scope), startupGate(after, scope));
 
-describe('a key whose schema says that it counts from the next start', () => {
-  it('is one of those that a notice is made for', () => {
+describe('a key that applies at the next start', () => {
+  it('is the startup gate, alone or in a policy', () => {
     expect(declared).toEqual(['mcp.startupGateMs', 'mcp.policy.startup.gateMs']);
   });
 
-  it.each(declared)('is told of when it is edited: %s', (key) => {
+  it.each(declared)('is reported when it is edited: %s', (key) => {
     const text = (value: number) =>
       JSON.stringify(
         key.split('.').reduceRight<unknown>((inner, part) => ({ [part]: inner }), value),
@@ -66,7 +66,7 @@ describe('the notice about such a key', () => {
     ]);
   });
 
-  it('names no line of settings that are no file', () => {
+  it('has no line for settings without a file', () => {
     expect(noticeOf(gate(1), gate(2), 'api')).toEqual([
       { file: '/api.json', key: 'mcp.startupGateMs', message: expect.stringContaining('keeps 1') },
     ]);
@@ -80,11 +80,11 @@ describe('the notice about such a key', () => {
       'a number that another one covers',
       '{ "mcp": { "startupGateMs": 400, "policy": { "startup": { "gateMs": 7 } } } }',
     ],
-  ])('does not come from %s', (_what, after) => {
+  ])('is not sent for %s', (_what, after) => {
     expect(noticeOf(gate(400), after)).toEqual([]);
   });
 
-  it('does not come from a folder, whose numbers do not count', () => {
+  it('is not sent for a folder, whose numbers are ignored', () => {
     expect(noticeOf(gate(400), gate(500), 'project')).toEqual([]);
   });
 });

@@ -27,7 +27,7 @@ const inputs = [
 ];
 
 describe('values in settings', () => {
-  it('take the inputs of their own document along, and only those they refer to', () => {
+  it('include the inputs of their document that they refer to, and no others', () => {
     const server = serverOf({ env: { A: '${input:token}', B: '${input:zone}' } }, { inputs });
     expect(server?.spec).toMatchObject({
       env: { A: '${input:token}', B: '${input:zone}' },
@@ -54,7 +54,7 @@ describe('values in settings', () => {
     expect(serverOf({}, { inputs })?.spec).not.toHaveProperty('values');
   });
 
-  it('of VS Code take theirs along as well', () => {
+  it('of VS Code include their inputs as well', () => {
     const { document } = parsed({
       servers: { db: { command: 'x', args: ['${input:token}'] } },
       inputs,
@@ -64,7 +64,7 @@ describe('values in settings', () => {
     });
   });
 
-  it('are another generation when an input is another, not when it is described otherwise', () => {
+  it('change the generation with an input, but not with its description', () => {
     const generationOf = (input: object) =>
       serverOf({ args: ['${input:token}'] }, { inputs: [{ ...token, ...input }] })?.desired
         .generation;
@@ -100,7 +100,7 @@ describe('values in settings', () => {
     [{ env: { A: '!op read x' } }, 'may not run a command'],
     [{ env: { A: { command: ['op'] } } }, 'may not run a command'],
     [{ env: { A: '${input:cmd}' } }, 'is a command, which a project file may not run'],
-  ])('%j are refused in what a folder brings', (entry, message) => {
+  ])("%j are refused in a folder's file", (entry, message) => {
     expect(faultOf(entry, { inputs }, 'project')?.message).toContain(message);
     const mine = mergeSettings([
       parsed({
@@ -121,7 +121,7 @@ describe('values in settings', () => {
     });
   });
 
-  it('stand for themselves where they are literal', () => {
+  it('are unchanged where they are literal', () => {
     const server = serverOf({
       values: 'literal',
       env: { A: '!x', B: '${input:nobody}' },
@@ -147,7 +147,7 @@ describe('commands for values', () => {
     mcpServers: { db: { command: 'x', env: { B: '!op read  x', A: { command: ['y', 'z'] } } } },
   };
 
-  it('need the consent of settings of the user, of which the last counts', () => {
+  it("need consent in the user's own settings, the last of which counts", () => {
     const consent = (value: boolean, scope: Scope = 'config') =>
       parsed({ mcp: { commandValues: value } }, scope);
     const invalid = (...more: ReturnType<typeof parsed>[]) =>
@@ -191,14 +191,14 @@ describe('the list of inputs', () => {
     [[{ id: 'x', type: 'pickString' }], 'inputs.0.options', '"options" must be'],
     [[{ id: 'x', type: 'command' }], 'inputs.0.command', '"command" must be text'],
     [[token, token], 'inputs.1.id', 'already'],
-  ])('%# is told what is wrong with it', (list, key, message) => {
+  ])('is refused with what is wrong: %#', (list, key, message) => {
     const { problems, document } = parsed({ inputs: list, mcpServers: {} });
     expect(problems[0]?.key).toBe(key);
     expect(problems[0]?.message).toContain(message);
     expect(document).toBeDefined();
   });
 
-  it('gives neither of two with one id', () => {
+  it('leaves out both of two inputs with one id', () => {
     expect(faultOf({ args: ['${input:token}'] }, { inputs: [token, token] })?.message).toContain(
       'there is no input',
     );

@@ -37,7 +37,7 @@ describe('the delay of a restart', () => {
     expect(restartDelay({ ...ladder, delays: [] }, 1, 0.5)).toBe(0);
   });
 
-  it('is nothing before an immediate first attempt, and begins with the second', () => {
+  it('is zero before an immediate first attempt, and starts with the second', () => {
     const immediate = { ...growing(0.2), first: 'immediate' } as const;
     expect(restartDelay(immediate, 1, almostOne)).toBe(0);
     expect(restartDelay({ ...immediate, jitter: 'none' }, 2, 0.5)).toBe(1_000);
@@ -56,7 +56,7 @@ describe('the delay of a restart', () => {
     expect(restartDelay(growing(1), 1, 0)).toBe(250);
   });
 
-  it('is the floor when full jitter draws lowest, whatever the wait', () => {
+  it('is the floor at the lowest draw of full jitter', () => {
     expect(waits.map((wait) => restartDelay(growing('full'), wait, 0))).toEqual(
       waits.map(() => 250),
     );
@@ -66,7 +66,7 @@ describe('the delay of a restart', () => {
     expect(full({ ...numbers, floorMs: 60_000 }, 1, almostOne)).toBe(30_000);
   });
 
-  it('never passes what a timer can hold', () => {
+  it("never exceeds a timer's range", () => {
     expect(full({ ...numbers, maxMs: Infinity }, Infinity, almostOne)).toBe(2 ** 31 - 1);
   });
 
@@ -90,7 +90,7 @@ describe('the delay of a restart', () => {
     );
   });
 
-  it('is the one that a list of all possible delays holds at that chance, with full jitter', () => {
+  it('agrees with a list of all possible delays, with full jitter', () => {
     const small = fc.record({
       initialMs: fc.nat({ max: 50 }),
       factor: fc.integer({ min: 1, max: 3 }),
@@ -151,10 +151,10 @@ describe('the delay of a quiet attempt', () => {
   });
 });
 
-describe('the delay towards a busy server', () => {
+describe('the delay for a busy server', () => {
   const rule = { initialMs: 15_000, factor: 2, maxMs: 300_000, addedJitter: 0.2 };
 
-  it('doubles, and only ever has something added', () => {
+  it('doubles, and only grows by jitter', () => {
     expect([1, 2, 60].map((wait) => busyDelay(rule, wait, 0))).toEqual([15_000, 30_000, 300_000]);
     expect([1, 60].map((wait) => busyDelay(rule, wait, almostOne))).toEqual([18_000, 360_000]);
   });

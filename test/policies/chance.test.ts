@@ -7,7 +7,7 @@ describe('seeded chance', () => {
   const draws = (seed: number, count: number) =>
     Array.from({ length: count }, (_, draw) => chanceOf(seed, draw));
 
-  it('stays the same from release to release, so that old seeds still tell their story', () => {
+  it('stays the same from release to release, so that old seeds reproduce', () => {
     expect(draws(1, 3)).toMatchInlineSnapshot(`
       [
         0.014669631607830524,
@@ -17,7 +17,7 @@ describe('seeded chance', () => {
     `);
   });
 
-  it('lies in [0, 1) whatever the seed and the draw', () => {
+  it('lies in [0, 1) for any seed and draw', () => {
     const anything = fc.oneof(fc.integer(), fc.double());
     fc.assert(
       fc.property(anything, anything, (seed, draw) => {
@@ -62,7 +62,7 @@ describe('seeded chance', () => {
     );
   });
 
-  it('is not the sequence of another seed some draws later', () => {
+  it("is never another seed's sequence, shifted", () => {
     fc.assert(
       fc.property(anySeed, anySeed, (seed, other) => {
         fc.pre(seed !== other);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { deepFreeze } from '../../src/policies/deep-freeze.ts';
 
 describe('a deeply frozen value', () => {
-  it('can be changed nowhere', () => {
+  it('cannot be changed at any depth', () => {
     const value = deepFreeze({ a: { b: [{ c: 1 }] }, d: null, e: 'text' });
     expect(() => {
       (value.a.b[0] as { c: number }).c = 2;

@@ -18,7 +18,7 @@ const { data } = fc.letrec((tie) => ({
 }));
 
 describe('two values of plain data', () => {
-  it('hold the same exactly when Node says so, whatever their keys are called', () => {
+  it('are equal exactly when Node says so, whatever their keys', () => {
     fc.assert(
       fc.property(data, data, (one, other) => {
         expect(equalData(one, other)).toBe(isDeepStrictEqual(one, other));

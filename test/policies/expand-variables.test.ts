@@ -33,7 +33,7 @@ describe('expanding variables', () => {
     expect(expandVariables('${UNSET}', variables)).toEqual({ missing: 'UNSET' });
   });
 
-  it('knows no variables that only the language brought along', () => {
+  it('ignores properties of object prototypes', () => {
     expect(expandVariables('${constructor}', {})).toEqual({ missing: 'constructor' });
   });
 
@@ -65,7 +65,7 @@ describe('references to more than variables', () => {
     ['keychain:svc/me/x', { value: 'k', isSecret: true }],
   ]);
 
-  it('are what was found for them, and never references themselves', () => {
+  it('expand to the values found, and never to further references', () => {
     const text = '${input:token} ${input:city} ${keychain:svc/me/x} ${HOME}';
     expect(expandVariables(text, variables, { found })).toEqual({
       value: 'abc${HOME} Bern k /place/x',
@@ -84,15 +84,15 @@ describe('references to more than variables', () => {
     ['${keychain:/me}', { broken: 'keychain' }],
     ['${A:-${B}}', { broken: 'nested' }],
     ['${A:-${B}} ${input:}', { broken: 'nested' }],
-  ])('%j is no value', (text, outcome) => {
+  ])('%j has no value', (text, outcome) => {
     expect(expandVariables(text, {}, { found })).toEqual(outcome);
   });
 
-  it('a default makes a variable of any name', () => {
+  it('treats any name with a default as a variable', () => {
     expect(expandVariables('${input:-x}', {})).toEqual({ value: 'x', used: [] });
   });
 
-  it('missing variables can be kept as they are written', () => {
+  it('can keep missing variables', () => {
     expect(expandVariables('${A}-${HOME}', variables, { keepMissing: true })).toEqual({
       value: '${A}-/place/x',
       used: ['/place/x'],
@@ -103,7 +103,7 @@ describe('references to more than variables', () => {
     });
   });
 
-  it('are listed in their order, each under the key that it is found by', () => {
+  it('are listed in order, each under its key', () => {
     const references = referencesIn('${A:-x}${input:a b}${keychain:s/a}${B}$C');
     expect(references).toEqual([
       { kind: 'variable', name: 'A', fallback: 'x' },
@@ -120,7 +120,7 @@ describe('references to more than variables', () => {
     ).toEqual([true, true, false, false, false]);
   });
 
-  it('end in a value or a reason for any text, which holds nothing that it does not refer to', () => {
+  it('give a value or a reason for any text, without values that it does not refer to', () => {
     const part = fc.oneof(
       fc.constantFrom(
         '${',
@@ -152,7 +152,7 @@ describe('references to more than variables', () => {
     );
   });
 
-  it('are looked for in one go in a long text', () => {
+  it('are found in a long text in linear time', () => {
     const open = '${A:-'.repeat(200_000);
     expect(expandVariables(open, {})).toEqual({ value: open, used: [] });
     expect(expandVariables(`${open}}`, {})).toEqual({ broken: 'nested' });

@@ -100,7 +100,7 @@ describe('fingerprint', () => {
     );
   });
 
-  it('changes when two unequal arguments change places', () => {
+  it('changes when two unequal arguments are swapped', () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.string(), { minLength: 2 }), (args) => {
         const swapped = [args[1] ?? '', args[0] ?? '', ...args.slice(2)];
@@ -199,14 +199,14 @@ describe('settings digest', () => {
     expect(settingsDigestOf(changed)).toBe(settingsDigestOf(desired));
   });
 
-  it('is the same when asked again, and for an equal server', () => {
+  it('is stable, and equal for an equal server', () => {
     expect(settingsDigestOf(desired)).toBe(settingsDigestOf(desired));
     expect(settingsDigestOf({ ...desired })).toBe(settingsDigestOf(desired));
   });
 });
 
 describe('settings digests of thousands of servers', () => {
-  it('are those that each would have alone', () => {
+  it('are the same as computed one by one', () => {
     const described = Array.from({ length: 2_500 }, (_, index) => `the database ${index}`);
     const digests = described.map((description) => settingsDigestOf({ ...desired, description }));
     expect(new Set(digests).size).toBe(described.length);
@@ -227,7 +227,7 @@ describe('digest', () => {
     );
   });
 
-  it('is taken even of half a surrogate pair, which canonical JSON refuses', () => {
+  it('accepts half a surrogate pair, which canonical JSON refuses', () => {
     expect(digestOf({ name: '\ud800' })).toMatch(/^[0-9a-f]{64}$/);
     expect(digestOf({ name: '\ud800' })).not.toBe(digestOf({ name: '\ud801' }));
   });

@@ -77,7 +77,7 @@ const anyLive = fc
   .map((entries): ReadonlyMap<string, LiveServer> => new Map(entries));
 
 describe('a plan', () => {
-  it('names the key that wants a server which no entry names', () => {
+  it('names the key that requests a server without an entry', () => {
     const source = { key: 'mcp.dockerGateway', scope: 'config' } as const;
     const server = { desired: desiredServer({ source }), verdict: 'admitted' } as const;
     expect(planOne(server, undefined)).toEqual([
@@ -91,17 +91,17 @@ describe('a plan', () => {
     ]);
   });
 
-  it('retires a server that nobody desires any more', () => {
+  it('retires a server that is no longer desired', () => {
     expect(planOne(undefined, living())).toEqual(['retire: no longer in the settings']);
   });
 
-  it('lets a leaving server leave, desired or not', () => {
+  it('lets a leaving server leave, whether desired or not', () => {
     const leaving = living('admitted', { leaving: 'now' });
     expect(planOne(undefined, leaving)).toEqual(['keep: leaving']);
     expect(planOne(wanted('db', 'disabled', 'g2', 'd2'), leaving)).toEqual(['keep: leaving']);
   });
 
-  it('replaces a server whose connection settings differ, and does nothing else to it', () => {
+  it('only replaces a server whose connection settings differ', () => {
     expect(planOne(wanted('db', 'disabled', 'g2', 'd2'), living())).toEqual([
       'replace: connection settings changed',
     ]);
@@ -113,11 +113,11 @@ describe('a plan', () => {
     ]);
   });
 
-  it('says why it blocks', () => {
+  it('gives the reason for a block', () => {
     expect(planOne(wanted('db', 'excluded'), living())).toEqual(['block: excluded']);
   });
 
-  it('tells a blocked server when the reason changes', () => {
+  it('updates a blocked server when the reason changes', () => {
     expect(planOne(wanted('db', 'rejected'), living('pendingApproval'))).toEqual([
       'block: rejected',
     ]);
@@ -145,7 +145,7 @@ describe('a plan', () => {
     expect(planOne(wanted('db'), living())).toEqual(['keep: unchanged']);
   });
 
-  describe('of a server that changes hands seamlessly', () => {
+  describe('for a seamless handover', () => {
     const seamless = (generation: string, verdict: Verdict = 'admitted', description = 'd1') => ({
       desired: desiredServer({ name: 'db', generation, description, handover: 'seamless' }),
       verdict,
@@ -156,7 +156,7 @@ describe('a plan', () => {
     const both = ['db.0', 'db.1'];
     const isReady = 'its successor is ready';
 
-    it('begins a successor beside one that is ready', () => {
+    it('starts a successor beside a ready server', () => {
       expect(planOne(seamless('g2'), living(), ['db.0'])).toEqual([
         'handover: connection settings changed; its successor starts beside it',
       ]);
@@ -170,7 +170,7 @@ describe('a plan', () => {
       expect(planOne(desired, living(), serving)).toEqual(['replace: connection settings changed']);
     });
 
-    it('waits for the successor, and takes edits that apply in place to it', () => {
+    it('waits for the successor, and applies in-place edits to it', () => {
       expect(planOne(seamless('g2'), withNext(), ['db.0'])).toEqual([
         'keep: its successor is not ready yet',
       ]);
@@ -179,7 +179,7 @@ describe('a plan', () => {
       ]);
     });
 
-    it('hands over when that is due, under the settings of now', () => {
+    it('hands over when due, under the present settings', () => {
       expect(planOne(seamless('g2'), withNext(), both, isReady)).toEqual([`handover: ${isReady}`]);
       expect(planOne(seamless('g2', 'admitted', 'd2'), withNext(), both, isReady)).toEqual([
         'update: settings changed',
@@ -187,7 +187,7 @@ describe('a plan', () => {
       ]);
     });
 
-    it('takes a handover that is due only as a question, to which the settings are the answer', () => {
+    it('lets the settings decide about a due handover', () => {
       const others = new Map([['api', { ...withNext(), actorId: 'api.0' }]]);
       const api = { ...seamless('g2'), desired: { ...seamless('g2').desired, name: 'api' } };
       const due = { server: 'db', why: isReady };
@@ -216,7 +216,7 @@ describe('a plan', () => {
       ]);
     });
 
-    it('lets the successor make way for another by the last edit', () => {
+    it("lets the successor make way for the last edit's", () => {
       expect(planOne(seamless('g3'), withNext(), ['db.0'])).toEqual([
         'handover: connection settings changed; its successor makes way for another',
       ]);
@@ -233,7 +233,7 @@ describe('a plan', () => {
       ]);
     });
 
-    it('ends both when it may not run any more', () => {
+    it('ends both when it is no longer admitted', () => {
       for (const generation of ['g1', 'g2', 'g3']) {
         expect(planOne(seamless(generation, 'rejected'), withNext(), ['db.0'])).toEqual([
           'replace: rejected',
@@ -258,7 +258,7 @@ describe('a plan', () => {
     });
   });
 
-  it('puts what leaves first, by name, and the rest in settings order', () => {
+  it('lists leaving servers first, by name, and the rest in settings order', () => {
     const live = new Map([
       ['y', living()],
       ['c', living()],
@@ -302,7 +302,7 @@ describe('a plan', () => {
     );
   });
 
-  it('reaches what is desired once everything that leaves is gone', () => {
+  it('reaches the desired state once all leaving servers are gone', () => {
     fc.assert(
       fc.property(anyDesired, anyLive, (desired, live) => {
         const first = applyPlan(planOf(desired, live), desired, live);
@@ -331,7 +331,7 @@ describe('a plan', () => {
     );
   });
 
-  it('does not depend on the order in which servers came to life', () => {
+  it('ignores the order in which servers started', () => {
     fc.assert(
       fc.property(anyDesired, anyLive, (desired, live) => {
         const reversed = new Map([...live].reverse());

@@ -195,7 +195,7 @@ describe('admission of anything', () => {
     );
   });
 
-  it('admits nobody new when a list narrows', () => {
+  it('admits no further server when a list narrows', () => {
     fc.assert(
       fc.property(anyServer, anyGates, names, names, (server, gates, fewer, more) => {
         fc.pre(admit(server, gates) !== 'admitted');

@@ -24,7 +24,7 @@ const nobody = places([]);
 describe('the budget for servers', () => {
   const four = list(['a', 'admitted'], ['off', 'disabled'], ['b', 'admitted'], ['c', 'admitted']);
 
-  it('refuses the last ones declared, and counts nobody who may not run anyway', () => {
+  it('refuses the last declared servers, and does not count inadmissible ones', () => {
     expect(refusedIn(withinBudget(four, two, nobody))).toEqual(['c']);
   });
 
@@ -37,12 +37,12 @@ describe('the budget for servers', () => {
     expect(refusedIn(withinBudget(four, { ...two, max: 1 }, held))).toEqual(['b', 'c']);
   });
 
-  it('refuses nobody when it only warns, or when there is none', () => {
+  it('refuses none when it only warns or is absent', () => {
     expect(withinBudget(four, { ...two, mode: 'warn' }, nobody)).toEqual(four);
     expect(withinBudget(four, undefined, nobody)).toEqual(four);
   });
 
-  it('refuses nobody who is at rest, and counts nobody either', () => {
+  it('neither refuses nor counts servers at rest', () => {
     expect(refusedIn(withinBudget(four, two, places(['b'], ['a'])))).toEqual([]);
   });
 
@@ -53,7 +53,7 @@ describe('the budget for servers', () => {
     expect(refusedIn(withinBudget(four, two, places(['a', 'b', 'gone'])))).toEqual(['c']);
   });
 
-  it('gives a free place to the successor of who had it, and pushes nobody out for it', () => {
+  it('gives a free place back to its last holder, and displaces no server for it', () => {
     const heir = (held: readonly string[]) => ({ ...places(held), heir: 'c' });
     expect(refusedIn(withinBudget(four, two, heir(['b'])))).toEqual(['a']);
     expect(refusedIn(withinBudget(four, two, heir(['a', 'b'])))).toEqual(['c']);
@@ -147,7 +147,7 @@ describe('the warning about the budget', () => {
     expect(heard).toEqual([false, true, true, true, true, true, true, false, false, true]);
   });
 
-  it('does not come while nobody has a place', () => {
+  it('is not shown while no place is taken', () => {
     expect(isNearBudget(true, 0, 0)).toBe(false);
     expect(isNearBudget(false, 0, 0)).toBe(false);
     expect(isNearBudget(false, 1, 1)).toBe(true);

@@ -22,7 +22,7 @@ describe('the place of a server', () => {
     expect(placeOf(null, 'db')).toBe(Number.MAX_SAFE_INTEGER);
   });
 
-  it('is known anew for other settings', () => {
+  it('is computed again for other settings', () => {
     const turned = { ...settings, servers: settings.servers.toReversed() };
     expect(placeOf(turned, 'api')).toBe(0);
     expect(placeOf(settings, 'api')).toBe(1);

@@ -21,7 +21,7 @@ const anyRecord = fc.record({
 });
 
 describe('records of approval', () => {
-  it('say what was decided last about each server and fingerprint', () => {
+  it('hold the last decision about each server and fingerprint', () => {
     fc.assert(
       fc.property(fc.array(anyRecord), (made) => {
         const entries = made.map((one) => record(one.server, one.fingerprint, one.decision));
@@ -42,7 +42,7 @@ describe('records of approval', () => {
     );
   });
 
-  it('take pins for a server that is granted as it was then, and for no other', () => {
+  it('accept pins only for the granted form of a server', () => {
     const before = [record('a', 'f1', 'granted'), record('a', 'f2', 'revoked')];
     const pins = (fingerprint: string, digest: string) => ({
       kind: 'pins' as const,
@@ -55,7 +55,7 @@ describe('records of approval', () => {
     expect(withEntry(before, pins('f2', 'x'))).toEqual(before);
   });
 
-  it('remember what was agreed to last under a name', () => {
+  it('remember the last grant under a name', () => {
     const records = [
       record('a', 'f1', 'granted'),
       record('a', 'f2', 'rejected'),
@@ -71,7 +71,7 @@ describe('the use of a grant', () => {
   const grant = { ...subject, decision: 'granted', decidedAt: 1, facts: [], pins: [] } as const;
   const use = { kind: 'use', ...subject, usedAt: 5 } as const;
 
-  it('is noted on the grant, and on nothing else', () => {
+  it('is recorded on the grant alone', () => {
     expect(withEntry([grant], use)).toEqual([{ ...grant, usedAt: 5 }]);
     const others = [
       { ...grant, decision: 'rejected' } as const,

@@ -17,7 +17,7 @@ const remote: ServerSpec = {
   era: 'auto',
 };
 
-describe('what a person saw of a server', () => {
+describe('the facts about a server that the user saw', () => {
   it.each<[string, Partial<StdioSpec>, unknown]>([
     [
       'an argument',
@@ -77,7 +77,7 @@ describe('what a person saw of a server', () => {
     expect(changes).toEqual([{ field: 'envFileNames', before: 'A', now: 'A, B' }]);
   });
 
-  it('holds no secret, whatever field it stands in', () => {
+  it('holds no secret in any field', () => {
     const specs: ServerSpec[] = [
       remote,
       { ...local, args: ['--token', 'hunter2', '--password=hunter2'], env: { A: 'hunter2' } },
@@ -86,7 +86,7 @@ describe('what a person saw of a server', () => {
     expect(JSON.stringify(specs.map((spec) => specFactsOf(spec)))).not.toContain('hunter2');
   });
 
-  it('tells the change of a secret that is not shown', () => {
+  it('reveals a changed secret without showing it', () => {
     const other = { ...remote, url: remote.url.replace('hunter2', 'hunter3') };
     const shown = 'https://example.test/mcp?api_key=[redacted]&page=1';
     expect(compareFacts(specFactsOf(remote), specFactsOf(other))).toEqual([

@@ -36,7 +36,7 @@ describe('a pinned tool', () => {
     ],
     ['what it answers', { outputSchema: { type: 'object' } }],
     ['what it promises', { annotations: { readOnlyHint: true } }],
-  ])('is another one when %s changes', (_what, change) => {
+  ])('changes with %s', (_what, change) => {
     expect(changedTools([pinOf(query)], [{ ...query, ...change }])).toMatchObject([
       { tool: 'query' },
     ]);
@@ -68,11 +68,11 @@ describe('a pinned tool', () => {
       'what another era adds',
       { ...query, _meta: { ttlMs: 0 }, execution: { taskSupport: 'forbidden' } } as ListedTool,
     ],
-  ])('is the same in spite of %s', (_what, now) => {
+  ])('ignores %s', (_what, now) => {
     expect(changedTools([pinOf(query)], [now])).toEqual([]);
   });
 
-  it('is the same in whatever order tools are told', () => {
+  it('ignores the order of tools', () => {
     const tools = ['a', 'b', 'c', 'd'].map((name) => ({ ...query, name }));
     const pins = tools.map((tool) => pinOf(tool));
     fc.assert(
@@ -92,7 +92,7 @@ describe('a pinned tool', () => {
     ]);
   });
 
-  it('keeps only the digest of a long definition, and still tells a change', () => {
+  it('keeps only the digest of a long definition, and still detects a change', () => {
     const long = { ...query, description: 'x'.repeat(10_000), inputSchema: { enum: ['a'] } };
     const pin = pinOf(long);
     expect(pin).not.toHaveProperty('definition');
@@ -101,13 +101,13 @@ describe('a pinned tool', () => {
     expect(change?.diff).toContain('+   "title": "T"');
   });
 
-  it('is pinned once, when it first turns up', () => {
+  it('is pinned once, when it first appears', () => {
     expect(newPins([pinOf(query)], [query, drop].map(announcedTool))).toEqual([pinOf(drop)]);
     expect(changedTools([pinOf(query)], [drop])).toEqual([]);
   });
 });
 
-describe('what is pinned besides tools', () => {
+describe('a pinned prompt, resource or instruction', () => {
   const catalog: Catalog = {
     ...emptyCatalog,
     instructions: 'Ask before you write.\nBe brief.',
@@ -147,11 +147,11 @@ describe('what is pinned besides tools', () => {
         diff: ['-   "name": "x",', '+   "name": "y",'],
       },
     ],
-  ])('is another one when %s changes', (_what, change, expected) => {
+  ])('changes with %s', (_what, change, expected) => {
     expect(after(change)).toEqual([expected]);
   });
 
-  it('is the same when a resource grows, and when anything is gone', () => {
+  it('ignores sizes and removals', () => {
     expect(after({ resources: [{ uri: 'file:///a', name: 'a', size: 2 }] })).toEqual([]);
     expect(changes(pins, announcedBy(emptyCatalog))).toEqual([]);
   });
@@ -165,7 +165,7 @@ describe('what is pinned besides tools', () => {
     ]);
   });
 
-  it('keeps long instructions, so that the difference can be read', () => {
+  it('keeps long instructions, so that the difference can be shown', () => {
     const instructions = 'x'.repeat(16_384);
     const [kept] = newPins([], announcedBy({ ...emptyCatalog, instructions }));
     expect(kept?.definition).toBe(instructions);

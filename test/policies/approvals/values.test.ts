@@ -12,8 +12,8 @@ const local: StdioSpec = {
 };
 const remote: HttpSpec = { type: 'http', url: 'https://a.test/', headers: {}, era: 'auto' };
 
-describe('what a server would be given', () => {
-  it('names every source of a value once, wherever the value stands', () => {
+describe('the values of a server', () => {
+  it('lists every source of a value once', () => {
     const spec: StdioSpec = {
       ...local,
       command: '${BIN}/srv',
@@ -59,7 +59,7 @@ describe('what a server would be given', () => {
     expect(approvalValuesOf(spec, 'user')).toEqual([{ field: 'headers.X-Literal' }]);
   });
 
-  it('shows of the user’s own settings what is a reference or decides what runs', () => {
+  it('shows only references and deciding values of the user’s own settings', () => {
     const env = { KEY: '${KEY}', URL: 'x://${U}:pw@y', PIN: '1234', HOME: './h', ODD: '${1}' };
     expect(approvalValuesOf({ ...local, env }, 'user')).toEqual([
       { field: 'env.KEY', text: '${KEY}', from: [{ kind: 'environment', reference: '${KEY}' }] },
@@ -74,7 +74,7 @@ describe('what a server would be given', () => {
     ]);
   });
 
-  it('is nothing for a server inside the host', () => {
+  it('is empty for a server inside the host', () => {
     expect(approvalValuesOf({ type: 'memory', server: 'x', era: 'auto' }, 'api')).toEqual([]);
   });
 
@@ -89,7 +89,7 @@ describe('what a server would be given', () => {
   });
 });
 
-describe('a host that the text of an address does not show', () => {
+describe('a disguised host', () => {
   it.each([
     ['https://api.gith\u0443b.com/mcp', 'api.xn--githb-hze.com'],
     ['http://2130706433/', '127.0.0.1'],
@@ -97,7 +97,7 @@ describe('a host that the text of an address does not show', () => {
     ['https://github.com@evil.test/x', 'evil.test'],
     ['https:\\\\evil.test\u3002example/', 'evil.test.example'],
     ['https://ex\tample.test/', 'example.test'],
-  ])('is named for %j', (url, host) => {
+  ])('is shown for %j', (url, host) => {
     expect(disguisedHost(url)?.host).toBe(host);
   });
 
@@ -110,7 +110,7 @@ describe('a host that the text of an address does not show', () => {
     'https://${HOST}.test/',
     'no address',
     'https://',
-  ])('is not there in %j', (url) => {
+  ])('is absent in %j', (url) => {
     expect(disguisedHost(url)).toBeUndefined();
   });
 });

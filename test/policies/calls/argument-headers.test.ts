@@ -58,7 +58,7 @@ describe('arguments that are repeated as headers', () => {
     expect(wrongArgumentHeader(tool({ a: marked('A'), b: tool({ c: marked('A') }) }))).toBe(twice);
   });
 
-  it('stand where a request has them for certain, and nowhere else', () => {
+  it('are taken only from required places', () => {
     const nowhere = 'has an x-mcp-header on what is no argument of its own';
     expect(wrongArgumentHeader(tool({}, marked('A', 'object')))).toBe(nowhere);
     const schemas = 'items contains additionalProperties not if then else propertyNames';
@@ -79,7 +79,7 @@ describe('arguments that are repeated as headers', () => {
       ]);
   });
 
-  it('are looked for in anything that a server may send', () => {
+  it('are found in any schema without throwing', () => {
     const anything = fc.dictionary(fc.string(), fc.jsonValue());
     fc.assert(
       fc.property(anything, (schema) => {

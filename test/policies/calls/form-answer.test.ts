@@ -92,7 +92,7 @@ const field = (name: string, isRequired: boolean, preset?: number): NamedField =
 });
 
 describe('a form', () => {
-  it('is filled with its defaults, and nothing where there is none', () => {
+  it('is filled with its defaults', () => {
     const fields = [field('a', true), field('b', true, 2), field('c', false), field('d', false, 4)];
     expect(checkForm(fields, { a: 1 })).toEqual({ content: { a: 1, b: 2, d: 4 } });
     expect(checkForm(fields, { a: 1, b: 5, c: 6, d: 7 })).toEqual({
@@ -108,7 +108,7 @@ describe('a form', () => {
     expect(checkForm([], { b: 'secret' })).toEqual({ fault: 'there is no field "b"' });
   });
 
-  it('has no way around it by the names that objects are born with', () => {
+  it('cannot be bypassed with names of object prototypes', () => {
     const given = JSON.parse('{"__proto__": 1, "constructor": 2}') as Record<string, unknown>;
     const checked = checkForm([field('__proto__', true), field('constructor', true)], given);
     expect(JSON.stringify(checked)).toBe('{"content":{"__proto__":1,"constructor":2}}');

@@ -44,7 +44,7 @@ describe('rules about calls', () => {
     ['the first of several wide ones', { ask: [wide, '*'] }, wide],
     ['none of another verdict', { deny: [wide] }, undefined],
     ['none of another tool', { ask: ['mcp__db__drop'] }, undefined],
-  ] as const)('are told by %s', (_what, rules, pattern) => {
+  ] as const)('are matched by %s', (_what, rules, pattern) => {
     expect(patternBehind(rules, tool, 'ask')).toBe(pattern);
   });
 
@@ -78,13 +78,13 @@ describe('rules about calls', () => {
     expect(verdictByRules({ deny: [pattern] }, about, servers)).toBe(maybe ? 'deny' : undefined);
   });
 
-  it('name a server by itself, whatever others are called', () => {
+  it('match a server by its own name only', () => {
     const rules = { allow: [{ server: 'db__x', tool: 'query' }] };
     expect(verdictByRules(rules, ofLong, [short, long])).toBe('allow');
     expect(verdictByRules(rules, ofShort, [short, long])).toBeUndefined();
   });
 
-  it('do not reach a server whose name only looks alike', () => {
+  it('do not match a server with a similar name', () => {
     const servers = [named('my_db'), named('my.db')];
     const lookalike = { server: 'my.db', tool: 'query', name: 'mcp__my_db__query_abcd1234' };
     expect(verdictByRules(allows('mcp__my_db__*'), lookalike, servers)).toBeUndefined();
@@ -100,7 +100,7 @@ describe('rules about calls', () => {
     );
   });
 
-  it('are as strict together as the strictest of them', () => {
+  it('combine to the strictest verdict', () => {
     const voice = fc.constantFrom(undefined, ...permissionVerdicts);
     fc.assert(
       fc.property(fc.array(voice), (voices) => {
@@ -113,7 +113,7 @@ describe('rules about calls', () => {
   });
 });
 
-describe('what a person allowed for longer', () => {
+describe('a lasting permission', () => {
   const subject = { server: 'db', fingerprint: 'f', tool: 'query', digest: 'd' };
   const choice = { server: 'db', fingerprint: 'f', decidedAt: 0 };
   const ofTool = { ...choice, tool: 'query', digest: 'd' };
@@ -127,7 +127,7 @@ describe('what a person allowed for longer', () => {
     ['other settings of the server', { ...choice, fingerprint: 'g' }, false],
   ];
 
-  it.each(rows)('counts for %s as it was: %#', (_what, remembered, counts) => {
+  it.each(rows)('applies to an unchanged %s: %#', (_what, remembered, counts) => {
     expect(isRemembered([remembered], subject)).toBe(counts);
   });
 });

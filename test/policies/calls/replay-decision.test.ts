@@ -64,7 +64,7 @@ describe('a lost call', () => {
     );
   });
 
-  it.each(lost)('that may have run is sent again only where that does no harm: %s', (reason) => {
+  it.each(lost)('that may have run is sent again only where that is safe: %s', (reason) => {
     const failure = of(reason, true);
     const rule = 'idempotentTrusted';
     expect(replayOf({ failure, sends: 1, rule, tool: plain })).toBe('no');
@@ -99,7 +99,7 @@ describe('a lost call', () => {
     expect(mayRunTwice('idempotentTrusted', tool)).toBe(false);
   });
 
-  it('may run twice when a trusted tool says that the second run changes nothing', () => {
+  it('may run twice when a trusted tool is idempotent', () => {
     const tool = { isTrusted: true, annotations: { idempotentHint: true } };
     expect(mayRunTwice('idempotentTrusted', tool)).toBe(true);
   });

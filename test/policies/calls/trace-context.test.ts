@@ -4,7 +4,7 @@ import { isTracePart, traceContextIn } from '../../../src/policies/calls/trace-c
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 
 describe('the trace in metadata of a request', () => {
-  it('is picked out of everything else', () => {
+  it('is extracted from all metadata', () => {
     const meta = {
       traceparent,
       tracestate: 'a=b',
@@ -26,7 +26,7 @@ describe('the trace in metadata of a request', () => {
     expect(traceContextIn(meta)).toBeUndefined();
   });
 
-  it('may be as long as W3C wants it to be', () => {
+  it('may have the length that W3C allows', () => {
     const baggage = 'a'.repeat(8_192);
     expect(traceContextIn({ baggage })).toEqual({ baggage });
   });

@@ -56,13 +56,13 @@ describe('the verdict on a failed call', () => {
     expect(verdict(seen)).toEqual({ reason, written: false });
   });
 
-  it('takes a lost session for a proof only where the specification defines its status', () => {
+  it('accepts a lost session as proof only for a status that the specification defines', () => {
     expect(verdict(sessionGone, { kind: 'sse', era: 'legacy' }).written).toBe(true);
     expect(verdict(sessionGone, { kind: 'http', era: 'modern' }).written).toBe(true);
     expect(verdict({ ...sessionGone, rpcCode: -32_601 }).written).toBe(true);
   });
 
-  it('follows the evidence, whatever kind of failure a rule of the settings makes of it', () => {
+  it('follows the evidence, whatever kind a rule of the settings assigns', () => {
     for (const kind of failureKinds) {
       const failure: Failure = { kind, message: '' };
       expect(verdictOf(failure, { message: '', rpcCode: -32_001 }, http).written).toBe(true);

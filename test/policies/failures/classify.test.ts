@@ -178,7 +178,7 @@ const cases: readonly Case[] = [
 ];
 
 describe('classifying a failure', () => {
-  it.each(cases)('%s is told apart', (_what, seen, kind) => {
+  it.each(cases)('classifies %s', (_what, seen, kind) => {
     expect(classifyFailure({ message: 'm', phase: 'ready', ...seen }).kind).toBe(kind);
   });
 
@@ -202,7 +202,7 @@ describe('classifying a failure', () => {
     expect(
       classifyFailure({
         message: '\u001b[31mgone\n',
-        body: 'for nobody to see',
+        body: 'not to be seen',
         phase: 'ready',
         exitCode: 3,
         signal: 'SIGTERM',
@@ -231,7 +231,7 @@ describe('classifying a failure', () => {
     expect(JSON.stringify(kept)).not.toContain('u001b');
   });
 
-  it('searches no more of a message than a person would read', () => {
+  it('searches a bounded part of a message', () => {
     const long = (words: string) => `${' '.repeat(4_096)}${words}`;
     const seen = { phase: 'ready' as const, message: long('fetch failed') };
     expect(classifyFailure(seen).kind).toBe('unknown');

@@ -3,7 +3,7 @@ import { readyUnder } from './preset-story.ts';
 
 const exchanging = { threshold: 3, action: 'reconnect' } as const;
 
-describe('a breaker that exchanges sessions under the limits of default', () => {
+describe('a breaker that replaces sessions under the limits of default', () => {
   it('suspends the server when a reconnect storm would', () => {
     const server = readyUnder('default', 'http', { breaker: exchanging });
     for (let exchange = 1; exchange <= 4; exchange += 1) {
@@ -22,7 +22,7 @@ describe('a breaker that exchanges sessions under the limits of default', () => 
     );
   });
 
-  it('goes on where the exchanges are farther apart', () => {
+  it('continues when the replacements are farther apart', () => {
     const server = readyUnder('default', 'http', { breaker: exchanging });
     for (let exchange = 1; exchange <= 20; exchange += 1) {
       server.failCalls(3);

@@ -24,7 +24,7 @@ describe('default policy', () => {
     expect(restartDelay(defaultPolicy.restart, 1, 0)).toBe(100);
   });
 
-  it('insists on no server and stops none for being idle', () => {
+  it('requires no server and stops none for being idle', () => {
     expect(defaultPolicy.startup.required).toBe(false);
     expect(defaultPolicy.idle.stopMs).toBeNull();
   });

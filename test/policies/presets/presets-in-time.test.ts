@@ -113,7 +113,7 @@ describe('a preset', () => {
     },
   );
 
-  it('default goes on quietly once a server forgot two fresh sessions', () => {
+  it('default retries quietly once a server forgot two fresh sessions', () => {
     expect(failingStart(under('default', 'http'), 'sessionMissing', 4)).toEqual({
       triesAt: seconds(0, 0.5, 15.5, 45.5),
       state: lost,
@@ -232,7 +232,7 @@ describe('a storm', () => {
     expect(server.story.snapshotOf('db.0').value.catalog).toBe('stale');
   });
 
-  it('OMP-96: is forgotten when a person restarts the server', () => {
+  it('OMP-96: is reset when the user restarts the server', () => {
     const server = readyUnder('ohMyPi');
     losses(server, 'crashed', 6, 10);
     server.story.send({ type: 'server.restart', server: 'db' });
@@ -240,7 +240,7 @@ describe('a storm', () => {
     expect(losses(server, 'crashed', 5, 10)).toBe(stillTrying);
   });
 
-  it('X8: of five crashes in a minute suspends a server of default', () => {
+  it('X8: of five crashes within a minute suspends a server of default', () => {
     expect(losses(readyUnder('default'), 'crashed', 4, 9_000)).toBe(stillTrying);
     expect(losses(readyUnder('default'), 'crashed', 5, 9_000)).toBe('suspended crashLoop');
   });
@@ -264,7 +264,7 @@ describe('a storm', () => {
     ['X8', 'qwenCode', 'stdio'],
     ['CB-15', 'codeBuddy', 'stdio'],
     ['X8', 'claudeCode', 'http'],
-  ] as const)('%s: is nothing that %s knows', (_rows, preset, transport) => {
+  ] as const)('%s: is not limited by %s', (_rows, preset, transport) => {
     expect(losses(readyUnder(preset, transport), 'crashed', 20, 10)).toBe(stillTrying);
   });
 });
@@ -429,7 +429,7 @@ describe('a deadline', () => {
     expect(server.state()).toBe('stopped');
   });
 
-  it('CB-03: codeBuddy lets a server rest after five minutes without a call, nobody else', () => {
+  it('CB-03: only codeBuddy stops a server after five minutes without a call', () => {
     for (const preset of presetNames) {
       const server = readyUnder(preset);
       server.story.clock.advanceBy(299_999);

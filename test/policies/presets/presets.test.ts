@@ -125,7 +125,7 @@ describe('the presets', () => {
     expect(close.steps.map(({ by, waitMs }) => `${by} ${waitMs}`).join(', ')).toBe(steps);
   });
 
-  it.each(presetNames)('leave no process behind, and time for every step: %s', (preset) => {
+  it.each(presetNames)('end with SIGKILL, and have time for every step: %s', (preset) => {
     const { steps, totalMs } = presets[preset].close;
     expect(steps.at(-1)?.by).toBe('SIGKILL');
     expect(steps.reduce((sum, { waitMs }) => sum + waitMs, 0)).toBeLessThanOrEqual(totalMs);
@@ -157,7 +157,7 @@ describe('a preset in settings', () => {
 });
 
 describe('a choice of policy', () => {
-  it('leads to the same object as an equal one, and to what it says after thousands of others', () => {
+  it('gives one object for equal choices, also after thousands of others', () => {
     const attempts = (maxAttempts: number) =>
       chosenPolicy(presets.default, { overrides: { restart: { maxAttempts } } });
     const first = attempts(1);
@@ -169,17 +169,17 @@ describe('a choice of policy', () => {
 
   const base = overridePolicy(presets.ohMyPi, { call: { timeoutMs: 1 } });
 
-  it('starts where the policy below it ended', () => {
+  it('starts from the policy below it', () => {
     const chosen = chosenPolicy(base, { overrides: { restart: { maxAttempts: 2 } } });
     expect(chosen.call.timeoutMs).toBe(1);
     expect(chosen.restart).toEqual({ ...presets.ohMyPi.restart, maxAttempts: 2 });
   });
 
-  it('has nothing from below when it names a preset', () => {
+  it('ignores the policy below it when it names a preset', () => {
     expect(chosenPolicy(base, { preset: 'codeBuddy', overrides: {} })).toEqual(presets.codeBuddy);
   });
 
-  it('leaves what it starts from as it was', () => {
+  it('does not change the policy that it starts from', () => {
     const before = JSON.stringify(presets.default);
     overridePolicy(presets.default, { restart: { maxAttempts: 1 }, close: { totalMs: 1 } });
     expect(JSON.stringify(presets.default)).toBe(before);

@@ -25,20 +25,20 @@ describe('the size of an answer', () => {
     );
   });
 
-  it('is too much by one character more than is allowed', () => {
+  it('exceeds the limit by one character', () => {
     const result = { content: [text('x'.repeat(100))] };
     const maxLength = sizeOf(result);
     expect(excessOf(result, { ...wide, maxLength })).toBeUndefined();
     expect(excessOf(result, { ...wide, maxLength: maxLength - 1 })).toBe('length');
   });
 
-  it('is too deep by one level more than is allowed', () => {
+  it('exceeds the depth by one level', () => {
     const result = { content: [], structuredContent: { a: { b: [{}] } } };
     expect(excessOf(result, { ...wide, maxDepth: 5 })).toBeUndefined();
     expect(excessOf(result, { ...wide, maxDepth: 4 })).toBe('depth');
   });
 
-  it('is seen without breaking on any depth', () => {
+  it('is measured at any depth', () => {
     let inner: unknown = {};
     for (let depth = 0; depth < 100_000; depth += 1) inner = [inner];
     const result = { content: [], structuredContent: { inner } };
@@ -51,13 +51,13 @@ describe('an answer that is cut', () => {
   const cut = (content: ToolResult['content'], maxLength: number) =>
     cutTexts({ content, isError: false }, maxLength);
 
-  it('is none that fits', () => {
+  it('is unchanged when it fits', () => {
     expect(cut([text('abc'), text('de')], 5)).toBeUndefined();
     expect(cut([{ type: 'image', data: 'x'.repeat(100) }], 0)).toBeUndefined();
     expect(cut([text(5), resource(null), resource('x'), resource({ text: 5 })], 0)).toBeUndefined();
   });
 
-  it('loses what is above the limit, with a note in its place', () => {
+  it('gets a note in place of the excess', () => {
     const image = { type: 'image', data: 'AAAA' };
     const link = { type: 'resource_link', uri: 'a:b', name: 'b' };
     const made = cut([image, text('abc'), text('def'), link, text('ghi')], 5);
@@ -68,14 +68,14 @@ describe('an answer that is cut', () => {
     expect(made).toMatchObject({ whole: 'abc\ndef\nghi', shownLength: 5 });
   });
 
-  it('keeps what else there is of a block, and of a resource', () => {
+  it('keeps the other fields of a block and a resource', () => {
     const made = cut([{ ...text('abc'), annotations: { a: 1 } }], 2);
     expect(made?.withNote('[cut]').content[0]).toEqual({ ...text('ab'), annotations: { a: 1 } });
     const other = cut([resource({ uri: 'a:b', text: 'abc' })], 2);
     expect(other?.withNote('[cut]').content[0]).toEqual(resource({ uri: 'a:b', text: 'ab' }));
   });
 
-  it('leaves nothing but the note of a text of which nothing fits', () => {
+  it('keeps only the note when nothing fits', () => {
     expect(cut([text('abc'), text('d')], 3)?.withNote('[cut]').content).toEqual([
       text('abc'),
       text('[cut]'),
@@ -83,12 +83,12 @@ describe('an answer that is cut', () => {
     expect(cut([text('abc')], 0)?.withNote('[cut]').content).toEqual([text('[cut]')]);
   });
 
-  it('ends with no half of a character', () => {
+  it('does not end within a surrogate pair', () => {
     expect(cut([text('ab😀')], 3)).toMatchObject({ shownLength: 2 });
     expect(cut([text('ab😀c')], 4)).toMatchObject({ shownLength: 4 });
   });
 
-  it('shows the beginning of all texts, and no more than is allowed', () => {
+  it('shows the beginning of all texts, within the limit', () => {
     const texts = fc.array(fc.string({ unit: 'binary', maxLength: 8 }), { maxLength: 5 });
     fc.assert(
       fc.property(texts, fc.nat(20), (all, maxLength) => {
@@ -138,7 +138,7 @@ describe('binary data', () => {
     expect(isBase64(data)).toBe(expected);
   });
 
-  it('has as many bytes as base64 of it says', () => {
+  it('has the number of bytes that its base64 encodes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 1 }), (bytes) => {
         const data = Buffer.from(bytes).toString('base64');
@@ -162,7 +162,7 @@ describe('binary data', () => {
   });
 });
 
-describe('a challenge in an answer', () => {
+describe('a log-in challenge in a result', () => {
   const key = 'mcp/www_authenticate';
   it.each([
     [{ isError: true, _meta: { [key]: 'Bearer' } }, true],

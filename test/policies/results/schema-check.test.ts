@@ -106,7 +106,7 @@ describe('a value', () => {
     expect(fitsSchema(list, { next: { next: { next: 1 } } })).toBe(false);
   });
 
-  it('costs no more than its steps, however often a schema refers to everything twice', () => {
+  it('is bounded for a schema that refers to everything twice', () => {
     const $defs = Object.fromEntries(
       Array.from({ length: 60 }, (_, at) => [
         `d${at}`,
@@ -141,13 +141,13 @@ describe('a value', () => {
     ['many words', often(pointed, { a: named }), 1],
     ['a long list of types', often(pointed, { a: { type: many } }), 1],
     ['a long reference', often({ $ref: `#${'/a'.repeat(20_000)}` }, {}), 1],
-  ])('costs no more than its steps, however often it is held against %s', (_what, schema, one) => {
+  ])('is bounded when compared with %s', (_what, schema, one) => {
     const startedAt = performance.now();
     expect(fitsSchema(schema, Array(20).fill(one))).toBeUndefined();
     expect(performance.now() - startedAt).toBeLessThan(2_000);
   });
 
-  it('is judged within its steps, and not at all with one less', () => {
+  it('is decided within its steps, and undecided with one fewer', () => {
     const schema = { items: { enum: [1, 2, 3] } };
     expect(fitsSchema(schema, [1, 1], 9)).toBe(true);
     expect(fitsSchema({ allOf: [true, {}] }, 1, 3)).toBe(true);
@@ -165,7 +165,7 @@ describe('a value', () => {
     expect(performance.now() - startedAt).toBeLessThan(1_000);
   });
 
-  it('is judged as a whole validator does, or not at all', () => {
+  it('is decided as by a complete validator, or left undecided', () => {
     const { schema } = fc.letrec((tie) => ({
       schema: fc.oneof(
         { maxDepth: 3 },

@@ -33,7 +33,7 @@ describe('the closest name', () => {
     expect(closestName('abcdefghijklmnop', ['abcdefghijklWXYZ'])).toBeUndefined();
   });
 
-  it('does not look at words of more than 128 letters', () => {
+  it('ignores names of more than 128 letters', () => {
     const [long, longer] = ['a'.repeat(128), 'a'.repeat(1_000_000)];
     expect(closestName(long, [`b${long.slice(1)}`])).toBe(`b${long.slice(1)}`);
     expect(closestName(`${long}a`, [long])).toBeUndefined();
@@ -56,7 +56,7 @@ describe('the closest name', () => {
     );
   });
 
-  it('agrees with a distance written down as a definition', () => {
+  it('agrees with the defining recursion of the distance', () => {
     const words = fc.string({ unit: fc.constantFrom('a', 'b', 'c', 'A'), maxLength: 7 });
     fc.assert(
       fc.property(words, fc.array(words, { maxLength: 5 }), (word, names) => {

@@ -26,7 +26,7 @@ describe('name rule', () => {
     expect(legibleServerName(name)).toBe(shown);
   });
 
-  it('makes an allowed name of any text', () => {
+  it('converts any text into an allowed name', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (name) => {
         expect(isServerName(legibleServerName(name))).toBe(true);

@@ -12,7 +12,7 @@ import {
 const limit = 100;
 
 describe('a long text that is decided by', () => {
-  it('says how much of its middle is missing', () => {
+  it('states how much of its middle is missing', () => {
     const text = `${'a'.repeat(90)}${'b'.repeat(1_100)}${'c'.repeat(10)}`;
     expect(spelledOutWithin(text, 100)).toBe(
       `${'a'.repeat(75)} […1,100 more characters…] ${'b'.repeat(15)}${'c'.repeat(10)}`,
@@ -86,7 +86,7 @@ describe('printable text', () => {
     expect(printableText('abcd\u{1f600}fg', 6)).toBe('abcd…');
   });
 
-  it('is not slowed down by what will be cut away', () => {
+  it('is not slowed down by text beyond the cut', () => {
     expect(printableText('x'.repeat(1_000_000), 10)).toBe('xxxxxxxxx…');
   });
 

@@ -24,7 +24,7 @@ describe('the redactor', () => {
     ['a key with no other name', 'key=hush', 'key=[redacted]'],
     ['a token after a colon', 'token: a1b2c3', 'token: [redacted]'],
     ['one after another', 'token=hush token=tush', 'token=[redacted] token=[redacted]'],
-  ])('takes out %s', (_what, text, clean) => {
+  ])('redacts %s', (_what, text, clean) => {
     expect(redactWords(text)).toBe(clean);
   });
 
@@ -56,7 +56,7 @@ describe('the redactor', () => {
     expect(endless).toMatch(/^y+$/);
   });
 
-  it('reads what stands behind a name once, however many names follow one another', () => {
+  it('reads the value after a name once, however many names there are', () => {
     const text = '://a:b'.repeat(2_700);
     const start = performance.now();
     for (let count = 0; count < 20; count += 1) expect(redactWords(text)).toBe(text);

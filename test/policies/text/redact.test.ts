@@ -11,24 +11,24 @@ import {
 } from '../../../src/policies/text/redact.ts';
 
 describe('redacting', () => {
-  it('takes every secret out, wherever it stands', () => {
+  it('redacts every secret at any position', () => {
     expect(redact('key=abcd1234, again abcd1234!', ['abcd1234'])).toBe(
       'key=[redacted], again [redacted]!',
     );
     expect(redact('nothing here', ['abcd1234'])).toBe('nothing here');
   });
 
-  it('leaves no half of a secret that contains another one', () => {
+  it('leaves no part of a secret that contains another', () => {
     expect(redact('abcd1234', secretsOf(['1234', 'abcd1234']))).toBe('[redacted]');
   });
 
-  it('knows the word after the scheme of an Authorization header', () => {
+  it('redacts the credentials after the scheme of an Authorization header', () => {
     expect(redact('token abcd1234 refused', secretsOf(['Bearer abcd1234']))).toBe(
       'token [redacted] refused',
     );
   });
 
-  it('leaves values alone that are too short to hide anything', () => {
+  it('keeps values that are too short to be secrets', () => {
     expect(secretsOf(['1', 'on', '', 'a b'])).toEqual([]);
     const once = secretsOf(['same-one']);
     expect(secretsOf(['same-one', 'same-one'])).toEqual(once);
@@ -67,13 +67,13 @@ describe('a secret in another form', () => {
     ['JSON', JSON.stringify({ password: value })],
     ['an address', `https://host/?password=${encodeURIComponent(value)}`],
     ['a form', new URLSearchParams({ password: value }).toString().replaceAll('%21', '!')],
-  ])('is taken out of %s', (_where, text) => {
+  ])('is redacted in %s', (_where, text) => {
     const clean = redact(text, secretsOf([value]));
     expect(clean).toContain('[redacted]');
     expect(clean).toMatch(/^(?:\{"password":"\[redacted\]"\}|(?:https.*)?password=\[redacted\])$/u);
   });
 
-  it('is taken out of Base64, whatever stands around it', () => {
+  it('is redacted in Base64 at any offset', () => {
     const secret = fc.string({ minLength: 6, maxLength: 40, unit: 'binary' });
     const around = fc.string({ maxLength: 8 });
     const coding = fc.constantFrom('base64' as const, 'base64url' as const);
@@ -91,7 +91,7 @@ describe('a secret in another form', () => {
     );
   });
 
-  it('is not looked for where it is too short for its Base64, or a whole document', () => {
+  it('is not searched if it is too short for Base64, or a whole document', () => {
     expect(secretsOf(['abcd'])).toEqual(['abcd']);
     expect(secretsOf(['x'.repeat(8_193)])).toEqual(['x'.repeat(8_193)]);
   });
@@ -138,7 +138,7 @@ describe('the secrets of a command line', () => {
 });
 
 describe('cutting a text that is not over', () => {
-  it('never cuts a secret, nor one that may be about to come', () => {
+  it('never splits a secret, or one that may continue', () => {
     const secret = fc.stringMatching(/^[ab]{4,9}$/u);
     const pieces = fc.array(fc.oneof(secret, fc.constantFrom('a', 'b', '-', 'ab')));
     fc.assert(

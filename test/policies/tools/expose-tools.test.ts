@@ -67,31 +67,31 @@ describe('an exposed tool', () => {
     expect(only([server('db', `${fits}x`)]).name).toHaveLength(64);
   });
 
-  it('tells two long names apart that begin alike', () => {
+  it('distinguishes two long names with one beginning', () => {
     const long = 'x'.repeat(100);
     const names = exposeTools([server('db', `${long}1`, `${long}2`)]).map(({ name }) => name);
     expect(new Set(names).size).toBe(2);
   });
 
-  it('brings its title, description and annotations along', () => {
+  it('has its title, description and annotations', () => {
     const annotations = { title: 'Ask', readOnlyHint: true, openWorldHint: false };
     const tool = only([server('db', { title: 'Query', description: 'Asks.', annotations })]);
     expect(tool).toMatchObject({ title: 'Query', description: 'Asks.', annotations });
   });
 
-  it('brings the schema of its results along', () => {
+  it('has the schema of its results', () => {
     const outputSchema = { type: 'object', required: ['rows'] };
     expect(only([server('db', { outputSchema })]).outputSchema).toBe(outputSchema);
   });
 
-  it('takes its title from the annotations when it has no other', () => {
+  it('takes its title from the annotations without one of its own', () => {
     expect(only([server('db', { annotations: { title: 'Ask' } })]).title).toBe('Ask');
     expect(only([server('db', { annotations: { readOnlyHint: true } })])).not.toHaveProperty(
       'title',
     );
   });
 
-  it('says nothing that hides, turns or erases text', () => {
+  it('contains no hidden or control characters', () => {
     const sly = 'a\u001b[2J\u0007b\u202ec\u{e0041}\u{e007f}d\te\nf';
     const tool = only([
       server('db', { title: sly, description: sly, annotations: { title: sly } }),
@@ -109,7 +109,7 @@ describe('an exposed tool', () => {
     [4, 'ab…'],
     [5, 'ab😀…'],
     [6, 'ab😀cd'],
-  ])('has as much of its description as its policy allows (%i)', (descriptionMaxLength, shown) => {
+  ])("has a description of at most its policy's length (%i)", (descriptionMaxLength, shown) => {
     const one = { ...server('db', { description: 'ab😀cd' }), descriptionMaxLength };
     expect(only([one]).description).toBe(shown);
   });
@@ -141,20 +141,20 @@ describe('an exposed tool', () => {
     expect(only([twice]).description).toBe('first');
   });
 
-  it('tells where its definition comes from', () => {
+  it('shows where its definition comes from', () => {
     expect(only([{ ...server('db', 'query'), catalog: 'stale' }]).catalog).toBe('stale');
   });
 });
 
-describe('a name that two tools would like', () => {
+describe('a name that two tools want', () => {
   const [one, other] = [server('a', 'b__c'), server('a__b', 'c')];
 
-  it('goes to the first by origin, whichever server was there first', () => {
+  it('goes to the first by origin, whichever server started first', () => {
     expect(originOf([one, other], 'mcp__a__b__c')).toBe('a/b__c');
     expect(originOf([other, one], 'mcp__a__b__c')).toBe('a/b__c');
   });
 
-  it('leaves the other one reachable under a name with a hash', () => {
+  it('leaves the other tool reachable under a hashed name', () => {
     const [, hashed = ''] = toolNamesOf('a__b', 'c');
     expect(hashed).toMatch(/^mcp__a__b__c_[0-9a-z]{8}$/);
     expect(originOf([one, other], hashed)).toBe('a__b/c');
@@ -178,7 +178,7 @@ describe('a name that two tools would like', () => {
     },
   );
 
-  it('is never taken from a tool that has it by right by the hash of another', () => {
+  it("is never taken by another tool's hash", () => {
     const long = 'x'.repeat(100);
     const [hashed = ''] = toolNamesOf('db', long);
     const impostor = hashed.slice('mcp__db__'.length);
@@ -196,7 +196,7 @@ describe('the names of a tool', () => {
     ]);
   });
 
-  it('are but one when the plain one is too long, or not quite that of the tool', () => {
+  it('are only the hashed one when the plain one is too long or inexact', () => {
     expect(toolNamesOf('db', 'x'.repeat(100))).toHaveLength(1);
     expect(toolNamesOf('my.db', 'query')).toHaveLength(1);
     expect(toolNamesOf('db', 'run it')).toHaveLength(1);
@@ -233,12 +233,12 @@ describe('a policy of names', () => {
     expect(namesOf(under(presets[preset].naming, server(from, name)))).toEqual([expected]);
   });
 
-  it('puts in place of what no name may hold an underscore, in a template, too', () => {
+  it('replaces invalid characters by underscores, also in a template', () => {
     const template = 'my tools: {tool}';
     expect(namesOf(under({ template }, server('db', 'query')))).toEqual(['my_tools:_query']);
   });
 
-  it('takes the template literally, whatever names hold', () => {
+  it('takes the template literally, whatever the names contain', () => {
     const odd = under({ template: '{server}-{tool}' }, server('db', '{server}$&'));
     expect(namesOf(odd)).toEqual([expect.stringMatching(/^db-_server____[0-9a-z]{8}$/)]);
   });
@@ -250,7 +250,7 @@ describe('a policy of names', () => {
     ['github_', 'github_'],
     ['githubs_search', 'githubs_search'],
     ['search_github', 'search_github'],
-  ])('makes of %s of github %s when it takes the server away', (name, expected) => {
+  ])('shortens %s of github to %s without the server', (name, expected) => {
     const stripped = under({ stripServerPrefix: true }, server('github', name));
     expect(namesOf(stripped)).toEqual([`mcp__github__${expected}`]);
   });
@@ -264,7 +264,7 @@ describe('a policy of names', () => {
     ['hash', /^abcdefg_[0-9a-z]{8}$/],
     // 28 of 60 parts before the gap, as in the original.
     ['middle', /^abcdef___klmnopq$/],
-  ] as const)('makes of 17 characters 16 with %s', (overflow, expected) => {
+  ] as const)('shortens 17 characters to 16 with %s', (overflow, expected) => {
     const naming = { template: '{tool}', maxLength: 16, overflow };
     const [name = ''] = namesOf(under(naming, server('db', 'abcdefghijklmnopq')));
     expect(name).toMatch(expected);
@@ -276,14 +276,14 @@ describe('a policy of names', () => {
     expect(name).toBe(`mcp__s__${'x'.repeat(20)}___${'x'.repeat(32)}`);
   });
 
-  it('leaves a tool out whose name is too long, and says so', () => {
+  it('leaves out and reports a tool whose name is too long', () => {
     const naming = { maxLength: 16, overflow: 'error' } as const;
     const from = under(naming, server('db', 'query', 'short', 'longer_by_far'));
     expect(namesOf(from)).toEqual(['mcp__db__query', 'mcp__db__short']);
     expect(namelessOf(from)).toEqual([{ server: 'db', tool: 'longer_by_far', why: 'long' }]);
   });
 
-  it('tells two apart that lose the same middle', () => {
+  it('distinguishes two names that lose the same middle', () => {
     const naming = { template: '{tool}', maxLength: 16, overflow: 'middle' } as const;
     const from = under(naming, server('db', 'abcdef1___klmnopq', 'abcdef2___klmnopq'));
     const names = namesOf(from);
@@ -292,17 +292,17 @@ describe('a policy of names', () => {
   });
 });
 
-describe('of tools that want one name under a policy', () => {
+describe('for tools that want one name', () => {
   const lower = (name: string, tool: string) => under({ case: 'lower' }, server(name, tool));
 
-  it('the one keeps it that spells itself so, whoever comes first by origin', () => {
+  it('the tool with the exact spelling keeps it, whatever the origin', () => {
     const servers = [lower('DB', 'query'), lower('db', 'query')];
     expect(originOf(servers, 'mcp__db__query')).toBe('db/query');
     expect(originOf([...servers].reverse(), 'mcp__db__query')).toBe('db/query');
     expect(exposeTools(servers)).toHaveLength(2);
   });
 
-  it('the first by origin keeps it where both had to change', () => {
+  it('the first by origin keeps it if both were changed', () => {
     const servers = [lower('dB', 'query'), lower('Db', 'query')];
     expect(originOf(servers, 'mcp__db__query')).toBe('Db/query');
     expect(originOf([...servers].reverse(), 'mcp__db__query')).toBe('Db/query');
@@ -313,7 +313,7 @@ describe('of tools that want one name under a policy', () => {
     under({ template: '{tool}', collision: other }, server('b', 'query')),
   ];
 
-  it('both get a hash when one of their policies wants it', () => {
+  it('both get a hash when one of their policies demands it', () => {
     for (const servers of [rivals('suffix', 'originOrder'), rivals('originOrder', 'suffix')]) {
       expect(namesOf(...servers)).toEqual([
         expect.stringMatching(/^query_[0-9a-z]{8}$/),
@@ -322,7 +322,7 @@ describe('of tools that want one name under a policy', () => {
     }
   });
 
-  it('neither is shown when one of their policies wants that, and both are named', () => {
+  it('neither is shown when one of their policies demands that, and both are reported', () => {
     for (const servers of [rivals('error', 'suffix'), rivals('originOrder', 'error')]) {
       expect(namesOf(...servers)).toEqual([]);
       expect(namelessOf(...servers)).toEqual([
@@ -332,14 +332,14 @@ describe('of tools that want one name under a policy', () => {
     }
   });
 
-  it('each keeps its own when nobody else wants it, whatever the policy', () => {
+  it('each keeps its own unique name under any policy', () => {
     const [one] = rivals('error', 'error');
     expect(namesOf(one as ServerTools)).toEqual(['query']);
   });
 });
 
 describe('the aliases of a tool', () => {
-  it('are spelled by the templates of its policy, without a limit', () => {
+  it("follow its policy's templates, without a length limit", () => {
     const { naming } = presets.ohMyPi;
     expect(toolAliasesOf('GitHub', 'Search', naming)).toEqual(['mcp__github__search']);
     expect(toolAliasesOf('db', 'x'.repeat(100), presets.codeBuddy.naming)).toEqual([
@@ -387,7 +387,7 @@ describe('a tool that is exposed again', () => {
     ['list', { ...from, catalog: 'stale' as const }, { catalog: 'stale' }],
     ['length', { ...from, descriptionMaxLength: 4 }, { description: 'Ask…' }],
     ['trust', { ...from, trust: true }, { traits: { readOnly: true } }],
-  ])('is another when its %s differs', (_what, changed, expected) => {
+  ])('is a new object when its %s differs', (_what, changed, expected) => {
     for (const first of [from, under({ template: '{tool}' }, from)]) {
       only([first]);
       expect(only([changed])).toMatchObject(expected);
@@ -427,7 +427,7 @@ describe('the traits of a tool', () => {
     expect(traitsOf(annotations, trust)).toEqual(expected);
   });
 
-  it('are not there when its server says nothing', () => {
+  it('are absent without annotations', () => {
     expect(traitsOf(undefined, true)).toBeUndefined();
   });
 });
@@ -513,7 +513,7 @@ describe('the list of all tools', () => {
     );
   });
 
-  it('keeps a plain name when servers come whose names have to be changed', () => {
+  it('keeps a plain name beside servers whose names must change', () => {
     fc.assert(
       fc.property(anyServers, anyServers, (servers, more) => {
         const added = more.map((each) => ({ ...each, server: `${each.server}.` }));

@@ -45,7 +45,7 @@ describe('the words of a schema', () => {
     expect(printableSchema(schema, limits)).toEqual(expected);
   });
 
-  it('are nowhere when no description may be shown', () => {
+  it('are removed when no description may be shown', () => {
     const schema = { description: 'a', properties: { a: { description: 'b', title: 'c' } } };
     expect(printableSchema(schema, { ...limits, description: 0 })).toEqual({
       properties: { a: { title: 'c' } },
@@ -53,7 +53,7 @@ describe('the words of a schema', () => {
   });
 });
 
-describe('all else of a schema', () => {
+describe('everything else in a schema', () => {
   it.each<Record<string, unknown>>([
     { properties: { [evil]: { const: evil, default: { description: evil } } }, required: [evil] },
     { enum: [{ title: evil }], examples: [{ description: evil }], pattern: evil },
@@ -62,7 +62,7 @@ describe('all else of a schema', () => {
     expect(printableSchema(schema, limits)).toBe(schema);
   });
 
-  it('keeps its order beside a word that is mended', () => {
+  it('keeps its order beside a changed text', () => {
     const schema = JSON.parse(
       `{"type":"object","properties":{"b":{"description":"\\u200bx"},"__proto__":{"type":"null"},"a":{}},"required":["b"]}`,
     ) as Record<string, unknown>;
@@ -89,7 +89,7 @@ describe('a secret in a schema', () => {
       { examples: [{ a: ['hunter2-value', 1] }], enum: ['hunter2-value', null], enumNames: [1] },
       { examples: [{ a: ['[redacted]', 1] }], enum: ['[redacted]', null], enumNames: [1] },
     ],
-  ])('is taken out of %s', (_where, schema, expected) => {
+  ])('is redacted in %s', (_where, schema, expected) => {
     expect(redacted(schema)).toEqual(expected);
   });
 

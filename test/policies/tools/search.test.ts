@@ -46,7 +46,7 @@ describe('a search for tools', () => {
     expect(searchTools(indexTools([tool]), 'issue issue ISSUE', 10)).toEqual([{ tool, score: 16 }]);
   });
 
-  it('takes off a share for each word that is not there', () => {
+  it('subtracts a share for each missing word', () => {
     const tools = [exposed('s', 'create_issue'), exposed('s', 'create_table')];
     expect(searchTools(indexTools(tools), 'create issue', 10).map(({ score }) => score)).toEqual([
       32, 8,
@@ -63,7 +63,7 @@ describe('a search for tools', () => {
     expect(found([exposed('s', name)], query)).toEqual([name]);
   });
 
-  it('keeps equals in the order of the list, and shows no more than asked for', () => {
+  it('keeps equal matches in list order, within the limit', () => {
     const tools = ['c', 'a', 'b'].map((name) => exposed('s', `${name}_same`));
     expect(found(tools, 'same')).toEqual(['c_same', 'a_same', 'b_same']);
     expect(found(tools, 'same', 2)).toEqual(['c_same', 'a_same']);
