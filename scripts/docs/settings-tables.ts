@@ -1,6 +1,6 @@
 /**
- * The settings in words. Keys, defaults and what a change does are asked of the
- * code: each key is set in a sample, and the sample is compared with itself.
+ * Tables of the settings. Keys, defaults and the effect of a change come from the
+ * code: each key is set in a sample, which is compared with the sample without it.
  */
 
 import { privilegedKeys, type ServerEntry } from '../../src/config/entry/schema.ts';
@@ -23,7 +23,7 @@ export interface KeyWords {
   readonly takes: string;
   readonly byDefault: Default;
   readonly meaning: string;
-  /** What an editor may offer. */
+  /** Values that an editor may offer. */
   readonly examples?: readonly unknown[];
   /** A value that differs from the default; undefined = cannot be set by itself. */
   readonly example: unknown;
@@ -56,14 +56,15 @@ export const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
   args: {
     takes: 'list of texts',
     byDefault: always([]),
-    meaning: 'Arguments of the program, passed as they are.',
+    meaning: 'Arguments of the program, passed unchanged.',
     examples: [['-y', '@my-org/db@1.2.3']],
     example: ['x'],
   },
   env: {
     takes: 'texts, or [commands](values.md#commands), by name',
     byDefault: always({}),
-    meaning: 'Variables of the process, besides a short list that every server gets.',
+    meaning:
+      'Environment variables to pass to the process, besides a short list that every server gets.',
     examples: [{ TOKEN: '${TOKEN}' }],
     example: { X: '1' },
   },
@@ -78,7 +79,7 @@ export const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
   cwd: {
     takes: 'text: a folder that exists',
     byDefault: { words: 'the project folder', value: '.' },
-    meaning: 'Folder the process starts in.',
+    meaning: 'Working folder of the process.',
     example: 'x',
   },
   url: {
@@ -91,15 +92,14 @@ export const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
   headers: {
     takes: 'texts, or [commands](values.md#commands), by name',
     byDefault: always({}),
-    meaning: 'Headers of every request. Those that the protocol sets itself are refused.',
+    meaning: 'Headers of every request, except those that the protocol sets itself.',
     examples: [{ Authorization: 'Bearer ${TOKEN}' }],
     example: { 'X-Key': '1' },
   },
   values: {
     takes: '`"expand"` or `"literal"`',
     byDefault: always('expand'),
-    meaning:
-      'Literal: no text of the entry holds a reference or is a command; all stay as they are written.',
+    meaning: 'Literal: texts of the entry are never references or commands.',
     example: 'literal',
   },
   era: {
@@ -111,25 +111,25 @@ export const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
   enabled: {
     takes: 'true or false',
     byDefault: always(true),
-    meaning: 'False: shown as `disabled`, never started.',
+    meaning: 'False: the server is shown as `disabled` and never started.',
     example: false,
   },
   startup: {
     takes: '`"eager"` or `"lazy"`',
     byDefault: always('eager'),
-    meaning: 'Lazy: starts at the first call.',
+    meaning: 'Lazy: starts with the first call.',
     example: 'lazy',
   },
   trust: {
     takes: 'true or false',
     byDefault: always(false),
-    meaning: 'Whether hints such as `readOnlyHint` of this server may be believed.',
+    meaning: 'Whether hints of this server, such as `readOnlyHint`, are trusted.',
     example: true,
   },
   description: {
     takes: 'text, at most 2,048 characters',
     byDefault: none,
-    meaning: 'For people.',
+    meaning: 'A text for users.',
     example: 'x',
   },
   handover: {
@@ -150,14 +150,14 @@ export const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
   policy: {
     takes: 'a preset, or an object of overrides',
     byDefault: { words: 'that of `mcp.policy`' },
-    meaning: 'The numbers and rules to live by: [policies.md](policies.md).',
+    meaning: 'Its deadlines, limits and rules: [policies.md](policies.md).',
     examples: ['claudeCode', { restart: { maxAttempts: 3 } }],
     example: { call: { timeoutMs: 1 } },
   },
   timeoutMs: {
     takes: 'milliseconds',
     byDefault: byPolicy(defaultPolicy.call.timeoutMs),
-    meaning: 'Deadline of one call, waiting included.',
+    meaning: 'Deadline of one call, including waits.',
     example: 1,
   },
   connectTimeoutMs: {
@@ -170,33 +170,33 @@ export const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
     takes: 'milliseconds or null',
     byDefault: byPolicy(defaultPolicy.idle.stopMs),
     meaning:
-      'Ready and without a call for this long, the server rests until the next one; the count begins within a second of the last call. Null = never.',
+      'Ready and without a call for this long, the server is stopped until the next one; the count begins within a second of the last call. Null = never.',
     example: 1,
   },
   restart: {
     takes: '`"auto"`, `"never"`, `"failure"`, `"always"` or `"remote"`',
     byDefault: byPolicy(defaultPolicy.restart.on),
     meaning:
-      'When a lost session is opened again. `auto`: after a failure, and of a remote server always; `remote`: of a remote server only; `never`: a failed start is not repeated either.',
+      'When a lost session is reopened. `auto`: local servers after a failure, remote ones always; `remote`: remote servers only; `never`: a failed start is not retried either.',
     example: 'never',
   },
   maxAttempts: {
     takes: '1 to 1,000',
     byDefault: byPolicy(defaultPolicy.restart.maxAttempts),
-    meaning: 'Attempts of one start, the first included, and of one outage.',
+    meaning: 'Attempts of one start, including the first, and of one outage.',
     example: 1,
   },
   required: {
     takes: 'true or false',
     byDefault: byPolicy(defaultPolicy.startup.required),
     meaning:
-      'Whether `required()` of the library insists on the server. It is started even when it is lazy.',
+      'Whether `required()` of the library fails without the server. A required server starts even when it is lazy.',
     example: true,
   },
   startupTimeoutMs: {
     takes: 'milliseconds',
     byDefault: byPolicy(defaultPolicy.startup.timeoutMs),
-    meaning: 'How long `required()` waits for it. Nothing is given up because of it.',
+    meaning: 'How long `required()` waits for the server. Its start continues after that.',
     example: 1,
   },
 }; // prettier-ignore
@@ -226,28 +226,28 @@ export const mcpKeys: Readonly<
     byDefault: always([]),
     gated: gatedLists,
     meaning:
-      'These servers are switched off, whatever their entries and `enabledServers` say. The lists of all files add up.',
+      'These servers are disabled, whatever their entries and `enabledServers` say. The lists of all files add up.',
   },
   enabledServers: {
     takes: 'list of names',
     byDefault: always([]),
     gated: gatedNumbers,
     meaning:
-      'These servers are switched on although their entries say `"enabled": false`, as in a file that you cannot edit.',
+      'These servers are enabled although their entries say `"enabled": false`, for entries in files that you cannot edit.',
   },
   slots: {
     takes: '`{ "local": 1 to 1,000 or "auto", "remote": 1 to 1,000 }`',
     byDefault: byPolicy(noSettings.slots),
     gated: gatedNumbers,
     meaning:
-      'How many servers of each sort may be starting at once; `"auto"` = eight for each processor core.',
+      'How many servers of each kind may start at once; `"auto"` = eight for each processor core.',
   },
   startupGateMs: {
     takes: '0 to 60,000 milliseconds',
     byDefault: byPolicy(noSettings.startupGateMs),
     gated: gatedNumbers,
     meaning:
-      'How long `ready()` and the first picture wait for servers. No server is given up because of it.',
+      'How long `ready()` and the first table wait for servers. Their starts continue after that.',
   },
   policy: {
     takes: 'a preset, or an object of overrides',
@@ -275,7 +275,7 @@ export const mcpKeys: Readonly<
     byDefault: always(false),
     gated: gatedNumbers,
     meaning:
-      "Docker's MCP gateway as a server, `MCP_DOCKER` ([below](#dockers-mcp-gateway)). `auto`: where Docker has one, without a word where it has none. The last of your own files that has the key counts.",
+      "Docker's MCP gateway as a server, `MCP_DOCKER` ([below](#dockers-mcp-gateway)). `auto`: where Docker has one, without a problem where it has none. The last of your own files that has the key counts.",
   },
 }; // prettier-ignore
 

@@ -85,7 +85,7 @@ const rulesOf = (key: string) => {
   return z.array(serverRule, { error });
 };
 
-/** What each key of the section may hold. */
+/** The schema of each key of the section. */
 export const mcpFields = {
   allowed: rulesOf('allowed'),
   excluded: rulesOf('excluded'),

@@ -29,7 +29,7 @@ import { type StartupGate, startupGateOf } from './startup-gate.ts';
 
 export interface MergedSettings {
   readonly settings: Settings;
-  /** What decides each connection, by generation; kept out of the settings because it may hold secrets. */
+  /** Specs by generation; kept out of the settings because they may hold secrets. */
   readonly specs: ReadonlyMap<string, ServerSpec>;
   readonly startupGate: StartupGate;
 }

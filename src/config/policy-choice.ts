@@ -19,7 +19,7 @@ import { closestName, unknownKeyMessage } from '../policies/text/closest-name.ts
 import { isTroupeWide, policySchemas, sentenceFor } from './policy-schema.ts';
 import type { TreePath } from './settings-tree.ts';
 
-/** What is wrong with one key; the path starts below `policy`. */
+/** A fault of one key; the path starts below `policy`. */
 export interface PolicyFault {
   readonly path: TreePath;
   readonly message: string;

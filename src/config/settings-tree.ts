@@ -80,7 +80,7 @@ export function readTree(text: string, bounds: TextBounds = ownText): TreeReadin
   return { root: treeOf(node, lineOf) };
 }
 
-/** The plain value of a node. Of a key given twice the last counts, as in `JSON.parse`. */
+/** Converts a node to a plain value. Of a duplicate key the last counts, as in `JSON.parse`. */
 export function valueOf(node: TreeNode): unknown {
   if (node.kind === 'scalar') return node.value;
   if (node.kind === 'array') return node.items.map(valueOf);
@@ -88,7 +88,7 @@ export function valueOf(node: TreeNode): unknown {
   return Object.fromEntries(node.members.map((member) => [member.name, valueOf(member.node)]));
 }
 
-/** The member of that name; undefined when there is none or the node is no object. */
+/** Finds a member by name; undefined when there is none or the node is not an object. */
 export function memberOf(node: TreeNode, name: string): TreeMember | undefined {
   return node.kind === 'object'
     ? node.members.findLast((member) => member.name === name)
@@ -100,12 +100,12 @@ export function membersOf(node: TreeNode | undefined): readonly TreeMember[] {
   return node?.kind === 'object' ? node.members : [];
 }
 
-/** Where in a value a schema found an issue. */
+/** Returns the path of a schema's issue. */
 export function pathOf(issue: { readonly path: readonly PropertyKey[] } | undefined): TreePath {
   return (issue?.path ?? []).map((part) => (typeof part === 'symbol' ? '' : part));
 }
 
-/** The line of the deepest part of a path that exists. */
+/** Finds the line of the deepest existing part of a path. */
 export function lineAt(node: TreeNode, path: TreePath): number {
   let line = node.line;
   let here: TreeNode | undefined = node;
@@ -123,7 +123,7 @@ export function lineAt(node: TreeNode, path: TreePath): number {
   return line;
 }
 
-/** Where the text has what a path below a member leads to; `here` is the member's own path. */
+/** Finds the place in the text of a path below a member; `here` is the member's own path. */
 export function writtenPath(member: TreeMember, here: TreePath, path: TreePath): TreePath {
   let written = member.written ?? here;
   let node: TreeNode | undefined = member.node;
@@ -137,9 +137,8 @@ export function writtenPath(member: TreeMember, here: TreePath, path: TreePath):
 }
 
 /**
- * The first thing in a tree that JSON allows and settings do not: a key given
- * twice (a reviewer reads one, the reader takes the other), `__proto__`, a NUL,
- * or half a surrogate pair.
+ * Finds the first fault that JSON allows and settings do not: a duplicate key (a
+ * reviewer may read the wrong one), `__proto__`, a NUL, or half a surrogate pair.
  */
 export function findFault(node: TreeNode, path: TreePath = []): Fault | undefined {
   if (node.kind === 'scalar') {

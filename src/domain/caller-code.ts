@@ -92,7 +92,7 @@ export const exitCodeOf = {
 export type CallerCode = keyof typeof exitCodeOf;
 
 /**
- * What is known about whether a call ran. After the request was sent it is `unknown` unless the
+ * Whether a call ran. After the request was sent it is `unknown` unless the
  * answer proves otherwise.
  */
 export type Outcome =

@@ -1,4 +1,4 @@
-/** What servers offer besides tools, as announced and as shown to callers. */
+/** Resources, prompts and instructions, as announced and as shown to callers. */
 
 import type { ListedTool } from './tool.ts';
 
@@ -75,7 +75,7 @@ export interface ExposedInstructions extends Shown {
   readonly text: string;
 }
 
-/** What a server answered to a read; its parts are checked only as far as callers rely on them. */
+/** The result of a read; its parts are validated only as far as callers rely on them. */
 export interface ResourceResult {
   readonly contents: readonly Readonly<Record<string, unknown>>[];
   readonly _meta?: Readonly<Record<string, unknown>>;
@@ -88,7 +88,7 @@ export interface PromptResult {
   readonly _meta?: Readonly<Record<string, unknown>>;
 }
 
-/** What to complete, in the protocol's form. */
+/** A completion request in the protocol's form. */
 export interface CompletionRequest {
   readonly ref:
     | { readonly type: 'ref/prompt'; readonly name: string }

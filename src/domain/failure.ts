@@ -1,5 +1,5 @@
 /**
- * What can go wrong with a session, by what to do next. Failures are values: they
+ * Failures of a session, classified by what to do next. Failures are values: they
  * travel in events and end up, redacted, in the status.
  */
 

@@ -405,7 +405,7 @@ export type PolicyField = {
   readonly [Group in PolicyGroup]: `${Group}.${keyof ServerPolicy[Group] & string}`;
 }[PolicyGroup];
 
-/** Some fields of some groups; each field that is there is there as a whole. */
+/** Some fields of some groups; each field is replaced as a whole. */
 export type PolicyOverrides = {
   readonly [Group in PolicyGroup]?: Partial<ServerPolicy[Group]>;
 };
@@ -422,7 +422,7 @@ export const presetNames = [
 ] as const;
 export type PresetName = (typeof presetNames)[number];
 
-/** Where a policy starts and what differs from there. Without a preset it starts at the troupe's. */
+/** A starting point and overrides. Without a preset it starts from the troupe's policy. */
 export interface PolicyChoice {
   readonly preset?: PresetName;
   readonly overrides: PolicyOverrides;

@@ -1,6 +1,6 @@
 /**
- * What decides a connection, as written in the settings. A change of anything
- * here is a new generation: the old session is closed and a new one opened.
+ * The settings that decide a connection, as written. Any change here is a new
+ * generation: the old session is closed and a new one opened.
  * Values still hold their `${VAR}` references; they are resolved at connect time.
  */
 
@@ -10,9 +10,9 @@ import type { Scope } from './scope.ts';
 /** Which protocol era to speak; `auto` asks the server once. */
 export type Era = 'auto' | 'legacy' | 'modern';
 
-/** Where values come from, besides the text in the settings and variables; as written. */
+/** Sources of values besides texts and variables, as written. */
 export interface ValueRules {
-  /** Nothing is a reference: every text stands for itself. */
+  /** No text is a reference: every text is literal. */
   readonly literal?: true;
   /** A file of variables for the process. */
   readonly envFile?: {
@@ -77,7 +77,7 @@ export interface MemorySpec {
 export type RemoteSpec = HttpSpec | StreamSpec;
 export type ServerSpec = StdioSpec | RemoteSpec | MemorySpec;
 
-/** What carries a session; the word shown in the status. */
+/** The transport of a session, as shown in the status. */
 export type TransportKind = 'stdio' | 'http' | 'sse' | 'ws' | 'memory';
 
 /** Says whether the server lives on the other side of a network address. */

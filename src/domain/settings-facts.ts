@@ -8,7 +8,7 @@ export type SettingsCommand =
   /** Replaces what the host itself contributes. */
   | { readonly type: 'settings.changed'; readonly settings: Readonly<Record<string, unknown>> };
 
-/** Where the actor hears commands: its logic is an observable, which ignores events. */
+/** The source of the actor's commands: its logic is an observable, which ignores events. */
 export interface SettingsCommands {
   on(
     type: SettingsCommand['type'],

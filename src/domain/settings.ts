@@ -44,7 +44,7 @@ export interface ToolFilter {
   readonly permissions?: PermissionRules;
 }
 
-/** What one tool of a server does differently. */
+/** Overrides for one tool of a server. */
 export interface ToolOverride {
   readonly tool: string;
   /** False = it is neither shown nor called. Default: the patterns decide. */
@@ -71,7 +71,7 @@ export interface DesiredServer {
   readonly startup: 'eager' | 'lazy';
   /** The next generation is ready before this one leaves. Absent: this one leaves first. */
   readonly handover?: 'seamless';
-  /** Whether `readOnlyHint` and the like of this server may be believed. */
+  /** Whether this server's annotations, such as `readOnlyHint`, are trusted. */
   readonly trust: boolean;
   readonly tools: ToolFilter;
   readonly policy: ServerPolicy;

@@ -20,7 +20,7 @@ export interface ListedTool {
 }
 
 /**
- * What a host may rely on when it decides about a call. Annotations of an untrusted server never make
+ * Traits that a host may rely on when it decides about a call. Annotations of an untrusted server never make
  * a tool look safer than one without annotations.
  */
 export interface ToolTraits {
@@ -42,7 +42,7 @@ export interface ExposedTool {
   readonly title?: string;
   readonly description?: string;
   readonly inputSchema: Readonly<Record<string, unknown>>;
-  /** JSON Schema of the structured content of results, when the server tells it. */
+  /** JSON Schema of the structured content of results, if the server declares it. */
   readonly outputSchema?: Readonly<Record<string, unknown>>;
   /** As the server has them, whether or not it is trusted. */
   readonly annotations?: ToolAnnotations;
@@ -52,7 +52,7 @@ export interface ExposedTool {
   readonly catalog: 'live' | 'deferred' | 'stale';
 }
 
-/** What a tool answered. `isError: true` is an answer, not a failure. */
+/** A tool's result. `isError: true` is a result, not a failure. */
 export interface ToolResult {
   readonly content: readonly Readonly<Record<string, unknown>>[];
   readonly structuredContent?: Readonly<Record<string, unknown>>;

@@ -1,4 +1,4 @@
-/** How long to wait before an attempt. */
+/** Computes the waits before attempts. */
 
 import { longestTimerMs } from '../domain/clock.ts';
 import type { BusyBackoff, Jitter, QuietRetries, RestartPolicy } from '../domain/policy.ts';
@@ -6,8 +6,8 @@ import type { BusyBackoff, Jitter, QuietRetries, RestartPolicy } from '../domain
 /**
  * Draws the milliseconds to wait before an attempt after a loss.
  *
- * Where the first attempt is immediate, the first wait is nothing at all, and
- * the delays begin with the second.
+ * With an immediate first attempt the first wait is zero, and the delays start with
+ * the second.
  *
  * @param wait - counts the waits of this outage, from 1; may be infinite
  * @param chance - in [0, 1)
@@ -32,7 +32,7 @@ export function restartDelay(
   );
 }
 
-/** The same for the quiet attempts of a server that was given up. */
+/** The same for the quiet attempts after giving up. */
 export function quietDelay(
   { retryFromMs, toMs, floorMs = 0 }: QuietRetries,
   jitter: Jitter,
@@ -75,7 +75,7 @@ function jittered(delayMs: number, jitter: Jitter, floorMs: number, chance: numb
   return Math.max(lowest, wholeMs(ceiling + ceiling * jitter * (2 * chance - 1)));
 }
 
-/** What a timer can wait. */
+/** Limits a wait to a timer's range. */
 function wholeMs(delayMs: number): number {
   return Math.floor(Math.min(Math.max(delayMs, 0), longestTimerMs));
 }

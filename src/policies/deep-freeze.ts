@@ -1,8 +1,8 @@
 /**
- * Freezes plain data through and through, and returns it.
+ * Freezes plain data at every depth, and returns it.
  *
- * What many callers hold at once must not be anybody's to change. Walks without
- * recursion: a schema of a hostile server may be nested deeper than the stack.
+ * Many callers share such data, so none may change it. It uses no recursion, because a
+ * hostile server's schema may be nested deeper than the stack.
  */
 export function deepFreeze<Value>(value: Value): Value {
   const waiting: unknown[] = [value];

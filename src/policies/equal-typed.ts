@@ -31,7 +31,7 @@ export function equalDocuments(one: unknown, other: unknown): boolean {
   return equal(withEntries(one), withEntries(other));
 }
 
-/** The same document with each object as a sorted list of entries; the wrapper tells it from a list. */
+/** Converts each object to a sorted list of entries, in a wrapper that distinguishes it from a list. */
 function withEntries(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(withEntries);

@@ -1,8 +1,8 @@
 /**
  * Finds and replaces the references in a value of the settings: `${VAR}`,
  * `${VAR:-default}`, `${input:id}` and `${keychain:service/account}`. Anything
- * else with a dollar sign stays as it is: there is no shell and no nesting, and
- * what a reference stands for is text, never another reference.
+ * else with a dollar sign is unchanged: there is no shell and no nesting, and the
+ * value of a reference is text, never another reference.
  */
 
 export type Variables = Readonly<Record<string, string | undefined>>;
@@ -16,7 +16,7 @@ export type Reference =
 /** A reference within the default of another; an input or an entry of the keychain without its name. */
 export type BrokenReference = 'nested' | 'input' | 'keychain';
 
-/** What inputs and the keychain gave, by {@link referenceKey}. */
+/** Values of inputs and the keychain, by {@link referenceKey}. */
 export type FoundValues = ReadonlyMap<string, FoundValue>;
 
 export interface FoundValue {
@@ -45,17 +45,17 @@ export type Expansion =
 // The first branch also takes `${input:-x}`: a variable of that name, with a default.
 const pattern = /\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?|(input|keychain):([^}]*))\}/gu;
 
-/** What the id of an input looks like. Those of VS Code are free; other characters are mistakes in quoting. */
+/** Pattern of an input's id. VS Code allows any; characters beyond these are mistakes in quoting. */
 export const inputIdPattern = /^[\w.:-](?:[\w .:-]{0,98}[\w.:-])?$/u;
 // A service has no slash, so that it is plain where the account begins.
 const keychainEntry = /^([^/]{1,256})\/(.{1,256})$/u;
 
-/** Every reference of a text, in its order. */
+/** Lists the references in a text, in order. */
 export function referencesIn(text: string): readonly Reference[] {
   return [...text.slice(0, endOfReferences(text)).matchAll(pattern)].map(referenceOf);
 }
 
-/** Behind the last brace no reference ends: looking for one from each `${` there takes long. */
+/** No reference ends after the last brace; searching there from each `${` would take quadratic time. */
 function endOfReferences(text: string): number {
   return text.lastIndexOf('}') + 1;
 }
@@ -74,7 +74,7 @@ function referenceOf(match: readonly (string | undefined)[]): Reference {
     : { kind: 'keychain', service, account };
 }
 
-/** Names what is found for a reference, so that each is looked for once. */
+/** The key of a reference's value, so that each is resolved once. */
 export function referenceKey(
   reference: Extract<Reference, { kind: 'input' | 'keychain' }>,
 ): string {

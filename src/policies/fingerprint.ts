@@ -52,7 +52,7 @@ export function fingerprintOf(spec: ServerSpec): string {
   }
 }
 
-/** What decides a value; the description of an input does not. */
+/** The rules that decide values, without descriptions of inputs. */
 function valueRulesOf({ values }: Exclude<ServerSpec, MemorySpec>): { values?: unknown } {
   if (values?.inputs === undefined) return values === undefined ? {} : { values };
   const definitions = values.inputs.definitions.map((input) => ({
@@ -62,7 +62,7 @@ function valueRulesOf({ values }: Exclude<ServerSpec, MemorySpec>): { values?: u
   return { values: { ...values, inputs: { ...values.inputs, definitions } } };
 }
 
-/** What an approval binds to. */
+/** The subject of an approval. */
 export interface ApprovalSubject {
   readonly generation: string;
   readonly scope: Scope;

@@ -9,7 +9,7 @@ import {
 } from '../domain/plan.ts';
 import type { DesiredServer } from '../domain/settings.ts';
 
-/** What of the present a plan is made from, besides what is desired. */
+/** The present state that a plan starts from. */
 export interface PresentServers {
   /** By server name. */
   readonly live: ReadonlyMap<string, LiveServer>;
@@ -30,8 +30,8 @@ export interface DueHandover {
 /**
  * Lists the steps that make the live servers match the desired ones.
  *
- * Total: every desired and every live server is named at least once. What leaves
- * comes first, by name; then the desired servers in settings order, so equal
+ * Total: every desired and every live server is named at least once. Leaving servers
+ * come first, by name; then the desired servers in settings order, so equal
  * inputs give equal plans. A server whose generation differs is stopped and
  * started again, never changed in place; while it leaves, edits coalesce. One that
  * is ready and changes hands seamlessly stays until its successor is ready too, or
@@ -166,7 +166,7 @@ function addStepsInPlace(
   if (!isUpdate && !isMove) steps.push(step(server, 'keep', 'unchanged'));
 }
 
-/** A server that no entry names is there because of the key that its source tells. */
+/** A server without an entry comes from the key that its source names. */
 function originOf({ source }: DesiredServer): string {
   return source.key.startsWith('mcp.') ? `wanted by ${source.key}` : 'in the settings';
 }

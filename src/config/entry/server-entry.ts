@@ -55,7 +55,7 @@ import {
 } from './schema.ts';
 import { type EntryValues, entryValuesOf } from './values.ts';
 
-/** Where a document comes from. */
+/** The origin of a document. */
 export interface DocumentOrigin {
   /** Shown in problems: a path, or "host settings". */
   readonly file: string;

@@ -13,7 +13,7 @@ import {
 } from '../settings-tree.ts';
 import { convertText, type FolderMeaning, type ReferenceStyle } from './references.ts';
 
-/** What to do with one key of an entry. */
+/** Converts one key of an entry. */
 export type KeyRule = (member: TreeMember, draft: EntryDraft) => void;
 export type KeyRules = ReadonlyMap<string, KeyRule>;
 

@@ -23,7 +23,7 @@ export interface SpecFact {
   readonly digest: string;
 }
 
-/** What is pinned besides tools. */
+/** Kinds of pinned definitions besides tools. */
 export const pinKinds = ['instructions', 'prompt', 'resource', 'resourceTemplate'] as const;
 export type PinKind = (typeof pinKinds)[number];
 

@@ -10,7 +10,7 @@ import type { Problem } from '../settings.ts';
 import type { ServerStatus } from './status.ts';
 
 /**
- * What a host may send. Checked at the boundary: anything else is refused with
+ * Events that a host may send. Checked at the boundary: anything else is refused with
  * `INVALID_ARGUMENTS`, as is every name that begins with `xstate.`.
  */
 export type HostEvent =
@@ -50,7 +50,7 @@ export type HostEvent =
   /** Ends everything by force within 600 ms. */
   | { readonly type: 'troupe.kill' };
 
-/** What a host may listen to, by name. */
+/** Events that a host may listen to, by name. */
 export interface TroupeEvents {
   /** The state, reason or any other field of a server's status changed. */
   'status.changed': { readonly status: ServerStatus };

@@ -24,9 +24,9 @@ export interface Decision {
   readonly table: string;
   /** Name of the guard that held; `otherwise` for a last row, which has none. */
   readonly guard: string;
-  /** What the guard was asked about, for example `{ "reason": "excluded" }`. */
+  /** The guard's parameters, for example `{ "reason": "excluded" }`. */
   readonly params?: Readonly<Record<string, unknown>>;
-  /** Where the row leads in the chart. */
+  /** The row's target in the chart. */
   readonly target: string;
   /** Place of the row in its table, from 1. */
   readonly row: number;
@@ -56,7 +56,7 @@ export interface RunningTimer {
   /** When the state was entered that the timer belongs to. */
   readonly enteredAt: string;
   readonly dueAt: string;
-  /** Where it leads; absent when the server stays in its state. */
+  /** Its target; absent when the server stays in its state. */
   readonly to?: StateName;
 }
 

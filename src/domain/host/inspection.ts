@@ -1,6 +1,6 @@
 /**
- * What the inspector sees and says: records of what the charts did, the picture
- * they add up to, and what its page and its server tell each other. Everything
+ * The inspector's data: records of the charts' transitions, the picture they add up
+ * to, and the messages between its page and its server. Everything
  * here is plain data that has passed the redactor; contexts and inputs are never
  * part of it wholesale.
  *
@@ -147,9 +147,9 @@ export interface JournalHead {
   readonly version: string;
   /** ISO 8601; `t` of all records counts from here. */
   readonly startedAt: string;
-  /** What the clock of the charts showed then, in milliseconds: times in contexts count by it. */
+  /** The charts' clock at that time, in milliseconds; times in contexts use it. */
   readonly clockStart: number;
-  /** Hash of each machine's definition: tells whether the charts of a reader are those that were recorded. */
+  /** Hash of each machine's definition, to detect whether a reader's charts are the recorded ones. */
   readonly machines: Readonly<Record<MachineKey, string>>;
   /** The state before the first record of this file. */
   readonly picture: InspectionPicture;
@@ -210,17 +210,17 @@ export interface PossibleAct {
   /** A host event (`server.restart` ...) or a command (`approve`, `reject`, `revoke`). */
   readonly act: string;
   readonly accepted: boolean;
-  /** Where it would lead, in the public words; absent where the chart does not say. */
+  /** The state it would lead to, under its public name; absent where the chart does not say. */
   readonly to?: string;
   /** Why it is not accepted now. */
   readonly reason?: string;
 }
 
-/** Where records come from: a troupe that runs, or a journal. */
+/** A source of records: a running troupe or a journal. */
 export interface InspectionSource {
   /** ISO 8601; `t` of all records counts from here. */
   readonly startedAt: string;
-  /** What the clock of the charts showed then, in milliseconds: times in contexts count by it. */
+  /** The charts' clock at that time, in milliseconds; times in contexts use it. */
   readonly clockStart: number;
   /** Of the mcp-troupe that recorded. */
   readonly version: string;
@@ -229,7 +229,7 @@ export interface InspectionSource {
   /** Number of the oldest record that is still there; one more than `last` when there is none. */
   readonly first: number;
   readonly last: number;
-  /** What was true after record `at`, by default the last one. Undefined when that is not known. */
+  /** Returns the picture after record `at`, by default the last one. Undefined when it is not known. */
   picture(at?: number): InspectionPicture | undefined;
   /** Records from number `from` on, or from the oldest that is there. */
   records(from: number, limit: number): readonly InspectionRecord[];
@@ -254,7 +254,7 @@ export interface ForkView {
   readonly actor: ActorKey;
   /** Virtual time; counts like that of records. */
   readonly t: number;
-  /** What happened in the fork; `n` counts from 1. */
+  /** Records of the fork; `n` counts from 1. */
   readonly records: readonly InspectionRecord[];
   /** The actor as it stands in the fork. */
   readonly state: PicturedActor;

@@ -1,8 +1,7 @@
 /**
- * Lists that limit may name a server by what it runs or by where it is, because a
- * name says nothing about either. Values are compared as written: a reference such
- * as `${VAR}` is not known yet, so what forbids takes it for anything, and what
- * allows for nothing.
+ * Limiting lists may identify a server by its command or address, because a name says
+ * nothing about either. Values are compared as written: a reference such as `${VAR}`
+ * is not known yet, so it matches every exclusion and no permission.
  */
 
 import {
@@ -26,7 +25,7 @@ export interface UrlRule {
 /** One entry of a list: a name, a command or an address. */
 export type ServerRule = string | CommandRule | UrlRule;
 
-/** What a rule is held against; without a spec there is only the name. */
+/** The subject of a rule; without a spec only the name is known. */
 export interface RuleSubject {
   readonly name: string;
   readonly spec?: ServerSpec;
@@ -54,7 +53,7 @@ export function isAllowedByRule(
   return judges.some((rule) => fits(rule, spec, 'certainly'));
 }
 
-/** What a rule for addresses looks like, by its parts: it must say which host is meant. */
+/** The pattern of a rule for addresses and its parts; the host is mandatory. */
 export const urlRulePattern = /^([^:/?#\\]+):\/\/([^/?#\\]+)(\/.*)?$/u;
 
 type Certainty = 'certainly' | 'possibly';

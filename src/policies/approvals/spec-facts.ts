@@ -28,7 +28,7 @@ export function specFactsOf(spec: ServerSpec, found: FoundFacts = {}): readonly 
   }));
 }
 
-/** Lists what differs, in the order of the present spec; what is gone comes last. */
+/** Lists differences in the order of the present spec; removed facts come last. */
 export function compareFacts(
   before: readonly SpecFact[],
   now: readonly SpecFact[],
@@ -72,7 +72,7 @@ function valuesOf(spec: ServerSpec, { executable, envFileNames }: FoundFacts): r
   }
 }
 
-/** What decides values that are not known yet, as the settings have it. */
+/** The settings that decide values that are not known yet. */
 function rulesOf(spec: ServerSpec): readonly Value[] {
   const { literal, envFile, inputs } = (spec.type === 'memory' ? undefined : spec.values) ?? {};
   return [

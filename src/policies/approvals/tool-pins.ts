@@ -1,8 +1,8 @@
 /**
  * Decides whether a server's definitions are still the approved ones.
  *
- * What counts is what a model is shown and what a call must look like. The order
- * of tools or keys, marks of a protocol era and the dialect a schema names do not.
+ * Only the texts that a model sees and the form of a call count. The order of tools or
+ * keys, marks of a protocol era and a schema's dialect do not.
  */
 
 import type { Catalog } from '../../domain/catalog.ts';

@@ -65,7 +65,7 @@ function programOf(command: string): string {
   return command.replace(/^.*[/\\]/su, '').replace(/\.(?:cmd|exe|bat|ps1)$/iu, '');
 }
 
-/** What the switches name; without such a one, the first word that belongs to no switch. */
+/** The packages that switches name; without any, the first word that belongs to no switch. */
 function packagesIn(
   words: readonly string[],
   { naming = [], taking = [] }: Runner,

@@ -10,7 +10,7 @@ import type {
 
 export type CheckedForm =
   | { readonly content: Readonly<Record<string, FormValue>> }
-  /** What is wrong, in a few words that hold no value. */
+  /** The fault, without the value. */
   | { readonly fault: string };
 
 // No honest answer is longer; a text of a field is at most so long whatever the server allows.
@@ -42,7 +42,7 @@ export function checkForm(
   return { content: Object.fromEntries(content) };
 }
 
-/** What a value should be and is not; undefined = it fits. */
+/** Describes the expected value; undefined = the value is valid. */
 export function faultOf(field: FormField, value: unknown): string | undefined {
   switch (field.type) {
     case 'string':

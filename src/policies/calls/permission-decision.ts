@@ -19,7 +19,7 @@ export interface PermittedTool {
 }
 
 /**
- * What one set of rules says of a tool; undefined = nothing.
+ * Returns the verdict of one set of rules on a tool; undefined = none.
  *
  * An exposed name reads in two ways where one server is called as another and the beginning of its
  * tools are (`db`, `x__q` and `db__x`, `q`). What is said of one of them with certainty says nothing of
@@ -59,7 +59,7 @@ export function strictestVerdict(
   return permissionVerdicts.findLast((verdict) => voices.includes(verdict));
 }
 
-/** What is remembered of the tool and its server as they are now. */
+/** Finds the stored permissions for the tool and its server in their present form. */
 export interface ChoiceSubject {
   readonly server: string;
   readonly fingerprint: string;
@@ -82,7 +82,7 @@ export function isRemembered(
 
 type Meaning = 'yes' | 'maybe' | 'no';
 
-/** Whether a pattern is about this tool of this server. */
+/** Says whether a pattern matches this tool of this server. */
 function meaning(
   pattern: PermissionPattern,
   { server, tool, name }: PermittedTool,

@@ -6,15 +6,15 @@ import type { ToolAnnotations } from '../../domain/tool.ts';
 
 export interface LostCall {
   readonly failure: Pick<CallFailure, 'reason' | 'written'>;
-  /** How often it was sent so far. */
+  /** Number of sends so far. */
   readonly sends: number;
   readonly rule: CallPolicy['replay'];
   readonly tool: RepeatedTool;
 }
 
-/** What is known of a second run of a tool; all of it unknown for what is no tool. */
+/** Facts about a second run of a tool; absent for other requests. */
 export interface RepeatedTool {
-  /** Whether the annotations of its server may be believed. */
+  /** Whether its server's annotations are trusted. */
   readonly isTrusted: boolean;
   readonly annotations?: ToolAnnotations | undefined;
 }

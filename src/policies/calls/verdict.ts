@@ -12,7 +12,7 @@ import type { TransportKind } from '../../domain/server-spec.ts';
 import type { CallFailure } from '../../domain/session.ts';
 import type { FailureDescription } from '../failures/table.ts';
 
-/** What carried the request. */
+/** The transport of the request. */
 export interface Carrier {
   readonly kind: TransportKind;
   readonly era: 'legacy' | 'modern';

@@ -30,7 +30,7 @@ const redirectCodes: ReadonlySet<string> = new Set(['ERR_REDIRECT_BLOCKED']);
 // An answer with one of them reaches us only when it was not followed.
 const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/** Turns a description into a failure; a failure passes as it is, whatever the rules say. */
+/** Converts a description into a failure; a failure is returned unchanged. */
 export function classifyFailure(
   seen: FailureDescription | Failure,
   rules: readonly ClassifyRule[] = [],
@@ -52,7 +52,7 @@ export function classifyFailure(
   };
 }
 
-/** What the rules of the settings say of it; undefined = nothing. */
+/** Returns the kind that the rules of the settings assign; undefined = none. */
 function kindByRules(
   seen: FailureDescription,
   rules: readonly ClassifyRule[],
@@ -61,7 +61,7 @@ function kindByRules(
   return rules.find((rule) => obeys(searched, rule))?.kind;
 }
 
-/** The failure of a connection that was open: out of reach then means that it broke. */
+/** Classifies a failure of an open connection: unreachable then means that it broke. */
 export function asLoss(
   failure: Failure,
   seen: FailureDescription,

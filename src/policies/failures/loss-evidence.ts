@@ -1,4 +1,4 @@
-/** What the end of a session shows about its loss. */
+/** Evidence about a loss from the end of its session. */
 
 import type { Failure } from '../../domain/failure.ts';
 import type { SessionEnd, SessionEvidence } from '../../domain/session.ts';

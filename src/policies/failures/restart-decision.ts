@@ -1,4 +1,4 @@
-/** What a policy says of a loss: may the server be tried again, and what if not. */
+/** Applies a policy to a loss: whether the server is retried, and what follows if not. */
 
 import { type Failure, isBusy } from '../../domain/failure.ts';
 import type { AfterGiveUp, BusyBackoff, ServerPolicy } from '../../domain/policy.ts';
@@ -15,7 +15,7 @@ export interface LossFacts {
   readonly hasServed: boolean;
 }
 
-/** When this server is started again after a loss, in words for one transport. */
+/** The restart rule of one transport after a loss. */
 function restartRuleOf({ policy, transport }: LossFacts): 'never' | 'failure' | 'always' {
   const { on } = policy.restart;
   if (on === 'auto') return isRemote(transport) ? 'always' : 'failure';
@@ -33,7 +33,7 @@ export function isRestartForbidden(facts: LossFacts): boolean {
   return (rule === 'never' && hasServed) || (loss.kind === 'cleanExit' && rule !== 'always');
 }
 
-// The try and one re-initialization: who forgot both sessions at once forgets the next one as well.
+// The attempt and one re-initialization: a server that forgot both sessions at once would forget the next.
 const mostForgottenStarts = 2;
 
 /** A start and an outage have budgets of their own. */

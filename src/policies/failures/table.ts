@@ -12,7 +12,7 @@
 
 import type { FailureCause, FailureKind } from '../../domain/failure.ts';
 
-/** How far the connection had come. */
+/** The phase of the connection. */
 export type SessionPhase = 'connect' | 'initialize' | 'initialized' | 'ready';
 
 /** A failure as an actor saw it, before anybody decided what it means. Without secrets. */
@@ -24,7 +24,7 @@ export interface FailureDescription extends FailureCause {
   readonly rpcCode?: number;
   /** Of an answer that refuses. Searched like a message, never shown. */
   readonly body?: string;
-  /** What caused it, nearest first. */
+  /** Its causes, nearest first. */
   readonly causes?: readonly FailureCause[];
   /** The server had given the session an id. */
   readonly hasSessionId?: boolean;
@@ -202,7 +202,7 @@ const failureTable: readonly FailureRow[] = [
   { kind: 'transport', words: brokenWords },
 ];
 
-/** What the table says of it; undefined = it has no row. */
+/** Returns the kind of the first matching row; undefined = none. */
 export function kindByTable(seen: FailureDescription): FailureKind | undefined {
   return failureTable.find((row) => fits(row, seen))?.kind;
 }

@@ -1,4 +1,4 @@
-/** Finds what an answer holds besides text, and names files for it that say nothing of the sender. */
+/** Finds binary data in a result, and chooses file extensions that the server cannot influence. */
 
 import type { ToolResult } from '../../domain/tool.ts';
 
@@ -6,9 +6,9 @@ type Block = ToolResult['content'][number];
 
 export interface Binary {
   readonly kind: 'image' | 'audio' | 'blob';
-  /** Base64, as far as it is what it says. */
+  /** Claimed to be base64. */
   readonly data: string;
-  /** As the sender calls it. */
+  /** As declared by the server. */
   readonly mimeType: string;
 }
 
@@ -27,12 +27,12 @@ function partOf(kind: Binary['kind'], from: Block, field: string): Binary | unde
   return { kind, data, mimeType };
 }
 
-/** Says whether a text is base64 of some bytes: then decoding it loses nothing. */
+/** Says whether a text is valid base64 and decodes without loss. */
 export function isBase64(text: string): boolean {
   return text !== '' && text.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(text);
 }
 
-/** How many bytes it stands for. */
+/** Number of bytes that a base64 text encodes. */
 export function bytesOf(base64: string): number {
   const padding = base64.endsWith('==') ? 2 : Number(base64.endsWith('='));
   return Math.floor((base64.length * 3) / 4) - padding;

@@ -1,14 +1,14 @@
 /** Guesses what the user meant to type, for "did you mean". */
 
-// A third of the letters may be wrong, but no more than three: beyond that, a
-// guess tells more about the list than about the word.
+// A third of the letters may be wrong, but at most three: beyond that, a guess is
+// unlikely to be right.
 const mostEdits = 3;
 const lettersPerEdit = 3;
 // No name is longer, see the limits on names; the work grows with the square of it.
 const maxLength = 128;
 
 /**
- * The name nearest to a mistyped word, or nothing when none is near enough.
+ * Finds the name nearest to a mistyped word; undefined when none is near enough.
  *
  * Counts letters missing, added, replaced, and swapped with their neighbour;
  * upper and lower case are alike. Of several names equally near, the first in
@@ -46,8 +46,8 @@ function nearness(word: string, name: string): number | undefined {
 }
 
 /**
- * A long common beginning, such as `mcp__db__`, makes any two short endings look
- * alike: the part after it must be near by itself, with one wrong letter in two at most.
+ * A long common prefix, such as `mcp__db__`, makes any two short endings similar, so
+ * the endings are also compared alone, with at most one wrong letter in two.
  */
 function isAnotherEnding(word: string, name: string): boolean {
   const start = sharedQualifier(word, name);

@@ -1,6 +1,6 @@
 /**
  * Makes text of a server safe to show on a terminal, in a log or to a model.
- * What goes: ANSI sequences, control characters, marks that turn or hide text
+ * Removes ANSI sequences, control characters, marks that turn or hide text
  * (bidi, zero-width, tag characters) and lone surrogates.
  */
 

@@ -4,7 +4,7 @@
  * text must always be read back as text, never as code or markup.
  */
 
-/** What reads the generated text. */
+/** The reader of the generated text. */
 export type Reader = 'script' | 'shell' | 'markup' | 'mermaid' | 'metrics';
 
 const quoters: Readonly<Record<Reader, (text: string) => string>> = {

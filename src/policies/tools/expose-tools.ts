@@ -1,4 +1,4 @@
-/** Gives every tool the one name by which callers reach it. */
+/** Gives every tool a unique exposed name. */
 
 import type { NamingPolicy } from '../../domain/policy.ts';
 import type { ToolFilter } from '../../domain/settings.ts';
@@ -19,7 +19,7 @@ export interface ServerTools {
   /** Characters of a description that are shown; 0 = none at all. */
   readonly descriptionMaxLength: number;
   readonly naming: NamingPolicy;
-  /** Whether what the server says of its tools may be believed. */
+  /** Whether the server's annotations are trusted. */
   readonly trust: boolean;
 }
 
@@ -43,7 +43,7 @@ export interface NamelessTool {
  * a policy may give both a hash, or neither a name. Of tools that one server lists
  * twice, the first counts.
  *
- * @param onNameless - told of each tool that is left out because of its name
+ * @param onNameless - called for each tool that is left out because of its name
  */
 export function exposeTools(
   servers: readonly ServerTools[],
@@ -96,7 +96,7 @@ function claim(claims: Map<string, Claim[]>, name: string, one: Claim): void {
   else rivals.push(one);
 }
 
-/** Who of those that want one name gets it; the strictest of their policies decides. */
+/** Decides which tool gets a name that several want; the strictest policy applies. */
 function judge(rivals: readonly Claim[]): {
   readonly winner?: Origin | undefined;
   readonly losers: readonly Origin[] | 'nameless';
@@ -124,7 +124,7 @@ function byOrigin(a: Origin, b: Origin): number {
   return compare(a.from.server, b.from.server) || compare(a.tool.name, b.tool.name);
 }
 
-// By code unit: what a locale thinks of an order differs between machines.
+// By code unit, because locales order differently on different machines.
 function compare(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;
@@ -135,8 +135,8 @@ interface Exposure
   readonly exposed: ExposedTool;
 }
 
-// To clean a description costs more than all else here, and most tools are shown as they were
-// before: equal inputs then give the very same object, which is also quick to compare.
+// Cleaning a description is the largest cost here, and most tools are unchanged, so equal inputs
+// give the same object, which is also fast to compare.
 const exposures = new WeakMap<ListedTool, Exposure>();
 
 function exposed(name: string, origin: Origin): ExposedTool {
@@ -181,7 +181,7 @@ function shownAnnotations(annotations: ToolAnnotations): ToolAnnotations {
   return { ...annotations, title: printableLine(annotations.title, maxTitleLength) };
 }
 
-/** What is not said counts as the protocol has it: a tool may write, destroy, and reach anything. */
+/** Missing hints have the protocol's defaults: a tool may write, destroy, and reach anything. */
 function traitsOf(annotations: ToolAnnotations, trust: boolean): ToolTraits {
   const { readOnlyHint, destructiveHint, openWorldHint } = annotations;
   const readOnly = trust && readOnlyHint === true;

@@ -1,6 +1,6 @@
 /**
- * Spells the name under which callers reach one tool, as a policy wants it. Which of two tools
- * that want the same name gets it is decided elsewhere.
+ * Builds a tool's exposed name by its policy. `expose-tools.ts` decides between two tools that want the
+ * same name.
  */
 
 import { createHash } from 'node:crypto';
@@ -17,7 +17,7 @@ const gap = '___';
 /**
  * The name that a tool would like.
  *
- * `rank` says how far it is from the tool's own words, and so who keeps it: 0 = it spells server and
+ * `rank` is its distance from the tool's own name, which decides a collision: 0 = it spells server and
  * tool exactly, 1 = but for what the policy asks for (small letters, no prefix of the server), 2 = it
  * is cut in its middle.
  */
@@ -26,9 +26,9 @@ export interface WantedName {
   readonly rank: 0 | 1 | 2;
 }
 
-/** Spells the names of one server's tools; what they share is worked out once. */
+/** Builds the names of one server's tools; their common parts are computed once. */
 export interface ToolNamer {
-  /** `hashed`: only a name with a hash can tell this tool from all others. `refused`: it may have none. */
+  /** `hashed`: only a hash makes the name unique. `refused`: the policy allows no name. */
   wanted(tool: string): WantedName | 'hashed' | 'refused';
   /** A name that no other tool has, but for a chance that `salt` takes care of. */
   hashed(tool: string, salt: number): string;
@@ -76,9 +76,9 @@ export function toolAliasesOf(
 }
 
 /**
- * What the exposed names of all tools of a server begin with, its aliases included; nothing where a
- * template does not begin with the server. Tools of another server may begin with it too: it says
- * where to look, not whose a tool is.
+ * Lists the prefixes of a server's exposed names, including aliases; none for a template that does not
+ * begin with the server. Another server's tools may share a prefix: it narrows a search and does not
+ * identify the server.
  */
 export function serverPrefixes(
   server: string,
@@ -93,10 +93,10 @@ export function serverPrefixes(
   });
 }
 
-/** How the exposed names of one server's tools begin. */
+/** The beginning of the exposed names of one server's tools. */
 export interface ServerInName {
   readonly server: string;
-  /** What stands before the server, the server and what parts it from the tool; absent where no name begins so. */
+  /** The text before the server, the prefix, and the text between server and tool; absent when names do not begin with the server. */
   readonly place?: { readonly lead: string; readonly prefix: string; readonly parting: string };
 }
 
@@ -160,7 +160,7 @@ function headLength(maxLength: number): number {
   return Math.floor((maxLength - gap.length) * headShare);
 }
 
-/** What a template may add to a name. */
+/** The characters that a template may add to a name. */
 function templateText(text: string): string {
   return text.replaceAll(/[^A-Za-z0-9_.:/-]/gu, '_');
 }

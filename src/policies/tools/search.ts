@@ -108,7 +108,7 @@ function wordsOf(text: string): readonly string[] {
   return parted.toLowerCase().match(/[\p{L}\p{M}]+|\p{N}+/gu) ?? [];
 }
 
-/** Where the words begin that are not less than this one. */
+/** Finds the first word that is not less than this one. */
 function firstFrom(words: readonly string[], word: string): number {
   let [low, high] = [0, words.length];
   while (low < high) {
