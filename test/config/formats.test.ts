@@ -346,7 +346,7 @@ function linesBelow(node: TreeNode, path: readonly (string | number)[] = []): Ma
   const parts =
     node.kind === 'object'
       ? node.members.map((member) => [member.name, member.line, member.node] as const)
-      : (node.kind === 'array' ? node.items : []).map((it, at) => [at, it.line, it] as const);
+      : (node.kind === 'array' ? node.items : []).map((item, at) => [at, item.line, item] as const);
   return new Map(
     parts.flatMap(([name, line, inner]) => {
       const here = [...path, name];

@@ -35,7 +35,7 @@ export function redactedSchema(schema: Schema, secrets: readonly string[]): Sche
 }
 
 /** Redacts secrets in data; returns the same object when there are none. Keys stay unchanged. */
-export function redactedData(data: unknown, secrets: readonly string[]): unknown {
+function redactedData(data: unknown, secrets: readonly string[]): unknown {
   if (typeof data === 'string') return redact(data, secrets);
   if (Array.isArray(data)) return changedList(data, (one) => redactedData(one, secrets));
   return isRecord(data) ? changed(data, (_name, part) => redactedData(part, secrets)) : data;
