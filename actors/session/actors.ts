@@ -37,7 +37,7 @@ export interface SessionIo {
   publish(): void;
   /** Ends the connection by force; a `close` under way then resolves. */
   kill(): void;
-  /** Releases everything at once, by force. Nothing is reported from now on. */
+  /** Releases everything at once, by force. Facts reported from now on do not count. */
   dispose(): void;
 }
 
@@ -55,13 +55,20 @@ export function createSessionActors(createIo: CreateSessionIo) {
     const io = createIo(input, sendBack);
     sessions.set(input.actorId, io);
     receive(({ type }) => {
-      if (type === 'wire.probe') io.probe();
-      else if (type === 'wire.publish') io.publish();
-      else io.kill();
+      try {
+        if (type === 'wire.probe') io.probe();
+        else if (type === 'wire.publish') io.publish();
+        else io.kill();
+      } catch (error) {
+        // XState does not clean up after a callback that threw. The entry stays for the last steps
+        // of this session; the next one replaces it.
+        io.dispose();
+        throw error;
+      }
     });
     return () => {
-      io.dispose();
       if (sessions.get(input.actorId) === io) sessions.delete(input.actorId);
+      io.dispose();
     };
   });
   return {

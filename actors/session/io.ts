@@ -88,7 +88,9 @@ class NetworkSession implements SessionIo {
       load,
       questions: this.#askable,
       events: {
-        sending: (method) => report({ type: 'wire.sent', method }),
+        sending: (method) => {
+          if (this.#open === undefined) report({ type: 'wire.sent', method });
+        },
         remark: (line, stream) => this.#remark(line, stream),
         broke: () => report({ type: 'wire.broke' }),
         ended: (seen) => this.#ended(seen),
@@ -127,14 +129,15 @@ class NetworkSession implements SessionIo {
   }
 
   async connect(handshake: Handshake, signal: AbortSignal): Promise<ConnectOutcome> {
-    if (handshake === 'overSse') this.#opening.assumeSse(true);
     try {
       const connected = await this.#opening.connect(handshake, signal);
       signal.throwIfAborted();
+      if (handshake === 'overSse') this.#ports.overSse?.add(this.#id.generation);
       return this.#opened(connected);
     } catch (error) {
+      // Also after an abort: an address whose stream hangs may speak today's protocol by now.
+      this.#ports.overSse?.delete(this.#id.generation);
       signal.throwIfAborted();
-      this.#opening.assumeSse(false);
       const seen = this.#describe(error);
       const hints = this.#opening.hintsOf(seen);
       const failure = hints.hasLeft ? this.#classify(seen) : this.#failureToOpen(seen);
@@ -176,6 +179,7 @@ class NetworkSession implements SessionIo {
   }
 
   kill(): void {
+    this.#report({ type: 'wire.killed', at: this.#ports.clock.now() });
     this.#opening.connection?.dispose();
   }
 

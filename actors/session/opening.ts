@@ -190,13 +190,6 @@ export class Opening {
     };
   }
 
-  /** Remembers whether the address is reached over SSE, which the status shows from the start. */
-  assumeSse(isAssumed: boolean): void {
-    const { generation } = this.#id;
-    if (isAssumed) this.#ports.overSse?.add(generation);
-    else this.#ports.overSse?.delete(generation);
-  }
-
   /** The server answered in the assumed era. */
   proved(): void {
     this.#assumed = undefined;

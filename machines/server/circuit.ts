@@ -26,7 +26,7 @@
  * due -- probe.began --> halfOpen
  * due -- session.listed --> closed
  * halfOpen -- session.listed --> closed
- * halfOpen -- session.listFailed | done session | after probeDeadline --> open
+ * halfOpen -- session.listFailed | done session | error session | after probeDeadline --> open
  * ended -> [*]
  * ```
  */
@@ -90,6 +90,7 @@ export const circuitRegion = serverSetup.createStateConfig({
         'session.listed': 'closed',
         'session.listFailed': probeFailed,
         'xstate.done.actor.session': probeFailed,
+        'xstate.error.actor.session': probeFailed,
       },
       after: { probeDeadline: probeFailed },
     },

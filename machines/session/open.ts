@@ -17,17 +17,18 @@
  * open -- list.settled [isFailureOfTools] --> (stays)
  * open -- list.settled [isOfTools] --> (stays)
  * open -- list.settled --> (stays)
+ * tools -- session.list --> (stays)
  * tools: [*] -> current
  *   current -- tools.changed | session.list --> refreshing
  *   refreshing invokes tools
- *   refreshing -- tools.changed | session.list | error tools --> (stays)
+ *   refreshing -- tools.changed | policy.updated | error tools --> (stays)
  *   refreshing -- done tools --> current
  * resources: [*] -> choosing
  *   choosing -- always [isOffered] --> refreshing
  *   choosing -- always --> unoffered
  *   current -- resources.changed --> refreshing
  *   refreshing invokes resources
- *   refreshing -- resources.changed | error resources --> (stays)
+ *   refreshing -- resources.changed | policy.updated | error resources --> (stays)
  *   refreshing -- done resources --> current
  *   unoffered
  * prompts: [*] -> choosing
@@ -35,7 +36,7 @@
  *   choosing -- always --> unoffered
  *   current -- prompts.changed --> refreshing
  *   refreshing invokes prompts
- *   refreshing -- prompts.changed | error prompts --> (stays)
+ *   refreshing -- prompts.changed | policy.updated | error prompts --> (stays)
  *   refreshing -- done prompts --> current
  *   unoffered
  * watch -- (see watch.ts)
@@ -66,27 +67,34 @@ import {
 } from './setup.ts';
 import { watchStates } from './watch.ts';
 
-function refreshOf(list: ListName, context: SessionContext): RefreshInput {
-  return { ...idOf({ context }), list, listTimeoutMs: context.policy.connect.listTimeoutMs };
+/** The state in which the chart of a list brings it up to date. */
+function refreshing(list: ListName) {
+  return {
+    invoke: {
+      id: list,
+      src: 'refresh',
+      input: ({ context }: { readonly context: SessionContext }): RefreshInput => ({
+        ...idOf({ context }),
+        list,
+        listTimeoutMs: context.policy.connect.listTimeoutMs,
+      }),
+      onDone: 'current',
+      onError: { actions: 'announceFault' },
+    },
+    on: {
+      [`${list}.changed`]: { actions: { type: 'announceChange', params: list } },
+      // An event answered in a region does not reach the chart, so the policy is applied here as well.
+      'policy.updated': { actions: ['applyPolicy', { type: 'passDeadlineOn', params: list }] },
+    },
+  } as const;
 }
 
 const tools = sessionSetup.createStateConfig({
   initial: 'current',
+  on: { 'session.list': { actions: 'demandTools' } },
   states: {
     current: { on: { 'tools.changed': 'refreshing', 'session.list': 'refreshing' } },
-    refreshing: {
-      invoke: {
-        id: 'tools',
-        src: 'refresh',
-        input: ({ context }) => refreshOf('tools', context),
-        onDone: 'current',
-        onError: { actions: 'announceFault' },
-      },
-      on: {
-        'tools.changed': { actions: { type: 'announceChange', params: 'tools' } },
-        'session.list': { actions: 'demandTools' },
-      },
-    },
+    refreshing: refreshing('tools'),
   },
 });
 
@@ -103,16 +111,7 @@ function optional(list: 'resources' | 'prompts') {
       },
       unoffered: {},
       current: { on: { [`${list}.changed`]: 'refreshing' } },
-      refreshing: {
-        invoke: {
-          id: list,
-          src: 'refresh',
-          input: ({ context }) => refreshOf(list, context),
-          onDone: 'current',
-          onError: { actions: 'announceFault' },
-        },
-        on: { [`${list}.changed`]: { actions: { type: 'announceChange', params: list } } },
-      },
+      refreshing: refreshing(list),
     },
   });
 }

@@ -5,7 +5,7 @@
  * A server whose era is unknown is asked first. Some servers leave when they are asked
  * anything before the handshake: they are started a second time, with the old handshake, which
  * counts neither as a crash nor as an attempt. An address that refuses today's protocol as
- * servers of 2024 do is tried once over SSE; if that fails, the first refusal is what is reported.
+ * servers of 2024 do is tried once over SSE; if that fails, the first refusal is reported.
  * The deadline covers all of it, and starts again when the machine wakes: a server could not
  * answer while it slept.
  *
@@ -17,12 +17,12 @@
  * resolving invokes resolveTarget
  * resolving -- done resolveTarget [hasFailed] --> releasing
  * resolving -- done resolveTarget [hasProcess] --> launching
- * resolving -- done resolveTarget [asksEra] --> connecting.asking
+ * resolving -- done resolveTarget [asksEra] --> connecting.preparing
  * resolving -- done resolveTarget --> connecting.greeting
  * resolving -- error resolveTarget --> closing
  * launching invokes launchProcess
  * launching -- done launchProcess [hasFailed] --> releasing
- * launching -- done launchProcess [asksEra] --> connecting.asking
+ * launching -- done launchProcess [asksEra] --> connecting.preparing
  * launching -- done launchProcess --> connecting.greeting
  * launching -- error launchProcess --> closing
  * connecting invokes connectClient
@@ -31,7 +31,8 @@
  * connecting -- done connectClient [hasFailed] --> releasing
  * connecting -- done connectClient --> loadingTools
  * connecting -- error connectClient --> closing
- * connecting: [*] -> asking
+ * connecting: [*] -> preparing
+ *   preparing -- wire.sent [isEraQuestion] --> asking
  *   asking -- wire.sent [isInitialize] --> greeting
  *   asking -- wire.ended [hasProcess] --> leaving
  *   greeting
@@ -161,7 +162,7 @@ export const openingStates = sessionSetup.createStateConfig({
           {
             guard: { type: 'asksEra', params: outcomeOf },
             actions: { type: 'noteResolved', params: outcomeOf },
-            target: 'connecting.asking',
+            target: 'connecting.preparing',
           },
           { target: 'connecting.greeting' },
         ],
@@ -171,12 +172,12 @@ export const openingStates = sessionSetup.createStateConfig({
     launching: {
       invoke: launch(false, [
         failed,
-        { guard: { type: 'asksEra', params: contextOf }, target: 'connecting.asking' },
+        { guard: { type: 'asksEra', params: contextOf }, target: 'connecting.preparing' },
         { target: 'connecting.greeting' },
       ]),
     },
     connecting: {
-      initial: 'asking',
+      initial: 'preparing',
       invoke: connect('negotiated', [
         { guard: { type: 'hasLeft', params: outcomeOf }, target: 'leaving' },
         {
@@ -188,6 +189,15 @@ export const openingStates = sessionSetup.createStateConfig({
         connected,
       ]),
       states: {
+        // Nothing was sent yet: a process that exits now has not left because of the question.
+        preparing: {
+          on: {
+            'wire.sent': {
+              guard: { type: 'isEraQuestion', params: eventOf },
+              target: 'asking',
+            },
+          },
+        },
         asking: {
           on: {
             'wire.sent': {

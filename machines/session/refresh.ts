@@ -8,6 +8,7 @@
  *
  * ```text
  * [*] -> listing
+ * refresh -- policy.updated --> (stays)
  * listing invokes listItems
  * listing -- done listItems [isOutdated] --> pausing.due
  * listing -- done listItems [hasFailed] --> failed
@@ -30,7 +31,7 @@
  * ```
  */
 
-import { assign, fromPromise, sendParent, setup, stateIn } from 'xstate';
+import { assertEvent, assign, fromPromise, sendParent, setup, stateIn } from 'xstate';
 import type { Failure } from '../../src/domain/failure.ts';
 import type { ListName, ListOutcome, RefreshFact, SessionId } from '../../src/domain/session.ts';
 
@@ -47,10 +48,11 @@ export interface RefreshContext extends RefreshInput {
   readonly retryMs: number;
 }
 
-export interface RefreshEvent {
+export type RefreshEvent =
   /** `changed`: the server announced a change. `demanded`: a list is wanted now, even during a pause. */
-  readonly type: 'list.changed' | 'list.demanded';
-}
+  | { readonly type: 'list.changed' | 'list.demanded' }
+  /** The settings changed; counts from the next list on. */
+  | { readonly type: 'policy.updated'; readonly listTimeoutMs: number };
 
 // One list a second while a server keeps announcing changes, and soon only one every half minute.
 const firstPauseMs = 1_000;
@@ -85,6 +87,11 @@ const refreshSetup = setup({
     /** Hands the outcome to the session chart. */
     report: sendParent(({ context }, outcome: ListOutcome): RefreshFact => {
       return { type: 'list.settled', list: context.list, outcome };
+    }),
+    /** Applies new settings. */
+    applyDeadline: assign(({ event }) => {
+      assertEvent(event, 'policy.updated');
+      return { listTimeoutMs: event.listTimeoutMs };
     }),
     /** After a successful list, the next failure is the first in a row. */
     noteOutcome: assign(({ context }, { type }: ListOutcome) => ({
@@ -144,6 +151,7 @@ export const refreshMachine = refreshSetup.createMachine({
   options: { maxIterations: 1_000 },
   id: 'refresh',
   context: ({ input }) => ({ ...input, pauseMs: firstPauseMs, retryMs: firstRetryMs }),
+  on: { 'policy.updated': { actions: 'applyDeadline' } },
   initial: 'listing',
   states: {
     listing: {

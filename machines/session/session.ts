@@ -10,7 +10,7 @@
  * ```text
  * [*] -> opening
  * session invokes wire
- * session -- policy.updated | wire.impaired | wire.recovered --> (stays)
+ * session -- policy.updated | wire.impaired | wire.recovered | wire.killed --> (stays)
  * session -- error wire --> closing
  * opening -- (see opening.ts) --> closing | releasing | loadingTools
  * loadingTools invokes firstList
@@ -30,8 +30,8 @@
  *   fresh -- tools.changed --> outdated
  *   outdated
  * open -- (see open.ts) --> closing | broken | draining | releasing
- * broken -- session.close | error wire --> closing
  * broken -- wire.ended --> releasing
+ * broken -- error wire --> closing
  * broken -- after closeDeadline --> (stays)
  * broken -- after killDeadline --> closed
  * closing invokes closeConnection
@@ -146,16 +146,17 @@ export const sessionMachine = sessionSetup.createMachine({
     'policy.updated': { actions: 'applyPolicy' },
     'wire.impaired': { actions: 'reportImpaired' },
     'wire.recovered': { actions: 'reportRecovered' },
+    'wire.killed': { actions: 'noteKill' },
   },
   initial: 'opening',
   states: {
     opening: openingStates,
     loadingTools,
     open: openStates,
+    // It already ends: a command must not restart its deadlines.
     broken: {
       entry: 'reportClosing',
       on: {
-        'session.close': 'closing',
         'wire.ended': {
           actions: { type: 'recordFailure', params: eventOf },
           target: 'releasing',

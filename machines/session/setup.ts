@@ -50,7 +50,7 @@ export interface SessionContext extends SessionInput {
   /** The server is asked for its protocol era before the handshake. */
   readonly asksEra: boolean;
   /** The lists that the server offers besides its tools. */
-  readonly offers: { readonly resources: boolean; readonly prompts: boolean };
+  readonly offers: Readonly<Record<'resources' | 'prompts', boolean>>;
   /** The address's answer before the SSE transport was tried. */
   readonly refusal: StepFailed | null;
   /** What is missing from each list. */
@@ -209,6 +209,11 @@ export const sessionSetup = setup({
     reportClosing: sendParent({ type: 'session.closing' } satisfies SessionFact),
     /** Ends the connection by force, because the orderly end took too long. */
     killConnection: sendTo('wire', { type: 'wire.kill' }),
+    /** Notes when the end was forced: its outcome may never come. */
+    noteKill: assign(({ event }) => {
+      assertEvent(event, 'wire.killed');
+      return { at: event.at };
+    }),
     /** Notes what the connection left behind. */
     noteEnd: assign((_, { evidence, at }: CloseOutcome) => ({ evidence, at })),
 
@@ -244,6 +249,14 @@ export const sessionSetup = setup({
     announceChange: sendTo((_, list: ListName) => list, { type: 'list.changed' }),
     /** Requests a list of tools now, even during a pause. */
     demandTools: sendTo('tools', { type: 'list.demanded' }),
+    /** Passes a new deadline on to the chart that refreshes this list. */
+    passDeadlineOn: sendTo(
+      (_, list: ListName) => list,
+      ({ context }) => ({
+        type: 'policy.updated',
+        listTimeoutMs: context.policy.connect.listTimeoutMs,
+      }),
+    ),
     /** Passes on which watched resources changed. */
     publishNews: sendTo('wire', { type: 'wire.publish' }),
 
@@ -309,6 +322,8 @@ export const sessionSetup = setup({
       context.asksEra && hasLeft === true,
     /** The address refused the handshake as an SSE server does. */
     mayBeOverSse: (_, { mayBeOverSse }: Partial<Unconnected>) => mayBeOverSse === true,
+    /** The server is being asked for its era. */
+    isEraQuestion: (_, { method }: { readonly method: string }) => method === 'server/discover',
     /** The handshake of the old era begins. */
     isInitialize: (_, { method }: { readonly method: string }) => method === 'initialize',
 

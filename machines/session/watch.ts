@@ -16,9 +16,9 @@
  * resting -- server.woke --> waking
  * resting -- after lookPause --> looking
  * looking -- wire.probed [isSignOfLife] --> unwatched
- * looking -- wire.probed --> resting
+ * looking -- wire.probed --> unwatched
  * looking -- server.woke --> waking
- * looking -- after lookDeadline --> resting
+ * looking -- after lookDeadline --> unwatched
  * waking -- wire.probed [isSignOfLife] --> (stays)
  * waking -- after wakePause --> lookingAfterWaking
  * lookingAfterWaking -- wire.probed [isSignOfLife] --> unwatched
@@ -41,7 +41,7 @@ const edited = { actions: 'applyPolicy', target: 'unwatched' } as const;
 const woken = { actions: 'noteWake', target: 'waking' } as const;
 
 /** A health check that was answered, that failed, and that got no answer in time. */
-function lookThat(failsInto: 'resting' | 'doubting') {
+function lookThat(failsInto: 'unwatched' | 'doubting') {
   return {
     probed: [
       { ...signOfLife, actions: 'noteAlive', target: 'unwatched' },
@@ -56,7 +56,7 @@ function lookThat(failsInto: 'resting' | 'doubting') {
     unanswered: { actions: { type: 'noteFailedLook', params: {} }, target: failsInto },
   } as const;
 }
-const routine = lookThat('resting');
+const routine = lookThat('unwatched');
 const afterWaking = lookThat('doubting');
 
 export const watchStates = sessionSetup.createStateConfig({

@@ -117,6 +117,8 @@ export type WireFact =
       readonly failure?: Failure;
     }
   | { readonly type: 'wire.recovered'; readonly reason: DegradedReason }
+  /** The connection is being ended by force, as requested. */
+  | ({ readonly type: 'wire.killed' } & Stamp)
   /** The server sends faster than its budget allows: reading pauses repeatedly. */
   | { readonly type: 'wire.paused' }
   /** Reading has not paused for a while. */

@@ -74,6 +74,7 @@ const allowed: Allowed = {
   'wire.probed': ['answer', 'failure'],
   'wire.impaired': ['reason', 'failure'],
   'wire.recovered': ['reason'],
+  'wire.killed': [],
   'wire.paused': [],
   'wire.resumed': [],
   'wire.probe': [],

@@ -181,7 +181,10 @@ function createScriptedActors(
       sessions.onStart?.(script);
       receive(({ type }) => {
         if (type === 'wire.probe') script.noteCommand('session.probe');
-        else if (type === 'wire.kill') script.noteCommand('session.kill');
+        else if (type === 'wire.kill') {
+          sendBack({ type: 'wire.killed', at: ports.clock.now() });
+          script.noteCommand('session.kill');
+        }
       });
       return () => script.dispose();
     }),

@@ -112,6 +112,20 @@ describe('a session that waits for the SDK', () => {
     expect(bench.story).toEqual(['session.closed']);
   });
 
+  it('does not start a server again that exits before it was asked for its era', async () => {
+    const held = new HeldLoad();
+    const exiting = {
+      command: 'sh',
+      args: ['-c', 'echo started >&2; exit 1'],
+      era: 'auto',
+    } as const;
+    const bench = open(fixtureSpec('', exiting), held.load);
+    const { failure } = await bench.next('session.closed');
+    expect(failure).toMatchObject({ kind: 'crashed', stderrTail: ['started'] });
+    await held.end();
+    expect(bench.lines).toEqual(['started']);
+  });
+
   it('fails once and ends its process when the load fails', async () => {
     const held = new HeldLoad();
     const { bench, pid } = await openTelling(held.load);

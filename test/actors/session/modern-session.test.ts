@@ -7,6 +7,9 @@ import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, Server as LowServer } from '@modelcontextprotocol/server';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 
+import { createSessionActors, type SessionActors } from '../../../actors/session/actors.ts';
+import { createSessionIo } from '../../../actors/session/io.ts';
+import type { SessionPorts } from '../../../actors/session/ports.ts';
 import type { ServerSpec } from '../../../src/domain/server-spec.ts';
 import type { CallFailure, SessionRequest } from '../../../src/domain/session.ts';
 import { startCountingPeer } from '../../fixtures/counting-peer.ts';
@@ -150,6 +153,26 @@ describe('a call of a modern server', () => {
       };
       expect(failure).toMatchObject({ reason: 'serverError', written: true, rpcCode: -32_020 });
       expect(peer.runs()).toBe(1);
+    },
+  );
+});
+
+describe('an open session', () => {
+  it.each(['modern', 'legacy'] as const)(
+    'reports no sent message of its calls, %s',
+    async (era) => {
+      const sent: string[] = [];
+      const actors = (ports: SessionPorts): SessionActors =>
+        createSessionActors((id, report) =>
+          createSessionIo(ports)(id, (fact) => {
+            if (fact.type === 'wire.sent') sent.push(fact.method);
+            report(fact);
+          }),
+        );
+      const session = await ready(createBench(local('both', era), actors)());
+      sent.length = 0;
+      await session.handle().callTool('echo', { text: 'hello' }, callOptions());
+      expect(sent).toEqual([]);
     },
   );
 });

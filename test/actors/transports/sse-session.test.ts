@@ -90,6 +90,20 @@ describe('opening a session over SSE', () => {
     expect((await session.next('session.closed')).failure).toBeUndefined();
   });
 
+  it('tries the current protocol again after a fallback to SSE that got no answer', async () => {
+    server = await startSseFixture('no-endpoint');
+    const spec = untyped(server.url);
+    const startOne = createBench(spec);
+    const policy = { connect: { remoteTimeoutMs: 500 } } as const;
+    await start(startOne, { spec, policy }).next('session.closed');
+    bench?.stop();
+    server.seen.length = 0;
+    const again = start(startOne);
+    await server.arrived('POST /sse');
+    again.send('session.close');
+    await again.next('session.closed');
+  });
+
   it('does not probe the era, and sends headers and the agreed version', async () => {
     server = await startSseFixture();
     const session = start(sse(server.url, { 'X-Key': '${KEY}' }), { env: { KEY: 'k1' } });

@@ -271,6 +271,7 @@ const circuit: Table<CircuitState, 'ended'> = {
     'session.listed': 'closed',
     'session.listFailed': 'open',
     'xstate.done.actor.session': 'open',
+    'xstate.error.actor.session': 'open',
   },
 };
 

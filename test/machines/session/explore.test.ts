@@ -128,6 +128,7 @@ const listing: Choices = {
   ...everyEvent,
   ...silent,
   ...onlyConnected(everything),
+  'policy.updated': [{ type: 'policy.updated', policy: smallSession({ policy: quiet }).policy }],
   'resource.updated': [],
   'wire.paused': [],
 };
@@ -193,6 +194,7 @@ const refreshes: Searches = {
     explore(refreshMachine, {
       inputs: lists.map((list) => smallRefresh({ list })),
       events: {
+        'policy.updated': [{ type: 'policy.updated', listTimeoutMs: smallRefresh().listTimeoutMs }],
         'xstate.done.actor.listItems': [listed(), unlisted()].map((outcome) =>
           done('listItems', outcome),
         ),

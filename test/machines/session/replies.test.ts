@@ -44,6 +44,7 @@ const nothing = {
   'resource.updated': 'ignored',
   'wire.impaired': 'noted',
   'wire.recovered': 'noted',
+  'wire.killed': 'noted',
   'wire.paused': 'ignored',
   'wire.resumed': 'ignored',
   'list.settled': 'ignored',
@@ -74,6 +75,8 @@ const ending = { ...nothing, 'xstate.error.actor.wire': 'noted' } as const;
 const session: Readonly<Record<SessionState, Replies<SessionState | 'closed'>>> = {
   'opening.resolving': opening,
   'opening.launching': opening,
+  // An exit before anything was sent is a failure like any other.
+  'opening.connecting.preparing': opening,
   'opening.connecting.asking': {
     ...opening,
     'wire.sent': 'opening.connecting.greeting',
@@ -102,7 +105,7 @@ const session: Readonly<Record<SessionState, Replies<SessionState | 'closed'>>> 
     // A region takes over the policy.
     'policy.updated': 'ignored',
   },
-  broken: { ...nothing, 'session.close': 'closing', 'wire.ended': 'releasing' },
+  broken: { ...nothing, 'wire.ended': 'releasing' },
   closing: ending,
   releasing: ending,
   draining: ending,
@@ -118,10 +121,13 @@ const stays = {
   'wire.lost': 'left',
   'wire.impaired': 'ignored',
   'wire.recovered': 'ignored',
+  'wire.killed': 'ignored',
   'xstate.error.actor.wire': 'left',
   'input.flooded': 'left',
   'part.broke': 'left',
 } as const;
+/** A new deadline counts from the next list on. */
+const refreshing = { ...stays, 'policy.updated': 'noted' } as const;
 const woken = { ...stays, 'server.woke': 'watch.waking' } as const;
 
 const regions: Readonly<Record<OpenState, Replies<OpenState | 'left'>>> = {
@@ -130,16 +136,17 @@ const regions: Readonly<Record<OpenState, Replies<OpenState | 'left'>>> = {
     'tools.changed': 'tools.refreshing',
     'session.list': 'tools.refreshing',
   },
-  'tools.refreshing': { ...stays, 'tools.changed': 'noted', 'session.list': 'noted' },
+  'tools.refreshing': { ...refreshing, 'tools.changed': 'noted', 'session.list': 'noted' },
   'resources.unoffered': stays,
-  'resources.refreshing': { ...stays, 'resources.changed': 'noted' },
+  'resources.refreshing': { ...refreshing, 'resources.changed': 'noted' },
   'resources.current': { ...stays, 'resources.changed': 'resources.refreshing' },
   'prompts.unoffered': stays,
-  'prompts.refreshing': { ...stays, 'prompts.changed': 'noted' },
+  'prompts.refreshing': { ...refreshing, 'prompts.changed': 'noted' },
   'prompts.current': { ...stays, 'prompts.changed': 'prompts.refreshing' },
   'watch.unwatched': { ...woken, 'policy.updated': 'noted' },
   // The policy of this table switches health checks off.
   'watch.resting': { ...woken, 'policy.updated': 'watch.unwatched', 'wire.probed': 'noted' },
+  // An answer leads through `unwatched`, which goes on to the next check.
   'watch.looking': { ...woken, 'wire.probed': 'watch.resting' },
   'watch.waking': { ...stays, 'wire.probed': 'noted' },
   'watch.lookingAfterWaking': { ...woken, 'wire.probed': 'watch.unwatched' },
@@ -151,14 +158,20 @@ const regions: Readonly<Record<OpenState, Replies<OpenState | 'left'>>> = {
   'news.gathering.changed': stays,
 };
 
+const edited = { 'policy.updated': 'noted' } as const;
+
 const refresh: Readonly<
   Record<RefreshState, Readonly<Record<RefreshEventType, Reply<RefreshState | 'current'>>>>
 > = {
-  'listing.fresh': { 'list.changed': 'listing.outdated', 'list.demanded': 'listing.outdated' },
-  'listing.outdated': { 'list.changed': 'ignored', 'list.demanded': 'ignored' },
-  'pausing.settled': { 'list.changed': 'pausing.due', 'list.demanded': 'listing.fresh' },
-  'pausing.due': { 'list.changed': 'ignored', 'list.demanded': 'listing.fresh' },
-  failed: { 'list.changed': 'pausing.due', 'list.demanded': 'listing.fresh' },
+  'listing.fresh': {
+    ...edited,
+    'list.changed': 'listing.outdated',
+    'list.demanded': 'listing.outdated',
+  },
+  'listing.outdated': { ...edited, 'list.changed': 'ignored', 'list.demanded': 'ignored' },
+  'pausing.settled': { ...edited, 'list.changed': 'pausing.due', 'list.demanded': 'listing.fresh' },
+  'pausing.due': { ...edited, 'list.changed': 'ignored', 'list.demanded': 'listing.fresh' },
+  failed: { ...edited, 'list.changed': 'pausing.due', 'list.demanded': 'listing.fresh' },
 };
 
 describe('session', () => {

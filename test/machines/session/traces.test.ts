@@ -66,6 +66,7 @@ describe('a session that opens', () => {
 
   it('restarts the server with the old handshake when the probe ends its process', async () => {
     const stage = ask();
+    stage.report({ type: 'wire.sent', method: 'server/discover' });
     stage.report(ended('crashed'));
     stage.chapter('the exit is reported again, and the process group ends');
     stage.report(ended('crashed'));
@@ -81,6 +82,12 @@ describe('a session that opens', () => {
     const stage = ask();
     stage.answer('connectClient', unconnected('crashed', { hasLeft: true }));
     expect(stage.snapshot().value).toEqual({ opening: 'leaving' });
+  });
+
+  it('does not start a server again that exits before it was asked', () => {
+    const stage = ask();
+    stage.report(ended('crashed'));
+    expect(stage.snapshot().value).toBe('releasing');
   });
 
   it('starts a server whose era is known only once', () => {
@@ -102,6 +109,7 @@ describe('a session that opens', () => {
 
   it('reports the second failure of a server that fails again', async () => {
     const stage = ask();
+    stage.report({ type: 'wire.sent', method: 'server/discover' });
     stage.report(ended('crashed'));
     stage.answer('closeConnection', { at: 0, evidence: {} });
     stage.answer('launchProcess', launched);
@@ -229,6 +237,15 @@ describe('an open session', () => {
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/break-off-without-exit'));
   });
 
+  it('does not restart its deadline when it is asked to close after a break', () => {
+    const stage = open();
+    stage.report({ type: 'wire.broke' });
+    stage.clock.advanceBy(3_499);
+    stage.command({ type: 'session.close' });
+    stage.clock.advanceBy(1);
+    expect(stage.ends).toHaveLength(1);
+  });
+
   it('leaves the requests in flight to a connection whose server forgot the session', async () => {
     const stage = open(http);
     stage.report(ended('sessionMissing', { type: 'wire.lost', drains: true }));
@@ -318,6 +335,32 @@ describe('an open session', () => {
     expect(checked()).toBe(1);
   });
 
+  it('makes no further health check once they are switched off during one', () => {
+    const stage = open({ policy: pinged });
+    stage.clock.advanceBy(30_000);
+    const { policy } = stage.snapshot().context;
+    stage.command({
+      type: 'policy.updated',
+      policy: { ...policy, health: { ...policy.health, mode: 'off' } },
+    });
+    stage.clock.advanceBy(600_000);
+    expect(stage.requests.filter((name) => name === 'wire.probe')).toHaveLength(1);
+  });
+
+  it('gives the next list of a refresh the deadline of an edited policy', () => {
+    const stage = open();
+    stage.report({ type: 'tools.changed' });
+    stage.clock.advanceBy(5_000);
+    const { policy } = stage.snapshot().context;
+    const connect = { ...policy.connect, listTimeoutMs: 60_000 };
+    stage.command({ type: 'policy.updated', policy: { ...policy, connect } });
+    stage.clock.advanceBy(30_000);
+    stage.clock.advanceBy(59_999);
+    expect(stage.running).toContain('tools/listItems');
+    stage.clock.advanceBy(1);
+    expect(stage.running).not.toContain('tools/listItems');
+  });
+
   it('gathers updates of watched resources', async () => {
     const stage = open();
     stage.report({ type: 'resource.updated' });
@@ -354,10 +397,11 @@ describe('a session that closes', () => {
     stage.report(ended('transport', { isGone: false }));
     stage.clock.advanceBy(3_000);
     expect(stage.requests.at(-1)).toBe('wire.kill');
+    stage.report({ type: 'wire.killed', at: 3_000 });
     stage.clock.advanceBy(499);
     expect(stage.ends).toEqual([]);
     stage.clock.advanceBy(1);
-    expect(stage.ends).toMatchObject([{ failure: failure('transport') }]);
+    expect(stage.ends).toMatchObject([{ failure: failure('transport'), at: 3_000 }]);
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/abandoned'));
   });
 

@@ -69,6 +69,7 @@ const exampleOf: { readonly [Type in SessionEventType]: EventOf<Type> } = {
   'resource.updated': { type: 'resource.updated' },
   'wire.impaired': { type: 'wire.impaired', reason: 'flooding' },
   'wire.recovered': { type: 'wire.recovered', reason: 'flooding' },
+  'wire.killed': { type: 'wire.killed', at: 0 },
   'wire.paused': { type: 'wire.paused' },
   'wire.resumed': { type: 'wire.resumed' },
   'list.settled': { type: 'list.settled', list: 'tools', outcome: listed() },
@@ -83,15 +84,20 @@ const exampleOf: { readonly [Type in SessionEventType]: EventOf<Type> } = {
 };
 
 export const sessionEventTypes = Object.keys(exampleOf) as readonly SessionEventType[];
-export const refreshEventTypes: readonly RefreshEventType[] = ['list.changed', 'list.demanded'];
+export const refreshEventTypes: readonly RefreshEventType[] = [
+  'list.changed',
+  'list.demanded',
+  'policy.updated',
+];
 
 const everything = { resources: true, prompts: true };
 const toLaunching = [done('resolveTarget', resolved())];
 const toGreeting = [...toLaunching, done('launchProcess', launched)];
-const toAsking = [
+const toPreparing = [
   done('resolveTarget', resolved({ asksEra: true })),
   done('launchProcess', launched),
 ];
+const toAsking = [...toPreparing, { type: 'wire.sent', method: 'server/discover' }];
 const toLeaving = [...toAsking, done('connectClient', unconnected('crashed', { hasLeft: true }))];
 const toRelaunching = [...toLeaving, done('closeConnection', left)];
 const toFallingBack = [
@@ -114,6 +120,7 @@ const refreshedAll = ['resources', 'prompts'].map((list) => ({
 export const sessionWays: Readonly<Record<SessionState | OpenState, Way>> = {
   'opening.resolving': { by: [] },
   'opening.launching': { by: toLaunching },
+  'opening.connecting.preparing': { by: toPreparing },
   'opening.connecting.asking': { by: toAsking },
   'opening.connecting.greeting': { by: toGreeting },
   'opening.leaving': { by: toLeaving },

@@ -1,0 +1,72 @@
+/** The leaf actors of a session chart when their I/O throws. */
+
+import { describe, expect, it, vi } from 'vitest';
+import { createActor, createMachine } from 'xstate';
+import { createSessionActors, type SessionIo } from '../../../actors/session/actors.ts';
+import { refreshMachine } from '../../../machines/session/refresh.ts';
+import { sessionMachine } from '../../../machines/session/session.ts';
+import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
+import {
+  connected,
+  launched,
+  listed,
+  resolved,
+  smallSession,
+} from '../../machines/session/small-session.ts';
+
+/** Runs a session whose connection never closes by itself. */
+function run(broken: Partial<SessionIo>) {
+  const clock = new VirtualClock();
+  const dispose = vi.fn();
+  const io: SessionIo = {
+    resolve: async () => resolved(),
+    launch: async () => launched,
+    connect: async () => connected(),
+    list: async () => listed(),
+    close: () => new Promise(() => {}),
+    probe() {},
+    publish() {},
+    kill() {},
+    dispose,
+    ...broken,
+  };
+  const leaves = createSessionActors(() => io);
+  const { listItems } = leaves;
+  const refresh = refreshMachine.provide({ actors: { listItems } });
+  const src = sessionMachine.provide({ actors: { ...leaves, refresh } });
+  const server = createActor(
+    createMachine({ invoke: { id: 'session', src, input: smallSession(), onDone: {} } }),
+    { clock },
+  );
+  server.start();
+  return { clock, dispose, server, session: server.getSnapshot().children['session'] };
+}
+
+/** Settles when every step that answers at once has answered. */
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe('the I/O of a session', () => {
+  it('is disposed of when it throws on a command and its close hangs', async () => {
+    const { dispose, server } = run({
+      publish() {
+        throw new Error('a fault');
+      },
+    });
+    await turn();
+    expect(dispose).toHaveBeenCalled();
+    server.stop();
+  });
+
+  it('is disposed of when its forced end throws', async () => {
+    const { clock, dispose, server, session } = run({
+      kill() {
+        throw new Error('a fault');
+      },
+    });
+    await turn();
+    session?.send({ type: 'session.close' });
+    clock.advanceBy(3_500);
+    expect(dispose).toHaveBeenCalled();
+    server.stop();
+  });
+});
