@@ -98,23 +98,35 @@ const tools = sessionSetup.createStateConfig({
   },
 });
 
-/** A list besides the tools, which a server need not offer. */
-function optional(list: 'resources' | 'prompts') {
-  return sessionSetup.createStateConfig({
-    initial: 'choosing',
-    states: {
-      choosing: {
-        always: [
-          { guard: { type: 'isOffered', params: list }, target: 'refreshing' },
-          { target: 'unoffered' },
-        ],
-      },
-      unoffered: {},
-      current: { on: { [`${list}.changed`]: 'refreshing' } },
-      refreshing: refreshing(list),
+const resources = sessionSetup.createStateConfig({
+  initial: 'choosing',
+  states: {
+    choosing: {
+      always: [
+        { guard: { type: 'isOffered', params: 'resources' }, target: 'refreshing' },
+        { target: 'unoffered' },
+      ],
     },
-  });
-}
+    unoffered: {},
+    current: { on: { 'resources.changed': 'refreshing' } },
+    refreshing: refreshing('resources'),
+  },
+});
+
+const prompts = sessionSetup.createStateConfig({
+  initial: 'choosing',
+  states: {
+    choosing: {
+      always: [
+        { guard: { type: 'isOffered', params: 'prompts' }, target: 'refreshing' },
+        { target: 'unoffered' },
+      ],
+    },
+    unoffered: {},
+    current: { on: { 'prompts.changed': 'refreshing' } },
+    refreshing: refreshing('prompts'),
+  },
+});
 
 // A server that sends faster than its budget allows is held back; if it goes on, it is disconnected.
 const input = sessionSetup.createStateConfig({
@@ -184,8 +196,8 @@ export const openStates = sessionSetup.createStateConfig({
   },
   states: {
     tools,
-    resources: optional('resources'),
-    prompts: optional('prompts'),
+    resources,
+    prompts,
     watch: watchStates,
     input,
     news,
