@@ -100,6 +100,7 @@ describe('opening a session over SSE', () => {
     server.seen.length = 0;
     const again = start(startOne);
     await server.arrived('POST /sse');
+    expect(server.seen[0]).toBe('POST /sse');
     again.send('session.close');
     await again.next('session.closed');
   });
