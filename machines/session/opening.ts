@@ -98,23 +98,19 @@ const connected = {
   target: '#session.loadingTools',
 } as const;
 
-function launch<const Next>(isSecond: boolean, onDone: Next) {
+function launch(isSecond: boolean) {
   return {
     id: 'launchProcess',
     src: 'launchProcess',
     input: ({ context }: { readonly context: SessionId }) => ({ ...idOf({ context }), isSecond }),
-    onDone,
-    onError: broken,
   } as const;
 }
 
-function connect<const Next>(handshake: 'negotiated' | 'old' | 'overSse', onDone: Next) {
+function connect(handshake: 'negotiated' | 'old' | 'overSse') {
   return {
     id: 'connectClient',
     src: 'connectClient',
     input: ({ context }: { readonly context: SessionId }) => ({ ...idOf({ context }), handshake }),
-    onDone,
-    onError: broken,
   } as const;
 }
 
@@ -170,24 +166,32 @@ export const openingStates = sessionSetup.createStateConfig({
       },
     },
     launching: {
-      invoke: launch(false, [
-        failed,
-        { guard: { type: 'asksEra', params: contextOf }, target: 'connecting.preparing' },
-        { target: 'connecting.greeting' },
-      ]),
+      invoke: {
+        ...launch(false),
+        onDone: [
+          failed,
+          { guard: { type: 'asksEra', params: contextOf }, target: 'connecting.preparing' },
+          { target: 'connecting.greeting' },
+        ],
+        onError: broken,
+      },
     },
     connecting: {
       initial: 'preparing',
-      invoke: connect('negotiated', [
-        { guard: { type: 'hasLeft', params: outcomeOf }, target: 'leaving' },
-        {
-          guard: { type: 'mayBeOverSse', params: outcomeOf },
-          actions: { type: 'noteRefusal', params: outcomeOf },
-          target: 'fallingBack',
-        },
-        failed,
-        connected,
-      ]),
+      invoke: {
+        ...connect('negotiated'),
+        onDone: [
+          { guard: { type: 'hasLeft', params: outcomeOf }, target: 'leaving' },
+          {
+            guard: { type: 'mayBeOverSse', params: outcomeOf },
+            actions: { type: 'noteRefusal', params: outcomeOf },
+            target: 'fallingBack',
+          },
+          failed,
+          connected,
+        ],
+        onError: broken,
+      },
       states: {
         // Nothing was sent yet: a process that exits now has not left because of the question.
         preparing: {
@@ -215,9 +219,13 @@ export const openingStates = sessionSetup.createStateConfig({
     },
     // The process that exited, and what it started, ends before the second one starts.
     leaving: cleaningUpBefore('relaunching'),
-    relaunching: { invoke: launch(true, [failed, { target: 'greetingOld' }]) },
-    greetingOld: { invoke: connect('old', [failed, connected]) },
+    relaunching: {
+      invoke: { ...launch(true), onDone: [failed, { target: 'greetingOld' }], onError: broken },
+    },
+    greetingOld: { invoke: { ...connect('old'), onDone: [failed, connected], onError: broken } },
     fallingBack: cleaningUpBefore('greetingOverSse'),
-    greetingOverSse: { invoke: connect('overSse', [failedOverSse, connected]) },
+    greetingOverSse: {
+      invoke: { ...connect('overSse'), onDone: [failedOverSse, connected], onError: broken },
+    },
   },
 });
