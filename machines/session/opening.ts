@@ -78,7 +78,8 @@ const failed = {
 
 /** SSE failed as well: the first answer of the address says more. */
 const failedOverSse = {
-  ...failed,
+  guard: { type: 'hasFailed', params: outcomeOf },
+  target: '#session.releasing',
   actions: {
     type: 'recordFailure',
     params: ({ context }: { readonly context: SessionContext }) => context.refusal as StepFailed,
