@@ -37,6 +37,12 @@ export function unknownKeyMessage(key: string, names: readonly string[]): string
     : `unknown key; did you mean "${closest}"?`;
 }
 
+/** The end of a message about an unknown name: the nearest known one, or the other hint. */
+export function nameHint(word: string, names: Iterable<string>, otherwise: string): string {
+  const closest = closestName(word, names);
+  return closest === undefined ? otherwise : `Did you mean ${closest}?`;
+}
+
 function nearness(word: string, name: string): number | undefined {
   const longer = Math.max(word.length, name.length);
   const allowed = Math.min(mostEdits, Math.max(1, Math.floor(longer / lettersPerEdit)), longer - 1);

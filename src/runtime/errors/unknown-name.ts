@@ -2,7 +2,7 @@
 
 import type { Problem } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { closestName } from '../../policies/text/closest-name.ts';
+import { nameHint } from '../../policies/text/closest-name.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 
 const shownLength = 128;
@@ -28,12 +28,8 @@ export function unknownServer(
       { server: shown },
     );
   }
-  const closest = closestName(
-    name,
-    known.map((server) => server.name),
-  );
-  const hint =
-    closest === undefined ? 'List what is there: troupe status' : `Did you mean ${closest}?`;
+  const names = known.map((server) => server.name);
+  const hint = nameHint(name, names, 'List what is there: troupe status');
   return new TroupeError('SERVER_UNKNOWN', `There is no server ${shown}. ${hint}`, {
     server: shown,
   });
@@ -46,13 +42,9 @@ export function unknownTool(
 ): TroupeError {
   const shown = printableLine(name, shownLength);
   const where = server === undefined ? '' : ` on ${server}`;
-  const closest = closestName(
-    name,
-    known.map((tool) => tool.name),
-  );
+  const names = known.map((tool) => tool.name);
   const command = server === undefined ? 'troupe tools' : `troupe tools ${server}`;
-  const hint =
-    closest === undefined ? `List what is there: ${command}` : `Did you mean ${closest}?`;
+  const hint = nameHint(name, names, `List what is there: ${command}`);
   return new TroupeError('TOOL_UNKNOWN', `There is no tool ${shown}${where}. ${hint}`, {
     server,
     tool: shown,

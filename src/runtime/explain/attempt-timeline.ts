@@ -1,6 +1,7 @@
 import type { Failure } from '../../domain/failure.ts';
 import type { Attempt, StateName } from '../../domain/host/explanation.ts';
 import type { ServerState } from '../../domain/server-state.ts';
+import { defined } from '../../policies/defined.ts';
 import type { ServerSnapshot } from '../status/status-of.ts';
 
 // Twenty: four whole outages of five attempts each, and they fit on one screen.
@@ -124,19 +125,16 @@ function shown(entry: AttemptEntry, nowMs: number): Attempt {
     attempt,
     startedAt: new Date(startedAtMs).toISOString(),
     ...Object.fromEntries(phases),
-    ...(endedAtMs === undefined ? {} : { endedAt: new Date(endedAtMs).toISOString() }),
-    ...(failure === undefined ? {} : { failure: bare(failure) }),
-    ...(rested === undefined ? {} : { rested }),
-    ...(waitMs === undefined ? {} : { waitMs }),
+    ...defined({
+      endedAt: endedAtMs === undefined ? undefined : new Date(endedAtMs).toISOString(),
+      failure: failure && bare(failure),
+      rested,
+      waitMs,
+    }),
   };
 }
 
 /** Without the lines of stderr: the last failure has them, and so does the log. */
 function bare({ kind, message, exitCode, signal }: Failure): NonNullable<Attempt['failure']> {
-  return {
-    kind,
-    message,
-    ...(exitCode === undefined ? {} : { exitCode }),
-    ...(signal === undefined ? {} : { signal }),
-  };
+  return { kind, message, ...defined({ exitCode, signal }) };
 }

@@ -11,6 +11,7 @@ import {
 import { parsePolicyChoice } from '../../config/policy-choice.ts';
 import type { PolicyChoice } from '../../domain/policy.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { defined } from '../../policies/defined.ts';
 import type { TroupeParts } from '../root-actor.ts';
 import type { TroupeOptions } from '../troupe.ts';
 import { withEmbedded } from './embedded-servers.ts';
@@ -32,11 +33,7 @@ export function settingsPortsOf(
     files,
     projectRoot,
     plugins,
-    ...(overlay === undefined ? {} : { overlay }),
-    ...(options.rules === undefined ? {} : { rules: options.rules }),
-    ...(docker === undefined ? {} : { docker }),
-    ...(readFile === undefined ? {} : { readFile }),
-    ...(checkFolder === undefined ? {} : { checkFolder }),
+    ...defined({ overlay, rules: options.rules, docker, readFile, checkFolder }),
   };
 }
 

@@ -14,6 +14,7 @@ import type { LiveServer } from '../../domain/plan.ts';
 import type { CircuitState, Verdict } from '../../domain/server-state.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
+import { defined } from '../../policies/defined.ts';
 import { equalTyped } from '../../policies/equal-typed.ts';
 import type { HeldCount } from './next-step.ts';
 import type { RefusingLists } from './refusing-rule.ts';
@@ -222,9 +223,7 @@ export class StatusBoard {
     const { limits, budget } = settings ?? {};
     const lists: RefusingLists = {
       hostAllowed,
-      ...(launchBound === null ? {} : { launchBound }),
-      ...(limits === undefined ? {} : { limits }),
-      ...(budget === undefined ? {} : { budget }),
+      ...defined({ launchBound: launchBound ?? undefined, limits, budget }),
     };
     if (equalTyped(lists, this.#lists)) return false;
     this.#lists = lists;
@@ -325,11 +324,8 @@ export class StatusBoard {
     const more = { transport, lists: this.#lists, heldCount };
     const seen = statusOf(snapshot, desired, stamps, count, more);
     const action = seen.action ?? this.#ports.stepFor?.(seen.name);
-    const status = deepFreeze({
-      ...seen,
-      ...(action === undefined ? {} : { action }),
-      ...this.#besideOf(server, desired),
-    });
+    const beside = this.#besideOf(server, desired);
+    const status = deepFreeze({ ...seen, ...defined({ action }), ...beside });
     return {
       status,
       callStatus: callStatusOf(status, snapshot, desired, this.#lists),

@@ -14,6 +14,7 @@ import {
 } from '../../domain/server-state.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
+import { defined } from '../../policies/defined.ts';
 import { type HeldCount, nextStepFor, stepForHeld } from './next-step.ts';
 import type { RefusingLists } from './refusing-rule.ts';
 import { decidedRest } from './server-chart.ts';
@@ -115,8 +116,7 @@ export function statusOf(
     transport: transport ?? context.transport,
     ...(context.era === null ? {} : { era: context.era }),
     source: desired.source,
-    ...(lastError === undefined ? {} : { lastError }),
-    ...(action === undefined ? {} : { action }),
+    ...defined({ lastError, action }),
   });
 }
 
@@ -132,15 +132,7 @@ export function successorStatusOf(
     stamps,
     0,
   );
-  return {
-    generation,
-    state,
-    ...(reason === undefined ? {} : { reason }),
-    ...(attempt === undefined ? {} : { attempt }),
-    ...(nextAttemptAt === undefined ? {} : { nextAttemptAt }),
-    ...(pid === undefined ? {} : { pid }),
-    ...(lastError === undefined ? {} : { lastError }),
-  };
+  return { generation, state, ...defined({ reason, attempt, nextAttemptAt, pid, lastError }) };
 }
 
 /**
@@ -198,8 +190,6 @@ function lastErrorOf(
     code: code ?? codeOfKind[kind],
     kind,
     message,
-    ...(exitCode === undefined ? {} : { exitCode }),
-    ...(signal === undefined ? {} : { signal }),
-    ...(stderrTail === undefined ? {} : { stderrTail }),
+    ...defined({ exitCode, signal, stderrTail }),
   };
 }

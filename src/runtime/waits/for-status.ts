@@ -2,7 +2,7 @@ import type { Clock } from '../../domain/clock.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import { isUsable } from '../../domain/server-state.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { closestName } from '../../policies/text/closest-name.ts';
+import { nameHint } from '../../policies/text/closest-name.ts';
 import { refusalAtRest } from '../calls/gate.ts';
 import type { ServerView, StatusBoard } from '../status/board.ts';
 import type { WaitOptions } from '../troupe.ts';
@@ -80,11 +80,7 @@ export function isReadyAgain({ status, ref, session }: ServerView, before?: Serv
 function whatInstead(board: StatusBoard, server: string): string {
   const status = board.status(server);
   if (status !== undefined) return `(it is ${status.state}). Look at it: troupe status ${server}`;
-  const closest = closestName(
-    server,
-    board.statuses().map(({ name }) => name),
-  );
-  const hint =
-    closest === undefined ? 'List what is there: troupe status' : `Did you mean ${closest}?`;
+  const names = board.statuses().map(({ name }) => name);
+  const hint = nameHint(server, names, 'List what is there: troupe status');
   return `(there is no server of this name). ${hint}`;
 }
