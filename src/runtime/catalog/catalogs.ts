@@ -10,12 +10,11 @@ import type { SessionRegistry } from '../session-registry.ts';
 import type { RootRef, StatusBoard } from '../status/board.ts';
 import type { ProblemList } from '../status/problem-list.ts';
 import { EraStore } from './era-store.ts';
+import { LogWishes, WatchedResources } from './host-wishes.ts';
 import { CatalogKeeping } from './keeping.ts';
-import { LogWishes } from './log-wishes.ts';
 import { OfferList } from './offer-list.ts';
 import { CatalogStore } from './store.ts';
 import { ToolList } from './tool-list.ts';
-import { WatchedResources } from './watched-resources.ts';
 
 export interface CatalogsPorts {
   readonly parts: Pick<TroupeParts, 'clock' | 'keepCatalogs'>;

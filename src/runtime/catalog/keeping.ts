@@ -9,7 +9,7 @@ import { redactedTools } from '../../policies/tools/schema-words.ts';
 import { waitAtMost } from '../wait-once.ts';
 import type { EraStore } from './era-store.ts';
 import { CatalogLifetimes, type CatalogLifetimesPorts } from './lifetimes.ts';
-import type { CatalogStore } from './store.ts';
+import { type CatalogStore, keyOf } from './store.ts';
 
 export interface CatalogKeepingPorts {
   readonly catalogs: CatalogStore;
@@ -158,8 +158,4 @@ function isEmpty({ tools, resources, resourceTemplates, prompts }: Catalog): boo
 
 function ownerOf({ name, generation }: DesiredServer): SessionOwner {
   return { server: name, generation };
-}
-
-function keyOf({ server, generation }: SessionOwner): string {
-  return `${generation}:${server}`;
 }

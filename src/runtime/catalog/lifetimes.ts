@@ -3,6 +3,7 @@ import { type Clock, longestTimerMs } from '../../domain/clock.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import type { DesiredServer, Settings } from '../../domain/settings.ts';
 import type { ServerView } from '../status/board.ts';
+import { keyOf } from './store.ts';
 
 export interface CatalogLifetimesPorts {
   readonly clock: Clock;
@@ -114,8 +115,4 @@ export class CatalogLifetimes {
     this.#kept.delete(keyOf(owner));
     this.#ports.onForgotten(owner);
   }
-}
-
-function keyOf({ server, generation }: SessionOwner): string {
-  return `${generation}:${server}`;
 }

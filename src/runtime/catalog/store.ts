@@ -1,3 +1,4 @@
+import type { SessionOwner } from '../../../actors/session/ports.ts';
 import { type Catalog, emptyCatalog, type SideLists } from '../../domain/catalog.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
 import { equalData } from '../../policies/equal-data.ts';
@@ -41,26 +42,27 @@ export class CatalogStore {
 
   /** Adds an earlier run's catalog, unless this run has its own. Returns whether it did. */
   restore(server: string, generation: string, catalog: Catalog): boolean {
-    if (this.#catalogs.has(keyOf(server, generation))) return false;
+    if (this.#catalogs.has(keyOf({ server, generation }))) return false;
     this.#keep(server, generation, catalog);
     return true;
   }
 
   /** The empty catalog when nothing is known. */
   get(server: string, generation: string): Catalog {
-    return this.#catalogs.get(keyOf(server, generation)) ?? emptyCatalog;
+    return this.#catalogs.get(keyOf({ server, generation })) ?? emptyCatalog;
   }
 
   forget(server: string, generation: string): void {
-    this.#catalogs.delete(keyOf(server, generation));
+    this.#catalogs.delete(keyOf({ server, generation }));
   }
 
   #keep(server: string, generation: string, catalog: Catalog): void {
     // Callers get these objects themselves.
-    this.#catalogs.set(keyOf(server, generation), deepFreeze(catalog));
+    this.#catalogs.set(keyOf({ server, generation }), deepFreeze(catalog));
   }
 }
 
-function keyOf(server: string, generation: string): string {
+/** Servers may share a generation and still list different tools. */
+export function keyOf({ server, generation }: SessionOwner): string {
   return `${generation}:${server}`;
 }

@@ -14,6 +14,7 @@ import { lastAgreed, recordOf } from '../../policies/approvals/records.ts';
 import { compareFacts, specFactsOf } from '../../policies/approvals/spec-facts.ts';
 import { unpinnedPackages } from '../../policies/approvals/unpinned-package.ts';
 import { approvalValuesOf, disguisedHost } from '../../policies/approvals/values.ts';
+import { defined } from '../../policies/defined.ts';
 import { approvalFingerprint, digestOf } from '../../policies/fingerprint.ts';
 import { redactWords } from '../../policies/text/redact-words.ts';
 
@@ -44,7 +45,7 @@ export function approvalRequestOf(asked: ApprovalCase): ApprovalRequest {
     source,
     ...stateOf(asked),
     ...(spec === undefined ? {} : shown(spec, desired)),
-    ...(executable === undefined ? {} : { executable }),
+    ...defined({ executable }),
     ...(warnings.length === 0 ? {} : { warnings }),
     ...(toolChanges.length === 0 ? {} : { toolChanges: toolChanges.map(shownChange) }),
   };
@@ -98,8 +99,7 @@ function shown(
     args,
     cwd,
     envNames: Object.keys(env),
-    ...(envFile === undefined ? {} : { envFile }),
-    ...(envFileNames === undefined ? {} : { envFileNames }),
+    ...defined({ envFile, envFileNames }),
     ...values,
   };
 }

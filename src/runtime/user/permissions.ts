@@ -28,6 +28,7 @@ import type { DesiredServer, Problem } from '../../domain/settings.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
 import { digestOfShown, isSameTool } from '../../policies/approvals/tool-pins.ts';
 import { type ChoiceSubject, isRemembered } from '../../policies/calls/permission-decision.ts';
+import { defined } from '../../policies/defined.ts';
 import { approvalFingerprint } from '../../policies/fingerprint.ts';
 import { denied } from '../errors/permission-refusal.ts';
 import type { TroupeParts } from '../root-actor.ts';
@@ -273,10 +274,8 @@ function requestOf({ desired, shown, args }: PermissionCase): PermissionRequest 
     server,
     tool,
     name,
-    ...(title === undefined ? {} : { title }),
-    ...(description === undefined ? {} : { description }),
+    ...defined({ title, description, annotations }),
     arguments: args,
-    ...(annotations === undefined ? {} : { annotations }),
     isTrusted: desired.trust,
   };
 }

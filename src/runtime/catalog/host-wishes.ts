@@ -1,3 +1,4 @@
+import { type LogLevel, logLevels } from '../../domain/log-level.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 
 // Each costs a request after every reconnect; beyond this, polling is cheaper.
@@ -42,5 +43,38 @@ export class WatchedResources {
     else wishes.set(uri, before + by);
     if (wishes.size === 0) this.#wishes.delete(server);
     if (before === 0 || before + by === 0) this.#onChange(server);
+  }
+}
+
+/** The log level that the host requests from servers: the most verbose request counts. */
+export class LogWishes {
+  readonly #wishes = new Map<object, LogLevel>();
+  readonly #onChange: () => void;
+
+  constructor(onChange: () => void) {
+    this.#onChange = onChange;
+  }
+
+  /** Returns a function that withdraws the request. */
+  add(level: LogLevel): () => void {
+    const wish = {};
+    const before = this.level();
+    this.#wishes.set(wish, level);
+    this.#tell(before);
+    return () => {
+      const present = this.level();
+      this.#wishes.delete(wish);
+      this.#tell(present);
+    };
+  }
+
+  /** Undefined = not requested: servers send what they like. */
+  readonly level = (): LogLevel | undefined => {
+    const wanted = new Set(this.#wishes.values());
+    return logLevels.find((level) => wanted.has(level));
+  };
+
+  #tell(before: LogLevel | undefined): void {
+    if (this.level() !== before) this.#onChange();
   }
 }
