@@ -82,18 +82,17 @@ const shownTools = 5;
 // A month: a twelfth of the time after which an unused grant may be removed.
 const useNotedMs = 30 * 24 * 3_600_000;
 
+/** How a catalog differs from the pins. */
 interface Comparison {
   readonly pins: readonly ToolPin[];
   readonly changes: readonly ToolChange[];
-}
-
-interface HeldBack {
+  /** Names of the changed tools. */
   readonly tools: ReadonlySet<string>;
+  /** Other changed definitions, by `pinKey`. */
   readonly offers: ReadonlySet<string>;
 }
 
-const nothingHeld: HeldBack = { tools: new Set(), offers: new Set() };
-const noChanges: readonly ToolChange[] = [];
+const noChanges: Comparison = { pins: [], changes: [], tools: new Set(), offers: new Set() };
 
 export class Approvals {
   readonly #ports: ApprovalsPorts;
@@ -107,7 +106,6 @@ export class Approvals {
   #isKeeping = false;
   /** The last comparison of each catalog, which is requested with every status of a server. */
   readonly #compared = new WeakMap<Catalog, Comparison>();
-  readonly #held = new WeakMap<readonly ToolChange[], HeldBack>();
   /** Servers already reported for announcing more than is pinned. */
   readonly #hasUnpinned = new Set<string>();
   /** The records at the last change notification. */
@@ -251,20 +249,9 @@ export class Approvals {
     return { tools: tools.size, offers: offers.size };
   }
 
-  #heldBackOf(desired: DesiredServer): HeldBack {
-    if (desired.policy.catalog.pinTools !== 'hold') return nothingHeld;
-    const changes = this.#changesOf(desired);
-    if (changes.length === 0) return nothingHeld;
-    const known = this.#held.get(changes);
-    if (known !== undefined) return known;
-    const [tools, offers] = [new Set<string>(), new Set<string>()];
-    for (const change of changes) {
-      if (change.kind === undefined) tools.add(change.tool);
-      else offers.add(pinKey(change));
-    }
-    const held = { tools, offers };
-    this.#held.set(changes, held);
-    return held;
+  /** The changes that are held back: all of them, or none if the policy only reports them. */
+  #heldBackOf(desired: DesiredServer): Comparison {
+    return desired.policy.catalog.pinTools === 'hold' ? this.#compare(desired) : noChanges;
   }
 
   /** Settles when every decision is on disk or could not be saved; undefined when there is no store. */
@@ -324,20 +311,23 @@ export class Approvals {
       desired,
       spec: specs.get(desired.generation),
       records: this.#store.records(),
-      toolChanges: desired.policy.catalog.pinTools === 'hold' ? this.#changesOf(desired) : [],
+      toolChanges: this.#heldBackOf(desired).changes,
       isLookedUp: parts.findExecutable !== undefined,
     };
   }
 
-  #changesOf(desired: DesiredServer): readonly ToolChange[] {
+  #compare(desired: DesiredServer): Comparison {
     const pins = this.#grantOf(desired)?.pins;
     if (pins === undefined) return noChanges;
     const catalog = this.#catalogOf(desired);
     const known = this.#compared.get(catalog);
-    if (known?.pins === pins) return known.changes;
+    if (known?.pins === pins) return known;
     const changes = changedTools(pins, announcedBy(catalog));
-    this.#compared.set(catalog, { pins, changes });
-    return changes;
+    const tools = new Set(changes.filter((it) => it.kind === undefined).map((it) => it.tool));
+    const offers = new Set(changes.filter((it) => it.kind !== undefined).map(pinKey));
+    const compared = { pins, changes, tools, offers };
+    this.#compared.set(catalog, compared);
+    return compared;
   }
 
   /** The record that pins a server's tools; undefined when they are not pinned. */
@@ -350,7 +340,7 @@ export class Approvals {
 
   #reportChanges(desired: DesiredServer): void {
     const { name: server } = desired;
-    const changes = this.#changesOf(desired);
+    const { changes } = this.#compare(desired);
     const names = changes.map(({ kind, tool }) => printableLine(`${kindWords(kind)}${tool}`, 100));
     const list = names.join(', ');
     if (this.#reported.get(server) === list) return;
