@@ -13,6 +13,8 @@ const stopLimitMs = 5_500;
 
 export interface RowTask {
   readonly name: string;
+  /** Whether the verdict leaves out times, which depend on the machine. */
+  readonly ignoresTimes: boolean;
   readonly place: StagePlace;
 }
 
@@ -26,10 +28,13 @@ process.on('warning', ({ name, message }) => {
   if (name === 'TroupeWarning') warnings.push(message);
 });
 
-serveTask(async ({ name, place }: RowTask) => {
+serveTask(async ({ name, ignoresTimes, place }: RowTask) => {
   const row = rows[name];
   if (row === undefined || 'absent' in row) throw new Error(`There is no row ${name}.`);
-  return perform(row, new Stage(place, row));
+  const expected = Object.entries(row.expect);
+  const counted = expected.filter(([fact]) => !(ignoresTimes && fact.endsWith('Ms')));
+  const expect = Object.fromEntries(counted);
+  return perform({ ...row, expect }, new Stage(place, row));
 });
 
 async function perform(row: Row, stage: Stage): Promise<Performance> {

@@ -10,20 +10,25 @@ import { compiledFolder } from '../lab/build.ts';
 import { killAll, processesWith, survivorsOf } from '../lab/processes.ts';
 import { runChild } from '../lab/run-child.ts';
 import type { RowTask } from './child.ts';
-import type { Perform, Performance } from './run-rows.ts';
+import type { Row } from './row.ts';
+import type { Performance } from './run-rows.ts';
 
 const defaultLimitMs = 25_000;
 // What was killed is gone long before; later than this it was forgotten.
 const leftOverMs = 1_000;
 
-export const performInChild: Perform = async (name, row) => {
+export const performInChild = async (
+  name: string,
+  row: Row,
+  ignoresTimes: boolean,
+): Promise<Performance> => {
   // A shell passes on only what could be a variable of its own.
   const mark = `FAULTS_MARK_${randomUUID().replaceAll('-', '_')}`;
   const folder = await mkdtemp(join(tmpdir(), 'troupe-faults-'));
   const findMarked = (): readonly number[] => processesWith(mark, 'environ');
   const serversFolder = fileURLToPath(new URL('servers', import.meta.url));
   const cliFile = join(compiledFolder, 'src/cli/main.js');
-  const task: RowTask = { name, place: { mark, folder, serversFolder, cliFile } };
+  const task: RowTask = { name, ignoresTimes, place: { mark, folder, serversFolder, cliFile } };
   const { limitMs = defaultLimitMs } = row;
   try {
     const { answer, problems } = await runChild({

@@ -19,7 +19,7 @@ import { exitCodeOf, type Result, runRows } from './run-rows.ts';
 
 const usage = `npm run faults -- [options]
   --only ROWS   only these, by id or name: F10,F2*,F21/init-error (repeatable)
-  --quick       one row of each kind, without those that measure times
+  --quick       one row of each kind; times do not count
   --jobs N      so many rows at a time (default: one per processor)
   --json        one JSON document instead of the table
   --list        the rows and how they are made, without running them`;
@@ -48,9 +48,14 @@ const { flags, chosen, jobs } = readOrExit(() => {
 async function run(): Promise<void> {
   const from = performance.now();
   await build();
-  const results = await runRows(chosen, jobs, performInChild, ({ name, verdict }) => {
-    if (!flags.json) process.stderr.write(verdict === 'not ok' ? `[${name}]` : '.');
-  });
+  const results = await runRows(
+    chosen,
+    jobs,
+    (name, row) => performInChild(name, row, flags.quick),
+    ({ name, verdict }) => {
+      if (!flags.json) process.stderr.write(verdict === 'not ok' ? `[${name}]` : '.');
+    },
+  );
   print(results, Math.round((performance.now() - from) / 1_000));
   process.exitCode = exitCodeOf(results);
 }
