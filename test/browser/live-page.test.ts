@@ -194,7 +194,7 @@ describe('the address of the inspector', () => {
     onTestFinished(() => visitor.close());
     const stranger = await visitor.newPage();
     await stranger.goto(`http://127.0.0.1:${inspector.port}/`);
-    await stranger.getByText('This page may not look at the troupe').waitFor();
+    await stranger.getByText('This page is not authorized').waitFor();
     await stranger.goto(inspector.newAddress());
     await stranger.locator('[data-tile=db][data-state-of=ready]').waitFor();
   });
@@ -253,7 +253,7 @@ describe('the inspector for pages of others', () => {
     const stranger = await visitor.newPage();
     const home = `http://127.0.0.1:${inspector.port}`;
     await stranger.goto(`${home}/`);
-    await stranger.getByText('This page may not look at the troupe').waitFor();
+    await stranger.getByText('This page is not authorized').waitFor();
     expect(await stranger.locator('[data-tile]').count()).toBe(0);
     // In the very browser that was let in, but on another site's page.
     const tab = await page.context().newPage();

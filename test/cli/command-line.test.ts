@@ -347,7 +347,7 @@ describe('the command line', () => {
     });
   });
 
-  it('ends with 13 whenever nobody knows whether the call ran', async () => {
+  it('exits with 13 when it is unknown whether the call ran', async () => {
     const error = new TroupeError('INTERNAL', 'lost; look before you call again', {
       outcome: 'unknown',
     });

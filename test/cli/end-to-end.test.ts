@@ -197,7 +197,7 @@ describe('the command line with real servers', { timeout: patience }, () => {
     await place.isEmpty();
   });
 
-  it('ends quietly when nobody reads its lines any more', async () => {
+  it('ends quietly when its output is closed', async () => {
     const place = createPlace(cli);
     place.writeSettings({ db: place.server() });
     const up = place.start('up', '--config', place.settings);

@@ -117,7 +117,7 @@ describe('troupe serve', () => {
     },
   );
 
-  it('lets in who brings the token of its file, which nobody else can read', limit, async () => {
+  it('accepts the token in its file, which only the user can read', limit, async () => {
     const place = createPlace(program);
     place.writeSettings({ db: place.server() });
     const run = place.start('serve', '--config', place.settings, '--http', '0', '--json');

@@ -51,7 +51,7 @@ async function callThrough(...flags: readonly string[]) {
 // Two processes are started, on a machine that may be busy.
 const limit = { timeout: 60_000 };
 
-it('takes the SDK that Node has loaded, when it is told to', limit, async () => {
+it('uses the SDK that Node has loaded, with --telemetry', limit, async () => {
   const { seen, spans } = await callThrough('--telemetry');
   expect(spans).toContainEqual({
     name: 'tools/call echo',

@@ -64,7 +64,7 @@ describe.each(lines)('a call that goes to the background (%s)', (line) => {
     expect(errorIn(told)).toMatchObject({ code: 'TIMEOUT', server: 'db', outcome: 'unknown' });
   });
 
-  it('is given up by its client, and its server is told', async () => {
+  it('is cancelled by its client, and its server is notified', async () => {
     const there = await gatewayStage({ settings });
     const client = await join(there, line);
     const { atServer, id } = await parked(there, client);
@@ -103,7 +103,7 @@ describe.each(lines)('a call that goes to the background (%s)', (line) => {
     }
   });
 
-  it('is waited for no longer than the gateway may when it stops, and its collector is told', async () => {
+  it('ends with the gateway, and its collector gets an error', async () => {
     const there = await gatewayStage({ settings });
     const client = await join(there, line);
     const { id } = await parked(there, client);
@@ -164,7 +164,7 @@ describe('the tools for calls in the background', () => {
   const names = async (there: GatewayStage): Promise<readonly string[]> =>
     (await (await connect(there)).listTools()).tools.map(({ name }) => name);
 
-  it('are shown while the policy of some server wants them, and a change of that is told', async () => {
+  it("are listed while a server's policy needs them, with a notification of changes", async () => {
     const there = await gatewayStage({ settings: servers({ db: 'db' }) });
     expect(await names(there)).toEqual(['db__query']);
     const client = await connect(there);

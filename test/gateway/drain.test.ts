@@ -23,7 +23,7 @@ async function ask({ url }: GatewayStage, session: string, message: object): Pro
   return (await post(url, message, { 'mcp-session-id': session })).text();
 }
 
-describe('a gateway that is told to stop', () => {
+describe('a gateway that stops', () => {
   it('ends what is under way, refuses what is new, and then ends its streams', async () => {
     const there = await gatewayStage();
     const session = await openSession(there.url);

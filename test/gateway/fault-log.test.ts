@@ -15,7 +15,7 @@ function faultLog() {
 const fault = (code: string, message = code) => Object.assign(new Error(message), { code });
 
 describe('faults of clients', () => {
-  it('are told once for each client and kind, whatever the words', () => {
+  it('are logged once per client and kind, whatever their text', () => {
     const { log, lines } = faultLog();
     for (const message of ['at 1', 'at 2', 'at 3']) {
       log.add('client 1', fault('PARSE', message));
@@ -51,7 +51,7 @@ describe('faults of clients', () => {
     expect(lines.filter((line) => line.startsWith('490 more'))).toHaveLength(3);
   });
 
-  it('over HTTP fill nobody’s terminal', async () => {
+  it('over HTTP do not flood the log', async () => {
     const there = await gatewayStage();
     const sessions = [await openSession(there.url), await openSession(there.url)];
     // An answer to a question that nobody asked.

@@ -32,7 +32,7 @@ describe.each(lines)('a client over HTTP (%s)', (line) => {
     expect(await answer).toMatchObject(pong);
   });
 
-  it('is told of a failed call in a result that says what became of it', async () => {
+  it('gets the outcome of a failed call in its result', async () => {
     const there = await gatewayStage();
     const client = await join(there, line);
     const answer = client.call('db__query');
@@ -51,7 +51,7 @@ describe.each(lines)('a client over HTTP (%s)', (line) => {
     });
   });
 
-  it('is told of a tool that is none in a JSON-RPC error', async () => {
+  it('gets a JSON-RPC error for an unknown tool', async () => {
     const there = await gatewayStage();
     const client = await join(there, line);
     for (const [name, hint] of [

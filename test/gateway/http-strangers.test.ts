@@ -74,7 +74,7 @@ const call = JSON.stringify({
 });
 
 describe('the gateway over HTTP', () => {
-  it('answers nobody who calls it by a name that is not its own, on any path', async () => {
+  it('refuses requests under a foreign host name, on any path', async () => {
     const there = await gatewayStage();
     const { port } = there.url;
     for (const host of [
@@ -96,7 +96,7 @@ describe('the gateway over HTTP', () => {
     expect(there.sessions.of('db').calls).toEqual([]);
   });
 
-  it('answers nobody who does not name it at all, or takes it for a proxy', async () => {
+  it('refuses requests without a host name, or as to a proxy', async () => {
     const there = await gatewayStage();
     const auth = `authorization: Bearer ${token}\r\n`;
     const post10 = `POST /mcp HTTP/1.0\r\n${auth}content-type: application/json\r\ncontent-length: ${call.length}\r\n\r\n${call}`;
@@ -164,7 +164,7 @@ describe('the gateway over HTTP', () => {
     expect([health.status, health.text]).toEqual([200, '{"status":"ok"}']);
   });
 
-  it('lets in everybody of this machine when it was told to', async () => {
+  it('accepts every program on this machine with --no-auth', async () => {
     const there = await gatewayStage({ http: { token: undefined as never } });
     const told = await knock(there, { path: '/metrics', headers: { authorization: '' } });
     expect(told.status).toBe(200);
@@ -267,7 +267,7 @@ describe('the gateway over HTTP', () => {
     expect((await post(there.url, call, { 'mcp-session-id': session })).status).toBe(404);
   });
 
-  it('forgets a session that nobody uses', async () => {
+  it('expires an idle session', async () => {
     const there = await gatewayStage();
     const session = await openSession(there.url);
     await there.advance(29 * 60_000);

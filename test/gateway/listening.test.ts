@@ -37,7 +37,7 @@ describe('a modern client that listens over stdio', () => {
     });
   });
 
-  it('is told on each of its streams what that one is about, and the last one to end ends the watch', async () => {
+  it("gets each stream's own resources, and unsubscribes when the last stream ends", async () => {
     const { there, watched, listen, stopListening } = await listening();
     await listen(1, all);
     await listen(2, all, one);

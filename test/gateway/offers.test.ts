@@ -92,7 +92,7 @@ describe.each(['auto', 'legacy'] as const)('what servers offer (%s)', (mode) => 
     }
   });
 
-  it('is told to be unknown where no server can be meant', async () => {
+  it('is reported as unknown when it names no server', async () => {
     const there = await gatewayStage({ prepare: offering('db') });
     const client = await connect(there, mode);
     for (const uri of ['note://all', 'troupe://nobody/note://all', 'troupe://db']) {
@@ -132,7 +132,7 @@ describe.each(['auto', 'legacy'] as const)('what servers offer (%s)', (mode) => 
 });
 
 describe('a watched resource', () => {
-  it('is told of to those who watch it, and to nobody else', async () => {
+  it('notifies only clients that watch it', async () => {
     const there = await gatewayStage({ prepare: offering('db') });
     const [one, other] = [await openSession(there.url), await openSession(there.url)];
     const [heard, overheard] = [await listen(there.url, one), await listen(there.url, other)];
@@ -182,7 +182,7 @@ describe('a watched resource', () => {
     expect(await next).toMatchObject({ value: { method: expect.stringMatching(/list_changed$/) } });
   });
 
-  it('is told of on the stream of a modern client, for as long as that is open', async () => {
+  it('notifies a modern client while its stream is open', async () => {
     const there = await gatewayStage({ prepare: offering('db') });
     const uri = 'troupe://db/note://all';
     const ended = new Promise<void>((resolve) => {
@@ -213,7 +213,7 @@ describe('a watched resource', () => {
 });
 
 describe('log lines of a server', () => {
-  it('come to the client whose call is under way, and to whom asked for them', async () => {
+  it('are sent to the client with a call in progress, and to clients that requested them', async () => {
     const there = await gatewayStage();
     const session = await openSession(there.url);
     const quiet = await listen(there.url, await openSession(there.url));

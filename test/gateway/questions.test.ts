@@ -157,7 +157,7 @@ describe('a call that waits for its client', () => {
     expect((await last).result).toMatchObject(pong);
   });
 
-  it('is gone on with by nobody who does not know its state, and not for another tool', async () => {
+  it('continues only with its state and for the same tool', async () => {
     const { there, call, said, key, requestState = '' } = await begin();
     const inputResponses = { [key]: accepted };
     for (const state of [`${requestState}x`, 'troupe-call:AAAAAAAAAAAAAAAAAAAAAA']) {

@@ -21,7 +21,7 @@ async function start() {
 }
 
 describe('forks through the server of the inspector', () => {
-  it('begin at a moment, take events and time, and reach nobody', async () => {
+  it('start at a moment, take events and time, and have no effect outside', async () => {
     const { inspection, actor, ask, fork } = await start();
     const begun = await fork();
     expect(begun).toMatchObject({ fork: 'f1', actor, from: inspection.last, records: [] });

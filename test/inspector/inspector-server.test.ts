@@ -271,7 +271,7 @@ describe('what a page asks', () => {
     });
   });
 
-  it('is told when it is gone, or never was', async () => {
+  it('gets an error for a moment that is gone or never existed', async () => {
     const { inspected } = await recorded({ records: 10 });
     const browser = await Browser.of(await start(inspected));
     expect(await browser.get('/api/picture?at=1')).toMatchObject({

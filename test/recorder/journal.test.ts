@@ -112,7 +112,7 @@ describe('a journal', () => {
     expect((await openJournal(file)).first).toBeGreaterThan(0);
   });
 
-  it('begins anew with what is true when it was too slow for the ring', async () => {
+  it('starts a new file with the current state when it was too slow for the ring', async () => {
     const written = await writing({}, 50);
     const { there, source, file, writer } = written;
     await restart(written);
@@ -244,7 +244,7 @@ describe('a file that is no journal', () => {
   });
 
   it.skipIf(process.platform === 'win32')(
-    'is refused at once when it is a pipe that nobody writes to',
+    'is refused at once when it is a pipe without a writer',
     async () => {
       const pipe = path.join(temporaryFolder(), 'pipe.ndjson');
       execFileSync('mkfifo', [pipe]);

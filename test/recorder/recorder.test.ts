@@ -114,7 +114,7 @@ describe('records', () => {
     for (const each of told) expect(records).toContainEqual(each);
   });
 
-  it('tell of timers that fire, events that nobody accepts and servers that are gone', async () => {
+  it('include fired timers, ignored events and removed servers', async () => {
     const there = await stage({ settings: servers({ db: 'srv' }), record: true });
     const { inspection } = there.troupe;
     there.sessions.of('db').fail(crash());
@@ -237,7 +237,7 @@ describe('the recorder', () => {
     expect(shown).not.toMatch(/abcdef|ghijkl/);
   });
 
-  it('survives whoever hears of its faults', () => {
+  it('survives a report callback that throws', () => {
     const root = createActor(createMachine({}));
     const recorder = new Recorder({
       clock: new VirtualClock(),
@@ -269,7 +269,7 @@ describe('the recorder', () => {
     expect(recorder.picture()?.actors).toMatchObject([{ machine: 'troupe', life: 'error' }]);
   });
 
-  it('keeps as many records as it was told, and no actor that is gone', async () => {
+  it('keeps the configured number of records, and no actor that has ended', async () => {
     const refs: WeakRef<AnyActorRef>[] = [];
     const child = fromCallback(() => undefined);
     const machine = setup({ actors: { child } }).createMachine({

@@ -83,21 +83,17 @@ describe('the acts of the page', () => {
       command: 'send',
       args: { event: { type: 'server.reconnect', server: 'db' } },
     });
-    expect(sendingOf('system.woke', 'db')).toEqual({
-      command: 'send',
-      args: { event: { type: 'system.woke' } },
-    });
   });
 
   it('have a name, and those of approval are decisions', () => {
     expect(labelOf('auth.completed')).toBe('Log-in is done');
     expect(labelOf('something.newKind')).toBe('New kind');
-    expect(decisionOf('approval.grant')).toBe('approve');
+    expect(decisionOf('approve')).toBe('approve');
     expect(decisionOf('server.stop')).toBeUndefined();
   });
 });
 
-describe('what a screen reader is told', () => {
+describe('announcements for screen readers', () => {
   it('is one sentence for all that changed', () => {
     const changed = ['a', 'b', 'c', 'd'].map((name) =>
       statusOf(name, { state: 'backingOff', reason: 'lost' }),

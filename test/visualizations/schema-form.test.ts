@@ -62,9 +62,9 @@ describe('the form for a tool', () => {
   it('names each field that is wrong', () => {
     expect(argumentsOf(fields, { path: '', depth: '1.5', sizes: 'x', filter: '{a}' })).toEqual({
       problems: [
-        { field: 'depth', message: '1.5 is no whole number' },
-        { field: 'sizes', message: '"x" is no number' },
-        { field: 'filter', message: 'is no JSON; strings need quotation marks' },
+        { field: 'depth', message: '1.5 is not a whole number' },
+        { field: 'sizes', message: '"x" is not a number' },
+        { field: 'filter', message: 'is not JSON; strings need quotation marks' },
       ],
     });
     expect(argumentsOf(fields, { path: 'a' })).toEqual({

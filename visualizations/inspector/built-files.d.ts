@@ -1,4 +1,4 @@
-/** What the build makes of files that are no scripts. */
+/** Types of imported files that are not scripts. */
 
 declare module '*.css';
 declare module '*.svg' {

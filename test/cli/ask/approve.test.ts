@@ -169,7 +169,7 @@ describe('troupe approve', () => {
     expect(troupe.sent).toHaveLength(1);
   });
 
-  it('does not ask in a terminal when it is told not to', async () => {
+  it('does not ask in a terminal with --yes or --fingerprint', async () => {
     const { folder, troupe } = await waiting();
     const stdin = Object.assign(new PassThrough(), { isTTY: true });
     const run = await runCliHere(['approve', 'gated', '--yes'], { folder, stdin, columns: 80 });

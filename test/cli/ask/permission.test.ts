@@ -85,7 +85,7 @@ describe('the question whether a call may go out', () => {
     expect(await late).toBe('deny');
   });
 
-  it('is put to nobody without a terminal, nor where a document is wanted', () => {
+  it('is not asked without a terminal or with --json', () => {
     expect(terminal(false).prompt).toBeUndefined();
     expect(terminal(true, true).prompt).toBeUndefined();
   });
@@ -111,7 +111,7 @@ describe('troupe call', () => {
     expect(troupe.calls).toHaveLength(2);
   });
 
-  it('is refused when the answer is no, and when there is nobody to ask', async () => {
+  it('refuses the call when the answer is no or the user cannot be asked', async () => {
     const troupe = guarded();
     const { folder } = await upHere(troupe);
     const no = await runCliHere(['call', 'db', 'query'], {

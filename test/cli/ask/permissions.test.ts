@@ -31,7 +31,7 @@ async function written(...choices: PermissionChoice[]) {
 }
 
 describe('troupe permissions', () => {
-  it('lists what was allowed, since when and where it is kept, although nobody runs', async () => {
+  it('lists permissions with their date and file, without a running troupe', async () => {
     const { run, stateDir } = await written(ofServer, ofTool);
     const file = permissionFile(stateDir);
     const { exitCode, stdout } = await run();

@@ -171,7 +171,7 @@ describe('a question of a server at the terminal', () => {
     });
   });
 
-  it('is declined with anything but yes, and cancelled when nobody types', async () => {
+  it('is declined by anything but yes, and cancelled at the end of input', async () => {
     const first = terminal();
     const declined = first.ask(url);
     await first.showed('done there, continue? [y/N]');
@@ -196,7 +196,7 @@ describe('a question of a server at the terminal', () => {
 });
 
 describe('troupe call', () => {
-  it('puts what the server asks for this call, and nothing else, to whoever sits there', async () => {
+  it('asks only the questions of its own call at the terminal', async () => {
     let release: (() => void) | undefined;
     const troupe = createStandIn({
       servers: [statusOf('db')],

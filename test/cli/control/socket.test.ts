@@ -276,7 +276,7 @@ describe('the control socket', () => {
     ).rejects.toMatchObject({ code: 'USAGE' });
   });
 
-  it('says of a server that is not valid what to mend before it is decided about', async () => {
+  it('refuses to decide about a server with invalid settings, and says what to fix', async () => {
     const action = 'fix /p/.mcp.json:3';
     const broken = statusOf('db', { state: 'blocked', reason: 'invalidConfig', action });
     const { socketPath } = await serve({ servers: [broken] });

@@ -84,7 +84,7 @@ describe('troupe import', () => {
     ]);
   });
 
-  it('loses nothing when several write one file at once: who comes too late is told to run again', async () => {
+  it('loses no entries when several imports write one file at once: a late one must be run again', async () => {
     const folder = temporaryFolder();
     const to = put(folder, 'troupe.json', '{}');
     const runs = await Promise.all(

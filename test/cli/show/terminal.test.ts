@@ -74,7 +74,7 @@ describe('on a terminal', () => {
     expect(wide.stdout).toContain(`${name}    reads a row`);
   });
 
-  it('50 columns show all that is to be mended, wrapped', async () => {
+  it('wraps every problem at 50 columns', async () => {
     const message =
       'The command "no-such-program" was not found on PATH. Install it, or name it by its path.';
     const failed = statusOf('missing', {

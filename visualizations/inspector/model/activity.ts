@@ -1,4 +1,4 @@
-/** How much happened where among the records, for the band above the slider. */
+/** Activity over the recorded time, for the band above the slider. */
 
 import type { InspectionRecord } from '../../../src/domain/host/inspection.ts';
 import type { ServerState } from '../../../src/domain/server-state.ts';
@@ -8,11 +8,11 @@ export interface ActivityBar {
   readonly place: number;
   /** 0 to 1. */
   readonly height: number;
-  /** The worst that came to be there. */
+  /** The worst state in this stretch. */
   readonly tone: 'plain' | 'waiting' | 'bad';
 }
 
-/** Counts the changes of status in equal stretches of the records from `first` to `last`. */
+/** Counts status changes in equal stretches of the records from `first` to `last`. */
 export function activity(
   records: readonly InspectionRecord[],
   first: number,

@@ -1,6 +1,6 @@
 /**
- * What a screen reader is told of changes: not each of them, which would never end,
- * but from time to time what has changed since the last time.
+ * Announcements for screen readers: a summary of recent changes from time to time, because announcing each
+ * change would never end.
  */
 
 import type { ServerStatus } from '../../../src/domain/host/status.ts';
@@ -20,7 +20,7 @@ export function announcement(changed: readonly ServerStatus[]): string | undefin
   return `${said.join('; ')}${more > 0 ? `; and ${more} more changed` : ''}.`;
 }
 
-/** `backingOff` as a person says it: `backing off`. */
+/** Spells `backingOff` as `backing off`. */
 export function spoken(word: string): string {
   return word.replace(/([a-z])([A-Z])/gu, '$1 $2').toLowerCase();
 }

@@ -1,10 +1,10 @@
-/** `charts.json` as the page reads it: what is known of each chart besides its picture. */
+/** The shape of `charts.json`: facts about each chart besides its picture. */
 
 import type { FoldablePicture } from './folding.ts';
 
 export interface PictureFacts extends FoldablePicture {
   readonly title: string;
-  /** Path of the state that the picture shows; the name of the chart stands for all of it. */
+  /** Path of the state that the picture shows; the chart's name means the whole chart. */
   readonly of: string;
 }
 
@@ -22,10 +22,10 @@ export interface StateFacts extends Place {
 export interface TransitionFacts extends Place {
   /** An event, `always`, `after <delay>`, `done …` or `error …`. */
   readonly trigger: string;
-  /** With what it is asked about: `isBlockedBy(untrusted)`. */
+  /** With its parameters: `isBlockedBy(untrusted)`. */
   readonly guard?: string;
   readonly actions: readonly string[];
-  /** Empty: it stays where it is. */
+  /** Empty: the state does not change. */
   readonly target: readonly string[];
   readonly delay?: string | number;
 }
@@ -59,7 +59,7 @@ export function transitionOfTimer(
   )?.[0];
 }
 
-/** `isBlockedBy(untrusted)` and `isBlockedBy` are facts of one name. */
+/** `isBlockedBy(untrusted)` has the facts of `isBlockedBy`. */
 export function namedFacts(
   all: Readonly<Record<string, NamedFacts>>,
   shown: string,
@@ -73,7 +73,7 @@ export function sourceOf(machine: string, transition: string): string {
   return id.startsWith(`${machine}.`) ? id.slice(machine.length + 1) : id;
 }
 
-/** The transitions that leave a state, in the order in which they are asked. */
+/** The transitions that leave a state, in the order in which they are evaluated. */
 export function transitionsOf(
   facts: MachineFacts,
   machine: string,

@@ -1,4 +1,4 @@
-/** A program and its arguments as a person reads them: each word can be told from the next. */
+/** Formats a program and its arguments so that word boundaries are visible. */
 
 import { quotedWord, spelledOut } from '../../../src/policies/text/printable.ts';
 

@@ -1,4 +1,4 @@
-/** A fork beside what really happened: the same lines, and from where on they differ. */
+/** Compares a fork with what really happened, and finds the first difference. */
 
 import type { ActorKey, InspectionRecord } from '../../../src/domain/host/inspection.ts';
 import { labelOf } from './sequence-rows.ts';
@@ -17,7 +17,7 @@ export interface Comparison {
   readonly differsAt?: number;
 }
 
-/** More would not be read, and a server that lives for days has thousands. */
+/** More would not be read; a server that runs for days has thousands. */
 const mostLines = 200;
 
 export function comparison(
@@ -35,7 +35,7 @@ export function comparison(
   return { real, fork };
 }
 
-/** The events an actor got and the states it came to; all else follows from them. */
+/** An actor's events and states; everything else follows from them. */
 function linesOf(
   actor: ActorKey | undefined,
   since: number,
@@ -46,7 +46,7 @@ function linesOf(
   for (const record of records) {
     if (lines.length === mostLines) break;
     const text = lineOf(record, actor);
-    // A state that repeats says nothing new.
+    // A repeated state is not news.
     if (text === undefined || (record.kind === 'state' && text === before)) continue;
     if (record.kind === 'state') before = text;
     lines.push({ n: record.n, after: record.t - since, text });

@@ -1,11 +1,11 @@
-/** Times as the page writes them: short, and of one width while they count. */
+/** Formats times: short, and with a stable width while they count. */
 
 const second = 1_000;
 const minute = 60 * second;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-/** What is left of a wait: `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`. Never negative. */
+/** The remaining time of a wait: `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`. Never negative. */
 export function countdown(ms: number): string {
   const left = Math.max(0, ms);
   if (left < 10 * second) return `${(Math.ceil(left / 100) / 10).toFixed(1)} s`;

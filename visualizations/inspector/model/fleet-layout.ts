@@ -1,6 +1,6 @@
 /**
- * Where the tiles of a fleet lie. Only rows that can be seen are drawn, so the
- * layout is a list of rows with known heights.
+ * The positions of the fleet's tiles. Only visible rows are drawn, so the layout is a list of rows with known
+ * heights.
  */
 
 import type { ServerStatus } from '../../../src/domain/host/status.ts';
@@ -26,7 +26,7 @@ export interface FleetLayout {
   readonly columns: number;
   readonly height: number;
   readonly rows: readonly FleetRow[];
-  /** Of all tiles in their order. */
+  /** The names on all tiles, in order. */
   readonly names: readonly string[];
 }
 
@@ -54,7 +54,7 @@ export function fleetLayout(groups: readonly FleetGroup[], width: number): Fleet
   return { columns, height: top, rows, names };
 }
 
-/** The rows that a window onto the list shows, and a few around it. */
+/** The visible rows, and a few around them. */
 export function rowsWithin(
   layout: FleetLayout,
   scrollTop: number,

@@ -1,4 +1,4 @@
-/** Which servers the fleet shows, in which order and groups. */
+/** Filters, orders and groups the servers of the fleet. */
 
 import type { ServerStatus } from '../../../src/domain/host/status.ts';
 import { type ServerState, serverStates } from '../../../src/domain/server-state.ts';
@@ -21,7 +21,7 @@ export interface FleetGroup {
   readonly servers: readonly ServerStatus[];
 }
 
-/** What wants a person first, what works last: the order of groups. */
+/** The order of groups: states that need the user first, working servers last. */
 export const statesByConcern: readonly ServerState[] = [
   'failed',
   'suspended',
@@ -58,7 +58,7 @@ export function fleetGroups(
   });
 }
 
-/** How many servers are in each state; states that nobody is in are left out. */
+/** How many servers are in each state, without empty states. */
 export function totals(
   servers: Iterable<ServerStatus>,
 ): readonly { readonly state: ServerState; readonly count: number }[] {

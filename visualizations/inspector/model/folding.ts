@@ -1,10 +1,9 @@
 /**
- * Which parts of a picture are unfolded. A part is a state with a picture of its own:
- * folded it is one box, unfolded its inside is drawn in place. Every such drawing is
- * made in advance, for no layout runs in the browser.
+ * Which parts of a picture are unfolded. A part is a state with its own picture: folded, it is one box; unfolded,
+ * its content is drawn in place. All drawings are made in advance, because the browser computes no layout.
  */
 
-/** A part of a picture, an outer one before those in it. */
+/** A part of a picture; outer parts come before inner ones. */
 export interface PartFacts {
   /** Dotted path of the state. */
   readonly path: string;
@@ -25,7 +24,7 @@ export type FoldChoices = ReadonlyMap<string, boolean>;
 // Each picks a drawing: with more of them, split the chart instead.
 const mostFoldings = 32;
 
-/** Every set of parts that can be unfolded together: none without those around it. */
+/** Every set of parts that can be unfolded together; a part needs the parts around it. */
 export function foldingsOf(parts: readonly PartFacts[]): readonly (readonly string[])[] {
   let all: readonly (readonly string[])[] = [[]];
   for (const { path } of parts) {
@@ -55,7 +54,7 @@ export function isOnActivePath(path: string, leaves: readonly string[]): boolean
   return leaves.some((leaf) => leaf.startsWith(`${path}.`));
 }
 
-/** The parts to unfold: the active path, what the user chose, and the rest where there is room for it. */
+/** The parts to unfold: the active path, the user's choices, and the rest if there is room. */
 export function unfoldedParts(
   { parts, foldsAtFirst }: Pick<FoldablePicture, 'parts' | 'foldsAtFirst'>,
   leaves: readonly string[],

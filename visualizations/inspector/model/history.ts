@@ -1,6 +1,6 @@
 /**
- * The records that the page holds, and every moment among them. A world is kept every
- * so many records, so that going to a moment costs a bounded number of steps.
+ * The records that the page holds, and the world at every moment. A world is stored at regular intervals, so that
+ * going to a moment takes a bounded number of steps.
  */
 
 import type {
@@ -14,11 +14,11 @@ import { advance, copyOf, type World, worldOf } from './world.ts';
 /** A hundred thousand records are some tens of megabytes, which a page may use. */
 const mostRecords = 100_000;
 
-// Two thousand steps take a few milliseconds: a slider that is dragged stays smooth.
+// Two thousand steps take a few milliseconds, so dragging the slider stays smooth.
 const between = 2_000;
 
 export class History {
-  /** World before the first record, then one after every `between` records. */
+  /** The world before the first record, then after every `between` records. */
   #worlds: World[];
   #records: InspectionRecord[] = [];
   readonly #most: number;
@@ -34,7 +34,7 @@ export class History {
     return this.#records;
   }
 
-  /** All actors that its records speak of, also those that ended; as they were when they were made. */
+  /** All actors in the records, including ended ones, as they were when they started. */
   get known(): ReadonlyMap<ActorKey, PicturedActor> {
     return this.#known;
   }
@@ -48,7 +48,7 @@ export class History {
     return this.#records.at(-1)?.n ?? this.first;
   }
 
-  /** Adds the next record; one that was there already is passed over. Says whether it fitted. */
+  /** Adds the next record and ignores known ones. Returns false when records are missing before it. */
   add(record: InspectionRecord): boolean {
     if (record.n <= this.last) return true;
     if (record.n !== this.last + 1) return false;
@@ -58,7 +58,7 @@ export class History {
     }
     const place = this.#records.length / between;
     if (Number.isInteger(place)) this.#worlds[place] = this.at(record.n);
-    // A whole stretch at once, so that the rest keeps its worlds.
+    // Drop a whole interval at once, so that the stored worlds stay valid.
     if (this.#records.length > this.#most + between) {
       for (const old of this.#records.slice(0, between)) {
         if (old.kind === 'state' && old.life !== 'active') this.#known.delete(old.actor);
@@ -69,7 +69,7 @@ export class History {
     return true;
   }
 
-  /** Place of a record in `records`; -1 for the moment before the first. */
+  /** Index of a record in `records`; -1 for the moment before the first. */
   placeOf(n: number): number {
     return Math.min(Math.max(n - this.first, 0), this.#records.length) - 1;
   }

@@ -1,10 +1,10 @@
 /**
- * What is lit in a picture of a chart. A picture may show only a part of its chart
- * and may fold a state, so each active leaf lights the deepest state drawn above it.
+ * Which states of a picture are highlighted. A picture may show only a part of its chart and may fold states, so
+ * each active leaf highlights its deepest drawn ancestor.
  */
 
 export interface LitStates {
-  /** Active as far as the picture shows it. */
+  /** Active states, as deep as the picture shows. */
   readonly lit: ReadonlySet<string>;
   /** States around them. */
   readonly within: ReadonlySet<string>;
@@ -30,8 +30,7 @@ function pathsTo(state: string): string[] {
 }
 
 /**
- * What is active in a picture, in one word, for the label of its tab: the active state,
- * or the one around all that are active at once.
+ * The active state of a picture, for the label of its tab; with several, their common ancestor.
  *
  * @param of - the state that the picture shows; undefined when it shows the whole chart
  */

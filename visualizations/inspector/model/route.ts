@@ -1,4 +1,4 @@
-/** What the page shows, as the part of its address behind `#`: a link to a moment can be kept. */
+/** What the page shows, as the URL fragment, so that a link to a moment can be saved. */
 
 export const views = ['fleet', 'chart', 'sequence'] as const;
 export type View = (typeof views)[number];
@@ -7,9 +7,9 @@ export interface Route {
   readonly view: View;
   /** Name of the chosen server. */
   readonly server?: string;
-  /** Key of the chosen actor, when it is not the server's own. */
+  /** Key of the chosen actor, unless it is the server's own. */
   readonly actor?: string;
-  /** Record of the chosen moment; absent: now. */
+  /** The record of the chosen moment; absent = now. */
   readonly at?: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * A form for the arguments of a tool, made from its JSON Schema. What a field cannot
- * express is asked for as JSON; the server has the last word on what is right.
+ * A form for a tool's arguments, from its JSON Schema. What a field cannot express is entered as JSON; the server
+ * validates the arguments.
  */
 
 export type FieldKind = 'text' | 'number' | 'integer' | 'boolean' | 'choice' | 'list' | 'json';
@@ -11,11 +11,11 @@ export interface Field {
   readonly title: string;
   readonly description?: string;
   readonly required: boolean;
-  /** Of a choice, and the values they stand for. */
+  /** The options of a choice. */
   readonly options?: readonly { readonly label: string; readonly value: unknown }[];
   /** Kind of the items of a list. */
   readonly items?: 'text' | 'number' | 'integer';
-  /** What it starts with. */
+  /** The initial text. */
   readonly initial: string;
   readonly hint?: string;
   readonly isLong: boolean;
@@ -60,7 +60,7 @@ function fieldOf(name: string, given: Schema, required: boolean): Field {
   };
 }
 
-/** `anyOf: [X, null]` and `type: [X, "null"]` are an X that may be left out. */
+/** `anyOf: [X, null]` and `type: [X, "null"]` are treated as an optional X. */
 function withoutNull(schema: Schema): Schema {
   const either = schema['anyOf'] ?? schema['oneOf'];
   if (Array.isArray(either)) {
@@ -116,7 +116,7 @@ function itemsOf(schema: Schema): 'text' | 'number' | 'integer' | undefined {
 }
 
 function initialOf(kind: FieldKind, schema: Schema, initial: unknown): string {
-  if (initial === undefined || initial === null) return kind === 'boolean' ? '' : '';
+  if (initial === undefined || initial === null) return '';
   if (kind === 'choice') {
     const place = optionsOf(schema).findIndex(({ value }) => value === initial);
     return place < 0 ? '' : String(place);
@@ -130,8 +130,8 @@ const bounds = [
   ['exclusiveMinimum', 'more than'],
   ['maximum', 'at most'],
   ['exclusiveMaximum', 'less than'],
-  ['minLength', 'characters, at least'],
-  ['maxLength', 'characters, at most'],
+  ['minLength', 'minimum length'],
+  ['maxLength', 'maximum length'],
   ['pattern', 'like'],
   ['format', 'format'],
 ] as const;
@@ -141,13 +141,13 @@ function hintOf(schema: Schema, kind: FieldKind): string | undefined {
     const value = schema[key];
     return typeof value === 'number' || typeof value === 'string' ? [`${words} ${value}`] : [];
   });
-  if (kind === 'list') said.unshift('one item a line');
+  if (kind === 'list') said.unshift('one item per line');
   if (kind === 'json')
     said.unshift(`JSON${typeof schema['type'] === 'string' ? `, ${schema['type']}` : ''}`);
   return said.length === 0 ? undefined : said.join(', ');
 }
 
-/** Turns what was typed into arguments. An empty field that is not required is left out. */
+/** Converts the typed texts to arguments. An empty optional field is left out. */
 export function argumentsOf(
   fields: readonly Field[],
   typed: Readonly<Record<string, string>>,
@@ -167,7 +167,7 @@ export function argumentsOf(
     } catch (error) {
       problems.push({
         field: field.name,
-        message: error instanceof Error ? error.message : 'is not right',
+        message: error instanceof Error ? error.message : 'is invalid',
       });
     }
   }
@@ -200,9 +200,9 @@ function valueOf(field: Field, text: string): unknown {
 function numberOf(text: string, kind: 'number' | 'integer'): number {
   const value = Number(text.trim());
   if (text.trim() === '' || !Number.isFinite(value))
-    throw new Error(`"${text.trim()}" is no number`);
+    throw new Error(`"${text.trim()}" is not a number`);
   if (kind === 'integer' && !Number.isInteger(value))
-    throw new Error(`${value} is no whole number`);
+    throw new Error(`${value} is not a whole number`);
   return value;
 }
 
@@ -211,7 +211,7 @@ export function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Error('is no JSON; strings need quotation marks');
+    throw new Error('is not JSON; strings need quotation marks');
   }
 }
 

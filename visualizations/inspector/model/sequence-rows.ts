@@ -1,6 +1,6 @@
 /**
- * The records as rows of a sequence diagram: which are shown, which lifelines there
- * are, and what each row draws. Only rows that are seen are turned into drawings.
+ * The records as rows of a sequence diagram: which are shown, their lifelines, and what each row draws. Only visible
+ * rows are converted.
  */
 
 import type {
@@ -10,7 +10,7 @@ import type {
 } from '../../../src/domain/host/inspection.ts';
 import { duration } from './durations.ts';
 
-/** Everything that is no actor: the host, a person, I/O. */
+/** The lifeline of everything that is not an actor: the host, the user, I/O. */
 export const outside = 'outside';
 
 /** Kinds of rows that can be switched on and off. */
@@ -69,13 +69,13 @@ function kindOf(record: InspectionRecord): RowKind {
   }
 }
 
-/** Says whether a record is among the chosen. */
+/** Whether a record matches the choice. */
 export function isChosen(
   record: InspectionRecord,
   choice: SequenceChoice,
   serverOf: (actor: ActorKey) => string | undefined,
 ): boolean {
-  // That an actor starts is told by its record; XState's own first event says no more.
+  // The actor's own record already shows its start.
   if (record.kind === 'event' && record.type === 'xstate.init') return false;
   if (!choice.kinds.has(kindOf(record))) return false;
   if (choice.server !== undefined && !touches(record, choice.server, serverOf)) return false;
@@ -117,7 +117,7 @@ function textOf(record: InspectionRecord): string {
   return `${record.kind} ${label} ${type} ${facts}`.toLowerCase();
 }
 
-/** The lifelines that the given records touch, in the order of the tree: outside, root, slots, servers with their sessions. */
+/** The lifelines of the given records: outside, root, slots, then servers with their sessions. */
 export function lifelines(
   records: Iterable<InspectionRecord>,
   actors: ReadonlyMap<ActorKey, PicturedActor>,
@@ -177,14 +177,14 @@ function lifelineOf({ actor, id, machine, server }: PicturedActor): Lifeline {
   if (server === undefined) return { key: actor, name: id, role: 'actor' };
   if (machine === 'server' || machine === 'handover')
     return { key: actor, name: server, role: id, server };
-  // Each session has a line of its own; nothing but the key tells them apart.
+  // Each session has its own lifeline; only the key distinguishes them.
   return { key: actor, name: server, role: `${id} ${actor}`, server };
 }
 
 /**
  * What a row draws.
  *
- * @param was - the leaves of the actor before, where the record is of a state
+ * @param was - the actor's previous leaves, for a state record
  */
 export function rowOf(record: InspectionRecord, was?: readonly string[]): SequenceRow {
   const { n, t } = record;
@@ -260,14 +260,14 @@ export function labelOf(record: InspectionRecord, was: readonly string[] = []): 
   }
 }
 
-/** The leaves that are new, by the end of their paths; the chart has the rest. */
+/** The new leaves, by the last part of their paths. */
 function movedTo(leaves: readonly string[], was: readonly string[]): string {
   const fresh = leaves.filter((leaf) => !was.includes(leaf));
   if (fresh.length === 0) return 'stays';
   return fresh.map((leaf) => leaf.split('.').slice(-2).join('.')).join(' + ');
 }
 
-/** A timer that fired is told by its delay. */
+/** A timer's event is named by its delay. */
 function eventName(type: string): string {
   return type.startsWith('xstate.after.') ? `after ${timerName(type)}` : type;
 }

@@ -1,12 +1,11 @@
 /**
- * Text of servers on its way to the page. It only ever becomes text nodes; what would
- * hide or turn the text around it is spelled out besides, so that a name cannot pose
- * as another.
+ * Text from servers. It only becomes text nodes, and invisible or direction-changing characters are spelled out, so
+ * that a name cannot imitate another.
  */
 
 import { spelledOut } from '../../../src/policies/text/printable.ts';
 
-/** One line, with every character visible; what is longer than `most` is cut, and says so. */
+/** One line with every character visible; a text longer than `most` is cut, with a note. */
 export function shownLine(text: string, most = 300): string {
   return cut(spelledOut(text), most);
 }

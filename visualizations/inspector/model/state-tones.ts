@@ -1,4 +1,4 @@
-/** How the states look: six tones, each with a mark of its own, so that colour never stands alone. */
+/** The tone of each state. Each tone has its own mark, so that colour is never the only difference. */
 
 import type { ServerState } from '../../../src/domain/server-state.ts';
 

@@ -1,4 +1,4 @@
-/** Zoom and pan of a picture: where its corner lies on the screen, and how large it is. */
+/** Zoom and pan of a picture: the position of its corner on the screen, and its scale. */
 
 export interface Viewport {
   readonly x: number;
@@ -22,7 +22,7 @@ const largestScale = 3;
 const readableScale = 0.8;
 const edge = 16;
 
-/** The whole picture, in the middle, never larger than life. */
+/** The whole picture, centred, never enlarged. */
 export function fitted(picture: Size, frame: Size): Viewport {
   const scale = clampScale(
     Math.min(
@@ -38,7 +38,7 @@ export function fitted(picture: Size, frame: Size): Viewport {
   };
 }
 
-/** The same place under the pointer stays under it. */
+/** Zooms around the pointer. */
 export function zoomed(viewport: Viewport, factor: number, at: { x: number; y: number }): Viewport {
   const scale = clampScale(viewport.scale * factor);
   const ratio = scale / viewport.scale;
@@ -50,8 +50,8 @@ export function panned(viewport: Viewport, dx: number, dy: number): Viewport {
 }
 
 /**
- * Follows what is active: the whole picture where it is readable as a whole, else its
- * whole width where that is, moved up or down to what is active.
+ * Follows the active states: shows the whole picture if it is readable, otherwise its whole width if that is
+ * readable, scrolled to the active states.
  */
 export function following(
   viewport: Viewport,
@@ -75,8 +75,8 @@ export function following(
 }
 
 /**
- * Keeps a box where it was on the screen, although another picture shows it now;
- * sideways only while that one is too wide to be seen from side to side.
+ * Keeps a box at its position on the screen when another picture shows it; horizontally only if that picture is
+ * wider than the screen.
  */
 export function anchored(
   viewport: Viewport,
@@ -96,7 +96,7 @@ export function anchored(
   };
 }
 
-/** Brings a box of the picture into the middle; of one that is larger than the frame, its beginning. */
+/** Centres a box; shows the beginning of a box that is larger than the frame. */
 export function centredOn(box: Box, frame: Size, scale: number): Viewport {
   const start = (size: number, at: number, length: number): number =>
     Math.max((size - length * scale) / 2, edge) - at * scale;
@@ -107,7 +107,7 @@ export function centredOn(box: Box, frame: Size, scale: number): Viewport {
   };
 }
 
-/** Whether a box of the picture can be seen whole. */
+/** Whether a box is completely visible. */
 export function sees(viewport: Viewport, box: Box, frame: Size): boolean {
   const left = viewport.x + box.x * viewport.scale;
   const top = viewport.y + box.y * viewport.scale;
@@ -119,7 +119,7 @@ export function sees(viewport: Viewport, box: Box, frame: Size): boolean {
   );
 }
 
-/** Keeps a part of the picture in the frame, so that nobody loses it. */
+/** Keeps a part of the picture in the frame, so that it cannot be moved out of sight. */
 export function kept(viewport: Viewport, picture: Size, frame: Size): Viewport {
   const rest = 80;
   const { scale } = viewport;

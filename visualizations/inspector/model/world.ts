@@ -1,8 +1,6 @@
 /**
- * What all records up to one of them add up to, and what the eye wants besides. The
- * live world is changed in place, record by record; whatever a view compares (an actor,
- * a status, a trail) is replaced instead, so that a view knows by identity whether it
- * has to draw anew.
+ * The state after a record, plus what views need to animate it. The live world is changed in place. Objects that views
+ * compare (actors, statuses, trails) are replaced, so that a view can tell by identity whether to redraw.
  */
 
 import type {
@@ -16,14 +14,14 @@ import type { ServerStatus } from '../../../src/domain/host/status.ts';
 import type { ServerState } from '../../../src/domain/server-state.ts';
 import { applyRecord, type Canvas, canvasOf } from '../../../src/recorder/picture.ts';
 
-/** A state that a server had; the last few make its sparkline. */
+/** A past state of a server, for its sparkline. */
 export interface TrailMark {
   readonly n: number;
   readonly t: number;
   readonly state: ServerState;
 }
 
-/** What an actor did last, for the eye. */
+/** An actor's last step and last ignored event, for animations. */
 export interface LastMoves {
   /** All edges taken for one event. */
   readonly step?: LastMove & { readonly edges: readonly string[] };
@@ -89,7 +87,7 @@ export function advance(world: World, record: InspectionRecord): void {
   }
 }
 
-/** Edges taken at once after an event (their type is empty) belong to its step. */
+/** Edges of `always` transitions (with an empty type) belong to the step before. */
 function noteStep(world: World, { actor, n, t, type, edges }: StepRecord): void {
   const moves = world.moves.get(actor);
   const before = type === '' ? moves?.step : undefined;
@@ -116,7 +114,7 @@ export function sessionOf(world: Canvas, server: PicturedActor): PicturedActor |
   );
 }
 
-/** The actor whose chart says how a server is: the newest one that is there. */
+/** The newest actor of a server. */
 export function actorOf(world: Canvas, server: string): PicturedActor | undefined {
   let found: PicturedActor | undefined;
   for (const actor of world.actors.values()) {

@@ -1,4 +1,4 @@
-/** What the page asks of its server. */
+/** Requests to the inspector's server. */
 
 import type { ErrorDocument } from '../../../src/domain/caller-code.ts';
 import { request } from './entry.ts';
@@ -57,7 +57,7 @@ export async function command<Result>(
   return answer.result as Result;
 }
 
-/** What to tell a person of something that went wrong. */
+/** The message of an error, for the user. */
 export function messageOf(error: unknown): string {
   if (error instanceof RefusedError) return error.message;
   return error instanceof Error

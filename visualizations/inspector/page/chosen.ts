@@ -1,10 +1,10 @@
-/** Which actor is looked at. */
+/** The selected actor. */
 
 import type { PicturedActor } from '../../../src/domain/host/inspection.ts';
 import { actorOf } from '../model/world.ts';
 import type { PageState } from './store.ts';
 
-/** The one that was chosen, else that of the chosen server, else the root. */
+/** The selected actor, or that of the selected server, or the root. */
 export function chosenActor({ route, world }: PageState): PicturedActor | undefined {
   if (route.actor !== undefined) {
     const chosen = world.actors.get(route.actor);

@@ -1,12 +1,12 @@
-/** Time for what counts down: that of the troupe while it is live, that of the moment otherwise. */
+/** The time for countdowns: the troupe's while it is live, otherwise that of the shown moment. */
 
 import { useEffect, useReducer } from 'preact/hooks';
 import { current } from './store.ts';
 
-// How much the clock of the charts is ahead of this page's: both are of one machine, so little.
+// How far the charts' clock is ahead of this page's; little, because both run on one machine.
 let aheadMs = 0;
 
-/** Sets the clock by a record that has just come. */
+/** Sets the clock by a record that just arrived. */
 export function heard(t: number): void {
   aheadMs = t - sinceStart();
 }
@@ -41,7 +41,7 @@ const tickers = new Set<() => void>();
 const tickMs = 100;
 let interval: number | undefined;
 
-/** Draws a view again ten times a second, as long as something in it counts. */
+/** Redraws a view ten times a second while something in it counts. */
 export function useTicks(isCounting: boolean): void {
   const [, redraw] = useReducer<number, undefined>((count) => count + 1, 0);
   useEffect(() => {

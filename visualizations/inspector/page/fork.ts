@@ -1,4 +1,4 @@
-/** A moment that goes on without I/O, in the hands of whoever looks at the page. */
+/** The user's fork of a moment. */
 
 import type { ForkView, PicturedActor } from '../../../src/domain/host/inspection.ts';
 import { ask, messageOf, post } from './api.ts';
@@ -28,7 +28,7 @@ export function endFork(): void {
   const { fork } = current();
   if (fork === undefined) return;
   change({ fork: undefined });
-  // The server lets go of old forks by itself; this is only sooner.
+  // The server drops old forks anyway; this only frees it sooner.
   ask(`api/fork/${encodeURIComponent(fork.fork)}`, {
     method: 'DELETE',
     headers: { 'content-type': 'application/json' },

@@ -1,4 +1,4 @@
-/** The link to the troupe: a first picture, then records as they come, then what was before. */
+/** The connection to the troupe: first the current picture, then new records, then older ones. */
 
 import type {
   InspectionPicture,
@@ -19,13 +19,13 @@ import { change, current, type Link } from './store.ts';
 /** What the server gives at once. */
 const mostAtOnce = 5_000;
 
-// Long enough for a troupe that is started again at the same place; then it has ended.
+// Long enough for a troupe that restarts at the same port; after this, it has ended.
 const patienceMs = 4_000;
 
 let leave: (() => void) | undefined;
 let lostAt: number | undefined;
 
-/** Begins to look at the troupe; again, when what was held no longer fits. */
+/** Connects to the troupe, or reconnects when records are missing. */
 export async function connect(): Promise<void> {
   leave?.();
   try {
@@ -71,14 +71,14 @@ function follow(from: number): void {
   });
 }
 
-/** An address with a new token was put into this tab: its page stays, only what is behind `#` changes. */
+/** Reconnects when a new link is opened in this tab, which only changes the URL fragment. */
 export function followTokens(): void {
   window.addEventListener('hashchange', () => {
     if (hasToken()) void connect();
   });
 }
 
-/** The stream is back: of the same run, or of another one at the same address. */
+/** The stream is back, from the same run or from another one at the same port. */
 async function resume(): Promise<void> {
   lostAt = undefined;
   try {
@@ -90,7 +90,7 @@ async function resume(): Promise<void> {
   }
 }
 
-/** The stream was refused for good; asking once more tells why. */
+/** The stream was refused; another request shows why. */
 async function diagnose(): Promise<void> {
   try {
     await ask<InspectionSession>('api/session');
@@ -115,7 +115,7 @@ function isStopped(): boolean {
 
 const changedNames = new Set<string>();
 
-/** The servers that changed since the last time this was asked. */
+/** The servers that changed since the last call. */
 export function takeChanged(): readonly string[] {
   const names = [...changedNames];
   changedNames.clear();
@@ -137,13 +137,13 @@ function take(record: InspectionRecord): void {
     changedNames.add(record.status.name);
   }
   advance(live, record);
-  // Whoever looks at the past sees only that there is more of it.
+  // While the past is shown, only the number of records changes.
   change(
     route.at === undefined ? { world: live, revision: revision + 1 } : { revision: revision + 1 },
   );
 }
 
-/** Reads what happened before the page was opened, so that every moment of it can be shown. */
+/** Reads the records from before the page was opened. */
 async function fill({ first }: InspectionSession): Promise<void> {
   change({ filling: true });
   try {
@@ -166,7 +166,7 @@ async function fill({ first }: InspectionSession): Promise<void> {
       change({ history: older, revision: revision + 1 });
     }
   } catch {
-    // What was before may be gone by now; what the page holds already is enough to go on.
+    // Older records may be gone; the page works without them.
   } finally {
     change({ filling: false });
   }
@@ -177,6 +177,6 @@ async function loadFacts(): Promise<void> {
   try {
     change({ facts: await ask<ChartFacts>('charts/charts.json') });
   } catch {
-    // The pictures say what matters; only their explanations are missing.
+    // Only the explanations in the pictures are missing.
   }
 }

@@ -1,4 +1,4 @@
-/** Going to a moment, and back to now. */
+/** Navigation to a moment, and back to now. */
 
 import type { InspectionPicture } from '../../../src/domain/host/inspection.ts';
 import { hashOf, type Route, routeOf } from '../model/route.ts';
@@ -6,7 +6,7 @@ import { worldOf } from '../model/world.ts';
 import { ask, messageOf } from './api.ts';
 import { change, current, toast } from './store.ts';
 
-/** Shows the world after record `at`; without it, the newest. */
+/** Shows the world after record `at`, or the live one. */
 export function showMoment(at: number | undefined): void {
   const { history, live, revision, session } = current();
   if (at === undefined) {
@@ -20,7 +20,7 @@ export function showMoment(at: number | undefined): void {
   void askMoment(at);
 }
 
-/** A moment that is not held here yet. */
+/** Requests a moment that the page does not hold yet. */
 async function askMoment(at: number): Promise<void> {
   try {
     const picture = await ask<InspectionPicture>(`api/picture?at=${at}`);
@@ -34,7 +34,7 @@ async function askMoment(at: number): Promise<void> {
 
 type RouteChange = { readonly [Key in keyof Route]?: Route[Key] | undefined };
 
-/** Goes somewhere else; what is not named stays. */
+/** Navigates; parts that are not named stay. */
 export function go(part: RouteChange, options: { readonly keep?: boolean } = {}): void {
   const { view, server, actor, at } = { ...current().route, ...part };
   const route: Route = {
@@ -44,7 +44,7 @@ export function go(part: RouteChange, options: { readonly keep?: boolean } = {})
     ...(at === undefined ? {} : { at }),
   };
   const hash = hashOf(route);
-  // A slider that is dragged leaves no trail of pages to go back through.
+  // Dragging the slider adds no history entries.
   if (options.keep === true || 'at' in part) history.replaceState(null, '', hash);
   else history.pushState(null, '', hash);
   apply(route);

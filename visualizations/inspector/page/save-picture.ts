@@ -1,9 +1,9 @@
-/** The chart as it is lit now, as a file that needs nothing else to look the same. */
+/** Saves the chart as it is highlighted now, as a self-contained file. */
 
 import { chosenActor } from './chosen.ts';
 import { current } from './store.ts';
 
-/** What a shape looks like, as attributes that every reader of SVG knows. */
+/** Style properties that are written as attributes. */
 const painted = [
   'fill',
   'fill-opacity',
@@ -17,7 +17,7 @@ const painted = [
   'font-weight',
 ] as const;
 
-// Twice the size, for screens that show two dots for one.
+// Twice the size, for high-density screens.
 const dotsPerPixel = 2;
 // Browsers give up on larger ones.
 const mostDots = 16_000;
@@ -42,7 +42,7 @@ function selfContained(drawing: SVGSVGElement): string {
     if (original === undefined) return;
     const style = getComputedStyle(original);
     for (const name of painted) element.setAttribute(name, style.getPropertyValue(name));
-    // The page lies behind the picture; a file has nothing behind it.
+    // A file has no page background behind the picture.
     if (original.classList.contains('paper')) element.setAttribute('fill', paper);
     for (const name of ['class', 'tabindex', 'role', 'style', 'aria-label'])
       element.removeAttribute(name);
@@ -84,7 +84,7 @@ export function save(content: Blob, name: string): void {
 
 function fileName(drawing: SVGSVGElement): string {
   const state = current();
-  const who = chosenActor(state)?.server ?? 'troupe';
+  const name = chosenActor(state)?.server ?? 'troupe';
   const what = drawing.querySelector('title')?.textContent?.replace(/^The chart /u, '') ?? 'chart';
-  return `${who}-${what}-${state.world.n}`.replace(/[^\w.-]+/gu, '_');
+  return `${name}-${what}-${state.world.n}`.replace(/[^\w.-]+/gu, '_');
 }

@@ -1,4 +1,4 @@
-/** What the page knows and shows. Views hear of changes at most once a frame. */
+/** The state of the page. Views are notified at most once per frame. */
 
 import { useLayoutEffect, useReducer, useRef } from 'preact/hooks';
 import type { ForkView, InspectionSession } from '../../../src/domain/host/inspection.ts';
@@ -8,7 +8,7 @@ import { History } from '../model/history.ts';
 import type { Route } from '../model/route.ts';
 import { type World, worldOf } from '../model/world.ts';
 
-/** How the page stands to the troupe. */
+/** The state of the connection to the troupe. */
 export type Link = 'loading' | 'live' | 'replay' | 'lost' | 'ended' | 'refused';
 
 export interface Toast {
@@ -23,7 +23,7 @@ export interface PageState {
   readonly history: History;
   /** The world at the newest record. */
   readonly live: World;
-  /** The world that is shown: the live one, or that of the chosen moment. */
+  /** The shown world: the live one, or that of the chosen moment. */
   readonly world: World;
   /** Counts changes of `world`, which is changed in place while it is the live one. */
   readonly revision: number;
@@ -36,7 +36,7 @@ export interface PageState {
   readonly filling: boolean;
   /** Whether the panel for forks is open. */
   readonly whatIf: boolean;
-  /** The fork that is played with, if one was begun. */
+  /** The current fork. */
   readonly fork: ForkView | undefined;
 }
 
@@ -86,7 +86,7 @@ export function change(part: Partial<PageState>): void {
   });
 }
 
-/** Reads a part of the state, and draws the view again when that part is another. */
+/** Selects a part of the state, and redraws the view when that part changes. */
 export function usePage<Part>(select: (state: PageState) => Part): Part {
   const part = select(state);
   const latest = useRef({ select, part });
@@ -107,7 +107,7 @@ export function usePage<Part>(select: (state: PageState) => Part): Part {
 
 let toastCount = 0;
 
-/** Tells a person what became of an act, for some seconds. */
+/** Shows the outcome of an action for some seconds. */
 export function toast(tone: Toast['tone'], text: string): void {
   toastCount += 1;
   const id = toastCount;

@@ -1,4 +1,4 @@
-/** Light or dark: as the system wants, until a person chose. */
+/** Light or dark: the system's setting until the user chooses. */
 
 const key = 'troupe-inspector-theme';
 const wantsDark = window.matchMedia('(prefers-color-scheme: dark)');

@@ -1,9 +1,9 @@
-/** Moving through the records. */
+/** Moves through the records. */
 
 import { go } from './moments.ts';
 import { change, current } from './store.ts';
 
-/** The first and last record that can be gone to. */
+/** The first and last record that can be shown. */
 export function bounds(): { readonly first: number; readonly last: number } {
   const { history, session } = current();
   return {
@@ -36,10 +36,10 @@ export function stopPlaying(): void {
   playing = undefined;
 }
 
-// A pause of hours in the records would be one on the screen.
+// Longer pauses in the records are shortened to this.
 const longestPauseMs = 1_500;
 
-/** Plays the records from the chosen moment on, as fast as they came. */
+/** Plays the records from the chosen moment on, at their original speed. */
 export function play(onEnd: () => void): void {
   stopPlaying();
   const { first, last } = bounds();

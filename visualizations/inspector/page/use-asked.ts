@@ -1,4 +1,4 @@
-/** Something asked of the server, and asked again when it may have changed. */
+/** Requests something from the server, and again when it may have changed. */
 
 import { useEffect, useState } from 'preact/hooks';
 import { messageOf } from './api.ts';
@@ -8,14 +8,14 @@ export interface Asked<Answer> {
   readonly problem?: string;
 }
 
-// A server that changes ten times a second is asked about twice.
+// Limits requests about a server that changes often.
 const pauseMs = 400;
 
 /**
- * Keeps the last answer while the next is under way.
+ * Keeps the last answer while the next request is in progress.
  *
- * @param question - what is asked; undefined: nothing is
- * @param version - asks anew when it is another
+ * @param question - identifies the request; undefined = no request
+ * @param version - requests again when it changes
  */
 export function useAsked<Answer>(
   question: string | undefined,
@@ -37,7 +37,7 @@ export function useAsked<Answer>(
         (error: unknown) => take({ problem: messageOf(error) }),
       );
     };
-    // The first at once; repeats when things have calmed down.
+    // The first request is sent at once, repeats only after a pause.
     const timer = setTimeout(look, asked.question === question ? pauseMs : 0);
     return () => {
       isOver = true;

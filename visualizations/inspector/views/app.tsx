@@ -1,4 +1,4 @@
-/** The page: head, the chosen view, the chosen server beside it, and time below. */
+/** The page: header, view, the selected server beside it, and the time bar. */
 
 import { useEffect } from 'preact/hooks';
 import { listenForKeys } from '../page/keyboard.ts';
@@ -22,7 +22,7 @@ export function App() {
   const server = usePage((state) => state.route.server);
   const view = usePage((state) => state.route.view);
   const isForking = usePage((state) => state.whatIf && state.route.view === 'chart');
-  // A fork takes the place beside the chart.
+  // A fork takes the place of the server panel.
   const isChosen = server !== undefined && !isForking;
   return (
     <div class="app" data-view={view}>
@@ -49,9 +49,9 @@ function CurrentView() {
   const isKnown = usePage((state) => state.session !== undefined);
   if (!isKnown) {
     return link === 'loading' ? (
-      <Empty title="Looking at the troupe…" />
+      <Empty title="Connecting to the troupe…" />
     ) : (
-      <Empty title="No troupe to be seen" />
+      <Empty title="Not connected to a troupe" />
     );
   }
   switch (view) {

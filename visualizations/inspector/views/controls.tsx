@@ -44,7 +44,7 @@ export function CopyButton({
       setDone(true);
       setTimeout(() => setDone(false), 1_500);
     } catch (error) {
-      toast('bad', `Nothing was copied: ${messageOf(error)}`);
+      toast('bad', `Cannot copy: ${messageOf(error)}`);
     }
   };
   return (
@@ -55,7 +55,7 @@ export function CopyButton({
   );
 }
 
-/** What is shown where there is nothing to show, and why. */
+/** A placeholder with the reason why there is nothing to show. */
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="empty">
@@ -79,7 +79,7 @@ interface TabsProps<Name extends string> {
   readonly panel: string;
 }
 
-/** Tabs as the ARIA practices have them: one stop for the keyboard, arrows between them. */
+/** Tabs by the ARIA practices: one tab stop, arrow keys between tabs. */
 export function Tabs<Name extends string>({
   label,
   tabs,

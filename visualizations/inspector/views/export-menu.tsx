@@ -1,4 +1,4 @@
-/** What can be taken away from here. */
+/** Exports: the journal, a test, and pictures of the chart. */
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { askFile, askText, messageOf } from '../page/api.ts';
@@ -47,13 +47,13 @@ export function ExportMenu() {
           <li>
             <button type="button" onClick={item(saveJournal)}>
               Journal as a bug report
-              <small>The records held, without secrets</small>
+              <small>The recorded events, without secrets</small>
             </button>
           </li>
           <li>
             <button type="button" disabled={!hasActor} onClick={item(copyTest)}>
               Copy as a model test
-              <small>TypeScript that leads the chart to where it is</small>
+              <small>TypeScript that brings the chart to this state</small>
             </button>
           </li>
           <li>
@@ -84,5 +84,5 @@ async function copyTest(): Promise<void> {
   if (actor === undefined) return;
   const query = new URLSearchParams({ actor: actor.actor, to: String(state.world.n) });
   await navigator.clipboard.writeText(await askText(`api/test?${query.toString()}`));
-  toast('good', 'The test is copied.');
+  toast('good', 'Test copied.');
 }

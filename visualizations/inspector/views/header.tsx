@@ -1,4 +1,4 @@
-/** Which troupe this is, how it is, and where to go. */
+/** The troupe's name and state, navigation and actions. */
 
 import { useState } from 'preact/hooks';
 import { troupeStateIn } from '../../../src/recorder/picture.ts';
@@ -101,7 +101,7 @@ function TroupeActs() {
     setBusy(true);
     try {
       await command('reload');
-      toast('good', 'The settings are read again.');
+      toast('good', 'Reading the settings again.');
     } catch (error) {
       toast('bad', messageOf(error));
     }

@@ -1,4 +1,4 @@
-/** What stands between the page and a living troupe, when something does. */
+/** Banners for a page that does not show the live troupe. */
 
 import { wallTime } from '../page/clock.ts';
 import { connect } from '../page/link.ts';
@@ -14,8 +14,8 @@ export function LinkBanner() {
       <LinkState link={link} />
       {sameCharts ? null : (
         <p class="banner banner-warn">
-          These records were made by other charts than the ones drawn here, so lit states may be
-          wrong.
+          These records come from other charts than the ones shown here, so highlighted states may
+          be wrong.
         </p>
       )}
       {isPast && link !== 'replay' ? <PastBanner /> : null}
@@ -28,13 +28,13 @@ function LinkState({ link }: { link: PageState['link'] }) {
     case 'lost':
       return (
         <p class="banner banner-warn" role="alert">
-          <b>Connection lost.</b> What you see may be old; the page tries again by itself.
+          <b>Connection lost.</b> The page may be out of date; it reconnects automatically.
         </p>
       );
     case 'ended':
       return (
         <p class="banner banner-bad" role="alert">
-          <b>The troupe has ended.</b> You see the last that was known of it.
+          <b>The troupe has ended.</b> The page shows its last known state.
           <button type="button" class="small-button" onClick={() => void connect()}>
             Try again
           </button>
@@ -43,14 +43,14 @@ function LinkState({ link }: { link: PageState['link'] }) {
     case 'refused':
       return (
         <p class="banner banner-bad" role="alert">
-          <b>This page may not look at the troupe.</b> An address works once, in one tab;{' '}
+          <b>This page is not authorized.</b> Each link works once, in one tab;{' '}
           <code>troupe inspect</code> prints a new one.
         </p>
       );
     case 'replay':
       return (
         <p class="banner banner-past">
-          <b>Replay.</b> You look at a recorded journal; nothing runs, and nothing can be done here.
+          <b>Replay.</b> This is a recorded journal. Nothing runs, and actions are not available.
         </p>
       );
     case 'loading':
@@ -64,7 +64,7 @@ function PastBanner() {
   const t = usePage((state) => state.world.t);
   return (
     <p class="banner banner-past">
-      <b>The past.</b> You look at record {at}, {wallTime(t)}. The troupe goes on meanwhile.
+      <b>The past.</b> This is record {at}, {wallTime(t)}. The troupe continues meanwhile.
       <button type="button" class="small-button" onClick={toggleLive}>
         Back to now
       </button>

@@ -1,4 +1,4 @@
-/** Tells a screen reader what changed, at most every three seconds. */
+/** Announces changes to screen readers, at most every three seconds. */
 
 import { useEffect, useState } from 'preact/hooks';
 import { announcement } from '../model/announcements.ts';

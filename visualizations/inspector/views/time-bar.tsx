@@ -94,7 +94,7 @@ function Where({ value, last }: { value: number; last: number }) {
   );
 }
 
-/** Offers the fork of this moment for the chosen actor. */
+/** Opens the panel that forks this moment. */
 function WhatIfButton() {
   const isOpen = usePage((state) => state.whatIf);
   const canFork = usePage(({ route, world, revision }) => {
@@ -108,7 +108,7 @@ function WhatIfButton() {
       class="head-button"
       aria-pressed={isOpen}
       disabled={!canFork && !isOpen}
-      title={canFork ? 'Go on from this moment without I/O' : 'Choose a server first'}
+      title={canFork ? 'Continue from this moment without I/O' : 'Choose a server first'}
       onClick={() => {
         change({ whatIf: !isOpen });
         if (!isOpen) go({ view: 'chart' });
@@ -122,11 +122,11 @@ function WhatIfButton() {
 
 const columns = 160;
 
-/** How busy the troupe was, and where something failed. */
+/** The troupe's activity over time, with failures. */
 function Activity({ first, last }: { first: number; last: number }) {
   const history = usePage((state) => state.history);
   const { records } = history;
-  // Anew with every half percent, not with every record.
+  // Recomputed at every half percent, not with every record.
   const grain = Math.max(1, Math.floor(records.length / (2 * columns)));
   const bars = useMemo(
     () => activity(records as readonly InspectionRecord[], first, last, columns),

@@ -1,4 +1,4 @@
-/** What a state or an arrow means, where it is written, and where it leads. */
+/** Explains a state or an arrow: its meaning, source and targets. */
 
 import {
   type MachineFacts,
@@ -17,7 +17,7 @@ interface ChartCardProps {
   readonly facts: MachineFacts;
   readonly machine: string;
   readonly isPinned: boolean;
-  /** What a press does while the card is not pinned. */
+  /** What a click does while the card is not pinned. */
   readonly hint: string;
   readonly onClose: () => void;
   readonly onGo: (target: Target) => void;

@@ -1,4 +1,4 @@
-/** The chart of the chosen actor, lit as it stands at the shown moment. */
+/** The chart of the selected actor, with its active states at the shown moment. */
 
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { PicturedActor } from '../../../../src/domain/host/inspection.ts';
@@ -22,7 +22,7 @@ export function ChartView() {
   const forked = usePage((state) => (state.whatIf ? forkedActor(state) : undefined));
   const actor = forked ?? real;
   if (actor === undefined)
-    return <Empty title="Nothing to draw yet">The root has not begun.</Empty>;
+    return <Empty title="Nothing to draw yet">The root has not started.</Empty>;
   const machine = actor.machine === undefined ? undefined : facts?.machines[actor.machine];
   return (
     <section class={isForking ? 'chart-view forking' : 'chart-view'} aria-label="Chart">
@@ -33,9 +33,7 @@ export function ChartView() {
               <ActorChoice actor={actor} />
             </div>
             <Empty title="No picture">
-              {facts === undefined
-                ? 'The pictures are still on their way.'
-                : 'This actor is no chart.'}
+              {facts === undefined ? 'Loading the pictures…' : 'This actor has no chart.'}
             </Empty>
           </>
         ) : (
@@ -58,7 +56,7 @@ interface PicturesProps {
   readonly isFork: boolean;
 }
 
-/** A picture, and the actor that is lit in it. */
+/** A picture, and the actor shown in it. */
 interface Shown extends PicturesProps {
   readonly picture: PictureFacts;
 }
@@ -71,7 +69,7 @@ function shownOf(props: PicturesProps): readonly Shown[] {
 function Pictures(props: PicturesProps) {
   const { actor, isFork } = props;
   const charts = usePage((state) => state.facts?.machines);
-  // A fork has no session that does anything.
+  // A fork's session does nothing.
   const session = usePage((state) => (state.revision, sessionOf(state.world, actor)));
   const facts = charts?.['session'];
   const all =
@@ -125,7 +123,7 @@ function FoldedPicture(props: Shown) {
   );
   const file = pictureFile(picture, unfolded);
   const { text, isMissing } = useDrawn(picture, file);
-  if (isMissing) return <Empty title="No picture">{`charts/${file} could not be read.`}</Empty>;
+  if (isMissing) return <Empty title="No picture">{`Cannot load charts/${file}.`}</Empty>;
   if (text === undefined) return <div class="chart-stage" />;
   return (
     <ChartStage
@@ -137,10 +135,10 @@ function FoldedPicture(props: Shown) {
   );
 }
 
-/** Every drawing that was read, by its file. */
+/** Loaded drawings by file. */
 const drawn = new Map<string, string>();
 
-/** The text of a drawing; all foldings of a picture are read at once, so that it changes without a pause. */
+/** The text of a drawing; all foldings of a picture are loaded at once, so that folding is instant. */
 function useDrawn(
   picture: PictureFacts,
   file: string,
@@ -169,7 +167,7 @@ async function fetchText(path: string): Promise<string> {
   return response.text();
 }
 
-/** Whose chart: the root, the permits, or what belongs to a server: its generations, handovers and sessions. */
+/** Selects the actor: the root, the permits, or a server's generations, handovers and sessions. */
 function ActorChoice({ actor }: { actor: PicturedActor }) {
   const revision = usePage((state) => state.world.actors.size);
   const world = usePage((state) => state.world);

@@ -1,7 +1,6 @@
 /**
- * A picture of a chart in the page: lights its states, moves a dot along what was just
- * taken, lets timers run down on their arrows. The picture is one of ours, but it is read
- * as data all the same: nothing in it can run, and its style comes with the page.
+ * A chart's picture in the page: highlights states, animates transitions, and shows timers on their arrows. The
+ * picture is read as data: nothing in it can run, and its style comes from the page.
  */
 
 import type { LitStates } from '../../model/lit-states.ts';
@@ -10,11 +9,11 @@ import type { Box, Size } from '../../model/viewport.ts';
 const svgName = 'http://www.w3.org/2000/svg';
 
 export interface ShownTimer {
-  /** Arrow that it belongs to; where the picture has none, the state. */
+  /** The arrow that it belongs to; the state if the picture has none. */
   readonly transition: string;
   readonly state: string;
   readonly text: string;
-  /** What is left of it, 0 to 1. */
+  /** The remaining share, 0 to 1. */
   readonly left: number;
 }
 
@@ -26,7 +25,7 @@ export interface Fold {
   readonly isFixed: boolean;
 }
 
-/** What the pointer or the keyboard is on. */
+/** The element under the pointer or with the focus. */
 export type Target =
   | { readonly kind: 'state'; readonly path: string }
   | { readonly kind: 'arrow'; readonly transitions: readonly string[] };
@@ -78,13 +77,13 @@ export class ChartDrawing {
     }
   }
 
-  /** Moves the focus to the button of a part, or to the part where it has none. */
+  /** Moves the focus to the button of a part, or to the part itself. */
   focus(path: string): void {
     const button = this.svg.querySelector<SVGGElement>(`[data-fold="${CSS.escape(path)}"]`);
     (button ?? this.states.get(path))?.focus({ preventScroll: true });
   }
 
-  /** Shows once which way the chart just went. Only what is drawn here can be shown. */
+  /** Animates the transitions just taken, as far as they are drawn. */
   animate(edges: readonly string[], isCalm: boolean): void {
     for (const old of this.svg.querySelectorAll('.taken')) old.classList.remove('taken');
     for (const edge of edges) {
@@ -95,7 +94,7 @@ export class ChartDrawing {
     }
   }
 
-  /** An event that no state accepted: the active states shrug. */
+  /** Shakes the active states after an ignored event. */
   shrug(isCalm: boolean): void {
     for (const state of this.svg.querySelectorAll<SVGGElement>('.state.lit')) {
       state.classList.add('shrugging');
@@ -125,7 +124,7 @@ export class ChartDrawing {
     });
   }
 
-  /** The box around states, in the picture's own measure. */
+  /** The bounding box of states, in the picture's units. */
   boxOf(paths: Iterable<string>): Box | undefined {
     const boxes = [...paths].flatMap((path) => {
       const rect = this.states.get(path)?.querySelector<SVGRectElement>('.box');
@@ -191,7 +190,7 @@ export class ChartDrawing {
       const way = arrow.querySelector<SVGPathElement>('.way');
       if (arrow.matches('.state > text')) return endOf(arrow);
       if (way === null) continue;
-      // Near its beginning, where whoever follows the active state is looking.
+      // Near its start, close to the active state.
       const { x, y } = way.getPointAtLength(Math.min(way.getTotalLength() / 2, badge.width));
       return { x, y };
     }
@@ -201,7 +200,7 @@ export class ChartDrawing {
 }
 
 function parsed(text: string): SVGSVGElement {
-  // The policy of the page forbids style inside of a picture.
+  // The page's content security policy forbids styles inside a picture.
   const plain = text.replace(/<style>[^<]*<\/style>/u, '');
   const { documentElement } = new DOMParser().parseFromString(plain, 'image/svg+xml');
   if (!(documentElement instanceof SVGSVGElement)) throw new Error('The picture cannot be read.');
@@ -221,7 +220,7 @@ function group(name: string): SVGGElement {
 
 const badge = { width: 76, height: 17 };
 
-/** Behind a line in a box, whose letters are all of one width. */
+/** After a line in a box, which has a monospaced font. */
 function endOf(line: SVGElement): { x: number; y: number } {
   const [x = 0, y = 0] = ['x', 'y'].map((name) => Number(line.getAttribute(name)));
   const length = (line.textContent?.length ?? 0) * letterWidth;

@@ -1,4 +1,4 @@
-/** The picture itself: zoom and pan, what is lit, what moves, and the card that explains. */
+/** The picture with zoom and pan, highlighted states, animations and the explaining card. */
 
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
@@ -41,7 +41,7 @@ export function ChartStage(props: ChartStageProps) {
     const isWhole = picture.of === actor.machine;
     return isWhole ? { ...states, within: new Set([...states.within, picture.of]) } : states;
   }, [drawing, actor.leaves]);
-  // Before the drawing is put on stage: the focus may go to a button of it.
+  // Before the drawing is inserted, because the focus may go to one of its buttons.
   useLayoutEffect(
     () => drawing.showFolds(foldsOf(picture, unfolded, actor.leaves)),
     [drawing, picture, unfolded, actor.leaves],
@@ -90,7 +90,7 @@ export function ChartStage(props: ChartStageProps) {
           facts={machine}
           machine={actor.machine}
           isPinned={pinned !== undefined}
-          hint={isFolded(target) ? 'Press to unfold' : 'Press to keep this open'}
+          hint={isFolded(target) ? 'Click to unfold' : 'Click to keep this open'}
           onClose={() => setPinned(undefined)}
           onGo={setPinned}
         />
@@ -129,7 +129,7 @@ function useMoves(drawing: ChartDrawing, actor: PicturedActor, isFork: boolean):
   }, [drawing, moves, isFork]);
 }
 
-/** What a chart sets for a deadline that there is not; timers know no longer one. */
+/** The longest timer, which charts use for disabled deadlines. */
 const longestTimerMs = 2_147_483_647;
 
 function useTimers(drawing: ChartDrawing, actor: PicturedActor, machine: MachineFacts): void {
@@ -165,7 +165,7 @@ interface Pointing {
   readonly reveal: (path: string) => void;
 }
 
-/** What the pointer or the focus is on; a press keeps it, or folds and unfolds. */
+/** Tracks the element under the pointer or focus; a click pins it, or folds and unfolds it. */
 function usePointing(frame: RefObject<HTMLElement | null>, pointing: Pointing): void {
   const latest = useRef(pointing);
   latest.current = pointing;
@@ -176,7 +176,7 @@ function usePointing(frame: RefObject<HTMLElement | null>, pointing: Pointing): 
     const focus = (event: FocusEvent): void => {
       hover(event);
       const path = foldAt(event.target) ?? stateOf(event.target);
-      // A press has its state in sight already.
+      // A clicked state is already visible.
       if (path !== undefined && isByKey(event.target)) latest.current.reveal(path);
     };
     const leave = (): void => latest.current.point(undefined);
@@ -188,7 +188,7 @@ function usePointing(frame: RefObject<HTMLElement | null>, pointing: Pointing): 
       return fold !== undefined || target !== undefined;
     };
     const press = (event: MouseEvent): void => {
-      // The end of a drag is no press.
+      // The end of a drag is not a click.
       if (element.dataset['dragged'] === undefined) act(event.target);
     };
     const key = (event: KeyboardEvent): void => {
@@ -219,7 +219,7 @@ function stateOf(element: EventTarget | null): string | undefined {
   return target?.kind === 'state' ? target.path : undefined;
 }
 
-/** The part that a press folds or unfolds: its button, or the whole box of a folded one. */
+/** The part that a click folds or unfolds: its button, or the whole box of a folded part. */
 function foldAt(element: EventTarget | null): string | undefined {
   if (!(element instanceof Element)) return undefined;
   const button = element.closest<SVGElement>('[data-fold]');
@@ -237,7 +237,7 @@ function targetOf(element: EventTarget | null): Target | undefined {
 
 const ignoredMs = 2_500;
 
-/** Says for a moment which event the chart has just ignored. */
+/** Briefly shows the event that the chart just ignored. */
 function Ignored({ actor, isFork }: { actor: PicturedActor; isFork: boolean }) {
   const ignored = usePage((state) => (state.revision, state.world.moves.get(actor.actor)?.ignored));
   const [shown, setShown] = useState<typeof ignored>();

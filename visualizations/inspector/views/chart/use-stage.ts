@@ -1,4 +1,4 @@
-/** Zoom and pan of the picture by wheel, pointer, touch and keys; and following what is active. */
+/** Zoom and pan by wheel, pointer, touch and keys, and following the active states. */
 
 import type { RefObject } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
@@ -26,9 +26,9 @@ export interface Stage {
   readonly fit: () => void;
   readonly toggleFollowing: () => void;
   readonly press: (event: KeyboardEvent) => void;
-  /** Says which state is folded or unfolded next: it stays where it is on the screen. */
+  /** Keeps the state that is folded or unfolded next at its position on the screen. */
   readonly hold: (path: string) => void;
-  /** Brings a state into sight that got the focus. */
+  /** Scrolls to a state that got the focus. */
   readonly reveal: (path: string) => void;
 }
 
@@ -92,7 +92,7 @@ export function useStage(
   );
 
   const reveal = (path: string): void => {
-    // A browser scrolls to what gets the focus; here the picture moves instead.
+    // The browser scrolls to the focused element; move the picture instead.
     frame.current?.scrollTo(0, 0);
     const box = drawing.boxOf([path]);
     const { scale, x } = viewport.current;
@@ -140,7 +140,7 @@ interface Finger {
   readonly y: number;
 }
 
-// Less is a press with an unsteady hand.
+// A shorter movement counts as a click.
 const dragPixels = 4;
 
 function listenForPointers(

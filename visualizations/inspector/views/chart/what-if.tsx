@@ -1,4 +1,4 @@
-/** Forks the shown moment: events and time by hand, beside what really happened. */
+/** Forks the shown moment: the user sends events and advances time, and compares with what really happened. */
 
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { ForkView, PicturedActor } from '../../../../src/domain/host/inspection.ts';
@@ -21,7 +21,7 @@ export function WhatIf({ actor }: { actor: PicturedActor }) {
           <h2>What if</h2>
           <p class="soft">
             {fork === undefined
-              ? `Goes on from record ${n} with ${actor.id}, without I/O: nothing outside hears of it.`
+              ? `Continues ${actor.id} from record ${n} without I/O; nothing outside is affected.`
               : `Forked from record ${fork.from}; virtual time ${stamp(fork.t)}.`}
           </p>
         </div>
@@ -59,7 +59,7 @@ function Forked({ fork }: { fork: ForkView }) {
           Fork again
         </button>
         <button type="button" class="plain-button" onClick={endFork}>
-          Give it up
+          Discard
         </button>
       </p>
     </div>
@@ -104,15 +104,15 @@ function EventForm({ fork }: { fork: ForkView }) {
   const [edited, setEdited] = useState<{ type: string; text: string }>();
   const text = edited !== undefined && edited.type === chosen?.type ? edited.text : example;
   const [problem, setProblem] = useState<string>();
-  if (chosen === undefined) return <p class="soft">Its present state accepts no event.</p>;
+  if (chosen === undefined) return <p class="soft">Its current state accepts no events.</p>;
   const send = (): void => {
     try {
       const payload = jsonOf(text);
-      if (typeof payload !== 'object' || payload === null) throw new Error('is no JSON object');
+      if (typeof payload !== 'object' || payload === null) throw new Error('is not a JSON object');
       setProblem(undefined);
       void sendToFork({ ...payload, type: chosen.type });
     } catch (error) {
-      setProblem(error instanceof Error ? error.message : 'is not right');
+      setProblem(error instanceof Error ? error.message : 'is invalid');
     }
   };
   return (

@@ -1,4 +1,4 @@
-/** A decision about a server, with all that it is about: nothing is cut, folded or prettified. */
+/** A decision about a server, with all its facts: nothing is cut, folded or prettified. */
 
 import { useEffect, useState } from 'preact/hooks';
 import type { ApprovalChange, ApprovalRequest } from '../../../../src/domain/host/approval.ts';
@@ -14,9 +14,9 @@ import { Dialog } from './dialog.tsx';
 
 type Decision = 'approve' | 'reject' | 'revoke';
 const titles: Readonly<Record<Decision, string>> = {
-  approve: 'Let this server run?',
+  approve: 'Allow this server to run?',
   reject: 'Keep this server from running?',
-  revoke: 'Take the decision back?',
+  revoke: 'Revoke the decision?',
 };
 const all = Number.MAX_SAFE_INTEGER;
 
@@ -52,10 +52,10 @@ function Decide({ request, decision }: { request: ApprovalRequest; decision: Dec
     try {
       const { server, fingerprint } = request;
       const { saved } = await command<{ saved: boolean }>(what, { server, fingerprint });
-      const kept = saved ? '' : ' It could not be saved, so it holds for this run only.';
+      const kept = saved ? '' : ' It could not be saved and only applies until the troupe stops.';
       toast(
         'good',
-        `${shownLine(server, 80)}: ${what === 'approve' ? 'approved' : what === 'reject' ? 'rejected' : 'asked again'}.${kept}`,
+        `${shownLine(server, 80)}: ${what === 'approve' ? 'approved' : what === 'reject' ? 'rejected' : 'needs approval again'}.${kept}`,
       );
       change({ dialog: undefined });
     } catch (error) {
@@ -78,7 +78,7 @@ function Decide({ request, decision }: { request: ApprovalRequest; decision: Dec
           data-decide={each}
           onClick={() => void decide(each)}
         >
-          {each === 'approve' ? 'Approve' : each === 'reject' ? 'Reject' : 'Take it back'}
+          {each === 'approve' ? 'Approve' : each === 'reject' ? 'Reject' : 'Revoke'}
         </button>
       ))}
     </>
@@ -93,7 +93,7 @@ function Request({ request }: { request: ApprovalRequest }) {
       <p class="soft">
         {because === undefined
           ? `It is ${spoken(request.decision)}.`
-          : `Asked because: ${spoken(because)}.`}{' '}
+          : `Reason: ${spoken(because)}.`}{' '}
         Declared in{' '}
         <span class="mono">
           {shownLine(

@@ -1,4 +1,4 @@
-/** A dialog over the page: focus goes in, stays in, and comes back. */
+/** A modal dialog that restores the focus when it closes. */
 
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
@@ -33,7 +33,7 @@ export function Dialog({ title, children, footer, isWide }: DialogProps) {
         close();
       }}
       onClick={(event) => {
-        // The rest of the page lies behind the dialog and belongs to it.
+        // A click on the backdrop targets the dialog element itself.
         if (event.target === element.current) close();
       }}
     >

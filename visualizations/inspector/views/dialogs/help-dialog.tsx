@@ -1,4 +1,4 @@
-/** All keys, and what the marks stand for. */
+/** Keyboard shortcuts, and the meaning of the marks. */
 
 import { statesByConcern } from '../../model/fleet-list.ts';
 import { globalKeys } from '../../page/keyboard.ts';
@@ -8,10 +8,10 @@ import { Dialog } from './dialog.tsx';
 const chartKeys = [
   { keys: '+ −', does: 'Larger, smaller' },
   { keys: '0', does: 'The whole chart' },
-  { keys: 'F', does: 'Follow what is active' },
+  { keys: 'F', does: 'Follow the active states' },
   { keys: '← ↑ → ↓', does: 'Move the chart' },
   { keys: 'Tab', does: 'To the next state' },
-  { keys: 'Enter', does: 'Unfold or fold a state, explain another one' },
+  { keys: 'Enter', does: 'Fold or unfold a state, or explain it' },
 ];
 
 const fleetKeys = [
@@ -32,7 +32,7 @@ export function HelpDialog() {
           <Keys keys={chartKeys} />
         </section>
         <section>
-          <h3>States, by how much they want you</h3>
+          <h3>States, most urgent first</h3>
           <ul class="state-legend">
             {statesByConcern.map((state) => (
               <li key={state}>

@@ -1,4 +1,4 @@
-/** What the next pass would do, and what is wrong with the settings. */
+/** What the next pass would do, and problems in the settings. */
 
 import { useEffect, useState } from 'preact/hooks';
 import type { Step } from '../../../../src/domain/plan.ts';
@@ -31,7 +31,7 @@ export function PlanDialog() {
 function Steps({ steps }: { steps: readonly Step[] }) {
   const moving = steps.filter(({ step }) => step !== 'keep');
   if (moving.length === 0) {
-    return <Empty title="Nothing to do">All servers are as the settings want them.</Empty>;
+    return <Empty title="Nothing to do">All servers match the settings.</Empty>;
   }
   return (
     <table class="plain-table">

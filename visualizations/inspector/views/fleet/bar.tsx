@@ -1,4 +1,4 @@
-/** Totals on top of the fleet, which are filters too; search, grouping and order. */
+/** Totals, which are also filters, and search, grouping and order of the fleet. */
 
 import { useMemo } from 'preact/hooks';
 import type { ServerState } from '../../../../src/domain/server-state.ts';
@@ -10,7 +10,7 @@ import { StateMark } from '../marks.tsx';
 
 const orderNames: Readonly<Record<Order, string>> = {
   name: 'Name',
-  state: 'Concern',
+  state: 'Urgency',
   changed: 'Last change',
   restarts: 'Restarts',
   tools: 'Tools',

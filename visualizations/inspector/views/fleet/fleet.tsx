@@ -1,4 +1,4 @@
-/** All servers as tiles. Only those that can be seen are drawn, so a thousand cost what thirty do. */
+/** All servers as tiles. Only visible tiles are drawn, so a thousand servers cost as much as thirty. */
 
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { spoken } from '../../model/announcements.ts';
@@ -25,7 +25,7 @@ export function Fleet() {
   const choice = usePage((state) => state.fleet);
   const groups = useMemo(
     () => fleetGroups(world.servers.values(), choice),
-    // The world is changed in place; its revision tells when.
+    // The world is changed in place; the revision shows when.
     [world, revision, choice],
   );
   const isNone = world.servers.size === 0;
@@ -33,9 +33,9 @@ export function Fleet() {
     <section class="fleet" aria-label="Fleet">
       <FleetBar />
       {isNone ? (
-        <Empty title="No servers">The settings of this troupe name none yet.</Empty>
+        <Empty title="No servers">The settings of this troupe define none.</Empty>
       ) : groups.length === 0 ? (
-        <Empty title="No server fits">Change the filter, or clear it.</Empty>
+        <Empty title="No matching server">Change or clear the filter.</Empty>
       ) : (
         <TileList groups={groups} />
       )}

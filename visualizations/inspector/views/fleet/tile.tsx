@@ -65,7 +65,7 @@ function TileFacts({ status }: { status: ServerStatus }) {
   );
 }
 
-/** The wait for the next try, or the hint what would help. */
+/** The time until the next try, or what would help. */
 function TileWait({ status }: { status: ServerStatus }) {
   const { nextAttemptAt, action, lastError, state } = status;
   if (nextAttemptAt !== undefined) {

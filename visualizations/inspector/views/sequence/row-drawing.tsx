@@ -54,7 +54,7 @@ export function RowDrawing({ row, xs, width, gutter }: RowDrawingProps) {
     );
   }
   const way = Math.sign(to - from);
-  // What an event carried is told where there is room for it.
+  // The event's payload is shown if there is room.
   const fits = words.length * letterWidth < Math.abs(to - from) + 24;
   return (
     <>
@@ -75,7 +75,7 @@ interface BesideProps {
   readonly text: string;
 }
 
-/** Words on the right of a lifeline; on its left, where they would not fit otherwise. */
+/** Text to the right of a lifeline, or to its left where it would not fit. */
 function Beside({ x, gap, room, text }: BesideProps) {
   const length = text.length * letterWidth;
   const turns = x + gap + length > room.to && x - gap - length > room.from;

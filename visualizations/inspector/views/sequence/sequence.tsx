@@ -1,4 +1,4 @@
-/** Who told whom what, and when. Of a hundred thousand records only the rows in sight are drawn. */
+/** A sequence diagram of the records. Only visible rows are drawn, even of a hundred thousand records. */
 
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { stamp } from '../../model/durations.ts';
@@ -19,7 +19,7 @@ import { RowDrawing, rowHeight } from './row-drawing.tsx';
 import { type FoundRow, useSequence } from './use-sequence.ts';
 
 const wideGutter = 150;
-/** Of a phone, which shows the time only. */
+/** For phones, which show only the time. */
 const narrowGutter = 84;
 const narrow = 640;
 const mostLifelines = 40;
@@ -42,7 +42,9 @@ export function Sequence() {
         count={rows.length}
       />
       {rows.length === 0 ? (
-        <Empty title="Nothing to show">No record fits; show more kinds, or clear the filter.</Empty>
+        <Empty title="Nothing to show">
+          No record matches; show more kinds or clear the filter.
+        </Empty>
       ) : (
         <Rows rows={rows} />
       )}
@@ -113,7 +115,7 @@ function Rows({ rows }: { rows: readonly FoundRow[] }) {
   );
 }
 
-/** Lifelines of what is in sight; those that leave it stay for a while, so that columns do not jump. */
+/** The lifelines of visible rows; kept while unchanged, so that columns do not jump. */
 function useLifelines(
   rows: readonly FoundRow[],
   shown: readonly FoundRow[],
@@ -133,12 +135,12 @@ function useLifelines(
   }, [key, actors]);
 }
 
-/** The time is told once for all rows of one millisecond. */
+/** Whether a row has the same time as the row before, which is then not repeated. */
 function isAtSameTime(before: FoundRow | undefined, { record }: FoundRow): boolean {
   return before !== undefined && stamp(before.record.t) === stamp(record.t);
 }
 
-/** Keeps the chosen moment in sight, or the newest row while the view is at its end. */
+/** Keeps the chosen moment visible, or the newest row while the view is scrolled to the end. */
 function useKept(
   scroller: { readonly current: HTMLElement | null },
   rows: readonly FoundRow[],
@@ -207,7 +209,7 @@ function Head({ line, x, width }: { line: Lifeline; x: number; width: number }) 
 
 interface RowProps {
   readonly found: FoundRow;
-  /** The row before it tells the time already. */
+  /** Whether the row before shows the same time. */
   readonly isSameTime: boolean;
   readonly top: number;
   readonly width: number;

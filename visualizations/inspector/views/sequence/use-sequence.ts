@@ -1,4 +1,4 @@
-/** The chosen records, found once and then only extended as new ones come. */
+/** The matching records, computed once and then extended with new ones. */
 
 import { useRef } from 'preact/hooks';
 import type { InspectionRecord } from '../../../../src/domain/host/inspection.ts';
@@ -9,17 +9,17 @@ import { usePage } from '../../page/store.ts';
 interface Found {
   readonly key: string;
   readonly history: History;
-  /** Number of the last record that was looked at. */
+  /** Number of the last examined record. */
   last: number;
   first: number;
   rows: FoundRow[];
-  /** Leaves of each actor after the last record that was looked at. */
+  /** Leaves of each actor after the last examined record. */
   readonly leaves: Map<string, readonly string[]>;
 }
 
 export interface FoundRow {
   readonly record: InspectionRecord;
-  /** Leaves of its actor before it, where it is of a state. */
+  /** The actor's previous leaves, for a state record. */
   readonly was?: readonly string[];
 }
 
@@ -39,7 +39,7 @@ export function useSequence(choice: SequenceChoice): readonly FoundRow[] {
   return now.rows;
 }
 
-/** Looks at the records that have come since the last time. */
+/** Adds the records that arrived since the last call. */
 function extend(found: Found, choice: SequenceChoice): void {
   const { history, leaves } = found;
   const { records, known } = history;
@@ -50,7 +50,7 @@ function extend(found: Found, choice: SequenceChoice): void {
     found.last = record.n;
     const was = record.kind === 'state' ? leaves.get(record.actor) : undefined;
     if (record.kind === 'state') leaves.set(record.actor, record.leaves);
-    // Only its context changed: nothing that a sequence would show.
+    // Only the context changed, which a sequence does not show.
     if (was !== undefined && isSame(record, was)) continue;
     if (!isChosen(record, choice, serverOf)) continue;
     more.push({ record, ...(was === undefined ? {} : { was }) });

@@ -1,4 +1,4 @@
-/** A button for each act; the ones that would do nothing now say why. */
+/** A button for each action; unavailable ones give the reason. */
 
 import { useState } from 'preact/hooks';
 import type { PossibleAct } from '../../../../src/domain/host/inspection.ts';
@@ -25,7 +25,7 @@ export function Acts({ status }: { status: ServerStatus }) {
     );
   }
   return (
-    <div class="acts" role="group" aria-label="What can be done">
+    <div class="acts" role="group" aria-label="Actions">
       {acts.map((act) => (
         <ActButton
           key={act.act}
@@ -38,11 +38,11 @@ export function Acts({ status }: { status: ServerStatus }) {
   );
 }
 
-/** Why nothing at all can be done now. */
+/** Why no action is available now. */
 function offReason({ link, route }: PageState): string | undefined {
-  if (link === 'replay') return 'A recorded journal cannot be acted on.';
-  if (link !== 'live') return 'There is no connection to the troupe.';
-  return route.at === undefined ? undefined : 'The past cannot be changed; go back to now first.';
+  if (link === 'replay') return 'A recorded journal allows no actions.';
+  if (link !== 'live') return 'Not connected to the troupe.';
+  return route.at === undefined ? undefined : 'The past cannot be changed. Go back to now first.';
 }
 
 function ActButton({ act, server }: { act: PossibleAct; server: string }) {
@@ -59,13 +59,13 @@ function ActButton({ act, server }: { act: PossibleAct; server: string }) {
     const { command: name, args } = sendingOf(act.act, server);
     try {
       await command(name, args);
-      toast('good', `${label}: ${shownLine(server, 80)} was told.`);
+      toast('good', `${label}: sent to ${shownLine(server, 80)}.`);
     } catch (error) {
       toast('bad', messageOf(error));
     }
     setBusy(false);
   };
-  const reason = act.reason ?? 'It would change nothing now.';
+  const reason = act.reason ?? 'It has no effect now.';
   return (
     <span class="act">
       <button

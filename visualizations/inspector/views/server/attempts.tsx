@@ -1,4 +1,4 @@
-/** The last tries of a server, each as a bar of what its time went into. */
+/** The last attempts of a server, each as a bar of its phases. */
 
 import type { Attempt, Explanation } from '../../../../src/domain/host/explanation.ts';
 import { spoken } from '../../model/announcements.ts';
@@ -26,14 +26,14 @@ export function Attempts({ server }: { server: string }) {
   );
   if (!isNow)
     return (
-      <Empty title="Told of now only">
-        The past is in the sequence; go back to now to see the tries.
+      <Empty title="Only available live">
+        Go back to now to see the attempts; the sequence shows the past.
       </Empty>
     );
-  if (problem !== undefined) return <Empty title="Not to be had">{problem}</Empty>;
-  if (answer === undefined) return <p class="soft">Asking…</p>;
+  if (problem !== undefined) return <Empty title="Not available">{problem}</Empty>;
+  if (answer === undefined) return <p class="soft">Loading…</p>;
   if (answer.attempts.length === 0)
-    return <Empty title="Not tried yet">Nothing has started this server so far.</Empty>;
+    return <Empty title="No attempts yet">This server has not been started.</Empty>;
   return (
     <>
       <ul class="phase-legend" aria-hidden="true">
@@ -64,7 +64,7 @@ function AttemptRow({ attempt }: { attempt: Attempt }) {
         <b>Session {attempt.session}</b>
         <span class="soft">try {attempt.attempt}</span>
         <span class="soft number">{new Date(attempt.startedAt).toLocaleTimeString()}</span>
-        {attempt.endedAt === undefined ? <span class="tone-good">goes on</span> : null}
+        {attempt.endedAt === undefined ? <span class="tone-good">running</span> : null}
       </p>
       {parts.length === 0 ? null : <PhaseBar parts={parts} />}
       <p class="attempt-parts number">
@@ -77,7 +77,7 @@ function AttemptRow({ attempt }: { attempt: Attempt }) {
       )}
       {attempt.rested === undefined ? null : (
         <p class="soft">
-          came to rest as {spoken(attempt.rested.state)}
+          ended as {spoken(attempt.rested.state)}
           {attempt.rested.reason === undefined ? '' : `, ${spoken(attempt.rested.reason)}`}
         </p>
       )}
@@ -85,7 +85,7 @@ function AttemptRow({ attempt }: { attempt: Attempt }) {
   );
 }
 
-/** By roots, so that a second of connecting can be seen beside an hour of being ready. */
+/** Scaled by cube roots, so that a second of connecting is visible beside an hour of being ready. */
 function PhaseBar({ parts }: { parts: readonly { readonly name: string; readonly ms: number }[] }) {
   const widths = parts.map(({ ms }) => Math.max(2, Math.cbrt(ms + 1)));
   const all = widths.reduce((sum, width) => sum + width, 0);

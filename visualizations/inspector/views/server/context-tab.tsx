@@ -1,4 +1,4 @@
-/** What the chart remembers, redacted, at the shown moment. */
+/** The chart's context at the shown moment, redacted. */
 
 import { shownLines } from '../../model/shown-text.ts';
 import { actorOf } from '../../model/world.ts';
@@ -18,8 +18,8 @@ export function ContextTab({ server }: { server: string }) {
     ),
   );
   if (actor === undefined) return <Empty title="No chart at this moment" />;
-  if (problem !== undefined) return <Empty title="Not to be had">{problem}</Empty>;
-  if (answer === undefined) return <p class="soft">Asking…</p>;
+  if (problem !== undefined) return <Empty title="Not available">{problem}</Empty>;
+  if (answer === undefined) return <p class="soft">Loading…</p>;
   const text = JSON.stringify(answer.context, null, 2) ?? 'nothing';
   return (
     <>

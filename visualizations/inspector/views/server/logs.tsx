@@ -1,4 +1,4 @@
-/** What the server wrote, and what became of it, line by line. */
+/** The server's log. */
 
 import type { ServerLogLine } from '../../../../src/domain/server-log.ts';
 import { shownLine } from '../../model/shown-text.ts';
@@ -21,10 +21,10 @@ export function Logs({ server }: { server: string }) {
     `${revision} ${status?.since ?? ''}`,
     () => command<{ lines: readonly ServerLogLine[] }>('logs', { server, lines: mostLines }),
   );
-  if (!isNow) return <Empty title="Told of now only">A journal keeps no logs.</Empty>;
-  if (problem !== undefined) return <Empty title="Not to be had">{problem}</Empty>;
-  if (answer === undefined) return <p class="soft">Asking…</p>;
-  if (answer.lines.length === 0) return <Empty title="Nothing written yet" />;
+  if (!isNow) return <Empty title="Only available live">Journals contain no logs.</Empty>;
+  if (problem !== undefined) return <Empty title="Not available">{problem}</Empty>;
+  if (answer === undefined) return <p class="soft">Loading…</p>;
+  if (answer.lines.length === 0) return <Empty title="No log lines yet" />;
   return (
     <ol class="log-lines" aria-label="Log">
       {answer.lines.map(({ number, at, session, stream, line }) => (

@@ -1,4 +1,4 @@
-/** How a server is, why, and what went wrong last. */
+/** A server's state, the reason for it, and its last failure. */
 
 import type { Explanation } from '../../../../src/domain/host/explanation.ts';
 import type { LastError, ServerStatus } from '../../../../src/domain/host/status.ts';
@@ -41,7 +41,7 @@ function NextStep({
   if (step === undefined) return null;
   return (
     <p class="next-step">
-      <span>What would help</span>
+      <span>Next step</span>
       <code>{shownLine(step, 500)}</code>
       <CopyButton text={step} label="Copy" />
     </p>
@@ -124,12 +124,12 @@ function Failure({ error, at }: { error: LastError; at: string | undefined }) {
   );
 }
 
-/** The line of the chart that decided, the timers, and who could move it. */
+/** The deciding transition, timers, and events that would change the state. */
 function Why({ explanation }: { explanation: Explanation }) {
   const { decision, timers, movedBy, admission, budgets, queue } = explanation;
   return (
     <section class="why">
-      <h3>Why it is so</h3>
+      <h3>Why this state</h3>
       <ul class="lines">
         {decision === undefined ? null : (
           <li>
@@ -144,7 +144,7 @@ function Why({ explanation }: { explanation: Explanation }) {
         </li>
         {queue === undefined ? null : (
           <li>
-            Place {queue.position} of {queue.waiting} in the line for {queue.permits} {queue.pool}{' '}
+            Place {queue.position} of {queue.waiting} in the queue for {queue.permits} {queue.pool}{' '}
             permits
           </li>
         )}
@@ -162,7 +162,7 @@ function Why({ explanation }: { explanation: Explanation }) {
       </ul>
       {movedBy.length === 0 ? null : (
         <details>
-          <summary>What would move it</summary>
+          <summary>What would change it</summary>
           <ul class="lines">
             {movedBy.map(({ event, sentBy, to, failure }) => (
               <li key={`${event} ${sentBy} ${failure ?? ''}`}>

@@ -1,4 +1,4 @@
-/** Everything about the chosen server. */
+/** Everything about the selected server. */
 
 import { useState } from 'preact/hooks';
 import { shownLine } from '../../model/shown-text.ts';
@@ -47,8 +47,8 @@ export function ServerPanel({ name }: { name: string }) {
         />
       </header>
       {status === undefined ? (
-        <Empty title="Not there at this moment">
-          The settings named no server of this name then.
+        <Empty title="Did not exist at this moment">
+          The settings had no server of this name then.
         </Empty>
       ) : (
         <>

@@ -1,4 +1,4 @@
-/** Tries a tool: a form made from its schema, and what came of it. */
+/** A form to call a tool, and the result. */
 
 import { useId, useMemo, useState } from 'preact/hooks';
 import type { ExposedTool, ToolResult } from '../../../../src/domain/tool.ts';
@@ -59,7 +59,7 @@ export function ToolForm({ tool }: { tool: ExposedTool }) {
         void call();
       }}
     >
-      {fields.length === 0 ? <p class="soft">It takes no arguments.</p> : null}
+      {fields.length === 0 ? <p class="soft">This tool takes no arguments.</p> : null}
       {fields.map((field) => (
         <FieldRow
           key={field.name}
@@ -76,9 +76,7 @@ export function ToolForm({ tool }: { tool: ExposedTool }) {
         </button>
         {problems.length === 0 ? null : (
           <span class="problem" role="alert">
-            {problems.length === 1
-              ? 'One field needs your attention.'
-              : `${problems.length} fields need your attention.`}
+            {problems.length === 1 ? 'Fix one field.' : `Fix ${problems.length} fields.`}
           </span>
         )}
       </p>

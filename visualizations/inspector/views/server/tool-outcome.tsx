@@ -1,4 +1,4 @@
-/** What a tool answered, as text and pictures only: nothing of it becomes markup. */
+/** A tool's result, as text and images only; nothing in it becomes markup. */
 
 import type { ErrorDocument } from '../../../../src/domain/caller-code.ts';
 import type { ToolResult } from '../../../../src/domain/tool.ts';
@@ -22,9 +22,9 @@ export type Outcome =
     };
 
 const outcomeWords: Readonly<Record<ErrorDocument['outcome'], string>> = {
-  not_executed: 'It was not executed.',
-  executed: 'It was executed.',
-  unknown: 'Nobody can tell whether it was executed.',
+  not_executed: 'The call was not executed.',
+  executed: 'The call was executed.',
+  unknown: 'It is not known whether the call was executed.',
 };
 
 export function ToolOutcome({ outcome, onAllow }: { outcome: Outcome; onAllow: () => void }) {
@@ -55,11 +55,11 @@ function FailedCall({
       <p>{shownLine(message, 1_000)}</p>
       <p class="soft">
         {document.outcome === undefined ? null : outcomeWords[document.outcome]}
-        {document.retryable === true ? ' It may be tried again.' : null}
+        {document.retryable === true ? ' You can try again.' : null}
       </p>
       {document.code === 'PERMISSION_DENIED' ? (
         <button type="button" class="plain-button" onClick={onAllow}>
-          Allow it once
+          Allow once
         </button>
       ) : null}
     </section>
@@ -81,7 +81,7 @@ function Answer({ result, tookMs, attempts }: AnswerProps) {
       data-outcome={isError ? 'error' : 'ok'}
     >
       <p class="outcome-head">
-        <b>{isError ? 'The tool answered an error' : 'Answered'}</b>
+        <b>{isError ? 'The tool returned an error' : 'Answered'}</b>
         <span class="number soft">
           {duration(tookMs)}
           {attempts > 1 ? `, sent ${attempts} times` : ''}
@@ -101,7 +101,7 @@ function Answer({ result, tookMs, attempts }: AnswerProps) {
   );
 }
 
-// What browsers decode without running anything; an SVG could hold links to elsewhere.
+// Formats that browsers decode without running anything; an SVG could contain external links.
 const safeImages = /^image\/(?:png|jpeg|gif|webp|avif|bmp)$/u;
 
 function Part({ part }: { part: Readonly<Record<string, unknown>> }) {
@@ -115,7 +115,7 @@ function Part({ part }: { part: Readonly<Record<string, unknown>> }) {
     safeImages.test(mimeType)
   ) {
     return (
-      <img class="answer-image" src={`data:${mimeType};base64,${data}`} alt="Answer of the tool" />
+      <img class="answer-image" src={`data:${mimeType};base64,${data}`} alt="Result of the tool" />
     );
   }
   return <pre class="code">{shownLines(JSON.stringify(part, null, 2), 4_000)}</pre>;

@@ -10,7 +10,7 @@ import { useAsked } from '../../page/use-asked.ts';
 import { Empty } from '../controls.tsx';
 import { ToolForm } from './tool-form.tsx';
 
-/** Listing starts a server that sleeps; longer, and the page says that it is not there. */
+/** Listing starts a dormant server; after this time, the page reports that it is unavailable. */
 const timeoutMs = 15_000;
 
 export function Tools({ server }: { server: string }) {
@@ -25,13 +25,12 @@ export function Tools({ server }: { server: string }) {
     `${status?.catalog} ${status?.tools}`,
     () => command<{ tools: readonly ExposedTool[] }>('tools', { server, timeoutMs }),
   );
-  if (!isNow)
-    return <Empty title="Told of now only">Tools can be tried while the troupe is live.</Empty>;
+  if (!isNow) return <Empty title="Only available live">Go back to now to call tools.</Empty>;
   if (!mayAsk) {
     return (
       <div class="empty">
         <p class="empty-title">Not connected</p>
-        <p>Listing the tools starts the server, if it may start.</p>
+        <p>Listing the tools starts the server, if it is allowed to start.</p>
         <button type="button" class="main-button" onClick={() => setWanted(true)}>
           Start it and list its tools
         </button>
@@ -39,8 +38,8 @@ export function Tools({ server }: { server: string }) {
     );
   }
   if (problem !== undefined) return <Empty title="No tools">{shownLine(problem, 1_000)}</Empty>;
-  if (answer === undefined) return <p class="soft">Asking…</p>;
-  if (answer.tools.length === 0) return <Empty title="No tools">This server announces none.</Empty>;
+  if (answer === undefined) return <p class="soft">Loading…</p>;
+  if (answer.tools.length === 0) return <Empty title="No tools">This server has no tools.</Empty>;
   const shown = answer.tools.filter((tool) =>
     `${tool.tool} ${tool.description ?? ''}`.toLowerCase().includes(filter.toLowerCase()),
   );
