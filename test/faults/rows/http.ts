@@ -267,7 +267,7 @@ const eras: Rows = {
       stage.start({ bad: peer });
       const { era: before } = await stage.reaches('bad', 'ready');
       await peer.kill();
-      await peer.revive(['ok']);
+      await peer.revive(['stateful']);
       stage.troupe.send({ type: 'server.restart', server: 'bad' });
       await until(() => stage.status('bad').era === 'legacy', 'the other era');
       const { era: after } = await stage.rests('bad', 'ready');

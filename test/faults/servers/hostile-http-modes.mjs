@@ -8,6 +8,11 @@ const status =
 
 const refusals = {
   ok: (it) => it.usual(),
+  // Like most servers of 2025: without a session it answers the handshake alone.
+  stateful: (it) =>
+    it.method === 'initialize' || it.request.headers['mcp-session-id'] !== undefined
+      ? it.usual()
+      : it.fail(400, -32_000, 'Bad Request: no session'),
   401: status(
     401,
     {},
