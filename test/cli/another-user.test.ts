@@ -9,14 +9,14 @@ import { createPlace, type Place } from './cli-process.ts';
 import { compiledCli } from './compiled-cli.ts';
 
 const program = compiledCli();
-const nobody = '65534';
+const nobodyId = '65534';
 const isPossible = process.platform === 'linux' && process.getuid?.() === 0;
 const whyNot = 'only root on Linux may become another user';
 const patience = 60_000;
 
-/** Runs a program as nobody, who reads it from its input: this folder may be closed to others. */
+/** Runs a program as an unprivileged user, fed through stdin: this folder may be closed to others. */
 async function asNobody(source: string, ...words: readonly string[]): Promise<unknown> {
-  const become = [`--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups'];
+  const become = [`--reuid=${nobodyId}`, `--regid=${nobodyId}`, '--clear-groups'];
   const run = [process.execPath, '--input-type=module', '-', ...words];
   const child = spawn('setpriv', [...become, ...run], {
     cwd: '/',
@@ -157,7 +157,7 @@ describe('another user of this machine', { timeout: patience }, () => {
     const opened = path.join(place.folder, 'opened');
     const browsers = path.join(place.folder, 'bin');
     mkdirSync(browsers);
-    // Stays, as a browser does, with all that it was told.
+    // Keeps running with its arguments, as a browser does.
     const script = `#!/bin/sh\necho "$$" > "${opened}.draft"\nmv "${opened}.draft" "${opened}"\nsleep 30\n`;
     writeFileSync(path.join(browsers, 'xdg-open'), script, { mode: 0o755 });
     const { PATH } = process.env;

@@ -92,7 +92,7 @@ function list(value: fc.Arbitrary<string>): fc.Arbitrary<string> {
   return holder('[', ']', value, (text) => text);
 }
 
-// A text with `__proto__` is not read as settings, so nobody is let write one.
+// A text with `__proto__` is not read as settings, so none is generated.
 const harmless = fc.jsonValue().filter((json) => !JSON.stringify(json).includes('"__proto__":'));
 
 const addition: fc.Arbitrary<Addition> = fc.oneof(

@@ -286,7 +286,7 @@ describe('managed settings', () => {
         slots: { local: 9 },
         enabledServers: ['ours'],
         allowed: ['ours', 'mine'],
-        excluded: ['nobody'],
+        excluded: ['absent'],
       },
     );
     const off = layer(
@@ -294,7 +294,7 @@ describe('managed settings', () => {
       entries({ ours: { command: 'x', enabled: false } }, { allowed: [] }),
     );
     const settings = merged([off, layer('user', other)]);
-    expect(settings).toMatchObject({ slots: { local: 'auto' }, allowed: [], excluded: ['nobody'] });
+    expect(settings).toMatchObject({ slots: { local: 'auto' }, allowed: [], excluded: ['absent'] });
     expect(verdicts(settings)).toEqual({ ours: 'disabled' });
   });
 });

@@ -73,7 +73,7 @@ describe('values in settings', () => {
   });
 
   it.each([
-    [{ env: { A: '${input:nobody}' } }, 'mcpServers.db.env.A', 'there is no input "nobody"'],
+    [{ env: { A: '${input:unknown}' } }, 'mcpServers.db.env.A', 'there is no input "unknown"'],
     [{ args: ['${input:}'] }, 'mcpServers.db.args.0', 'names no input'],
     [{ cwd: '${keychain:x}' }, 'mcpServers.db.cwd', 'names no entry of the keychain'],
     [{ env: { A: '${A:-${B}}' } }, 'mcpServers.db.env.A', 'within the default of another'],
@@ -124,13 +124,13 @@ describe('values in settings', () => {
   it('are unchanged where they are literal', () => {
     const server = serverOf({
       values: 'literal',
-      env: { A: '!x', B: '${input:nobody}' },
+      env: { A: '!x', B: '${input:unknown}' },
       cwd: '${HOME}',
       envFile: '${HOME}',
     });
     expect(server?.desired.invalid).toBeUndefined();
     expect(server?.spec).toMatchObject({
-      env: { A: '!x', B: '${input:nobody}' },
+      env: { A: '!x', B: '${input:unknown}' },
       cwd: '/project/${HOME}',
       values: { literal: true, envFile: { path: '/project/${HOME}' } },
     });

@@ -54,7 +54,7 @@ describe('faults of clients', () => {
   it('over HTTP do not flood the log', async () => {
     const there = await gatewayStage();
     const sessions = [await openSession(there.url), await openSession(there.url)];
-    // An answer to a question that nobody asked.
+    // A response to a request that was never sent.
     const stray = { jsonrpc: '2.0', id: 99, result: {} };
     for (const session of sessions)
       for (let count = 0; count < 20; count += 1)

@@ -4,7 +4,7 @@ import type { ScriptedCall } from '../../src/testing/scripted-session.ts';
 import { callFailure, pong, servers, tool } from '../runtime/stage.ts';
 import { connect, gatewayStage, join, lines, listen, openSession, post } from './gateway-stage.ts';
 
-/** Settles when the server was told that nobody waits for this call any more. */
+/** Settles when this call is cancelled at its server. */
 function settling(call: ScriptedCall): Promise<void> {
   return new Promise((resolve) => {
     const fail = call.fail.bind(call);

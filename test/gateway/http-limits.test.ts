@@ -109,25 +109,25 @@ describe('a request over HTTP', () => {
     return JSON.stringify({ ...ping, params: { x: 'x'.repeat(bytes - empty.length) } });
   };
 
-  it('may have a body of exactly 16 MB, and not a byte more, told beforehand or not', async () => {
+  it('may have a body of exactly 16 MB, and not a byte more, declared beforehand or not', async () => {
     const there = await gatewayStage();
     const session = await openSession(there.url);
-    const ask = async (bytes: number, isTold: boolean): Promise<string> => {
+    const ask = async (bytes: number, isDeclared: boolean): Promise<string> => {
       const line = await dial(there);
       const body = ofLength(bytes);
       expect(Buffer.byteLength(body)).toBe(bytes);
-      const length = isTold ? { 'content-length': bytes } : { 'transfer-encoding': 'chunked' };
+      const length = isDeclared ? { 'content-length': bytes } : { 'transfer-encoding': 'chunked' };
       line.socket.write(head(there, { 'mcp-session-id': session, connection: 'close', ...length }));
-      // Of what is too long nothing is sent that nobody will read: it could cut the answer short.
+      // Sends no body that is too long: its unread rest could cut the answer short.
       const isTooLong = bytes > maxBody;
-      if (isTold && !isTooLong) line.socket.write(body);
-      if (!isTold)
+      if (isDeclared && !isTooLong) line.socket.write(body);
+      if (!isDeclared)
         line.socket.write(`${bytes.toString(16)}\r\n${body}${isTooLong ? '' : '\r\n0\r\n\r\n'}`);
       return (await line.closed).slice(0, 12);
     };
-    for (const isTold of [true, false]) {
-      expect(await ask(maxBody, isTold)).toBe('HTTP/1.1 200');
-      expect(await ask(maxBody + 1, isTold)).toBe('HTTP/1.1 413');
+    for (const isDeclared of [true, false]) {
+      expect(await ask(maxBody, isDeclared)).toBe('HTTP/1.1 200');
+      expect(await ask(maxBody + 1, isDeclared)).toBe('HTTP/1.1 413');
     }
     expect(await counted(there, 'refusals')).toEqual({ 413: 2 });
   }, 60_000);

@@ -256,7 +256,7 @@ describe('the gateway over HTTP', () => {
   it('knows no session but those it gave away', async () => {
     const there = await gatewayStage();
     const session = await openSession(there.url);
-    for (const id of ['nobody', `${session}x`, session.toUpperCase(), 'x'.repeat(4_096)]) {
+    for (const id of ['unknown', `${session}x`, session.toUpperCase(), 'x'.repeat(4_096)]) {
       const response = await post(there.url, call, { 'mcp-session-id': id });
       expect([id.slice(0, 40), response.status]).toEqual([id.slice(0, 40), 404]);
       expect(await response.json()).toMatchObject({ error: { code: -32_001 } });

@@ -95,7 +95,7 @@ describe.each(['auto', 'legacy'] as const)('what servers offer (%s)', (mode) => 
   it('is reported as unknown when it names no server', async () => {
     const there = await gatewayStage({ prepare: offering('db') });
     const client = await connect(there, mode);
-    for (const uri of ['note://all', 'troupe://nobody/note://all', 'troupe://db']) {
+    for (const uri of ['note://all', 'troupe://unknown/note://all', 'troupe://db']) {
       await expect(client.readResource({ uri })).rejects.toMatchObject({
         code: -32_602,
         data: { code: 'SERVER_UNKNOWN' },
@@ -107,7 +107,7 @@ describe.each(['auto', 'legacy'] as const)('what servers offer (%s)', (mode) => 
   it('keeps the code that its server gave a refusal', async () => {
     const there = await gatewayStage({ prepare: offering('db') });
     const client = await connect(there, mode);
-    const answer = client.readResource({ uri: 'troupe://db/note://nobody' });
+    const answer = client.readResource({ uri: 'troupe://db/note://unknown' });
     const refused = expect(answer).rejects.toMatchObject({
       code: -32_602,
       data: { code: 'SERVER_ERROR', server: 'db' },

@@ -189,7 +189,7 @@ describe('a fork of a server that waits for its next try', () => {
 
   it.each([
     [
-      'an event of nobody',
+      'an unknown event',
       { type: 'no.such' },
       /servers never get the event "no.such"; send one of /,
     ],

@@ -278,8 +278,8 @@ describe('what a page asks', () => {
       status: 410,
       body: expect.stringContaining('the state after record 1 is not kept'),
     });
-    expect(await browser.get('/api/actors/nobody/context')).toMatchObject({ status: 404 });
-    expect(await browser.get('/api/servers/nobody/acts')).toMatchObject({ status: 200 });
+    expect(await browser.get('/api/actors/unknown/context')).toMatchObject({ status: 404 });
+    expect(await browser.get('/api/servers/unknown/acts')).toMatchObject({ status: 200 });
     expect(await browser.get('/api/session/more')).toMatchObject({ status: 404 });
   });
 
@@ -310,7 +310,7 @@ describe('what a page asks', () => {
         expect.objectContaining({ act: 'server.stop', accepted: false }),
       ]),
     );
-    expect(await browser.get('/api/servers/nobody/acts')).toMatchObject({ status: 404 });
+    expect(await browser.get('/api/servers/unknown/acts')).toMatchObject({ status: 404 });
   });
 
   it('is done, or refused with an error document', async () => {
@@ -418,7 +418,7 @@ describe('the stream of records', () => {
     const inspected: Inspected = { source, mode: 'live', title: '' };
     const browser = await Browser.of(await start(inspected));
     const stream = await browser.stream();
-    // Far more than sockets hold, while nobody reads.
+    // Far more than the sockets hold while the browser does not read.
     for (let round = 0; round < 50; round += 1) {
       source.flood(100);
       await new Promise(setImmediate);

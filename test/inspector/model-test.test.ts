@@ -94,7 +94,7 @@ describe('a test that is exported from the records of a server', () => {
   });
 
   it.each(['\n', '\r', '\u2028', '\u2029'])(
-    'holds nothing that runs out of the records of somebody else: %j',
+    'holds no code injected through foreign records: %j',
     async (end) => {
       const { troupe } = await live(1);
       const { inspection } = troupe;

@@ -20,7 +20,7 @@ function walk(seed: number) {
   const random = new Random(seed);
   const story = startStory();
   const starts: { readonly server: string; readonly at: number; readonly isAsked: boolean }[] = [];
-  /** Servers whose peer does at once what it is told; of the others every session fails. */
+  /** Servers whose peer obeys at once; every session of the others fails. */
   const well = new Set<string>(names);
   let isAsked = true;
   const answer = (script: SessionScript, type: string): void => {

@@ -129,7 +129,7 @@ describe('a journal', () => {
 
   it('ends where the disk fails, says so once, and harms nothing', async () => {
     const folder = temporaryFolder();
-    // A folder cannot be made below a file, whoever asks.
+    // A folder cannot be made below a file, not even by root.
     writeFileSync(path.join(folder, 'full'), '');
     const file = path.join(folder, 'full', 'db.ndjson');
     const written = await writing({ file });

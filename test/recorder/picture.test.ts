@@ -58,7 +58,7 @@ describe('the picture of what was recorded', () => {
       });
       expect(looks.at(-1)).toBeGreaterThan(300);
       await end(world);
-      // Nobody is left but the root, who says that it is done.
+      // Only the root is left, and it reports that it is done.
       const left = world.scripted.troupe.inspection.picture()?.actors;
       expect(left).toMatchObject([{ machine: 'troupe', life: 'done', timers: [] }]);
     }

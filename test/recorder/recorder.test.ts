@@ -242,7 +242,7 @@ describe('the recorder', () => {
     const recorder = new Recorder({
       clock: new VirtualClock(),
       report: () => {
-        throw new Error('nobody listens');
+        throw new Error('no listener');
       },
     });
     recorder.attach(root, emptyTruth);

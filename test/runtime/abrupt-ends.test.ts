@@ -198,7 +198,7 @@ function pathsOf(value: unknown): readonly string[] {
 class Processes {
   readonly mark = `MARK_${randomUUID().replaceAll('-', '_')}`;
 
-  /** Settles when none is left; the system tells nobody, so a shell asks. */
+  /** Settles when none is left; the system sends no event, so a shell polls. */
   async gone(): Promise<void> {
     const script = `while grep -qsaz '^${this.mark}=' /proc/[0-9]*/environ; do sleep 0.02; done`;
     await promisify(execFile)('sh', ['-c', script]);

@@ -138,7 +138,7 @@ describe('a seamless handover', () => {
     session(play, 0).calls[1]?.answer({ content: [] });
     await play.settle();
     expect(await Promise.all(slow)).toEqual(['ok', 'ok']);
-    // At once: nobody waits whether more calls come.
+    // At once, without waiting for more calls.
     expect(states(play)).toEqual(['closing', 'open']);
     session(play, 0).closed();
     await play.settle();
@@ -330,7 +330,7 @@ describe('a seamless handover', () => {
     session(play, 1).calls[0]?.answer({ content: [] });
     await call;
     await play.advance(60_000);
-    // Nobody starts again with settings of before.
+    // No server starts again with the old settings.
     expect(states(play)).toEqual(['over', 'open']);
   });
 

@@ -201,7 +201,7 @@ describe.runIf(process.platform === 'linux')('a host', { timeout: patience }, ()
     while (servers().length < count) await new Promise((resolve) => setImmediate(resolve));
   }
 
-  /** Guardians of this test, whoever their parent is now. */
+  /** Guardians of this test, under any parent. */
   function guardiansAnywhere(): readonly number[] {
     return readdirSync('/proc')
       .map(Number)

@@ -241,7 +241,7 @@ function trespassesOf(play: Play, { input }: SessionScript): readonly string[] {
     ({ state, commands }) =>
       state !== 'over' && commands.includes('session.open') && !commands.includes('session.close'),
   );
-  // Whoever hands over to a successor counts once.
+  // A server that hands over to a successor counts once.
   const openCount = new Set(open.map((script) => script.input.server)).size;
   const faults = {
     'left out by the settings':
@@ -326,7 +326,7 @@ async function playScript(seed: number): Promise<readonly string[]> {
   }
 }
 
-/** One more edit of one server: nobody else may notice. */
+/** One more edit of one server, which no other server may notice. */
 async function problemsOfOneEdit(play: Play, random: Random): Promise<readonly string[]> {
   const before = names.map((name) => [name, meaningOf(play.wanted, name), touchesOf(play, name)]);
   const server = random.pick(ownNames);

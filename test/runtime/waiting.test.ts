@@ -31,8 +31,8 @@ describe('waitFor', () => {
 
   it.each([
     ['TIMEOUT_WAITING at its deadline', { timeoutMs: 500 }, 'TIMEOUT_WAITING'],
-    ['CANCELLED when it was aborted before', { signal: AbortSignal.abort() }, 'CANCELLED'],
-  ])('is told %s', async (_, options, code) => {
+    ['CANCELLED when already aborted', { signal: AbortSignal.abort() }, 'CANCELLED'],
+  ])('fails with %s', async (_, options, code) => {
     const there = await stage({ settings: db, obedient: [] });
     const made = watch(there.troupe.waitFor('db', 'ready', options));
     await there.advance(500);

@@ -1,4 +1,4 @@
-/** F170: what nobody may see, planted wherever settings and servers can hold it, and looked for wherever it could come out. */
+/** F170: plants secrets wherever settings and servers can hold them, and searches every output for them. */
 
 import { once } from 'node:events';
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -70,7 +70,7 @@ it('come out nowhere: status, explanation, log, events, records, contexts, journ
           headers: { 'x-api-key': planted.header, authorization: `Bearer ${planted.bearer}` },
           policy: { startup, restart },
         },
-        // Nobody is let in who has it in his address.
+        // A URL with credentials is refused.
         refused: { url: `http://user:${planted.password}@127.0.0.1:${port}/mcp` },
       },
     },

@@ -25,7 +25,7 @@ function terminal({ isTTY = true, json = false } = {}) {
     },
   );
   const ask = (request: Partial<InputRequest>, signal = new AbortController().signal) => {
-    if (prompt === undefined) throw new Error('nobody can be asked');
+    if (prompt === undefined) throw new Error('no prompt at this terminal');
     const whole = {
       id: 'token',
       type: 'promptString',

@@ -120,8 +120,8 @@ describe('troupe call', () => {
       columns: 80,
     });
     expect(no.exitCode).toBe(7);
-    const nobody = await runCliHere(['call', 'db', 'query'], { folder });
-    expect(nobody.exitCode).toBe(7);
-    expect(nobody.stderr).toContain('No.');
+    const unattended = await runCliHere(['call', 'db', 'query'], { folder });
+    expect(unattended.exitCode).toBe(7);
+    expect(unattended.stderr).toContain('No.');
   });
 });

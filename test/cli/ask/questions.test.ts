@@ -129,7 +129,7 @@ function terminal() {
   });
   const ports = { hold: () => () => undefined, onInterrupt: () => undefined };
   const prompt = createQuestionPrompt({ host, output: createOutput(host, false) }, ports);
-  if (prompt === undefined) throw new Error('nobody can be asked');
+  if (prompt === undefined) throw new Error('no prompt at this terminal');
   const abort = new AbortController();
   return {
     ask: (question: Question) => prompt(question, { signal: abort.signal }),

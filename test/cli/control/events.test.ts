@@ -66,7 +66,7 @@ describe('events', () => {
     }
     expect(run.unreadBytes()).toBeLessThan(1_000_000);
     read();
-    // What was dropped is told with the next event after it.
+    // The next event reports what was dropped.
     for (let number = 401; !run.printedSoFar().includes('then the end'); number += 1) {
       say(number, 'then the end');
       await new Promise(setImmediate);

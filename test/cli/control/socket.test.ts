@@ -43,7 +43,7 @@ async function serve(parts: StandInParts = {}) {
 
 async function client(socketPath: string) {
   const connected = await connectControl(socketPath);
-  if (connected === undefined) throw new Error('nobody listens');
+  if (connected === undefined) throw new Error('no process listens');
   onTestFinished(() => connected.close());
   return connected;
 }

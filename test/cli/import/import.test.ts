@@ -322,8 +322,8 @@ describe('troupe import', () => {
   });
 
   it.each<[what: string, from: string, to: string | undefined, says: string]>([
-    ['a text of nobody', '{ "theme": "dark" }', undefined, 'found no MCP servers'],
-    ['a text that is none', '{', undefined, 'not valid JSON'],
+    ['a text in no known format', '{ "theme": "dark" }', undefined, 'found no MCP servers'],
+    ['a text that is not JSON', '{', undefined, 'not valid JSON'],
     [
       'two programs at once',
       '{ "mcp_servers": {}, "context_servers": {} }',

@@ -75,7 +75,7 @@ const noCommands = {
 } as const;
 const nothing = { ...noCommands, ...noFacts, ...noCalls, ...noWord } as const;
 
-/** Whoever may not run notes every wish, and follows it once admitted. */
+/** A server that may not run notes every request and follows it once admitted. */
 const notAdmitted = {
   ...nothing,
   'server.start': 'noted',

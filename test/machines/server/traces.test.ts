@@ -248,7 +248,7 @@ describe('server', () => {
     const story = withReadyServer({ policy: asked });
     story.clock.advanceBy(30_000);
     story.sessions.of('db').probed();
-    story.chapter('one look finds nobody, the answer comes late');
+    story.chapter('a health check goes unanswered, the answer comes late');
     story.clock.advanceBy(40_000);
     story.sessions.of('db').probed();
     story.chapter('it does not know the question');

@@ -63,17 +63,17 @@ function invariants(snapshot: TroupeSnapshot): readonly string[] {
     ...([...owned, ...handovers].toSorted().join() === childrenIn(snapshot).toSorted().join()
       ? []
       : ['a server or a handover has no owner, or an owner has none']),
-    ...(children.slots === undefined ? ['nobody hands out permits'] : []),
+    ...(children.slots === undefined ? ['the permit queue is missing'] : []),
     ...(new Set(owned).size === owned.length ? [] : ['two actors have one id']),
     ...(owned.length <= 2 ? [] : ['more than two live under one name']),
     ...(actorsIn(snapshot).filter(({ leaving }) => !leaving).length <= 1 ||
     [...context.live.values()].every(({ leaving }) => leaving === false)
       ? []
-      : ['two of one name are to stay']),
+      : ['two servers of one name stay']),
     ...(isStopping && actorsIn(snapshot).some(({ leaving }) => !leaving)
-      ? ['one was not told to leave']
+      ? ['a server was not retired']
       : []),
-    ...(isStopping && context.live.size === 0 ? ['it waits for nobody'] : []),
+    ...(isStopping && context.live.size === 0 ? ['it is stopping, but no server is left'] : []),
   ];
 }
 
@@ -109,17 +109,17 @@ const stepRules: Readonly<Record<string, (step: Step) => boolean>> = {
     !(step.event.type === 'system.woke' || step.event.type === 'troupe.lookAgain') ||
     !changesNothing(planOf(step.before.context)) ||
     sentTo(step, isServer).filter((type) => type !== 'server.woke').length + births(step) === 0,
-  'all but who leaves are told of a wake-up, and of nothing else is made one': (step) =>
+  'a wake-up reaches every server that stays, and nothing else sends one': (step) =>
     sentTo(step, isServer).filter((type) => type === 'server.woke').length ===
     (step.event.type === 'system.woke' && step.isHandled
       ? actorsIn(step.before).filter(({ leaving }) => !leaving).length
       : 0),
-  'one who leaves hears no more commands, but that all leave': (step) =>
+  'a leaving server gets no more commands, except the final stop': (step) =>
     !step.before.context.live.get('db')?.leaving ||
     step.event.type === 'troupe.stop' ||
     sentTo(step, isServer).every((type) => type === 'slot.granted'),
-  'one is born at a time': (step) => births(step) <= 1,
-  'all are told once to leave': (step) =>
+  'one server is spawned at a time': (step) => births(step) <= 1,
+  'each server is retired once': (step) =>
     !step.before.matches('stopping') || !sentTo(step, isServer).includes('server.retire'),
 };
 
@@ -153,7 +153,7 @@ const silent: Events = {
   'allow.changed': [],
   'server.start': [],
   'server.stop': [],
-  'server.restart': [{ type: 'server.restart', server: 'nobody' }],
+  'server.restart': [{ type: 'server.restart', server: 'unknown' }],
   'server.reconnect': [{ type: 'server.reconnect', server: 'db' }],
   'auth.completed': [{ type: 'auth.completed', server: 'db' }],
   'approval.grant': [{ type: 'approval.grant', server: 'db' }],

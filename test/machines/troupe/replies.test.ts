@@ -16,7 +16,7 @@ import {
 
 type Row = Readonly<Record<TroupeEventType, string>>;
 
-/** Permits and lists are looked after until the very end; a kill ends all. */
+/** Permits and lists are served until the very end; a kill ends everything. */
 const always = {
   'slot.requested': 'requestSlot',
   'slot.returned': 'passReturn',
@@ -69,7 +69,7 @@ const replies: Readonly<Record<TroupeState, Row>> = {
   },
   'serving.starting.gating': serving,
   'serving.running': serving,
-  // Everybody was told to leave; nothing that is said now matters any more.
+  // Every server has been retired; later commands no longer matter.
   stopping: {
     ...always,
     'server.start': 'ignored',

@@ -17,7 +17,7 @@ describe('troupe', () => {
     story.send({ type: 'approval.reject', server: 'db' });
     story.chapter('a decision about other settings decides nothing');
     story.send({ type: 'approval.grant', server: 'db', fingerprint: 'of something else' });
-    story.send({ type: 'approval.grant', server: 'nobody' });
+    story.send({ type: 'approval.grant', server: 'unknown' });
     story.chapter('taken back, it waits for a decision again');
     story.send({ type: 'approval.revoke', server: 'db' });
     await expect(story.toString()).toMatchFileSnapshot(golden('troupe/approval'));

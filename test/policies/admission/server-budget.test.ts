@@ -19,37 +19,37 @@ const places = (held: Iterable<string>, returned: Iterable<string> = []): Places
   held: new Set(held),
   returned: new Set(returned),
 });
-const nobody = places([]);
+const noPlaces = places([]);
 
 describe('the budget for servers', () => {
   const four = list(['a', 'admitted'], ['off', 'disabled'], ['b', 'admitted'], ['c', 'admitted']);
 
   it('refuses the last declared servers, and does not count inadmissible ones', () => {
-    expect(refusedIn(withinBudget(four, two, nobody))).toEqual(['c']);
+    expect(refusedIn(withinBudget(four, two, noPlaces))).toEqual(['c']);
   });
 
-  it('takes no place from who has one', () => {
+  it('takes no place from a server that has one', () => {
     expect(refusedIn(withinBudget(four, two, places(['b', 'c'])))).toEqual(['a']);
   });
 
-  it('refuses the last of those who have a place when there are fewer places', () => {
+  it('refuses the last holders when there are fewer places', () => {
     const held = places(['a', 'b', 'c']);
     expect(refusedIn(withinBudget(four, { ...two, max: 1 }, held))).toEqual(['b', 'c']);
   });
 
   it('refuses none when it only warns or is absent', () => {
-    expect(withinBudget(four, { ...two, mode: 'warn' }, nobody)).toEqual(four);
-    expect(withinBudget(four, undefined, nobody)).toEqual(four);
+    expect(withinBudget(four, { ...two, mode: 'warn' }, noPlaces)).toEqual(four);
+    expect(withinBudget(four, undefined, noPlaces)).toEqual(four);
   });
 
   it('neither refuses nor counts servers at rest', () => {
     expect(refusedIn(withinBudget(four, two, places(['b'], ['a'])))).toEqual([]);
   });
 
-  it('keeps the place of who is leaving for as long as it is there', () => {
+  it('keeps the place of a leaving server until it is gone', () => {
     expect(refusedIn(withinBudget(four, two, places(['b', 'off'])))).toEqual(['a', 'c']);
     expect(refusedIn(withinBudget(four, two, places(['b', 'gone'])))).toEqual(['a', 'c']);
-    // Of those that stay, nobody is sent away because of one that goes.
+    // A leaving server displaces no server that stays.
     expect(refusedIn(withinBudget(four, two, places(['a', 'b', 'gone'])))).toEqual(['c']);
   });
 
@@ -85,7 +85,7 @@ describe('the budget for servers', () => {
         const [wanting, given] = [namesOf(servers), namesOf(once)];
         const staying = wanting.filter((name) => before.held.has(name));
         const leavingCount = before.held.size - staying.length;
-        // Whoever leaves or is sent away has its place a moment longer, and nobody new comes in for it.
+        // A leaving server keeps its place a moment longer, and no new server takes it yet.
         const free = Math.max(0, max - Math.min(max, staying.length) - leavingCount);
         expect(given).toHaveLength(
           Math.min(max, staying.length) + Math.min(free, wanting.length - staying.length),

@@ -3,10 +3,10 @@ import { call, crash, pong, type Stage, servers, stage } from '../stage.ts';
 
 // Its tools are remembered for good, so that no timer but those of its life is counted.
 const settings = servers({ db: 'srv' }, { policy: { catalog: { ttlMs: null } } });
-// A timer of the root until then; the count of timers is told without it.
+// Tests let the root's startup gate pass before they count timers.
 const startupGateMs = 250;
 
-/** A stage that writes down, with its time, what the chart of `db` is told of its calls. */
+/** A stage that records, with timestamps, the reports of calls that the chart of `db` gets. */
 async function overheard(): Promise<{ readonly there: Stage; readonly told: string[] }> {
   const told: string[] = [];
   const there: Stage = await stage({
@@ -49,7 +49,7 @@ describe('the chart of a server', () => {
     expect(told.at(-1)).toBe(`${there.clock.now()} calls.began`);
   });
 
-  it('is not told of an end while a call is at work', async () => {
+  it('gets no report of an end while a call runs', async () => {
     const { there, told } = await overheard();
     await callOnce(there);
     await there.advance(500);

@@ -18,7 +18,7 @@ async function start() {
   const troupe = createTroupe({
     clock,
     settings,
-    // Does not listen to the signal, as a dialogue that nobody closes.
+    // Ignores the signal, like a dialog that stays open.
     inputs: () => new Promise((resolve) => questions.push(resolve)),
   });
   onTestFinished(async () => {
@@ -50,8 +50,8 @@ async function givenUp() {
 
 describe('an answer that comes after servers gave up', () => {
   it.each([
-    ['while it is still asked for', 0],
-    ['after nobody waits for it any more', 120_000],
+    ['while the question is open', 0],
+    ['after no server waits for it', 120_000],
   ])('starts each of them once, %s', async (_, pauseMs) => {
     const there = await givenUp();
     const { clock, troupe, questions, starts } = there;

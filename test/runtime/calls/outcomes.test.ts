@@ -105,7 +105,7 @@ describe('a failed call', () => {
   });
 
   it.each(reasons.filter((reason) => !table[reason].replays))(
-    'that was not written is told so and not sent again: %s',
+    'that was not written fails and is not sent again: %s',
     async (reason) => {
       const there = await stage({ settings: db });
       const made = call(there, 'db');
@@ -270,7 +270,7 @@ describe('the circuit', () => {
     authRequired: false,
     rateLimited: false,
     sessionMissing: false,
-    // Nobody was asked.
+    // No server was asked.
     addressBlocked: false,
     invalidArguments: false,
     unsupported: false,

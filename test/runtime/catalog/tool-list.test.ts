@@ -82,26 +82,23 @@ describe('the list of tools', () => {
     ['removed', servers({ web: 'srv' })],
     ['excluded', servers({ db: 'srv', web: 'srv' }, { excluded: ['db'] })],
     ['disabled', servers({ db: { command: 'srv', enabled: false }, web: 'srv' })],
-  ])(
-    'loses the tools of a server that is %s before its session is told to close',
-    async (_, next) => {
-      const there = await stage({ settings: two });
-      const changes = changesOf(there);
-      const before = there.sessions.of('db');
-      there.obedient = new Set();
-      there.sessions.onCommand = (script, { type }) => {
-        if (script === before && type === 'session.close') {
-          // Told in the same breath, so that no call can slip between.
-          void Promise.resolve().then(() => seen.push(...names(there)));
-        }
-      };
-      const seen: string[] = [];
-      await there.apply(next);
-      expect(before.commands.at(-1)).toBe('session.close');
-      expect(seen).toEqual(['mcp__web__query']);
-      expect(changes).toEqual(['db']);
-    },
-  );
+  ])('loses the tools of a server that is %s before its session is closed', async (_, next) => {
+    const there = await stage({ settings: two });
+    const changes = changesOf(there);
+    const before = there.sessions.of('db');
+    there.obedient = new Set();
+    there.sessions.onCommand = (script, { type }) => {
+      if (script === before && type === 'session.close') {
+        // Told in the same breath, so that no call can slip between.
+        void Promise.resolve().then(() => seen.push(...names(there)));
+      }
+    };
+    const seen: string[] = [];
+    await there.apply(next);
+    expect(before.commands.at(-1)).toBe('session.close');
+    expect(seen).toEqual(['mcp__web__query']);
+    expect(changes).toEqual(['db']);
+  });
 
   it('has nothing of what a server was before its edit, not even when the new one fails', async () => {
     const there = await stage({ settings: two });

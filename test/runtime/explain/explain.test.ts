@@ -41,7 +41,7 @@ describe('an explanation', () => {
       permits: 2,
       heldBy: ['a', 'b'],
     });
-    // Somebody waits for it now, so it is its turn before those nobody waits for.
+    // A call waits for it now, so it goes before the servers that no call waits for.
     there.troupe.send({ type: 'server.start', server: 'd' });
     call(there, 'd');
     await there.settle();

@@ -8,7 +8,7 @@ const send = (there: Awaited<ReturnType<typeof stage>>, event: unknown) =>
 
 describe('an event of the host', () => {
   it.each([
-    ['of a type that nobody knows', { type: 'server.explode', server: 'db' }],
+    ['of an unknown type', { type: 'server.explode', server: 'db' }],
     ['of XState itself', { type: 'xstate.stop' }],
     ['that says a child is done', { type: 'xstate.done.actor.db.0', actorId: 'db.0' }],
     ['that only charts send each other', { type: 'slot.granted', actorId: 'db.0' }],

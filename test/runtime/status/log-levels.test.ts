@@ -20,7 +20,7 @@ function start(options: TroupeOptions) {
 
 interface Listener {
   readonly server: EmbeddedServer;
-  /** The next level that it is told. */
+  /** The next level that it receives. */
   readonly next: () => Promise<string>;
 }
 
@@ -69,7 +69,7 @@ describe('a server of the era before', () => {
     expect(await next()).toBe('error');
     quiet();
     troupe.wantLogs('alert');
-    // Nobody's wish left the server as it was.
+    // The end of the last request left the server as it was.
     expect(await next()).toBe('alert');
   });
 

@@ -12,7 +12,7 @@ describe('the log of a server', () => {
     expect(logs.of('db')).toHaveLength(30);
     expect(logs.of('db')?.at(-1)?.number).toBe(100);
     expect(logs.of('chatty')?.length).toBe(508);
-    expect(logs.of('nobody')).toBeUndefined();
+    expect(logs.of('unknown')).toBeUndefined();
   });
 
   it('is kept of the servers that were removed last, as far as 4 MB reach', () => {

@@ -247,7 +247,7 @@ describe('a tool that is not what was approved', () => {
       outcome: 'not_executed',
       tool: 'query',
     });
-    await expect(here.troupe.callServerTool('db', 'nobody')).rejects.toMatchObject({
+    await expect(here.troupe.callServerTool('db', 'missing')).rejects.toMatchObject({
       code: 'TOOL_UNKNOWN',
     });
     const waiting = request(here);
@@ -386,7 +386,7 @@ describe('what else a server announces', () => {
     expect(offered(here)).toEqual(everything.slice(1));
     await tell(here, 'grant');
     expect(offered(here)).toEqual(everything);
-    await offers(here, 'Ask nobody.', changed);
+    await offers(here, 'Never ask.', changed);
     expect(offered(here)).toEqual([]);
     expect(await asksFor(here)).toEqual(Array.from({ length: 4 }, () => 'TOOL_CHANGED'));
     expect(shown(here)).toEqual(['other', 'query']);
@@ -397,7 +397,7 @@ describe('what else a server announces', () => {
     expect(waiting?.toolChanges?.[0]).toEqual({
       kind: 'instructions',
       tool: '',
-      diff: ['- Ask first.', '+ Ask nobody.'],
+      diff: ['- Ask first.', '+ Never ask.'],
     });
     expect(waiting?.toolChanges?.map(({ kind }) => kind)).toEqual([
       'instructions',
@@ -412,7 +412,7 @@ describe('what else a server announces', () => {
     here.troupe.on('prompts.changed', ({ server }) => changes.push(`prompts of ${server}`));
     here.troupe.on('resources.changed', ({ server }) => changes.push(`resources of ${server}`));
     await tell(here, 'grant');
-    expect(offered(here)).toEqual(['Ask nobody.', ...everything.slice(1)]);
+    expect(offered(here)).toEqual(['Never ask.', ...everything.slice(1)]);
     expect(changes).toEqual(['resources of db', 'prompts of db']);
     expect(request(here)).toMatchObject({ decision: 'granted' });
   });
@@ -420,8 +420,8 @@ describe('what else a server announces', () => {
   it('is shown all the same where the policy only warns', async () => {
     const here = await approved({ policy: { catalog: { pinTools: 'warn' } } });
     await offers(here, 'Ask first.', told);
-    await offers(here, 'Ask nobody.', changed);
-    expect(offered(here)).toEqual(['Ask nobody.', ...everything.slice(1)]);
+    await offers(here, 'Never ask.', changed);
+    expect(offered(here)).toEqual(['Never ask.', ...everything.slice(1)]);
     expect(await asksFor(here)).toEqual(['ok', 'ok', 'ok', 'ok']);
     expect(here.troupe.logs('db')?.at(-1)?.line).toContain('shown all the same');
   });

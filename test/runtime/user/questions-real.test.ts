@@ -1,4 +1,4 @@
-/** Questions of servers that nobody here made to fit, from the tool that asks to the caller that answers. */
+/** Questions from real servers, from the tool that asks to the caller that answers. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createServer } from 'node:net';

@@ -1,4 +1,4 @@
-/** What becomes of the questions of servers, whoever they are for, in virtual time. */
+/** How questions from servers are settled, whichever caller they are for, in virtual time. */
 
 import { describe, expect, it } from 'vitest';
 
