@@ -195,7 +195,7 @@ async function* eventsOf(response: Response): AsyncGenerator<Record<string, unkn
   }
 }
 
-/** Opens the stream on which a session is told what it has not asked for. */
+/** Opens the stream for the unsolicited messages of a session. */
 export async function listen(
   url: URL,
   session: string,

@@ -1,6 +1,6 @@
 /**
  * A real root with real server charts, told as a story: settings come from the
- * test, sessions do what the test says, and time moves when it is told to.
+ * test, sessions do what the test says, and time moves only on request.
  */
 
 import { fileURLToPath } from 'node:url';
@@ -84,11 +84,11 @@ export interface Story {
   send(event: TroupeEvent): void;
   /** Sends to one server actor, as the call path does. */
   tell(actorId: string, event: Parameters<ServerRef['send']>[0]): void;
-  /** From now on every session does at once what it is told. */
+  /** From now on every session obeys at once. */
   oblige(): void;
   /** Brings a server that has its permit to ready. */
   serve(server: string): void;
-  /** Forgets what was told so far: the story begins here. */
+  /** Drops everything recorded so far: the story begins here. */
   beginHere(): void;
   /** Moves time, timer by timer, until a new session begins. */
   untilNextSession(): void;

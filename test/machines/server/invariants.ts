@@ -78,7 +78,7 @@ const stateRules: Rules<ServerSnapshot> = {
     catalog !== 'deferred' || context.policy.catalog.cache !== 'none',
   'only a server with a session has a live catalog': (state) =>
     state.value.catalog !== 'live' || isLive(state),
-  'whoever may not run is parked, leaving or finishing its calls': (state) =>
+  'a server that may not run is parked, leaving or finishing its calls': (state) =>
     mayRun(state) ||
     !isEngaged(state) ||
     isClosing(state) ||
@@ -179,15 +179,15 @@ const stepRules: Rules<Step> = {
     isIdle(step.before)
       ? 1
       : 0),
-  'a session that is left open is told to close first': (step) =>
+  'session.close is sent exactly when closing begins': (step) =>
     sent(step, 'session.close') === (!isClosing(step.before) && isClosing(step.after) ? 1 : 0),
-  'only the end of a session brings a lost one to its wait, and a wish to its close': (step) =>
+  'an ending session stays until it has ended or is closed': (step) =>
     !isEnding(step.before) || isEnding(step.after) || isClosing(step.after) || isEndOfSession(step),
   'no attempt goes beyond the last, but the quiet ones of a lost server': ({ before, after }) =>
     !before.matches({ connection: { parked: { backingOff: 'retrying' } } }) ||
     !isEngaged(after) ||
     before.context.attempt < limitOf(before.context),
-  'a server that needs somebody waits for somebody': (step) =>
+  'a server that needs the user keeps waiting for the user': (step) =>
     !step.before.hasTag('needsUser') ||
     wishes.has(step.event.type) ||
     step.after.hasTag('needsUser'),
@@ -199,7 +199,7 @@ const stepRules: Rules<Step> = {
   'a retirement begins at once': ({ event, after }) =>
     event.type !== 'server.retire' ||
     (after.context.retiring && (isClosing(after) || after.status === 'done')),
-  'whoever is relieved leaves at once, but for the calls it works on': (step) =>
+  'a relieved server leaves at once, or drains its running calls first': (step) =>
     step.event.type !== 'server.relieve' ||
     (step.after.context.retiring &&
       (isClosing(step.after) ||
@@ -230,7 +230,7 @@ export const serverRules = {
   stepInvariants: (step: Step) => broken(stepRules, step),
 };
 
-/** What stays possible from everywhere, given that everybody may act. */
+/** Goals reachable from every state when the user, the root and the peers may act. */
 export const reachableByAll = {
   'the end': (state: ServerSnapshot) => state.status === 'done',
   'ready, unless it shall end': (state: ServerSnapshot) => state.context.retiring || isReady(state),
@@ -238,9 +238,9 @@ export const reachableByAll = {
     state.context.retiring || state.matches({ connection: { parked: 'stopped' } }),
 };
 
-/** What stays possible from everywhere when nobody acts: no wait lasts for ever. */
+/** Goals reachable from every state without outside action: no wait lasts forever. */
 export const reachableAlone = {
-  'ready, a rest, or a state that needs somebody': (state: ServerSnapshot) =>
+  'ready, at rest, or a state that needs the user': (state: ServerSnapshot) =>
     isReady(state) ||
     isShut(state) ||
     state.hasTag('needsUser') ||

@@ -165,7 +165,7 @@ export const withHealth: Choices = {
   ]),
 };
 
-/** What is left when nobody touches anything: no person, no root, only peers and time. */
+/** The events that remain without a user or a root: only peers and time act. */
 export function leftAlone(events: Choices): Choices {
   return {
     ...events,

@@ -54,7 +54,7 @@ interface Lost {
 interface Broke {
   readonly broke: true;
 }
-/** The session closed as it was told to. */
+/** The session closed on request. */
 interface Left {
   readonly left: SessionEvidence;
 }

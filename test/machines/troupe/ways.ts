@@ -102,7 +102,7 @@ export const troupeEventTypes = Object.keys(exampleOf) as readonly TroupeEventTy
 const inert = createInertScope();
 
 function take(snapshot: TroupeSnapshot, event: EventObject): TroupeSnapshot {
-  // The root decides by what it was told, so nothing may ask the actors.
+  // The root decides from the events it received, so nothing may query the actors.
   inert.begin(undefined);
   inert.observed.transitions.length = 0;
   return troupeMachine.transition(snapshot, event as TroupeEvent, inert.scope);

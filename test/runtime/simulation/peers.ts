@@ -96,7 +96,7 @@ export class Peers {
     });
   }
 
-  /** Asks for the call or for nobody, and answers the call when it knows what became of that. */
+  /** Asks a question, for the call or for none, and answers the call once the question is settled. */
   #askBack(script: SessionScript, call: ScriptedCall): void {
     if (script.state !== 'open') return;
     const { random, questions } = this.#options;

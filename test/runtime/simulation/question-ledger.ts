@@ -1,6 +1,6 @@
 /**
- * Keeps the books of all questions that servers ask: each is told of once at most, settled once, and
- * what the troupe lists is what was told of and not settled yet.
+ * Keeps the books of all questions that servers ask: each is reported at most once, settled
+ * once, and the troupe lists exactly those that are reported and not settled yet.
  */
 
 import type { QuestionBody, QuestionHandler } from '../../../src/domain/question.ts';
@@ -18,7 +18,7 @@ const form: QuestionBody = {
 export class QuestionLedger {
   readonly #random: Random;
   readonly #open = new Set<string>();
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
   readonly findings: string[] = [];
   /** Questions whose server still waits. */
   waitingCount = 0;
@@ -28,7 +28,7 @@ export class QuestionLedger {
     this.#random = random;
   }
 
-  /** Whoever is asked: answers, leaves it, says nonsense, throws, or says nothing for ever. */
+  /** Simulates the user: answers, ignores, sends nonsense, throws, or never settles. */
   readonly handler: QuestionHandler = () =>
     this.#random.pick<() => ReturnType<QuestionHandler>>([
       () => ({ action: 'accept', content: { count: 3 } }),
@@ -36,7 +36,7 @@ export class QuestionLedger {
       () => ({ action: 'decline' }),
       () => undefined,
       () => undefined,
-      () => Promise.reject(new Error('nobody is here')),
+      () => Promise.reject(new Error('no user is present')),
       () => new Promise(() => {}),
     ])();
 
@@ -54,8 +54,8 @@ export class QuestionLedger {
 
   follow(troupe: Troupe, answerLater: (act: () => void) => void): void {
     troupe.on('question.asked', ({ question: { id } }) => {
-      if (this.#told.has(id)) this.findings.push(`21: question ${id} was told of twice`);
-      this.#told.add(id);
+      if (this.#reported.has(id)) this.findings.push(`21: question ${id} was reported twice`);
+      this.#reported.add(id);
       this.#open.add(id);
       if (!this.#random.isTrue(0.5)) return;
       answerLater(() => {

@@ -49,8 +49,8 @@ export type Step =
       readonly allowed: readonly string[] | null;
     }
   /** The user's file becomes unreadable, or readable again, or is touched. */
-  | { readonly kind: 'breakFile' | 'mendFile' | 'touchFile' }
-  /** The watch loses events until it is told to look again. */
+  | { readonly kind: 'breakFile' | 'repairFile' | 'touchFile' }
+  /** The watch loses events until a reload. */
   | { readonly kind: 'deafen' | 'reload' }
   | {
       readonly kind: 'decide';
@@ -106,7 +106,7 @@ function drawStep(random: Random, servers: readonly string[]): Step {
         allowed: random.isTrue(0.6) ? null : some(),
       }),
     ],
-    [2, () => ({ kind: random.pick(['breakFile', 'mendFile', 'mendFile', 'touchFile']) })],
+    [2, () => ({ kind: random.pick(['breakFile', 'repairFile', 'repairFile', 'touchFile']) })],
     [2, () => ({ kind: random.pick(['deafen', 'reload', 'reload']) })],
     [
       6,

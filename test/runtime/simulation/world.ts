@@ -59,7 +59,7 @@ export class World {
   #recentCalls: SimulatedCall[] = [];
   readonly starts: Start[] = [];
   readonly questions: QuestionLedger;
-  /** What was found wrong between two steps, where nobody could be told at once. */
+  /** Problems found between two steps, where they could not be reported at once. */
   readonly findings: string[] = [];
   /** When a person, an edit or a decision last touched each server. */
   readonly touchedAt = new Map<string, number>();
@@ -127,7 +127,7 @@ export class World {
   /** Adds a line to what is compared between two runs of one seed. */
   log(line: string): void {
     const stamped = `${this.now} ${line}\n`;
-    if (stamped.includes(secret)) this.findings.push(`a secret is told: ${line}`);
+    if (stamped.includes(secret)) this.findings.push(`a secret leaked: ${line}`);
     this.#hash.update(stamped);
   }
 
@@ -195,7 +195,7 @@ export class World {
         this.#write();
         return;
       case 'breakFile':
-      case 'mendFile':
+      case 'repairFile':
         this.#isBroken = step.kind === 'breakFile';
         this.#write();
         return;
