@@ -92,7 +92,7 @@ describe('a client of the gateway that holds a line by dripping', () => {
     expect(there.gateway.callsInFlight).toBe(0);
   });
 
-  it('is cut off as well when it was refused before and goes on dripping', async () => {
+  it('is also cut off when it keeps dripping after a refusal', async () => {
     const there = await gatewayStage({ http: { limits: quick } });
     const line = await dial(there);
     line.socket.write(head(there, { authorization: 'Bearer none', 'content-length': 10_000 }));
@@ -307,7 +307,7 @@ describe('a client of the era before that vanishes in the middle of a call', () 
 });
 
 describe('two clients at one server', () => {
-  it('hear only of the progress of their own calls, under equal ids and tokens', async () => {
+  it('get progress only for their own calls, even with equal ids and tokens', async () => {
     const there = await gatewayStage();
     const ask = async (session: string): Promise<string> => {
       const message = call(7, { _meta: { progressToken: 7 } });

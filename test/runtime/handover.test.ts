@@ -104,7 +104,7 @@ describe('a seamless handover', () => {
     expect(play.errors).toEqual([]);
   });
 
-  it('tells once that the tools differ, and shows no list in between', async () => {
+  it('reports once that the tools differ, and shows no list in between', async () => {
     const play = await ready();
     const tools = watchTools(play);
     await play.apply(servers({ db: seamless('2') }));
@@ -123,7 +123,7 @@ describe('a seamless handover', () => {
     expect([...new Set(told)]).toEqual(['ready']);
   });
 
-  it('lets calls in flight finish at the one that took them, and only then closes it', async () => {
+  it('lets running calls finish on their session before it closes', async () => {
     const play = await ready();
     const slow = [0, 1].map(() => codeOf(play.troupe.callTool('mcp__db__query')));
     await play.settle();
@@ -147,7 +147,7 @@ describe('a seamless handover', () => {
     expect(play.childIds().filter((id) => id.startsWith('db'))).toEqual(['db.1']);
   });
 
-  it('cuts a call off that outlasts the deadline of calls', async () => {
+  it('cuts off a call that outlasts the call deadline', async () => {
     const play = await ready({ timeoutMs: 5_000 });
     const slow = codeOf(play.troupe.callTool('mcp__db__query', {}, { timeoutMs: 60_000 }));
     await play.settle();
@@ -173,7 +173,7 @@ describe('a seamless handover', () => {
     expect(new Set(await Promise.all(calls))).toEqual(new Set(['ok']));
   });
 
-  it('leaves the old one alone when the edit is taken back', async () => {
+  it('leaves the old generation alone when the edit is reverted', async () => {
     const play = await handingOver();
     const before = session(play, 0).commands.length;
     await play.apply(servers({ db: seamless('1') }));
@@ -306,7 +306,7 @@ describe('a seamless handover', () => {
     expect(play.troupe.tools()).toEqual([]);
   });
 
-  it('serves on while its successor is tried again', async () => {
+  it('keeps serving while its successor is retried', async () => {
     const play = await handingOver();
     session(play, 1).fail(crash());
     await play.settle();
@@ -334,7 +334,7 @@ describe('a seamless handover', () => {
     expect(states(play)).toEqual(['over', 'open']);
   });
 
-  it('begins with one that is ready only: others are replaced', async () => {
+  it('begins only from a ready server: others are replaced', async () => {
     const play = await stage({ settings: servers({ db: seamless('1') }), obedient: [] });
     await play.apply(servers({ db: seamless('2') }));
     expect(states(play)).toEqual(['closing']);
@@ -397,7 +397,7 @@ describe('a seamless handover', () => {
     expect(explained?.movedBy.map(({ event }) => event)).toContain('server.start');
   });
 
-  it('ends with the troupe, whatever it is at', async () => {
+  it('ends with the troupe at any stage', async () => {
     const play = await handingOver();
     const stopped = play.troupe.stop();
     await play.settle();

@@ -4,7 +4,7 @@ import { bringUp, crash, failure, nextAttempt, remote, servers, stage, watch } f
 const db = servers({ db: 'srv' });
 
 describe('waitFor', () => {
-  it('settles at once when it is so already, and takes degraded for ready', async () => {
+  it('resolves at once in the wanted state, and accepts degraded as ready', async () => {
     const there = await stage({ settings: db });
     there.sessions.of('db').impair('flooding');
     const made = watch(there.troupe.waitFor('db', 'ready'));
@@ -12,7 +12,7 @@ describe('waitFor', () => {
     expect(made.value).toMatchObject({ state: 'degraded' });
   });
 
-  it('settles when it becomes so', async () => {
+  it('resolves when the server reaches the state', async () => {
     const there = await stage({ settings: db, obedient: [] });
     const made = watch(there.troupe.waitFor('db', 'ready'));
     await there.advance(1_000);
@@ -54,7 +54,7 @@ describe('waitFor', () => {
     expect(there.clock.pendingCount).toBe(before);
   });
 
-  it('for an unknown name fails at its deadline with the closest one', async () => {
+  it('fails at its deadline for an unknown name and suggests the closest one', async () => {
     const there = await stage({ settings: servers({ files: 'srv' }) });
     const near = watch(there.troupe.waitFor('fils', 'ready', { timeoutMs: 1_000 }));
     const far = watch(there.troupe.waitFor('calendar', 'ready', { timeoutMs: 1_000 }));
@@ -76,7 +76,7 @@ describe('waitFor', () => {
 });
 
 describe('restartAndWait', () => {
-  it('from ready settles with the next session, not with the present one', async () => {
+  it('resolves with the next session of a ready server, not the present one', async () => {
     const there = await stage({ settings: db });
     there.obedient = new Set();
     const made = watch(there.troupe.restartAndWait('db'));
@@ -89,7 +89,7 @@ describe('restartAndWait', () => {
     expect(made.value).toMatchObject({ state: 'ready', restarts: 1 });
   });
 
-  it('from a failure settles with a session that is ready', async () => {
+  it('resolves with a ready session after a failure', async () => {
     const there = await stage({ settings: db, obedient: [] });
     there.sessions.of('db').fail(failure('versionUnsupported'));
     await there.settle();
@@ -100,7 +100,7 @@ describe('restartAndWait', () => {
     expect(made.value).toMatchObject({ state: 'ready', restarts: 1 });
   });
 
-  it('from a backoff does not wait for its end', async () => {
+  it('does not wait for the end of a backoff', async () => {
     const there = await stage({ settings: db, obedient: [] });
     there.sessions.of('db').fail({ ...crash(), retryAfterMs: 300_000 });
     await there.settle();
@@ -110,7 +110,7 @@ describe('restartAndWait', () => {
     expect(made.state).toBe('done');
   });
 
-  it('goes on waiting through failed attempts', async () => {
+  it('keeps waiting through failed attempts', async () => {
     const there = await stage({ settings: db });
     there.obedient = new Set();
     const made = watch(there.troupe.restartAndWait('db'));
@@ -135,7 +135,7 @@ describe('restartAndWait', () => {
     expect(made.state).toBe('done');
   });
 
-  it('settles with the new generation when the settings change meanwhile', async () => {
+  it('resolves with the new generation when the settings change meanwhile', async () => {
     const there = await stage({ settings: db });
     for (let count = 0; count < 3; count += 1) {
       there.troupe.send({ type: 'server.restart', server: 'db' });
@@ -192,7 +192,7 @@ describe('restartAndWait', () => {
     expect(made.error?.code).toBe('STOPPED');
   });
 
-  it('of a server that does not exist is refused', async () => {
+  it('is refused for a server that does not exist', async () => {
     const there = await stage({ settings: db });
     const made = watch(there.troupe.restartAndWait('web'));
     await there.settle();

@@ -127,7 +127,7 @@ describe('a place of the budget', () => {
   ]);
   const halted = new Set(['disabled.0', 'gaveUp.0', 'leaves.0']);
 
-  it('is held until its server is at rest, and wanted again by who is started', () => {
+  it('is held until its server is at rest, and wanted again after a start', () => {
     expect(placesOf(live, halted)).toEqual(places(['runs', 'closes'], ['gaveUp']));
     expect(placesOf(live, halted, { claimant: 'gaveUp' })).toEqual(places(['runs', 'closes']));
   });

@@ -29,7 +29,7 @@ describe('an explanation', () => {
     expect(there.troupe.explain('__proto__')).toBeUndefined();
   });
 
-  it('tells the place in the line and who holds the permits', async () => {
+  it('shows the place in the queue and the holders of the permits', async () => {
     const there = await stage({
       settings: servers({ a: 'a', b: 'b', c: 'c', d: 'd' }, { slots: { local: 2 } }),
       obedient: [],
@@ -145,7 +145,7 @@ describe('an explanation', () => {
     expect(explained(there).admission).toEqual({ verdict: 'notAllowed', rule: 'launchBound' });
   });
 
-  it('tells of each attempt what its phases took, how it ended and the wait after it', async () => {
+  it('shows the phases, the outcome and the following wait of each attempt', async () => {
     const there = await stage({ settings: one(), obedient: [] });
     await there.advance(100);
     there.sessions.of('db').open();
@@ -256,7 +256,7 @@ describe('an explanation', () => {
     expect(Date.parse(relist?.dueAt ?? '') - there.clock.wallNow()).toBe(20_000);
   });
 
-  it('tells what gives each reason to be degraded', async () => {
+  it('shows the cause of each reason to be degraded', async () => {
     const there = await stage({
       settings: one({ policy: { health: { mode: 'ping', everyMs: 30_000 } } }),
     });

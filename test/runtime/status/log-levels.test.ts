@@ -24,7 +24,7 @@ interface Listener {
   readonly next: () => Promise<string>;
 }
 
-/** A server of the era before that keeps a log, or says that it does. */
+/** A legacy server that keeps a log, or says that it does. */
 function listener(answer: (level: string) => object = () => ({})): Listener {
   const levels: string[] = [];
   const wanted: ((level: string) => void)[] = [];
@@ -54,7 +54,7 @@ function listener(answer: (level: string) => object = () => ({})): Listener {
   };
 }
 
-describe('a server of the era before', () => {
+describe('a legacy server', () => {
   it('gets the most verbose level at each change and each reconnect', async () => {
     const { server, next } = listener();
     const troupe = start({ servers: { db: server } });
@@ -73,7 +73,7 @@ describe('a server of the era before', () => {
     expect(await next()).toBe('alert');
   });
 
-  it('that refuses goes on as it is, and its log says so', async () => {
+  it('stays ready when it refuses, and its log says so', async () => {
     const { server, next } = listener(() => {
       throw new Error('not today');
     });
