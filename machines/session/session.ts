@@ -30,8 +30,8 @@
  *   fresh -- tools.changed --> outdated
  *   outdated
  * open -- (see open.ts) --> closing | broken | draining | releasing
+ * broken -- session.close | error wire --> closing
  * broken -- wire.ended --> releasing
- * broken -- error wire --> closing
  * broken -- after closeDeadline --> (stays)
  * broken -- after killDeadline --> closed
  * closing invokes closeConnection
@@ -153,10 +153,11 @@ export const sessionMachine = sessionSetup.createMachine({
     opening: openingStates,
     loadingTools,
     open: openStates,
-    // It already ends: a command must not restart its deadlines.
     broken: {
       entry: 'reportClosing',
       on: {
+        // The wait for the exit is over; from now on the deadlines of an orderly end count.
+        'session.close': 'closing',
         'wire.ended': {
           actions: { type: 'recordFailure', params: eventOf },
           target: 'releasing',

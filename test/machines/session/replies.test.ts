@@ -105,7 +105,7 @@ const session: Readonly<Record<SessionState, Replies<SessionState | 'closed'>>> 
     // A region takes over the policy.
     'policy.updated': 'ignored',
   },
-  broken: { ...nothing, 'wire.ended': 'releasing' },
+  broken: { ...nothing, 'session.close': 'closing', 'wire.ended': 'releasing' },
   closing: ending,
   releasing: ending,
   draining: ending,

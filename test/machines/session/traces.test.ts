@@ -237,15 +237,6 @@ describe('an open session', () => {
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/break-off-without-exit'));
   });
 
-  it('does not restart its deadline when it is asked to close after a break', () => {
-    const stage = open();
-    stage.report({ type: 'wire.broke' });
-    stage.clock.advanceBy(3_499);
-    stage.command({ type: 'session.close' });
-    stage.clock.advanceBy(1);
-    expect(stage.ends).toHaveLength(1);
-  });
-
   it('leaves the requests in flight to a connection whose server forgot the session', async () => {
     const stage = open(http);
     stage.report(ended('sessionMissing', { type: 'wire.lost', drains: true }));
