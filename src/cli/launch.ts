@@ -188,7 +188,7 @@ function expandHome(file: string): string {
 
 /**
  * Where an administrator keeps settings that apply to every user of this machine. No flag or variable
- * moves it, because whoever could move it would not be bound by it.
+ * moves it, because a user who could move it would not be bound by it.
  */
 export function managedSettingsFile(platform: NodeJS.Platform): string {
   switch (platform) {

@@ -202,9 +202,9 @@ export interface SessionEvidence extends Pick<Failure, 'exitCode' | 'signal' | '
 
 export interface SessionCallOptions {
   readonly signal?: AbortSignal;
-  /** Milliseconds the server has to answer, or to tell of progress if that counts. */
+  /** Milliseconds that the server has to answer, or to report progress if that counts. */
   readonly timeoutMs: number;
-  /** News of progress begins the wait anew; absent = it changes nothing. */
+  /** How progress restarts the wait; absent = it does not. */
   readonly renewal?: ProgressRenewal;
   /**
    * For so many milliseconds in all its time stands still while questions of the server that

@@ -66,13 +66,13 @@ export interface HostPolicy extends PolicyOverrides {
   readonly preset?: PresetName;
 }
 
-/** How much of what the charts do is recorded. */
+/** How much of the charts' work is recorded. */
 export interface InspectOptions {
-  /** Most records to keep in memory. Default: 10,000. */
+  /** Number of records to keep in memory. Default: 10,000. */
   readonly records?: number;
   /**
-   * File that every record is written into as well: `troupe replay` opens it. From 16 MB on a new
-   * one is begun, and the three before it are kept beside it. Default: none.
+   * File to which every record is also written; `troupe replay` opens it. It is rotated at 16 MB,
+   * and the last three are kept beside it. Default: none.
    */
   readonly journal?: string;
 }
@@ -80,75 +80,75 @@ export interface InspectOptions {
 export interface TroupeOptions {
   /** Settings files, lowest precedence first. Default: none. */
   readonly sources?: readonly (string | SettingsFile)[];
-  /** Plugins that bring servers. Their keys that say how servers are treated are ignored. Default: none. */
+  /** Plugins that bring servers. Their keys about how servers are treated are ignored. Default: none. */
   readonly plugins?: readonly PluginSource[];
-  /** Rules about servers, whoever declared them; asked in this order. Default: none. */
+  /** Rules about servers of any origin, evaluated in this order. Default: none. */
   readonly rules?: readonly HostRule[];
   /**
-   * Whether only `settings`, `servers` and files of the scopes `config` and `managed` count: nothing
-   * that a user, a folder or a plugin brings. Default: false.
+   * Whether only `settings`, `servers` and files of the scopes `config` and `managed` count, and
+   * nothing from the user, a folder or a plugin. Default: false.
    */
   readonly bare?: boolean;
   /** Settings of the host itself, in the form of a settings file; highest precedence. */
   readonly settings?: Readonly<Record<string, unknown>>;
   /** Servers that run inside the host, by name. Default: none. */
   readonly servers?: Readonly<Record<string, EmbeddedServer>>;
-  /** Relative paths in settings start here. Default: the working directory. */
+  /** Folder to which relative paths in settings refer. Default: the working directory. */
   readonly projectRoot?: string;
   /**
-   * Folder for what outlives a run: the processes that run, so that the next troupe with this
-   * folder ends what a killed one left behind, the catalogs of servers, which the next one
-   * shows before it is connected, and what was decided about servers that need approval.
-   * Default: none; nothing is written.
+   * Folder for data that outlives a run: the running processes, so that the next troupe with this
+   * folder can end those of a killed one; the servers' catalogs, which the next troupe shows before
+   * it is connected; and decisions about servers that need approval. Default: none; nothing is written.
    */
   readonly stateDir?: string;
   /** Upper bound on servers that may ever connect; settings only narrow it. Default: none. */
   readonly allow?: readonly string[];
-  /** Whether the folder's files count. Default: true. */
+  /** Whether settings files in the project folder count. Default: true. */
   readonly trusted?: boolean;
   /**
-   * A preset of all numbers and rules, or overrides by group; where the policies of settings files start.
-   * Default: `default`.
+   * A preset of all numbers and rules, or overrides by group. The policies in settings files build on
+   * it. Default: `default`.
    */
   readonly policy?: PresetName | HostPolicy;
-  /** Whether what the charts do is recorded from the beginning: see {@link Troupe.inspection}. Default: false. */
+  /** Whether the charts' work is recorded from the start: see {@link Troupe.inspection}. Default: false. */
   readonly inspect?: boolean | InspectOptions;
   /**
-   * Whether spans and metrics are made with `@opentelemetry/api`, which has to be installed, and calls
-   * carry the trace of their callers to the server: `true` for what is registered for the process, or
-   * the host's own providers. Default: false.
+   * Whether to create spans and metrics with `@opentelemetry/api`, which must be installed, and to pass
+   * the callers' traces on to the servers. `true` uses the providers registered for the process; a host
+   * can pass its own. Default: false.
    */
   readonly telemetry?: boolean | TelemetryProviders;
-  /** Seed of all jitter; equal seeds and inputs give equal delays. Default: random. */
+  /** Seed of all jitter. Equal seeds and inputs give equal delays. Default: random. */
   readonly seed?: number;
   /** Default: the real clock. */
   readonly clock?: Clock;
   /**
-   * Gives the values of `${input:id}` in settings, mostly by asking a person. Each input is asked for
-   * once, within two minutes, when a server that needs it connects; the answer stays in memory. A
-   * restart by `send` asks again for what was not given. Default: such a server does not start.
+   * Provides the values of `${input:id}` in settings, usually by asking the user. Each input is
+   * requested once, when a server that needs it connects, and must arrive within two minutes; it is
+   * kept in memory. A restart by `send` requests missing inputs again. Default: such a server does
+   * not start.
    */
   readonly inputs?: AskForInput;
   /**
-   * Answers what servers ask back, unless it belongs to a call with an `onQuestion` of its own.
-   * What it leaves (undefined) waits for `answer()`. Default: every question is declined.
+   * Answers the servers' questions, except those of a call with its own `onQuestion`. A question that
+   * it does not answer (undefined) waits for `answer()`. Default: every question is declined.
    */
   readonly onQuestion?: QuestionHandler;
   /**
-   * The kinds of questions that servers are told they may ask. Default: `form` and `url` with
-   * `onQuestion`, none without. A host whose calls bring their own `onQuestion` names them here.
+   * The kinds of questions announced to servers. Default: `form` and `url` with `onQuestion`,
+   * otherwise none. A host that passes `onQuestion` with its calls lists their kinds here.
    */
   readonly questions?: readonly QuestionKind[];
   /**
-   * Folders that servers are told the work is about: paths, from the project folder on, or `file:`
-   * addresses. `roots.changed` replaces them. Default: servers are told nothing of roots.
+   * Roots announced to servers: paths relative to the project folder, or `file:` URLs.
+   * `roots.changed` replaces them. Default: no roots are announced.
    */
   readonly roots?: readonly (string | RootFolder)[];
-  /** Decides about each call of a tool before it is sent. Default: rules of settings alone, and else all may go. */
+  /** Decides about each tool call before it is sent. Default: only the settings' rules decide, and other calls are allowed. */
   readonly permission?: PermissionHook;
   /**
-   * Asks a person about a call where a rule, the `permission` hook or the policy says `ask`. Default: such a
-   * call is refused with `PERMISSION_DENIED`.
+   * Asks the user about a call for which a rule, the `permission` hook or the policy says `ask`.
+   * Default: such a call is refused with `PERMISSION_DENIED`.
    */
   readonly askPermission?: AskPermission;
   /** Environment that `${VAR}` references are read from. Default: `process.env`. */
@@ -170,29 +170,29 @@ export interface StartReport {
 export interface CallOptions {
   readonly signal?: AbortSignal;
   /**
-   * Deadline of the call, waiting and questions included. Default: the server's policy, 60 s, which stands
-   * still while a question of this call waits for its answer, until the call is ten minutes old.
+   * Deadline of the call, including waits and questions. Default: the server's policy, 60 s, which
+   * pauses while a question of this call is open, until the call is ten minutes old.
    */
   readonly timeoutMs?: number;
-  /** Longest silence once it was sent; news of progress begins it anew. Default: the server's policy, none. */
+  /** Longest silence after the call was sent; progress restarts it. Default: the server's policy, none. */
   readonly idleTimeoutMs?: number;
   /**
-   * Hears of progress. Without a `timeoutMs` of the caller, progress moves the deadline by the policy's
-   * `timeoutMs`, at most to its `maxTimeoutMs`, 10 minutes.
+   * Called for each progress notification. Unless `timeoutMs` is set here, progress extends the deadline
+   * by the policy's `timeoutMs`, up to its `maxTimeoutMs`, 10 minutes.
    */
   readonly onProgress?: (progress: CallProgress) => void;
   /**
-   * Answers what the server asks for this call, and nobody else is asked. Questions of which it is not
-   * certain that they belong to this call never come here. Default: that of the troupe.
+   * Answers the server's questions during this call, instead of the troupe's `onQuestion`. Questions
+   * that do not certainly belong to this call never arrive here. Default: the troupe's.
    */
   readonly onQuestion?: QuestionHandler;
-  /** For a caller that passes on what a modern server asks, round by round. Default: `onQuestion` is asked. */
+  /** For a caller that passes on a modern server's questions, round by round. Default: `onQuestion` answers them. */
   readonly round?: InputRound;
-  /** What the host calls this call; its questions carry it. */
+  /** The host's own id of this call, which its questions carry. */
   readonly requestId?: string;
-  /** Asks a person about this call, in place of the troupe's `askPermission`. */
+  /** Asks the user about this call, instead of the troupe's `askPermission`. */
   readonly askPermission?: AskPermission;
-  /** With `telemetry`, the trace that this call belongs to. Default: the one that is active at the call. */
+  /** With `telemetry`, the trace that this call belongs to. Default: the active one. */
   readonly traceContext?: TraceContext;
 }
 
@@ -204,12 +204,12 @@ export interface CallReport {
     /** How often the request was sent. */
     readonly attempts: number;
     readonly durationMs: number;
-    /** The call goes on under this id, and the result is a receipt: see `collect`. Absent otherwise. */
+    /** The call continues in the background under this id, and the result is a receipt: see `collect`. */
     readonly background?: string;
   };
 }
 
-/** A call that goes on without its caller. */
+/** A call that continues in the background. */
 export interface BackgroundCall {
   /** For `collect`. */
   readonly id: string;
@@ -220,15 +220,15 @@ export interface BackgroundCall {
   readonly state: 'running' | 'done' | 'failed';
 }
 
-/** The tools of one moment, for one step of a conversation: neither they nor what they mean change. */
+/** A fixed list of tools for one step of a conversation: neither the tools nor their meaning change. */
 export interface CatalogSnapshot {
   /** Sorted by exposed name; the same array for as long as the snapshot is held. */
   readonly tools: readonly ExposedTool[];
   /**
-   * Calls a tool of this snapshot by its exposed name: the tool that was shown, or none. A server that
-   * was replaced meanwhile is called when it lists that tool, unchanged. Otherwise as `callTool` of the troupe.
-   * @throws TroupeError, never executed where the tool is gone: `SERVER_REMOVED`; `TOOL_UNKNOWN` when its
-   * server has it no more, or the snapshot never had it; `TOOL_CHANGED` when its definition is another now.
+   * Calls a tool of this snapshot by its exposed name: exactly the tool that was shown. If its server was
+   * replaced, the call goes to the new one if that lists the same tool. Otherwise like the troupe's `callTool`.
+   * @throws TroupeError, without executing anything: `SERVER_REMOVED`; `TOOL_UNKNOWN` when the server no
+   * longer has the tool, or the snapshot never had it; `TOOL_CHANGED` when its definition changed.
    */
   callTool(
     name: string,
@@ -237,7 +237,7 @@ export interface CatalogSnapshot {
   ): Promise<CallReport>;
 }
 
-/** What a server answered to something else than a call of a tool. */
+/** A server's answer to a request other than a tool call. */
 export interface RequestReport<Result> {
   readonly result: Result;
   readonly meta: {
@@ -254,21 +254,21 @@ export interface WaitOptions {
   readonly timeoutMs?: number;
 }
 
-/** One server by its name. Its stream gives the present status, then each change, and completes when the troupe stops. */
+/** One server by its name. Its stream emits the current status, then each change, and completes when the troupe stops. */
 export interface ServerHandle extends Streamable<ServerStatus | undefined> {
   readonly name: string;
-  /** Undefined while there is no such server. */
+  /** Undefined while no such server exists. */
   status(): ServerStatus | undefined;
 }
 
 /**
- * Its stream gives the statuses of all servers, sorted by name: now, after each change, and at its
+ * Its stream emits the statuses of all servers, sorted by name: at once, after each change, and at the
  * end. The comments of the methods are a table of `docs/library.md`.
  */
 export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatus[]> {
   /**
-   * What the charts do, as records, once recording has started, here or by the option `inspect`:
-   * docs/library.md#recording-what-the-charts-do.
+   * The charts' work as records, once recording was started here or by the option `inspect`
+   * (docs/library.md#recording-what-the-charts-do).
    */
   readonly inspection: Inspection;
   /**
