@@ -133,7 +133,7 @@ describe('the page of a running troupe', () => {
     await refused.focus();
     const why = page.locator('[id="why-server.stop"]');
     expect(await why.isVisible()).toBe(true);
-    expect(await why.textContent()).toContain('would change nothing');
+    expect(await why.textContent()).toContain('this has no effect');
   });
 
   it('goes on from a moment without I/O, beside what really happened', async () => {

@@ -251,8 +251,8 @@ describe('a journal on the page', () => {
       { source, mode: 'replay', title: 'x.ndjson' },
       '#/fleet?server=db',
     );
-    await page.getByText('You look at a recorded journal').waitFor();
-    await page.getByText('A recorded journal cannot be acted on.').waitFor();
+    await page.getByText('This is a recorded journal').waitFor();
+    await page.getByText('A recorded journal allows no actions.').waitFor();
     expect(await page.getByRole('button', { name: 'Reload' }).isDisabled()).toBe(true);
     const tile = page.locator('[data-tile=db]');
     await page.locator('[data-state-of=failed]').waitFor();
