@@ -81,7 +81,7 @@ const questionSetup = setup({
     emitted: {} as QuestionListed,
   },
   actors: {
-    /** Asks the handler of the caller or of the host; both null = it leaves the question to others. */
+    /** Asks the caller's or the host's handler; both null = the handler passed. */
     consult: fromPromise<QuestionReply, { readonly id: string }>(notProvided),
   },
   actions: {

@@ -91,7 +91,7 @@ function countsOf({ local, remote }: SlotCounts, coreCount: number): SlotsContex
   return { local: local === 'auto' ? localPermitsPerCore * coreCount : local, remote };
 }
 
-/** Sorts the line. Retries keep the order of their requests: in settings order the last would starve. */
+/** Orders the queue. Retries keep request order; in settings order the last server would starve. */
 function inTurn(left: Request, right: Request): number {
   if (left.demanded !== right.demanded) return left.demanded ? -1 : 1;
   if (left.retry !== right.retry) return left.retry ? 1 : -1;

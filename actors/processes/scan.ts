@@ -40,7 +40,7 @@ async function scanAll<Found>(read: (pid: number) => Found | undefined): Promise
   return found;
 }
 
-/** Processes come and go, and those of other users cannot be read. */
+/** Undefined if the process has exited or cannot be read. */
 function readOrNothing<Found>(
   read: (pid: number) => Found | undefined,
   pid: number,

@@ -51,7 +51,7 @@ export interface SessionContext extends SessionInput {
   readonly asksEra: boolean;
   /** The lists that the server offers besides its tools. */
   readonly offers: Readonly<Record<'resources' | 'prompts', boolean>>;
-  /** The address's answer before the SSE transport was tried. */
+  /** The Streamable HTTP failure that preceded the SSE fallback. */
   readonly refusal: StepFailed | null;
   /** What is missing from each list. */
   readonly gaps: Readonly<Record<ListName, Failure | null>>;
@@ -361,7 +361,7 @@ export const sessionSetup = setup({
     listDeadline: ({ context }) => context.policy.connect.listTimeoutMs,
     /** How long an orderly end may take before it is forced. */
     closeDeadline: ({ context }) => context.policy.close.totalMs,
-    /** How long an end may take, the forced one included. */
+    /** Longest time to close a session, including a forced end. */
     killDeadline: ({ context }) => context.policy.close.totalMs + killMs,
     /** Between two health checks. */
     lookPause: ({ context }) => context.policy.health.everyMs,

@@ -157,7 +157,7 @@ function takenOver(now: LiveServer, next: LiveServer, leaving: 'now' | 'afterCal
   };
 }
 
-/** The other generation under the name leaves at once, if there is one. */
+/** Retires the server's other generation at once, if there is one. */
 function besideRetired(now: LiveServer): Move {
   const { actorId, beside } = now;
   if (beside === undefined) return { live: now, orders: [] };

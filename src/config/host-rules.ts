@@ -39,7 +39,7 @@ function ruled(server: ParsedServer, rule: HostRule): ParsedServer {
     // Validated, because a promise or a misspelt key would let the server run.
     answer = answerSchema.parse(rule({ name, source, spec, enabled, trust, tools })) as RuleAnswer;
   } catch {
-    return barred(server, 'fix the rule of the host that failed for this server');
+    return barred(server, "fix the host's server rule, which threw or returned an invalid result");
   }
   if (answer === undefined) return server;
   if ('leaveOut' in answer) {

@@ -123,7 +123,7 @@ export function lineAt(node: TreeNode, path: TreePath): number {
   return line;
 }
 
-/** Finds the place in the text of a path below a member; `here` is the member's own path. */
+/** Finds where a path below `member` is written in the text; `here` is the member's own path. */
 export function writtenPath(member: TreeMember, here: TreePath, path: TreePath): TreePath {
   let written = member.written ?? here;
   let node: TreeNode | undefined = member.node;

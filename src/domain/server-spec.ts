@@ -58,7 +58,7 @@ export interface HttpSpec {
   readonly values?: ValueRules;
 }
 
-/** HTTP with SSE, as of 2024-11-05, or a WebSocket. */
+/** HTTP with SSE (protocol version 2024-11-05) or WebSocket. */
 export interface StreamSpec {
   readonly type: 'sse' | 'ws';
   readonly url: string;

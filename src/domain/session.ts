@@ -207,13 +207,13 @@ export interface SessionCallOptions {
   /** How progress restarts the wait; absent = it does not. */
   readonly renewal?: ProgressRenewal;
   /**
-   * For so many milliseconds in all its time stands still while questions of the server that
-   * belong to this request wait for their answer. Absent = never.
+   * Total time, in milliseconds, for which the timeout is paused while this request's questions await
+   * an answer. Absent = never paused.
    */
   readonly questionsMs?: number;
-  /** Who answers them. */
+  /** Answers those questions. */
   readonly party?: QuestionParty;
-  /** Goes along as metadata of the request. Absent = nothing does. */
+  /** Metadata sent with the request. Absent = none. */
   readonly meta?: Readonly<Record<string, string>>;
   /** The caller goes through the rounds of a modern server himself; absent = they are gone through here. */
   readonly round?: InputRound;

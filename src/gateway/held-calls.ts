@@ -38,7 +38,7 @@ interface Open {
   readonly settle: (answer: QuestionAnswer) => void;
 }
 
-/** A call over as many requests as it takes. */
+/** A call that may span several client requests. */
 export class HeldCall {
   /** What the call is about; a different request cannot continue it. */
   readonly subject: string;

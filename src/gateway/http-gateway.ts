@@ -193,7 +193,7 @@ class GatewayRequests {
     return refuseUnauthorized(request, this.#rules) ?? refusePath(request);
   }
 
-  /** Counts the connection as a client's. A health check needs no token and remains a stranger. */
+  /** Counts the connection as an authenticated client's. Health checks need no token and stay unauthenticated. */
   #admit(request: IncomingMessage, response: ServerResponse): Refusal | undefined {
     if (request.url === '/healthz') return undefined;
     const end = this.#connections.begin(request.socket);

@@ -214,7 +214,7 @@ export class ServerFork {
     }
   }
 
-  /** The receiver of an event: the root, or the session that would exist. */
+  /** The key of an event's recipient: the root, or the session the fork would have started. */
   #keyOf(targetId: string | undefined): string {
     const { actor, parent } = this.#start.actor;
     return targetId === parentTargetId ? (parent ?? 'root') : `${actor}/${targetId ?? '?'}`;

@@ -15,7 +15,7 @@ import type { MachineKey } from '../domain/host/inspection.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { shownValue } from './shown-value.ts';
 
-/** Recorded as it is, only its size, or not at all. */
+/** How a context field is recorded: its value, only its size, or not at all. */
 type Shown = 'data' | 'count' | 'hidden';
 
 const server: Readonly<Record<keyof ServerContext, Shown>> = {

@@ -323,7 +323,7 @@ describe('the command line', () => {
     expect(troupe.calls[0]?.args).toEqual({ any: [1] });
   });
 
-  it('ends with 14 when the tool answers with an error, and still prints the answer', async () => {
+  it('exits with 14 and prints the result when the tool returns an error', async () => {
     const folder = temporaryFolder();
     const answer = () => Promise.resolve(reportOf('no such table', true));
     const plain = await runCliHere(['call', 'db', 'echo'], { folder, troupe: db(answer) });
@@ -426,7 +426,7 @@ describe('the command line', () => {
     expect(run.stderr).toContain('troupe approve db');
   });
 
-  it('starts a server that rests until it is needed', async () => {
+  it('starts a dormant server', async () => {
     const troupe = createStandIn({
       servers: [statusOf('db', { state: 'dormant' })],
       tools: [toolOf('db', 'echo')],

@@ -116,7 +116,7 @@ describe('rules of the host', () => {
     );
     expect(verdicts(settings)).toMatchObject({ db: 'excluded', web: 'admitted' });
     expect(settings.servers[0]?.bar?.next).toBe(
-      'fix the rule of the host that failed for this server',
+      "fix the host's server rule, which threw or returned an invalid result",
     );
   });
 

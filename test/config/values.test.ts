@@ -76,7 +76,7 @@ describe('values in settings', () => {
     [{ env: { A: '${input:unknown}' } }, 'mcpServers.db.env.A', 'there is no input "unknown"'],
     [{ args: ['${input:}'] }, 'mcpServers.db.args.0', 'names no input'],
     [{ cwd: '${keychain:x}' }, 'mcpServers.db.cwd', 'names no entry of the keychain'],
-    [{ env: { A: '${A:-${B}}' } }, 'mcpServers.db.env.A', 'within the default of another'],
+    [{ env: { A: '${A:-${B}}' } }, 'mcpServers.db.env.A', 'cannot contain another in its default'],
     [{ env: { A: '!' } }, 'mcpServers.db.env.A', 'the command is empty or needs a shell'],
     [{ env: { A: '!op read | head' } }, 'mcpServers.db.env.A', 'needs a shell'],
     [{ env: { A: { command: [''] } } }, 'mcpServers.db.env.A', 'the command is empty'],

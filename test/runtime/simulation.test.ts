@@ -30,7 +30,7 @@ describe('a simulated troupe', () => {
     60_000,
   );
 
-  it('tells the same story whenever a seed is played', async () => {
+  it('replays identically for the same seed', async () => {
     for (const seed of [7, 77, 777]) {
       const schedule = scheduleOf(seed, 60, serverCount);
       const [once, again] = [await play(schedule), await play(schedule)];
@@ -39,7 +39,7 @@ describe('a simulated troupe', () => {
     }
   }, 60_000);
 
-  it('never looks at the clock or the dice of the machine', async () => {
+  it('never reads the system clock or random source', async () => {
     const trap = setRealTimeTrap();
     try {
       for (const seed of [11, 12, 13]) await play(scheduleOf(seed, 60, serverCount));

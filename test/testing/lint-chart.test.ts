@@ -149,7 +149,7 @@ describe('chart lint', () => {
     expect(lintChart(machine)).toEqual(["a: '*' hides the events that states around it handle"]);
   });
 
-  it('finds transitions that leave their region, also by way of its own root', () => {
+  it("finds transitions that leave their region, including through the region's root", () => {
     const machine = bare.createMachine({
       id: 'm',
       type: 'parallel',

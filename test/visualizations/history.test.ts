@@ -80,7 +80,7 @@ describe('the history of the page', () => {
     expect(history.at(3_000).moves.get('x:1')?.ignored?.n).toBe(3_000);
   });
 
-  it('refuses a record after a hole, and passes over one that it has', () => {
+  it('rejects a record after a gap and ignores a duplicate', () => {
     const history = new History(emptyPicture);
     expect(history.add(made)).toBe(true);
     expect(history.add(made)).toBe(true);
@@ -168,7 +168,7 @@ describe('the state of the troupe', () => {
     return troupeStateIn(world);
   };
 
-  it('is what its chart says now', () => {
+  it("matches the chart's current state", () => {
     expect(stateAfter('active', 'serving.starting.reading')).toBe('starting');
     expect(stateAfter('active', 'serving.running')).toBe('running');
     expect(stateAfter('active', 'stopping')).toBe('stopping');

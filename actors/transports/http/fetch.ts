@@ -34,7 +34,7 @@ export interface Refusal {
   readonly retryAfterMs?: number;
 }
 
-/** An answer whose headers are here; its body is read at most once, or cancelled. */
+/** A response whose headers have arrived; its body may be read once or cancelled. */
 export interface Answer {
   readonly status: number;
   readonly statusText: string;

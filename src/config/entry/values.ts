@@ -175,8 +175,7 @@ function referencesOf({ path: where, text }: TextValue): readonly PlacedReferenc
 }
 
 const brokenReferences: Readonly<Record<BrokenReference, string>> = {
-  nested:
-    'a reference stands within the default of another, which is not understood; write one of the two',
+  nested: 'a reference cannot contain another in its default; keep one of them',
   input: 'a reference names no input; write ${input:token} and declare "token" in "inputs"',
   keychain:
     'a reference names no entry of the keychain; write ${keychain:service/account}, as in ${keychain:github/me}',

@@ -71,11 +71,11 @@ const rules = new Map<string, KeyRule>([
   ['tools', callApproval],
   [
     'supports_parallel_tool_calls',
-    leave('calls to one server always run side by side here; nothing needs to be done'),
+    leave('calls to a server always run concurrently; no action needed'),
   ],
   [
     'experimental_environment',
-    leave('servers always start on this machine; start it where it is and give its "url"'),
+    leave('remote launch is not supported; start the server on its own host and set "url"'),
   ],
   ['name', drop],
 ]);

@@ -20,7 +20,7 @@ export interface Conversion {
   readonly format: FormatName;
   /** Entries of `mcpServers`. */
   readonly servers: readonly TreeMember[];
-  /** The section `mcp`, when the format has one like it. */
+  /** The `mcp` section, if the format has an equivalent. */
   readonly mcp?: TreeMember;
   /** Definitions of the inputs that `${input:id}` refers to. */
   readonly inputs?: TreeMember;

@@ -171,7 +171,7 @@ const rules = new Map<string, KeyRule>([
     'instruction',
     leave('instructions for the model are not kept here; give them to the agent itself'),
   ],
-  ['defer', leave('lists of tools are never held back here; nothing needs to be done')],
+  ['defer', leave('tool lists are never deferred; no action needed')],
   ['version', leave('no program is installed here; install it and see that it is on PATH')],
   [
     'config',

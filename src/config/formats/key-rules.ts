@@ -47,9 +47,9 @@ export const logInMessage =
   'log-in is not taken over; troupe explain SERVER shows what the server demands when it connects';
 export const logIn = leave(logInMessage);
 export const callApproval = leave(
-  'there is no approval of single calls here; use "tools": { "exclude": [...] } for what must not be called',
+  'per-call approval settings are not imported; set "mcp": { "permissions": { "ask": [...] } }',
 );
-export const ofTheEditor = leave('this is for the other program alone; nothing needs to be done');
+export const ofTheEditor = leave('this concerns only the other program; no action needed');
 
 /** The rule for any value but false: a feature that is switched off need not be reported. */
 export const unlessFalse =

@@ -98,9 +98,7 @@ const rules = new Map<string, KeyRule>([
   ['headerPolicy', drop],
   [
     'requestIdFormat',
-    leave(
-      'numbers of requests are always counted here; ask for another way if the server refuses them',
-    ),
+    leave('request ids are always sequential numbers; open an issue if the server rejects them'),
   ],
   [
     'headersHelper',
@@ -115,7 +113,7 @@ const rules = new Map<string, KeyRule>([
   ['targetServiceAccount', logIn],
   ['alwaysAllow', callApproval],
   ['autoApprove', callApproval],
-  ['alwaysLoad', leave('lists of tools are never held back here; nothing needs to be done')],
+  ['alwaysLoad', leave('tool lists are never deferred; no action needed')],
   ['tcp', leave('there is no such transport; give the "url" of the server')],
   ['sandboxEnabled', protection],
   ['sandbox', drop],

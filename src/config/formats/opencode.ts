@@ -85,7 +85,7 @@ export function convertOpencode(root: TreeNode): Conversion {
       draft.remark(
         member.line,
         draft.at(),
-        'this only switches a server that an organisation offers; write it whole, with "command" or "url", to have it here',
+        'this only enables or disables a server your organization provides; add "command" or "url" to define it here',
       );
       faults.push(...draft.faults);
       return [];

@@ -14,7 +14,7 @@ import {
   textOf,
 } from './key-rules.ts';
 
-/** `http` means "Streamable HTTP, else SSE" there, which is what no type means here. */
+/** VS Code's `http` means "Streamable HTTP, falling back to SSE", which an entry without a type means here. */
 const type: KeyRule = (member, draft) => {
   const word = textOf(member.node);
   if (word !== 'http') draft.put('type', member.node, member);
@@ -32,7 +32,7 @@ const env: KeyRule = (member, draft) => {
     if (value === null)
       draft.leave(
         variable,
-        'a variable cannot be taken away; a server gets only those that it is given',
+        'variables cannot be unset; a server gets only the variables it is given',
         written,
       );
     else

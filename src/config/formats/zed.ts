@@ -45,7 +45,7 @@ const rules = new Map<string, KeyRule>([
   ['oauth', logIn],
   [
     'remote',
-    leave('servers always start on this machine; start it where it is and give its "url"'),
+    leave('remote launch is not supported; start the server on its own host and set "url"'),
   ],
   [
     'settings',

@@ -76,7 +76,7 @@ export interface TroupeEvents {
    * answer itself is not included.
    */
   'question.settled': { readonly id: string; readonly server: string; readonly end: QuestionEnd };
-  /** A pass is done, with the steps it took. */
+  /** A reconciliation pass finished; `plan` lists its steps. */
   reconciled: { readonly plan: readonly Step[]; readonly durationMs: number };
   /**
    * The problems changed: of settings, of stored catalogs, or of processes that cannot be guarded or

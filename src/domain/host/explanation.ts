@@ -169,7 +169,7 @@ export interface Explanation {
     /** Where the rule is written; absent when no file holds it. */
     readonly source?: SourceRef;
   };
-  /** The last failure, also after it was overcome. */
+  /** The last failure; kept after recovery. */
   readonly lastFailure?: LastError & { readonly at: string };
   /** The last tries, oldest first, at most twenty. */
   readonly attempts: readonly Attempt[];

@@ -49,7 +49,7 @@ export class CatalogLifetimes {
     this.#kept.set(keyOf(owner), { owner, leftAt });
   }
 
-  /** Servers came, left or changed: forgets what is too old or too much. */
+  /** Removes unused catalogs that have expired or exceed the limit; called when servers change. */
   prune(): void {
     if (this.#isClosed) return;
     const { clock, settings } = this.#ports;

@@ -208,7 +208,7 @@ export class ToolList {
   }
 }
 
-/** Whether callers could mean this tool by the name: its own, an exposed one, or an alias. */
+/** Whether the name refers to this tool: its own name, an exposed name, or an alias. */
 function isNameOf({ name: server, policy }: DesiredServer, tool: string, name: string): boolean {
   const { naming } = policy;
   if (tool === name || toolNamesOf(server, tool, naming).includes(name)) return true;

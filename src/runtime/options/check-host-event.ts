@@ -83,7 +83,7 @@ function unknownEvent(what: string, name: string, known: readonly string[]): Tro
   return new TroupeError('INVALID_ARGUMENTS', `There is no ${what} "${shown}". ${hint}`);
 }
 
-/** Whether the user asks for another attempt by it. */
+/** Whether the event requests another attempt. */
 export function isAnotherTry({ type }: HostEvent): boolean {
   return type === 'server.start' || type === 'server.restart' || type === 'server.reconnect';
 }

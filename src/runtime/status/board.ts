@@ -339,7 +339,7 @@ export class StatusBoard {
     };
   }
 
-  /** The other generation during a handover, as far as it matters. */
+  /** Status fields for the other generation during a handover. */
   #besideOf(
     { beside }: LiveServer,
     desired: DesiredServer,

@@ -62,7 +62,7 @@ export class Permissions {
   readonly #ask: AskPermission | undefined;
   readonly #rules: PermissionRules;
   readonly #chart: typeof permissionMachine;
-  /** Calls that need a permission, by its id, until they end. */
+  /** Open permission cases by permission id, kept until the call ends. */
   readonly #cases = new Map<string, PermissionCase>();
   #count = 0;
 

@@ -49,7 +49,7 @@ describe('troupe permissions', () => {
     });
   });
 
-  it('says so when nothing is allowed, and makes no file of it', async () => {
+  it('reports an empty list without creating a file', async () => {
     const { run, stateDir } = await written();
     expect((await run()).stdout).toBe('nothing is always allowed\n');
     expect((await run('forget', '--all')).exitCode).toBe(0);

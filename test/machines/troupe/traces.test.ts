@@ -189,7 +189,7 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('handover/commanded'));
   });
 
-  it('hands over at once to a generation that the user stopped before', () => {
+  it('hands over immediately to a generation the user had stopped', () => {
     const story = startStory();
     const load = (generation: string): void =>
       story.load(settingsOf([entry('db', { handover: 'seamless', generation })]));

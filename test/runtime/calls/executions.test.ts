@@ -261,7 +261,7 @@ describe('a call that got no answer', () => {
   });
 
   it.each(overHttp)(
-    'but an error about a lost session is sent once more for such a tool: %s',
+    'is retried once for a trusted read-only tool after a lost-session error: %s',
     async (carrier) => {
       const { peer, call } = await staged(
         carrier,

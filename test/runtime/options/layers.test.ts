@@ -183,7 +183,7 @@ describe('each reason of admission', () => {
     },
   );
 
-  it('names another list, or another line, as soon as there is one', async () => {
+  it('updates when the refusing list changes or moves to another line', async () => {
     const text = (mcp: object) => JSON.stringify(servers({ db: 'srv' }, { ...mcp }), null, 2);
     const there = await stage({ settings: text({ allowed: [] }) });
     const step = () => there.troupe.status('db')?.action;
@@ -252,7 +252,7 @@ describe('servers added one by one', () => {
     expect(there.sessions.of('db').commands).toEqual(['session.open', 'session.list']);
   });
 
-  it('are copied, admitted and refused as any other', async () => {
+  it('are copied, admitted and refused like any other', async () => {
     const there = await stage({ settings: servers({}, { excluded: ['out'] }) });
     const entry = { command: 'mine' };
     there.troupe.addServer('db', entry);
@@ -366,7 +366,7 @@ describe('the budget for servers', () => {
     ]);
   });
 
-  it('gives a place that becomes free to the first that waits, and ends no session', async () => {
+  it('gives a freed place to the first waiting server and closes no session', async () => {
     const there = await stage({ settings: within(2, 'enforce', 'bcd') });
     const kept = there.sessions.of('b');
     await there.apply(within(2, 'enforce', 'abcd'));

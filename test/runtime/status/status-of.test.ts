@@ -175,7 +175,7 @@ describe('the status of a server', () => {
     expect(statusOf(snapshotIn(ready), desired, stamps, 0)).not.toHaveProperty('attempt');
   });
 
-  it('counts the first try as one also before it began', () => {
+  it('reports attempt 1 before the first attempt starts', () => {
     const queued = snapshotIn({ engaged: 'queued' }, { attempt: 0, session: 0 });
     expect(statusOf(queued, desired, stamps, 0)).toMatchObject({ attempt: 1, restarts: 0 });
   });
