@@ -155,19 +155,19 @@ class NetworkSession implements SessionIo {
   async close(how: Ending): Promise<CloseOutcome> {
     this.#withdraw(how);
     const { connection } = this.#opening;
-    const evidence = (): CloseOutcome['evidence'] => ({
-      ...(this.#opening.isWaitingForValues && { isWaitingForValues: true }),
-      ...connection?.evidence(),
-    });
     if (how === 'draining') {
       // The connection closes by itself, when the requests in flight are answered.
       this.#opening.connection = undefined;
       connection?.drain?.();
     } else {
       await connection?.close(how === 'lost');
-      if (this.#opening.connection === connection) this.#opening.connection = undefined;
+      this.#opening.connection = undefined;
     }
-    return { at: this.#ports.clock.now(), evidence: evidence() };
+    const isWaiting = this.#opening.isWaitingForValues;
+    return {
+      at: this.#ports.clock.now(),
+      evidence: { ...(isWaiting && { isWaitingForValues: true }), ...connection?.evidence() },
+    };
   }
 
   probe(): void {

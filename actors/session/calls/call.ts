@@ -40,7 +40,7 @@ import type { SessionQuestions } from './questions.ts';
 const messageCharacters = 4_096;
 // Enough for a list of missing fields, or an address.
 const rpcDataCharacters = 4_096;
-// As long as any other name that is shown.
+// The limit of every displayed name.
 const nameCharacters = 128;
 const closedMessage = 'The session is closed.';
 
