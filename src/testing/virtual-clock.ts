@@ -15,12 +15,12 @@ interface Timer {
   readonly callback: () => void;
 }
 
-// A million callbacks in one advance is far beyond any real script, and takes
-// about a second; what reaches it is a timer that sets itself again without delay.
+// No real script fires a million callbacks in one advance, which takes about a second; a timer that
+// sets itself again without delay does.
 const callbackLimitCount = 1_000_000;
 
 /**
- * Counts time only when told to; a troupe with this clock never waits.
+ * A clock that a test moves; a troupe with this clock never waits.
  *
  * Timers fire by deadline, equal deadlines in the order they were set. While a
  * callback runs, `now()` is its deadline, so a timer that it sets counts from
@@ -81,21 +81,11 @@ export class VirtualClock implements Clock {
    * Moves time to a moment and fires what is due until then, cascades included.
    *
    * @throws RangeError when the moment is past or not finite; an error when called
-   * from a timer; what timers threw, after all of them ran.
+   * from a timer; errors of timers, after all of them ran.
    */
   advanceTo(momentMs: number): void {
-    this.#begin(momentMs);
-    const errors: unknown[] = [];
-    try {
-      for (let count = 0; this.#isDue(momentMs); count += 1) {
-        refuseEndless(count);
-        this.#fireFirst(errors);
-      }
-      this.#nowMs = momentMs;
-    } finally {
-      this.#isAdvancing = false;
-    }
-    throwAll(errors);
+    const timers = this.#fireUntil(momentMs);
+    while (timers.next().done !== true);
   }
 
   /**
@@ -103,21 +93,9 @@ export class VirtualClock implements Clock {
    * each timer, and at the end, so that timers set by awaiting code count too.
    */
   async advanceAndSettle(ms: number): Promise<void> {
-    const momentMs = this.#nowMs + ms;
-    this.#begin(momentMs);
-    const errors: unknown[] = [];
-    try {
-      await settlePromises();
-      for (let count = 0; this.#isDue(momentMs); count += 1) {
-        refuseEndless(count);
-        this.#fireFirst(errors);
-        await settlePromises();
-      }
-      this.#nowMs = momentMs;
-    } finally {
-      this.#isAdvancing = false;
-    }
-    throwAll(errors);
+    const timers = this.#fireUntil(this.#nowMs + ms);
+    // One turn of the event loop drains the whole promise queue, however long its chains.
+    while (timers.next().done !== true) await new Promise((resolve) => setImmediate(resolve));
   }
 
   /** Moves time to the next deadline and fires that one timer. Returns false when none is set. */
@@ -125,11 +103,31 @@ export class VirtualClock implements Clock {
     const deadlineMs = this.nextDeadlineMs;
     if (deadlineMs === undefined) return false;
     this.#begin(deadlineMs);
-    const errors: unknown[] = [];
-    this.#fireFirst(errors);
+    const errors = this.#fireFirst();
     this.#isAdvancing = false;
     throwAll(errors);
     return true;
+  }
+
+  /** Moves time to a moment and fires what is due; pauses before the first timer and after each. */
+  *#fireUntil(momentMs: number): Generator<undefined, void> {
+    this.#begin(momentMs);
+    const errors: unknown[] = [];
+    try {
+      yield;
+      for (let count = 0; (this.nextDeadlineMs ?? Infinity) <= momentMs; count += 1) {
+        if (count >= callbackLimitCount)
+          throw new Error(
+            `${callbackLimitCount} timers fired in one advance; one of them sets itself again without delay`,
+          );
+        errors.push(...this.#fireFirst());
+        yield;
+      }
+      this.#nowMs = momentMs;
+    } finally {
+      this.#isAdvancing = false;
+    }
+    throwAll(errors);
   }
 
   #begin(momentMs: number): void {
@@ -142,18 +140,16 @@ export class VirtualClock implements Clock {
     this.#isAdvancing = true;
   }
 
-  #isDue(momentMs: number): boolean {
-    return (this.nextDeadlineMs ?? Number.POSITIVE_INFINITY) <= momentMs;
-  }
-
-  #fireFirst(errors: unknown[]): void {
+  /** Fires the next timer; returns what it threw. */
+  #fireFirst(): readonly unknown[] {
     const first = this.#timers.shift();
-    if (first === undefined) return;
+    if (first === undefined) return [];
     this.#nowMs = first.deadlineMs;
     try {
       first.callback();
+      return [];
     } catch (error) {
-      errors.push(error);
+      return [error];
     }
   }
 
@@ -168,21 +164,6 @@ export class VirtualClock implements Clock {
     }
     return low;
   }
-}
-
-function refuseEndless(count: number): void {
-  if (count >= callbackLimitCount) {
-    throw new Error(
-      `${callbackLimitCount} timers fired in one advance; one of them sets itself again without delay`,
-    );
-  }
-}
-
-// One turn of the event loop drains the whole promise queue, however long its chains.
-function settlePromises(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
 }
 
 function throwAll(errors: readonly unknown[]): void {
