@@ -21,7 +21,6 @@ export {
 } from './explore.ts';
 export type { EventChoice, EventChoices } from './explore-events.ts';
 export { type LintOptions, lintChart } from './lint-chart.ts';
-export type { MemoryFiles } from './memory-files.ts';
 export type {
   ScriptedCall,
   ScriptedCommand,
@@ -30,6 +29,7 @@ export type {
 } from './scripted-session.ts';
 export {
   createScriptedTroupe,
+  type MemoryFiles,
   managedFile,
   projectFile,
   type ReportedFault,

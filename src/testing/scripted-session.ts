@@ -8,38 +8,37 @@
 
 import { fromCallback, fromPromise, type PromiseActorLogic } from 'xstate';
 
-import type { Ending, Handshake, SessionActors } from '../../actors/session/actors.ts';
+import type { SessionActors } from '../../actors/session/actors.ts';
+import { CallDeadline, timeOf } from '../../actors/session/calls/deadline.ts';
 import type { SessionPorts } from '../../actors/session/ports.ts';
 import type { SideLists } from '../domain/catalog.ts';
+import type { Clock } from '../domain/clock.ts';
 import type { Failure } from '../domain/failure.ts';
 import type { LogLevel } from '../domain/log-level.ts';
 import type { QuestionAnswer, QuestionBody } from '../domain/question.ts';
 import type { DegradedReason } from '../domain/server-state.ts';
 import type {
   CallFailure,
+  CallProgress,
   CloseOutcome,
   ConnectOutcome,
-  LaunchOutcome,
   ListName,
   ListOutcome,
   ProbeAnswer,
-  ResolveOutcome,
   ServerProfile,
   SessionCallOptions,
+  SessionHandle,
   SessionId,
   WireCommand,
   WireFact,
 } from '../domain/session.ts';
 import type { ListedTool, ToolResult } from '../domain/tool.ts';
-import { type Answer, Call, cancelled, type ScriptedCall } from './scripted-call.ts';
 
 /** The real ports that a scripted session needs. */
 export type ScriptedSessionPorts = Pick<
   SessionPorts,
   'clock' | 'registry' | 'catalogs' | 'watched' | 'logLevel' | 'notified' | 'questions'
 >;
-
-export type { ScriptedCall } from './scripted-call.ts';
 
 /** How a scripted handshake went. */
 export interface ScriptedOpening {
@@ -50,7 +49,20 @@ export interface ScriptedOpening {
   readonly profile?: ServerProfile;
 }
 
-/** What the session chart asks of its connection. */
+/** A call that waits for the test to answer it. */
+export interface ScriptedCall {
+  /** The tool's name, or another request's method: `resources/read`. */
+  readonly tool: string;
+  /** The arguments, or the parameters of the method. */
+  readonly args: Readonly<Record<string, unknown>>;
+  readonly isSettled: boolean;
+  /** Settles the call with the tool's or the method's result. */
+  answer(result: ToolResult | Readonly<Record<string, unknown>>): void;
+  fail(failure: CallFailure): void;
+  progress(progress: CallProgress): void;
+}
+
+/** The commands that the session chart sends to its connection. */
 export type ScriptedCommand =
   | 'session.open'
   | 'session.list'
@@ -168,11 +180,6 @@ function createScriptedActors(
   scripts: SessionScript[],
 ): SessionActors {
   const running = new Map<string, Script>();
-  const scriptOf = ({ actorId }: SessionId): Script => {
-    const script = running.get(actorId);
-    if (script === undefined) throw new Error(`${actorId} has no session`);
-    return script;
-  };
   return {
     wire: fromCallback<WireCommand, SessionId>(({ input, sendBack, receive }) => {
       const script = new Script(input, ports, sendBack, sessions);
@@ -188,38 +195,17 @@ function createScriptedActors(
       });
       return () => script.dispose();
     }),
-    resolveTarget: answered<ResolveOutcome, SessionId>((_, answer) =>
+    resolveTarget: answered((_, answer) =>
       answer({ type: 'resolved', hasProcess: false, asksEra: false }),
     ),
-    launchProcess: answered<LaunchOutcome, SessionId & { readonly isSecond: boolean }>(
-      (_, answer) => answer({ type: 'launched' }),
+    launchProcess: answered((_, answer) => answer({ type: 'launched' })),
+    connectClient: answered(({ actorId }, answer) => running.get(actorId)?.connect(answer)),
+    listItems: answered(({ actorId, list }, answer) =>
+      running.get(actorId)?.takeList(list, answer),
     ),
-    connectClient: answered<ConnectOutcome, SessionId & { readonly handshake: Handshake }>(
-      (input, answer) => scriptOf(input).connect(answer),
-    ),
-    listItems: answered<ListOutcome, SessionId & { readonly list: ListName }>((input, answer) =>
-      scriptOf(input).takeList(input.list, answer),
-    ),
-    closeConnection: answered<CloseOutcome, SessionId & { readonly how: Ending }>((input, answer) =>
-      scriptOf(input).close(answer),
-    ),
+    closeConnection: answered(({ actorId }, answer) => running.get(actorId)?.close(answer)),
   };
 }
-
-const lost: CallFailure = {
-  reason: 'crashed',
-  written: true,
-  message: 'The session ended before the answer.',
-};
-
-function cutOff(server: string): CallFailure {
-  return { reason: 'cancelled', written: true, message: `${server} was stopped during the call.` };
-}
-
-type Outcome = { readonly result: ToolResult } | { readonly failure: CallFailure };
-type RequestOutcome =
-  | { readonly result: Readonly<Record<string, unknown>> }
-  | { readonly failure: CallFailure };
 
 class Script implements SessionScript {
   readonly input: SessionId;
@@ -274,7 +260,7 @@ class Script implements SessionScript {
   close(answer: (outcome: CloseOutcome) => void): void {
     this.#onClosed = answer;
     if (this.state === 'over') return answer({ at: this.#ports.clock.now(), evidence: {} });
-    this.#withdraw();
+    this.#stop();
     this.state = 'closing';
     this.noteCommand('session.close');
   }
@@ -282,20 +268,26 @@ class Script implements SessionScript {
   open({ profile, era = 'legacy', pid }: ScriptedOpening = {}): void {
     this.#expect('opening');
     this.state = 'open';
-    const { actorId, session } = this.input;
-    this.#ports.registry.opened(actorId, {
+    const { actorId, server, session } = this.input;
+    const { registry, watched, logLevel } = this.#ports;
+    const handle: SessionHandle = {
       session,
       profile,
       // The test provides a result that fits the request.
       callTool: (tool, args, callOptions) =>
-        this.#call(tool, args, callOptions) as Promise<Outcome>,
+        this.#call(tool, args, callOptions) as ReturnType<SessionHandle['callTool']>,
       request: ({ method, params }, callOptions) =>
-        this.#call(method, { ...params }, callOptions) as Promise<RequestOutcome>,
-      lookAtWatched: () => this.#lookAtWatched(),
-      lookAtLogLevel: () => this.#lookAtLogLevel(),
-    });
-    this.#lookAtWatched();
-    this.#lookAtLogLevel();
+        this.#call(method, { ...params }, callOptions) as ReturnType<SessionHandle['request']>,
+      lookAtWatched: () => {
+        this.watched = watched.of(server);
+      },
+      lookAtLogLevel: () => {
+        this.logLevel = logLevel?.() ?? this.logLevel;
+      },
+    };
+    registry.opened(actorId, handle);
+    handle.lookAtWatched();
+    handle.lookAtLogLevel();
     const offers = { resources: false, prompts: false };
     const at = this.#ports.clock.now();
     this.#onConnected?.({ type: 'connected', at, era, ...(pid !== undefined && { pid }), offers });
@@ -332,32 +324,21 @@ class Script implements SessionScript {
     this.#ports.notified?.(this.input.server, 'notifications/message', params);
   }
 
-  #lookAtLogLevel(): void {
-    this.logLevel = this.#ports.logLevel?.() ?? this.logLevel;
-  }
-
-  #lookAtWatched(): void {
-    this.watched = this.#ports.watched.of(this.input.server);
-  }
-
   failList(failure: Failure): void {
     this.#expect('open');
     this.#settleList({ type: 'failed', failure });
   }
 
   probed(answer: ProbeAnswer = 'alive', failure?: Failure): void {
-    this.#expect('open');
-    this.#report({ type: 'wire.probed', answer, ...(failure !== undefined && { failure }) });
+    this.#reportOpen({ type: 'wire.probed', answer, ...(failure !== undefined && { failure }) });
   }
 
   notify(): void {
-    this.#expect('open');
-    this.#report({ type: 'tools.changed' });
+    this.#reportOpen({ type: 'tools.changed' });
   }
 
   pause(): void {
-    this.#expect('open');
-    this.#report({ type: 'wire.paused' });
+    this.#reportOpen({ type: 'wire.paused' });
   }
 
   async ask(body: QuestionBody, of?: ScriptedCall): Promise<QuestionAnswer | undefined> {
@@ -370,7 +351,7 @@ class Script implements SessionScript {
     wanted.add(controller);
     call?.deadline.hold();
     try {
-      return await questions.ask(this.input.server, body, call?.party, controller.signal);
+      return await questions.ask(this.input.server, body, call?.options.party, controller.signal);
     } finally {
       call?.deadline.release();
       wanted.delete(controller);
@@ -378,23 +359,20 @@ class Script implements SessionScript {
   }
 
   impair(reason: DegradedReason): void {
-    this.#expect('open');
-    this.#report({ type: 'wire.impaired', reason });
+    this.#reportOpen({ type: 'wire.impaired', reason });
   }
 
   recover(reason: DegradedReason): void {
-    this.#expect('open');
-    this.#report({ type: 'wire.recovered', reason });
+    this.#reportOpen({ type: 'wire.recovered', reason });
   }
 
   breakOff(): void {
-    this.#expect('open');
-    this.#report({ type: 'wire.broke' });
+    this.#reportOpen({ type: 'wire.broke' });
   }
 
   fail(failure: Failure): void {
     this.#expect('opening', 'open');
-    this.#withdraw(lost);
+    this.#withdraw('crashed', 'The session ended before the answer.');
     this.state = 'over';
     const at = this.#ports.clock.now();
     this.#report({ type: 'wire.ended', at, failure, isGone: true, drains: false });
@@ -407,14 +385,18 @@ class Script implements SessionScript {
   }
 
   dispose(): void {
-    this.#withdraw();
+    this.#stop();
     this.state = 'over';
   }
 
-  #withdraw(failure: CallFailure = cutOff(this.input.server)): void {
+  #stop(): void {
+    this.#withdraw('cancelled', `${this.input.server} was stopped during the call.`);
+  }
+
+  #withdraw(reason: 'crashed' | 'cancelled', message: string): void {
     if (this.state !== 'open') return;
     this.#ports.registry.closed(this.input.actorId, this.input.session);
-    for (const call of this.calls) call.fail(failure);
+    for (const call of this.calls) call.fail({ reason, written: true, message });
     for (const controller of this.#wanted) controller.abort();
   }
 
@@ -423,16 +405,19 @@ class Script implements SessionScript {
     args: Readonly<Record<string, unknown>>,
     options: SessionCallOptions,
   ): Promise<Answer> {
-    if (options.signal?.aborted === true) return Promise.resolve({ failure: cancelled(false) });
-    if (this.state !== 'open') {
-      return Promise.resolve({
-        failure: { reason: 'notSent', written: false, message: 'The session is closed.' },
-      });
-    }
+    const notSent = (reason: 'cancelled' | 'notSent', message: string): Promise<Answer> =>
+      Promise.resolve({ failure: { reason, written: false, message } });
+    if (options.signal?.aborted === true) return notSent('cancelled', cancelled);
+    if (this.state !== 'open') return notSent('notSent', 'The session is closed.');
     const call = new Call(tool, args, options, this.#ports.clock);
     this.calls.push(call);
     this.#sessions.onCall?.(this, call);
     return call.outcome;
+  }
+
+  #reportOpen(fact: WireFact): void {
+    this.#expect('open');
+    this.#report(fact);
   }
 
   #expect(...states: SessionScript['state'][]): void {
@@ -441,5 +426,65 @@ class Script implements SessionScript {
     throw new Error(
       `Session ${session} of "${server}" is ${this.state}, not ${states.join(' or ')}.`,
     );
+  }
+}
+
+const cancelled = 'The call was cancelled.';
+
+/** How a call ended. */
+type Answer = { readonly result: object } | { readonly failure: CallFailure };
+
+class Call implements ScriptedCall {
+  readonly tool: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  readonly outcome: Promise<Answer>;
+  isSettled = false;
+  /** Questions that belong to this call. */
+  readonly wanted = new Set<AbortController>();
+  readonly deadline: CallDeadline;
+  readonly options: SessionCallOptions;
+  #resolve: (outcome: Answer) => void = () => {};
+  readonly #onAbort = (): void =>
+    this.fail({ reason: 'cancelled', written: true, message: cancelled });
+
+  constructor(
+    tool: string,
+    args: Readonly<Record<string, unknown>>,
+    options: SessionCallOptions,
+    clock: Clock,
+  ) {
+    this.tool = tool;
+    this.args = args;
+    this.options = options;
+    this.outcome = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+    options.signal?.addEventListener('abort', this.#onAbort, { once: true });
+    const late = (): void =>
+      this.fail({ reason: 'timeout', written: true, message: 'Request timed out' });
+    this.deadline = new CallDeadline(clock, timeOf(options), late);
+  }
+
+  answer(result: ToolResult | Readonly<Record<string, unknown>>): void {
+    this.#settle({ result });
+  }
+
+  fail(failure: CallFailure): void {
+    this.#settle({ failure });
+  }
+
+  progress(progress: CallProgress): void {
+    if (this.isSettled) return;
+    this.deadline.renew();
+    this.options.onProgress?.(progress);
+  }
+
+  #settle(outcome: Answer): void {
+    if (this.isSettled) return;
+    this.isSettled = true;
+    this.options.signal?.removeEventListener('abort', this.#onAbort);
+    this.deadline.stop();
+    for (const controller of this.wanted) controller.abort();
+    this.#resolve(outcome);
   }
 }

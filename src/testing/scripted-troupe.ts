@@ -3,12 +3,12 @@
  * and call path, with scripted sessions, files in memory and a clock that the test moves.
  */
 
+import type { WatchListener } from '../../actors/files/watcher.ts';
 import { settingsStream } from '../../actors/settings/stream.ts';
 import { createApprovalStore } from '../../actors/stores/approvals.ts';
 import { createPermissionStore } from '../../actors/stores/permissions.ts';
 import { assembleTroupe, type TroupeParts } from '../runtime/assemble-troupe.ts';
 import type { Troupe, TroupeOptions } from '../runtime/troupe.ts';
-import { createMemoryFiles, type MemoryFiles } from './memory-files.ts';
 import { createScriptedSessions, type ScriptedSessions } from './scripted-session.ts';
 import { VirtualClock, type VirtualClockOptions } from './virtual-clock.ts';
 
@@ -57,6 +57,22 @@ export interface ScriptedTroupeOptions
   readonly clock?: VirtualClockOptions;
   /** Whether what the charts do is recorded from the beginning. Default: false. */
   readonly record?: NonNullable<TroupeOptions['inspect']>;
+}
+
+/** Settings files in memory, with a watcher that sees every edit. */
+export interface MemoryFiles {
+  /** Writes a file, an object as JSON. The watcher fires at once. */
+  write(file: string, content: string | Readonly<Record<string, unknown>>): void;
+  /** Deletes a file. The watcher fires at once. */
+  remove(file: string): void;
+  /** Returns a file's content; undefined when it does not exist. */
+  text(file: string): string | undefined;
+  /** Fires the watcher although nothing changed, as editors and backups do. */
+  touch(): void;
+  /** While false, the watcher misses edits. Default: true. */
+  isWatched: boolean;
+  /** Called when a file is read, with its content. */
+  onRead: ((file: string, text: string | undefined) => void) | undefined;
 }
 
 /** A reported fault of a listener or a chart. */
@@ -141,7 +157,7 @@ export function createScriptedTroupe(options: ScriptedTroupeOptions = {}): Scrip
       keepPermissions: keepPermissions ?? ((its) => createPermissionStore({ ...its, clock })),
       createSession: (sessionPorts) => sessions.createActors(sessionPorts),
       // Loaded already, so that what happens next depends on the clock alone.
-      settings: { ...ports, stream: settingsStream },
+      settings: ports,
       report: (message, error) => {
         errors.push({ message, error });
       },
@@ -164,4 +180,41 @@ export function createScriptedTroupe(options: ScriptedTroupeOptions = {}): Scrip
       await clock.advanceAndSettle(debounceMs);
     },
   };
+}
+
+/** Creates the files, and the ports through which a troupe reads them. */
+function createMemoryFiles() {
+  const texts = new Map<string, string>();
+  const listeners = new Set<WatchListener>();
+  const files: MemoryFiles = {
+    isWatched: true,
+    onRead: undefined,
+    write(file, content) {
+      texts.set(file, typeof content === 'string' ? content : JSON.stringify(content, null, 2));
+      files.touch();
+    },
+    remove(file) {
+      texts.delete(file);
+      files.touch();
+    },
+    text: (file) => texts.get(file),
+    touch() {
+      if (!files.isWatched) return;
+      for (const listener of listeners) listener.changed();
+    },
+  };
+  const ports: TroupeParts['settings'] = {
+    stream: settingsStream,
+    readFile: async (file) => {
+      const text = texts.get(file);
+      files.onRead?.(file, text);
+      return text === undefined ? { missing: true } : { text };
+    },
+    checkFolder: async () => undefined,
+    watch: (_files, listener) => {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+  };
+  return { files, ports };
 }
