@@ -2,27 +2,15 @@ import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xst
 import { quotedFor } from '../policies/text/quoted.ts';
 import {
   childrenOf,
-  guardText,
+  guardSuffix,
   isWithin,
+  startsOf,
+  targetsOf,
   transitionsOf,
   triggerOf,
   withDescendants,
 } from './chart-parts.ts';
 import { type ChartTextOptions, stateAt } from './chart-text.ts';
-
-/**
- * Writes a chart, or one region of it, as a Mermaid `stateDiagram-v2`.
- *
- * Mermaid cannot draw an arrow between a state and one inside it, nor dividers
- * between regions with such arrows in them. So an arrow from a state to its own
- * inside starts at a small state `any` drawn within, an arrow to a state around
- * leads to where that state begins, and regions are drawn as states side by side.
- * Transitions that only act are left out. Equal charts give equal texts.
- */
-export function chartMermaid(machine: AnyStateMachine, options: ChartTextOptions = {}): string {
-  const top = options.of === undefined ? machine.root : stateAt(machine, options.of);
-  return new MermaidWriter(top).write();
-}
 
 interface Arrow {
   readonly from: string;
@@ -30,82 +18,55 @@ interface Arrow {
   readonly label: string;
 }
 
-class MermaidWriter {
-  readonly #top: AnyStateNode;
-  /** Ids of the states `any` that some arrow starts at. */
-  readonly #anys = new Set<string>();
-
-  constructor(top: AnyStateNode) {
-    this.#top = top;
-  }
-
-  write(): string {
-    const transitions = withDescendants(this.#top).flatMap(transitionsOf);
-    const arrows = merged(transitions.flatMap((transition) => this.#arrowsOf(transition)));
-    return [
-      'stateDiagram-v2',
-      '  direction LR',
-      ...this.#inside(this.#top).map((line) => `  ${line}`),
-      ...arrows.map(({ from, to, label }) => `  ${from} --> ${to} : ${label}`),
-      '',
-    ].join('\n');
-  }
-
-  #inside(state: AnyStateNode): readonly string[] {
-    const any = this.#anyOf(state);
-    return [
-      ...startsOf(state).map((start) => `[*] --> ${this.#idOf(start)}`),
-      ...(this.#anys.has(any) ? [`state "any" as ${any}`] : []),
-      ...childrenOf(state).flatMap((child) => this.#box(child)),
-    ];
-  }
-
-  #box(state: AnyStateNode): readonly string[] {
-    const id = this.#idOf(state);
+/**
+ * Writes a chart, or one region of it, as a Mermaid `stateDiagram-v2`.
+ *
+ * Mermaid cannot draw an arrow between a state and one of its descendants, nor dividers between
+ * regions with such arrows. So an arrow from a state to a descendant starts at a small state `any`
+ * inside it, an arrow to an ancestor leads to the ancestor's initial state, and regions are drawn as
+ * states side by side. Transitions without a target are left out. Equal charts give equal texts.
+ */
+export function chartMermaid(machine: AnyStateMachine, options: ChartTextOptions = {}): string {
+  const top = options.of === undefined ? machine.root : stateAt(machine, options.of);
+  // The top's name in front keeps ids distinct from Mermaid's own words, such as `end`.
+  const idOf = (state: AnyStateNode): string =>
+    [top.key, ...state.path.slice(top.path.length)].join('__').replaceAll(/\W/g, '_');
+  const anyOf = (state: AnyStateNode): string => `${idOf(state)}__any`;
+  const arrowsOf = (transition: AnyTransitionDefinition): readonly Arrow[] => {
+    const source: AnyStateNode = transition.source;
+    const label = quotedFor('mermaid', triggerOf(transition) + guardSuffix(transition));
+    return targetsOf(transition)
+      .filter((target) => isWithin(target, top))
+      .map((target) => ({
+        from: isInside(target, source) ? anyOf(source) : idOf(source),
+        to: idOf(isInside(source, target) ? beginningOf(target) : target),
+        label,
+      }));
+  };
+  const arrows = merged(withDescendants(top).flatMap(transitionsOf).flatMap(arrowsOf));
+  const inside = (state: AnyStateNode): readonly string[] => [
+    ...startsOf(state).map((start) => `[*] --> ${idOf(start)}`),
+    ...(arrows.some(({ from }) => from === anyOf(state)) ? [`state "any" as ${anyOf(state)}`] : []),
+    ...childrenOf(state).flatMap(box),
+  ];
+  const box = (state: AnyStateNode): readonly string[] => {
+    const id = idOf(state);
     const name = `state "${quotedFor('mermaid', state.key)}" as ${id}`;
     if (state.type === 'final') return [name, `${id} --> [*]`];
     if (childrenOf(state).length === 0) return [name];
-    return [`${name} {`, ...this.#inside(state).map((line) => `  ${line}`), '}'];
-  }
-
-  #arrowsOf(transition: AnyTransitionDefinition): readonly Arrow[] {
-    const source: AnyStateNode = transition.source;
-    const targets: readonly AnyStateNode[] = transition.target ?? [];
-    const guard = transition.guard === undefined ? '' : ` [${guardText(transition.guard)}]`;
-    const label = quotedFor('mermaid', triggerOf(transition) + guard);
-    return targets
-      .filter((target) => isWithin(target, this.#top))
-      .map((target) => ({
-        from: isInside(target, source) ? this.#useAny(source) : this.#idOf(source),
-        to: this.#idOf(isInside(source, target) ? beginningOf(target) : target),
-        label,
-      }));
-  }
-
-  #useAny(state: AnyStateNode): string {
-    const any = this.#anyOf(state);
-    this.#anys.add(any);
-    return any;
-  }
-
-  #anyOf(state: AnyStateNode): string {
-    return `${this.#idOf(state)}__any`;
-  }
-
-  // With the name of the top in front no id is one of Mermaid's own words, such as `end`.
-  #idOf(state: AnyStateNode): string {
-    const below = state.path.slice(this.#top.path.length);
-    return [this.#top.key, ...below].join('__').replaceAll(/\W/g, '_');
-  }
+    return [`${name} {`, ...inside(state).map((line) => `  ${line}`), '}'];
+  };
+  return [
+    'stateDiagram-v2',
+    '  direction LR',
+    ...inside(top).map((line) => `  ${line}`),
+    ...arrows.map(({ from, to, label }) => `  ${from} --> ${to} : ${label}`),
+    '',
+  ].join('\n');
 }
 
 function isInside(state: AnyStateNode, other: AnyStateNode): boolean {
   return state !== other && isWithin(state, other);
-}
-
-function startsOf(state: AnyStateNode): readonly AnyStateNode[] {
-  if (state.type === 'compound') return state.initial.target;
-  return state.type === 'parallel' ? childrenOf(state) : [];
 }
 
 function beginningOf(state: AnyStateNode): AnyStateNode {

@@ -1,9 +1,11 @@
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
 import {
   childrenOf,
-  guardText,
+  guardSuffix,
   isWithin,
+  startsOf,
   statesOf,
+  targetsOf,
   transitionsOf,
   triggerOf,
   withAncestors,
@@ -86,7 +88,7 @@ function childLines(child: AnyStateNode, written: Written): readonly string[] {
 function elsewhereLines(state: AnyStateNode, place: string, top: AnyStateNode): readonly string[] {
   const targets = withDescendants(state)
     .flatMap(transitionsOf)
-    .flatMap(({ target = [] }): readonly AnyStateNode[] => target)
+    .flatMap(targetsOf)
     .filter((target) => !isWithin(target, state))
     .map((target) => nameSeenFrom(state, target, top));
   const start = `${state.key} -- (see ${place})`;
@@ -95,37 +97,28 @@ function elsewhereLines(state: AnyStateNode, place: string, top: AnyStateNode): 
 }
 
 function beginning(state: AnyStateNode, name = ''): readonly string[] {
-  if (childrenOf(state).length === 0) return [];
-  const starts: readonly AnyStateNode[] =
-    state.type === 'compound' ? state.initial.target : childrenOf(state);
-  return wrap(
-    `${name}[*] -> `,
-    starts.map(({ key }) => key),
-    ' + ',
-  );
+  return wrap(`${name}[*] -> `, keysOf(startsOf(state)), ' + ');
 }
 
 // States that only enclosing states leave; they would be missing without this line.
 function bareLines(state: AnyStateNode): readonly string[] {
-  const named = state.type === 'compound' ? state.initial.target : [];
+  const initial = state.type === 'compound' ? startsOf(state) : [];
   const bare = childrenOf(state).filter(
     (child) =>
       child.type === 'atomic' &&
-      !named.includes(child) &&
+      !initial.includes(child) &&
       transitionsOf(child).length === 0 &&
       child.invoke.length === 0,
   );
-  return bare.length === 0
-    ? []
-    : wrap(
-        '',
-        bare.map(({ key }) => key),
-        ', ',
-      );
+  return wrap('', keysOf(bare), ', ');
+}
+
+function keysOf(states: readonly AnyStateNode[]): readonly string[] {
+  return states.map(({ key }) => key);
 }
 
 function levelNames(state: AnyStateNode): readonly string[] {
-  const initial: readonly AnyStateNode[] = state.type === 'compound' ? state.initial.target : [];
+  const initial = state.type === 'compound' ? startsOf(state) : [];
   return childrenOf(state).map((child) => {
     if (initial.includes(child)) return `${child.key} (initial)`;
     return child.type === 'final' ? `${child.key} (final)` : child.key;
@@ -152,7 +145,7 @@ function arrowsOf(state: AnyStateNode, top: AnyStateNode): readonly Arrow[] {
   const groups = [state.always ?? [], ...state.transitions.values()];
   for (const group of groups) {
     for (const transition of group) {
-      const rest = restOf(transition, top);
+      const rest = `${guardSuffix(transition)} --> ${targetText(transition, top)}`;
       const trigger = triggerOf(transition);
       const known = group.length === 1 ? shared.get(rest) : undefined;
       if (known !== undefined) {
@@ -168,13 +161,8 @@ function arrowsOf(state: AnyStateNode, top: AnyStateNode): readonly Arrow[] {
   return arrows;
 }
 
-function restOf(transition: AnyTransitionDefinition, top: AnyStateNode): string {
-  const guard = transition.guard === undefined ? '' : ` [${guardText(transition.guard)}]`;
-  return `${guard} --> ${targetText(transition, top)}`;
-}
-
 function targetText(transition: AnyTransitionDefinition, top: AnyStateNode): string {
-  const targets: readonly AnyStateNode[] = transition.target ?? [];
+  const targets = targetsOf(transition);
   if (targets.length > 0) {
     return targets.map((target) => nameSeenFrom(transition.source, target, top)).join(' + ');
   }
@@ -185,7 +173,7 @@ function targetText(transition: AnyTransitionDefinition, top: AnyStateNode): str
 // around it, as with variables in blocks. A name that a nearer level hides is
 // written from further out.
 function nameSeenFrom(source: AnyStateNode, target: AnyStateNode, top: AnyStateNode): string {
-  const scopes = scopesOf(source, top);
+  const scopes = withAncestors(source).slice(source === top ? 0 : 1);
   const nearest = scopes.findIndex((scope) => isWithin(target, scope) && target !== scope);
   for (let index = nearest; index >= 0 && index < scopes.length; index += 1) {
     const path = target.path.slice(scopes[index]?.path.length ?? 0);
@@ -197,17 +185,14 @@ function nameSeenFrom(source: AnyStateNode, target: AnyStateNode, top: AnyStateN
   return target === top ? top.key : `#${target.id}`;
 }
 
-function scopesOf(source: AnyStateNode, top: AnyStateNode): readonly AnyStateNode[] {
-  return withAncestors(source).slice(source === top ? 0 : 1);
-}
-
-/** Joins parts into lines that fit, continued under the first part. */
+/** Joins parts into lines that fit, continued under the first part; no lines without parts. */
 function wrap(
   start: string,
   parts: readonly string[],
   separator: string,
   end = '',
 ): readonly string[] {
+  if (parts.length === 0) return [];
   const lines: string[] = [];
   let line = start;
   parts.forEach((part, index) => {

@@ -7,25 +7,26 @@ import {
   nameOf,
   pathOf,
   statesOf,
+  targetsOf,
   transitionsOf,
   transitionText,
   withAncestors,
 } from './chart-parts.ts';
 
-/** What else to require of a chart, and which problems to accept. */
+/** Further requirements for a chart, and problems to accept. */
 export interface LintOptions {
-  /** Requires the option that turns an endless loop of microsteps into an error. Default false. */
+  /** Requires the option that makes an endless loop of microsteps an error. Default: false. */
   readonly needsMaxIterations?: boolean;
-  /** Problems that are meant, word for word; one that does not occur is itself a problem. */
+  /** Texts of problems that are intended; a text that does not occur is itself a problem. */
   readonly accepted?: readonly string[];
 }
 
 /**
- * Lists what is wrong with how a chart is written, one sentence per problem.
+ * Lists mistakes in a chart's definition, one sentence for each.
  *
- * XState accepts all of this and misbehaves at run time: an undeclared delay fires
- * at once, a missing action is skipped, a missing guard or an unhandled child error
- * ends the actor, and of two regions that exit each other one is silently dropped.
+ * XState accepts all of them and misbehaves at run time: an undeclared delay fires at once, a
+ * missing action is skipped, a missing guard or an unhandled child error ends the actor, and when
+ * one region exits another, the other's transition is dropped silently.
  */
 export function lintChart(machine: AnyStateMachine, options: LintOptions = {}): readonly string[] {
   const accepted = new Set(options.accepted);
@@ -35,7 +36,9 @@ export function lintChart(machine: AnyStateMachine, options: LintOptions = {}): 
     ...exitProblems(machine),
     ...wildcardProblems(machine),
     ...regionProblems(machine),
-    ...(options.needsMaxIterations === true ? iterationProblems(machine) : []),
+    ...(options.needsMaxIterations === true && !Number.isFinite(machine.options?.maxIterations)
+      ? [`${machine.id}: options.maxIterations is not set`]
+      : []),
   ];
   const unused = [...accepted].filter((text) => !problems.includes(text));
   return [
@@ -44,12 +47,7 @@ export function lintChart(machine: AnyStateMachine, options: LintOptions = {}): 
   ];
 }
 
-function iterationProblems(machine: AnyStateMachine): readonly string[] {
-  const count = machine.options?.maxIterations ?? Number.POSITIVE_INFINITY;
-  return Number.isFinite(count) ? [] : [`${machine.id}: options.maxIterations is not set`];
-}
-
-// Real timers hold a signed 32-bit number and fire at once beyond it.
+// Real timers hold a signed 32-bit number; longer delays fire at once.
 const longestDelayMs = 2 ** 31 - 1;
 
 type Kind = 'actions' | 'guards' | 'actors' | 'delays';
@@ -57,18 +55,17 @@ type Kind = 'actions' | 'guards' | 'actors' | 'delays';
 interface Reference {
   readonly kind: Kind;
   readonly part: unknown;
-  /** Where it is written, as the beginning of a sentence. */
+  /** Where the chart refers to it; a problem begins with this. */
   readonly place: string;
 }
 
-/** Everything a chart refers to must be a name, and every name implemented. */
+/** A chart refers to its parts by name only, and every name is implemented. */
 function nameProblems(machine: AnyStateMachine): readonly string[] {
-  const references = [
-    ...statesOf(machine).flatMap(referencesOfState),
-    ...referencesOfImplementations(machine),
-  ];
   return [
-    ...references.flatMap((reference) => problemsOf(reference, machine)),
+    ...statesOf(machine)
+      .flatMap(referencesOfState)
+      .concat(referencesOfImplementations(machine))
+      .flatMap((reference) => problemsOf(reference, machine)),
     ...Object.entries(machine.implementations.delays).flatMap(([name, delay]) =>
       delayProblems(`delay ${name}`, delay),
     ),
@@ -76,69 +73,71 @@ function nameProblems(machine: AnyStateMachine): readonly string[] {
 }
 
 function problemsOf({ kind, part, place }: Reference, machine: AnyStateMachine): readonly string[] {
+  const singular = kind.slice(0, -1);
   if (kind === 'delays') {
     if (typeof part !== 'string') return delayProblems(place, part);
   } else if (kind === 'guards' && guardParts(part).length > 0) {
     return guardParts(part).flatMap((inner) => problemsOf({ kind, part: inner, place }, machine));
   } else if (kind === 'guards' && fieldOf(part, 'stateValue') !== undefined) {
     return [];
-  } else if (typeof part === 'function' || isInlineActor(kind, part)) {
-    return [`${place}: inline ${singular(kind)}; give it a name in setup`];
+  } else if (
+    typeof part === 'function' ||
+    (kind === 'actors' && String(part).startsWith('xstate.invoke.'))
+  ) {
+    return [`${place}: inline ${singular}; give it a name in setup`];
   }
   const name = nameOf(part) ?? '(nameless)';
   const implemented = machine.implementations[kind];
   return Object.hasOwn(implemented, name) && implemented[name] !== undefined
     ? []
-    : [`${place}: ${singular(kind)} ${name} is not implemented`];
+    : [`${place}: ${singular} ${name} is not implemented`];
 }
 
 function referencesOfState(state: AnyStateNode): readonly Reference[] {
   const path = pathOf(state);
-  // The entry and exit lists of a state node also hold what XState adds for delays.
+  // The entry and exit lists of a state node also hold actions that XState adds for delays.
   return [
-    ...actions(`${path}, entry`, listOf(state.config.entry)),
-    ...actions(`${path}, exit`, listOf(state.config.exit)),
-    ...(state.type === 'compound' ? actions(`${path}, initial`, state.initial.actions) : []),
-    ...state.invoke.map((invoke) => ({
-      kind: 'actors' as const,
-      part: invoke.src,
-      place: `${path}, invoke`,
-    })),
+    ...references('actions', listOf(state.config.entry), `${path}, entry`),
+    ...references('actions', listOf(state.config.exit), `${path}, exit`),
+    ...(state.type === 'compound'
+      ? references('actions', state.initial.actions, `${path}, initial`)
+      : []),
+    ...references(
+      'actors',
+      state.invoke.map(({ src }) => src),
+      `${path}, invoke`,
+    ),
     ...transitionsOf(state).flatMap((transition): readonly Reference[] => {
       const place = transitionText(transition);
-      const delay: unknown = fieldOf(transition, 'delay');
       return [
-        ...actions(place, transition.actions),
-        ...(transition.guard === undefined
-          ? []
-          : [{ kind: 'guards' as const, part: transition.guard, place }]),
-        ...(delay === undefined ? [] : [{ kind: 'delays' as const, part: delay, place }]),
+        ...references('actions', transition.actions, place),
+        ...references('guards', listOf(transition.guard), place),
+        ...references('delays', listOf(fieldOf(transition, 'delay')), place),
       ];
     }),
   ];
 }
 
-function actions(place: string, parts: readonly unknown[]): readonly Reference[] {
-  return parts.map((part) => ({ kind: 'actions', part, place }));
+function references(kind: Kind, parts: readonly unknown[], place: string): readonly Reference[] {
+  return parts.map((part) => ({ kind, part, place }));
 }
 
-// Built-in actions and guards that are implemented under a name refer to further names.
-function referencesOfImplementations(machine: AnyStateMachine): readonly Reference[] {
-  const ofActions = Object.entries(machine.implementations.actions).flatMap(([name, action]) => {
+// Named implementations with built-in actions and guards refer to further names.
+function referencesOfImplementations({ implementations }: AnyStateMachine): readonly Reference[] {
+  const ofActions = Object.entries(implementations.actions).flatMap(([name, action]) => {
+    const [delay, src] = [fieldOf(action, 'delay'), fieldOf(action, 'src')];
     const place = `action ${name}`;
-    const delay = fieldOf(action, 'delay');
-    const src = fieldOf(action, 'src');
     return [
-      ...(typeof delay === 'string' || typeof delay === 'number'
-        ? [{ kind: 'delays' as const, part: delay, place }]
-        : []),
-      ...(typeof src === 'string' ? [{ kind: 'actors' as const, part: src, place }] : []),
+      ...references('delays', typeof delay === 'function' ? [] : listOf(delay), place),
+      ...references('actors', typeof src === 'string' ? [src] : [], place),
     ];
   });
-  const ofGuards = Object.entries(machine.implementations.guards).flatMap(([name, guard]) =>
-    guardParts(guard)
-      .filter((part) => typeof part !== 'function' || guardParts(part).length > 0)
-      .map((part) => ({ kind: 'guards' as const, part, place: `guard ${name}` })),
+  const ofGuards = Object.entries(implementations.guards).flatMap(([name, guard]) =>
+    references(
+      'guards',
+      guardParts(guard).filter((part) => typeof part !== 'function' || guardParts(part).length > 0),
+      `guard ${name}`,
+    ),
   );
   return [...ofActions, ...ofGuards];
 }
@@ -148,20 +147,12 @@ function delayProblems(place: string, delay: unknown): readonly string[] {
   return delay > longestDelayMs ? [`${place}: ${delay} ms is longer than timers can hold`] : [];
 }
 
-function isInlineActor(kind: Kind, part: unknown): boolean {
-  return kind === 'actors' && String(part).startsWith('xstate.invoke.');
-}
-
-function singular(kind: Kind): string {
-  return kind.slice(0, -1);
-}
-
 function listOf(parts: unknown): readonly unknown[] {
   if (parts === undefined) return [];
   return Array.isArray(parts) ? parts : [parts];
 }
 
-/** Every child's failure must have an unguarded handler. */
+/** Every child's failure has a handler without a guard. */
 function failureProblems(machine: AnyStateMachine): readonly string[] {
   const ofInvokes = statesOf(machine).flatMap((state) =>
     state.invoke
@@ -171,7 +162,7 @@ function failureProblems(machine: AnyStateMachine): readonly string[] {
   const ofSpawns = Object.entries(machine.implementations.actions).flatMap(([name, action]) => {
     const isSpawn = fieldOf(action, 'type') === 'xstate.spawnChild';
     const id = fieldOf(action, 'id');
-    // A spawned child outlives the state that spawned it: only the root is there for certain.
+    // A spawned child outlives the state that spawned it; only the root is certain to be active.
     const isHandled = handlesFailure([machine.root], typeof id === 'string' ? id : '*');
     return isSpawn && !isHandled
       ? [`action ${name}: a failure of the spawned child has no unguarded handler at the root`]
@@ -189,39 +180,33 @@ function handlesFailure(states: readonly AnyStateNode[], id: string): boolean {
   );
 }
 
-/** Every state in which a chart can rest must have a way out, its own or of a state around it. */
+/** A transition leads out of every state that is not final, either its own or an ancestor's. */
 function exitProblems(machine: AnyStateMachine): readonly string[] {
   return statesOf(machine)
     .filter((state) => state.type === 'atomic' && state !== machine.root)
-    .filter(
-      (state) =>
-        !withAncestors(state)
-          .flatMap(transitionsOf)
-          .some((one) => leaves(one, state)),
-    )
+    .filter((state) => {
+      const targets = withAncestors(state).flatMap(transitionsOf).flatMap(targetsOf);
+      return targets.every((target) => target === state);
+    })
     .map((state) => `${pathOf(state)}: no transition leads out of it, and it is not final`);
 }
 
-function leaves(transition: AnyTransitionDefinition, leaf: AnyStateNode): boolean {
-  return targetsOf(transition).some((target) => target !== leaf);
-}
-
-/** A wildcard below the root would swallow what states around it handle. */
+/** A wildcard below the root hides events from the handlers of its ancestors. */
 function wildcardProblems(machine: AnyStateMachine): readonly string[] {
   return statesOf(machine)
     .filter((state) => state !== machine.root && state.transitions.has('*'))
     .map((state) => `${pathOf(state)}: '*' hides the events that states around it handle`);
 }
 
-/** No transition may exit a region that it does not belong to. */
+/** No transition exits a region that it does not belong to. */
 function regionProblems(machine: AnyStateMachine): readonly string[] {
   return statesOf(machine)
     .flatMap(transitionsOf)
     .flatMap((transition) => [...escapes(transition), ...resets(transition)]);
 }
 
-// When two regions answer one event and one of them exits the other, XState drops
-// the other's transition without a word.
+// When two regions handle one event and one of them exits the other, XState silently drops the
+// other's transition.
 function escapes(transition: AnyTransitionDefinition): readonly string[] {
   const region = withAncestors(transition.source).find(
     (state) => state.parent?.type === 'parallel',
@@ -234,7 +219,7 @@ function escapes(transition: AnyTransitionDefinition): readonly string[] {
   ];
 }
 
-// A transition of the parallel state itself into one region exits and enters all of them.
+// A transition from the parallel state itself into one region exits and enters all regions.
 function resets(transition: AnyTransitionDefinition): readonly string[] {
   const targets = targetsOf(transition);
   const source: AnyStateNode = transition.source;
@@ -246,10 +231,6 @@ function resets(transition: AnyTransitionDefinition): readonly string[] {
   return spared.length === 0
     ? []
     : [`${transitionText(transition)}: restarts also ${spared.map(pathOf).join(', ')}`];
-}
-
-function targetsOf(transition: AnyTransitionDefinition): readonly AnyStateNode[] {
-  return transition.target ?? [];
 }
 
 /** The state whose active descendants a transition exits; undefined means the whole chart (SCXML, getTransitionDomain). */
