@@ -1,4 +1,5 @@
 import type {
+  AnyEventObject,
   AnyMachineSnapshot,
   AnyStateMachine,
   AnyTransitionDefinition,
@@ -8,83 +9,105 @@ import type {
   SnapshotFrom,
 } from 'xstate';
 import { activeStates, createInertScope, type Effect } from '../../machines/xstate-internals.ts';
-import { pathOf, statesOf, transitionsOf, transitionText, withAncestors } from './chart-parts.ts';
-import { type Alphabet, alphabetOf, type EventChoices } from './explore-events.ts';
+import {
+  fieldOf,
+  pathOf,
+  statesOf,
+  transitionsOf,
+  transitionText,
+  withAncestors,
+} from './chart-parts.ts';
 
-/** One event taken in one snapshot, and its effects. */
+/** One event sent in one snapshot, and its effects. */
 export interface ExploredStep<Machine extends AnyStateMachine> {
   readonly before: SnapshotFrom<Machine>;
   readonly event: EventFrom<Machine>;
   readonly after: SnapshotFrom<Machine>;
-  /** What the chart would have executed: named actions and `xstate.sendTo`, `xstate.raise` and so on. */
+  /** Actions that the chart would have executed, `xstate.sendTo`, `xstate.raise` and so on included. */
   readonly effects: readonly Effect[];
-  /** False when no state answered the event. */
+  /** False when no state handled the event. */
   readonly isHandled: boolean;
 }
 
-/** What to explore and what must hold everywhere. */
+/** Payload variants of one event type: a list, or a function that returns one for a snapshot. */
+export type EventChoice<Machine extends AnyStateMachine, Event extends EventObject> =
+  | readonly Event[]
+  | ((snapshot: SnapshotFrom<Machine>) => readonly Event[]);
+
+/**
+ * Payload variants by event type.
+ *
+ * A type that is not listed is sent as `{ type }`; one with an empty list is never sent.
+ */
+export type EventChoices<Machine extends AnyStateMachine> = {
+  readonly [Type in EventFrom<Machine>['type']]?: EventChoice<Machine, EventFrom<Machine>>;
+} & {
+  readonly [internal: `xstate.${string}`]: EventChoice<Machine, AnyEventObject>;
+};
+
+/** What to explore, and rules that must always hold. */
 export interface ExploreOptions<Machine extends AnyStateMachine> {
-  /** The search starts once from each of these. */
+  /** The search starts once with each of these. */
   readonly inputs: readonly InputFrom<Machine>[];
-  /** Payload variants by event type; types not listed are sent bare. */
+  /** Payload variants by event type; types that are not listed are sent without a payload. */
   readonly events?: EventChoices<Machine>;
-  /** Event types that only the chart itself raises; static `raise` actions are found without it. */
+  /** Event types that only the chart itself raises. Static `raise` actions need not be listed. */
   readonly internal?: readonly string[];
   /**
-   * Names the abstract state of a snapshot; equal names are explored once.
+   * Names a snapshot's abstract state; equal names are explored once.
    *
-   * Leave out what grows for ever (session numbers, times), keep what guards read.
+   * Omit fields that grow without limit (session numbers, times), and keep fields that guards read.
    * Default: state value, context and the names of the children, as JSON.
    */
   readonly key?: (snapshot: SnapshotFrom<Machine>) => string;
-  /** Says what is wrong with a snapshot, in sentences. Runs once per state. */
+  /** Returns a sentence for each rule that a snapshot breaks. Runs once per state. */
   readonly invariants?: (snapshot: SnapshotFrom<Machine>) => readonly string[];
-  /** Says what is wrong with a transition, in sentences. Runs for each transition. */
+  /** Returns a sentence for each rule that a transition breaks. Runs for each transition. */
   readonly stepInvariants?: (step: ExploredStep<Machine>) => readonly string[];
   /** Each must stay reachable from every state: `{ 'the end': (s) => s.status === 'done' }`. */
   readonly goals?: Readonly<Record<string, (snapshot: SnapshotFrom<Machine>) => boolean>>;
-  /** Most states to visit. Default 100,000: some seconds, and far more than a good abstraction has. */
+  /** Most states to visit. Default: 100,000, which take some seconds; a good abstraction has far fewer. */
   readonly limit?: number;
 }
 
 /** A violated rule, with a shortest path to it. */
 export interface ExploreProblem {
   readonly problem: string;
-  /** Which of the inputs the path starts from. */
+  /** Index of the input with which the path starts. */
   readonly inputIndex: number;
   readonly path: readonly EventObject[];
 }
 
-/** What an exploration found. */
+/** The result of an exploration. */
 export interface Exploration {
   /** Number of abstract states. */
   readonly states: number;
   /** Number of events tried. */
   readonly transitions: number;
-  /** Number of transitions of the chart that were taken. */
+  /** Number of the chart's transitions that were taken. */
   readonly covered: number;
   /** Transitions never taken, one line each: `ready -- session.closed [wasLost] --> settling`. */
   readonly uncovered: readonly string[];
   /** Dotted paths of states never entered. */
   readonly unvisited: readonly string[];
-  /** Each different sentence once. */
+  /** Without duplicates. */
   readonly problems: readonly ExploreProblem[];
 }
 
 /**
  * Visits every reachable state of a chart, breadth first, without running anything.
  *
- * Tries in each state all events that it mentions, its timers, and the end or
- * failure of its children. Time is not modelled: any armed timer may fire next.
- * A chart that throws, ends in error, or breaks an invariant is reported with a
- * shortest path of events; nothing is explored beyond such a state.
+ * Sends every event that an active state mentions, its timers included. Done and error events of a
+ * child are sent only while that child exists, and events that the chart itself raises only when
+ * there is a choice for them. Time is not modelled: any armed timer may fire next. A chart that
+ * throws, ends in error, or breaks an invariant is reported with a shortest path of events, and
+ * the search does not continue beyond such a state.
  */
 export function explore<Machine extends AnyStateMachine>(
   machine: Machine,
   options: ExploreOptions<Machine>,
 ): Exploration {
-  // The search itself is untyped: it only hands snapshots and events of this very machine to these
-  // functions.
+  // The search itself is untyped: it passes only this machine's snapshots and events to the options.
   return new Search(machine, options as unknown as ExploreOptions<AnyStateMachine>).run();
 }
 
@@ -103,23 +126,18 @@ interface Place {
   readonly event: EventObject | undefined;
 }
 
-interface Arrival {
-  readonly place: Place;
-  readonly snapshot: AnyMachineSnapshot;
-}
-
 class Search {
   readonly #machine: AnyStateMachine;
   readonly #options: ExploreOptions<AnyStateMachine>;
-  readonly #alphabet: Alphabet;
-  readonly #key: (snapshot: AnyMachineSnapshot) => string;
+  readonly #choices: ReadonlyMap<string, EventChoice<AnyStateMachine, EventObject> | undefined>;
+  readonly #neverSent: ReadonlySet<string>;
   readonly #limit: number;
   readonly #inert = createInertScope();
   readonly #places: Place[] = [];
   readonly #indexByKey = new Map<string, number>();
   readonly #edges: [number, number][] = [];
-  // Only the edge of the search holds snapshots, for they hold the children created for them.
-  #frontier: Arrival[] = [];
+  // Only the newest places keep their snapshots, because snapshots hold child actors.
+  #frontier: (readonly [Place, AnyMachineSnapshot])[] = [];
   readonly #reachedBy = new Map<string, Set<number>>();
   readonly #covered = new Set<AnyTransitionDefinition>();
   readonly #visited = new Set<unknown>();
@@ -129,8 +147,8 @@ class Search {
   constructor(machine: AnyStateMachine, options: ExploreOptions<AnyStateMachine>) {
     this.#machine = machine;
     this.#options = options;
-    this.#alphabet = alphabetOf(machine, options.events ?? {}, options.internal ?? []);
-    this.#key = options.key ?? defaultKey;
+    this.#choices = new Map(Object.entries(options.events ?? {}));
+    this.#neverSent = new Set([...raisedTypes(machine), ...(options.internal ?? [])]);
     this.#limit = options.limit ?? defaultLimitCount;
     for (const name of Object.keys(options.goals ?? {})) this.#reachedBy.set(name, new Set());
   }
@@ -140,7 +158,7 @@ class Search {
     while (this.#frontier.length > 0 && !this.#isFull()) {
       const level = this.#frontier;
       this.#frontier = [];
-      for (const { place, snapshot } of level) {
+      for (const [place, snapshot] of level) {
         if (this.#isFull()) break;
         this.#expand(place, snapshot);
       }
@@ -162,7 +180,7 @@ class Search {
   }
 
   #expand(place: Place, snapshot: AnyMachineSnapshot): void {
-    for (const event of this.#alphabet(snapshot)) {
+    for (const event of this.#eventsIn(snapshot)) {
       this.#transitionCount += 1;
       const next = { ...place, index: this.#places.length, from: place, event };
       const after = this.#take(snapshot, next);
@@ -170,6 +188,31 @@ class Search {
       this.#checkStep(snapshot, after, next);
       this.#edges.push([place.index, this.#arrive(after, next)]);
     }
+  }
+
+  /** The events that may be sent to the chart in this snapshot. */
+  #eventsIn(snapshot: AnyMachineSnapshot): readonly EventObject[] {
+    const descriptors = activeStates(snapshot).flatMap((state) => [...state.transitions.keys()]);
+    const types = new Set(descriptors.flatMap((each) => this.#typesNamedBy(each, snapshot)));
+    return [...types].flatMap((type) => {
+      const choice = this.#choices.get(type);
+      if (typeof choice === 'function') return choice(snapshot);
+      if (choice !== undefined) return choice;
+      return this.#neverSent.has(type) || needsChoice.test(type) ? [] : [bareEvent(type)];
+    });
+  }
+
+  #typesNamedBy(descriptor: string, snapshot: AnyMachineSnapshot): readonly string[] {
+    const prefix = /^xstate\.(done|error)\.actor\./.exec(descriptor)?.[0];
+    if (prefix !== undefined) {
+      const wanted = descriptor.slice(prefix.length);
+      return Object.keys(snapshot.children)
+        .filter((id) => wanted === '*' || wanted === id)
+        .map((id) => prefix + id);
+    }
+    if (!descriptor.endsWith('*')) return [descriptor];
+    const start = descriptor.slice(0, -1);
+    return [...this.#choices.keys()].filter((type) => type.startsWith(start));
   }
 
   #take(snapshot: AnyMachineSnapshot, next: Place): AnyMachineSnapshot | undefined {
@@ -185,7 +228,7 @@ class Search {
   }
 
   #arrive(snapshot: AnyMachineSnapshot, place: Place): number {
-    const key = `${snapshot.status} ${this.#key(snapshot)}`;
+    const key = `${snapshot.status} ${(this.#options.key ?? defaultKey)(snapshot)}`;
     const known = this.#indexByKey.get(key);
     if (known !== undefined) return known;
     this.#indexByKey.set(key, place.index);
@@ -200,8 +243,7 @@ class Search {
     }
     const wrong = this.#options.invariants?.(snapshot) ?? [];
     for (const problem of wrong) this.#report(place, problem);
-    if (snapshot.status === 'active' && wrong.length === 0)
-      this.#frontier.push({ place, snapshot });
+    if (snapshot.status === 'active' && wrong.length === 0) this.#frontier.push([place, snapshot]);
     return place.index;
   }
 
@@ -220,7 +262,7 @@ class Search {
   }
 
   #checkGoals(): void {
-    // In a search that was cut off, what lies beyond the edge may well lead to the goal.
+    // After a search that stopped early, unexplored states may lead to the goal.
     if (this.#isFull()) return;
     for (const [name, reached] of this.#reachedBy) {
       const stuck = unreached(this.#places.length, this.#edges, reached);
@@ -259,21 +301,19 @@ class Search {
       this.#report(start, `the search stopped at its limit of ${this.#limit} states`);
     }
     const states = statesOf(this.#machine);
-    // A state that is left within the step that entered it shows only as the source of a
-    // transition.
+    // A state that is left within the step that entered it shows only as a transition's source.
     for (const { source } of this.#covered) {
       for (const state of withAncestors(source)) this.#visited.add(state);
     }
-    const uncovered = states
-      .flatMap(transitionsOf)
-      .filter((transition) => !this.#covered.has(transition));
+    const transitions = states.flatMap(transitionsOf);
+    const uncovered = transitions.filter((transition) => !this.#covered.has(transition));
     const unvisited = states.filter(
       (state) => state.type !== 'history' && !this.#visited.has(state),
     );
     return {
       states: this.#places.length,
       transitions: this.#transitionCount,
-      covered: states.flatMap(transitionsOf).length - uncovered.length,
+      covered: transitions.length - uncovered.length,
       uncovered: uncovered.map(transitionText),
       unvisited: unvisited.map(pathOf),
       problems: [...this.#problems.values()],
@@ -289,24 +329,36 @@ function defaultKey(snapshot: AnyMachineSnapshot): string {
   ]);
 }
 
-/** Lists the states from which none of the goal states can be reached, in ascending order. */
+/** The states, in ascending order, from which no goal can be reached. */
 function unreached(
   stateCount: number,
   edges: readonly (readonly [from: number, to: number])[],
   goals: ReadonlySet<number>,
 ): readonly number[] {
-  const sources = new Map<number, number[]>();
-  for (const [from, to] of edges) {
-    const known = sources.get(to);
-    if (known === undefined) sources.set(to, [from]);
-    else known.push(from);
-  }
+  const sources = Array.from({ length: stateCount }, (): number[] => []);
+  for (const [from, to] of edges) sources[to]?.push(from);
   const reaching = new Set(goals);
-  // A set that grows while it is walked is its own queue.
-  for (const state of reaching) {
-    for (const source of sources.get(state) ?? []) reaching.add(source);
-  }
-  return Array.from({ length: stateCount }, (_, state) => state).filter(
-    (state) => !reaching.has(state),
-  );
+  // A set that grows during its iteration is its own queue.
+  for (const state of reaching) for (const source of sources[state] ?? []) reaching.add(source);
+  return [...sources.keys()].filter((state) => !reaching.has(state));
+}
+
+// The chart itself raises `done.state`; the other events need a payload.
+const needsChoice = /^xstate\.(?!after\.|done\.actor\.|error\.actor\.)/;
+
+function bareEvent(type: string): EventObject {
+  const [, kind, actorId] = /^xstate\.(done|error)\.actor\.(.*)$/.exec(type) ?? [];
+  if (kind === undefined) return { type };
+  const outcome =
+    kind === 'done' ? { output: undefined } : { error: new Error(`${actorId} failed`) };
+  return { type, ...{ actorId, ...outcome } };
+}
+
+// Events raised inside `enqueueActions` are known only at run time; callers list those as internal.
+function raisedTypes(machine: AnyStateMachine): readonly string[] {
+  return Object.values(machine.implementations.actions).flatMap((action) => {
+    if (fieldOf(action, 'type') !== 'xstate.raise') return [];
+    const type = fieldOf(fieldOf(action, 'event'), 'type');
+    return typeof type === 'string' ? [type] : [];
+  });
 }

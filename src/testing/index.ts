@@ -1,6 +1,6 @@
 /**
- * Tools to test charts and what runs them: time that moves when told to, a search
- * through all states, checks of how a chart is written, and readable stories.
+ * Tools to test charts and the code that runs them: a virtual clock, a search through all states,
+ * a linter for charts, and readable traces.
  */
 
 export type { Effect } from '../../machines/xstate-internals.ts';
@@ -13,13 +13,14 @@ export { chartMermaid } from './chart-mermaid.ts';
 export { type ChartTextOptions, chartOutline, chartText } from './chart-text.ts';
 export {
   describeProblem,
+  type EventChoice,
+  type EventChoices,
   type Exploration,
   type ExploredStep,
   type ExploreOptions,
   type ExploreProblem,
   explore,
 } from './explore.ts';
-export type { EventChoice, EventChoices } from './explore-events.ts';
 export { type LintOptions, lintChart } from './lint-chart.ts';
 export type {
   ScriptedCall,

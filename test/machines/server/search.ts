@@ -5,8 +5,12 @@ import { serverMachine } from '../../../machines/server/server.ts';
 import type { FailureKind } from '../../../src/domain/failure.ts';
 import type { ServerPolicy } from '../../../src/domain/policy.ts';
 import type { SessionEnd } from '../../../src/domain/session.ts';
-import { type Exploration, type ExploreOptions, explore } from '../../../src/testing/explore.ts';
-import type { EventChoices } from '../../../src/testing/explore-events.ts';
+import {
+  type EventChoices,
+  type Exploration,
+  type ExploreOptions,
+  explore,
+} from '../../../src/testing/explore.ts';
 import { type ServerSnapshot, sessionEnd } from './small-server.ts';
 
 type Choices = EventChoices<typeof serverMachine>;

@@ -4,8 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { refreshMachine } from '../../../machines/session/refresh.ts';
 import { sessionMachine } from '../../../machines/session/session.ts';
 import type { ListName, SessionInput } from '../../../src/domain/session.ts';
-import { type Exploration, explore } from '../../../src/testing/explore.ts';
-import type { EventChoices } from '../../../src/testing/explore-events.ts';
+import { type EventChoices, type Exploration, explore } from '../../../src/testing/explore.ts';
 import { inAll, problemsOf, reportOf, runOnce, type Searches } from '../exploration-report.ts';
 import { refreshRules, sessionRules } from './invariants.ts';
 import {
