@@ -139,19 +139,10 @@ class Recorder implements Trace {
     const actor = this.#actorOf(ref);
     const { name } = actor;
     switch (inspected.type) {
-      case '@xstate.event': {
-        const { event, sourceRef } = inspected;
-        const source =
-          sourceRef === undefined ? undefined : this.#actorOf(sourceRef as AnyActorRef);
-        if (!isDetail(event, source, actor)) {
-          const details = event.type.startsWith('xstate.') ? '' : this.#options.describe?.(event);
-          this.note(
-            [deliveryLine(event, source?.name ?? 'host', name), details].filter(Boolean).join(' '),
-          );
-        }
-        if (event.type === 'xstate.init') this.#enter(actor, ref.getSnapshot());
+      case '@xstate.event':
+        this.#noteDelivery(inspected, actor);
+        if (inspected.event.type === 'xstate.init') this.#enter(actor, ref.getSnapshot());
         return;
-      }
       case '@xstate.microstep': {
         // An actor computes its first state before it starts; its story begins with the start.
         if (actor.snapshot === undefined) return;
@@ -177,6 +168,17 @@ class Recorder implements Trace {
       }
       default:
     }
+  }
+
+  #noteDelivery(
+    { event, sourceRef }: Extract<InspectionEvent, { readonly type: '@xstate.event' }>,
+    target: TracedActor,
+  ): void {
+    const source = sourceRef === undefined ? undefined : this.#actorOf(sourceRef as AnyActorRef);
+    if (isDetail(event, source, target)) return;
+    const line = deliveryLine(event, source?.name ?? 'host', target.name);
+    const details = event.type.startsWith('xstate.') ? '' : this.#options.describe?.(event);
+    this.note([line, details].filter(Boolean).join(' '));
   }
 
   /** Writes the leaf states that an actor entered, and the values of its context that changed. */
