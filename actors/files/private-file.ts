@@ -4,8 +4,7 @@ import { randomUUID } from 'node:crypto';
 import type { Stats } from 'node:fs';
 import { rename } from 'node:fs/promises';
 import { z } from 'zod';
-import { codeOf } from './error-code.ts';
-import { readPlain } from './plain-file.ts';
+import { codeOf, readPlain } from './file-system.ts';
 
 export type PrivateReading =
   /** Absent when there is no file. */

@@ -13,7 +13,7 @@
 import { type FSWatcher, unwatchFile, watch, watchFile } from 'node:fs';
 import { lstat, readlink } from 'node:fs/promises';
 import path from 'node:path';
-import { codeOf } from './error-code.ts';
+import { codeOf } from './file-system.ts';
 import { isWithin, maxLinks, partsOf } from './way-within.ts';
 
 export interface WatchListener {

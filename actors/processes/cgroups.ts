@@ -19,7 +19,7 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import { isWithin } from '../files/way-within.ts';
-import { hasProcessTable } from './identity.ts';
+import { hasProcessTable } from './process-table.ts';
 
 // A server may create groups below its own, as container engines do. Deeper ones than these are
 // hostile and stay unseen.

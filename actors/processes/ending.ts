@@ -9,7 +9,9 @@ import type { Clock } from '../../src/domain/clock.ts';
 import type { ClosePolicy } from '../../src/domain/policy.ts';
 import { withinTime } from '../host/time-limit.ts';
 import { signalAll } from './marks.ts';
-import type { Group } from './system.ts';
+import { posixSystem } from './posix.ts';
+import type { Group, ProcessSystem } from './system.ts';
+import { createWindowsSystem } from './windows.ts';
 
 // The system does not report when a group becomes empty, so it is asked; usually once.
 const askAgainMs = 20;
@@ -76,4 +78,28 @@ function pause(clock: Clock, delayMs: number): Promise<void> {
   return new Promise((resolve) => {
     clock.setTimeout(resolve, Math.max(1, delayMs));
   });
+}
+
+/** The operating system that this process runs on. */
+export const processSystem: ProcessSystem =
+  process.platform === 'win32' ? createWindowsSystem() : posixSystem;
+
+/** Groups that sessions started and that have not ended. */
+const live = new Set<number>();
+let isWatching = false;
+
+/**
+ * Kills this leader's group when our process exits, because children outlive their parent. If our
+ * process is killed, the guardian does it.
+ */
+export function watchGroup(leader: number): void {
+  live.add(leader);
+  if (isWatching) return;
+  isWatching = true;
+  // One listener for all: a listener per session would run into Node's warning at ten.
+  process.once('exit', () => processSystem.killAll(live));
+}
+
+export function forgetGroup(leader: number): void {
+  live.delete(leader);
 }

@@ -13,8 +13,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 
 import { guardianScript } from './guardian-script.ts';
-import { hasProcessTable, type ProcessIdentity } from './identity.ts';
 import { markVariable } from './marks.ts';
+import { hasProcessTable, type ProcessIdentity } from './process-table.ts';
 
 const restMs = 100;
 // The host is gone and its servers have lost their input: time to save their state.

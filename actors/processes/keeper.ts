@@ -18,14 +18,19 @@ import type { Clock } from '../../src/domain/clock.ts';
 import type { Problem } from '../../src/domain/settings.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
 import { openRunCgroup, type RunCgroup, type ServerCgroup } from './cgroups.ts';
-import { ProcessFamilies } from './families.ts';
+import { ProcessFamilies } from './descendants.ts';
 import { Guardian } from './guardian.ts';
-import { hasProcessTable, type ProcessEntry, placeOfThisProcess, startOf } from './identity.ts';
 import { findMarked, isMeantToStay, markVariable } from './marks.ts';
-import { reapEarlierRuns } from './reaper.ts';
+import {
+  hasProcessTable,
+  type ProcessEntry,
+  placeOfThisProcess,
+  startOf,
+} from './process-table.ts';
 import {
   type ProcessRegistry,
   type RegisteredServer,
+  reapEarlierRuns,
   registryFile,
   removeRegistry,
   writeRegistry,

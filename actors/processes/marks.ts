@@ -5,8 +5,7 @@
 
 import { readFileSync } from 'node:fs';
 
-import { hasProcessTable } from './identity.ts';
-import { createScan } from './scan.ts';
+import { createScan, hasProcessTable } from './process-table.ts';
 
 /** The variable that every server gets. */
 export const markVariable = 'MCP_TROUPE_RUN';

@@ -1,8 +1,7 @@
 /** Processes on systems with process groups: everything a server starts is in its group, unless it leaves it. */
 
-import { entryOf, hasProcessTable } from './identity.ts';
 import { signalAll } from './marks.ts';
-import { createScan } from './scan.ts';
+import { createScan, entryOf, hasProcessTable } from './process-table.ts';
 import type { ProcessSystem } from './system.ts';
 
 export const posixSystem: ProcessSystem = {

@@ -10,8 +10,7 @@ import type { Readable } from 'node:stream';
 
 import type { Clock } from '../../src/domain/clock.ts';
 import { withinTime } from '../host/time-limit.ts';
-import { killGroup } from './ending.ts';
-import { forgetGroup, processSystem, watchGroup } from './groups.ts';
+import { forgetGroup, killGroup, processSystem, watchGroup } from './ending.ts';
 import type { KeptProcess } from './keeper.ts';
 import type { StdioLaunch } from './system.ts';
 

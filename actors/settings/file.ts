@@ -4,8 +4,7 @@ import { stat } from 'node:fs/promises';
 import type { FolderFault } from '../../src/config/entry/server-entry.ts';
 import { decodeSettings, maxSettingsBytes } from '../../src/config/settings-bytes.ts';
 import { isFolderScope, type Scope } from '../../src/domain/scope.ts';
-import { codeOf } from '../files/error-code.ts';
-import { readPlain } from '../files/plain-file.ts';
+import { codeOf, readPlain } from '../files/file-system.ts';
 import { isWithin, wayWithin } from '../files/way-within.ts';
 
 /** The result of reading a settings file. */

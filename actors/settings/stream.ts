@@ -28,7 +28,7 @@ import {
 import type { Clock } from '../../src/domain/clock.ts';
 import type { SettingsFact } from '../../src/domain/settings-facts.ts';
 import { recordInWindow } from '../../src/policies/window-limit.ts';
-import type { ReadingScope, SettingsReading } from './reader.ts';
+import type { ReadingScope, SettingsReading } from './last-good-settings.ts';
 
 /** A touched file, or the scope of a reading that is wanted now. */
 export type SettingsSignal = 'touched' | ReadingScope;

@@ -13,9 +13,13 @@ import { link, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import type { Clock } from '../../src/domain/clock.ts';
-import { codeOf } from '../files/error-code.ts';
-import { makeFolders } from '../files/make-folders.ts';
-import { isAlive, type ProcessPlace, placeOfThisProcess, startOf } from '../processes/identity.ts';
+import { codeOf, makeFolders } from '../files/file-system.ts';
+import {
+  isAlive,
+  type ProcessPlace,
+  placeOfThisProcess,
+  startOf,
+} from '../processes/process-table.ts';
 
 // A lock is held for milliseconds; five seconds mean a disk that hangs.
 const patienceMs = 5_000;

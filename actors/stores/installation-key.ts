@@ -8,7 +8,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { link, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
-import { makeFolders } from '../files/make-folders.ts';
+import { makeFolders } from '../files/file-system.ts';
 import { readPrivate, setAside } from '../files/private-file.ts';
 
 const keyBytes = 32;

@@ -12,10 +12,8 @@ import { z } from 'zod';
 import type { Clock } from '../../src/domain/clock.ts';
 import type { PermissionChoice } from '../../src/domain/permission.ts';
 import type { Problem } from '../../src/domain/settings.ts';
-import { codeOf } from '../files/error-code.ts';
+import { codeOf, realFolder, replaceWhole } from '../files/file-system.ts';
 import { readPrivateJson, setAside } from '../files/private-file.ts';
-import { realFolder } from '../files/real-folder.ts';
-import { replaceWhole } from '../files/whole-file.ts';
 import { withFileLock } from './file-lock.ts';
 
 export interface PermissionStorePorts {

@@ -8,7 +8,7 @@ import { randomBytes } from 'node:crypto';
 import { constants, lstat, open, readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { ResultPolicy } from '../../src/domain/policy.ts';
-import { makeFolders } from '../files/make-folders.ts';
+import { makeFolders } from '../files/file-system.ts';
 
 export interface ResultFilesPorts {
   readonly stateDir: string;

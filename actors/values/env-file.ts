@@ -14,8 +14,7 @@ import {
 } from '../../src/policies/approvals/decides-what-runs.ts';
 import { expandVariables, type Variables } from '../../src/policies/expand-variables.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
-import { codeOf } from '../files/error-code.ts';
-import { readPlain } from '../files/plain-file.ts';
+import { codeOf, readPlain } from '../files/file-system.ts';
 import { isWithin, wayWithin } from '../files/way-within.ts';
 
 export type EnvFileReading =

@@ -120,7 +120,7 @@ type InternalEvent =
   | { readonly type: 'server.faltered' }
   | { readonly type: 'server.idled' }
   | { readonly type: 'server.relieved' }
-  | { readonly type: 'server.hung'; readonly failedLooks: number }
+  | { readonly type: 'server.hung'; readonly failedChecks: number }
   | { readonly type: 'server.gaveUp' }
   | { readonly type: 'server.rested' }
   | { readonly type: 'server.ended' }
@@ -134,8 +134,8 @@ type SessionOver = DoneActorEvent<SessionEnd, 'session'> | ErrorActorEvent<unkno
 export type ServerEvent = ServerCommand | CallFact | SessionFact | SessionOver | InternalEvent;
 
 /** Why a server that stopped answering health checks is given up. */
-export function hangOf(failedLooks: number): Failure {
-  const times = failedLooks === 1 ? 'once' : `${failedLooks} times in a row`;
+export function hangOf(failedChecks: number): Failure {
+  const times = failedChecks === 1 ? 'once' : `${failedChecks} times in a row`;
   return {
     kind: 'transport',
     message: `The server was asked ${times} whether it is alive and did not answer.`,

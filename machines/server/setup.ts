@@ -181,7 +181,7 @@ export const serverSetup = setup({
     /** The server stopped answering health checks: the session is lost. */
     giveSessionUp: sendTo('session', ({ event }): SessionCommand => {
       assertEvent(event, 'server.hung');
-      return { type: 'session.giveUp', failure: hangOf(event.failedLooks) };
+      return { type: 'session.giveUp', failure: hangOf(event.failedChecks) };
     }),
     /** The session follows the new numbers. */
     passOnPolicy: sendTo(
@@ -242,7 +242,7 @@ export const serverSetup = setup({
     /** Reports to the other regions that it hangs. */
     announceHang: raise(({ event }) => {
       assertEvent(event, 'session.silent');
-      return { type: 'server.hung' as const, failedLooks: event.failedLooks };
+      return { type: 'server.hung' as const, failedChecks: event.failedChecks };
     }),
     /** Reports to the other regions that it was given up. */
     announceGivingUp: raise({ type: 'server.gaveUp' }),
@@ -332,8 +332,8 @@ export const serverSetup = setup({
     /** The policy stops idle servers. */
     stopsWhenIdle: ({ context }) => context.policy.idle.stopMs !== null,
     /** Enough health checks in a row failed. */
-    hasHung: ({ context }, { failedLooks }: { readonly failedLooks: number }) =>
-      failedLooks >= context.policy.health.failures,
+    hasHung: ({ context }, { failedChecks }: { readonly failedChecks: number }) =>
+      failedChecks >= context.policy.health.failures,
     /** It has no successor. */
     isToStay: ({ context }) => !context.retiring,
     // A server that asked for a wait of its own gets it.

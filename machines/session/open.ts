@@ -2,7 +2,7 @@
  * An open session: its lists, its health checks, its input budget and the updates of watched resources.
  *
  * Each list is refreshed by a chart of its own while there is a reason to. The health checks are in
- * `watch.ts`.
+ * `health.ts`.
  *
  * ```text
  * [*] -> tools + resources + prompts + watch + input + news
@@ -39,7 +39,7 @@
  *   refreshing -- prompts.changed | policy.updated | error prompts --> (stays)
  *   refreshing -- done prompts --> current
  *   unoffered
- * watch -- (see watch.ts)
+ * watch -- (see health.ts)
  * input: [*] -> flowing
  *   flowing -- wire.paused --> paused
  *   paused -- wire.resumed --> flowing
@@ -55,6 +55,7 @@
  */
 
 import type { ListName } from '../../src/domain/session.ts';
+import { watchStates } from './health.ts';
 import type { RefreshInput } from './refresh.ts';
 import {
   broken,
@@ -65,7 +66,6 @@ import {
   sessionSetup,
   settledAs,
 } from './setup.ts';
-import { watchStates } from './watch.ts';
 
 /** The state in which the chart of a list brings it up to date. */
 function refreshing(list: ListName) {

@@ -133,7 +133,7 @@ export const sessionMachine = sessionSetup.createMachine({
     offers: { resources: false, prompts: false },
     refusal: null,
     gaps: freshGaps,
-    failedLooks: 0,
+    failedChecks: 0,
     wakeSpreadMs: 0,
     wasOpen: false,
     failure: null,

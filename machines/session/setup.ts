@@ -56,7 +56,7 @@ export interface SessionContext extends SessionInput {
   /** What is missing from each list. */
   readonly gaps: Readonly<Record<ListName, Failure | null>>;
   /** Failed health checks in a row; at most `policy.health.failures`. */
-  readonly failedLooks: number;
+  readonly failedChecks: number;
   /** Window over which health checks are spread after a wake-up, in milliseconds. */
   readonly wakeSpreadMs: number;
   /** The tools were listed: a failure from now on is an outage, not a failed start. */
@@ -102,7 +102,7 @@ function connectTimeoutOf({ policy, transport }: SessionContext): number | null 
 }
 
 /** How long a server has to answer a health check, in milliseconds. */
-function lookTimeoutOf({ breaker, health }: ServerPolicy): number {
+function checkTimeoutOf({ breaker, health }: ServerPolicy): number {
   return Math.min(breaker.probeTimeoutMs, health.everyMs);
 }
 
@@ -290,22 +290,22 @@ export const sessionSetup = setup({
     }),
     /** The server is alive: a run of failed checks ends. */
     noteAlive: enqueueActions(({ context, enqueue }) => {
-      if (context.failedLooks === 0) return;
-      enqueue.assign({ failedLooks: 0 });
+      if (context.failedChecks === 0) return;
+      enqueue.assign({ failedChecks: 0 });
       enqueue.sendParent({ type: 'session.recovered' as const, reason: 'healthCheck' as const });
     }),
     /** One more health check in a row failed. */
-    noteFailedLook: enqueueActions(
+    noteFailedCheck: enqueueActions(
       ({ context, enqueue }, { failure = silence }: { readonly failure?: Failure | undefined }) => {
         // While calls are at work a server may seem dead for long, and the count needs a bound.
-        const failedLooks = Math.min(context.failedLooks + 1, context.policy.health.failures);
-        enqueue.assign({ failedLooks });
+        const failedChecks = Math.min(context.failedChecks + 1, context.policy.health.failures);
+        enqueue.assign({ failedChecks });
         enqueue.sendParent({
           type: 'session.impaired' as const,
           reason: 'healthCheck' as const,
           failure,
         });
-        enqueue.sendParent({ type: 'session.silent' as const, failedLooks });
+        enqueue.sendParent({ type: 'session.silent' as const, failedChecks });
       },
     ),
   },
@@ -348,7 +348,7 @@ export const sessionSetup = setup({
 
     // Health.
     /** The policy asks it now and then whether it is alive. */
-    isWatched: ({ context }) => context.policy.health.mode === 'ping',
+    isPinged: ({ context }) => context.policy.health.mode === 'ping',
     /** The answer proves that the server is alive. */
     isSignOfLife: ({ context }, { answer }: { readonly answer: ProbeAnswer }) =>
       answer === 'alive' ||
@@ -364,14 +364,14 @@ export const sessionSetup = setup({
     /** Longest time to close a session, including a forced end. */
     killDeadline: ({ context }) => context.policy.close.totalMs + killMs,
     /** Between two health checks. */
-    lookPause: ({ context }) => context.policy.health.everyMs,
+    checkPause: ({ context }) => context.policy.health.everyMs,
     /** How long the server has to answer a health check. */
-    lookDeadline: ({ context }) => lookTimeoutOf(context.policy),
+    checkDeadline: ({ context }) => checkTimeoutOf(context.policy),
     /** After the machine woke, each server is checked at a moment of its own. */
     wakePause: ({ context: { wakeSpreadMs, seed, session } }) =>
       wakeDelay(wakeSpreadMs, chanceOf(seed, session)),
     // Five seconds after a wake-up: a dead connection should be back within half a minute.
-    wokenLookDeadline: ({ context }) => Math.min(5_000, lookTimeoutOf(context.policy)),
+    wokenCheckDeadline: ({ context }) => Math.min(5_000, checkTimeoutOf(context.policy)),
     // Two seconds: networks come back one or two seconds after the machine, and some servers too.
     doubtPause: 2_000,
     // Ten seconds: longer than the burst of a verbose start, short enough to limit the load.

@@ -1,7 +1,7 @@
 /**
  * The actions of the root chart. Most are pure functions from the context and an
- * event to an `Outcome`, which only `does` applies. Passes are in `pass.ts`, changes
- * to the servers of one name in `moves.ts`.
+ * event to an `Outcome`, which only `does` applies. Passes and changes to the servers
+ * of one name are in `pass.ts`.
  */
 
 import {
@@ -32,8 +32,7 @@ import {
   type TroupeInput,
 } from './context.ts';
 import { handoverIdOf, handoverMachine, isHandover } from './handover.ts';
-import { endedHandover, forgotten, personCommands, retired, routed } from './moves.ts';
-import { reconciled } from './pass.ts';
+import { endedHandover, forgotten, personCommands, reconciled, retired, routed } from './pass.ts';
 
 // Enough to explain a tool that a long conversation still remembers.
 const rememberedNames = 1_000;

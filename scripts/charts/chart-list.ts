@@ -59,7 +59,7 @@ export const charts: readonly ListedChart[] = [
       picture('session', 'Session', 'session', 'session/session'),
       picture('session.opening', 'How it opens', 'opening', 'session/opening'),
       picture('session.open', 'While it is open', 'open', 'session/open'),
-      picture('session.watch', 'Its health checks', 'open.watch', 'session/watch'),
+      picture('session.watch', 'Its health checks', 'open.watch', 'session/health'),
     ],
   },
   {

@@ -127,7 +127,7 @@ const changes: Readonly<Record<string, readonly (readonly [string, string, strin
       "actions: ['announceTrip'],",
     ],
   ],
-  'machines/session/watch.ts': [
+  'machines/session/health.ts': [
     [
       'a late answer does not recover the health',
       "{ ...signOfLife, actions: 'noteAlive', target: 'unwatched' },",
@@ -157,7 +157,14 @@ const changes: Readonly<Record<string, readonly (readonly [string, string, strin
     ['a permit does not lapse', "after: { patience: 'lapsed' }", ''],
     ['a permit lapses late', 'local: 1_000,', 'local: 1_001,'],
   ],
-  'machines/troupe/moves.ts': [
+  'machines/troupe/setup.ts': [
+    [
+      'an approval of an old fingerprint counts',
+      'if (shown !== undefined && shown !== fingerprint) return {};',
+      '',
+    ],
+  ],
+  'machines/troupe/pass.ts': [
     [
       'a command reaches a server that leaves',
       'target?.leaving === false ? [',
@@ -168,15 +175,6 @@ const changes: Readonly<Record<string, readonly (readonly [string, string, strin
       'orders: [retire(now), ...orders] };',
       'orders: [retire(now)] };',
     ],
-  ],
-  'machines/troupe/setup.ts': [
-    [
-      'an approval of an old fingerprint counts',
-      'if (shown !== undefined && shown !== fingerprint) return {};',
-      '',
-    ],
-  ],
-  'machines/troupe/pass.ts': [
     [
       'the successor of a lazy server is not demanded',
       'startWanted: seat.succeeds || startWishes.includes(name),',

@@ -62,8 +62,8 @@ export type SessionFact =
       readonly failure?: Failure;
     }
   | { readonly type: 'session.recovered'; readonly reason: DegradedReason }
-  /** A health check failed; `failedLooks` have failed in a row. */
-  | { readonly type: 'session.silent'; readonly failedLooks: number }
+  /** A health check failed; `failedChecks` have failed in a row. */
+  | { readonly type: 'session.silent'; readonly failedChecks: number }
   /**
    * The session is lost and no longer serves, but its process has yet to end. Not sent when the end is
    * known at once, and not when the server chart asked for it.

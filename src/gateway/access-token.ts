@@ -2,9 +2,8 @@
 
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
-import { makeFolders } from '../../actors/files/make-folders.ts';
+import { makeFolders, replaceWhole } from '../../actors/files/file-system.ts';
 import { readPrivate } from '../../actors/files/private-file.ts';
-import { replaceWhole } from '../../actors/files/whole-file.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 
 // 256 bits: cannot be guessed, however many tries.

@@ -41,7 +41,7 @@ const examples: Readonly<Record<ServerEvent['type'], Example | 'raised'>> = {
   'session.listFailed': () => ({ failure: lost }),
   'session.impaired': () => ({ reason: 'partialCatalog' }),
   'session.recovered': () => ({ reason: 'partialCatalog' }),
-  'session.silent': () => ({ failedLooks: 1 }),
+  'session.silent': () => ({ failedChecks: 1 }),
   'session.closing': bare,
   'xstate.done.actor.session': ({ context, at }) => ({
     output: { at, wasOpen: context.era !== null, failure: lost, isFlood: false, evidence: {} },

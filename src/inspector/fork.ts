@@ -22,7 +22,7 @@ import type { ForkView, InspectionRecord, PicturedActor } from '../domain/host/i
 import { TroupeError } from '../domain/troupe-error.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { delayNameOf, edgeOf, leavesOf, stateValueOf } from '../recorder/chart-names.ts';
-import { changedFacts } from '../recorder/context-facts.ts';
+import { changedFacts } from '../recorder/recorded-fields.ts';
 import type { ServerSnapshot } from '../runtime/status/status-of.ts';
 import { exampleOf, possibleEvents } from './fork-events.ts';
 

@@ -13,7 +13,7 @@ import { ConnectionLimits, usualStrangers } from '../../actors/host/connection-l
 import { listen, requestBounds } from '../../actors/host/http-server.ts';
 import { Outbox } from '../../actors/host/outbox.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
-import { journalOf } from '../recorder/journal-lines.ts';
+import { journalOf } from '../recorder/journal.ts';
 import { Forks } from './forks.ts';
 import {
   type Answer,

@@ -8,9 +8,13 @@
 
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { makeFolders } from '../../actors/files/make-folders.ts';
-import type { InspectionSource } from '../domain/host/inspection.ts';
-import { headOf, lineOf } from './journal-lines.ts';
+import { makeFolders } from '../../actors/files/file-system.ts';
+import type {
+  InspectionPicture,
+  InspectionRecord,
+  InspectionSource,
+  JournalHead,
+} from '../domain/host/inspection.ts';
 
 export interface JournalOptions {
   /** Usually ends in `.ndjson`. An existing file is kept as an older part. */
@@ -24,6 +28,7 @@ export interface JournalOptions {
 
 const usualBytes = 16_777_216;
 const usualFiles = 4;
+// Single lines are slow to send; all at once take too much memory.
 const batchCount = 500;
 
 export class JournalWriter {
@@ -136,4 +141,42 @@ function partOf(file: string, number: number): string {
 
 function ignoreMissing(error: NodeJS.ErrnoException): void {
   if (error.code !== 'ENOENT') throw error;
+}
+
+/** Yields everything that a source still has as text, in chunks: a head, then one record per line. */
+export function* journalOf(source: InspectionSource): Generator<string> {
+  const { last } = source;
+  let next = source.first;
+  yield lineOf(headOf(source, next - 1));
+  while (next <= last) {
+    const records = source.records(next, Math.min(batchCount, last - next + 1));
+    // The reader was too slow and the next records are gone, so the journal ends here.
+    if (records[0]?.n !== next) return;
+    next = (records.at(-1) as InspectionRecord).n + 1;
+    yield records.map(lineOf).join('');
+  }
+}
+
+/** The state after record `at`, which must be kept. */
+export function headOf(source: InspectionSource, at: number): JournalHead {
+  const { startedAt, clockStart, version, machines } = source;
+  const picture = source.picture(at) as InspectionPicture;
+  const contexts = picture.actors.flatMap(({ actor }) => {
+    const context = source.context(actor, at);
+    return context === undefined ? [] : [[actor, context] as const];
+  });
+  return {
+    kind: 'journal',
+    format: 1,
+    version,
+    startedAt,
+    clockStart,
+    machines,
+    picture,
+    contexts: Object.fromEntries(contexts),
+  };
+}
+
+export function lineOf(document: JournalHead | InspectionRecord): string {
+  return `${JSON.stringify(document)}\n`;
 }

@@ -10,10 +10,9 @@ import type {
   PicturedActor,
 } from '../domain/host/inspection.ts';
 import type { ServerStatus, TroupeSnapshot, TroupeStatus } from '../domain/host/status.ts';
-import { contextFacts } from './context-facts.ts';
+import { type ActorFile, picturedActor, recordOf, type Seen, type Stand } from './observation.ts';
 import { applyRecord, canvasOf, pictureOf } from './picture.ts';
-import { picturedActor, recordOf } from './render.ts';
-import type { ActorFile, Seen, Stand } from './seen.ts';
+import { contextFacts } from './recorded-fields.ts';
 
 const none: Stand['nodes'] = [];
 

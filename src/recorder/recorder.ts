@@ -29,9 +29,9 @@ import type { ServerStatus, TroupeSnapshot, TroupeStatus } from '../domain/host/
 import type { Step } from '../domain/plan.ts';
 import { version } from '../domain/version.ts';
 import { machineHashes, machineKeyOf } from './chart-names.ts';
-import { factsOf } from './event-facts.ts';
 import { Ledger, newStand } from './ledger.ts';
-import type { ActorFile, Seen, Stand } from './seen.ts';
+import type { ActorFile, Seen, Stand } from './observation.ts';
+import { factsOf } from './recorded-fields.ts';
 import { shownStatus } from './shown-value.ts';
 
 /** A few megabytes, and some minutes of a busy troupe. */

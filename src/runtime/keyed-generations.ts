@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import type { SettingsReader } from '../../actors/settings/reader.ts';
+import type { SettingsReader } from '../../actors/settings/last-good-settings.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { DesiredServer } from '../domain/settings.ts';
 import { waitAtMost } from './wait-once.ts';

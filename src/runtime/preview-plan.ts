@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { createDockerGateway } from '../../actors/settings/docker-gateway.ts';
-import { readSettings } from '../../actors/settings/reader.ts';
+import { readSettings } from '../../actors/settings/last-good-settings.ts';
 import { createApprovalStore } from '../../actors/stores/approvals.ts';
 import { envFileNamesOf } from '../../actors/values/env-file.ts';
 import { approvedPathOf } from '../../actors/values/executable-path.ts';

@@ -6,8 +6,11 @@ import type { KeeperPorts, ProcessKeeper } from '../../actors/processes/keeper.t
 import type { SessionActors } from '../../actors/session/actors.ts';
 import type { SessionPorts } from '../../actors/session/ports.ts';
 import type { DockerGateway, DockerGatewayPorts } from '../../actors/settings/docker-gateway.ts';
-import type { SettingsReaderPorts } from '../../actors/settings/reader.ts';
-import { createSettingsSource, type SettingsPorts } from '../../actors/settings/source.ts';
+import type { SettingsReaderPorts } from '../../actors/settings/last-good-settings.ts';
+import {
+  createSettingsSource,
+  type SettingsPorts,
+} from '../../actors/settings/settings-changes.ts';
 import type { ApprovalStore, ApprovalStorePorts } from '../../actors/stores/approvals.ts';
 import type { CatalogFiles, CatalogFilesPorts } from '../../actors/stores/catalogs.ts';
 import type { PermissionStore, PermissionStorePorts } from '../../actors/stores/permissions.ts';

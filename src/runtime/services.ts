@@ -8,8 +8,8 @@ import {
   type SessionOwner,
   type SessionTarget,
 } from '../../actors/session/ports.ts';
-import { createSettingsReader } from '../../actors/settings/reader.ts';
-import { createSpecBook, type SpecBook } from '../../actors/settings/spec-book.ts';
+import { createSettingsReader } from '../../actors/settings/last-good-settings.ts';
+import { createSpecBook, type SpecBook } from '../../actors/settings/settings-changes.ts';
 import type { TroupeInput } from '../../machines/troupe/troupe.ts';
 import { mergeSettings } from '../config/merge-settings.ts';
 import type { FailureKind } from '../domain/failure.ts';

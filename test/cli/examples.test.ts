@@ -3,7 +3,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'jsonc-parser';
 import { describe, expect, it } from 'vitest';
-import { readSettings } from '../../actors/settings/reader.ts';
+import { readSettings } from '../../actors/settings/last-good-settings.ts';
 
 const textOf = (file: string): string =>
   readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');

@@ -223,7 +223,7 @@ function describe(event: AnyEventObject): string {
     counts,
     demanded,
     server,
-    failedLooks,
+    failedChecks,
     list,
     outcome,
     why,
@@ -235,7 +235,7 @@ function describe(event: AnyEventObject): string {
     demanded?: boolean;
     server?: string;
     why?: string;
-    failedLooks?: number;
+    failedChecks?: number;
     list?: string;
     outcome?: { type: string };
   };
@@ -248,7 +248,7 @@ function describe(event: AnyEventObject): string {
     why,
     server,
     counts && `${counts.local} local, ${counts.remote} remote`,
-    failedLooks && `${failedLooks} in a row`,
+    failedChecks && `${failedChecks} in a row`,
     demanded === true && 'demanded',
   ].filter((word) => word !== undefined && word !== false);
   return words.length === 0 ? '' : `(${words.join(', ')})`;

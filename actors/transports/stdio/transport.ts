@@ -20,8 +20,13 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import type { SessionEvidence } from '../../../src/domain/session.ts';
 import { printableLine } from '../../../src/policies/text/printable.ts';
 import { redactWords } from '../../../src/policies/text/redact-words.ts';
-import { endGroup, killGroup } from '../../processes/ending.ts';
-import { forgetGroup, processSystem, watchGroup } from '../../processes/groups.ts';
+import {
+  endGroup,
+  forgetGroup,
+  killGroup,
+  processSystem,
+  watchGroup,
+} from '../../processes/ending.ts';
 import type { Group, StdioLaunch } from '../../processes/system.ts';
 import { assertSameProgram } from '../../values/executable-path.ts';
 import { BaseTransport, serialize } from '../connection/base.ts';

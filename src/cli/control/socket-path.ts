@@ -3,7 +3,7 @@
 import { chmodSync, lstatSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { makeFolders } from '../../../actors/files/make-folders.ts';
+import { makeFolders } from '../../../actors/files/file-system.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { type Launch, launchHash } from '../launch.ts';
 

@@ -1,6 +1,6 @@
 import { mkdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { replaceWhole } from '../../../actors/files/whole-file.ts';
+import { replaceWhole } from '../../../actors/files/file-system.ts';
 import { withFileLock } from '../../../actors/stores/file-lock.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 

@@ -1,5 +1,5 @@
 import type { SessionOwner, SessionPorts } from '../../../actors/session/ports.ts';
-import type { SettingsReader } from '../../../actors/settings/reader.ts';
+import type { SettingsReader } from '../../../actors/settings/last-good-settings.ts';
 import type { Catalog } from '../../domain/catalog.ts';
 import type { ServerProfile, SessionHandle } from '../../domain/session.ts';
 import type { DesiredServer } from '../../domain/settings.ts';

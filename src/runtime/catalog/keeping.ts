@@ -1,6 +1,5 @@
 import type { CatalogExtra, SessionOwner, SessionPorts } from '../../../actors/session/ports.ts';
-import type { CatalogEntry } from '../../../actors/stores/catalog-entry.ts';
-import type { CatalogFiles } from '../../../actors/stores/catalogs.ts';
+import type { CatalogEntry, CatalogFiles } from '../../../actors/stores/catalogs.ts';
 import type { Catalog } from '../../domain/catalog.ts';
 import type { Clock } from '../../domain/clock.ts';
 import type { DesiredServer, Settings } from '../../domain/settings.ts';

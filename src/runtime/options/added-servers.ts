@@ -1,6 +1,6 @@
 /** The servers that a host adds and removes one by one while the troupe runs. */
 
-import type { SettingsReader } from '../../../actors/settings/reader.ts';
+import type { SettingsReader } from '../../../actors/settings/last-good-settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { isRecord } from '../../policies/is-record.ts';
 import { isServerName } from '../../policies/text/name-rule.ts';

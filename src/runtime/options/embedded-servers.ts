@@ -3,7 +3,7 @@
  * policies and tool filters apply to them.
  */
 
-import type { SettingsReader } from '../../../actors/settings/reader.ts';
+import type { SettingsReader } from '../../../actors/settings/last-good-settings.ts';
 import type { EmbeddedServer } from '../../domain/host/embedded.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 

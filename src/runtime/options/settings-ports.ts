@@ -1,8 +1,11 @@
 import { join, relative, resolve } from 'node:path';
-import { realFolder } from '../../../actors/files/real-folder.ts';
+import { realFolder } from '../../../actors/files/file-system.ts';
 import { isWithin } from '../../../actors/files/way-within.ts';
 import type { DockerGatewayPorts } from '../../../actors/settings/docker-gateway.ts';
-import type { SettingsFileRef, SettingsReaderPorts } from '../../../actors/settings/reader.ts';
+import type {
+  SettingsFileRef,
+  SettingsReaderPorts,
+} from '../../../actors/settings/last-good-settings.ts';
 import {
   createValueSource,
   type ValuePorts,

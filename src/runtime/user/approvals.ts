@@ -7,8 +7,8 @@
  */
 
 import type { SessionOwner, SessionTarget } from '../../../actors/session/ports.ts';
-import type { SettingsReader } from '../../../actors/settings/reader.ts';
-import type { SpecBook } from '../../../actors/settings/spec-book.ts';
+import type { SettingsReader } from '../../../actors/settings/last-good-settings.ts';
+import type { SpecBook } from '../../../actors/settings/settings-changes.ts';
 import type { ApprovalStore } from '../../../actors/stores/approvals.ts';
 import type { Catalog } from '../../domain/catalog.ts';
 import type { Clock } from '../../domain/clock.ts';

@@ -4,7 +4,7 @@ import path from 'node:path';
 
 import { describe, expect, it, onTestFinished } from 'vitest';
 
-import { makeFolders } from '../../../actors/files/make-folders.ts';
+import { makeFolders } from '../../../actors/files/file-system.ts';
 
 function temporaryFolder(): string {
   const folder = mkdtempSync(path.join(tmpdir(), 'troupe-'));

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ProcessFamilies } from '../../../actors/processes/families.ts';
-import type { ProcessEntry } from '../../../actors/processes/identity.ts';
-import { hasProcessTable } from '../../../actors/processes/identity.ts';
+import { ProcessFamilies } from '../../../actors/processes/descendants.ts';
+import { hasProcessTable, type ProcessEntry } from '../../../actors/processes/process-table.ts';
 
 function entry(pid: number, parent: number): ProcessEntry {
   return { pid, parent, start: `start of ${pid}`, name: 'server', group: pid, isRunning: true };

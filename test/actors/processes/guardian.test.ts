@@ -10,7 +10,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 
 import { Guardian } from '../../../actors/processes/guardian.ts';
 import { guardianScript } from '../../../actors/processes/guardian-script.ts';
-import { hasProcessTable, startFromPs, startOf } from '../../../actors/processes/identity.ts';
+import { hasProcessTable, startFromPs, startOf } from '../../../actors/processes/process-table.ts';
 import { ended, isRunning } from '../session/bench.ts';
 import { type Stubborn, startDeaf as spawnDeaf, startLauncher } from './stubborn-processes.ts';
 

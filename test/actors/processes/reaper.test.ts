@@ -16,10 +16,10 @@ import path from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { placeOfThisProcess, startOf } from '../../../actors/processes/identity.ts';
-import { reapEarlierRuns } from '../../../actors/processes/reaper.ts';
+import { placeOfThisProcess, startOf } from '../../../actors/processes/process-table.ts';
 import {
   type ProcessRegistry,
+  reapEarlierRuns,
   registryFile,
   writeRegistry,
 } from '../../../actors/processes/registry.ts';

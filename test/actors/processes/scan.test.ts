@@ -5,8 +5,7 @@ import { once } from 'node:events';
 
 import { describe, expect, it, onTestFinished } from 'vitest';
 
-import { hasProcessTable } from '../../../actors/processes/identity.ts';
-import { createScan } from '../../../actors/processes/scan.ts';
+import { createScan, hasProcessTable } from '../../../actors/processes/process-table.ts';
 
 /** So that there are more processes than one step takes. */
 async function crowd(size: number): Promise<readonly number[]> {

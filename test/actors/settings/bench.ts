@@ -4,9 +4,16 @@ import { EventEmitter } from 'node:events';
 
 import { createActor, setup } from 'xstate';
 
-import { createSettingsReader, type SettingsReaderPorts } from '../../../actors/settings/reader.ts';
-import { createSettingsSource, type SettingsPorts } from '../../../actors/settings/source.ts';
-import { createSpecBook, type SpecBook } from '../../../actors/settings/spec-book.ts';
+import {
+  createSettingsReader,
+  type SettingsReaderPorts,
+} from '../../../actors/settings/last-good-settings.ts';
+import {
+  createSettingsSource,
+  createSpecBook,
+  type SettingsPorts,
+  type SpecBook,
+} from '../../../actors/settings/settings-changes.ts';
 import type { Settings } from '../../../src/domain/settings.ts';
 import type {
   SettingsCommand,

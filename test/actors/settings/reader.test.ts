@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createSettingsReader } from '../../../actors/settings/reader.ts';
+import { createSettingsReader } from '../../../actors/settings/last-good-settings.ts';
 
 const file = '/me/troupe.json';
 const misspelt = '{ "mcp": { "alowed": ["a"] }, "mcpServers": { "a": { "command": "x" } } }';

@@ -1,7 +1,10 @@
 import { throwError } from 'rxjs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { WatchListener } from '../../../actors/files/watcher.ts';
-import { createSettingsReader, type SettingsReader } from '../../../actors/settings/reader.ts';
+import {
+  createSettingsReader,
+  type SettingsReader,
+} from '../../../actors/settings/last-good-settings.ts';
 import type { Settings } from '../../../src/domain/settings.ts';
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
 import { type BenchPorts, namesOf, serversText, startSettings } from './bench.ts';

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { checkFolder, readSettingsFile } from '../../../actors/settings/file.ts';
-import { createSettingsReader } from '../../../actors/settings/reader.ts';
+import { createSettingsReader } from '../../../actors/settings/last-good-settings.ts';
 import { namesOf, serversText } from './bench.ts';
 
 const one = serversText({ one: 'x' });

@@ -17,7 +17,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { placeOfThisProcess, startOf } from '../../../actors/processes/identity.ts';
+import { placeOfThisProcess, startOf } from '../../../actors/processes/process-table.ts';
 import {
   type ApprovalStore,
   approvalFile,

@@ -17,8 +17,12 @@ import path from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { type CatalogEntry, entryName } from '../../../actors/stores/catalog-entry.ts';
-import { type CatalogFiles, createCatalogFiles } from '../../../actors/stores/catalogs.ts';
+import {
+  type CatalogEntry,
+  type CatalogFiles,
+  createCatalogFiles,
+  entryName,
+} from '../../../actors/stores/catalogs.ts';
 import { emptyCatalog } from '../../../src/domain/catalog.ts';
 import type { Problem } from '../../../src/domain/settings.ts';
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts';

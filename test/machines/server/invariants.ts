@@ -175,7 +175,7 @@ const stepRules: Rules<Step> = {
   'a server is given up only after enough failed health checks, and while no call runs': (step) =>
     sent(step, 'session.giveUp') ===
     (step.event.type === 'session.silent' &&
-    step.event.failedLooks >= step.before.context.policy.health.failures &&
+    step.event.failedChecks >= step.before.context.policy.health.failures &&
     isIdle(step.before)
       ? 1
       : 0),

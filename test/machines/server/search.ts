@@ -99,7 +99,7 @@ const everything: Choices = {
   'session.impaired': [{ type: 'session.impaired', reason: 'healthCheck' }],
   'session.recovered': [{ type: 'session.recovered', reason: 'healthCheck' }],
   'session.silent': ({ context: { policy } }) =>
-    [1, policy.health.failures].map((failedLooks) => ({ type: 'session.silent', failedLooks })),
+    [1, policy.health.failures].map((failedChecks) => ({ type: 'session.silent', failedChecks })),
   'xstate.done.actor.session': endings(anyEnding),
   'calls.began': presentAndStale(({ session }) => ({ type: 'calls.began', session })),
   'calls.drained': presentAndStale(({ session }) => ({ type: 'calls.drained', session })),

@@ -92,7 +92,7 @@ const exampleOf: { readonly [Type in ServerEventType]: (session: number) => Even
   // As many as the small policy takes.
   'session.silent': () => ({
     type: 'session.silent',
-    failedLooks: smallPolicy.health.failures,
+    failedChecks: smallPolicy.health.failures,
   }),
   'session.closing': () => ({ type: 'session.closing' }),
   'xstate.done.actor.session': () => sessionEnd({ failure: failure('crashed') }),
@@ -109,7 +109,7 @@ const exampleOf: { readonly [Type in ServerEventType]: (session: number) => Even
   'server.faltered': () => ({ type: 'server.faltered' }),
   'server.idled': () => ({ type: 'server.idled' }),
   'server.relieved': () => ({ type: 'server.relieved' }),
-  'server.hung': () => ({ type: 'server.hung', failedLooks: 1 }),
+  'server.hung': () => ({ type: 'server.hung', failedChecks: 1 }),
   'server.gaveUp': () => ({ type: 'server.gaveUp' }),
   'server.rested': () => ({ type: 'server.rested' }),
   'server.ended': () => ({ type: 'server.ended' }),

@@ -149,7 +149,7 @@ function keyOf({ value, context, children }: SessionSnapshot): string {
     offers,
     context.refusal !== null,
     Object.values(gaps).map((missing) => missing?.message),
-    context.failedLooks,
+    context.failedChecks,
     context.wasOpen,
     reason?.kind,
     context.isFlood,

@@ -94,8 +94,8 @@ const stateRules: Rules<SessionSnapshot> = {
     stateOf(state) !== 'draining' || state.context.failure !== null,
   'no session that serves has a reason to end': (state) =>
     !isServing(state) || (state.context.failure === null && !state.context.isFlood),
-  'failed checks are counted to the last': ({ context: { failedLooks, policy } }) =>
-    failedLooks <= policy.health.failures,
+  'failed checks are counted to the last': ({ context: { failedChecks, policy } }) =>
+    failedChecks <= policy.health.failures,
   'time alone ends every state but an open session': (state) =>
     phaseOf(state) === 'open' || endsByTime(state),
 };

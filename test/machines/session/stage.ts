@@ -253,7 +253,7 @@ function describe(event: AnyEventObject): string {
     readonly reason?: string;
     readonly era?: string;
     readonly toolCount?: number;
-    readonly failedLooks?: number;
+    readonly failedChecks?: number;
     readonly list?: string;
     readonly outcome?: Partial<ListOutcome>;
     readonly output?: { readonly type?: string; readonly failure?: Failure };
@@ -264,7 +264,7 @@ function describe(event: AnyEventObject): string {
     facts.era,
     facts.answer,
     facts.reason,
-    facts.failedLooks,
+    facts.failedChecks,
     facts.toolCount !== undefined && `${facts.toolCount} tools`,
     facts.list,
     outcome?.type,
@@ -280,10 +280,10 @@ function describe(event: AnyEventObject): string {
 function describeContext(
   context: Partial<SessionContext & RefreshContext> & { readonly end?: SessionEnd },
 ): Readonly<Record<string, unknown>> {
-  const { end, failure, failedLooks, pauseMs, retryMs } = context;
+  const { end, failure, failedChecks, pauseMs, retryMs } = context;
   if ('end' in context) return end === undefined ? {} : { end: inWords(end) };
   if (pauseMs !== undefined) return { pauseMs, retryMs };
-  if (failedLooks !== undefined) return { failure: failure?.kind ?? 'none', failedLooks };
+  if (failedChecks !== undefined) return { failure: failure?.kind ?? 'none', failedChecks };
   return context;
 }
 

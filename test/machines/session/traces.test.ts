@@ -296,7 +296,7 @@ describe('an open session', () => {
       stage.report({ type: 'wire.probed', answer: 'none' });
     }
     const counts = stage.facts.flatMap((fact) =>
-      fact.type === 'session.silent' ? [fact.failedLooks] : [],
+      fact.type === 'session.silent' ? [fact.failedChecks] : [],
     );
     expect(counts).toEqual([1, 2, 2, 2]);
   });

@@ -5,8 +5,13 @@
  * nothing is found.
  */
 
-import { entryOf, hasProcessTable, type ProcessEntry, type ProcessIdentity } from './identity.ts';
-import { createScan } from './scan.ts';
+import {
+  createScan,
+  entryOf,
+  hasProcessTable,
+  type ProcessEntry,
+  type ProcessIdentity,
+} from './process-table.ts';
 
 // More than any honest server starts; a fork bomb must not fill the host's memory too.
 const maxMembers = 10_000;

@@ -21,7 +21,6 @@ import {
   refuseFolders,
 } from '../../src/config/parse-settings.ts';
 import type { HostRule } from '../../src/domain/host/rule.ts';
-
 import type { PolicyChoice } from '../../src/domain/policy.ts';
 import { isFolderScope, type Problem, type Scope } from '../../src/domain/settings.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';

@@ -8,23 +8,23 @@
  *
  * ```text
  * [*] -> unwatched
- * unwatched -- always [isWatched] --> resting
+ * unwatched -- always [isPinged] --> resting
  * unwatched -- policy.updated --> unwatched
  * unwatched -- server.woke --> waking
  * resting -- wire.probed [isSignOfLife] --> (stays)
  * resting -- policy.updated --> unwatched
  * resting -- server.woke --> waking
- * resting -- after lookPause --> looking
+ * resting -- after checkPause --> looking
  * looking -- wire.probed [isSignOfLife] --> unwatched
  * looking -- wire.probed --> unwatched
  * looking -- server.woke --> waking
- * looking -- after lookDeadline --> unwatched
+ * looking -- after checkDeadline --> unwatched
  * waking -- wire.probed [isSignOfLife] --> (stays)
  * waking -- after wakePause --> lookingAfterWaking
  * lookingAfterWaking -- wire.probed [isSignOfLife] --> unwatched
  * lookingAfterWaking -- wire.probed --> doubting
  * lookingAfterWaking -- server.woke --> waking
- * lookingAfterWaking -- after wokenLookDeadline --> doubting
+ * lookingAfterWaking -- after wokenCheckDeadline --> doubting
  * doubting -- wire.probed [isSignOfLife] --> unwatched
  * doubting -- server.woke --> waking
  * doubting -- after doubtPause --> lookingAfterWaking
@@ -41,39 +41,39 @@ const edited = { actions: 'applyPolicy', target: 'unwatched' } as const;
 const woken = { actions: 'noteWake', target: 'waking' } as const;
 
 /** A health check that was answered, that failed, and that got no answer in time. */
-function lookThat(failsInto: 'unwatched' | 'doubting') {
+function checkThat(failsInto: 'unwatched' | 'doubting') {
   return {
     probed: [
       { ...signOfLife, actions: 'noteAlive', target: 'unwatched' },
       {
         actions: {
-          type: 'noteFailedLook',
+          type: 'noteFailedCheck',
           params: ({ event }: { event: { failure?: Failure } }) => ({ failure: event.failure }),
         },
         target: failsInto,
       },
     ],
-    unanswered: { actions: { type: 'noteFailedLook', params: {} }, target: failsInto },
+    unanswered: { actions: { type: 'noteFailedCheck', params: {} }, target: failsInto },
   } as const;
 }
-const routine = lookThat('unwatched');
-const afterWaking = lookThat('doubting');
+const routine = checkThat('unwatched');
+const afterWaking = checkThat('doubting');
 
 export const watchStates = sessionSetup.createStateConfig({
   initial: 'unwatched',
   states: {
     unwatched: {
-      always: { guard: 'isWatched', target: 'resting' },
+      always: { guard: 'isPinged', target: 'resting' },
       on: { 'policy.updated': edited, 'server.woke': woken },
     },
     resting: {
       on: { 'wire.probed': lateSignOfLife, 'policy.updated': edited, 'server.woke': woken },
-      after: { lookPause: 'looking' },
+      after: { checkPause: 'looking' },
     },
     looking: {
       entry: 'probe',
       on: { 'wire.probed': routine.probed, 'server.woke': woken },
-      after: { lookDeadline: routine.unanswered },
+      after: { checkDeadline: routine.unanswered },
     },
     // All servers of all hosts of this machine woke at the same moment.
     waking: {
@@ -83,7 +83,7 @@ export const watchStates = sessionSetup.createStateConfig({
     lookingAfterWaking: {
       entry: 'probe',
       on: { 'wire.probed': afterWaking.probed, 'server.woke': woken },
-      after: { wokenLookDeadline: afterWaking.unanswered },
+      after: { wokenCheckDeadline: afterWaking.unanswered },
     },
     doubting: {
       on: {

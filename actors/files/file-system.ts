@@ -1,0 +1,110 @@
+/** Safe access to files and folders: bounded reads, atomic writes, private folders. */
+
+import { randomUUID } from 'node:crypto';
+import { constants, existsSync, mkdirSync, realpathSync, type Stats } from 'node:fs';
+import { open, rename, rm } from 'node:fs/promises';
+import path from 'node:path';
+
+/** Returns the code of a system error, such as `ENOENT`. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+}
+
+/**
+ * Creates a folder and its missing parents, readable only by their owner. Existing folders are
+ * not changed. Throws file-system errors.
+ *
+ * Not `recursive: true`: Node retries forever when the system reports ENOENT although the parent
+ * folder exists, as `/proc` and some network file systems do.
+ */
+export function makeFolders(folder: string): void {
+  if (existsSync(folder)) return;
+  const above = path.dirname(folder);
+  if (above !== folder) makeFolders(above);
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    // Another process may have created it first.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+}
+
+/** Returns the real path of a folder, or the path as written if there is no such folder. */
+export function realFolder(folder: string): string {
+  try {
+    return realpathSync(folder);
+  } catch {
+    return path.resolve(folder);
+  }
+}
+
+/**
+ * Reads a file up to a limit; undefined when it is not a plain file. Never waits for anything but
+ * the disk. Throws file-system errors, such as ELOOP for a link when `followsLink` is false.
+ *
+ * @returns `bytes` holds one byte more than the limit when the file is larger
+ */
+export async function readPlain(
+  file: string,
+  maxBytes: number,
+  { followsLink }: { readonly followsLink: boolean },
+): Promise<{ readonly stats: Stats; readonly bytes: Buffer } | undefined> {
+  // Without O_NONBLOCK, opening a named pipe waits for a writer that may never come.
+  const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+  const handle = await open(file, followsLink ? flags : flags | (constants.O_NOFOLLOW ?? 0));
+  try {
+    const stats = await handle.stat();
+    if (!stats.isFile()) return undefined;
+    // Virtual files, as in `/proc`, report a size of zero.
+    const bytes = Buffer.alloc(Math.min(stats.size || maxBytes, maxBytes) + 1);
+    for (let filled = 0; ; ) {
+      const { bytesRead } = await handle.read(bytes, filled, bytes.length - filled, filled);
+      filled += bytesRead;
+      if (bytesRead === 0 || filled === bytes.length)
+        return { stats, bytes: bytes.subarray(0, filled) };
+    }
+  } finally {
+    await handle.close().catch(() => undefined);
+  }
+}
+
+/** Suffix of temporary files. A process that dies may leave one behind. */
+export const draftSuffix = '.tmp';
+
+interface ReplaceOptions {
+  /** The file's mode. Default: readable by its owner only. */
+  readonly mode?: number;
+  /** Called right before the file is replaced; false keeps the old file. Default: true. */
+  readonly isWanted?: () => Promise<boolean>;
+}
+
+/**
+ * Replaces a file atomically: it has the old content or the new one, even after a power failure.
+ * The folder must exist. Removes its temporary file when it fails. Throws file-system errors.
+ *
+ * @returns whether the file was replaced
+ */
+export async function replaceWhole(
+  file: string,
+  text: string,
+  { mode = 0o600, isWanted }: ReplaceOptions = {},
+): Promise<boolean> {
+  const draft = `${file}.${randomUUID()}${draftSuffix}`;
+  let isPlaced = false;
+  try {
+    const handle = await open(draft, 'wx', 0o600);
+    try {
+      await handle.writeFile(text);
+      if (mode !== 0o600) await handle.chmod(mode);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    if ((await isWanted?.()) === false) return false;
+    await rename(draft, file);
+    isPlaced = true;
+  } finally {
+    if (!isPlaced) await rm(draft, { force: true }).catch(() => undefined);
+  }
+  return true;
+}
