@@ -83,7 +83,7 @@ export function isAlive({ pid, start }: ProcessIdentity): boolean {
 }
 
 /** The numbers of all processes; none when the table cannot be read, as with too many open files. */
-export function listProcesses(): readonly number[] {
+function listProcesses(): readonly number[] {
   try {
     return readdirSync('/proc').map(Number).filter(Number.isInteger);
   } catch {

@@ -67,7 +67,7 @@ export interface ProcessRegistry {
 }
 
 /** Where runs of a state folder are registered. */
-export function registryFolder(stateDir: string): string {
+function registryFolder(stateDir: string): string {
   return path.join(stateDir, 'run');
 }
 
@@ -75,7 +75,7 @@ export function registryFile(stateDir: string, run: string): string {
   return path.join(registryFolder(stateDir), `${prefix}${run}${suffix}`);
 }
 
-export function isRegistryFile(name: string): boolean {
+function isRegistryFile(name: string): boolean {
   return name.startsWith(prefix) && name.endsWith(suffix);
 }
 
@@ -94,7 +94,7 @@ export function removeRegistry(file: string): void {
 }
 
 /** Undefined when the file is not exactly what we write. Throws when it cannot be read. */
-export function readRegistry(file: string): ProcessRegistry | undefined {
+function readRegistry(file: string): ProcessRegistry | undefined {
   const content = readFileSync(file, 'utf8');
   if (content.length > maxBytes) return undefined;
   const { success, data } = registrySchema.safeParse(parse(content));

@@ -322,17 +322,14 @@ export type ApprovalReading =
   | { readonly refusal: string };
 
 /** Reads the decisions of all projects. Never rejects. */
-export async function readApprovals(file: string): Promise<ApprovalReading> {
+async function readApprovals(file: string): Promise<ApprovalReading> {
   const reading = await readPrivateJson(file, { maxBytes, version, schema: fileSchema });
   if ('damage' in reading || 'refusal' in reading) return reading;
   return { records: (reading.value?.records ?? []) as readonly StoredApproval[] };
 }
 
 /** Replaces the file: the old content or the new one, also after a loss of power. */
-export async function writeApprovals(
-  file: string,
-  records: readonly StoredApproval[],
-): Promise<void> {
+async function writeApprovals(file: string, records: readonly StoredApproval[]): Promise<void> {
   await replaceWhole(file, textOf(records));
   await syncFolder(path.dirname(file));
 }
@@ -341,7 +338,7 @@ export async function writeApprovals(
  * Drops grants that were unused for a year and whose project folder is gone. Everything
  * else stays, above all rejections: without one, the user would be asked about the server again.
  */
-export async function withoutForgotten(
+async function withoutForgotten(
   records: readonly StoredApproval[],
   wallNow: number,
 ): Promise<readonly StoredApproval[]> {
@@ -362,7 +359,7 @@ async function isGone(folder: string): Promise<boolean> {
 }
 
 /** The problem shown when nothing more fits into the file. */
-export const fullFile = `approvals cannot be saved, because their file would be larger than ${maxBytes / 1024 ** 2} MB; remove records of projects that you no longer use from it`;
+const fullFile = `approvals cannot be saved, because their file would be larger than ${maxBytes / 1024 ** 2} MB; remove records of projects that you no longer use from it`;
 
 /** Drops tool definitions, which only the user compares, before it drops a decision. */
 function textOf(records: readonly StoredApproval[]): string {

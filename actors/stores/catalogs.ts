@@ -265,7 +265,7 @@ export interface WrittenEntry {
   readonly digest: string;
 }
 
-export function writeEntry({ server, generation, listedAt, catalog, era }: CatalogEntry) {
+function writeEntry({ server, generation, listedAt, catalog, era }: CatalogEntry) {
   const { tools, resources, resourceTemplates, prompts, instructions, completions } = catalog;
   // In a fixed order, so that equal catalogs have one digest.
   const content = JSON.stringify({
@@ -292,7 +292,7 @@ export function entryName({ server, generation }: CatalogOwner): string {
 }
 
 /** Undefined for a text of another version; the reason for a damaged one. */
-export function readEntry(text: string, owner: CatalogOwner): CatalogEntry | string | undefined {
+function readEntry(text: string, owner: CatalogOwner): CatalogEntry | string | undefined {
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -201,7 +201,7 @@ export interface Move {
   readonly birth?: { readonly wanted: AdmittedServer; readonly actorId: string };
 }
 
-export function spawned(wanted: AdmittedServer, actorId: string): Move {
+function spawned(wanted: AdmittedServer, actorId: string): Move {
   return { live: liveAs(wanted, actorId), orders: [], birth: { wanted, actorId } };
 }
 
@@ -212,7 +212,7 @@ export function retired(now: LiveServer): Move {
 }
 
 /** The next stage of a seamless change: a successor starts, takes over, or leaves. */
-export function handedOn(now: LiveServer, wanted: AdmittedServer): Move {
+function handedOn(now: LiveServer, wanted: AdmittedServer): Move {
   const successor = successorOf(now);
   if (successor !== undefined) {
     const isWanted = successor.generation === wanted.desired.generation;
@@ -230,7 +230,7 @@ export function endedHandover(now: LiveServer): Move {
 }
 
 /** A change in place goes to the generation that the settings ask for. */
-export function changed(step: StepKind, now: LiveServer, wanted: AdmittedServer): Move {
+function changed(step: StepKind, now: LiveServer, wanted: AdmittedServer): Move {
   const successor = now.generation === wanted.desired.generation ? undefined : successorOf(now);
   const { actorId } = successor ?? now;
   const order = { to: actorId, event: commandFor(step, wanted) };

@@ -158,7 +158,7 @@ export function* journalOf(source: InspectionSource): Generator<string> {
 }
 
 /** The state after record `at`, which must be kept. */
-export function headOf(source: InspectionSource, at: number): JournalHead {
+function headOf(source: InspectionSource, at: number): JournalHead {
   const { startedAt, clockStart, version, machines } = source;
   const picture = source.picture(at) as InspectionPicture;
   const contexts = picture.actors.flatMap(({ actor }) => {
@@ -177,6 +177,6 @@ export function headOf(source: InspectionSource, at: number): JournalHead {
   };
 }
 
-export function lineOf(document: JournalHead | InspectionRecord): string {
+function lineOf(document: JournalHead | InspectionRecord): string {
   return `${JSON.stringify(document)}\n`;
 }
