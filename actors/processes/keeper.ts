@@ -19,6 +19,14 @@ import type { Problem } from '../../src/domain/settings.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
 import { openRunCgroup, type RunCgroup, type ServerCgroup } from './cgroups.ts';
 import { ProcessFamilies } from './descendants.ts';
+import {
+  type ProcessRegistry,
+  type RegisteredServer,
+  reapEarlierRuns,
+  registryFile,
+  removeRegistry,
+  writeRegistry,
+} from './earlier-runs.ts';
 import { Guardian } from './guardian.ts';
 import { findMarked, isMeantToStay, markVariable } from './marks.ts';
 import {
@@ -27,14 +35,6 @@ import {
   placeOfThisProcess,
   startOf,
 } from './process-table.ts';
-import {
-  type ProcessRegistry,
-  type RegisteredServer,
-  reapEarlierRuns,
-  registryFile,
-  removeRegistry,
-  writeRegistry,
-} from './registry.ts';
 
 // A snapshot of 1,000 processes takes 15 ms of processor time, in steps: a thousandth of one core.
 const scanEveryMs = 15_000;

@@ -15,14 +15,13 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-
-import { placeOfThisProcess, startOf } from '../../../actors/processes/process-table.ts';
 import {
   type ProcessRegistry,
   reapEarlierRuns,
   registryFile,
   writeRegistry,
-} from '../../../actors/processes/registry.ts';
+} from '../../../actors/processes/earlier-runs.ts';
+import { placeOfThisProcess, startOf } from '../../../actors/processes/process-table.ts';
 import { isRunning } from '../session/bench.ts';
 import { startDeaf } from './stubborn-processes.ts';
 
