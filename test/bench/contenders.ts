@@ -1,8 +1,6 @@
 /**
- * The contenders, in table order.
- *
- * Nothing is imported before it is asked for: what one contender loads must not weigh on the
- * start or the memory of another.
+ * The contenders, in table order. Each is imported only when it is used, so that the modules
+ * of one do not add to the start or the memory of another.
  */
 
 import type { Contender } from './contender.ts';
@@ -17,7 +15,10 @@ export interface Entry {
 /** The contender that all others are compared with. */
 export const baseline = 'client';
 
-/** The baseline once more: its ratio to the baseline would be 1 if there were no noise. */
+/** The contender that the targets are for. */
+export const subject = 'troupe';
+
+/** The baseline a second time: without noise, its ratio to the baseline would be 1. */
 export const control = 'client again';
 
 export const entries: Readonly<Record<string, Entry>> = {
@@ -28,16 +29,6 @@ export const entries: Readonly<Record<string, Entry>> = {
       Promise.all([
         import('@modelcontextprotocol/client'),
         import('@modelcontextprotocol/client/stdio'),
-      ]),
-  },
-  sdkV1: {
-    title: 'SDK v1',
-    load: async () => (await import('./contenders/sdk-v1.ts')).sdkV1,
-    importOnly: () =>
-      Promise.all([
-        import('@modelcontextprotocol/sdk/client/index.js'),
-        import('@modelcontextprotocol/sdk/client/stdio.js'),
-        import('@modelcontextprotocol/sdk/client/streamableHttp.js'),
       ]),
   },
   troupe: {

@@ -1,6 +1,7 @@
 /** Turns rounds into rows, and rows into a table. Pure. */
 
 import { alignedTable } from '../lab/table.ts';
+import { baseline, control, entries, subject } from './contenders.ts';
 import {
   marginOf,
   pairedRatios,
@@ -13,11 +14,11 @@ import type { Measure, Round, Work } from './work.ts';
 
 export interface Cell {
   readonly contender: string;
-  /** Null: it did not finish, or has no such feature. */
+  /** Null: the contender did not finish, or lacks the feature. */
   readonly value: Spread | null;
   /** To the baseline, paired within each round; null for the baseline itself. */
   readonly ratio: Spread | null;
-  /** All rounds, and those in which it crashed or was not there in time. */
+  /** All rounds, and those in which it crashed or was too late. */
   readonly rounds: number;
   readonly failed: number;
 }
@@ -34,23 +35,13 @@ export interface Row {
   readonly measure: string;
   readonly title: string;
   readonly unit: Measure['unit'];
-  /** What to show for a contender without a value. */
+  /** Shown for a contender without a value. */
   readonly absent: string;
   readonly cells: readonly Cell[];
   readonly target: string;
-  /** Undefined where the baseline was measured once. */
+  /** Undefined for a row whose target is not a ratio. */
   readonly noise?: Noise;
-  /** Of the contender that has the targets; undefined where there is none. */
   readonly verdict?: Verdict;
-}
-
-export interface Roles {
-  readonly contenders: readonly string[];
-  readonly baseline: string;
-  /** The contender that the targets are for. */
-  readonly subject: string;
-  /** The baseline a second time, for the works whose targets are ratios. */
-  readonly control?: string;
 }
 
 /** Whether the work must measure its noise, without which a target for a ratio means nothing. */
@@ -58,51 +49,42 @@ export function needsControl({ measures }: Pick<Work, 'measures'>): boolean {
   return measures.some(({ target }) => target?.of === 'ratio');
 }
 
-export function rowsOf(work: Work, rounds: readonly Round[], roles: Roles): readonly Row[] {
-  return work.measures.map((measure) => rowOf(work.name, measure, rounds, roles));
+export function rowsOf(work: Work, rounds: readonly Round[]): readonly Row[] {
+  return work.measures.map((measure) => rowOf(work.name, measure, rounds));
 }
 
-function rowOf(work: string, measure: Measure, rounds: readonly Round[], roles: Roles): Row {
-  const answersOf = (contender: string): readonly (number | null | undefined)[] =>
-    rounds.map((round) => round[contender]?.[measure.id]);
+function rowOf(work: string, measure: Measure, rounds: readonly Round[]): Row {
+  const { id, title, unit, target, absent = '-' } = measure;
   const valuesOf = (contender: string): readonly (number | null)[] =>
-    answersOf(contender).map((value) => value ?? null);
-  const base = valuesOf(roles.baseline);
-  const cells = roles.contenders.map((contender): Cell => {
-    const values = valuesOf(contender);
-    const isBase = contender === roles.baseline;
-    return {
+    rounds.map((round) => round[contender]?.[id] ?? null);
+  const ratiosOf = (contender: string): readonly number[] =>
+    pairedRatios(valuesOf(contender), valuesOf(baseline));
+  const cells = Object.keys(entries).map(
+    (contender): Cell => ({
       contender,
-      value: spreadOf(values),
-      ratio: isBase ? null : spreadOf(pairedRatios(values, base)),
+      value: spreadOf(valuesOf(contender)),
+      ratio: contender === baseline ? null : spreadOf(ratiosOf(contender)),
       rounds: rounds.length,
-      failed: answersOf(contender).filter((value) => value === undefined).length,
-    };
-  });
-  const noise =
-    roles.control === undefined || measure.target?.of !== 'ratio'
-      ? undefined
-      : noiseOf(pairedRatios(valuesOf(roles.control), base));
-  const { target, title, unit } = measure;
-  const subject = cells.find(({ contender }) => contender === roles.subject);
+      failed: rounds.filter((round) => round[contender]?.[id] === undefined).length,
+    }),
+  );
+  const equals = ratiosOf(control);
+  const noise = { ratio: spreadOf(equals), margin: marginOf(equals) };
+  const ours = cells.find(({ contender }) => contender === subject);
   return {
     work,
-    measure: measure.id,
+    measure: id,
     title,
     unit,
-    absent: measure.absent ?? '-',
+    absent,
     cells,
     target: targetText(measure),
-    ...(noise !== undefined && { noise }),
+    ...(target?.of === 'ratio' && { noise }),
     ...(target !== undefined &&
-      subject !== undefined && {
-        verdict: verdictOf(target, { ...subject, margin: noise?.margin ?? 0 }),
+      ours !== undefined && {
+        verdict: verdictOf(target, { ...ours, margin: target.of === 'ratio' ? noise.margin : 0 }),
       }),
   };
-}
-
-function noiseOf(ratios: readonly number[]): Noise {
-  return { ratio: spreadOf(ratios), margin: marginOf(ratios) };
 }
 
 function targetText({ target, unit }: Measure): string {
@@ -154,27 +136,19 @@ function noiseText(noise: Noise | undefined): string {
 }
 
 /** One line per row; medians, with the least and the greatest in brackets. */
-export function tableOf(
-  rows: readonly Row[],
-  roles: Roles,
-  titles: Readonly<Record<string, string>>,
-): string {
-  const head = ['work'];
-  for (const contender of roles.contenders) {
-    head.push(titles[contender] ?? contender);
-    if (contender !== roles.baseline) head.push('ratio');
-  }
-  const hasNoise = rows.some(({ noise }) => noise !== undefined);
-  head.push(...(hasNoise ? ['noise'] : []), 'target', 'verdict');
+export function tableOf(rows: readonly Row[]): string {
+  const ofEach = Object.entries(entries).flatMap(([name, { title }]) =>
+    name === baseline ? [title] : [title, 'ratio'],
+  );
   const body = rows.map((row) => [
     row.title,
     ...row.cells.flatMap((cell) => [
       valueText(cell, row),
-      ...(cell.contender === roles.baseline ? [] : [ratioText(cell)]),
+      ...(cell.contender === baseline ? [] : [ratioText(cell)]),
     ]),
-    ...(hasNoise ? [noiseText(row.noise)] : []),
+    noiseText(row.noise),
     row.target,
     row.verdict ?? '',
   ]);
-  return alignedTable([head, ...body]);
+  return alignedTable([['work', ...ofEach, 'noise', 'target', 'verdict'], ...body]);
 }

@@ -1,13 +1,13 @@
 /**
- * npm run bench: what this package costs, as ratios to the SDK's client used by hand for the
+ * npm run bench: the cost of this package, as ratios to the SDK's client used directly for the
  * same work in the same run.
  *
- * Contenders take turns, and a ratio is made within each round, so that the load of the machine
- * hits both sides. Absolute numbers are of this machine and this moment; trust the ratios, and
- * these no further than the noise: how the SDK's client, measured twice, compares with itself.
+ * Contenders take turns, and each ratio is made within one round, so that the load of the machine
+ * affects both sides. Absolute numbers hold for this machine at this moment; trust the ratios, within
+ * the noise: how the SDK's client, measured twice, compares with itself.
  *
- * Exit code 1 when a child crashed or took too long, 2 when the command line asks for what
- * does not exist. A target that is missed is a result and changes nothing.
+ * Exit code 1 when a child crashed or took too long, 2 for an invalid command line. A missed
+ * target is a result and does not change the exit code.
  */
 
 import { cpus, loadavg } from 'node:os';
@@ -17,58 +17,52 @@ import { parseArgs } from 'node:util';
 import { build, compiledFolder } from '../lab/build.ts';
 import { chosenNames, positiveNumber, readOrExit } from '../lab/command-line.ts';
 import { runChild } from '../lab/run-child.ts';
-import { baseline, control, entries } from './contenders.ts';
-import { needsControl, type Roles, type Row, rowsOf, tableOf } from './report.ts';
+import { control, entries } from './contenders.ts';
+import { needsControl, type Row, rowsOf, tableOf } from './report.ts';
 import type { WorkContext } from './work.ts';
 import { works } from './works.ts';
 
 const usage = `npm run bench -- [options]
   --only NAME      only this work, or those like call-* (repeatable); --list shows the names
-  --rounds N       as many rounds of each work
+  --rounds N       number of rounds of each work
   --quick          fewer rounds
-  --contender NAME only this one and the baseline (repeatable)
   --json           one JSON document instead of the table
   --list           names of the works
   --node OPTION    an option for the child processes, such as --cpu-prof (repeatable)`;
 
-const { flags, chosen, rounds, contenders } = readOrExit(() => {
+const { flags, chosen, rounds } = readOrExit(() => {
   const { values } = parseArgs({
     options: {
       only: { type: 'string', multiple: true },
       rounds: { type: 'string' },
       quick: { type: 'boolean', default: false },
-      contender: { type: 'string', multiple: true, default: ['*'] },
       json: { type: 'boolean', default: false },
       list: { type: 'boolean', default: false },
       node: { type: 'string', multiple: true, default: [] },
       help: { type: 'boolean', default: false },
     },
   });
-  const { only } = values;
+  const standard = works.filter(({ isOptional }) => isOptional !== true);
+  const only = values.only ?? standard.map(({ name }) => name);
   const names = chosenNames(
     '--only',
-    only ?? ['*'],
+    only,
     works.map(({ name }) => name),
   );
   return {
     flags: values,
-    chosen: works.filter(
-      ({ name, isOptional }) => names.includes(name) && (only !== undefined || isOptional !== true),
-    ),
+    chosen: works.filter(({ name }) => names.includes(name)),
     rounds:
       values.rounds === undefined
         ? undefined
         : Math.ceil(positiveNumber('--rounds', values.rounds)),
-    contenders: chosenNames('--contender', [baseline, ...values.contender], Object.keys(entries)),
   };
 });
 
-const roles: Roles = { contenders, baseline, subject: 'troupe' };
-const titles = Object.fromEntries(Object.entries(entries).map(([name, it]) => [name, it.title]));
-
-function load(): readonly number[] {
-  return loadavg().map((value) => Number(value.toFixed(1)));
-}
+const load = (): string =>
+  loadavg()
+    .map((value) => value.toFixed(1))
+    .join(',');
 
 /** How often a process crashed or was too late, by work and contender. */
 const failures = new Map<string, number>();
@@ -78,7 +72,7 @@ const child: WorkContext['child'] = async (work, task, limitMs) => {
     file: join(compiledFolder, 'test/bench/child.js'),
     task: { work, task },
     limitMs,
-    // Node 20's fetch warns when the SDK gives it one signal for many requests.
+    // Node 20's fetch warns when the SDK passes one signal to many requests.
     node: ['--expose-gc', '--disable-warning=MaxListenersExceededWarning', ...flags.node],
   });
   if (answer !== null) return answer;
@@ -90,7 +84,6 @@ const child: WorkContext['child'] = async (work, task, limitMs) => {
 
 async function measure(): Promise<readonly Row[]> {
   const rows: Row[] = [];
-  const hasSubject = contenders.includes(roles.subject);
   for (const work of chosen) {
     process.stderr.write(`${work.name} … `);
     const lack = work.lacks?.();
@@ -99,45 +92,35 @@ async function measure(): Promise<readonly Row[]> {
       continue;
     }
     const from = performance.now();
-    const isControlled = hasSubject && needsControl(work);
     const done = await work.run({
-      contenders: isControlled ? [...contenders, control] : contenders,
+      contenders: [...Object.keys(entries), ...(needsControl(work) ? [control] : [])],
       isQuick: flags.quick,
       rounds: rounds ?? (flags.quick ? work.rounds.quick : work.rounds.full),
       child,
     });
     process.stderr.write(`${((performance.now() - from) / 1_000).toFixed(1)} s\n`);
-    rows.push(...rowsOf(work, done, isControlled ? { ...roles, control } : roles));
+    rows.push(...rowsOf(work, done));
   }
   return rows;
 }
 
 async function run(): Promise<void> {
   await build();
-  const cores = cpus().length;
-  const processor = cpus()[0]?.model ?? 'unknown';
-  const machine = { node: process.version, cores, processor, load: load() };
+  const machine = `Node ${process.version}, ${cpus().length} cores (${cpus()[0]?.model ?? 'unknown'})`;
+  const loadBefore = load();
   const from = performance.now();
   const rows = await measure();
   const seconds = Math.round((performance.now() - from) / 1_000);
-  const loadAfter = load();
   const failed = [...failures].map(([what, count]) => `${what}: ${count} failed`);
-  if (flags.json) {
-    const document = { machine, loadAfter, seconds, ...roles, rows, failed };
-    console.log(JSON.stringify(document, null, 2));
-  } else {
-    console.log(`Node ${machine.node}, ${cores} cores (${processor})`);
-    console.log(
-      `load average ${String(machine.load)} before, ${String(loadAfter)} after ${seconds} s`,
-    );
-    console.log(
-      'median (least-greatest); ratios are to client 2.4, made within each round; lower is better but for calls/s',
-    );
-    console.log(
-      'noise: client 2.4 to itself; a target nearer to the ratio than that leaves the verdict unclear',
-    );
-    console.log(`\n${tableOf(rows, roles, titles)}`);
-  }
+  const loads = `load average ${loadBefore} before, ${load()} after ${seconds} s`;
+  if (flags.json) console.log(JSON.stringify({ machine, loads, seconds, rows, failed }, null, 2));
+  else
+    console.log(`${machine}
+${loads}
+median (least-greatest); ratios are to client 2.4, made within each round; lower is better except for calls/s
+noise: client 2.4 to itself; when a target is closer to the ratio than that, the verdict is unclear
+
+${tableOf(rows)}`);
   if (failed.length > 0) console.error(`\nCrashed or too late:\n  ${failed.join('\n  ')}`);
   process.exitCode = failed.length > 0 ? 1 : 0;
 }

@@ -1,4 +1,4 @@
-/** Makes the light servers of the benchmark. */
+/** The benchmark's servers, which cost almost nothing themselves. */
 
 import { fileURLToPath } from 'node:url';
 
@@ -6,16 +6,15 @@ import { startHttpHost } from '../lab/http-host.ts';
 import type { HttpServer, StdioServer } from './contender.ts';
 
 const stdioFile = fileURLToPath(new URL('servers/stdio-echo.mjs', import.meta.url));
-const launcherFile = fileURLToPath(new URL('servers/launcher.mjs', import.meta.url));
 const httpFile = fileURLToPath(new URL('servers/http-echo.mjs', import.meta.url));
 
 export function stdioServer(name: string, options: readonly string[] = []): StdioServer {
   return { kind: 'stdio', name, command: process.execPath, args: [stdioFile, ...options] };
 }
 
-/** The same behind a launcher that leaves it behind. */
-export function launchedServer(name: string, options: readonly string[]): StdioServer {
-  return { kind: 'stdio', name, command: process.execPath, args: [launcherFile, ...options] };
+/** `server0`, `server1`, … */
+export function stdioServers(count: number, options: readonly string[] = []): StdioServer[] {
+  return Array.from({ length: count }, (_, index) => stdioServer(`server${index}`, options));
 }
 
 /** One process in which every path is a server of its own. */

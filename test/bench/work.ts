@@ -1,5 +1,6 @@
 /** A work that every contender does, and its measures. */
 
+import { subject } from './contenders.ts';
 import type { Target } from './statistics.ts';
 
 export interface Measure {
@@ -71,19 +72,21 @@ export function turnsOf(contenders: readonly string[], round: number): readonly 
   return round % 2 === 0 ? turns : turns.reverse();
 }
 
-/** Rounds in which every contender works in a fresh process. */
+/** Rounds in which every contender works in a fresh process. A contender without a task has no value. */
 export async function isolatedRounds(
   { contenders, rounds, child }: WorkContext,
-  work: string,
+  { name, measures }: Pick<Work, 'name' | 'measures'>,
   taskOf: (contender: string) => unknown,
   limitMs = 60_000,
 ): Promise<readonly Round[]> {
+  const nothing: Values = Object.fromEntries(measures.map(({ id }) => [id, null]));
   const done: Round[] = [];
   for (let round = 0; round < rounds; round += 1) {
     const values: Record<string, Values> = {};
     for (const contender of turnsOf(contenders, round)) {
-      const answer = (await child(work, taskOf(contender), limitMs)) as Values | null;
-      values[contender] = answer ?? {};
+      const task = taskOf(contender);
+      const answer = task === undefined ? nothing : await child(name, task, limitMs);
+      values[contender] = (answer as Values | null) ?? {};
     }
     done.push(values);
   }
@@ -91,22 +94,16 @@ export async function isolatedRounds(
 }
 
 /** Rounds of a work that only this package can do. */
-export async function ownRounds(
-  { contenders, rounds, child }: WorkContext,
-  { name, measures }: Pick<Work, 'name' | 'measures'>,
+export function ownRounds(
+  context: WorkContext,
+  work: Pick<Work, 'name' | 'measures'>,
   task: unknown,
-  limitMs = 60_000,
+  limitMs?: number,
 ): Promise<readonly Round[]> {
-  const nothing: Values = Object.fromEntries(measures.map(({ id }) => [id, null]));
-  const done: Round[] = [];
-  for (let round = 0; round < rounds; round += 1) {
-    const values: Record<string, Values> = {};
-    for (const contender of contenders)
-      values[contender] =
-        contender === 'troupe'
-          ? (((await child(name, task, limitMs)) as Values | null) ?? {})
-          : nothing;
-    done.push(values);
-  }
-  return done;
+  return isolatedRounds(
+    context,
+    work,
+    (contender) => (contender === subject ? task : undefined),
+    limitMs,
+  );
 }

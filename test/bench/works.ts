@@ -1,16 +1,13 @@
 /** Everything that is measured, in the order of the table. */
 
 import { callWorks } from './work/calls.ts';
-import { changeWork } from './work/change.ts';
 import { startWorks } from './work/cold-start.ts';
 import { crashWork } from './work/crash.ts';
-import { crowdWork } from './work/crowd.ts';
 import { editWorks } from './work/edits.ts';
 import { floodWork } from './work/flood.ts';
 import { gatewayWork } from './work/gateway.ts';
 import { importWork } from './work/import.ts';
-import { inspectorWorks } from './work/inspector.ts';
-import { leftOverWork } from './work/left-over.ts';
+import { inspectorPageWork } from './work/inspector-page.ts';
 import { listingWork } from './work/listing.ts';
 import { memoryWorks } from './work/memory.ts';
 import { recorderWork } from './work/recorder.ts';
@@ -25,18 +22,15 @@ export const works: readonly Work[] = [
   floodWork,
   gatewayWork,
   ...startWorks,
-  crowdWork,
   warmStartWork,
-  changeWork,
   listingWork,
   ...editWorks,
   thousandsWork,
   watchWork,
   recorderWork,
-  ...inspectorWorks,
+  inspectorPageWork,
   crashWork,
   stopWork,
-  leftOverWork,
   ...memoryWorks,
   importWork,
 ];

@@ -13,7 +13,7 @@ function read(pid: number, file: string): string {
 }
 
 /** `R` for a process that runs or would if a core were free; empty for one that has ended. */
-export function stateOf(pid: number): string {
+function stateOf(pid: number): string {
   const stat = read(pid, 'stat');
   // The name of the program, in brackets, may itself hold brackets and spaces.
   return stat.charAt(stat.lastIndexOf(')') + 2);
@@ -27,12 +27,6 @@ export function childrenOf(pid: number): readonly number[] {
     .filter((word) => word.trim() !== '')
     .map(Number);
 }
-
-export function descendantsOf(pid: number): readonly number[] {
-  return childrenOf(pid).flatMap((child) => [child, ...descendantsOf(child)]);
-}
-
-export const commandOf = (pid: number): string => read(pid, 'cmdline').replaceAll('\0', ' ');
 
 /** Living processes, but for this one, with a word in their command line or environment. */
 export function processesWith(word: string, where: 'cmdline' | 'environ'): readonly number[] {

@@ -1,9 +1,10 @@
 /**
- * From nothing running to all tools listed. The import is over by then; it is measured apart.
- * Who loads the SDK late pays for it here instead, so one server is also measured with the import.
+ * From nothing running to all tools listed. The import is over by then and measured apart. A
+ * contender that loads the SDK late pays for it here instead, so one server is also measured
+ * with the import.
  *
- * By hand, every server is waited for alone. With one `Promise.all` around everything, the one
- * that hangs would keep the tools of all others back until its request times out after 60 s.
+ * The baseline waits for every server separately. With one `Promise.all` around everything, a
+ * hanging server would hold back the tools of all others until its request times out after 60 s.
  */
 
 import type { BenchServer } from '../contender.ts';
@@ -14,7 +15,7 @@ import { isolatedRounds, measure, ratioAtMost, type Work } from '../work.ts';
 interface StartTask {
   readonly contender: string;
   readonly servers: readonly BenchServer[];
-  /** Names of those that will never answer. */
+  /** Names of servers that never answer. */
   readonly hanging: readonly string[];
 }
 
@@ -33,58 +34,46 @@ async function job({ contender, servers, hanging }: StartTask): Promise<unknown>
   return { first, all: end - from, withImport: end - begin };
 }
 
-interface StartSetup {
-  readonly name: string;
-  readonly carrier: 'stdio' | 'http';
-  readonly count: number;
-  readonly rounds: Work['rounds'];
+interface Special {
+  /** How long each server waits before it answers `initialize`. */
   readonly waitMs?: number;
   readonly oneHangs?: boolean;
-  readonly withImport?: boolean;
 }
 
-// A tenth is what one round differs from the next without a reason.
-const startBound = 1.1;
-// Servers that wait hide what a start costs; only a start that waits for another's end shows.
-const waitingBound = 1.1;
+// Two rounds differ by a tenth without a reason.
+const target = ratioAtMost(1.1);
 
-function serverOptions({ waitMs }: StartSetup, hangs: boolean): readonly string[] {
-  if (hangs) return ['hang', '1'];
-  return waitMs === undefined ? [] : ['delay', String(waitMs)];
-}
-
-function titleOf({ carrier, count, waitMs, oneHangs = false }: StartSetup): string {
-  const what = carrier === 'http' ? 'HTTP endpoint' : 'stdio server';
-  const plural = count === 1 ? '' : 's';
-  const wait = waitMs === undefined ? '' : ` that wait ${waitMs} ms`;
-  return `cold start, ${count} ${what}${plural}${wait}${oneHangs ? ', one hangs' : ''}`;
-}
-
-function startWork(setup: StartSetup): Work {
-  const { name, carrier, count, rounds, waitMs, oneHangs = false, withImport = false } = setup;
-  const title = titleOf(setup);
-  const target = ratioAtMost(waitMs === undefined ? startBound : waitingBound);
-  return {
+function startWork(
+  name: string,
+  carrier: 'stdio' | 'http',
+  count: number,
+  rounds: Work['rounds'],
+  { waitMs = 0, oneHangs = false }: Special = {},
+): Work {
+  const what = `${carrier === 'http' ? 'HTTP endpoint' : 'stdio server'}${count === 1 ? '' : 's'}`;
+  const wait = waitMs === 0 ? '' : ` that wait ${waitMs} ms`;
+  const title = `cold start, ${count} ${what}${wait}${oneHangs ? ', one hangs' : ''}`;
+  const work: Work = {
     name,
     measures: [
       ...(count > 1 ? [measure('first', `${title}: first`, 'ms')] : []),
       measure('all', `${title}: all`, 'ms', target),
-      ...(withImport ? [measure('withImport', `import and ${title}`, 'ms', target)] : []),
+      ...(name === 'start-1' ? [measure('withImport', `import and ${title}`, 'ms', target)] : []),
     ],
     rounds,
     async run(context) {
       const host = carrier === 'http' ? await startHttpServers() : undefined;
-      // In the middle, so that it hinders those after it.
+      // In the middle, so that it hinders the servers after it.
       const hanging = oneHangs ? [`server${Math.floor(count / 2)}`] : [];
       const servers = Array.from({ length: count }, (_, index): BenchServer => {
         const server = `server${index}`;
-        const [key, value] = serverOptions(setup, hanging.includes(server));
-        if (host === undefined)
-          return stdioServer(server, key === undefined ? [] : [`--${key}`, value ?? '']);
-        return host.server(server, key === undefined ? '' : `?${key}=${value}`);
+        const [key, value] = hanging.includes(server) ? ['hang', 1] : ['delay', waitMs];
+        return host === undefined
+          ? stdioServer(server, [`--${key}`, String(value)])
+          : host.server(server, `?${key}=${value}`);
       });
       try {
-        return await isolatedRounds(context, name, (contender) => ({
+        return await isolatedRounds(context, work, (contender) => ({
           contender,
           servers,
           hanging,
@@ -95,33 +84,25 @@ function startWork(setup: StartSetup): Work {
     },
     job,
   };
+  return work;
 }
 
 const few = { full: 3, quick: 2 };
 const some = { full: 5, quick: 3 };
+const waiting = { waitMs: 500 };
+const hanging = { oneHangs: true };
 
 export const startWorks: readonly Work[] = [
-  startWork({
-    name: 'start-1',
-    carrier: 'stdio',
-    count: 1,
-    rounds: { full: 9, quick: 3 },
-    withImport: true,
-  }),
-  startWork({ name: 'start-10', carrier: 'stdio', count: 10, rounds: some }),
-  startWork({ name: 'start-30', carrier: 'stdio', count: 30, rounds: few }),
-  startWork({ name: 'start-http-100', carrier: 'http', count: 100, rounds: some }),
-  startWork({ name: 'start-wait-1', carrier: 'stdio', count: 1, rounds: some, waitMs: 500 }),
-  startWork({ name: 'start-wait-10', carrier: 'stdio', count: 10, rounds: few, waitMs: 500 }),
-  startWork({ name: 'start-wait-30', carrier: 'stdio', count: 30, rounds: few, waitMs: 500 }),
-  startWork({ name: 'start-wait-http-100', carrier: 'http', count: 100, rounds: few, waitMs: 500 }),
-  startWork({ name: 'start-hang-10', carrier: 'stdio', count: 10, rounds: few, oneHangs: true }),
-  startWork({ name: 'start-hang-30', carrier: 'stdio', count: 30, rounds: few, oneHangs: true }),
-  startWork({
-    name: 'start-hang-http-100',
-    carrier: 'http',
-    count: 100,
-    rounds: few,
-    oneHangs: true,
-  }),
+  startWork('start-1', 'stdio', 1, { full: 9, quick: 3 }),
+  startWork('start-10', 'stdio', 10, some),
+  startWork('start-30', 'stdio', 30, few),
+  startWork('start-100', 'stdio', 100, { full: 3, quick: 1 }),
+  startWork('start-http-100', 'http', 100, some),
+  startWork('start-wait-1', 'stdio', 1, some, waiting),
+  startWork('start-wait-10', 'stdio', 10, few, waiting),
+  startWork('start-wait-30', 'stdio', 30, few, waiting),
+  startWork('start-wait-http-100', 'http', 100, few, waiting),
+  startWork('start-hang-10', 'stdio', 10, few, hanging),
+  startWork('start-hang-30', 'stdio', 30, few, hanging),
+  startWork('start-hang-http-100', 'http', 100, few, hanging),
 ];

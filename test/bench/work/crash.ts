@@ -1,8 +1,10 @@
-/** `kill -9` of a server: how soon it is known, and how soon a call works again by itself. */
+/** `kill -9` of a server: how soon the loss is noticed, and how soon a call succeeds again. */
+
+import { setTimeout as pause } from 'node:timers/promises';
 
 import type { BenchServer, Fleet } from '../contender.ts';
 import { baseline, entryOf } from '../contenders.ts';
-import { stdioServer } from '../servers.ts';
+import { stdioServers } from '../servers.ts';
 import { atMost, isolatedRounds, measure, perhapsNever, type Work } from '../work.ts';
 
 interface CrashTask {
@@ -20,15 +22,13 @@ async function nextGoodCall(fleet: Fleet, server: string): Promise<boolean> {
       await fleet.call(server, 'echo', { text: 'again' });
       return true;
     } catch {
-      await new Promise((resolve) => {
-        setTimeout(resolve, 5);
-      });
+      await pause(5);
     }
   }
   return false;
 }
 
-/** How long a new server takes until its first good call, with the client that all are compared with. */
+/** The baseline's time from the start of a server to its first good call. */
 async function rawStart(server: BenchServer): Promise<number> {
   const { open } = await entryOf(baseline).load();
   const from = performance.now();
@@ -41,24 +41,24 @@ async function rawStart(server: BenchServer): Promise<number> {
 }
 
 async function job({ contender, servers }: CrashTask): Promise<unknown> {
-  const { open, recovers } = await entryOf(contender).load();
+  const { open } = await entryOf(contender).load();
   const fleet = open(servers);
   await Promise.all(servers.map(({ name }) => fleet.listed(name)));
   const [{ name }] = servers as [BenchServer];
   await fleet.call(name, 'echo', { text: 'before' });
   const pid = fleet.pid(name);
-  if (pid === undefined) throw new Error(`${contender} does not tell the pid of its server.`);
+  if (pid === undefined) throw new Error(`${contender} does not report the pid of its server.`);
   const lost = fleet.lost(name);
   const from = performance.now();
   process.kill(pid, 'SIGKILL');
   await lost;
   const seen = performance.now() - from;
-  const isBack = recovers && (await nextGoodCall(fleet, name));
+  const isBack = fleet.pauseAfterLossMs !== undefined && (await nextGoodCall(fleet, name));
   const back = performance.now() - from;
   const pauseMs = fleet.pauseAfterLossMs?.(name);
   await fleet.close();
   if (!isBack) return { seen, back: null, share: null };
-  // Twice, and the second counts: the first one loads the client.
+  // The first start loads the client; only the second counts.
   await rawStart(servers[0] as BenchServer);
   const raw = await rawStart(servers[0] as BenchServer);
   return { seen, back, share: pauseMs === undefined ? null : back / (pauseMs + raw) };
@@ -77,8 +77,8 @@ export const crashWork: Work = {
   ],
   rounds: { full: 7, quick: 3 },
   run(context) {
-    const servers = ['first', 'second', 'third'].map((name) => stdioServer(name));
-    return isolatedRounds(context, 'crash', (contender) => ({ contender, servers }));
+    const servers = stdioServers(3);
+    return isolatedRounds(context, crashWork, (contender) => ({ contender, servers }));
   },
   job,
 };

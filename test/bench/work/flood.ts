@@ -1,6 +1,6 @@
 /**
- * Whether a server that talks without end holds up the calls of another: 20,000 notifications as fast
- * as a pipe takes them, while one call after the other goes to a server that has nothing to do with it.
+ * Whether a flood from one server delays calls to another: 20,000 notifications as fast as a pipe
+ * takes them, during sequential calls to an unrelated server.
  */
 
 import type { BenchServer } from '../contender.ts';
@@ -19,7 +19,7 @@ const notifications = 20_000;
 // Enough for the compiler before anything is measured.
 const warmCalls = 500;
 const calmCalls = 300;
-// A flood is over in less than a second, so there are several for enough calls to speak of a p99.
+// A flood ends in less than a second; a p99 needs the calls of several.
 const floods = 5;
 const args = { text: 'a short text' };
 
@@ -38,7 +38,7 @@ async function job({ contender, noisy, quiet }: FloodTask): Promise<Values> {
   const flooded: number[] = [];
   for (let count = 0; count < floods; count += 1) {
     let isOver = false;
-    // The call that sets it off is answered when all of it has left.
+    // The call that starts the flood is answered after its last notification.
     const flood = fleet.call(noisy.name, 'echo', args).finally(() => {
       isOver = true;
     });
@@ -64,7 +64,7 @@ export const floodWork: Work = {
   run(context) {
     const noisy = stdioServer('noisy', ['--flood', String(notifications)]);
     const quiet = stdioServer('quiet');
-    return isolatedRounds(context, 'flood', (contender) => ({ contender, noisy, quiet }));
+    return isolatedRounds(context, floodWork, (contender) => ({ contender, noisy, quiet }));
   },
   job,
 };

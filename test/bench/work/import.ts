@@ -1,4 +1,4 @@
-/** How long the import takes in a fresh process, with the files in the system's cache. */
+/** Time of the import in a fresh process, with the files in the system's cache. */
 
 import { entryOf } from '../contenders.ts';
 import { isolatedRounds, measure, ratioAtMost, type Work } from '../work.ts';
@@ -17,7 +17,7 @@ export const importWork: Work = {
   async run(context) {
     const rounds = await isolatedRounds(
       { ...context, rounds: context.rounds + 1 },
-      'import',
+      importWork,
       (contender) => ({ contender }),
     );
     // The first round fills the cache.

@@ -1,11 +1,11 @@
 /**
- * Ten thousand tools of two hundred servers: how long a host waits for the list after one server
- * changed, and for a search. The servers live in the process, because what they do is not measured.
+ * Ten thousand tools of two hundred servers: how long a host waits for the list after an edit of one
+ * server, and for a search. The servers run in this process, because their work is not measured.
  */
 
 import type { EmbeddedServer, EmbeddedTransport, Troupe } from '../../../src/index.ts';
 import { median } from '../statistics.ts';
-import { atMost, isolatedRounds, measure, perhapsNever, type Work } from '../work.ts';
+import { atMost, measure, ownRounds, perhapsNever, type Work } from '../work.ts';
 
 interface Asked {
   readonly id?: number;
@@ -26,10 +26,7 @@ function answerTo({ method, params }: Asked, server: number): unknown {
   return {
     tools: Array.from({ length: toolCount }, (_, at) => ({
       name: `get_thing_${at}`,
-      description:
-        `Gets thing ${at} of server ${server}, with all that a person could want to know about it. `.repeat(
-          3,
-        ),
+      description: `Gets thing ${at} of server ${server}, with all of its details. `.repeat(4),
       inputSchema: { type: 'object', properties: { id: { type: 'string' } }, required: ['id'] },
     })),
   };
@@ -78,8 +75,7 @@ async function timeToList(troupe: Troupe, turn: number): Promise<{ ms: number; c
   return { ms, cpuMs: (user + system) / 1_000 };
 }
 
-async function job({ contender }: { readonly contender: string }): Promise<unknown> {
-  if (contender !== 'troupe') return { list: null, cpu: null, search: null };
+async function job(): Promise<unknown> {
   const { createTroupe } = await import('../../../src/index.ts');
   const names = Array.from({ length: serverCount }, (_, at) => `server${at}`);
   const troupe = createTroupe({
@@ -114,6 +110,6 @@ export const listingWork: Work = {
     perhapsNever(measure('search', `${title}: searched`, 'ms')),
   ],
   rounds: { full: 3, quick: 1 },
-  run: (context) => isolatedRounds(context, 'list-10000', (contender) => ({ contender })),
+  run: (context) => ownRounds(context, listingWork, null),
   job,
 };

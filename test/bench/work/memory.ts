@@ -4,18 +4,18 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import type { BenchServer, Contender, Fleet } from '../contender.ts';
 import { entryOf } from '../contenders.ts';
-import { startHttpServers, stdioServer } from '../servers.ts';
+import { startHttpServers, stdioServers } from '../servers.ts';
 import { below, isolatedRounds, measure, type Work } from '../work.ts';
 
 interface MemoryTask {
   readonly contender: string;
-  /** A few to start with: code and tables that exist once are not a server's cost. */
+  /** Opened before the measurement: code and tables that exist once are not a server's cost. */
   readonly warmUp: readonly BenchServer[];
   readonly servers: readonly BenchServer[];
 }
 
 export async function heapBytes(): Promise<number> {
-  // What a collection frees may hold what only the next one finds.
+  // Objects freed by one collection may have kept others alive.
   for (let turn = 0; turn < 4; turn += 1) {
     await pause(50);
     globalThis.gc?.();
@@ -37,12 +37,6 @@ async function weigh(task: MemoryTask, open: Opener): Promise<unknown> {
   return { heap: bytes / task.servers.length / 1024 };
 }
 
-const openLive: Opener = async (contender, servers) => {
-  const fleet = contender.open(servers);
-  await Promise.all(servers.map(({ name }) => fleet.listed(name)));
-  return fleet;
-};
-
 const liveCount = 100;
 const dormantCount = 1_000;
 const warmUpCount = 10;
@@ -58,12 +52,17 @@ const liveWork: Work = {
       Array.from({ length: count }, (_, index) => host.server(`${prefix}${index}`));
     const task = { warmUp: many('warm', warmUpCount), servers: many('server', liveCount) };
     try {
-      return await isolatedRounds(context, 'heap-http', (contender) => ({ ...task, contender }));
+      return await isolatedRounds(context, liveWork, (contender) => ({ ...task, contender }));
     } finally {
       await host.stop();
     }
   },
-  job: (task: MemoryTask) => weigh(task, openLive),
+  job: (task: MemoryTask) =>
+    weigh(task, async ({ open }, servers) => {
+      const fleet = open(servers);
+      await Promise.all(servers.map(({ name }) => fleet.listed(name)));
+      return fleet;
+    }),
 };
 
 const dormantWork: Work = {
@@ -71,10 +70,9 @@ const dormantWork: Work = {
   measures: [measure('heap', `heap per dormant server, ${dormantCount}`, 'KB', below(12))],
   rounds,
   run(context) {
-    const many = (prefix: string, count: number) =>
-      Array.from({ length: count }, (_, index) => stdioServer(`${prefix}${index}`));
-    const task = { warmUp: many('warm', warmUpCount), servers: many('server', dormantCount) };
-    return isolatedRounds(context, 'heap-dormant', (contender) => ({ ...task, contender }));
+    const servers = stdioServers(dormantCount);
+    const warmUp = servers.slice(0, warmUpCount);
+    return isolatedRounds(context, dormantWork, (contender) => ({ contender, warmUp, servers }));
   },
   async job(task: MemoryTask) {
     const { openDormant } = await entryOf(task.contender).load();

@@ -1,18 +1,18 @@
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { baseline, control, entries } from '../../bench/contenders.ts';
+import { control, entries } from '../../bench/contenders.ts';
 import { rowsOf } from '../../bench/report.ts';
 import { startWorks } from '../../bench/work/cold-start.ts';
 import { runChild } from '../../lab/run-child.ts';
 
 const file = fileURLToPath(new URL('../../bench/child.ts', import.meta.url));
 
-// Four processes, one after the other, each of which takes a second or two on a free machine.
+// Three processes in sequence, each of which takes a second or two on an idle machine.
 const timeout = 150_000;
 const limitMs = 30_000;
 
-describe('one round of the smallest work', () => {
-  it('has a value for every measure of every contender', { timeout }, async () => {
+describe('one round of the smallest benchmark', () => {
+  it('yields a value for every measure and contender', { timeout }, async () => {
     const work = startWorks.find(({ name }) => name === 'start-1');
     if (work === undefined) throw new Error('There is no start-1.');
     const problems: string[] = [];
@@ -24,7 +24,7 @@ describe('one round of the smallest work', () => {
     };
     const contenders = [...Object.keys(entries), control];
     const rounds = await work.run({ contenders, rounds: 1, child });
-    const rows = rowsOf(work, rounds, { contenders, baseline, subject: 'troupe', control });
+    const rows = rowsOf(work, rounds);
     expect(problems).toEqual([]);
     const missing = rows.flatMap(({ measure, cells }) =>
       cells
@@ -32,6 +32,5 @@ describe('one round of the smallest work', () => {
         .map(({ contender }) => `${contender}: ${measure}`),
     );
     expect(missing).toEqual([]);
-    expect(rows.map(({ cells }) => cells.length)).toEqual(rows.map(() => contenders.length));
   });
 });

@@ -3,8 +3,8 @@ import { isolatedRounds, turnsOf } from '../../bench/work.ts';
 
 const contenders = ['A', 'B', 'C'];
 
-describe('the order of contenders', () => {
-  it('changes with every round', () => {
+describe('turnsOf()', () => {
+  it('changes the order with every round', () => {
     const rounds = [0, 1, 2, 3, 4, 5].map((round) => turnsOf(contenders, round).join(''));
     expect(rounds).toEqual(['ABC', 'CBA', 'BCA', 'ACB', 'CAB', 'BAC']);
   });
@@ -21,14 +21,15 @@ describe('the order of contenders', () => {
   });
 });
 
-describe('isolated rounds', () => {
-  it('give each contender a child in its turn, and nothing to one that failed', async () => {
+describe('isolatedRounds()', () => {
+  it('runs each contender in its turn and leaves out the values of a failed one', async () => {
     const turns: unknown[] = [];
     const child = (_work: string, task: unknown) => {
       turns.push(task);
       return Promise.resolve(task === 'B' ? null : { time: 1 });
     };
-    const rounds = await isolatedRounds({ contenders, rounds: 2, child }, 'walk', (name) => name);
+    const work = { name: 'walk', measures: [] };
+    const rounds = await isolatedRounds({ contenders, rounds: 2, child }, work, (name) => name);
     expect(turns.join('')).toBe('ABCCBA');
     const round = { A: { time: 1 }, B: {}, C: { time: 1 } };
     expect(rounds).toEqual([round, round]);
