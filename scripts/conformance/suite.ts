@@ -1,38 +1,33 @@
-/** Runs the official suite, and reads what it found and what a revision requires. */
+/** Runs the official suite; reads its results and what a revision requires. */
 
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+
 import { parse } from 'yaml';
 
+import { withinTime } from '../../actors/host/time-limit.ts';
+import { promptClock } from '../../src/runtime/real-clock.ts';
 import type { Check, ExpectedFailure, Role, ScenarioResult } from './verdict.ts';
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 const suite = path.join(root, 'node_modules', '@modelcontextprotocol', 'conformance');
 const shim = pathToFileURL(path.join(root, 'scripts', 'conformance-shim.mjs')).href;
-// A revision takes ten seconds; a crowded machine needs several times that.
-const runLimitMs = 180_000;
 
-/** What the suite asks of a role in a revision, in its own order. */
-export interface Requirements {
-  readonly required: readonly string[];
-  /** Run and shown; by themselves they decide nothing. */
-  readonly unscored: readonly string[];
-}
+// A revision takes ten seconds; a busy machine needs several times that.
+const runLimitMs = 180_000;
 
 export interface SuiteRun {
   readonly role: Role;
   readonly revision: string;
-  /** Absent: all that the revision requires, and what it has besides. */
-  readonly scenario?: string | undefined;
-  /** Where the suite leaves its results; empty before. */
-  readonly folder: string;
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }
 
-export function requirementsOf(role: Role, revision: string): Requirements {
+/** A revision's scenarios for a role, in the suite's order. Failures of `unscored` ones decide nothing. */
+export function requirementsOf(role: Role, revision: string) {
   const file = path.join(suite, 'requirements', `${revision}.yaml`);
   const document = parse(readFileSync(file, 'utf8')) as Record<Role, readonly string[]> & {
     readonly not_scored: readonly { readonly scenario: string; readonly leg: Role }[];
@@ -41,29 +36,27 @@ export function requirementsOf(role: Role, revision: string): Requirements {
   return { required: document[role], unscored: unscored.map(({ scenario }) => scenario) };
 }
 
-/** What we know to fail, by role. */
-export function expectedFailures(): Readonly<Record<Role, readonly ExpectedFailure[]>> {
+export function expectedFailures(role: Role): readonly ExpectedFailure[] {
   const file = path.join(root, 'scripts', 'conformance-expected-failures.yaml');
   const groups = parse(readFileSync(file, 'utf8')) as Record<
     Role,
     readonly { readonly reason: string; readonly scenarios: readonly string[] }[]
   >;
-  const of = (role: Role): readonly ExpectedFailure[] =>
-    groups[role].flatMap(({ reason, scenarios }) =>
-      scenarios.map((scenario) => ({ scenario, reason })),
-    );
-  return { server: of('server'), client: of('client') };
+  return groups[role].flatMap(({ reason, scenarios }) =>
+    scenarios.map((scenario) => ({ scenario, reason })),
+  );
 }
 
-/** Settles with all that the suite printed. */
-export async function runSuite({
-  role,
-  revision,
-  scenario,
-  folder,
-  args,
-  env,
-}: SuiteRun): Promise<string> {
+/**
+ * Runs one scenario, or all of a revision, and resolves with the output.
+ *
+ * @param folder - where the suite leaves its results; empty before
+ */
+export async function runSuite(
+  { role, revision, args, env }: SuiteRun,
+  folder: string,
+  scenario?: string,
+): Promise<string> {
   const which =
     scenario === undefined
       ? ['--requirements', revision]
@@ -85,20 +78,19 @@ export async function runSuite({
     stream.on('data', (chunk: Buffer) => {
       output += chunk.toString();
     });
-  const ended = new Promise<void>((resolve) => void child.on('close', () => resolve()));
-  await within(runLimitMs, ended).catch((error: unknown) => {
+  if ((await withinTime(promptClock, runLimitMs, once(child, 'close'))) === undefined) {
     child.kill('SIGKILL');
-    output += `\n${String(error)}`;
-  });
+    output += `\nThe suite did not end within ${runLimitMs} ms.`;
+  }
   return output;
 }
 
-/** What the suite wrote down of each scenario that it ran. */
+/** The suite's results of each scenario that it ran. */
 export function resultsIn(folder: string, role: Role): readonly ScenarioResult[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((file) => path.basename(file) === 'checks.json')
     .map((file) => {
-      // Each scenario has a folder of its name and the time; those for servers begin with the word.
+      // Each scenario has a folder with its name and the time; those for servers have a prefix.
       const name = path.dirname(file).split(path.sep).join('/');
       const scenario = name.replace(/-\d{4}-\d\d-\d\dT[\d-]+Z$/, '');
       return {
@@ -106,12 +98,4 @@ export function resultsIn(folder: string, role: Role): readonly ScenarioResult[]
         checks: JSON.parse(readFileSync(path.join(folder, file), 'utf8')) as Check[],
       };
     });
-}
-
-export async function within<Value>(limitMs: number, promise: Promise<Value>): Promise<Value> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`Not within ${limitMs} ms.`)), limitMs);
-  });
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }

@@ -1,10 +1,11 @@
-/** What the results of the conformance suite mean, and how they are shown. */
+/** Judges and prints the results of the conformance suite. */
 
 import { alignedTable } from '../../test/lab/table.ts';
+import type { requirementsOf } from './suite.ts';
 
 export type Role = 'server' | 'client';
 
-/** One of the things that a scenario looks at, as the suite writes it down. */
+/** One check of a scenario, as the suite writes it. */
 export interface Check {
   readonly id: string;
   readonly name: string;
@@ -15,39 +16,33 @@ export interface Check {
 export interface ScenarioResult {
   readonly scenario: string;
   readonly checks: readonly Check[];
-  /** Why our client gave up, where it did and the scenario does not expect it. */
+  /** Why our client failed, unless the scenario expects it. */
   readonly trouble?: string | undefined;
 }
 
-/** A scenario that we know to fail. */
 export interface ExpectedFailure {
   readonly scenario: string;
   readonly reason: string;
-}
-
-export interface Run {
-  readonly role: Role;
-  readonly revision: string;
-  readonly required: readonly string[];
-  readonly unscored: readonly string[];
-  readonly results: readonly ScenarioResult[];
-  readonly expected: readonly ExpectedFailure[];
 }
 
 export interface Row {
   readonly scenario: string;
   readonly isRequired: boolean;
   readonly end: 'passed' | 'failed' | 'not run';
-  /** It failed, and may. */
+  /** Failed, as listed in the expected failures. */
   readonly isExpected: boolean;
-  /** Ends the run with a failure. */
+  /** Fails the run. */
   readonly isWrong: boolean;
   readonly checkCount: number;
   readonly note: string;
 }
 
-/** One row for each scenario of the revision, in its order. */
-export function judge({ required, unscored, results, expected }: Run): readonly Row[] {
+/** Returns one row for each scenario of the revision, in the suite's order. */
+export function judge(
+  { required, unscored }: ReturnType<typeof requirementsOf>,
+  results: readonly ScenarioResult[],
+  expected: readonly ExpectedFailure[],
+): readonly Row[] {
   return [...required, ...unscored].map((scenario) => {
     const isRequired = required.includes(scenario);
     const result = results.find((each) => each.scenario === scenario);
@@ -58,18 +53,18 @@ export function judge({ required, unscored, results, expected }: Run): readonly 
     const isExpected = end === 'failed' && known !== undefined;
     const isStale = end !== 'failed' && known !== undefined;
     const note = isStale
-      ? 'is expected to fail, and does not: take it out of the list'
+      ? 'is expected to fail but does not; remove it from the list'
       : isExpected
         ? known.reason
         : faults.join('; ');
-    // A scenario that looked at nothing is no proof.
+    // A scenario without checks proves nothing.
     const isMissing = isRequired && end === 'not run';
     const isWrong = isStale || isMissing || (end === 'failed' && !isExpected);
     return { scenario, isRequired, end, isExpected, isWrong, checkCount, note };
   });
 }
 
-/** The suite's own verdict leaves warnings out for servers; we take them as failures of both. */
+/** The suite's own verdict ignores warnings of servers; here they are failures in both roles. */
 function faultsOf(result: ScenarioResult | undefined): readonly string[] {
   const { checks = [], trouble } = result ?? {};
   const failed = checks.filter(({ status }) => status === 'FAILURE' || status === 'WARNING');
@@ -93,11 +88,9 @@ export function rowLines(rows: readonly Row[]): string {
 }
 
 /** One line for each run: how many scenarios passed and failed. */
-export function summary(
-  runs: readonly { readonly title: string; readonly rows: readonly Row[] }[],
-) {
+export function summary(runs: ReadonlyMap<string, readonly Row[]>): string {
   const head = ['', 'required', 'passed', 'failed', 'expected', 'unscored', 'passed', 'failed'];
-  const lines = runs.map(({ title, rows }) => {
+  const lines = [...runs].map(([title, rows]) => {
     const required = rows.filter(({ isRequired }) => isRequired);
     const unscored = rows.filter(({ isRequired }) => !isRequired);
     const expected = required.filter(({ isExpected }) => isExpected).length;

@@ -1,26 +1,25 @@
-/** Keeps a troupe busy: calls without a pause, edits, restarts, kills. Repeatable but for the timing. */
+/** Keeps a troupe busy with calls, edits, restarts and kills. Equal seeds make equal choices. */
 
 import { setTimeout as pause } from 'node:timers/promises';
 
 import { type Troupe, TroupeError } from '../../src/index.ts';
 import { chanceOf } from '../../src/policies/chance.ts';
-import type { Member, Settings } from './cast.ts';
+import { killAll } from '../../test/lab/processes.ts';
+import type { Member } from './servers.ts';
 import type { CallCounts } from './verdict.ts';
 
-// Enough that every server has calls under way at any moment when something happens to it.
+// Enough that every server has calls in flight whenever something happens to it.
 const workerCount = 6;
 const betweenCallsMs = 15;
 const callTimeoutMs = 1_500;
-// What a call may take beyond its own time, on a machine that does something else as well.
+// Beyond its own deadline, a call may take this much longer on a busy machine.
 const settleMs = callTimeoutMs + 10_000;
-// Every tenth call changes its mind.
+// Every tenth call is aborted.
 const abortShare = 0.1;
 const betweenDisturbancesMs = 1_200;
 
-type Counts = { -readonly [Name in keyof CallCounts]: number };
-
 export class Workload {
-  readonly counts: Counts = {
+  readonly counts: Record<keyof CallCounts, number> = {
     sent: 0,
     ok: 0,
     answered: 0,
@@ -29,18 +28,17 @@ export class Workload {
     mixedUp: 0,
     odd: 0,
   };
-  readonly disturbances: Record<string, number> = {};
-  readonly codes: Record<string, number> = {};
   readonly #troupe: Troupe;
   readonly #members: readonly Member[];
   readonly #seed: number;
   readonly #editions = new Map<string, number>();
-  readonly #absent = new Set<string>();
+  /** The name of the server that is currently removed from the settings. */
+  #absent: string | undefined;
   #draws = 0;
   #isOver = false;
   #underWay = 0;
-  /** Settles when the rest is over; absent while there is work. */
-  #rest: Promise<void> | undefined;
+  /** Resolves when the pause is over; undefined while there is work. */
+  #rest: Promise<unknown> | undefined;
 
   constructor(troupe: Troupe, members: readonly Member[], seed: number) {
     this.#troupe = troupe;
@@ -48,18 +46,16 @@ export class Workload {
     this.#seed = seed;
   }
 
-  /** Settles once {@link end} was asked for, calls had the time to settle and every server is back. */
+  /** Resolves after {@link end}, once calls had time to settle and every server is back. */
   async run(): Promise<void> {
-    const calling = Promise.all(Array.from({ length: workerCount }, () => this.#keepCalling()));
+    const calling = Array.from({ length: workerCount }, () => this.#keepCalling());
     await this.#keepDisturbing();
-    // A call that never settles must be counted as one, and not be waited for.
-    const waiting = new AbortController();
-    await Promise.race([
-      calling,
-      pause(settleMs, undefined, { signal: waiting.signal, ref: false }),
-    ]);
-    waiting.abort();
-    await this.#bringAllBack();
+    // A call that never settles is counted, not awaited.
+    await Promise.race([Promise.all(calling), pause(settleMs, undefined, { ref: false })]);
+    this.#absent = undefined;
+    this.#apply();
+    // No event reports this: the edit may undo one that no pass has read yet.
+    while (this.#known().length < this.#members.length) await pause(20);
     for (const { name } of this.#members) this.#send('server.restart', name);
   }
 
@@ -67,30 +63,22 @@ export class Workload {
     this.#isOver = true;
   }
 
-  /** Looks at the troupe while it has nothing to do: no call is under way, nothing is disturbed. */
-  async atRest<Seen>(look: () => Promise<Seen>): Promise<Seen> {
-    let resume = (): void => {};
-    this.#rest = new Promise((resolve) => {
-      resume = resolve;
-    });
+  /** Inspects the troupe while no call is in flight and nothing is disturbed. */
+  async atRest<Seen>(inspect: () => Promise<Seen>): Promise<Seen> {
     const untilMs = performance.now() + settleMs;
-    while (this.#underWay > 0 && performance.now() < untilMs) await pause(10);
+    const seen = (async () => {
+      while (this.#underWay > 0 && performance.now() < untilMs) await pause(10);
+      return inspect();
+    })();
+    this.#rest = seen;
     try {
-      return await look();
+      return await seen;
     } finally {
       this.#rest = undefined;
-      resume();
     }
   }
 
-  async #bringAllBack(): Promise<void> {
-    this.#absent.clear();
-    this.#apply();
-    // No event says so: the edit may have taken back one that no pass had seen yet.
-    while (this.#known().length < this.#members.length) await pause(20);
-  }
-
-  /** Those that the troupe knows at this moment. */
+  /** The servers that the troupe knows at this moment. */
   #known(): readonly Member[] {
     return this.#members.filter(({ name }) => this.#troupe.status(name) !== undefined);
   }
@@ -98,60 +86,53 @@ export class Workload {
   async #keepCalling(): Promise<void> {
     while (!this.#isOver) {
       await this.#rest;
-      const member = this.#pick(this.#members);
       this.#underWay += 1;
-      await this.#call(member, this.#pick(member.tools));
+      await this.#call(this.#pick(this.#members));
       this.#underWay -= 1;
       await pause(betweenCallsMs);
     }
   }
 
-  async #call({ name }: Member, tool: string): Promise<void> {
+  async #call({ name, tools }: Member): Promise<void> {
     this.counts.sent += 1;
     const text = `call ${this.counts.sent}`;
-    const controller = new AbortController();
-    const timer =
+    const signal =
       this.#chance() < abortShare
-        ? setTimeout(() => controller.abort(), this.#chance() * 20)
-        : undefined;
-    const options = { timeoutMs: callTimeoutMs, signal: controller.signal };
-    await this.#troupe.callServerTool(name, tool, { text }, options).then(
-      ({ result }) => {
-        this.counts.ok += 1;
-        if (!JSON.stringify(result).includes(`"${text}"`)) this.counts.mixedUp += 1;
-      },
-      (error: unknown) => {
-        this.counts[this.#kindOf(error)] += 1;
-      },
-    );
-    clearTimeout(timer);
-  }
-
-  #kindOf(error: unknown): keyof Counts {
-    if (!(error instanceof TroupeError)) return 'odd';
-    this.codes[error.code] = (this.codes[error.code] ?? 0) + 1;
-    const kinds = { unknown: 'unknown', executed: 'answered', not_executed: 'refused' } as const;
-    return kinds[error.outcome];
+        ? AbortSignal.timeout(Math.floor(this.#chance() * 20))
+        : new AbortController().signal;
+    const options = { timeoutMs: callTimeoutMs, signal };
+    try {
+      const tool = this.#pick(tools);
+      const { result } = await this.#troupe.callServerTool(name, tool, { text }, options);
+      this.counts.ok += 1;
+      if (!JSON.stringify(result).includes(`"${text}"`)) this.counts.mixedUp += 1;
+    } catch (error) {
+      const kinds = { unknown: 'unknown', executed: 'answered', not_executed: 'refused' } as const;
+      this.counts[error instanceof TroupeError ? kinds[error.outcome] : 'odd'] += 1;
+    }
   }
 
   async #keepDisturbing(): Promise<void> {
-    const kinds = {
-      edit: () => this.#edit(),
-      remove: () => this.#toggle(),
-      restart: () => this.#send('server.restart'),
-      reconnect: () => this.#send('server.reconnect'),
-      stop: () => this.#stopAndStart(),
-      kill: () => this.#kill(),
-      // They would come to rest, suspended; a soak wants them to go on.
-      revive: () => this.#revive(),
-    };
+    const disturbances = [
+      () => this.#edit(),
+      () => this.#toggle(),
+      () => this.#send('server.restart', this.#pick(this.#known()).name),
+      () => this.#send('server.reconnect', this.#pick(this.#known()).name),
+      () => this.#stopAndStart(),
+      () => killAll([this.#pick(this.#known().flatMap((it) => this.#pidOf(it)))]),
+      // Otherwise faulty servers would end up suspended and do nothing.
+      () => this.#revive(),
+    ];
     while (!this.#isOver) {
       await this.#rest;
-      const [kind, disturb] = this.#pick(Object.entries(kinds));
-      this.disturbances[kind] = (this.disturbances[kind] ?? 0) + 1;
-      disturb();
+      this.#pick(disturbances)();
       await pause(betweenDisturbancesMs);
     }
+  }
+
+  #pidOf({ name }: Member): readonly number[] {
+    const { pid } = this.#troupe.status(name) ?? {};
+    return pid === undefined ? [] : [pid];
   }
 
   #edit(): void {
@@ -160,17 +141,13 @@ export class Workload {
     this.#apply();
   }
 
-  /** Removes a server, or brings back the one that is away. */
+  /** Removes a server, or restores the removed one. */
   #toggle(): void {
-    if (this.#absent.size > 0) this.#absent.clear();
-    else this.#absent.add(this.#pick(this.#members).name);
+    this.#absent = this.#absent === undefined ? this.#pick(this.#members).name : undefined;
     this.#apply();
   }
 
-  #send(
-    type: 'server.restart' | 'server.reconnect',
-    server = this.#pick(this.#known()).name,
-  ): void {
+  #send(type: 'server.restart' | 'server.reconnect', server: string): void {
     this.#troupe.send({ type, server });
   }
 
@@ -178,16 +155,6 @@ export class Workload {
     const { name: server } = this.#pick(this.#known());
     this.#troupe.send({ type: 'server.stop', server });
     this.#troupe.send({ type: 'server.start', server });
-  }
-
-  #kill(): void {
-    const pids = this.#members.flatMap(({ name }) => this.#troupe.status(name)?.pid ?? []);
-    if (pids.length === 0) return;
-    try {
-      process.kill(this.#pick(pids), 'SIGKILL');
-    } catch {
-      // It left in between.
-    }
   }
 
   #revive(): void {
@@ -198,7 +165,8 @@ export class Workload {
   }
 
   #apply(): void {
-    const settings = settingsOf(this.#members, this.#editions, this.#absent);
+    const present = this.#members.filter(({ name }) => name !== this.#absent);
+    const settings = settingsOf(present, this.#editions);
     this.#troupe.send({ type: 'settings.changed', settings });
   }
 
@@ -215,12 +183,10 @@ export class Workload {
 export function settingsOf(
   members: readonly Member[],
   editions: ReadonlyMap<string, number> = new Map(),
-  absent: ReadonlySet<string> = new Set(),
-): Settings {
-  const present = members.filter(({ name }) => !absent.has(name));
+): Readonly<Record<string, unknown>> {
   return {
     mcpServers: Object.fromEntries(
-      present.map(({ name, entry }) => [name, entry(editions.get(name) ?? 0)]),
+      members.map(({ name, entry }) => [name, entry(editions.get(name) ?? 0)]),
     ),
   };
 }

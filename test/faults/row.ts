@@ -1,4 +1,4 @@
-/** A row of the table: a fault, how it is injected and what must come of it. */
+/** A row of the table: a fault, how it is injected and the expected behaviour. */
 
 import type { Expectation, Seen } from './expectation.ts';
 import type { Stage } from './stage.ts';
@@ -17,19 +17,13 @@ export interface Row {
   run(stage: Stage): Promise<Seen>;
 }
 
-/** A row that this version or this machine cannot run, and why. */
-export interface AbsentRow {
-  readonly inject: string;
-  readonly absent: string;
-}
-
 /** By name: the id from the catalogue of faults and, where there are several, the variant. */
-export type Rows = Readonly<Record<string, Row | AbsentRow>>;
+export type Rows = Readonly<Record<string, Row>>;
 
 /** Rows that differ in one value only. */
 export function eachOf<Value>(
   values: readonly Value[],
-  rowOf: (value: Value) => readonly [name: string, row: Row | AbsentRow],
+  rowOf: (value: Value) => readonly [name: string, row: Row],
 ): Rows {
   return Object.fromEntries(values.map(rowOf));
 }

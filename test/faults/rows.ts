@@ -1,4 +1,10 @@
-/** All rows, in the order of the catalogue of faults. */
+/**
+ * All rows, in the order of the catalogue of faults. Tests below `test/` inject these faults instead:
+ * F11/warm `runtime/catalog/catalogs`, F55 `runtime/user/approvals`, F86/health `machines/server/traces`,
+ * F168, F178 and F179 `gateway/http-strangers`, F169 `browser/scripted-page`, F170
+ * `security/planted-secrets`, F171 `inspector/inspector-server`, F172 and F177 `gateway/http-gateway`,
+ * F173 and F174 `gateway/http-limits`, F175 and F176 `cli/serve`. F104/forever and F108 need OAuth.
+ */
 
 import type { Rows } from './row.ts';
 import { callRows } from './rows/calls.ts';
@@ -25,7 +31,7 @@ export const rows: Rows = {
   ...gatewayRows,
 };
 
-/** One row of each kind: the pass that CI makes, in which times do not count. */
+/** One row of each kind, for CI; times do not count there. */
 export const quickNames: readonly string[] = [
   'F01',
   'F18/stdio',

@@ -14,9 +14,9 @@ export interface Performance {
 export interface Result {
   readonly name: string;
   readonly inject: string;
-  readonly verdict: 'ok' | 'not ok' | 'not run';
+  readonly verdict: 'ok' | 'not ok';
   readonly seen: Seen;
-  /** What is wrong, or why it did not run. */
+  /** What is wrong; empty if the row is ok. */
   readonly remarks: readonly string[];
   readonly ms: number;
 }
@@ -30,7 +30,7 @@ export async function runRows(
   onResult: (result: Result) => void = () => {},
 ): Promise<readonly Result[]> {
   const results = new Map<string, Result>();
-  const work = async (queue: [string, Rows[string]][]): Promise<void> => {
+  const work = async (queue: [string, Row][]): Promise<void> => {
     for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
       const [name, row] = next;
       const result = await resultOf(name, row, perform);
@@ -38,7 +38,7 @@ export async function runRows(
       onResult(result);
     }
   };
-  const isAlone = ([, row]: [string, Rows[string]]): boolean => 'isAlone' in row && row.isAlone;
+  const isAlone = ([, row]: [string, Row]): boolean => row.isAlone === true;
   const all = Object.entries(rows);
   const together = all.filter((entry) => !isAlone(entry));
   await Promise.all(Array.from({ length: jobs }, () => work(together)));
@@ -46,9 +46,8 @@ export async function runRows(
   return Object.keys(rows).flatMap((name) => results.get(name) ?? []);
 }
 
-async function resultOf(name: string, row: Rows[string], perform: Perform): Promise<Result> {
+async function resultOf(name: string, row: Row, perform: Perform): Promise<Result> {
   const nothing = { name, inject: row.inject, seen: {}, ms: 0 };
-  if ('absent' in row) return { ...nothing, verdict: 'not run', remarks: [row.absent] };
   try {
     const { seen, problems, ms } = await perform(name, row);
     const verdict = problems.length === 0 ? 'ok' : 'not ok';

@@ -76,7 +76,7 @@ function print(results: readonly Result[], seconds: number): void {
 
 function shortened(ran: Rows): string {
   const fast = Object.entries(ran).flatMap(([name, row]) =>
-    'speed' in row && row.speed !== undefined ? [`${name} x${row.speed}`] : [],
+    (row.speed ?? 1) === 1 ? [] : [`${name} x${row.speed}`],
   );
   const clock = fast.length === 0 ? '' : ` The troupe's clock ran faster in: ${fast.join(', ')}.`;
   return `Shortened: connectTimeoutMs and timeoutMs as the rows set them.${clock}`;

@@ -113,6 +113,7 @@ const stormSettings = (edit: number, prefix: string) => ({
       `${prefix}${index === 9 ? `last${edit % 7}` : index}`,
       {
         command: 'node',
+        args: [`${prefix}${index}`],
         startup: 'lazy',
         ...(index === edit % 9 ? { description: `edit ${edit}` } : {}),
       },

@@ -8,6 +8,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import type { BenchServer } from '../contender.ts';
 import { entryOf } from '../contenders.ts';
 import { stdioServer, stdioServers } from '../servers.ts';
 import { always, atMost, isolatedRounds, measure, type Work } from '../work.ts';
@@ -18,16 +19,14 @@ const hanging = `server${count / 2}`;
 
 interface WarmTask {
   readonly contender: string;
+  readonly servers: readonly BenchServer[];
   readonly folder: string;
   readonly isFirst: boolean;
 }
 
-async function job({ contender, folder, isFirst }: WarmTask): Promise<unknown> {
+async function job({ contender, servers, folder, isFirst }: WarmTask): Promise<unknown> {
   const { open, openWarm } = await entryOf(contender).load();
-  const others = stdioServers(count).flatMap(({ name }) => (name === hanging ? [] : [name]));
-  const servers = stdioServers(count).map((server) =>
-    server.name === hanging && !isFirst ? stdioServer(hanging, ['--hang', '1']) : server,
-  );
+  const others = servers.flatMap(({ name }) => (name === hanging ? [] : [name]));
   const from = performance.now();
   const warm = openWarm?.(servers, folder);
   const fleet = warm ?? open(servers);
@@ -47,18 +46,20 @@ export const warmStartWork: Work = {
   ],
   rounds: { full: 5, quick: 2 },
   run(context) {
+    const servers = stdioServers(count);
+    const oneHangs = servers.map((server) =>
+      server.name === hanging ? stdioServer(hanging, ['--hang', '1']) : server,
+    );
     // Two processes for each contender, so that only the store is warm.
-    const child: typeof context.child = async (work, task, limitMs) => {
+    const child: typeof context.child = async (work, contender, limitMs) => {
       const folder = await mkdtemp(join(tmpdir(), 'mcp-troupe-bench-'));
-      await context.child(work, { ...(task as object), folder, isFirst: true }, limitMs);
-      const answer = await context.child(work, { ...(task as object), folder }, limitMs);
+      await context.child(work, { contender, servers, folder, isFirst: true }, limitMs);
+      const second = { contender, servers: oneHangs, folder, isFirst: false };
+      const answer = await context.child(work, second, limitMs);
       await rm(folder, { recursive: true, force: true });
       return answer;
     };
-    return isolatedRounds({ ...context, child }, warmStartWork, (contender) => ({
-      contender,
-      isFirst: false,
-    }));
+    return isolatedRounds({ ...context, child }, warmStartWork, (contender) => contender);
   },
   job,
 };

@@ -1,12 +1,13 @@
-/** E: calls that fail, hang, flood or come at the wrong moment. */
+/** E: calls that fail, hang, flood or come at a bad moment. */
 
 import { setTimeout as pause } from 'node:timers/promises';
 
-import type { Expectation, Seen } from '../expectation.ts';
+import type { ServerState } from '../../../src/index.ts';
+import type { Expectation } from '../expectation.ts';
 import type { Row, Rows } from '../row.ts';
-import type { CallEnd, Peer, Stage } from '../stage.ts';
+import type { CallEnd, Entry, Peer, Stage } from '../stage.ts';
 import { until } from '../until.ts';
-import { besideCalls, called, readyServer, seenOf, tallyOf } from './one-server.ts';
+import { besideCalls, called, faultIn, readyServer, seenOf, tallyOf } from './one-server.ts';
 
 const times = <Value>(count: number, make: (n: number) => Value): Value[] =>
   Array.from({ length: count }, (_, n) => make(n));
@@ -197,155 +198,92 @@ const crowds: Rows = {
       };
     },
   },
-  F73: {
-    inject: 's:input-required-loop (2026-07-28)',
-    expect: {
-      isOk: false,
-      code: ['INPUT_REQUIRED', 'BAD_RESPONSE'],
-      rounds: { atMost: 10 },
-      state: 'ready',
-      callMs: { atMost: 3_000 },
-    },
-    async run(stage) {
-      const { log } = await readyServer(stage, stage.stdio('input-required-loop'));
-      const seen = seenOf(stage, await stage.call('bad', 'echo', {}, 5_000));
-      return { ...seen, rounds: log.count('tools/call') };
-    },
-  },
+  F73: called('s:input-required-loop (2026-07-28)', {
+    isOk: false,
+    code: ['INPUT_REQUIRED', 'BAD_RESPONSE'],
+    calls: { atMost: 10 },
+    state: 'ready',
+    callMs: { atMost: 3_000 },
+  }),
 };
-
-/** A row whose server answers a call with odd content. */
-function contentRow(mode: string, expect: Expectation, look = (): Seen => ({})): Row {
-  return {
-    inject: `s:${mode}`,
-    expect: { state: 'ready', ...expect },
-    async run(stage) {
-      await readyServer(stage, stage.stdio(mode));
-      return { ...seenOf(stage, await stage.call('bad', 'echo')), ...look() };
-    },
-  };
-}
 
 const contents: Rows = {
-  'F74/traversal': contentRow('result-traversal', { isOk: true }),
-  'F74/proto': contentRow('result-proto', { isPolluted: false }, () => ({
-    isPolluted: 'polluted' in {} || Object.keys(Object.prototype).length > 0,
-  })),
-  // A result is the caller's, escapes included; what users see of it is cleaned where it is shown.
-  'F74/ansi': contentRow('result-ansi', { isOk: true }),
-  'F74/bad-content': contentRow('result-bad-content', { code: 'BAD_RESPONSE' }),
+  'F74/traversal': called('s:result-traversal', { state: 'ready', isOk: true }),
+  // The process of every row reports a polluted prototype.
+  'F74/proto': called('s:result-proto', { state: 'ready' }),
+  // A result belongs to the caller, escapes included; only what is shown to users is cleaned.
+  'F74/ansi': called('s:result-ansi', { state: 'ready', isOk: true }),
+  'F74/bad-content': called('s:result-bad-content', { state: 'ready', code: 'BAD_RESPONSE' }),
 };
 
-/** A call at each moment in the life of a server. */
-function callWhile(
+/** A row that calls the server it describes in one of its states, which `act` may bring about. */
+function callIn(
+  state: ServerState,
   inject: string,
   expect: Expectation,
-  prepare: (stage: Stage) => Promise<unknown>,
-  timeoutMs = 400,
+  more: Entry = {},
+  act?: (stage: Stage) => void,
 ): Row {
+  const { mode, args, timeoutMs = 10_000 } = faultIn(inject);
   return {
-    inject,
+    inject: `call while ${state}, ${inject}`,
     expect,
     async run(stage) {
-      await prepare(stage);
+      stage.start({ bad: stage.stdio(mode, args, more) });
+      if (act !== undefined) {
+        await stage.reaches('bad', 'ready');
+        act(stage);
+      }
+      await stage.rests('bad', state);
       return seenOf(stage, await stage.call('bad', 'echo', { text: 'hi' }, timeoutMs));
     },
   };
 }
 
 const refused = { isOk: false, outcome: 'not_executed', callMs: { atMost: 700 } } as const;
+const connecting = { ...refused, code: 'CONNECTING' };
+const stop = ({ troupe }: Stage): void => troupe.send({ type: 'server.stop', server: 'bad' });
 
 const moments: Rows = {
-  'F75/connecting': callWhile(
-    'call while s:hang-init connects (timeoutMs 400)',
-    { ...refused, code: 'CONNECTING' },
-    async (stage) => {
-      stage.start({ bad: stage.stdio('hang-init') });
-      await stage.reaches('bad', 'connecting');
-    },
-  ),
-  'F75/connects': callWhile(
-    'call while s:slow-init --ms 500 connects',
-    { isOk: true, text: 'hi' },
-    async (stage) => {
-      stage.start({ bad: stage.stdio('slow-init', ['--ms', '500']) });
-      await stage.reaches('bad', 'connecting');
-    },
-    10_000,
-  ),
-  'F75/loading': callWhile(
-    'call while s:hang-tools lists (timeoutMs 400)',
-    { ...refused, code: 'CONNECTING' },
-    async (stage) => {
-      stage.start({ bad: stage.stdio('hang-tools') });
-      await stage.reaches('bad', 'loadingTools');
-    },
-  ),
-  'F75/backing-off': callWhile(
-    'call while it backs off (timeoutMs 50)',
-    { ...refused, code: 'BACKING_OFF' },
-    async (stage) => {
-      stage.start({ bad: stage.stdio('exit-1') });
-      await stage.reaches('bad', 'backingOff');
-    },
-    50,
-  ),
-  'F75/failed': callWhile(
-    'call when its attempts ran out',
+  'F75/connecting': callIn('connecting', 's:hang-init (timeoutMs 400)', connecting),
+  'F75/connects': callIn('connecting', 's:slow-init --ms 500', { isOk: true, text: 'hi' }),
+  'F75/loading': callIn('loadingTools', 's:hang-tools (timeoutMs 400)', connecting),
+  'F75/backing-off': callIn('backingOff', 's:exit-1 (timeoutMs 50)', {
+    ...refused,
+    code: 'BACKING_OFF',
+  }),
+  'F75/failed': callIn(
+    'failed',
+    's:exit-1',
     { ...refused, code: 'FAILED', state: 'failed' },
-    async (stage) => {
-      stage.start({ bad: stage.stdio('exit-1', [], { maxAttempts: 1 }) });
-      await stage.reaches('bad', 'failed');
-    },
+    { maxAttempts: 1 },
   ),
-  'F75/stopped': callWhile(
-    'call when it was stopped',
-    { ...refused, code: 'STOPPED', state: 'stopped' },
-    async (stage) => {
-      await readyServer(stage, stage.stdio('ok'));
-      stage.troupe.send({ type: 'server.stop', server: 'bad' });
-      await stage.rests('bad', 'stopped');
-    },
-  ),
-  'F75/stopping': callWhile(
-    'call while it stops, s:slow-exit',
+  'F75/stopped': callIn('stopped', 's:ok', { ...refused, code: 'STOPPED' }, {}, stop),
+  'F75/stopping': callIn(
+    'stopping',
+    's:slow-exit --ms 500',
     { ...refused, code: 'STOPPED' },
-    async (stage) => {
-      await readyServer(
-        stage,
-        stage.stdio('slow-exit', ['--state', `${stage.folder}/state`, '--ms', '500']),
-      );
-      stage.troupe.send({ type: 'server.stop', server: 'bad' });
-      await stage.rests('bad', 'stopping');
-    },
+    {},
+    stop,
   ),
-  'F75/dormant': callWhile(
-    'call of a lazy server',
+  'F75/dormant': callIn(
+    'dormant',
+    's:ok',
     { isOk: true, text: 'hi', state: 'ready' },
-    async (stage) => {
-      stage.start({ bad: stage.stdio('ok', [], { startup: 'lazy' }) });
-      await stage.rests('bad', 'dormant');
-    },
-    10_000,
+    { startup: 'lazy' },
   ),
-  'F75/shutting-down': callWhile(
-    'call while the troupe stops',
+  'F75/shutting-down': callIn(
+    'stopping',
+    's:slow-exit --ms 500',
     { ...refused, code: 'SHUTTING_DOWN' },
-    async (stage) => {
-      await readyServer(
-        stage,
-        stage.stdio('slow-exit', ['--state', `${stage.folder}/state`, '--ms', '500']),
-      );
-      void stage.troupe.stop();
-    },
+    {},
+    ({ troupe }) => void troupe.stop(),
   ),
-  'F75/disabled': callWhile(
-    'call of a disabled server',
+  'F75/disabled': callIn(
+    'disabled',
+    's:ok',
     { ...refused, code: 'DISABLED', state: 'disabled' },
-    async (stage) => {
-      stage.start({ bad: stage.stdio('ok', [], { enabled: false }) });
-      await stage.rests('bad', 'disabled');
-    },
+    { enabled: false },
   ),
 };
 

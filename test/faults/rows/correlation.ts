@@ -40,13 +40,9 @@ export const correlationRows: Rows = {
       };
     },
   },
-  F42: {
-    inject: 's:error-huge, 1 MB',
-    expect: { code: 'SERVER_ERROR', length: { atMost: 4_400 }, state: 'ready' },
-    async run(stage) {
-      await readyServer(stage, stage.stdio('error-huge'));
-      const { code, outcome, message } = await stage.call('bad', 'echo');
-      return { code, outcome, length: message.length, state: stage.status('bad').state };
-    },
-  },
+  F42: called('s:error-huge, 1 MB', {
+    code: 'SERVER_ERROR',
+    length: { atMost: 4_400 },
+    state: 'ready',
+  }),
 };

@@ -1,10 +1,10 @@
-/** K: hostile and crowded clients of the gateway. Faults that a row cannot inject name their test. */
+/** K: hostile and crowded clients of the gateway. */
 
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 
 import type { Seen } from '../expectation.ts';
-import { eachOf, type Rows } from '../row.ts';
+import type { Rows } from '../row.ts';
 import type { Stage } from '../stage.ts';
 
 interface Endpoint {
@@ -65,7 +65,7 @@ async function openSession({ url, headers }: Endpoint): Promise<string> {
   return response.headers.get('mcp-session-id') ?? '';
 }
 
-const ran: Rows = {
+export const gatewayRows: Rows = {
   F164: {
     inject: 'two clients, the same ids, 1,000 calls between each other',
     expect: { calls: 1_000, astray: 0 },
@@ -162,32 +162,4 @@ const ran: Rows = {
       return { exitCode: exitCode ?? undefined, says: up.stderr };
     },
   },
-};
-
-const shown: readonly (readonly [id: string, inject: string, test: string])[] = [
-  ['F168', 'posts of forms and plain text, preflights', 'gateway/http-strangers.test.ts'],
-  [
-    'F169',
-    'names, descriptions, errors and stderr that are markup',
-    'browser/scripted-page.test.ts',
-  ],
-  [
-    'F170',
-    'secrets planted in env, headers, addresses and arguments',
-    'security/planted-secrets.test.ts',
-  ],
-  ['F171', 'a page that reads slowly while events flow', 'inspector/inspector-server.test.ts'],
-  ['F172', 'a client cancels what another called', 'gateway/http-gateway.test.ts'],
-  ['F173', 'headers and bodies that drip, or are too long', 'gateway/http-limits.test.ts'],
-  ['F174', 'a client that does not read its stream', 'gateway/http-limits.test.ts'],
-  ['F175', 'something else writes to stdout', 'cli/serve.test.ts'],
-  ['F176', 'garbage and half a line on stdin', 'cli/serve.test.ts'],
-  ['F177', 'lists that change all the time', 'gateway/http-gateway.test.ts'],
-  ['F178', 'unknown methods, paths and bodies', 'gateway/http-strangers.test.ts'],
-  ['F179', 'credentials of clients on the way to servers', 'gateway/http-strangers.test.ts'],
-];
-
-export const gatewayRows: Rows = {
-  ...ran,
-  ...eachOf(shown, ([id, inject, test]) => [id, { inject, absent: `shown by test/${test}` }]),
 };

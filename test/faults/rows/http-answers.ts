@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import type { Expectation, Seen } from '../expectation.ts';
 import { eachOf, type Row, type Rows } from '../row.ts';
-import type { Stage } from '../stage.ts';
+import type { CallEnd, Stage } from '../stage.ts';
 import { faultIn, readyHttp, readyServer, seenOf } from './one-server.ts';
 
 /** Calls a tool of one mode, and tells how that ended and what the server was asked. */
@@ -171,35 +171,35 @@ const streams: Rows = {
   },
 };
 
-const sessions: Rows = {
-  'F121/spaces': {
-    inject: 'h:session-bad-id "a b c"',
-    expect: { isSent: false },
-    run: (stage) => sessionIdOf(stage, 'session-bad-id', []),
-  },
-  'F121/long': {
-    inject: 'h:session-bad-id of 12 KB',
-    expect: { isSent: false },
-    run: (stage) => sessionIdOf(stage, 'session-bad-id', ['--long', '12000']),
-  },
-  'F121/rotates': {
-    inject: 'h:session-rotates with every answer',
-    expect: { state: 'ready', ids: 1, isOk: true },
-    run: (stage) => sessionIdOf(stage, 'session-rotates', []),
-  },
-};
-
-/** Which ids of sessions came back to the server that gave out bad ones. */
-async function sessionIdOf(stage: Stage, mode: string, args: readonly string[]): Promise<Seen> {
-  const peer = await stage.http(mode, args);
-  stage.start({ bad: peer.with({ connectTimeoutMs: 3_000 }) });
-  const status = await stage.reaches('bad', 'ready', 'backingOff', 'failed');
-  const ends = [await stage.call('bad', 'echo', {}, 500), await stage.call('bad', 'echo', {}, 500)];
-  const sent = new Set(peer.log.all().flatMap(({ session }) => session ?? []));
-  const isOk = ends.every((end) => end.isOk);
-  const isSent = [...sent].some((id) => id.includes(' ') || id.length > 4_096);
-  return { ...stage.seen(status), ids: sent.size, isSent, isOk };
+/** A row that reports which of its bad session ids the server got back. */
+function sessionRow(inject: string, expect: Expectation): Row {
+  const { mode, args } = faultIn(inject);
+  return {
+    inject,
+    expect,
+    async run(stage) {
+      const peer = await stage.http(mode, args);
+      stage.start({ bad: peer.with({ connectTimeoutMs: 3_000 }) });
+      const status = await stage.reaches('bad', 'ready', 'backingOff', 'failed');
+      const call = (): Promise<CallEnd> => stage.call('bad', 'echo', {}, 500);
+      const ends = [await call(), await call()];
+      const sent = new Set(peer.log.all().flatMap(({ session }) => session ?? []));
+      const isOk = ends.every((end) => end.isOk);
+      const isSent = [...sent].some((id) => id.includes(' ') || id.length > 4_096);
+      return { ...stage.seen(status), ids: sent.size, isSent, isOk };
+    },
+  };
 }
+
+const sessions: Rows = {
+  'F121/spaces': sessionRow('h:session-bad-id "a b c"', { isSent: false }),
+  'F121/long': sessionRow('h:session-bad-id --long 12000', { isSent: false }),
+  'F121/rotates': sessionRow('h:session-rotates with every answer', {
+    state: 'ready',
+    ids: 1,
+    isOk: true,
+  }),
+};
 
 export const httpAnswerRows: Rows = {
   ...slow,

@@ -1,22 +1,40 @@
-/** G: HTTP servers, and the network in between. */
+/** G: HTTP servers, and the network to them. */
 
 import { setTimeout as pause } from 'node:timers/promises';
 
 import type { Expectation } from '../expectation.ts';
+import type { HttpPeer } from '../http-peer.ts';
 import { eachOf, type Row, type Rows } from '../row.ts';
-import type { Stage } from '../stage.ts';
+import type { CallEnd, Stage } from '../stage.ts';
+import type { TcpProxy } from '../tcp-proxy.ts';
 import { until } from '../until.ts';
 import { httpAnswerRows } from './http-answers.ts';
 import { backingOff, faultIn, readyHttp, readyServer, seenOf, tallyOf } from './one-server.ts';
 
-/** Starts a server behind a proxy, and settles when it is ready. */
-async function proxied(stage: Stage, mode = 'ok') {
-  const peer = await stage.http(mode);
-  const proxy = await stage.proxy(peer.port);
-  stage.start({ bad: { ...proxy.entry, timeoutMs: 5_000 } });
-  await stage.reaches('bad', 'ready');
-  return { peer, proxy };
+/** A row that disturbs one call through a proxy; the next call must succeed. */
+function disturbed(
+  inject: string,
+  expect: Expectation,
+  call: (stage: Stage, proxy: TcpProxy, peer: HttpPeer) => Promise<CallEnd>,
+): Row {
+  return {
+    inject,
+    expect: { ...expect, next: true },
+    async run(stage) {
+      const peer = await stage.http('ok');
+      const proxy = await stage.proxy(peer.port);
+      stage.start({ bad: { ...proxy.entry, timeoutMs: 5_000 } });
+      await stage.reaches('bad', 'ready');
+      const seen = seenOf(stage, await call(stage, proxy, peer));
+      proxy.toxic = { kind: 'none' };
+      proxy.reset();
+      const { isOk: next } = await stage.call('bad', 'echo', {}, 10_000);
+      return { ...seen, next };
+    },
+  };
 }
+
+const lost = { code: 'STREAM_LOST', outcome: 'unknown', callMs: { atMost: 1_500 } } as const;
 
 const network: Rows = {
   'F100/refused': {
@@ -54,66 +72,50 @@ const network: Rows = {
       return { state, ...tallyOf(ends, peer.log) };
     },
   },
-  'F100/blackhole': {
-    inject: 'p:blackhole during a call (timeoutMs 1000)',
-    expect: { code: 'TIMEOUT', outcome: 'unknown', callMs: { atMost: 2_000 }, next: true },
-    async run(stage) {
-      const { proxy } = await proxied(stage);
+  'F100/blackhole': disturbed(
+    'p:blackhole during a call (timeoutMs 1000)',
+    { code: 'TIMEOUT', outcome: 'unknown', callMs: { atMost: 2_000 } },
+    (stage, proxy) => {
       proxy.toxic = { kind: 'blackhole' };
-      const seen = seenOf(stage, await stage.call('bad', 'echo', {}, 1_000));
-      proxy.toxic = { kind: 'none' };
-      proxy.reset();
-      const { isOk: next } = await stage.call('bad', 'echo', {}, 10_000);
-      return { ...seen, next };
+      return stage.call('bad', 'echo', {}, 1_000);
     },
-  },
-  'F100/half-open': {
-    inject: 'p:blackhole and no call: the other side is gone in silence',
-    expect: {
+  ),
+  'F100/half-open': disturbed(
+    'p:blackhole while no call is in flight: the other side vanishes silently',
+    {
       state: 'ready',
       code: ['TIMEOUT', 'STREAM_LOST', 'UNAVAILABLE'],
       callMs: { atMost: 2_000 },
     },
-    async run(stage) {
-      const { proxy } = await proxied(stage);
+    async (stage, proxy) => {
       proxy.toxic = { kind: 'blackhole' };
       await pause(500);
-      return seenOf(stage, await stage.call('bad', 'echo', {}, 1_000));
+      return stage.call('bad', 'echo', {}, 1_000);
     },
-  },
-  'F100/reset': {
-    inject: 'p:reset of all connections during a call',
-    expect: { code: 'STREAM_LOST', outcome: 'unknown', callMs: { atMost: 1_500 }, next: true },
-    async run(stage) {
-      const { peer, proxy } = await proxied(stage);
+  ),
+  'F100/reset': disturbed(
+    'p:reset of all connections during a call',
+    lost,
+    async (stage, proxy, peer) => {
       const running = stage.call('bad', 'slow', { ms: 3_000 });
       await peer.log.nth('tools/call');
       proxy.reset();
-      const seen = seenOf(stage, await running);
-      const { isOk: next } = await stage.call('bad', 'echo', {}, 10_000);
-      return { ...seen, next };
+      return running;
     },
-  },
-  'F100/slice': {
-    inject: 'p:slice, 3 bytes at a time',
-    expect: { isOk: true, isExact: true, state: 'ready' },
-    async run(stage) {
-      const { proxy } = await proxied(stage);
+  ),
+  'F100/slice': disturbed(
+    'p:slice, 3 bytes at a time',
+    { isOk: true, text: 'grüße 🦉', state: 'ready' },
+    (stage, proxy) => {
       proxy.toxic = { kind: 'slice', bytes: 3 };
-      const { isOk, text } = await stage.call('bad', 'echo', { text: 'grüße 🦉' });
-      return { isOk, isExact: text === 'grüße 🦉', state: stage.status('bad').state };
+      return stage.call('bad', 'echo', { text: 'grüße 🦉' });
     },
-  },
-  'F100/cut': {
-    inject: 'p:reset after 40 bytes of an answer',
-    expect: { code: 'STREAM_LOST', outcome: 'unknown', callMs: { atMost: 1_500 } },
-    async run(stage) {
-      const { proxy } = await proxied(stage);
-      proxy.reset();
-      proxy.toxic = { kind: 'reset', afterBytes: 40 };
-      return seenOf(stage, await stage.call('bad', 'echo'));
-    },
-  },
+  ),
+  'F100/cut': disturbed('p:reset after 40 bytes of an answer', lost, (stage, proxy) => {
+    proxy.reset();
+    proxy.toxic = { kind: 'reset', afterBytes: 40 };
+    return stage.call('bad', 'echo');
+  }),
   'F103/keepalive': {
     inject: 'h:keepalive-reset, 10 calls on stale connections',
     // A tool call that may have been read must not be sent again; none was read here.
@@ -277,28 +279,9 @@ const eras: Rows = {
   },
 };
 
-const absent: Rows = {
-  ...eachOf(
-    [
-      'issuer-mismatch',
-      'resource-mismatch',
-      'metadata-hang',
-      'token-hang',
-      'token-html',
-      'token-bad',
-    ],
-    (kind) => [`F108/${kind}`, { inject: `h:401-${kind}`, absent: 'needs OAuth' }],
-  ),
-  'F104/forever': {
-    inject: 'h:401-forever, signing in again and again',
-    absent: 'needs OAuth',
-  },
-};
-
 export const httpRows: Rows = {
   ...network,
   ...parked,
   ...httpAnswerRows,
   ...eras,
-  ...absent,
 };

@@ -1,4 +1,4 @@
-/** The two stories of most rows: a server starts, and a tool of it is called. */
+/** What most rows do: start a server, and call one of its tools. */
 
 import type { EventLog } from '../event-log.ts';
 import type { Expectation, Seen } from '../expectation.ts';
@@ -8,7 +8,7 @@ import type { CallEnd, Entry, Stage } from '../stage.ts';
 
 export const backingOff = { state: 'backingOff', reason: 'retrying' } as const;
 
-/** What the description of a fault says: `s:MODE --option value (timeoutMs 800), a remark`. */
+/** Parses the description of a fault: `s:MODE --option value (timeoutMs 800), a remark`. */
 export function faultIn(inject: string) {
   const [, mode = '', options = ''] = /^[sh]:([\w-]+)((?: --\w+ [^\s,]+)*)/u.exec(inject) ?? [];
   const limit = (name: string): number | undefined => {
@@ -19,41 +19,50 @@ export function faultIn(inject: string) {
   return { mode, args, timeoutMs: limit('timeoutMs'), connectTimeoutMs: limit('connectTimeoutMs') };
 }
 
-/** A row that starts the server it describes. */
-export function started(inject: string, expect: Expectation): Row {
+/** A row that starts the server it describes and reports the first state that lasts. */
+export function started(inject: string, expect: Expectation, more: Entry = {}): Row {
   const { mode, args, connectTimeoutMs = 2_000 } = faultIn(inject);
-  return { inject, expect, run: (stage) => startOf(stage, mode, args, { connectTimeoutMs }) };
+  return {
+    inject,
+    expect,
+    async run(stage) {
+      const peer = stage.stdio(mode, args, { connectTimeoutMs, ...more });
+      const from = performance.now();
+      const troupe = stage.start({ bad: peer });
+      const states = ['ready', 'degraded', 'backingOff', 'failed', 'blocked'] as const;
+      const status = await stage.reaches('bad', ...states);
+      const settledMs = Math.round(performance.now() - from);
+      const { exitCode, signal, stderrTail } = status.lastError ?? {};
+      return {
+        ...stage.seen(status),
+        exitCode,
+        signal,
+        lastWords: stderrTail?.at(-1),
+        settledMs,
+        restarts: status.restarts,
+        era: status.era,
+        tools: troupe.tools().length,
+        alive: stage.processes().length,
+        starts: peer.log.count('start'),
+        inits: peer.log.count('initialize'),
+      };
+    },
+  };
 }
 
 /** A row that calls a tool of the server it describes. */
-export function called(inject: string, expect: Expectation): Row {
+export function called(inject: string, expect: Expectation, text = 'hi'): Row {
   const { mode, args, timeoutMs = 5_000 } = faultIn(inject);
   return {
     inject,
     expect,
     async run(stage) {
-      await readyServer(stage, stage.stdio(mode, args));
-      return seenOf(stage, await stage.call('bad', 'echo', { text: 'hi' }, timeoutMs));
+      const { log } = await readyServer(stage, stage.stdio(mode, args));
+      const seen = seenOf(stage, await stage.call('bad', 'echo', { text }, timeoutMs));
+      const warnings = stage.warnings.filter((line) => line.includes('not MCP')).length;
+      return { ...seen, warnings, calls: log.count('tools/call') };
     },
   };
-}
-
-/** Starts a server in one mode and reports the first state that lasts. */
-export async function startOf(
-  stage: Stage,
-  mode: string,
-  args: readonly string[] = [],
-  more: Entry = {},
-): Promise<Seen> {
-  const peer = stage.stdio(mode, args, { connectTimeoutMs: 2_000, ...more });
-  const from = performance.now();
-  stage.start({ bad: peer });
-  const status = await stage.reaches('bad', 'ready', 'degraded', 'backingOff', 'failed', 'blocked');
-  const settledMs = Math.round(performance.now() - from);
-  const { exitCode, signal, stderrTail } = status.lastError ?? {};
-  const lastWords = stderrTail?.at(-1);
-  const { restarts } = status;
-  return { ...stage.seen(status), exitCode, signal, lastWords, settledMs, restarts };
 }
 
 /** Starts a server as `bad`; resolves when it is ready. */
@@ -71,7 +80,7 @@ export async function readyHttp(stage: Stage, mode: string): Promise<HttpPeer> {
   return readyServer(stage, await stage.http(mode));
 }
 
-/** Acts while a healthy neighbour is called, and adds how long 99 of 100 of those calls took. */
+/** Acts while a healthy neighbour is called, and adds the p99 of those calls. */
 export async function besideCalls(stage: Stage, act: () => Promise<Seen>): Promise<Seen> {
   await stage.reaches('good', 'ready');
   const endCalling = stage.keepCalling('good');
@@ -84,7 +93,8 @@ export function seenOf(stage: Stage, call: CallEnd): Seen {
   const { state, reason } = stage.status('bad');
   const shown = text?.slice(0, 40);
   const says = message.slice(0, 300);
-  return { state, reason, isOk, code, outcome, says, text: shown, callMs: ms };
+  const { length } = message;
+  return { state, reason, isOk, code, outcome, says, length, text: shown, callMs: ms };
 }
 
 /** Compares the outcomes of numbered calls with the calls that the server ran. */

@@ -11,7 +11,7 @@ import { hostEndRows } from './host-ends.ts';
 import { besideCalls, faultIn, readyServer, seenOf } from './one-server.ts';
 import { stopRows } from './stops.ts';
 
-/** Stops a ready server; reports the time and the processes left over. */
+/** Stops a ready server and reports the order of its steps, the time and the processes left over. */
 async function stopOf(stage: Stage, peer: Peer): Promise<Seen> {
   await readyServer(stage, peer);
   const before = stage.processes().length;
@@ -20,60 +20,28 @@ async function stopOf(stage: Stage, peer: Peer): Promise<Seen> {
   const { state } = await stage.rests('bad', 'stopped');
   const stopMs = Math.round(performance.now() - from);
   const left = await stage.leftOver(200);
-  return { state, before, left, stopMs };
+  const steps = peer.log.all().map(({ event }) => event);
+  const order = steps.filter((event) => ['stdin-end', 'signal'].includes(event)).join(' ');
+  const file = path.join(stage.folder, 'state');
+  const written = existsSync(file) ? readFileSync(file, 'utf8') : 'nothing';
+  return { state, before, left, stopMs, order, written };
 }
 
 const gone = { state: 'stopped', left: 0 } as const;
 
-function stateFile(stage: Stage): string {
-  return path.join(stage.folder, 'state');
-}
-
-function written(stage: Stage): string {
-  return existsSync(stateFile(stage)) ? readFileSync(stateFile(stage), 'utf8') : 'nothing';
+/** A row that stops the server it describes. */
+function stopped(inject: string, expect: Expectation, speed = 1): Row {
+  const { mode, args } = faultIn(inject);
+  const run = (stage: Stage): Promise<Seen> => stopOf(stage, stage.stdio(mode, args));
+  return { inject, expect: { ...gone, ...expect }, speed, run };
 }
 
 const stubborn: Rows = {
-  F77: {
-    inject: 's:ignore-term',
-    expect: { ...gone, order: 'stdin-end signal', stopMs: { atMost: 1_800 } },
-    speed: 4,
-    async run(stage) {
-      const peer = stage.stdio('ignore-term');
-      const seen = await stopOf(stage, peer);
-      const order = peer.log.all().filter(({ event }) => ['stdin-end', 'signal'].includes(event));
-      return { ...seen, order: order.map(({ event }) => event).join(' ') };
-    },
-  },
-  F78: {
-    inject: 's:slow-exit --ms 1500',
-    expect: { ...gone, written: 'flushed' },
-    async run(stage) {
-      const seen = await stopOf(stage, stage.stdio('slow-exit', ['--state', stateFile(stage)]));
-      return { ...seen, written: written(stage) };
-    },
-  },
-  F79: {
-    inject: 's:term-only',
-    expect: { ...gone, written: 'term' },
-    speed: 4,
-    async run(stage) {
-      const seen = await stopOf(stage, stage.stdio('term-only', ['--state', stateFile(stage)]));
-      return { ...seen, written: written(stage) };
-    },
-  },
-  'F80/grandchild': {
-    inject: 's:grandchild that holds our pipes',
-    expect: { ...gone, before: 2 },
-    speed: 4,
-    run: (stage) => stopOf(stage, stage.stdio('grandchild')),
-  },
-  'F80/fork-many': {
-    inject: 's:fork-many --n 20',
-    expect: { ...gone, before: 21 },
-    speed: 4,
-    run: (stage) => stopOf(stage, stage.stdio('fork-many', ['--n', '20'])),
-  },
+  F77: stopped('s:ignore-term', { order: 'stdin-end signal', stopMs: { atMost: 1_800 } }, 4),
+  F78: stopped('s:slow-exit --ms 1500', { written: 'flushed' }),
+  F79: stopped('s:term-only', { written: 'term' }, 4),
+  'F80/grandchild': stopped('s:grandchild that holds our pipes', { before: 2 }, 4),
+  'F80/fork-many': stopped('s:fork-many --n 20', { before: 21 }, 4),
   'F80/crash': {
     inject: 's:grandchild-holds-pipes, the server dies',
     expect: { code: 'CRASHED', outcome: 'unknown', callMs: { atMost: 250 }, left: 0 },
@@ -206,7 +174,6 @@ const sick: Rows = {
     inject: 's:stderr-secrets, forged lines and escapes',
     expect: { leaks: 0, escapes: 0, unattributed: 0, lines: { atLeast: 2 } },
     async run(stage) {
-      process.env['FAULTS_SECRET'] = 'hunter2-hunter2';
       const env = { API_KEY: '${FAULTS_SECRET}' };
       await readyServer(stage, stage.stdio('stderr-secrets', [], { env }));
       await stage.call('bad', 'echo');
@@ -224,11 +191,7 @@ const sick: Rows = {
   },
   'F91/cpu': hogging('s:cpu-spin (timeoutMs 1000)', { code: 'TIMEOUT' }),
   'F91/memory': hogging('s:mem-hog (timeoutMs 1000)', {}),
-  F92: {
-    inject: 's:write-after-eof',
-    expect: gone,
-    run: (stage) => stopOf(stage, stage.stdio('write-after-eof')),
-  },
+  F92: stopped('s:write-after-eof', {}),
 };
 
 /** A row whose server takes all of a core or much memory. */
@@ -298,10 +261,6 @@ export const processRows: Rows = {
   ...stubborn,
   ...hostEndRows,
   ...sick,
-  'F86/health': {
-    inject: 's:stop-self',
-    absent: 'shown by test/machines/server/traces.test.ts',
-  },
   F94: registry,
   ...stopRows,
 };

@@ -25,32 +25,30 @@ export const scarcityRows: Rows = {
       return afterScarcity(stage, up, 'nofile=1024');
     },
   },
-  F06: canBecomeAnother()
-    ? {
-        inject: 'prlimit --nproc for four more, 12 servers; then 1024',
-        expect: {
-          code: 'CONNECTING',
-          says: /too many processes/u,
-          ready: 12,
-          exitCode: 143,
-          left: 0,
-        },
-        limitMs: 60_000,
-        isAlone: true,
-        async run(stage) {
-          chmodSync(stage.folder, 0o777);
-          // The limit does not bind root, and counts the threads of the user.
-          const up = stage.up({}, { wrap: ['setpriv', '--reuid=65534', '--clear-groups'] });
-          await up.printed(/no servers yet/u);
-          limit(up, `nproc=${readdirSync(`/proc/${up.child.pid}/task`).length + 4}`);
-          stage.write(manyLeast(stage, 12));
-          return afterScarcity(stage, up, 'nproc=1024');
-        },
-      }
-    : {
-        inject: 'prlimit --nproc',
-        absent: 'only root may become another user, who must be able to read this folder',
+  // Only root may become another user, who must be able to read this folder.
+  ...(canBecomeAnother() && {
+    F06: {
+      inject: 'prlimit --nproc for four more, 12 servers; then 1024',
+      expect: {
+        code: 'CONNECTING',
+        says: /too many processes/u,
+        ready: 12,
+        exitCode: 143,
+        left: 0,
       },
+      limitMs: 60_000,
+      isAlone: true,
+      async run(stage: Stage) {
+        chmodSync(stage.folder, 0o777);
+        // The limit does not bind root, and counts the user's threads.
+        const up = stage.up({}, { wrap: ['setpriv', '--reuid=65534', '--clear-groups'] });
+        await up.printed(/no servers yet/u);
+        limit(up, `nproc=${readdirSync(`/proc/${up.child.pid}/task`).length + 4}`);
+        stage.write(manyLeast(stage, 12));
+        return afterScarcity(stage, up, 'nproc=1024');
+      },
+    },
+  }),
 };
 
 function canBecomeAnother(): boolean {

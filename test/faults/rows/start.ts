@@ -7,7 +7,7 @@ import type { Seen } from '../expectation.ts';
 import { eachOf, type Rows } from '../row.ts';
 import type { Peer, Stage } from '../stage.ts';
 import { until } from '../until.ts';
-import { backingOff, started, startOf } from './one-server.ts';
+import { backingOff, started } from './one-server.ts';
 import { scarcityRows } from './scarcity.ts';
 
 /** One bad server beside a good one, which must not be affected. */
@@ -76,23 +76,18 @@ const missing: Rows = {
 
 const leaving: Rows = {
   F07: started('s:exit-0', { ...backingOff, code: 'CRASHED', exitCode: 0 }),
-  F08: {
-    inject: 's:exit-1',
-    expect: { ...backingOff, code: 'CRASHED', exitCode: 1, lastWords: 'the key is [redacted]' },
-    async run(stage) {
-      process.env['FAULTS_SECRET'] = 'hunter2-hunter2';
-      return startOf(stage, 'exit-1', [], { env: { API_KEY: '${FAULTS_SECRET}' } });
-    },
-  },
+  F08: started(
+    's:exit-1',
+    { ...backingOff, code: 'CRASHED', exitCode: 1, lastWords: 'the key is [redacted]' },
+    { env: { API_KEY: '${FAULTS_SECRET}' } },
+  ),
   F09: started('s:segv', { ...backingOff, code: 'CRASHED', signal: 'SIGSEGV', says: /SIGSEGV/u }),
-  F10: {
-    inject: 's:hang-init (connectTimeoutMs 500)',
-    expect: { ...backingOff, code: 'TIMEOUT', alive: 0, settledMs: { atMost: 3_500 } },
-    async run(stage) {
-      const seen = await startOf(stage, 'hang-init', [], { connectTimeoutMs: 500 });
-      return { ...seen, alive: stage.processes().length };
-    },
-  },
+  F10: started('s:hang-init (connectTimeoutMs 500)', {
+    ...backingOff,
+    code: 'TIMEOUT',
+    alive: 0,
+    settledMs: { atMost: 3_500 },
+  }),
   'F11/cold': {
     inject: 's:slow-init --ms 1500',
     expect: { state: 'ready', pending: 'bad', readyMs: { atMost: 1_000 }, tools: 2 },
@@ -199,17 +194,14 @@ function mostStartingAtOnce(peers: readonly Peer[]): Seen {
   return { mostAtOnce, afterMs };
 }
 
+const unsupported = {
+  state: 'failed',
+  reason: 'versionUnsupported',
+  code: 'VERSION_UNSUPPORTED',
+} as const;
+
 const handshakes: Rows = {
-  F16: {
-    inject: 's:exit-on-discover',
-    expect: { state: 'ready', starts: { atMost: 2 }, era: 'legacy' },
-    async run(stage) {
-      const peer = stage.stdio('exit-on-discover');
-      stage.start({ bad: peer });
-      const status = await stage.reaches('bad', 'ready', 'failed', 'suspended');
-      return { ...stage.seen(status), starts: peer.log.count('start'), era: status.era };
-    },
-  },
+  F16: started('s:exit-on-discover', { state: 'ready', starts: { atMost: 2 }, era: 'legacy' }),
   F17: {
     inject: 's:hang-discover, then a restart',
     expect: { state: 'ready', firstMs: { atMost: 4_000 }, discovers: 1, starts: 2 },
@@ -224,42 +216,12 @@ const handshakes: Rows = {
       return { ...stage.seen(status), firstMs, discovers, starts: peer.log.count('start') };
     },
   },
-  'F18/stdio': {
-    inject: 's:discover-no-common',
-    expect: {
-      state: 'failed',
-      reason: 'versionUnsupported',
-      code: 'VERSION_UNSUPPORTED',
-      inits: 0,
-      starts: 1,
-    },
-    async run(stage) {
-      const peer = stage.stdio('discover-no-common');
-      stage.start({ bad: peer });
-      const status = await stage.reaches('bad', 'ready', 'failed', 'backingOff');
-      const inits = peer.log.count('initialize');
-      return { ...stage.seen(status), inits, starts: peer.log.count('start') };
-    },
-  },
+  'F18/stdio': started('s:discover-no-common', { ...unsupported, inits: 0, starts: 1 }),
   ...eachOf(['"1900-01-01"', '"2099-01-01"', '""', '5'], (version) => [
     `F19/${version.replaceAll('"', '') || 'empty'}`,
-    started(`s:init-version-unknown --version ${version}`, {
-      state: 'failed',
-      reason: 'versionUnsupported',
-      code: 'VERSION_UNSUPPORTED',
-    }),
+    started(`s:init-version-unknown --version ${version}`, unsupported),
   ]),
-  F20: {
-    inject: 's:init-no-tools',
-    expect: { state: ['ready', 'failed'], tools: 0, starts: 1 },
-    async run(stage) {
-      const peer = stage.stdio('init-no-tools');
-      const troupe = stage.start({ bad: peer });
-      const status = await stage.reaches('bad', 'ready', 'failed', 'backingOff');
-      const tools = troupe.tools().length;
-      return { ...stage.seen(status), tools, starts: peer.log.count('start') };
-    },
-  },
+  F20: started('s:init-no-tools', { state: ['ready', 'failed'], tools: 0, starts: 1 }),
   'F21/error': started('s:init-error', { ...backingOff, says: /not today/u }),
   'F21/wrong-shape': started('s:init-wrong-shape (connectTimeoutMs 10000)', {
     ...backingOff,
@@ -273,9 +235,5 @@ export const startRows: Rows = {
   ...missing,
   ...scarcityRows,
   ...leaving,
-  'F11/warm': {
-    inject: 's:slow-init, started before',
-    absent: 'shown by test/runtime/catalog/catalogs.test.ts',
-  },
   ...handshakes,
 };

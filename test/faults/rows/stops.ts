@@ -1,27 +1,32 @@
 /** F95 to F99: stops, starts and reconnects at every moment. */
 
-import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
 import type { Row, Rows } from '../row.ts';
 import type { Peer, Stage } from '../stage.ts';
 import { until } from '../until.ts';
-import { readyServer } from './one-server.ts';
+import { faultIn, readyServer } from './one-server.ts';
 
-/** Stops a server in one of its states: it must end at once, and nothing may start afterwards. */
-function stopIn(inject: string, prepare: (stage: Stage) => Promise<Peer>, speed = 4): Row {
+/** Stops the server it describes in one of its states: it must end at once and never start again. */
+function stopIn(
+  inject: string,
+  arrive: (stage: Stage, peer: Peer) => Promise<unknown>,
+  speed = 4,
+): Row {
   return {
-    inject,
+    inject: `stop while ${inject}`,
     expect: { state: 'stopped', left: 0, laterStarts: 0, stopMs: { atMost: 1_500 } },
     speed,
     async run(stage) {
-      const peer = await prepare(stage);
+      const peer = stage.stdio(faultIn(inject).mode);
+      stage.start({ bad: peer });
+      await arrive(stage, peer);
       const from = performance.now();
       stage.troupe.send({ type: 'server.stop', server: 'bad' });
       const { state } = await stage.rests('bad', 'stopped');
       const stopMs = Math.round(performance.now() - from);
       const starts = peer.log.count('start');
-      // Six seconds of the troupe or more: longer than any backoff of the first attempts.
+      // At least six seconds of the troupe's clock: longer than the first backoffs.
       await pause(1_500);
       const laterStarts = peer.log.count('start') - starts;
       return { state, stopMs, laterStarts, left: stage.processes().length };
@@ -30,31 +35,15 @@ function stopIn(inject: string, prepare: (stage: Stage) => Promise<Peer>, speed 
 }
 
 export const stopRows: Rows = {
-  'F95/connecting': stopIn('stop while s:hang-init connects', async (stage) => {
-    const peer = stage.stdio('hang-init');
-    stage.start({ bad: peer });
-    await peer.log.nth('initialize');
-    return peer;
-  }),
-  'F95/loading': stopIn('stop while s:hang-tools lists', async (stage) => {
-    const peer = stage.stdio('hang-tools');
-    stage.start({ bad: peer });
-    await peer.log.nth('tools/list');
-    return peer;
-  }),
-  'F95/backing-off': stopIn('stop while s:exit-1 backs off', async (stage) => {
-    const peer = stage.stdio('exit-1');
-    stage.start({ bad: peer });
-    await stage.reaches('bad', 'backingOff');
-    return peer;
-  }),
+  'F95/connecting': stopIn('s:hang-init connects', (_stage, { log }) => log.nth('initialize')),
+  'F95/loading': stopIn('s:hang-tools lists', (_stage, { log }) => log.nth('tools/list')),
+  'F95/backing-off': stopIn('s:exit-1 backs off', (stage) => stage.reaches('bad', 'backingOff')),
   'F95/half-open': stopIn(
-    'stop while the circuit probes s:hang-later-tools',
+    's:hang-later-tools is probed by the circuit',
     async (stage) => {
-      const peer = await readyServer(stage, stage.stdio('hang-later-tools'));
+      await stage.reaches('bad', 'ready');
       for (let n = 0; n < 5; n += 1) await stage.call('bad', 'echo');
       await until(() => stage.status('bad').circuit === 'halfOpen', 'the probe');
-      return peer;
     },
     20,
   ),
@@ -73,8 +62,7 @@ export const stopRows: Rows = {
     inject: 'two stops of the troupe at once, s:slow-exit',
     expect: { leftAtFirst: 0, leftAtSecond: 0 },
     async run(stage) {
-      const args = ['--state', path.join(stage.folder, 'state'), '--ms', '600'];
-      await readyServer(stage, stage.stdio('slow-exit', args));
+      await readyServer(stage, stage.stdio('slow-exit', ['--ms', '600']));
       const stopping = [stage.troupe.stop(), stage.troupe.stop()].map(async (stop) => {
         await stop;
         return stage.processes().length;

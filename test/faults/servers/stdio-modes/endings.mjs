@@ -2,7 +2,10 @@
 
 import { spawn } from 'node:child_process';
 import { closeSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 
+// In the folder of the row.
+const stateFile = join(dirname(process.env.FAULTS_LOG ?? ''), 'state');
 const deafChild = 'process.on("SIGTERM",()=>{});setInterval(()=>{},1000)';
 const offspring = (options) =>
   spawn(process.execPath, ['-e', deafChild], { stdio: 'ignore', ...options });
@@ -18,7 +21,7 @@ export const endingModes = {
   'slow-exit': {
     end(it) {
       it.after(it.number('ms', 1_500), () => {
-        writeFileSync(it.option('state'), 'flushed');
+        writeFileSync(stateFile, 'flushed');
         process.exit(0);
       });
     },
@@ -27,7 +30,7 @@ export const endingModes = {
     start(it) {
       it.stayAlive();
       process.on('SIGTERM', () => {
-        writeFileSync(it.option('state'), 'term');
+        writeFileSync(stateFile, 'term');
         process.exit(0);
       });
     },

@@ -2,7 +2,16 @@
  * The client for the conformance suite, which knows little about its scenarios. Through the public
  * interface it lists everything, calls each tool with arguments built from its schema, reads each
  * resource, gets each prompt and accepts every form unchanged. Two scenarios need special arguments.
+ *
+ * The suite starts a program for each scenario, all at once. That program only relays to this
+ * process, where the library is loaded once.
  */
+
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
 
 import {
   createTroupe,
@@ -12,13 +21,46 @@ import {
   TroupeError,
   type TroupeEventName,
 } from '../../src/index.ts';
+import { root } from './suite.ts';
 
-export interface Scenario {
+interface Scenario {
+  readonly scenario: string;
   readonly url: string;
-  /** A date, as revisions are. */
+  /** A date. */
   readonly revision: string;
-  /** JSON; what the suite wants a client to know. */
+  /** The suite's input for a client, as JSON. */
   readonly context?: string;
+}
+
+/** Starts the HTTP server that the relays call. */
+export async function startClientHost() {
+  /** Why the client failed, by scenario. */
+  const troubles = new Map<string, string>();
+  const server = createServer((request, response) => {
+    void (async () => {
+      const scenario = JSON.parse(await text(request)) as Scenario;
+      try {
+        await beClient(scenario);
+        response.end();
+      } catch (error) {
+        const trouble = error instanceof Error ? error.message : String(error);
+        troubles.set(scenario.scenario, trouble);
+        response.writeHead(500).end(`${trouble}\n`);
+      }
+    })();
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    /** Started by the suite, which cannot handle a path with a space. */
+    command: `${process.execPath} ${path.join(root, 'scripts', 'conformance-relay.mjs')}`,
+    env: { CONFORMANCE_HOST: `http://127.0.0.1:${port}` },
+    troubles,
+    stop() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
 }
 
 interface WantedCall {
@@ -34,8 +76,8 @@ const sideListMs = 5_000;
 /** A server in one of these states becomes ready only after user action. */
 const resting: ReadonlySet<ServerState> = new Set(['authRequired', 'blocked', 'failed']);
 
-/** @throws when the server did not become ready, or a call had no answer */
-export async function beClient({ url, revision, context = '{}' }: Scenario): Promise<void> {
+/** @throws when the server does not become ready, or a call gets no answer */
+async function beClient({ url, revision, context = '{}' }: Scenario): Promise<void> {
   const { toolCalls } = JSON.parse(context) as { readonly toolCalls?: readonly WantedCall[] };
   // Some of the suite's servers do not answer the era probe.
   const era = revision < '2026-07-28' ? 'legacy' : 'modern';
