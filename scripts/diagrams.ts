@@ -1,17 +1,6 @@
-/**
- * Writes the diagrams of all charts: `tsx scripts/diagrams.ts`. With `--check` it
- * changes nothing, names the stale files and exits with 1 when there are any.
- */
+/** `npm run diagrams`: writes the diagrams of all charts, or checks them with `--check`. */
 
-import { fileURLToPath } from 'node:url';
-import { staleDiagrams, writeDiagrams } from './diagram-files.ts';
+import { diagramFiles } from './diagram-files.ts';
+import { writeOrCheck } from './generated-files.ts';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
-
-if (process.argv.includes('--check')) {
-  const stale = await staleDiagrams(root);
-  for (const path of stale) console.error(`stale: ${path} (run \`npm run diagrams\`)`);
-  if (stale.length > 0) process.exitCode = 1;
-} else {
-  for (const path of await writeDiagrams(root)) console.log(`written: ${path}`);
-}
+await writeOrCheck(diagramFiles, 'run `npm run diagrams`');

@@ -1,7 +1,4 @@
-/**
- * What a reader of a picture may ask about it: where each state and transition is
- * written, and what guards and actions do.
- */
+/** The facts behind a picture: the source of each state and transition, and what guards and actions do. */
 
 import type ts from 'typescript';
 import type { AnyStateNode, AnyTransitionDefinition } from 'xstate';
@@ -13,46 +10,18 @@ import {
   transitionsOf,
   triggerOf,
 } from '../../src/testing/chart-parts.ts';
+import type {
+  MachineFacts,
+  StateFacts,
+  TransitionFacts,
+} from '../../visualizations/inspector/model/chart-facts.ts';
 import type { ListedChart } from './chart-list.ts';
-import {
-  type ChartSources,
-  commentOf,
-  type NamedSource,
-  placeOf,
-  type SourcePlace,
-} from './chart-sources.ts';
+import { type ChartSources, commentOf, placeOf } from './chart-sources.ts';
 
-export interface StateFacts extends Partial<SourcePlace> {
-  readonly doc?: string;
-  readonly tags: readonly string[];
-  readonly invokes: readonly string[];
-}
+export type ChartFacts = Omit<MachineFacts, 'pictures'>;
 
-export interface TransitionFacts extends Partial<SourcePlace> {
-  /** What makes it happen, in words: `call.failed`, `after cooldown`, `always`, `done session`. */
-  readonly trigger: string;
-  readonly guard?: string;
-  readonly actions: readonly string[];
-  /** Paths; none = it stays. */
-  readonly target: readonly string[];
-  /** Name of the delay, or milliseconds. */
-  readonly delay?: string | number;
-}
-
-export interface ChartFacts {
-  readonly states: Readonly<Record<string, StateFacts>>;
-  /** By `<id of the state>#<place>`, as `data-transitions` of the pictures has them. */
-  readonly transitions: Readonly<Record<string, TransitionFacts>>;
-  readonly guards: Readonly<Record<string, NamedSource>>;
-  readonly actions: Readonly<Record<string, NamedSource>>;
-  readonly delays: Readonly<Record<string, NamedSource>>;
-}
-
-/** What is known of a chart besides its pictures. */
-export function chartFacts(
-  { machine, chart, setup }: ListedChart,
-  sources: ChartSources,
-): ChartFacts {
+/** The facts about a chart, without its pictures. */
+export function chartFacts({ machine, chart }: ListedChart, sources: ChartSources): ChartFacts {
   const states = statesOf(machine);
   return {
     states: Object.fromEntries(
@@ -67,9 +36,9 @@ export function chartFacts(
         ]);
       }),
     ),
-    guards: sources.named(setup, 'guards'),
-    actions: sources.named(setup, 'actions'),
-    delays: sources.named(setup, 'delays'),
+    guards: sources.named(chart, 'guards'),
+    actions: sources.named(chart, 'actions'),
+    delays: sources.named(chart, 'delays'),
   };
 }
 

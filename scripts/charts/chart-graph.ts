@@ -217,7 +217,7 @@ function boxAt(placed: Partial<Box> | undefined): Box {
   return { x: tidy(x), y: tidy(y), width: tidy(width), height: tidy(height) };
 }
 
-function pointsOf(edge: ElkExtendedEdge | undefined): readonly Point[] {
+export function pointsOf(edge: ElkExtendedEdge | undefined): readonly Point[] {
   const ends = ({ startPoint, bendPoints = [], endPoint }: ElkEdgeSection): readonly Point[] => [
     startPoint,
     ...bendPoints,

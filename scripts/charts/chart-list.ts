@@ -12,13 +12,12 @@ import { handoverMachine } from '../../machines/troupe/handover.ts';
 import { troupeMachine } from '../../machines/troupe/troupe.ts';
 import type { PictureOptions } from './chart-view.ts';
 
-/** A chart, and where its parts are written. */
+/** A chart, and the files that hold its parts. */
 export interface ListedChart {
   readonly machine: AnyStateMachine;
-  /** Names of the constants that hold the chart and its setup. */
+  /** The name of the constant that holds the chart. */
   readonly chart: string;
-  readonly setup: string;
-  /** An outer part before those in it. */
+  /** An outer part before its inner ones. */
   readonly pictures: readonly ChartPicture[];
 }
 
@@ -26,88 +25,52 @@ export interface ChartPicture {
   /** `<name>.svg` in the folder of the pictures. */
   readonly name: string;
   readonly title: string;
-  /** Dotted path of the state that it shows; the id of the chart stands for all of it. */
+  /** Dotted path of the state that it shows; the chart's id stands for the whole chart. */
   readonly of: string;
-  /** The file that writes this part, with its drawing in the leading comment. */
+  /** The file with this part, which also has its drawing in the leading comment. */
   readonly source: string;
 }
 
 export const charts: readonly ListedChart[] = [
-  {
-    machine: serverMachine,
-    chart: 'serverMachine',
-    setup: 'serverSetup',
-    pictures: [
-      picture('server.connection', 'Connection', 'connection', 'server/connection'),
-      picture('server.parked', 'Without a session', 'connection.parked', 'server/parked'),
-      picture(
-        'server.engaged',
-        'To run: a permit, then a session',
-        'connection.engaged',
-        'server/engaged',
-      ),
-      picture('server.activity', 'Activity', 'activity', 'server/activity'),
-      picture('server.catalog', 'Catalog', 'catalog', 'server/catalog'),
-      picture('server.circuit', 'Circuit', 'circuit', 'server/circuit'),
-    ],
-  },
-  {
-    machine: sessionMachine,
-    chart: 'sessionMachine',
-    setup: 'sessionSetup',
-    pictures: [
-      picture('session', 'Session', 'session', 'session/session'),
-      picture('session.opening', 'How it opens', 'opening', 'session/opening'),
-      picture('session.open', 'While it is open', 'open', 'session/open'),
-      picture('session.watch', 'Its health checks', 'open.watch', 'session/health'),
-    ],
-  },
-  {
-    machine: refreshMachine,
-    chart: 'refreshMachine',
-    setup: 'refreshSetup',
-    pictures: [picture('refresh', 'Refresh of a list', 'refresh', 'session/refresh')],
-  },
-  {
-    machine: troupeMachine,
-    chart: 'troupeMachine',
-    setup: 'troupeSetup',
-    pictures: [picture('troupe', 'The root', 'troupe', 'troupe/troupe')],
-  },
-  {
-    machine: handoverMachine,
-    chart: 'handoverMachine',
-    setup: 'handoverSetup',
-    pictures: [picture('handover', 'A handover', 'handover', 'troupe/handover')],
-  },
-  {
-    machine: slotsMachine,
-    chart: 'slotsMachine',
-    setup: 'slotsMachine',
-    pictures: [picture('slots', 'The start permits', 'slots', 'slots')],
-  },
-  {
-    machine: permitMachine,
-    chart: 'permitMachine',
-    setup: 'permitMachine',
-    pictures: [picture('permit', 'One start permit', 'permit', 'permit')],
-  },
-  {
-    machine: permissionMachine,
-    chart: 'permissionMachine',
-    setup: 'permissionSetup',
-    pictures: [picture('permission', 'The permission of a call', 'permission', 'permission')],
-  },
-  {
-    machine: questionMachine,
-    chart: 'questionMachine',
-    setup: 'questionSetup',
-    pictures: [picture('question', 'A question of a server', 'question', 'question')],
-  },
+  listed(
+    serverMachine,
+    ['server.connection', 'Connection', 'connection', 'server/connection'],
+    ['server.parked', 'Without a session', 'connection.parked', 'server/parked'],
+    ['server.engaged', 'To run: a permit, then a session', 'connection.engaged', 'server/engaged'],
+    ['server.activity', 'Activity', 'activity', 'server/activity'],
+    ['server.catalog', 'Catalog', 'catalog', 'server/catalog'],
+    ['server.circuit', 'Circuit', 'circuit', 'server/circuit'],
+  ),
+  listed(
+    sessionMachine,
+    ['session', 'Session', 'session', 'session/session'],
+    ['session.opening', 'How it opens', 'opening', 'session/opening'],
+    ['session.open', 'While it is open', 'open', 'session/open'],
+    ['session.watch', 'Its health checks', 'open.watch', 'session/health'],
+  ),
+  listed(refreshMachine, ['refresh', 'Refresh of a list', 'refresh', 'session/refresh']),
+  listed(troupeMachine, ['troupe', 'The root', 'troupe', 'troupe/troupe']),
+  listed(handoverMachine, ['handover', 'A handover', 'handover', 'troupe/handover']),
+  listed(slotsMachine, ['slots', 'The start permits', 'slots', 'slots']),
+  listed(permitMachine, ['permit', 'One start permit', 'permit', 'permit']),
+  listed(permissionMachine, ['permission', 'The permission of a call', 'permission', 'permission']),
+  listed(questionMachine, ['question', 'A question of a server', 'question', 'question']),
 ];
 
-function picture(name: string, title: string, of: string, source: string): ChartPicture {
-  return { name, title, of, source: `machines/${source}.ts` };
+function listed(
+  machine: AnyStateMachine,
+  ...pictures: readonly (readonly [name: string, title: string, of: string, source: string])[]
+): ListedChart {
+  return {
+    machine,
+    chart: `${machine.id}Machine`,
+    pictures: pictures.map(([name, title, of, source]) => ({
+      name,
+      title,
+      of,
+      source: `machines/${source}.ts`,
+    })),
+  };
 }
 
 /** The pictures that show a part of another one. */

@@ -1,7 +1,6 @@
 /**
- * Where in the sources a state, a transition, a guard, an action or a delay is
- * written, and what its comment says. Read from the syntax of the files, because a
- * running chart no longer knows.
+ * Finds states, transitions, guards, actions and delays in the sources, with their comments. A
+ * running chart has neither, so this reads the syntax of the files.
  */
 
 import { readdirSync, readFileSync } from 'node:fs';
@@ -9,18 +8,7 @@ import { join } from 'node:path';
 import ts from 'typescript';
 import type { AnyStateNode } from 'xstate';
 
-/** A place in a file of the repository. */
-export interface SourcePlace {
-  readonly file: string;
-  /** From 1. */
-  readonly line: number;
-}
-
-/** A named part of a chart: what it says of itself and how it is written. */
-export interface NamedSource extends SourcePlace {
-  readonly doc?: string;
-  readonly code: string;
-}
+import type { NamedFacts, Place } from '../../visualizations/inspector/model/chart-facts.ts';
 
 // More than this is read in the file itself.
 const longestCode = 600;
@@ -78,12 +66,12 @@ export class ChartSources {
       : written;
   }
 
-  /** One part of the `setup` of a chart: `guards`, `actions` or `delays`, by name. */
+  /** The `guards`, `actions` or `delays` of a chart's setup, by name. */
   named(
-    setup: string,
+    chart: string,
     part: 'actions' | 'delays' | 'guards',
-  ): Readonly<Record<string, NamedSource>> {
-    const parts = this.#objectOf(this.member(setupIn(this.#declared.get(setup)), part));
+  ): Readonly<Record<string, NamedFacts>> {
+    const parts = this.#objectOf(this.member(setupOf(this.#declared.get(chart)), part));
     return Object.fromEntries(
       (parts?.properties ?? []).flatMap((property) => {
         if (property.name === undefined) return [];
@@ -128,16 +116,15 @@ export class ChartSources {
   }
 }
 
-/** The setup that a chart is made from in one go: `setup({…}).createMachine({…})`. */
-function setupIn(expression: ts.Expression | undefined): ts.Expression | undefined {
-  if (expression === undefined || !ts.isCallExpression(expression)) return expression;
-  const { expression: callee } = expression;
-  return ts.isPropertyAccessExpression(callee) && ts.isCallExpression(callee.expression)
+/** The setup of a chart: `x` in `x.createMachine({…})`. */
+function setupOf(chart: ts.Expression | undefined): ts.Expression | undefined {
+  const callee = chart !== undefined && ts.isCallExpression(chart) ? chart.expression : undefined;
+  return callee !== undefined && ts.isPropertyAccessExpression(callee)
     ? callee.expression
-    : expression;
+    : undefined;
 }
 
-export function placeOf(node: ts.Node): SourcePlace {
+export function placeOf(node: ts.Node): Place {
   const file = node.getSourceFile();
   const { line } = file.getLineAndCharacterOfPosition(node.getStart());
   return { file: file.fileName, line: line + 1 };

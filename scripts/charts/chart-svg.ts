@@ -18,23 +18,33 @@ import {
 } from './drawing.ts';
 
 export function chartSvg(drawing: Drawing, title: string): string {
-  const { width, height } = drawing;
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" class="chart">`,
-    `<title>${quotedFor('markup', title)}</title>`,
-    `<style>${style}</style>`,
-    `<rect class="paper" width="${width}" height="${height}"/>`,
+  return svgOf(drawing, title, [
     ...drawing.states.map(stateSvg),
     ...drawing.starts.map(startSvg),
     // Labels above all lines, or a line would cross a label.
     ...drawing.arrows.map(lineSvg),
     ...drawing.arrows.map(labelSvg),
+  ]);
+}
+
+/** A picture in the style of the charts. */
+export function svgOf(
+  { width, height }: Pick<Drawing, 'width' | 'height'>,
+  title: string,
+  elements: readonly string[],
+): string {
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" class="chart">`,
+    `<title>${quotedFor('markup', title)}</title>`,
+    `<style>${style}</style>`,
+    `<rect class="paper" width="${width}" height="${height}"/>`,
+    ...elements,
     '</svg>',
     '',
   ].join('\n');
 }
 
-export const style = [
+const style = [
   '.chart{--paper:#fff;--box:#fff;--group:#f8fafc;--line:#94a3b8;--frame:#2563eb;--text:#0f172a;--soft:#475569;--event:#64748b;--after:#c2570c;--always:#64748b;--done:#15803d;--error:#c81e1e;--invoke:#7c3aed;--tag:#0f766e}',
   '@media (prefers-color-scheme:dark){.chart{--paper:#0b1120;--box:#172033;--group:#111a2c;--line:#4b5b76;--frame:#5b8def;--text:#e6edf7;--soft:#a9b7cc;--event:#93a3bb;--after:#f0a35e;--always:#93a3bb;--done:#5fd08a;--error:#ff8080;--invoke:#b79cff;--tag:#5fd3c4}}',
   '.chart text{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;font-size:12px;white-space:pre;fill:var(--soft)}',

@@ -3,14 +3,15 @@
  * Arrows that other arrows imply are left out, and dashed arrows import types only.
  */
 
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import type { ELK, ElkEdgeSection, ElkExtendedEdge, ElkNode } from 'elkjs';
+import type { ELK, ElkExtendedEdge, ElkNode } from 'elkjs';
 import elk from 'elkjs/lib/elk.bundled.js';
 import { quotedFor } from '../../src/policies/text/quoted.ts';
+import { pointsOf } from './chart-graph.ts';
 import { boxSize, letter, textMargin } from './chart-measures.ts';
-import { style, way } from './chart-svg.ts';
-import { type Point, tidy } from './drawing.ts';
+import { svgOf, way } from './chart-svg.ts';
+import { tidy } from './drawing.ts';
 
 interface Folder {
   readonly name: string;
@@ -51,7 +52,11 @@ export async function folderPicture(root: string): Promise<string> {
       targets: [to],
     })),
   });
-  return svgOf(placed, folders, imports);
+  const { width = 0, height = 0, children = [], edges = [] } = placed;
+  return svgOf({ width, height }, 'The folders, and which imports which', [
+    ...edges.map((edge, place) => edgeSvg(edge, imports[place])),
+    ...children.map((box, place) => folderSvg(box, folders[place])),
+  ]);
 }
 
 /** The table's rows about shipped folders. */
@@ -105,13 +110,10 @@ function folderOf(place: string, folders: readonly Folder[]): string | undefined
 }
 
 function filesBelow(root: string, folder: string): readonly string[] {
-  return readdirSync(path.join(root, folder))
-    .sort()
-    .flatMap((name) => {
-      const file = path.posix.join(folder, name);
-      if (statSync(path.join(root, file)).isDirectory()) return filesBelow(root, file);
-      return /\.tsx?$/u.test(name) ? [file] : [];
-    });
+  return readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.tsx?$/u.test(name))
+    .map((name) => path.posix.join(folder, name))
+    .sort();
 }
 
 /** An import that a chain of other imports implies needs no arrow. */
@@ -133,27 +135,9 @@ function boxOf({ name, holds }: Folder): ElkNode {
   return { id: name, ...boxSize(lines) };
 }
 
-function svgOf(placed: ElkNode, folders: readonly Folder[], imports: readonly Import[]): string {
-  const { width = 0, height = 0, children = [], edges = [] } = placed;
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" class="chart">`,
-    '<title>The folders, and which imports which</title>',
-    `<style>${style}</style>`,
-    `<rect class="paper" width="${width}" height="${height}"/>`,
-    ...edges.map((edge, place) => edgeSvg(edge, imports[place])),
-    ...children.map((box, place) => folderSvg(box, folders[place])),
-    '</svg>',
-    '',
-  ].join('\n');
-}
-
-function edgeSvg({ sections = [] }: ElkExtendedEdge, imported: Import | undefined): string {
+function edgeSvg(edge: ElkExtendedEdge, imported: Import | undefined): string {
   const kind = imported?.isOfTypes === true ? 'always' : 'event';
-  return `<g class="arrow ${kind}">${sections.map((section) => way(pointsOf(section))).join('')}</g>`;
-}
-
-function pointsOf({ startPoint, bendPoints = [], endPoint }: ElkEdgeSection): readonly Point[] {
-  return [startPoint, ...bendPoints, endPoint].map(({ x, y }) => ({ x: tidy(x), y: tidy(y) }));
+  return `<g class="arrow ${kind}">${way(pointsOf(edge))}</g>`;
 }
 
 function folderSvg(

@@ -1,15 +1,13 @@
-import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { staleDocs } from '../../scripts/docs/generated-docs.ts';
+import { generatedDocs } from '../../scripts/docs/generated-docs.ts';
 import { table, withBlock } from '../../scripts/docs/markdown.ts';
 import { mcpKeyTable } from '../../scripts/docs/settings-tables.ts';
+import { staleFiles } from '../../scripts/generated-files.ts';
 import { parseSettings } from '../../src/config/parse-settings.ts';
-
-const root = fileURLToPath(new URL('../..', import.meta.url));
 
 describe('generated documentation', () => {
   it('matches the source; npm run docs writes it', async () => {
-    expect(await staleDocs(root)).toEqual([]);
+    expect(await staleFiles(generatedDocs)).toEqual([]);
   });
 
   it('describes every key of the section mcp', () => {
