@@ -79,12 +79,13 @@ async function runServers(): Promise<void> {
 
 async function runClients(): Promise<void> {
   for (const revision of revisions.filter(isWanted)) {
-    const { command, env, troubles, stop } = await startClientHost();
+    const host = await startClientHost();
+    const { command, env, troubles } = host;
     const args = ['--command', command];
     try {
       await run(`client ${revision}`, { role: 'client', revision, args, env }, troubles);
     } finally {
-      stop();
+      host.stop();
     }
   }
 }

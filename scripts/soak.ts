@@ -67,7 +67,8 @@ async function sampleFor(runMs: number, workload: Workload): Promise<readonly Sa
 }
 
 async function soak(): Promise<Soaked> {
-  const { members, mark, end } = await startServers();
+  const servers = await startServers();
+  const { members, mark } = servers;
   // The loader of this script may have children of its own.
   const known = childrenOf(process.pid);
   const fdsBefore = fdCount();
@@ -97,7 +98,7 @@ async function soak(): Promise<Soaked> {
     goneMs,
   );
   const fdsAfter = fdCount();
-  await end();
+  await servers.end();
   const calls = workload.counts;
   return { samples, runMs, calls, fdsBefore, fdsAfter, leftOver: left.length, lame, stopMs };
 }

@@ -33,7 +33,7 @@ export async function folderPicture(root: string): Promise<string> {
   const folders = foldersIn(readFileSync(path.join(root, 'CONTRIBUTING.md'), 'utf8'));
   const imports = withoutImplied(importsAmong(root, folders));
   const layout: ELK = new elk.default();
-  const placed = await layout.layout({
+  const placed: ElkNode = await layout.layout({
     id: 'folders',
     layoutOptions: {
       'elk.algorithm': 'layered',

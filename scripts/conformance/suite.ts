@@ -10,7 +10,7 @@ import { parse } from 'yaml';
 
 import { withinTime } from '../../actors/host/time-limit.ts';
 import { promptClock } from '../../src/runtime/real-clock.ts';
-import type { Check, ExpectedFailure, Role, ScenarioResult } from './verdict.ts';
+import type { Check, ExpectedFailure, Requirements, Role, ScenarioResult } from './verdict.ts';
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 const suite = path.join(root, 'node_modules', '@modelcontextprotocol', 'conformance');
@@ -26,8 +26,8 @@ export interface SuiteRun {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** A revision's scenarios for a role, in the suite's order. Failures of `unscored` ones decide nothing. */
-export function requirementsOf(role: Role, revision: string) {
+/** A revision's scenarios for a role, in the suite's order. */
+export function requirementsOf(role: Role, revision: string): Requirements {
   const file = path.join(suite, 'requirements', `${revision}.yaml`);
   const document = parse(readFileSync(file, 'utf8')) as Record<Role, readonly string[]> & {
     readonly not_scored: readonly { readonly scenario: string; readonly leg: Role }[];

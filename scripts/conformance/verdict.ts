@@ -1,7 +1,6 @@
 /** Judges and prints the results of the conformance suite. */
 
 import { alignedTable } from '../../test/lab/table.ts';
-import type { requirementsOf } from './suite.ts';
 
 export type Role = 'server' | 'client';
 
@@ -25,6 +24,12 @@ export interface ExpectedFailure {
   readonly reason: string;
 }
 
+export interface Requirements {
+  readonly required: readonly string[];
+  /** Run and shown, but failures decide nothing. */
+  readonly unscored: readonly string[];
+}
+
 export interface Row {
   readonly scenario: string;
   readonly isRequired: boolean;
@@ -39,7 +44,7 @@ export interface Row {
 
 /** Returns one row for each scenario of the revision, in the suite's order. */
 export function judge(
-  { required, unscored }: ReturnType<typeof requirementsOf>,
+  { required, unscored }: Requirements,
   results: readonly ScenarioResult[],
   expected: readonly ExpectedFailure[],
 ): readonly Row[] {

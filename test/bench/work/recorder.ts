@@ -3,6 +3,7 @@
  * reader. A call sends its server's chart two events: one when it begins, one when it ends.
  */
 
+import type { Troupe } from '../../../src/index.ts';
 import type { StdioServer } from '../contender.ts';
 import { stdioServer } from '../servers.ts';
 import { median } from '../statistics.ts';
@@ -33,6 +34,15 @@ async function job({ command, args }: Pick<StdioServer, 'command' | 'args'>): Pr
   });
   for (const troupe of troupes.values())
     await troupe.waitFor('echo', 'ready', { timeoutMs: 20_000 });
+  const times = await callTimes(troupes);
+  if (watched === undefined || read !== watched.last) throw new Error('Not all was read.');
+  await Promise.all([...troupes.values()].map((troupe) => troupe.stop()));
+  const [without = 0, off = 0, on = 0, along = 0] = times;
+  return { off, on, watched: along, offRatio: off / without, event: (on - off) / eventsPerCall };
+}
+
+/** CPU time of a call in each mode, in turns. */
+async function callTimes(troupes: ReadonlyMap<string, Troupe>): Promise<readonly number[]> {
   const times = new Map<string, number[]>(modes.map((mode) => [mode, []]));
   for (let round = 0; round < blocks; round += 1) {
     for (const mode of turnsOf(modes, round)) {
@@ -43,10 +53,7 @@ async function job({ command, args }: Pick<StdioServer, 'command' | 'args'>): Pr
       if (round >= warmUpBlocks) times.get(mode)?.push((user + system) / callsInBlock);
     }
   }
-  if (watched === undefined || read !== watched.last) throw new Error('Not all was read.');
-  await Promise.all([...troupes.values()].map((troupe) => troupe.stop()));
-  const [without = 0, off = 0, on = 0, along = 0] = modes.map((it) => median(times.get(it) ?? []));
-  return { off, on, watched: along, offRatio: off / without, event: (on - off) / eventsPerCall };
+  return modes.map((mode) => median(times.get(mode) ?? []));
 }
 
 export const recorderWork: Work = {

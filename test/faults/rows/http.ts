@@ -28,6 +28,8 @@ function disturbed(
       const seen = seenOf(stage, await call(stage, proxy, peer));
       proxy.toxic = { kind: 'none' };
       proxy.reset();
+      // A call on a connection whose reset is still on its way would be lost.
+      await pause(50);
       const { isOk: next } = await stage.call('bad', 'echo', {}, 10_000);
       return { ...seen, next };
     },

@@ -30,18 +30,18 @@ async function stopOf(stage: Stage, peer: Peer): Promise<Seen> {
 const gone = { state: 'stopped', left: 0 } as const;
 
 /** A row that stops the server it describes. */
-function stopped(inject: string, expect: Expectation, speed = 1): Row {
+function stopping(inject: string, expect: Expectation, speed = 1): Row {
   const { mode, args } = faultIn(inject);
   const run = (stage: Stage): Promise<Seen> => stopOf(stage, stage.stdio(mode, args));
   return { inject, expect: { ...gone, ...expect }, speed, run };
 }
 
 const stubborn: Rows = {
-  F77: stopped('s:ignore-term', { order: 'stdin-end signal', stopMs: { atMost: 1_800 } }, 4),
-  F78: stopped('s:slow-exit --ms 1500', { written: 'flushed' }),
-  F79: stopped('s:term-only', { written: 'term' }, 4),
-  'F80/grandchild': stopped('s:grandchild that holds our pipes', { before: 2 }, 4),
-  'F80/fork-many': stopped('s:fork-many --n 20', { before: 21 }, 4),
+  F77: stopping('s:ignore-term', { order: 'stdin-end signal', stopMs: { atMost: 1_800 } }, 4),
+  F78: stopping('s:slow-exit --ms 1500', { written: 'flushed' }),
+  F79: stopping('s:term-only', { written: 'term' }, 4),
+  'F80/grandchild': stopping('s:grandchild that holds our pipes', { before: 2 }, 4),
+  'F80/fork-many': stopping('s:fork-many --n 20', { before: 21 }, 4),
   'F80/crash': {
     inject: 's:grandchild-holds-pipes, the server dies',
     expect: { code: 'CRASHED', outcome: 'unknown', callMs: { atMost: 250 }, left: 0 },
@@ -191,7 +191,7 @@ const sick: Rows = {
   },
   'F91/cpu': hogging('s:cpu-spin (timeoutMs 1000)', { code: 'TIMEOUT' }),
   'F91/memory': hogging('s:mem-hog (timeoutMs 1000)', {}),
-  F92: stopped('s:write-after-eof', {}),
+  F92: stopping('s:write-after-eof', {}),
 };
 
 /** A row whose server takes all of a core or much memory. */
