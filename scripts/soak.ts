@@ -73,6 +73,7 @@ async function soak(): Promise<Soaked> {
   const known = childrenOf(process.pid);
   const fdsBefore = fdCount();
   const troupe = createTroupe({ settings: settingsOf(members), seed });
+  await troupe.ready();
   const workload = new Workload(troupe, members, seed);
   const running = workload.run();
   const runMs = minutes * 60_000;
