@@ -5,13 +5,7 @@
  * files; the interfaces here are all that a host ever holds.
  */
 
-export {
-  type CallerCode,
-  type ErrorDocument,
-  exitCodeFor,
-  exitCodeOf,
-  type Outcome,
-} from './domain/caller-code.ts';
+export * from './domain/caller-code.ts';
 export type {
   CompletionRequest,
   CompletionResult,
@@ -26,19 +20,9 @@ export type {
 export type { Clock } from './domain/clock.ts';
 export type { FailureKind } from './domain/failure.ts';
 export type { ApprovalRequest } from './domain/host/approval.ts';
-export type { EmbeddedServer, EmbeddedTransport } from './domain/host/embedded.ts';
+export type * from './domain/host/embedded.ts';
 export type { HostEvent, TroupeEventName, TroupeEvents } from './domain/host/event.ts';
-export type {
-  AdmissionRule,
-  Attempt,
-  Decision,
-  Explanation,
-  Mover,
-  QueuePlace,
-  RunningTimer,
-  StateName,
-  WindowUse,
-} from './domain/host/explanation.ts';
+export type * from './domain/host/explanation.ts';
 export type {
   ActorKey,
   ActorLife,
@@ -62,20 +46,11 @@ export type {
   TimerRecord,
 } from './domain/host/inspection.ts';
 export { type MissingServer, RequiredServersError } from './domain/host/required-servers-error.ts';
-export type { HostRule, RuleAnswer, RuledServer } from './domain/host/rule.ts';
-export type {
-  BudgetUse,
-  LastError,
-  ServerStatus,
-  SessionCount,
-  SuccessorStatus,
-  TroupeSnapshot,
-  TroupeState,
-  TroupeStatus,
-} from './domain/host/status.ts';
-export type { Stream, Streamable, StreamObserver } from './domain/host/stream.ts';
-export type { TelemetryProviders, TraceContext } from './domain/host/telemetry.ts';
-export type { AskForInput, InputChoice, InputDefinition, InputRequest } from './domain/input.ts';
+export type * from './domain/host/rule.ts';
+export type * from './domain/host/status.ts';
+export type * from './domain/host/stream.ts';
+export type * from './domain/host/telemetry.ts';
+export type * from './domain/input.ts';
 export type { LogLevel } from './domain/log-level.ts';
 export type {
   AskPermission,
@@ -159,26 +134,6 @@ export type { ExposedTool, ToolAnnotations, ToolResult, ToolTraits } from './dom
 export { TroupeError, type TroupeErrorDetails } from './domain/troupe-error.ts';
 export { version } from './domain/version.ts';
 export type { ToolMatch } from './policies/tools/search.ts';
-export {
-  createToolPair,
-  type PairedTool,
-  type ToolPair,
-  type ToolPairOptions,
-} from './runtime/catalog/tool-pair.ts';
+export * from './runtime/catalog/tool-pair.ts';
 export { createTroupe } from './runtime/create-troupe.ts';
-export type {
-  BackgroundCall,
-  CallOptions,
-  CallReport,
-  CatalogSnapshot,
-  HostPolicy,
-  InspectOptions,
-  PluginSource,
-  RequestReport,
-  ServerHandle,
-  SettingsFile,
-  StartReport,
-  Troupe,
-  TroupeOptions,
-  WaitOptions,
-} from './runtime/troupe.ts';
+export type * from './runtime/troupe.ts';

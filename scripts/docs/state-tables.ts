@@ -13,8 +13,8 @@ import {
 import type { DesiredServer } from '../../src/domain/settings.ts';
 import { defaultPolicy } from '../../src/policies/presets/default-policy.ts';
 import { gateFor } from '../../src/runtime/calls/gate.ts';
-import { nextStepFor } from '../../src/runtime/status/next-step.ts';
-import type { RefusingLists } from '../../src/runtime/status/refusing-rule.ts';
+import { nextStepFor, type RefusingLists } from '../../src/runtime/status/next-step.ts';
+
 import { docOf, membersOf } from './doc-comments.ts';
 import { code, codes, linked, table } from './markdown.ts';
 

@@ -9,8 +9,14 @@ import { TroupeError } from '../domain/troupe-error.ts';
 import { version } from '../domain/version.ts';
 import { changesNothing } from '../policies/plan-changes.ts';
 import { RecordedInspection } from './inspection.ts';
-import { checkName, checkState } from './options/check.ts';
-import { checkHostEvent, checkListener, isAnotherTry } from './options/check-host-event.ts';
+import {
+  checkHostEvent,
+  checkListener,
+  checkName,
+  checkState,
+  isAnotherTry,
+} from './options/check.ts';
+
 import { brokenActor, type TroupeParts } from './root-actor.ts';
 import { afterFirstPass, offers, requests } from './server-requests.ts';
 import { createServices, type Services } from './services.ts';
@@ -19,8 +25,7 @@ import { countSessions } from './status/session-count.ts';
 import { allStatuses, serverHandle, streamable } from './status/streams.ts';
 import type { Troupe, TroupeOptions, WaitOptions } from './troupe.ts';
 import { isApprovalOrder } from './user/approvals.ts';
-import { isReadyAgain, presentStatus, waitForStatus } from './waits/for-status.ts';
-import { waitForRequired } from './waits/required-servers.ts';
+import { isReadyAgain, presentStatus, waitForRequired, waitForStatus } from './waits/for-status.ts';
 
 export type { TroupeParts } from './root-actor.ts';
 

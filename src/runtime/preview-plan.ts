@@ -7,9 +7,9 @@ import { approvedPathOf } from '../../actors/values/executable-path.ts';
 import { planOf } from '../../machines/troupe/troupe.ts';
 import type { Step } from '../domain/plan.ts';
 import { decisionsOf } from '../policies/approvals/records.ts';
-import { withEnvFileNames, withExecutables } from './gated-executables.ts';
 import { settingsPortsOf } from './options/settings-ports.ts';
 import { realClock } from './real-clock.ts';
+import { withEnvFileNames, withExecutables } from './settings-lookups.ts';
 import type { TroupeOptions } from './troupe.ts';
 
 /** Lists the steps that a troupe with these options would begin with. Starts nothing. */

@@ -1,6 +1,13 @@
 /** Creates the root actor: the charts, with the I/O of the given parts. */
 
-import { type ActorOptions, type AnyActorLogic, createActor, type InspectionEvent } from 'xstate';
+import {
+  type ActorOptions,
+  type AnyActorLogic,
+  type AnyActorRef,
+  type AnyStateMachine,
+  createActor,
+  type InspectionEvent,
+} from 'xstate';
 import type { OpenTelemetry } from '../../actors/host/open-telemetry.ts';
 import type { KeeperPorts, ProcessKeeper } from '../../actors/processes/keeper.ts';
 import type { SessionActors } from '../../actors/session/actors.ts';
@@ -24,9 +31,8 @@ import { isHandover } from '../../machines/troupe/handover.ts';
 import { type TroupeInput, troupeMachine } from '../../machines/troupe/troupe.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { TroupeState } from '../domain/host/status.ts';
-import type { FindExecutable, ReadEnvFileNames } from './gated-executables.ts';
+import type { FindExecutable, ReadEnvFileNames } from './settings-lookups.ts';
 import type { RootRef, RootSnapshot } from './status/board.ts';
-import { stoppingChildren } from './stopping-children.ts';
 
 /** What a troupe needs besides the host's options. */
 export interface TroupeParts {
@@ -114,4 +120,26 @@ export function brokenActor(actorId: string): string {
 export function troupeStateOf({ value }: RootSnapshot): TroupeState {
   if (typeof value === 'string') return value;
   return value.serving === 'running' ? 'running' : 'starting';
+}
+
+/**
+ * Makes a chart stop its children when it throws.
+ *
+ * XState leaves the children of such a chart running and unreachable. Stopping a child ends
+ * everything below it, so no process and no socket outlives the chart above it. Only an inline
+ * function among the actions of an initial state could escape; our charts have none.
+ */
+export function stoppingChildren<Machine extends AnyStateMachine>(machine: Machine): Machine {
+  const transition: AnyStateMachine['transition'] = (snapshot, event, scope) => {
+    try {
+      return machine.transition(snapshot, event, scope);
+    } catch (error) {
+      // Children that the failed step would have started do not run yet.
+      const children: Readonly<Record<string, AnyActorRef | undefined>> = snapshot.children;
+      for (const child of Object.values(children)) if (child !== undefined) scope.stopChild(child);
+      throw error;
+    }
+  };
+  // Keeps the class and the other methods; `Object.create` is untyped.
+  return Object.create(machine, { transition: { value: transition } }) as Machine;
 }

@@ -7,14 +7,13 @@ import type { Clock } from '../domain/clock.ts';
 import type { Explanation } from '../domain/host/explanation.ts';
 import type { ServerStatus } from '../domain/host/status.ts';
 import type { LogOrigin, ServerLogLine } from '../domain/server-log.ts';
-import { deepFreeze } from '../policies/deep-freeze.ts';
 import { explainServer } from './explain/explain.ts';
 import { ServerHistories } from './explain/server-history.ts';
 import type { Listeners } from './listeners.ts';
 import type { TroupeParts } from './root-actor.ts';
 import type { RootSnapshot, ServerRef, StatusBoard } from './status/board.ts';
-import { lifecycleLines } from './status/lifecycle-lines.ts';
-import { ServerLogs } from './status/server-log.ts';
+import { lifecycleLines, ServerLogs } from './status/server-log.ts';
+
 import { conditionOf, type ServerSnapshot } from './status/status-of.ts';
 import { ServerTelemetry } from './telemetry/servers.ts';
 
@@ -27,7 +26,8 @@ export class ServerRecords {
   readonly #logs = new ServerLogs();
   /** The last status of each server. */
   readonly #statuses = new Map<string, ServerStatus>();
-  #removed: RootContext['removed'] | undefined;
+  /** The root's context when the servers were last compared. */
+  #seen: RootContext | undefined;
   readonly #telemetry: ServerTelemetry | undefined;
 
   constructor(
@@ -84,11 +84,14 @@ export class ServerRecords {
   }
 
   /** Forgets the servers that the root has forgotten. */
-  forgetWithRoot({ live, settings, removed }: RootContext): void {
-    this.#telemetry?.retain(live, settings);
-    if (removed === this.#removed) return;
-    this.#removed = removed;
+  forgetWithRoot(context: RootContext): void {
+    const { live, settings, removed } = context;
+    const seen = this.#seen;
+    if (live === seen?.live && settings === seen.settings && removed === seen.removed) return;
+    this.#seen = context;
     const present = new Set([...live.keys(), ...(settings?.servers ?? []).map(({ name }) => name)]);
+    this.#telemetry?.retain(present);
+    if (removed === seen?.removed) return;
     this.#histories.retain(new Set([...present, ...removed]));
     this.#logs.retain(present, removed);
     for (const name of this.#statuses.keys()) if (!present.has(name)) this.#statuses.delete(name);
@@ -100,19 +103,7 @@ export class ServerRecords {
   }
 
   explain(server: string, board: StatusBoard, root: RootSnapshot): Explanation | undefined {
-    const status = board.status(server);
-    const view = board.view(server);
-    const desired =
-      view?.desired ?? root.context.settings?.servers.find(({ name }) => name === server);
-    if (status === undefined || desired === undefined) return undefined;
-    const ref = view?.ref;
-    const lastRow = ref === undefined ? undefined : this.#histories.lastRowOf(ref);
-    const history = this.#histories.of(server);
-    const clock = this.#clock;
-    const { timers } = this.#histories;
-    return deepFreeze(
-      explainServer({ status, desired, root, ref, history, lastRow, timers, clock }),
-    );
+    return explainServer(server, board, root, this.#histories, this.#clock);
   }
 
   /** Undefined when nothing was recorded about it. */

@@ -1,8 +1,8 @@
 import type { CompletionResult, PromptResult, ResourceResult } from '../domain/catalog.ts';
 import type { SessionRequest } from '../domain/session.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
-import { addressOf } from './catalog/tool-finding.ts';
-import { unknownTool } from './errors/unknown-name.ts';
+import { addressOf } from './calls/operation.ts';
+import { unknownTool } from './errors/call-refusal.ts';
 import { checkLimit, checkLogLevel, checkName } from './options/check.ts';
 import type { Services } from './services.ts';
 import type { CallWatch } from './telemetry/calls.ts';

@@ -42,18 +42,3 @@ export function waitOnce(
     if (signal?.aborted === true) wake();
   });
 }
-
-/** Resolves like the promise, or with undefined after this time; leaves no timer behind. */
-export async function waitAtMost<Value>(
-  clock: Clock,
-  ms: number,
-  promise: Promise<Value>,
-): Promise<Value | undefined> {
-  let timer: unknown;
-  const late = new Promise<undefined>((resolve) => {
-    timer = clock.setTimeout(() => resolve(undefined), ms);
-  });
-  const value = await Promise.race([promise, late]);
-  clock.clearTimeout(timer);
-  return value;
-}

@@ -22,7 +22,7 @@ import type { PolicyOverrides } from '../../src/domain/policy.ts';
 import type { DesiredServer, Settings } from '../../src/domain/settings.ts';
 import type { SettingsFact, SettingsInput } from '../../src/domain/settings-facts.ts';
 import { overridePolicy } from '../../src/policies/presets/override-policy.ts';
-import { stoppingChildren } from '../../src/runtime/stopping-children.ts';
+import { stoppingChildren } from '../../src/runtime/root-actor.ts';
 import {
   createScriptedSessions,
   type ScriptedSessionSource,

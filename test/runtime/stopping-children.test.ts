@@ -9,7 +9,7 @@ import {
   fromCallback,
   fromPromise,
 } from 'xstate';
-import { stoppingChildren } from '../../src/runtime/stopping-children.ts';
+import { stoppingChildren } from '../../src/runtime/root-actor.ts';
 
 const charts = ['server', 'session', 'opening'];
 

@@ -4,8 +4,8 @@ import type { Readable } from 'node:stream';
 import type { ApprovalRequest } from '../../domain/host/approval.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { changedTool } from '../../runtime/errors/call-refusal.ts';
-import { unknownTool } from '../../runtime/errors/unknown-name.ts';
+import { changedTool, unknownTool } from '../../runtime/errors/call-refusal.ts';
+
 import type { CallReport } from '../../runtime/troupe.ts';
 import { type CallQuestion, createPermissionPrompt } from '../ask/permission.ts';
 import { answerHere } from '../ask/question.ts';

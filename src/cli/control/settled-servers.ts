@@ -5,7 +5,7 @@ import type { ServerState } from '../../domain/server-state.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { closestName } from '../../policies/text/closest-name.ts';
 import { gateFor } from '../../runtime/calls/gate.ts';
-import { unknownServer } from '../../runtime/errors/unknown-name.ts';
+import { unknownServer } from '../../runtime/errors/call-refusal.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
 
 /** A package runner with a cold cache needs several seconds; after this, report which server is late. */

@@ -17,8 +17,6 @@ import type {
   SessionHandle,
   SessionRequest,
 } from '../../domain/session.ts';
-import type { DesiredServer } from '../../domain/settings.ts';
-import type { ToolResult } from '../../domain/tool.ts';
 import type { TroupeError } from '../../domain/troupe-error.ts';
 import {
   mayRunTwice,
@@ -26,7 +24,7 @@ import {
   type Replay,
   replayOf,
 } from '../../policies/calls/replay-decision.ts';
-import type { ToolAddress } from '../catalog/tool-finding.ts';
+import { defined } from '../../policies/defined.ts';
 import type { ToolList } from '../catalog/tool-list.ts';
 import { asTroupeError, callErrorOf, countsForCircuit, type Subject } from '../errors/call.ts';
 import {
@@ -39,26 +37,31 @@ import {
 } from '../errors/call-refusal.ts';
 import type { SessionRegistry } from '../session-registry.ts';
 import type { ServerView, StatusBoard } from '../status/board.ts';
-import { StatusChanges } from '../status/changes.ts';
 import { CallTelemetry, type CallWatch } from '../telemetry/calls.ts';
 import type { CallOptions, CallReport, RequestReport } from '../troupe.ts';
+import type { Approvals } from '../user/approvals.ts';
 import type { Permissions } from '../user/permissions.ts';
 import { type WaitBounds, waitOnce } from '../wait-once.ts';
 import { BackgroundCalls } from './background.ts';
 import { CallPermissions, type PendingCall } from './call-permissions.ts';
 import { gateFor, notStarted } from './gate.ts';
-import { type Operation, requestOperation, type ToolSubject, toolOperation } from './operation.ts';
+import {
+  type Operation,
+  requestOperation,
+  type ToolAddress,
+  type ToolSubject,
+  toolOperation,
+} from './operation.ts';
 import { Results, type ResultsPorts, toolAnswer } from './results.ts';
 import { RunningCalls, sendFact } from './running-calls.ts';
-import { CallSemaphore } from './semaphore.ts';
 import { deadlineOf, leastLeftMs, runningTimes } from './times.ts';
+import { CallSemaphore, StatusChanges } from './waiting.ts';
 
 export interface CallDispatcherPorts extends ResultsPorts {
   readonly permissions: Permissions;
   readonly board: StatusBoard;
   readonly tools: ToolList;
-  /** Definitions other than tools that differ from what was approved, by `pinKey`. */
-  readonly approvals: { heldOffers(desired: DesiredServer): ReadonlySet<string> };
+  readonly approvals: Approvals;
   readonly sessions: SessionRegistry;
   readonly clock: Clock;
   /** Says why there is no server of this name. */
@@ -70,10 +73,8 @@ export interface CallDispatcherPorts extends ResultsPorts {
 // there afterwards is fine and may be used again.
 const replacementMs = 1_000;
 
-interface Done<Result, About extends Subject> {
-  readonly result: Result;
+interface Done<Result, About extends Subject> extends RequestReport<Result> {
   readonly about: About;
-  readonly meta: RequestReport<Result>['meta'];
 }
 
 interface Call extends PendingCall {
@@ -137,9 +138,13 @@ export class CallDispatcher {
     let begun: Pick<Call, 'sends'> | undefined;
     const call = async (): Promise<CallReport> => {
       const done = await this.#enter(operation, options, watch, (it) => void (begun = it));
-      return this.#report(done).catch((error: unknown) => {
+      const { tool } = done.about;
+      const answer = toolAnswer(done.result, { server: done.meta.server, tool }, this.#ports);
+      try {
+        return { result: await this.#results.shape(answer), meta: { ...done.meta, tool } };
+      } catch (error) {
         throw asTroupeError(error, done.meta.server, 'executed');
-      });
+      }
     };
     if (afterMs === null) return call();
     const tool =
@@ -151,16 +156,6 @@ export class CallDispatcher {
     return this.background.follow(running, followed, afterMs);
   }
 
-  async #report({
-    result,
-    about: { tool },
-    meta,
-  }: Done<ToolResult, ToolSubject>): Promise<CallReport> {
-    const { board, tools } = this.#ports;
-    const answer = toolAnswer(result, { server: meta.server, tool }, board, tools);
-    return { result: await this.#results.shape(answer), meta: { ...meta, tool } };
-  }
-
   /** @throws TroupeError, always with an `outcome`. */
   async ask<Result>(
     server: string,
@@ -168,8 +163,7 @@ export class CallDispatcher {
     options: CallOptions,
     watch?: CallWatch,
   ): Promise<RequestReport<Result>> {
-    const { approvals } = this.#ports;
-    const operation = requestOperation(server, request, (desired) => approvals.heldOffers(desired));
+    const operation = requestOperation(server, request, this.#ports.approvals);
     const { result, meta } = await this.#enter(operation, options, watch);
     // The session has checked the shape that the method demands.
     return { result: result as Result, meta };
@@ -187,7 +181,8 @@ export class CallDispatcher {
     const status = view?.status ?? board.status(server);
     if (status === undefined) throw absentError(server);
     watch?.aimedAt(status);
-    const semaphore = this.#semaphoreOf(server);
+    const semaphore = this.#semaphores.get(server) ?? new CallSemaphore();
+    this.#semaphores.set(server, semaphore);
     const startedAt = clock.now();
     const times = { startedAt, pausedMs: 0, options };
     const call: Call = {
@@ -342,9 +337,7 @@ export class CallDispatcher {
     const options: SessionCallOptions = {
       ...runningTimes(call, { deadlineAt: call.deadlineAt, now }, desired, about.tool),
       party: partyOf(call.options, about),
-      ...(signal === undefined ? {} : { signal }),
-      ...(onProgress === undefined ? {} : { onProgress }),
-      ...(round === undefined ? {} : { round }),
+      ...defined({ signal, onProgress, round }),
     };
     this.#running.began(handle, view);
     const sent =
@@ -419,23 +412,11 @@ export class CallDispatcher {
     this.#lostHandles.add(handle);
     return true;
   }
-
-  #semaphoreOf(server: string): CallSemaphore {
-    const known = this.#semaphores.get(server);
-    if (known !== undefined) return known;
-    const semaphore = new CallSemaphore();
-    this.#semaphores.set(server, semaphore);
-    return semaphore;
-  }
 }
 
 /** The party that answers the server's questions about this call. */
 function partyOf({ onQuestion, requestId }: CallOptions, { tool }: Subject): QuestionParty {
-  return {
-    ...(tool !== undefined && { tool }),
-    ...(requestId !== undefined && { requestId }),
-    ...(onQuestion !== undefined && { onQuestion }),
-  };
+  return defined({ tool, requestId, onQuestion });
 }
 
 function repeatedTool({ desired }: ServerView, { shown }: Subject): RepeatedTool {

@@ -1,23 +1,31 @@
 /** A request to a server: the part in which tool calls and reads differ. */
 
 import type { ToolPin } from '../../domain/host/approval.ts';
+import type { NamingPolicy } from '../../domain/policy.ts';
 import type {
   CallFailure,
   SessionCallOptions,
   SessionHandle,
   SessionRequest,
 } from '../../domain/session.ts';
-import type { DesiredServer } from '../../domain/settings.ts';
 import type { ExposedTool, ToolResult } from '../../domain/tool.ts';
 import { pinKey } from '../../policies/approvals/records.ts';
+import { isSameTool } from '../../policies/approvals/tool-pins.ts';
+import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import { printableLine } from '../../policies/text/printable.ts';
-import { findTool, type ToolAddress } from '../catalog/tool-finding.ts';
+import { serverPrefixes } from '../../policies/tools/name.ts';
 import type { ToolList } from '../catalog/tool-list.ts';
 import type { Subject } from '../errors/call.ts';
-import { changedOffer } from '../errors/call-refusal.ts';
-import type { ServerView } from '../status/board.ts';
-
-export type Answer<Result> = { readonly result: Result } | { readonly failure: CallFailure };
+import {
+  ambiguousAlias,
+  changedOffer,
+  changedTool,
+  hiddenTool,
+  toolChangedSince,
+  unknownTool,
+} from '../errors/call-refusal.ts';
+import type { ServerView, StatusBoard } from '../status/board.ts';
+import type { Approvals } from '../user/approvals.ts';
 
 export interface Operation<Result, About extends Subject> {
   readonly server: string;
@@ -31,7 +39,7 @@ export interface Operation<Result, About extends Subject> {
     handle: SessionHandle,
     about: About,
     options: SessionCallOptions,
-  ) => Promise<Answer<Result>>;
+  ) => Promise<{ readonly result: Result } | { readonly failure: CallFailure }>;
 }
 
 /** A tool by its server's own name, as it is shown now. */
@@ -57,13 +65,10 @@ export function toolOperation(
   };
 }
 
-/** Definitions other than tools that differ from what was approved, by `pinKey`. */
-type HeldOffers = (desired: DesiredServer) => ReadonlySet<string>;
-
 export function requestOperation(
   server: string,
   request: SessionRequest,
-  heldOffers: HeldOffers,
+  approvals: Pick<Approvals, 'heldOffers'>,
 ): Operation<Readonly<Record<string, unknown>>, Subject> {
   const about: Subject = { words: wordsFor(request) };
   return {
@@ -71,7 +76,7 @@ export function requestOperation(
     toolAtEntry: () => undefined,
     find: ({ desired }) => {
       const meant = meantBy(request);
-      if (heldOffers(desired).has(pinKey(meant))) throw changedOffer(server, about.words);
+      if (approvals.heldOffers(desired).has(pinKey(meant))) throw changedOffer(server, about.words);
       return about;
     },
     perform: (handle, _about, options) => handle.request(request, options),
@@ -105,4 +110,96 @@ function wordsFor({ method, params }: SessionRequest): string {
     case 'completion/complete':
       return printableLine(`completion of ${params.argument.name}`, wordsLength);
   }
+}
+
+/**
+ * Which tool is meant: the server's own name, with the expected definition if that matters, or an
+ * exposed name to resolve.
+ */
+export type ToolAddress =
+  | { readonly server: string; readonly tool: string; readonly shown?: ExposedTool }
+  | { readonly server: string; readonly exposedName: string };
+
+/**
+ * The tool as it is shown now; its server's tools must be known.
+ *
+ * @throws TroupeError `TOOL_CHANGED` or `TOOL_UNKNOWN` with the reason why it cannot be called.
+ */
+export function findTool(address: ToolAddress, view: ServerView, tools: ToolList): ExposedTool {
+  const { server } = address;
+  if ('tool' in address) return shownTool(address, view, tools);
+  const { exposedName } = address;
+  const known = tools.named(exposedName);
+  if (known?.server === server) return known;
+  const [meant, ...rivals] = tools.aliased(exposedName);
+  if (meant?.server === server && rivals.length === 0) return shownTool(meant, view, tools);
+  if (tools.isHeld(view, exposedName)) throw changedTool(server, exposedName);
+  const hidden = tools.hiddenBy(view, exposedName);
+  if (hidden !== undefined) throw hiddenTool(server, hidden);
+  throw unknownTool(exposedName, tools.all());
+}
+
+function shownTool(
+  address: Extract<ToolAddress, { tool: string }>,
+  view: ServerView,
+  tools: ToolList,
+): ExposedTool {
+  const { server, tool, shown } = address;
+  const present = tools.of(server).find((it) => it.tool === tool);
+  if (present !== undefined) {
+    if (shown !== undefined && !isSameTool(shown, present)) throw toolChangedSince(shown);
+    return present;
+  }
+  if (tools.isHeld(view, tool)) throw changedTool(server, tool);
+  if (tools.hiddenBy(view, tool) !== undefined) throw hiddenTool(server, tool);
+  const known = tools.of(server).map((it) => ({ name: it.tool }));
+  throw unknownTool(tool, known, server);
+}
+
+/**
+ * Finds the server of an exposed name, or of an unambiguous alias; also while its tools are not
+ * known yet.
+ *
+ * @param absent - names of servers that are missing for a known reason
+ * @throws TroupeError `TOOL_UNKNOWN`.
+ */
+export function addressOf(
+  exposedName: string,
+  tools: ToolList,
+  board: StatusBoard,
+  absent: readonly string[],
+): ToolAddress {
+  const known = tools.named(exposedName);
+  if (known !== undefined) return { server: known.server, exposedName };
+  const meant = tools.aliased(exposedName);
+  if (meant.length > 1) throw ambiguousAlias(exposedName, meant);
+  if (meant[0] !== undefined) return meant[0];
+  const views = board.views();
+  const namings = new Set([defaultPolicy.naming, ...views.map(namingOf)]);
+  const longest = (server: string, those: Iterable<NamingPolicy>): Candidate => {
+    const prefixes = [...those].flatMap((naming) => serverPrefixes(server, naming));
+    const lengths = prefixes.flatMap((it) => (exposedName.startsWith(it) ? it.length : []));
+    return { server, length: Math.max(0, ...lengths) };
+  };
+  const candidates = [
+    ...board.statuses().map(({ name }) => {
+      const view = board.view(name);
+      return longest(name, view === undefined ? namings : [namingOf(view)]);
+    }),
+    // The naming of a removed server is unknown.
+    ...absent.map((name) => longest(name, namings)),
+  ];
+  const [best] = candidates.sort((a, b) => b.length - a.length);
+  if (best === undefined || best.length === 0) throw unknownTool(exposedName, tools.all());
+  return { server: best.server, exposedName };
+}
+
+interface Candidate {
+  readonly server: string;
+  /** Length of its longest prefix of the name. */
+  readonly length: number;
+}
+
+function namingOf({ desired }: ServerView): NamingPolicy {
+  return desired.policy.naming;
 }

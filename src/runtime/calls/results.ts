@@ -54,8 +54,7 @@ export interface ToolAnswer {
 export function toolAnswer(
   result: ToolResult,
   { server, tool }: { readonly server: string; readonly tool: string },
-  board: StatusBoard,
-  tools: ToolList,
+  { board, tools }: { readonly board: StatusBoard; readonly tools: ToolList },
 ): ToolAnswer {
   const view = board.view(server);
   const { result: policy } = view?.desired.policy ?? defaultPolicy;
@@ -178,7 +177,7 @@ function refuse({ result, server, tool, policy, outputSchema }: ToolAnswer): voi
     return;
   const schema = outputSchema();
   if (schema === undefined || fitsSchema(schema, structuredContent) !== false) return;
-  const message = `${tool} on ${server}: The structured content does not fit the output schema of the tool. It did run: take result.outputSchema "ignore" if the content can be used all the same.`;
+  const message = `${tool} on ${server}: The structured content does not fit the output schema of the tool. It did run: set result.outputSchema to "ignore" if the content is usable anyway.`;
   throw new TroupeError('BAD_RESPONSE', message, about);
 }
 

@@ -1,30 +1,13 @@
+import { withinTime } from '../../../actors/host/time-limit.ts';
 import type { CatalogExtra, SessionOwner, SessionPorts } from '../../../actors/session/ports.ts';
 import type { CatalogEntry, CatalogFiles } from '../../../actors/stores/catalogs.ts';
 import type { Catalog } from '../../domain/catalog.ts';
-import type { Clock } from '../../domain/clock.ts';
-import type { DesiredServer, Settings } from '../../domain/settings.ts';
+import { type Clock, longestTimerMs } from '../../domain/clock.ts';
+import type { ServerStatus } from '../../domain/host/status.ts';
+import type { DesiredServer } from '../../domain/settings.ts';
 import { redact } from '../../policies/text/redact.ts';
 import { redactedTools } from '../../policies/tools/schema-words.ts';
-import { waitAtMost } from '../wait-once.ts';
-import type { EraStore } from './era-store.ts';
-import { CatalogLifetimes, type CatalogLifetimesPorts } from './lifetimes.ts';
-import { type CatalogStore, keyOf } from './store.ts';
-
-export interface CatalogKeepingPorts {
-  readonly catalogs: CatalogStore;
-  readonly eras: EraStore;
-  readonly clock: Clock;
-  /** Absent: nothing is stored beyond the run. */
-  readonly files: CatalogFiles | undefined;
-  readonly settings: () => Settings | null;
-  readonly view: CatalogLifetimesPorts['view'];
-  /** This generation's tools are known, and may be shown before it connects. */
-  readonly onKnown: (owner: SessionOwner) => void;
-  /** They are no longer known. */
-  readonly onForgotten: (owner: SessionOwner) => void;
-  /** This generation's tools, or another of its lists, were listed again. */
-  readonly onListed: (owner: SessionOwner) => void;
-}
+import { type CatalogStore, type CatalogsPorts, type EraStore, keyOf } from './store.ts';
 
 // A tenth of a second: files are read in a few milliseconds, and a dead network
 // folder must not keep servers from starting.
@@ -34,27 +17,30 @@ const closeMs = 1_000;
 
 /** Joins the catalogs in memory with those on disk. */
 export class CatalogKeeping implements Pick<SessionPorts, 'catalogs'> {
-  readonly #ports: CatalogKeepingPorts;
+  readonly #store: CatalogStore;
+  readonly #eras: EraStore;
+  readonly #ports: CatalogsPorts;
+  /** Undefined = nothing is stored beyond the run. */
+  readonly #files: CatalogFiles | undefined;
   /** The servers of the last reading, which were already looked up on disk, found or not. */
   #looked: ReadonlySet<string> = new Set();
   /** Secrets of the sessions that listed, and whether their lists are complete. */
   readonly #extras = new Map<string, CatalogExtra>();
   readonly #lifetimes: CatalogLifetimes;
 
-  constructor(ports: CatalogKeepingPorts) {
+  constructor(store: CatalogStore, eras: EraStore, ports: CatalogsPorts) {
+    this.#store = store;
+    this.#eras = eras;
     this.#ports = ports;
-    const { clock, settings, view, catalogs, onForgotten } = ports;
-    this.#lifetimes = new CatalogLifetimes({
-      clock,
-      settings,
-      view,
+    this.#files = ports.parts.keepCatalogs?.((list) => ports.problems.set('catalogs', list));
+    this.#lifetimes = new CatalogLifetimes(ports, {
       isExpected: (owner) => this.#looked.has(keyOf(owner)),
       // Dates the file again: its age counts from the end of the session that reported changes.
       onLeft: (owner) => this.#save(owner),
       onForgotten: (owner) => {
-        catalogs.forget(owner.server, owner.generation);
+        store.forget(owner.server, owner.generation);
         this.#extras.delete(keyOf(owner));
-        onForgotten(owner);
+        ports.root().send({ type: 'catalog.forgotten', ...owner });
       },
     });
   }
@@ -65,28 +51,28 @@ export class CatalogKeeping implements Pick<SessionPorts, 'catalogs'> {
       const shownTools = redactedTools(tools, secrets);
       this.#extras.set(keyOf(owner), extra);
       this.#lifetimes.keep(owner);
-      this.#ports.catalogs.put(owner.server, owner.generation, {
+      this.#store.put(owner.server, owner.generation, {
         tools,
         completions,
         ...(shownTools === undefined ? {} : { shownTools }),
         ...(instructions === undefined ? {} : { instructions: redact(instructions, secrets) }),
       });
       // Also for a list with gaps: a server must not evade its pins by announcing a malformed tool.
-      this.#ports.onListed(owner);
+      this.#ports.approvals.noteListed(owner);
       this.#save(owner);
     },
     putSide: (owner, lists) => {
       this.#lifetimes.keep(owner);
-      this.#ports.catalogs.putSide(owner.server, owner.generation, lists);
+      this.#store.putSide(owner.server, owner.generation, lists);
       // Instructions arrive with the tools; until then they cannot be pinned as absent.
-      if (this.#extras.has(keyOf(owner))) this.#ports.onListed(owner);
+      if (this.#extras.has(keyOf(owner))) this.#ports.approvals.noteListed(owner);
       this.#save(owner);
     },
   };
 
   /** Loads the stored catalogs of servers that are new to this run. */
   async load(servers: readonly DesiredServer[]): Promise<void> {
-    const { files, clock } = this.#ports;
+    const files = this.#files;
     if (files === undefined) return;
     const storable = servers.filter((desired) => this.#mayBeStored(desired));
     const owners = storable
@@ -98,7 +84,7 @@ export class CatalogKeeping implements Pick<SessionPorts, 'catalogs'> {
     const loaded = files.load(owners).then((entries) => {
       for (const entry of entries) this.#restore(entry);
     });
-    await waitAtMost(clock, loadMs, loaded);
+    await withinTime(this.#ports.parts.clock, loadMs, loaded);
   }
 
   /** Servers came, left or changed: forgets the catalogs that are no longer needed. */
@@ -108,37 +94,36 @@ export class CatalogKeeping implements Pick<SessionPorts, 'catalogs'> {
 
   /** Resolves when all is stored, or a second later. Undefined when there is nothing to store. */
   close(): Promise<void> | undefined {
-    const { files, clock } = this.#ports;
     this.#lifetimes.close();
-    if (files === undefined) return undefined;
-    return waitAtMost(clock, closeMs, files.close());
+    return this.#files && withinTime(this.#ports.parts.clock, closeMs, this.#files.close());
   }
 
   #restore({ server, generation, listedAt, catalog, era }: CatalogEntry): void {
-    const { eras, clock, catalogs, onKnown } = this.#ports;
-    if (era !== undefined) eras.restore(generation, era);
+    const { parts, root } = this.#ports;
+    if (era !== undefined) this.#eras.restore(generation, era);
     const owner = { server, generation };
     if (isEmpty(catalog) || !this.#looked.has(keyOf(owner))) return;
-    if (catalogs.restore(server, generation, catalog))
-      this.#lifetimes.keep(owner, clock.wallNow() - listedAt);
-    onKnown(owner);
+    if (this.#store.restore(server, generation, catalog))
+      this.#lifetimes.keep(owner, parts.clock.wallNow() - listedAt);
+    root().send({ type: 'catalog.listed', ...owner });
   }
 
   #save(owner: SessionOwner): void {
-    const { files, settings, catalogs, eras, clock } = this.#ports;
-    const wanted = settings()?.servers.find(({ name }) => name === owner.server);
+    const { root, parts } = this.#ports;
+    const { settings } = root().getSnapshot().context;
+    const wanted = settings?.servers.find(({ name }) => name === owner.server);
     const extra = this.#extras.get(keyOf(owner));
     // A partial list would hide tools at the next start; the earlier complete one is better.
-    if (files === undefined || wanted === undefined || extra?.partial === true) return;
+    if (wanted === undefined || extra?.partial === true) return;
     if (wanted.generation !== owner.generation || !this.#mayBeStored(wanted)) return;
     const { server, generation } = owner;
-    const era = eras.dated(generation);
-    files.save(
+    const era = this.#eras.dated(generation);
+    this.#files?.save(
       {
         server,
         generation,
-        listedAt: clock.wallNow(),
-        catalog: catalogs.get(server, generation),
+        listedAt: parts.clock.wallNow(),
+        catalog: this.#store.get(server, generation),
         ...(era === undefined ? {} : { era }),
       },
       extra?.secrets ?? [],
@@ -157,4 +142,117 @@ function isEmpty({ tools, resources, resourceTemplates, prompts }: Catalog): boo
 
 function ownerOf({ name, generation }: DesiredServer): SessionOwner {
   return { server: name, generation };
+}
+
+interface LifetimeOwner {
+  /** It is in settings that were read and are about to apply. */
+  readonly isExpected: (owner: SessionOwner) => boolean;
+  /** Its session is over: the server no longer reports changes. */
+  readonly onLeft: (owner: SessionOwner) => void;
+  readonly onForgotten: (owner: SessionOwner) => void;
+}
+
+interface Kept {
+  readonly owner: SessionOwner;
+  /** When its server was last live, in monotonic milliseconds; null = it is live. */
+  leftAt: number | null;
+}
+
+interface Unused extends Kept {
+  readonly leftAt: number;
+  readonly leftMs: number;
+}
+
+/**
+ * Decides how long each catalog is remembered. The catalog of a server that left the settings, or
+ * that has a new generation, is forgotten at once. Any other that is not live is forgotten after the
+ * policy's `catalog.ttlMs`, or when there are more than `catalog.maxEntries`, oldest first. A live
+ * catalog is never forgotten.
+ */
+class CatalogLifetimes {
+  readonly #ports: CatalogsPorts;
+  readonly #clock: Clock;
+  readonly #keeping: LifetimeOwner;
+  readonly #kept = new Map<string, Kept>();
+  #timer: unknown;
+  #isClosed = false;
+
+  constructor(ports: CatalogsPorts, keeping: LifetimeOwner) {
+    this.#ports = ports;
+    this.#clock = ports.parts.clock;
+    this.#keeping = keeping;
+  }
+
+  /** @param ageMs - since the server was seen with this catalog; absent = it reported it just now */
+  keep(owner: SessionOwner, ageMs?: number): void {
+    const leftAt = ageMs === undefined ? null : this.#clock.now() - ageMs;
+    this.#kept.set(keyOf(owner), { owner, leftAt });
+  }
+
+  /** Removes unused catalogs that have expired or exceed the limit; called when servers change. */
+  prune(): void {
+    if (this.#isClosed) return;
+    const clock = this.#clock;
+    const present = this.#ports.root().getSnapshot().context.settings;
+    const desired = new Map(present?.servers.map((server) => [server.name, server]));
+    const unused = [...this.#kept.values()].filter((kept) => this.#isUnused(kept));
+    const left: Unused[] = [];
+    for (const kept of unused) {
+      const leftMs = this.#leftMs(kept, desired.get(kept.owner.server));
+      if (leftMs > 0) left.push({ ...kept, leftMs });
+      else this.#forget(kept.owner);
+    }
+    const surplus = this.#kept.size - (present?.maxCatalogs ?? Number.POSITIVE_INFINITY);
+    left.sort((a, b) => a.leftAt - b.leftAt);
+    for (const { owner } of left.splice(0, Math.max(0, surplus))) this.#forget(owner);
+    clock.clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const dueInMs = Math.min(...left.map(({ leftMs }) => leftMs));
+    // What is kept without a limit is never due.
+    if (dueInMs === Number.POSITIVE_INFINITY) return;
+    this.#timer = clock.setTimeout(() => this.prune(), Math.min(dueInMs, longestTimerMs));
+    // It must not keep the process running.
+    (this.#timer as { unref?: () => void }).unref?.();
+  }
+
+  /** The run is over: every live server has left. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#clock.clearTimeout(this.#timer);
+    for (const { owner, leftAt } of this.#kept.values())
+      if (leftAt === null) this.#keeping.onLeft(owner);
+  }
+
+  #isUnused(kept: Kept): kept is Kept & { readonly leftAt: number } {
+    const status = this.#statusOf(kept.owner);
+    if (status?.catalog === 'live') {
+      kept.leftAt = null;
+      return false;
+    }
+    if (kept.leftAt === null) this.#keeping.onLeft(kept.owner);
+    kept.leftAt ??= this.#clock.now();
+    return true;
+  }
+
+  /** How much longer it is kept, in milliseconds. */
+  #leftMs({ owner, leftAt }: Kept & { readonly leftAt: number }, desired?: DesiredServer): number {
+    if (desired?.generation === owner.generation) {
+      const { ttlMs } = desired.policy.catalog;
+      return ttlMs === null ? Number.POSITIVE_INFINITY : leftAt + ttlMs - this.#clock.now();
+    }
+    // A leaving server may still have running calls.
+    const isNeeded = this.#statusOf(owner) !== undefined || this.#keeping.isExpected(owner);
+    return isNeeded ? Number.POSITIVE_INFINITY : 0;
+  }
+
+  #statusOf({ server, generation }: SessionOwner): ServerStatus | undefined {
+    const status = this.#ports.board().view(server)?.status;
+    return status?.generation === generation ? status : undefined;
+  }
+
+  #forget(owner: SessionOwner): void {
+    this.#kept.delete(keyOf(owner));
+    this.#keeping.onForgotten(owner);
+  }
 }

@@ -1,25 +1,8 @@
-import type {
-  Catalog,
-  ExposedInstructions,
-  ExposedPrompt,
-  ExposedResource,
-  ExposedResourceTemplate,
-} from '../../domain/catalog.ts';
+import type { Catalog, ExposedResource } from '../../domain/catalog.ts';
 import type { PinKind } from '../../domain/host/approval.ts';
-import type { DesiredServer } from '../../domain/settings.ts';
 import { pinKey } from '../../policies/approvals/records.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
-import type { ServerView } from '../status/board.ts';
-import type { CatalogStore } from './store.ts';
-
-export interface OfferListPorts {
-  readonly views: () => readonly ServerView[];
-  readonly catalogs: CatalogStore;
-  /** Definitions that differ from what was approved, by `pinKey`. */
-  readonly heldOffers: (desired: DesiredServer) => ReadonlySet<string>;
-  readonly onResources: (server: string) => void;
-  readonly onPrompts: (server: string) => void;
-}
+import type { CatalogStore, CatalogsPorts } from './store.ts';
 
 interface Offer {
   readonly server: string;
@@ -27,32 +10,27 @@ interface Offer {
   readonly known: Catalog;
 }
 
-interface Lists {
-  readonly resources: readonly ExposedResource[];
-  readonly resourceTemplates: readonly ExposedResourceTemplate[];
-  readonly prompts: readonly ExposedPrompt[];
-  readonly instructions: readonly ExposedInstructions[];
-}
-
 // As for tools: more than any model or user reads.
 const maxItems = 10_000;
 
 /** What callers see of the servers besides their tools, built from all catalogs. */
 export class OfferList {
-  readonly #ports: OfferListPorts;
-  #lists: Lists | undefined;
+  readonly #store: CatalogStore;
+  readonly #ports: CatalogsPorts;
+  #lists: ReturnType<typeof listsOf> | undefined;
   readonly #filtered = new WeakMap<
     Catalog,
     { readonly held: ReadonlySet<string>; readonly rest: Catalog }
   >();
   #announced: ReadonlyMap<string, Offer> = new Map();
 
-  constructor(ports: OfferListPorts) {
+  constructor(store: CatalogStore, ports: CatalogsPorts) {
+    this.#store = store;
     this.#ports = ports;
   }
 
   /** Sorted. The same lists until something may have changed. */
-  lists(): Lists {
+  lists(): ReturnType<typeof listsOf> {
     this.#lists ??= listsOf([...this.#offers().values()]);
     return this.#lists;
   }
@@ -74,24 +52,30 @@ export class OfferList {
 
   /** Reports the servers whose lists differ from those at the last report. */
   announce(): void {
+    const { listeners } = this.#ports;
     const [earlier, present] = [this.#announced, this.#offers()];
     this.#announced = present;
     for (const server of [...new Set([...earlier.keys(), ...present.keys()])].sort()) {
       const [before, after] = [earlier.get(server), present.get(server)];
       if (differ(before, after, 'resources') || differ(before, after, 'resourceTemplates'))
-        this.#ports.onResources(server);
-      if (differ(before, after, 'prompts')) this.#ports.onPrompts(server);
+        listeners.emit('resources.changed', { server });
+      if (differ(before, after, 'prompts')) listeners.emit('prompts.changed', { server });
     }
   }
 
   #offers(): ReadonlyMap<string, Offer> {
-    const { views, catalogs, heldOffers } = this.#ports;
-    const offers = views().flatMap(({ status, leaving, desired }): Offer[] => {
-      const { name: server, generation, catalog } = status;
-      if (catalog === 'none' || leaving) return [];
-      const known = this.#without(heldOffers(desired), catalogs.get(server, generation));
-      return [{ server, catalog, known }];
-    });
+    const { board, approvals } = this.#ports;
+    const offers = board()
+      .views()
+      .flatMap(({ status, leaving, desired }): Offer[] => {
+        const { name: server, generation, catalog } = status;
+        if (catalog === 'none' || leaving) return [];
+        const known = this.#without(
+          approvals.heldOffers(desired),
+          this.#store.get(server, generation),
+        );
+        return [{ server, catalog, known }];
+      });
     return new Map(offers.map((offer) => [offer.server, offer]));
   }
 }
@@ -127,7 +111,7 @@ function differ(
   return earlier !== present || before?.catalog !== after?.catalog;
 }
 
-function listsOf(offers: readonly Offer[]): Lists {
+function listsOf(offers: readonly Offer[]) {
   const sorted = offers.toSorted((a, b) => compare(a.server, b.server));
   const all = <Item>(list: (known: Catalog) => readonly Item[], key: keyof Item) =>
     sorted

@@ -1,7 +1,34 @@
-import type { SessionOwner } from '../../../actors/session/ports.ts';
+import type { EraVerdict, SessionOwner, SessionPorts } from '../../../actors/session/ports.ts';
 import { type Catalog, emptyCatalog, type SideLists } from '../../domain/catalog.ts';
+import type { DesiredServer } from '../../domain/settings.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
 import { equalData } from '../../policies/equal-data.ts';
+import type { Listeners } from '../listeners.ts';
+import type { TroupeParts } from '../root-actor.ts';
+import type { ServerRecords } from '../server-records.ts';
+import type { SessionRegistry } from '../session-registry.ts';
+import type { RootRef, StatusBoard } from '../status/board.ts';
+import type { ProblemList } from '../status/problems.ts';
+
+/** The other parts of a troupe that its catalogs use. */
+export interface CatalogsPorts {
+  readonly parts: Pick<TroupeParts, 'clock' | 'keepCatalogs'>;
+  readonly sessions: SessionRegistry;
+  readonly problems: ProblemList;
+  readonly listeners: Listeners;
+  readonly records: ServerRecords;
+  readonly approvals: {
+    /** A generation's tools, or another of its lists, were listed again. */
+    noteListed(owner: SessionOwner): void;
+    /** Tools of a server that are neither shown nor called. */
+    heldTools(desired: DesiredServer): ReadonlySet<string>;
+    /** Other definitions that are held back, by `pinKey`. */
+    heldOffers(desired: DesiredServer): ReadonlySet<string>;
+  };
+  // Functions, because these are created later.
+  readonly root: () => RootRef;
+  readonly board: () => StatusBoard;
+}
 
 /**
  * What servers announced, by server and generation. Charts know only that a list exists and where
@@ -65,4 +92,60 @@ export class CatalogStore {
 /** Servers may share a generation and still list different tools. */
 export function keyOf({ server, generation }: SessionOwner): string {
   return `${generation}:${server}`;
+}
+
+type Eras = SessionPorts['eras'];
+
+/** A verdict and when it was reached, wall time in milliseconds. */
+export interface DatedVerdict {
+  readonly verdict: EraVerdict;
+  readonly at: number;
+}
+
+// One day: an updated server still answers the old handshake, so without an expiry it would never
+// be probed again.
+const longestUseMs = 86_400_000;
+// More than the servers of a large host.
+const rememberedVerdicts = 1_000;
+
+/** Which era servers were found to speak, by generation; a known verdict saves the probe. */
+export class EraStore implements Eras {
+  readonly #verdicts = new Map<string, DatedVerdict>();
+  readonly #wallNow: () => number;
+
+  constructor(wallNow: () => number) {
+    this.#wallNow = wallNow;
+  }
+
+  readonly get = (generation: string): EraVerdict | undefined => this.dated(generation)?.verdict;
+
+  readonly set = (generation: string, verdict: EraVerdict): void => {
+    this.#keep(generation, { verdict, at: this.#wallNow() });
+  };
+
+  readonly forget = (generation: string): void => {
+    this.#verdicts.delete(generation);
+  };
+
+  /** Adds an earlier run's verdict, unless this run has its own. */
+  restore(generation: string, dated: DatedVerdict): void {
+    if (!this.#verdicts.has(generation)) this.#keep(generation, dated);
+  }
+
+  /** Undefined when there is no verdict, or it is too old. */
+  dated(generation: string): DatedVerdict | undefined {
+    const known = this.#verdicts.get(generation);
+    if (known === undefined) return undefined;
+    const ageMs = this.#wallNow() - known.at;
+    // A date in the future means that the clock was changed, so the age is unknown.
+    return ageMs >= 0 && ageMs < longestUseMs ? known : undefined;
+  }
+
+  #keep(generation: string, dated: DatedVerdict): void {
+    this.#verdicts.delete(generation);
+    this.#verdicts.set(generation, dated);
+    const [oldest] = this.#verdicts.keys();
+    if (this.#verdicts.size > rememberedVerdicts && oldest !== undefined)
+      this.#verdicts.delete(oldest);
+  }
 }

@@ -17,19 +17,7 @@ import {
   type ToolMatch,
 } from '../../policies/tools/search.ts';
 import type { ServerView } from '../status/board.ts';
-import type { CatalogStore } from './store.ts';
-
-export interface ToolListPorts {
-  readonly views: () => readonly ServerView[];
-  readonly catalogs: CatalogStore;
-  /** Tools that differ from the approved ones. */
-  readonly heldTools: (desired: DesiredServer) => ReadonlySet<string>;
-  readonly onChange: (servers: readonly string[]) => void;
-  /** Tools of this server are left out, because there are too many in all. */
-  readonly onCut: (server: string, shownCount: number, count: number) => void;
-  /** A tool is left out, because its server's policy gives it no name. */
-  readonly onNameless: (tool: NamelessTool) => void;
-}
+import type { CatalogStore, CatalogsPorts } from './store.ts';
 
 /** One tool of one server, by the server's own name. */
 interface ToolOrigin {
@@ -37,37 +25,41 @@ interface ToolOrigin {
   readonly tool: string;
 }
 
+/** A line for a server's log. */
+type Remark = readonly [server: string, line: string];
+
 // More than any model is shown; a host that has more needs filters.
 const maxTools = 10_000;
 
 /** The tools that callers see, built from the catalogs of all servers. */
 export class ToolList {
-  readonly #ports: ToolListPorts;
+  readonly #store: CatalogStore;
+  readonly #ports: CatalogsPorts;
   #tools: readonly ExposedTool[] = [];
   #byName: ReadonlyMap<string, ExposedTool> = new Map();
   #byServer: ReadonlyMap<string, readonly ExposedTool[]> = new Map();
   /** Built at the first search. */
   #index: ToolIndex | undefined;
   #isDirty = true;
-  /** The servers whose tools are left out, and how many, as last reported. */
-  #reported: ReadonlyMap<string, string> = new Map();
-  /** Tools without a name that were reported. */
-  #nameless: ReadonlySet<string> = new Set();
+  /** What was logged about tools that the latest list leaves out, each with its server. */
+  #remarked: ReadonlySet<string> = new Set();
   /** What each alias may mean; built when one is first used. */
   #aliases: ReadonlyMap<string, readonly ToolOrigin[]> | undefined;
   #announced: ReadonlyMap<string, readonly ExposedTool[]> = this.#byServer;
 
-  constructor(ports: ToolListPorts) {
+  constructor(store: CatalogStore, ports: CatalogsPorts) {
+    this.#store = store;
     this.#ports = ports;
   }
 
   /** Sorted by exposed name. The same array until something changes. */
   all(): readonly ExposedTool[] {
     if (this.#isDirty) {
-      const servers = this.#ports.views().flatMap((view) => this.#shown(view));
-      const nameless: NamelessTool[] = [];
-      const next = exposeTools(this.#cut(servers), (tool) => nameless.push(tool));
-      this.#reportNameless(nameless);
+      const remarks: Remark[] = [];
+      const servers = this.#views().flatMap((view) => this.#shown(view));
+      const kept = withinLimit(servers, remarks);
+      const next = exposeTools(kept, (tool) => remarks.push(remarkAboutNameless(tool)));
+      this.#remark(remarks);
       this.#aliases = undefined;
       // Byte-stable: what a model's cache holds stays valid when nothing differs.
       // Frozen, because every caller holds the same one.
@@ -89,7 +81,7 @@ export class ToolList {
    */
   aliased(name: string): readonly ToolOrigin[] {
     this.all();
-    this.#aliases ??= aliasesOf(this.#ports.views(), (view) => this.listed(view));
+    this.#aliases ??= aliasesOf(this.#views(), (view) => this.listed(view));
     return this.#aliases.get(name) ?? [];
   }
 
@@ -107,14 +99,14 @@ export class ToolList {
   }
 
   countOf(desired: DesiredServer, generation: string): number {
-    const { tools } = this.#ports.catalogs.get(desired.name, generation);
-    const held = this.#ports.heldTools(desired);
+    const { tools } = this.#store.get(desired.name, generation);
+    const held = this.#ports.approvals.heldTools(desired);
     return tools.filter(({ name }) => passesFilter(desired.tools, name) && !held.has(name)).length;
   }
 
   /** Whether a tool is held back, by its own name or by one under which it would be exposed. */
   isHeld({ desired }: ServerView, name: string): boolean {
-    const held = [...this.#ports.heldTools(desired)];
+    const held = [...this.#ports.approvals.heldTools(desired)];
     return held.some((tool) => isNameOf(desired, tool, name));
   }
 
@@ -133,7 +125,7 @@ export class ToolList {
   }
 
   #catalogOf({ desired, status }: ServerView): Catalog {
-    return this.#ports.catalogs.get(desired.name, status.generation);
+    return this.#store.get(desired.name, status.generation);
   }
 
   /** The list may have changed, and is built again when it is next needed. */
@@ -151,7 +143,12 @@ export class ToolList {
     const changed = [...servers].filter(
       (server) => !equalData(earlier.get(server), present.get(server)),
     );
-    if (changed.length > 0) this.#ports.onChange(changed.sort());
+    if (changed.length > 0)
+      this.#ports.listeners.emit('tools.changed', { servers: changed.sort() });
+  }
+
+  #views(): readonly ServerView[] {
+    return this.#ports.board().views();
   }
 
   #show(tools: readonly ExposedTool[]): void {
@@ -161,38 +158,12 @@ export class ToolList {
     this.#byServer = byServer(tools);
   }
 
-  #reportNameless(nameless: readonly NamelessTool[]): void {
-    const keyOf = ({ server, tool, why }: NamelessTool) => JSON.stringify([server, tool, why]);
-    for (const tool of nameless) {
-      if (!this.#nameless.has(keyOf(tool))) this.#ports.onNameless(tool);
-    }
-    this.#nameless = new Set(nameless.map(keyOf));
-  }
-
-  /** Which tools are left out depends on names alone, never on the order of starts. */
-  #cut(servers: readonly ServerTools[]): readonly ServerTools[] {
-    let left = maxTools;
-    const cut = new Map<string, string>();
-    const kept = servers
-      .toSorted((a, b) => (a.server < b.server ? -1 : 1))
-      .map((one) => {
-        if (one.tools.length <= left) {
-          left -= one.tools.length;
-          return one;
-        }
-        const tools = one.tools.filter(({ name }) => passesFilter(one.filter, name));
-        const shown = tools.slice(0, left);
-        left -= shown.length;
-        if (shown.length < tools.length) cut.set(one.server, `${shown.length} ${tools.length}`);
-        return { ...one, tools: shown };
-      });
-    for (const [server, counts] of cut) {
-      if (this.#reported.get(server) === counts) continue;
-      const [shownCount, count] = counts.split(' ').map(Number);
-      this.#ports.onCut(server, shownCount ?? 0, count ?? 0);
-    }
-    this.#reported = cut;
-    return kept;
+  /** Logs why tools are left out, unless that was also the case in the previous list. */
+  #remark(remarks: readonly Remark[]): void {
+    const before = this.#remarked;
+    this.#remarked = new Set(remarks.map((remark) => remark.join(' ')));
+    for (const remark of remarks)
+      if (!before.has(remark.join(' '))) this.#ports.records.remark(...remark);
   }
 
   #shown(view: ServerView): ServerTools[] {
@@ -201,11 +172,37 @@ export class ToolList {
     const { tools: filter, policy, trust } = view.desired;
     const { naming } = policy;
     const { descriptionMaxLength } = policy.catalog;
-    const held = this.#ports.heldTools(view.desired);
+    const held = this.#ports.approvals.heldTools(view.desired);
     const { tools: listed, shownTools = listed } = this.#catalogOf(view);
     const tools = shownTools.filter((tool) => !held.has(tool.name));
     return [{ server: name, filter, catalog, tools, descriptionMaxLength, naming, trust }];
   }
+}
+
+/** Drops the tools beyond the limit. Which ones depends on names alone, never on the order of starts. */
+function withinLimit(servers: readonly ServerTools[], remarks: Remark[]): readonly ServerTools[] {
+  let left = maxTools;
+  return servers
+    .toSorted((a, b) => (a.server < b.server ? -1 : 1))
+    .map((one) => {
+      if (one.tools.length <= left) {
+        left -= one.tools.length;
+        return one;
+      }
+      const tools = one.tools.filter(({ name }) => passesFilter(one.filter, name));
+      const shown = tools.slice(0, left);
+      left -= shown.length;
+      if (shown.length < tools.length) {
+        const line = `only ${shown.length} of its ${tools.length} tools are shown, because all servers together have too many; leave some out by tools.include or tools.exclude`;
+        remarks.push([one.server, line]);
+      }
+      return { ...one, tools: shown };
+    });
+}
+
+function remarkAboutNameless({ server, tool, why }: NamelessTool): Remark {
+  const reason = why === 'long' ? 'its name is too long' : 'another tool has the same name';
+  return [server, `its tool "${tool}" is not shown, because ${reason}; see naming of its policy`];
 }
 
 /** Whether the name refers to this tool: its own name, an exposed name, or an alias. */

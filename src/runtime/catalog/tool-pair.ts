@@ -2,6 +2,7 @@ import type { ServerStatus } from '../../domain/host/status.ts';
 import { isUsable } from '../../domain/server-state.ts';
 import type { ExposedTool, ToolResult } from '../../domain/tool.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { defined } from '../../policies/defined.ts';
 import { checkLimit } from '../options/check.ts';
 import type { CallOptions, Troupe } from '../troupe.ts';
 
@@ -141,12 +142,7 @@ function isAway({ state, catalog }: ServerStatus): boolean {
 }
 
 function told({ name, state, reason, action }: ServerStatus): Readonly<Record<string, unknown>> {
-  return {
-    server: name,
-    state,
-    ...(reason !== undefined && { reason }),
-    ...(action !== undefined && { next: action }),
-  };
+  return { server: name, state, ...defined({ reason, next: action }) };
 }
 
 function wrong(message: string): TroupeError {

@@ -9,92 +9,85 @@ import { actorsOf } from '../../../machines/troupe/context.ts';
 import { gatesOf } from '../../../machines/troupe/troupe.ts';
 import type { Clock } from '../../domain/clock.ts';
 import type {
+  AdmissionRule,
   Explanation,
   QueuePlace,
   RunningTimer,
   StateName,
   WindowUse,
 } from '../../domain/host/explanation.ts';
-import type { ServerStatus } from '../../domain/host/status.ts';
 import type { StormLimit } from '../../domain/policy.ts';
-import type { DesiredServer } from '../../domain/settings.ts';
-import { admit } from '../../policies/admission/admit.ts';
+import type { Verdict } from '../../domain/server-state.ts';
+import type { DesiredServer, Settings, SourceRef } from '../../domain/settings.ts';
+import { admit, admitAll, type Gates } from '../../policies/admission/admit.ts';
+import { deepFreeze } from '../../policies/deep-freeze.ts';
+import { defined } from '../../policies/defined.ts';
+import { approvalFingerprint } from '../../policies/fingerprint.ts';
 import { isRecord } from '../../policies/is-record.ts';
-import type { RootSnapshot, ServerRef } from '../status/board.ts';
-import { nextStepAfter } from '../status/next-step.ts';
+import type { RootSnapshot, ServerRef, StatusBoard } from '../status/board.ts';
+import { nextStepAfter, refusingRule } from '../status/next-step.ts';
 import { decisionOf, mayFire, whatIf } from '../status/server-chart.ts';
 import { circuitOf, conditionOf, type ServerSnapshot } from '../status/status-of.ts';
-import { type AdmissionFacts, admissionOf, openersOf } from './admission.ts';
-import type { ChartTimer, ChartTimers } from './chart-timers.ts';
-import { moversOf } from './movers.ts';
-import type { ServerHistory } from './server-history.ts';
-
-/** What is known of the server. */
-export interface ExplainFacts {
-  readonly status: ServerStatus;
-  readonly desired: DesiredServer;
-  readonly root: RootSnapshot;
-  /** Undefined while it has no chart. */
-  readonly ref: ServerRef | undefined;
-  readonly history: ServerHistory | undefined;
-  /** The table row that its chart took last, from 0. */
-  readonly lastRow: number | undefined;
-  readonly timers: ChartTimers;
-  readonly clock: Clock;
-}
+import { moversOf, type Opener } from './movers.ts';
+import type { ChartTimer, ServerHistories } from './server-history.ts';
 
 type SessionRef = NonNullable<ServerSnapshot['children']['session']>;
 
-type ChartPart = Pick<
-  Explanation,
-  'decision' | 'session' | 'movedBy' | 'timers' | 'queue' | 'circuit' | 'budgets'
->;
-
-export function explainServer(facts: ExplainFacts): Explanation {
-  const { status, desired, root, ref, history, clock } = facts;
-  const snapshot = ref?.getSnapshot();
-  const admission: AdmissionFacts = {
-    desired,
-    gates: gatesOf(root.context),
-    settings: root.context.settings ?? { servers: [desired] },
-  };
-  const verdict = snapshot?.context.verdict ?? admit(desired, admission.gates);
-  const chart: ChartPart =
-    ref === undefined || snapshot === undefined
-      ? { movedBy: [], timers: [] }
-      : explainChart(ref, snapshot, facts, admission);
+/** Undefined when there is no such server. */
+export function explainServer(
+  server: string,
+  board: StatusBoard,
+  root: RootSnapshot,
+  histories: ServerHistories,
+  clock: Clock,
+): Explanation | undefined {
+  const { settings } = root.context;
+  const status = board.status(server);
+  const ref = board.view(server)?.ref;
+  const desired =
+    board.view(server)?.desired ?? settings?.servers.find(({ name }) => name === server);
+  if (status === undefined || desired === undefined) return undefined;
+  const gates = gatesOf(root.context);
+  const admission = { desired, gates, settings: settings ?? { servers: [desired] } };
+  const verdict = ref?.getSnapshot().context.verdict ?? admit(desired, gates);
+  const history = histories.of(server);
   const failure = history?.lastFailure;
-  const nextStep = nextStepAfter(desired, status);
-  return {
+  return deepFreeze({
     status,
-    ...chart,
+    ...(ref === undefined
+      ? { movedBy: [], timers: [] }
+      : explainChart(ref, root, histories, admission, clock)),
     admission: admissionOf(verdict, admission),
-    ...(failure === undefined ? {} : { lastFailure: { ...failure.error, at: iso(failure.atMs) } }),
+    ...defined({
+      lastFailure: failure && { ...failure.error, at: iso(failure.atMs) },
+      nextStep: nextStepAfter(desired, status),
+    }),
     attempts: history?.timeline.attempts(clock.wallNow()) ?? [],
-    ...(nextStep === undefined ? {} : { nextStep }),
-  };
+  });
 }
 
 function explainChart(
   ref: ServerRef,
-  snapshot: ServerSnapshot,
-  { root, lastRow, timers: charts, clock }: ExplainFacts,
+  root: RootSnapshot,
+  histories: ServerHistories,
   admission: AdmissionFacts,
-): ChartPart {
+  clock: Clock,
+) {
+  const snapshot = ref.getSnapshot();
   const { session } = snapshot.children;
   const wallNowMs = clock.wallNow();
+  const charts = histories.timers;
   const timers = [
     ...serverTimers(snapshot, charts.of(ref, wallNowMs)),
     ...(session === undefined ? [] : charts.ofSession(session, wallNowMs).map(sessionTimer)),
   ].sort((one, other) => Date.parse(one.dueAt) - Date.parse(other.dueAt));
-  const queue = queuePlaceOf(root, snapshot.context.actorId);
   return {
-    decision: decisionOf(snapshot, lastRow),
-    ...(session === undefined ? {} : { session: { state: sessionStateOf(session) } }),
+    decision: decisionOf(snapshot, histories.lastRowOf(ref)),
+    ...defined({ session: session && { state: sessionStateOf(session) } }),
     movedBy: moversOf(snapshot, openersOf(admission), clock.now()),
     timers,
-    ...(queue === undefined ? {} : { queue }),
-    circuit: circuitUseOf(snapshot, timers, clock.wallNow()),
+    ...defined({ queue: queuePlaceOf(root, snapshot.context.actorId) }),
+    circuit: circuitUseOf(snapshot, timers, wallNowMs),
     budgets: budgetsOf(snapshot, clock),
   };
 }
@@ -142,8 +135,7 @@ function shownTimer(
   { name, totalMs, enteredAtMs, dueAtMs }: ChartTimer,
   to: StateName | undefined,
 ): RunningTimer {
-  const [enteredAt, dueAt] = [iso(enteredAtMs), iso(dueAtMs)];
-  return { name, totalMs, enteredAt, dueAt, ...(to === undefined ? {} : { to }) };
+  return { name, totalMs, enteredAt: iso(enteredAtMs), dueAt: iso(dueAtMs), ...defined({ to }) };
 }
 
 function circuitUseOf(
@@ -156,9 +148,9 @@ function circuitUseOf(
     state: circuitOf(snapshot),
     failedCalls: snapshot.context.failedCalls,
     threshold: snapshot.context.policy.breaker.threshold,
-    ...(cooldown === undefined
-      ? {}
-      : { cooldownLeftMs: Math.max(0, Date.parse(cooldown.dueAt) - wallNowMs) }),
+    ...defined({
+      cooldownLeftMs: cooldown && Math.max(0, Date.parse(cooldown.dueAt) - wallNowMs),
+    }),
   };
 }
 
@@ -167,21 +159,21 @@ function budgetsOf({ context }: ServerSnapshot, clock: Clock): NonNullable<Expla
   const { startup, restart, storm } = context.policy;
   return {
     attempts: { used: attempt, max: (hasServed ? restart : startup).maxAttempts },
-    ...(storm.crashLoop === null
-      ? {}
-      : { crashes: windowUseOf(crashTimes, storm.crashLoop, clock) }),
-    ...(storm.reconnectStorm === null
-      ? {}
-      : { losses: windowUseOf(lossTimes, storm.reconnectStorm, clock) }),
+    ...defined({
+      crashes: windowUseOf(crashTimes, storm.crashLoop, clock),
+      losses: windowUseOf(lossTimes, storm.reconnectStorm, clock),
+    }),
   };
 }
 
 /** Converts the monotonic times of a chart to wall times. */
 function windowUseOf(
   times: readonly number[],
-  { limit, windowMs }: StormLimit,
+  storm: StormLimit | null,
   clock: Clock,
-): WindowUse {
+): WindowUse | undefined {
+  if (storm === null) return undefined;
+  const { limit, windowMs } = storm;
   const now = clock.now();
   return {
     times: times
@@ -220,4 +212,91 @@ function queuePlaceOf(root: RootSnapshot, actorId: string): QueuePlace | undefin
 
 function iso(wallMs: number): string {
   return new Date(wallMs).toISOString();
+}
+
+/** The facts that admission decides by. */
+interface AdmissionFacts {
+  readonly desired: DesiredServer;
+  readonly gates: Gates;
+  readonly settings: Pick<Settings, 'servers' | 'limits' | 'budget'>;
+}
+
+function admissionOf(verdict: Verdict, facts: AdmissionFacts): Explanation['admission'] {
+  const { desired } = facts;
+  const own = { rule: ownRule[verdict] ?? 'approval', source: desired.source } as const;
+  switch (verdict) {
+    case 'excluded':
+    case 'notAllowed':
+      return { verdict, ...refusingRule(verdict, desired, { ...facts.gates, ...facts.settings }) };
+    case 'invalidConfig':
+      return { verdict, rule: 'invalid', source: placeOfFault(desired) };
+    case 'admitted':
+      return { verdict, ...own, rule: desired.gated ? 'approval' : 'ungated' };
+    case 'disabled':
+      return desired.disabledBy === undefined
+        ? { verdict, ...own }
+        : { verdict, rule: 'mcp.disabledServers', source: desired.disabledBy };
+    case 'overBudget':
+      return { verdict, ...own, source: facts.settings.budget?.source ?? desired.source };
+    case 'untrusted':
+    case 'pendingApproval':
+    case 'rejected':
+      return { verdict, ...own };
+  }
+}
+
+const ownRule: Partial<Readonly<Record<Verdict, AdmissionRule>>> = {
+  disabled: 'enabled',
+  untrusted: 'trust',
+  overBudget: 'budget',
+};
+
+function placeOfFault({ source, invalid }: DesiredServer): SourceRef {
+  if (invalid === undefined) return source;
+  const { file, line, key = source.key } = invalid;
+  return { file, key, ...(line === undefined ? {} : { line }), scope: source.scope };
+}
+
+/** Lists the host events that would change the verdict, by evaluating admission with each. */
+function openersOf({ desired, gates, settings }: AdmissionFacts): readonly Opener[] {
+  const { invalid: _invalid, bar, ...entry } = desired;
+  // The host's settings cannot lift these two.
+  const isFixed = bar?.rule === 'managed' || bar?.rule === 'hostRule';
+  const fixed = { ...entry, enabled: true, ...(isFixed ? { bar } : {}) };
+  const { allowed: _allowed, ...unlisted } = gates;
+  const fingerprint = approvalFingerprint(desired);
+  const decided = (decision: 'granted' | 'rejected'): Gates => ({
+    ...gates,
+    decisions: [...gates.decisions, { server: desired.name, fingerprint, decision }],
+  });
+  const others = gates.decisions.filter(
+    (made) => made.server !== desired.name || made.fingerprint !== fingerprint,
+  );
+  const verdictUnder = (changed: Gates): Verdict => verdictAmong(desired, changed, settings);
+  const now = verdictUnder(gates);
+  return [
+    {
+      event: 'settings.changed',
+      // Settings can lift the budget as well, so the server is evaluated alone.
+      verdict: admit(fixed, { ...unlisted, excluded: [] }),
+    },
+    { event: 'trust.changed', verdict: verdictUnder({ ...gates, trusted: true }) },
+    { event: 'allow.changed', verdict: verdictUnder({ ...gates, hostAllowed: null }) },
+    { event: 'approval.grant', verdict: verdictUnder(decided('granted')) },
+    { event: 'approval.reject', verdict: verdictUnder(decided('rejected')) },
+    { event: 'approval.revoke', verdict: verdictUnder({ ...gates, decisions: others }) },
+  ].filter(({ verdict }) => verdict !== now);
+}
+
+/** Evaluates all servers only under a budget, where they compete; there may be ten thousand. */
+function verdictAmong(
+  desired: DesiredServer,
+  gates: Gates,
+  { servers, budget }: AdmissionFacts['settings'],
+): Verdict {
+  const alone = admit(desired, gates);
+  if (alone !== 'admitted' || budget === undefined) return alone;
+  const lists = { servers, budget, excluded: gates.excluded };
+  const found = admitAll(lists, gates).find((each) => each.desired.name === desired.name);
+  return found?.verdict ?? alone;
 }

@@ -3,15 +3,16 @@
 import type { ServerContext, ServerEvent } from '../../../machines/server/server.ts';
 import type { FailureKind } from '../../domain/failure.ts';
 import type { Mover, StateName } from '../../domain/host/explanation.ts';
-import type { DegradedReason } from '../../domain/server-state.ts';
+import { type DegradedReason, isUsable, type Verdict } from '../../domain/server-state.ts';
+import { defined } from '../../policies/defined.ts';
 import { answeredEvents, whatIf } from '../status/server-chart.ts';
 import { conditionOf, type ServerSnapshot } from '../status/status-of.ts';
-import type { Opener } from './admission.ts';
 
 /** One event to try, and how it is shown. */
 interface Candidate {
   readonly send: ServerEvent;
-  readonly event: string;
+  /** Default: the type of the event. */
+  readonly event?: string;
   readonly sentBy: Mover['sentBy'];
   readonly failure?: FailureKind;
 }
@@ -19,6 +20,12 @@ interface Candidate {
 type SessionSnapshot = ReturnType<
   NonNullable<ServerSnapshot['children']['session']>['getSnapshot']
 >;
+
+/** A host event and the verdict that it would lead to. */
+export interface Opener {
+  readonly event: string;
+  readonly verdict: Verdict;
+}
 
 interface Present {
   readonly context: ServerContext;
@@ -33,7 +40,7 @@ type CandidatesFor = (present: Present) => readonly Candidate[];
 
 const command =
   (type: 'server.start' | 'server.stop' | 'server.restart' | 'server.reconnect'): CandidatesFor =>
-  () => [{ send: { type }, event: type, sentBy: 'host' }];
+  () => [{ send: { type }, sentBy: 'host' }];
 
 // The result of a loss depends on its kind; this one assumes the plainest.
 const assumed = { kind: 'transport', message: 'The session was lost.' } as const;
@@ -46,9 +53,8 @@ const reportedImpairments = [
 
 const fact = (send: ServerEvent, failure?: FailureKind): Candidate => ({
   send,
-  event: send.type,
   sentBy: 'session',
-  ...(failure === undefined ? {} : { failure }),
+  ...defined({ failure }),
 });
 
 // All other events are reports between regions, orders of the root, or facts that move the
@@ -58,18 +64,14 @@ const candidates: Partial<Readonly<Record<ServerEvent['type'], CandidatesFor>>> 
   'server.stop': command('server.stop'),
   'server.restart': command('server.restart'),
   'server.reconnect': ({ state }) => [
-    { send: { type: 'server.reconnect' }, event: 'server.reconnect', sentBy: 'host' },
+    { send: { type: 'server.reconnect' }, sentBy: 'host' },
     // The root turns a completed log-in into a reconnect.
     ...(state.state === 'authRequired'
       ? [{ send: { type: 'server.reconnect' }, event: 'auth.completed', sentBy: 'host' } as const]
       : []),
   ],
-  'server.demanded': () => [
-    { send: { type: 'server.demanded' }, event: 'server.demanded', sentBy: 'call' },
-  ],
-  'slot.granted': () => [
-    { send: { type: 'slot.granted' }, event: 'slot.granted', sentBy: 'troupe' },
-  ],
+  'server.demanded': () => [{ send: { type: 'server.demanded' }, sentBy: 'call' }],
+  'slot.granted': () => [{ send: { type: 'slot.granted' }, sentBy: 'troupe' }],
   // A resting server takes both verdicts; an admitted one needs neither.
   'admission.granted': ({ context, openers }) =>
     (context.verdict === 'admitted' ? [] : openers).map(({ event, verdict }) => ({
@@ -83,11 +85,9 @@ const candidates: Partial<Readonly<Record<ServerEvent['type'], CandidatesFor>>> 
   'session.opened': ({ now: at }) => [fact({ type: 'session.opened', era: 'legacy', at })],
   'session.listed': ({ now: at }) => [fact({ type: 'session.listed', toolCount: 1, at })],
   'session.closing': ({ state }) => {
-    const why = ({ ready: 'session.lost', degraded: 'session.lost' } as const)[
-      state.state as 'ready' | 'degraded'
-    ];
-    const event = state.state === 'loadingTools' ? 'session.listFailed' : why;
-    if (event === undefined) return [];
+    const isListing = state.state === 'loadingTools';
+    if (!isListing && !isUsable(state.state)) return [];
+    const event = isListing ? 'session.listFailed' : 'session.lost';
     return [{ ...fact({ type: 'session.closing' }, assumed.kind), event }];
   },
   'xstate.done.actor.session': ({ context, state, now: at }) => {
@@ -134,9 +134,13 @@ export function moversOf(
   const session = snapshot.children.session?.getSnapshot();
   const present = { context: snapshot.context, state, openers, session, now };
   return [...answeredEvents(snapshot)].flatMap((type) =>
-    (candidates[type as ServerEvent['type']]?.(present) ?? []).flatMap(({ send, ...shown }) => {
-      const to = conditionOf(whatIf(snapshot, send));
-      return to.state === state.state && to.reason === state.reason ? [] : [{ ...shown, to }];
-    }),
+    (candidates[type as ServerEvent['type']]?.(present) ?? []).flatMap(
+      ({ send, event = send.type, ...shown }) => {
+        const to = conditionOf(whatIf(snapshot, send));
+        return to.state === state.state && to.reason === state.reason
+          ? []
+          : [{ event, ...shown, to }];
+      },
+    ),
   );
 }

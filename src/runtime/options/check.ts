@@ -1,9 +1,13 @@
 import { z } from 'zod';
+import { type HostEvent, troupeEventNames } from '../../domain/host/event.ts';
 import { logLevels } from '../../domain/log-level.ts';
 import { questionKinds } from '../../domain/question.ts';
 import { serverStates } from '../../domain/server-state.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { isRecord } from '../../policies/is-record.ts';
+import { closestName } from '../../policies/text/closest-name.ts';
 import { isServerName } from '../../policies/text/name-rule.ts';
+import { printableLine } from '../../policies/text/printable.ts';
 import type { TroupeOptions } from '../troupe.ts';
 import { checkEmbedded } from './embedded-servers.ts';
 import { rootChoices } from './roots.ts';
@@ -139,4 +143,88 @@ export function checkLimit(limit: number): void {
 export function checkLogLevel(level: unknown): void {
   if (logLevels.some((known) => known === level)) return;
   throw new TroupeError('INVALID_ARGUMENTS', `The level must be one of ${logLevels.join(', ')}.`);
+}
+
+const shownLength = 128;
+
+const server = z.string().min(1).max(100);
+const names = z.array(z.string().min(1).max(100)).max(10_000);
+
+const hostEventSchema = z.discriminatedUnion('type', [
+  z.strictObject({
+    type: z.literal('settings.changed'),
+    settings: z.record(z.string(), z.unknown()),
+  }),
+  z.strictObject({
+    type: z.literal(['settings.reload', 'system.woke', 'troupe.stop', 'troupe.kill']),
+  }),
+  z.strictObject({
+    type: z.literal([
+      'server.start',
+      'server.stop',
+      'server.restart',
+      'server.reconnect',
+      'auth.completed',
+    ]),
+    server,
+  }),
+  z.strictObject({
+    type: z.literal(['approval.grant', 'approval.reject', 'approval.revoke']),
+    server,
+    fingerprint: z
+      .string()
+      .regex(/^[0-9a-f]{64}$/)
+      .optional(),
+  }),
+  z.strictObject({ type: z.literal('trust.changed'), trusted: z.boolean() }),
+  z.strictObject({ type: z.literal('allow.changed'), allowed: names.nullable() }),
+  z.strictObject({ type: z.literal('roots.changed'), roots: rootChoices }),
+]);
+
+const hostEventTypes: readonly string[] = hostEventSchema.options.flatMap(({ shape }) => [
+  ...shape.type.values,
+]);
+
+/**
+ * Admits host events only: the charts would also obey one of their own internal events, or one of
+ * XState's.
+ *
+ * @throws TroupeError `INVALID_ARGUMENTS` that names the offending field.
+ */
+export function checkHostEvent(event: unknown): HostEvent {
+  const checked = hostEventSchema.safeParse(event);
+  if (checked.success) return checked.data as HostEvent;
+  const type = isRecord(event) ? event['type'] : undefined;
+  if (typeof type === 'string' && !hostEventTypes.includes(type)) {
+    throw unknownEvent('event to send to a troupe', type, hostEventTypes);
+  }
+  const [issue] = checked.error.issues;
+  const field = issue?.path.join('.') ?? '';
+  throw new TroupeError(
+    'INVALID_ARGUMENTS',
+    `This event cannot be sent to a troupe${field === '' ? '' : ` (field "${field}")`}: ${issue?.message ?? 'unknown event'}. See the list of host events in the documentation.`,
+  );
+}
+
+/** @throws TroupeError `INVALID_ARGUMENTS` for a listener that would never be called. */
+export function checkListener(name: string, listener: unknown): void {
+  checkName('name of the event', name);
+  if (!(troupeEventNames as readonly string[]).includes(name)) {
+    throw unknownEvent('event to listen to', name, troupeEventNames);
+  }
+  if (typeof listener === 'function') return;
+  throw new TroupeError('INVALID_ARGUMENTS', `The listener of "${name}" must be a function.`);
+}
+
+function unknownEvent(what: string, name: string, known: readonly string[]): TroupeError {
+  const closest = closestName(name, known);
+  const hint =
+    closest === undefined ? `There are: ${known.join(', ')}.` : `Did you mean "${closest}"?`;
+  const shown = printableLine(name, shownLength);
+  return new TroupeError('INVALID_ARGUMENTS', `There is no ${what} "${shown}". ${hint}`);
+}
+
+/** Whether the event requests another attempt. */
+export function isAnotherTry({ type }: HostEvent): boolean {
+  return type === 'server.start' || type === 'server.restart' || type === 'server.reconnect';
 }

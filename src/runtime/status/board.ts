@@ -3,6 +3,7 @@
  * them changes. Its only facts of its own are the times of the changes.
  */
 
+import { EventEmitter } from 'node:events';
 import type { ActorRefFrom, SnapshotFrom, Subscription } from 'xstate';
 import type { serverMachine } from '../../../machines/server/server.ts';
 import { actorsOf } from '../../../machines/troupe/context.ts';
@@ -16,8 +17,8 @@ import type { DesiredServer } from '../../domain/settings.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
 import { defined } from '../../policies/defined.ts';
 import { equalTyped } from '../../policies/equal-typed.ts';
-import type { HeldCount } from './next-step.ts';
-import type { RefusingLists } from './refusing-rule.ts';
+import type { HeldCount, RefusingLists } from './next-step.ts';
+
 import {
   type Condition,
   callStatusOf,
@@ -61,10 +62,10 @@ export interface StatusBoardPorts {
   /** Whether the server turned out to use SSE although its settings do not say so. */
   readonly isOverSse: (generation: string) => boolean;
   /** The next step of a server whose state needs none. */
-  readonly stepFor?: (name: string) => string | undefined;
+  readonly stepFor: (name: string) => string | undefined;
   readonly onChange: (status: ServerStatus) => void;
   /** Gets every snapshot of every server, in order, before it is reported. */
-  readonly onSnapshot?: (name: string, ref: ServerRef, snapshot: ServerSnapshot) => void;
+  readonly onSnapshot: (name: string, ref: ServerRef, snapshot: ServerSnapshot) => void;
   /** A server came, left, or shows other tools. */
   readonly onToolsMayDiffer: () => void;
 }
@@ -83,8 +84,8 @@ export class StatusBoard {
   readonly #ports: StatusBoardPorts;
   readonly #watched = new Map<string, Watched>();
   readonly #views = new Map<string, ServerView>();
-  readonly #watchers = new Map<string, Set<() => void>>();
-  readonly #watchersOfAll = new Set<() => void>();
+  /** Emits `of NAME` at each change of that server, and `any` at each change of any server. */
+  readonly #changes = new EventEmitter().setMaxListeners(0);
   /** Settings of servers that still leave after their entry was removed. */
   readonly #lastDesired = new Map<string, DesiredServer>();
   /** Since when servers have no chart: it broke, or the troupe ended. */
@@ -137,25 +138,20 @@ export class StatusBoard {
   status(name: string): ServerStatus | undefined {
     const view = this.#views.get(name);
     if (view !== undefined) return view.status;
-    const desired = this.#desiredNamed(name);
-    return desired === undefined ? undefined : this.#restingStatus(desired);
+    const desired = this.#desired.get(name);
+    return desired && this.#restingStatus(desired);
   }
 
   /** Calls back at every change of one server, whether or not it exists yet. */
   watch(name: string, callback: () => void): () => void {
-    const callbacks = this.#watchers.get(name) ?? new Set();
-    this.#watchers.set(name, callbacks);
-    callbacks.add(callback);
-    return () => {
-      callbacks.delete(callback);
-      if (callbacks.size === 0) this.#watchers.delete(name);
-    };
+    this.#changes.on(`of ${name}`, callback);
+    return () => this.#changes.off(`of ${name}`, callback);
   }
 
   /** Calls back at every change of any server. */
   watchAll(callback: () => void): () => void {
-    this.#watchersOfAll.add(callback);
-    return () => this.#watchersOfAll.delete(callback);
+    this.#changes.on('any', callback);
+    return () => this.#changes.off('any', callback);
   }
 
   /** Updates one server whose tools or questions changed. */
@@ -169,11 +165,10 @@ export class StatusBoard {
     this.#isEnding = true;
     for (const actorId of [...this.#watched.keys()]) this.#unwatch(actorId);
     for (const name of [...this.#views.keys()]) this.#forget(name);
-    this.#reportAll();
+    for (const name of [...this.#unreported.keys()]) this.#report(name);
     this.#ports.onToolsMayDiffer();
     this.#isClosed = true;
-    const callbacks = [...this.#watchers.values(), this.#watchersOfAll];
-    for (const call of callbacks.flatMap((each) => [...each])) call();
+    for (const change of this.#changes.eventNames()) this.#changes.emit(change);
   }
 
   #followRoot(snapshot: RootSnapshot): void {
@@ -184,21 +179,23 @@ export class StatusBoard {
     this.#live = live;
     this.#followSettings(settings);
     const haveListsChanged = this.#followLists(snapshot.context);
-    const isAffected = ({ verdict }: LiveServer): boolean =>
-      haveListsChanged && refusingVerdicts.has(verdict);
     for (const [name, server] of before) {
       if (live.get(name) !== server) this.#unwatchOthers(server, live.get(name));
     }
     // One of thousands came or left: the others are unchanged.
     for (const [name, server] of live) {
       const isOther =
-        before.get(name) !== server || isAffected(server) || this.#postponed.has(name);
-      if (isOther || !this.#isSeen(name, server, snapshot)) this.#follow(name, server, snapshot);
+        before.get(name) !== server ||
+        (haveListsChanged && refusingVerdicts.has(server.verdict)) ||
+        this.#postponed.has(name);
+      if (!isOther && this.#isSeen(name, server, snapshot)) continue;
+      for (const { actorId } of actorsOf(server)) this.#watchActor(name, actorId, snapshot);
+      this.#update(name, server.actorId);
     }
     this.#postponed.clear();
     for (const name of this.#views.keys()) if (!live.has(name)) this.#forget(name);
     // Only now, because a listener of one server may ask for all of them.
-    this.#reportAll();
+    for (const name of [...this.#unreported.keys()]) this.#report(name);
     this.#ports.onToolsMayDiffer();
   }
 
@@ -238,11 +235,6 @@ export class StatusBoard {
     );
   }
 
-  #follow(name: string, server: LiveServer, snapshot: RootSnapshot): void {
-    for (const { actorId } of actorsOf(server)) this.#watchActor(name, actorId, snapshot);
-    this.#update(name, server.actorId);
-  }
-
   #watchActor(name: string, actorId: string, snapshot: RootSnapshot): void {
     const ref = snapshot.children[actorId] as ServerRef | undefined;
     if (ref === undefined || this.#watched.get(actorId)?.ref === ref) return;
@@ -280,12 +272,8 @@ export class StatusBoard {
   #forget(name: string): void {
     this.#noteUnreported(name);
     this.#views.delete(name);
-    if (this.#desiredNamed(name) === undefined) this.#lastDesired.delete(name);
+    if (!this.#desired.has(name)) this.#lastDesired.delete(name);
     else this.#restingSinceMs.set(name, this.#ports.clock.wallNow());
-  }
-
-  #desiredNamed(name: string): DesiredServer | undefined {
-    return this.#desired.get(name);
   }
 
   #updateAndReport(name: string, actorId: string): void {
@@ -302,7 +290,7 @@ export class StatusBoard {
     // A broken chart keeps its last good status until the root replaces it.
     if (snapshot.status === 'error') return;
     this.#stamp(watched, snapshot);
-    this.#ports.onSnapshot?.(name, watched.ref, snapshot);
+    this.#ports.onSnapshot(name, watched.ref, snapshot);
     this.#noteUnreported(name);
     this.#restingSinceMs.delete(name);
     this.#views.set(name, this.#viewOf(watched, snapshot, desired, server));
@@ -323,7 +311,7 @@ export class StatusBoard {
     const transport = this.#ports.isOverSse(context.generation) ? 'sse' : context.transport;
     const more = { transport, lists: this.#lists, heldCount };
     const seen = statusOf(snapshot, desired, stamps, count, more);
-    const action = seen.action ?? this.#ports.stepFor?.(seen.name);
+    const action = seen.action ?? this.#ports.stepFor(seen.name);
     const beside = this.#besideOf(server, desired);
     const status = deepFreeze({ ...seen, ...defined({ action }), ...beside });
     return {
@@ -368,33 +356,24 @@ export class StatusBoard {
     if (!this.#unreported.has(name)) this.#unreported.set(name, this.#views.get(name));
   }
 
-  #reportAll(): void {
-    for (const name of [...this.#unreported.keys()]) this.#report(name);
-  }
-
   /** Nothing is reported twice: a change that a listener causes is reported first. */
   #report(name: string): void {
     if (!this.#unreported.has(name)) return;
     const before = this.#unreported.get(name);
     this.#unreported.delete(name);
     const now = this.#views.get(name);
-    if (now === undefined) this.#reportLoss(name);
-    else this.#reportDifference(before, now);
-  }
-
-  #reportLoss(name: string): void {
-    const desired = this.#desiredNamed(name);
-    if (desired !== undefined) this.#ports.onChange(this.#restingStatus(desired));
-    this.#notify(name);
-  }
-
-  #reportDifference(before: ServerView | undefined, now: ServerView): void {
+    if (now === undefined) {
+      const desired = this.#desired.get(name);
+      if (desired !== undefined) this.#ports.onChange(this.#restingStatus(desired));
+      this.#notify(name);
+      return;
+    }
     const isSameStatus = equalTyped(before?.status, now.status);
     const hasLeft = before?.leaving !== now.leaving;
     if (isSameStatus && !hasLeft && equalTyped(before?.callStatus, now.callStatus)) return;
     if (hasLeft || before?.status.catalog !== now.status.catalog) this.#ports.onToolsMayDiffer();
     if (!isSameStatus) this.#ports.onChange(now.status);
-    this.#notify(now.status.name);
+    this.#notify(name);
   }
 
   #stamp(watched: Watched, snapshot: ServerSnapshot): void {
@@ -418,8 +397,8 @@ export class StatusBoard {
   }
 
   #notify(name: string): void {
-    for (const callback of [...(this.#watchers.get(name) ?? []), ...this.#watchersOfAll])
-      callback();
+    this.#changes.emit(`of ${name}`);
+    this.#changes.emit('any');
   }
 
   /** The status of a server that has no chart now. */

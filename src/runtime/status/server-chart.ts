@@ -132,17 +132,8 @@ function tableBehind(row: AnyTransitionDefinition | undefined): AnyStateNode | u
 
 function decisionBy(row: AnyTransitionDefinition | undefined, isForecast: boolean): Decision {
   const table: AnyStateNode = row?.source ?? root;
-  const ways = rowsOf(table);
-  return decisionAt(ways, row === undefined ? -1 : ways.indexOf(row), table, isForecast);
-}
-
-function decisionAt(
-  ways: readonly AnyTransitionDefinition[],
-  index: number,
-  table: AnyStateNode,
-  isForecast: boolean,
-): Decision {
-  const row = ways[index];
+  const rowsOfTable = rowsOf(table);
+  const index = row === undefined ? -1 : rowsOfTable.indexOf(row);
   const guard = guardOf(row);
   return {
     table: table.path.join('.'),
@@ -150,19 +141,16 @@ function decisionAt(
     ...(guard?.params === undefined ? {} : { params: guard.params }),
     target: row?.target?.[0]?.path.join('.') ?? '',
     row: index + 1,
-    passed: ways.slice(0, Math.max(0, index)).map((each) => guardText(guardOf(each))),
+    passed: rowsOfTable.slice(0, Math.max(0, index)).map((each) => guardText(guardOf(each))),
     isForecast,
   };
 }
 
+/** Parameters that depend on an event are a function, which cannot be shown. */
 function guardOf(row: AnyTransitionDefinition | undefined): Named | undefined {
   const guard = row?.guard as string | Named | undefined;
-  if (typeof guard !== 'string') return guard === undefined ? undefined : onlyData(guard);
-  return { type: guard };
-}
-
-/** Parameters that depend on an event are a function, which cannot be shown. */
-function onlyData({ type, params }: Named): Named {
+  if (guard === undefined) return undefined;
+  const { type, params }: Named = typeof guard === 'string' ? { type: guard } : guard;
   return params === undefined || typeof params === 'function' ? { type } : { type, params };
 }
 

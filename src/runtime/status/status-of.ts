@@ -15,8 +15,8 @@ import {
 import type { DesiredServer } from '../../domain/settings.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
 import { defined } from '../../policies/defined.ts';
-import { type HeldCount, nextStepFor, stepForHeld } from './next-step.ts';
-import type { RefusingLists } from './refusing-rule.ts';
+import { type HeldCount, nextStepFor, type RefusingLists, stepForHeld } from './next-step.ts';
+
 import { decidedRest } from './server-chart.ts';
 
 export type { ServerSnapshot } from '../../../machines/server/server.ts';

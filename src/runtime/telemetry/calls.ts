@@ -18,7 +18,6 @@ import { TroupeError } from '../../domain/troupe-error.ts';
 import type { Replay } from '../../policies/calls/replay-decision.ts';
 import { isRecord } from '../../policies/is-record.ts';
 import type { CallOptions } from '../troupe.ts';
-import { BoundedLabels } from './bounded-labels.ts';
 
 type Method = 'tools/call' | 'resources/read' | 'prompts/get' | 'completion/complete';
 
@@ -226,5 +225,20 @@ export function networkOf(transport: TransportKind): Attributes {
       return { 'network.transport': 'tcp', 'network.protocol.name': 'http' };
     case 'memory':
       return {};
+  }
+}
+
+// The SDK's own limit for one metric; beyond it, the SDK would drop the labels of servers.
+const mostLabels = 2_000;
+
+/** Replaces names in a metric once there are too many: a troupe that is edited for weeks has had a lot of them. */
+export class BoundedLabels {
+  readonly #known = new Set<string>();
+
+  of(name: string): string {
+    if (this.#known.has(name)) return name;
+    if (this.#known.size >= mostLabels) return '_OTHER';
+    this.#known.add(name);
+    return name;
   }
 }

@@ -3,20 +3,15 @@
  * transitions. All of it is derived from statuses; it only observes and never throws.
  */
 
-import type { Note, OpenTelemetry, SafeSpan } from '../../../actors/host/open-telemetry.ts';
+import type { OpenTelemetry, SafeSpan } from '../../../actors/host/open-telemetry.ts';
 import type { Clock } from '../../domain/clock.ts';
 import type { TroupeEvents } from '../../domain/host/event.ts';
 import type { ServerStatus, SuccessorStatus } from '../../domain/host/status.ts';
 import type { ServerState } from '../../domain/server-state.ts';
-import type { RootSnapshot } from '../status/board.ts';
-import { BoundedLabels } from './bounded-labels.ts';
-import { networkOf } from './calls.ts';
-
-type RootContext = RootSnapshot['context'];
+import { BoundedLabels, networkOf } from './calls.ts';
 
 /** A server or its successor, which starts beside it. */
 type Starting = Pick<SuccessorStatus, 'generation' | 'state' | 'attempt' | 'lastError'>;
-type Begun = Pick<ConnectAttempt, 'attempt' | 'state'> & Pick<Starting, 'generation'>;
 
 interface ConnectAttempt {
   readonly attempt: number | undefined;
@@ -46,48 +41,47 @@ const connectBoundaries = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 // A pass takes a millisecond, with thousands of servers a few hundred.
 const passBoundaries = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
 
+function metricsOf(telemetry: OpenTelemetry) {
+  return {
+    states: telemetry.upDownCounter(
+      'mcp_troupe.server.state',
+      'How many servers of this name are in this state: one or none.',
+      '{server}',
+    ),
+    transitions: telemetry.counter(
+      'mcp_troupe.server.transitions',
+      'How often a server entered a state.',
+      '{transition}',
+    ),
+    restarts: telemetry.counter(
+      'mcp_troupe.server.restarts',
+      'Sessions begun after the first one.',
+      '{restart}',
+    ),
+    connects: telemetry.histogram(
+      'mcp_troupe.server.connect.duration',
+      'How long tries to connect took, until the tools were listed.',
+      connectBoundaries,
+    ),
+    passes: telemetry.histogram(
+      'mcp_troupe.reconcile.duration',
+      'How long passes over all servers took that changed something.',
+      passBoundaries,
+    ),
+  };
+}
+
 export class ServerTelemetry {
   readonly #telemetry: OpenTelemetry;
   readonly #clock: Clock;
   readonly #known = new Map<string, Known>();
   readonly #names = new BoundedLabels();
-  #live: RootContext['live'] | undefined;
-  #settings: RootContext['settings'] | undefined;
-  readonly #states: Note;
-  readonly #transitions: Note;
-  readonly #restarts: Note;
-  readonly #connects: Note;
-  readonly #passes: Note;
+  readonly #metrics: ReturnType<typeof metricsOf>;
 
   constructor(telemetry: OpenTelemetry, clock: Clock) {
     this.#telemetry = telemetry;
     this.#clock = clock;
-    const name = (it: string): string => `mcp_troupe.${it}`;
-    this.#states = telemetry.upDownCounter(
-      name('server.state'),
-      'How many servers of this name are in this state: one or none.',
-      '{server}',
-    );
-    this.#transitions = telemetry.counter(
-      name('server.transitions'),
-      'How often a server entered a state.',
-      '{transition}',
-    );
-    this.#restarts = telemetry.counter(
-      name('server.restarts'),
-      'Sessions begun after the first one.',
-      '{restart}',
-    );
-    this.#connects = telemetry.histogram(
-      name('server.connect.duration'),
-      'How long tries to connect took, until the tools were listed.',
-      connectBoundaries,
-    );
-    this.#passes = telemetry.histogram(
-      name('reconcile.duration'),
-      'How long passes over all servers took that changed something.',
-      passBoundaries,
-    );
+    this.#metrics = metricsOf(telemetry);
   }
 
   noteStatus(status: ServerStatus): void {
@@ -103,7 +97,7 @@ export class ServerTelemetry {
     if (before?.state !== state) this.#move(name, before?.state, state);
     known.state = state;
     const begun = restarts - (known.generation === generation ? known.restarts : 0);
-    if (begun > 0) this.#restarts(begun, this.#about(name));
+    if (begun > 0) this.#metrics.restarts(begun, this.#about(name));
     known.generation = generation;
     known.restarts = restarts;
     const present: readonly Starting[] = successor === undefined ? [status] : [status, successor];
@@ -115,16 +109,12 @@ export class ServerTelemetry {
   }
 
   readonly notePass = ({ durationMs }: TroupeEvents['reconciled']): void => {
-    this.#passes(durationMs / 1_000, {});
+    this.#metrics.passes(durationMs / 1_000, {});
   };
 
   /** Ends the metrics of servers that are gone. */
-  retain(live: RootContext['live'], settings: RootContext['settings']): void {
-    if (live === this.#live && settings === this.#settings) return;
-    this.#live = live;
-    this.#settings = settings;
-    const desired = new Set((settings?.servers ?? []).map(({ name }) => name));
-    this.#forget((name) => !live.has(name) && !desired.has(name));
+  retain(present: ReadonlySet<string>): void {
+    this.#forget((name) => !present.has(name));
   }
 
   /** Ends the metrics of all servers. */
@@ -136,26 +126,27 @@ export class ServerTelemetry {
     for (const [name, known] of [...this.#known]) {
       if (!isGone(name)) continue;
       for (const [of, running] of [...known.attempts]) this.#endAttempt(name, known, of, running);
-      this.#states(-1, { ...this.#about(name), 'mcp_troupe.server.state': known.state });
+      this.#metrics.states(-1, { ...this.#about(name), 'mcp_troupe.server.state': known.state });
       this.#known.delete(name);
     }
   }
 
   #move(name: string, from: ServerState | undefined, to: ServerState): void {
     const about = this.#about(name);
-    if (from !== undefined) this.#states(-1, { ...about, 'mcp_troupe.server.state': from });
-    this.#states(1, { ...about, 'mcp_troupe.server.state': to });
-    this.#transitions(1, { ...about, 'mcp_troupe.server.state': to });
+    if (from !== undefined) this.#metrics.states(-1, { ...about, 'mcp_troupe.server.state': from });
+    this.#metrics.states(1, { ...about, 'mcp_troupe.server.state': to });
+    this.#metrics.transitions(1, { ...about, 'mcp_troupe.server.state': to });
   }
 
-  #follow(status: ServerStatus, known: Known, { generation, state, attempt, lastError }: Starting) {
+  #follow(status: ServerStatus, known: Known, present: Starting) {
+    const { generation, state, attempt, lastError } = present;
     let running = known.attempts.get(generation);
     if (running !== undefined && starting.has(state) && running.attempt !== attempt) {
       this.#endAttempt(status.name, known, generation, running, lastError?.code);
       running = undefined;
     }
     if (running === undefined) {
-      if (starting.has(state)) this.#begin(status, known, { generation, state, attempt });
+      if (starting.has(state)) this.#begin(status, known, present);
       return;
     }
     if (running.state === state) return;
@@ -171,7 +162,7 @@ export class ServerTelemetry {
   #begin(
     { name, transport, successor }: ServerStatus,
     { attempts }: Known,
-    { generation, state, attempt }: Begun,
+    { generation, state, attempt }: Starting,
   ): void {
     const isSuccessor = successor?.generation === generation;
     const span = this.#telemetry.start({
@@ -201,7 +192,7 @@ export class ServerTelemetry {
     const seconds = (this.#clock.now() - startedAt) / 1_000;
     const about = this.#about(name);
     const attributes = errorType === undefined ? about : { ...about, 'error.type': errorType };
-    this.#connects(seconds, attributes);
+    this.#metrics.connects(seconds, attributes);
   }
 
   #about(name: string): { readonly 'mcp_troupe.server.name': string } {

@@ -6,6 +6,7 @@
  * approved server that differ from the approved ones.
  */
 
+import { withinTime } from '../../../actors/host/time-limit.ts';
 import type { SessionOwner, SessionTarget } from '../../../actors/session/ports.ts';
 import type { SettingsReader } from '../../../actors/settings/last-good-settings.ts';
 import type { SpecBook } from '../../../actors/settings/settings-changes.ts';
@@ -43,15 +44,13 @@ import { equalTyped } from '../../policies/equal-typed.ts';
 import { approvalFingerprint } from '../../policies/fingerprint.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import type { Catalogs } from '../catalog/catalogs.ts';
-import { confinesOf, withEnvFileNames, withExecutables } from '../gated-executables.ts';
-import { keyedReader } from '../keyed-generations.ts';
 import type { Listeners } from '../listeners.ts';
 import type { TroupeParts } from '../root-actor.ts';
 import type { ServerRecords } from '../server-records.ts';
+import { confinesOf, keyedReader, withEnvFileNames, withExecutables } from '../settings-lookups.ts';
 import type { RootRef, StatusBoard } from '../status/board.ts';
 import type { HeldCount } from '../status/next-step.ts';
-import type { ProblemList } from '../status/problem-list.ts';
-import { waitAtMost } from '../wait-once.ts';
+import type { ProblemList } from '../status/problems.ts';
 import { type ApprovalCase, approvalRequestOf, shownFingerprint } from './approval-requests.ts';
 
 export interface ApprovalsPorts {
@@ -301,7 +300,7 @@ export class Approvals {
   }
 
   async #loaded(): Promise<void> {
-    await waitAtMost(this.#clock, loadMs, this.#store.load());
+    await withinTime(this.#clock, loadMs, this.#store.load());
     this.#updateRoot();
   }
 

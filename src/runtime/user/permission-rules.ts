@@ -1,8 +1,13 @@
-/** The settings' permission rules: their verdict on a tool, and the rule behind it. */
+/** The settings' permission rules, and the errors of calls that were not allowed. */
 
-import type { PermissionVerdict } from '../../domain/permission.ts';
-import type { DesiredServer, Settings } from '../../domain/settings.ts';
+import type {
+  PermissionDenial,
+  PermissionPattern,
+  PermissionVerdict,
+} from '../../domain/permission.ts';
+import type { DesiredServer, Settings, SourceRef } from '../../domain/settings.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
 import {
   type PermittedTool,
   patternBehind,
@@ -10,7 +15,7 @@ import {
   verdictByRules,
 } from '../../policies/calls/permission-decision.ts';
 import { type ServerInName, serverInName } from '../../policies/tools/name.ts';
-import type { DecidingRule } from '../errors/permission-refusal.ts';
+import { toolChangedWhileAsked } from '../errors/call-refusal.ts';
 
 /** The current settings; null before they were read. */
 export type RuledSettings = () => Pick<Settings, 'permissions' | 'servers'> | null;
@@ -74,4 +79,53 @@ export class PermissionRules {
 /** The tool as the rules in a server's entry see it: by the server's own name for it. */
 function inEntry({ server, tool }: Pick<ExposedTool, 'server' | 'tool'>): PermittedTool {
   return { server, tool, name: tool };
+}
+
+/** The rule that decided about a call, and where it is written. */
+export interface DecidingRule {
+  readonly pattern: PermissionPattern;
+  readonly source: SourceRef;
+}
+
+const reasons: Readonly<
+  Record<
+    Exclude<PermissionDenial, 'toolChanged'>,
+    (tool: ExposedTool, rule: DecidingRule | undefined) => string
+  >
+> = {
+  rule: ({ name }, rule) =>
+    `${inWords(rule)} denies it. Change it there, or do without; the exposed name is ${name}`,
+  host: () => 'the host denies it. Do without it, or change the host',
+  user: () => 'the user said no. Ask why before you call it again',
+  noUser: ({ server, tool }, rule) =>
+    `${rule === undefined ? 'the user must allow it' : `${inWords(rule)} requires the user to allow it`}, and no user could be asked. Run it at a terminal with troupe call, or allow it in settings of your own: { "mcp": { "permissions": { "allow": [${JSON.stringify({ server, tool })}] } } }`,
+  late: () => 'no answer came in time. Call again when the user can answer',
+  broken: () => 'the host failed while it decided. See its warnings and fix its callback',
+  nonsense: () => 'the answer is none of allow, allowTool, allowServer and deny. Fix askPermission',
+  hookNonsense: () => 'the host answered none of allow, ask and deny. Fix its permission hook',
+};
+
+// A retry may succeed only where the user may still say yes.
+const retryable: ReadonlySet<PermissionDenial> = new Set(['noUser', 'late']);
+
+export function denied(
+  shown: ExposedTool,
+  why: PermissionDenial,
+  rule?: DecidingRule,
+): TroupeError {
+  if (why === 'toolChanged') return toolChangedWhileAsked(shown);
+  const { server, tool } = shown;
+  return new TroupeError(
+    'PERMISSION_DENIED',
+    `Tool ${tool} of ${server} was not called: ${reasons[why](shown, rule)}.`,
+    { server, tool, retryable: retryable.has(why) },
+  );
+}
+
+function inWords(rule: DecidingRule | undefined): string {
+  if (rule === undefined) return 'a rule of the settings';
+  const { pattern, source } = rule;
+  const { file, key, line } = source;
+  const place = file === undefined ? '' : ` of ${file}${line === undefined ? '' : `:${line}`}`;
+  return `the rule ${JSON.stringify(pattern)} in ${key}${place}`;
 }

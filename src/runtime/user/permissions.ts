@@ -30,11 +30,10 @@ import { digestOfShown, isSameTool } from '../../policies/approvals/tool-pins.ts
 import { type ChoiceSubject, isRemembered } from '../../policies/calls/permission-decision.ts';
 import { defined } from '../../policies/defined.ts';
 import { approvalFingerprint } from '../../policies/fingerprint.ts';
-import { denied } from '../errors/permission-refusal.ts';
 import type { TroupeParts } from '../root-actor.ts';
-import type { ProblemList } from '../status/problem-list.ts';
+import type { ProblemList } from '../status/problems.ts';
 import type { TroupeOptions } from '../troupe.ts';
-import { PermissionRules, type RuledSettings } from './permission-rules.ts';
+import { denied, PermissionRules, type RuledSettings } from './permission-rules.ts';
 
 export interface PermissionsPorts {
   readonly parts: TroupeParts;

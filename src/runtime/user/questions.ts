@@ -15,16 +15,19 @@ import type {
   QuestionHandler,
   QuestionKind,
   QuestionParty,
+  SamplingResult,
 } from '../../domain/question.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { checkForm } from '../../policies/calls/form-answer.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
+import { defined } from '../../policies/defined.ts';
+import { isRecord } from '../../policies/is-record.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import type { Listeners } from '../listeners.ts';
 import { Roots } from '../options/roots.ts';
 import type { ServerRecords } from '../server-records.ts';
 import type { StatusBoard } from '../status/board.ts';
 import type { TroupeOptions } from '../troupe.ts';
-import { answerFault, readyAnswer } from './question-answer.ts';
 
 export interface QuestionsPorts {
   readonly projectRoot: string;
@@ -107,8 +110,8 @@ export class Questions {
   answer(id: string, answer: QuestionAnswer): void {
     const open = this.#open.get(id);
     if (open === undefined || !isListed(open)) {
-      const words = `no question "${id.slice(0, 20)}" waits for an answer; see troupe questions`;
-      throw new TroupeError('INVALID_ARGUMENTS', words);
+      const message = `no question "${id.slice(0, 20)}" waits for an answer; see troupe questions`;
+      throw new TroupeError('INVALID_ARGUMENTS', message);
     }
     const { question, actor } = open;
     const fault = answerFault(question, answer);
@@ -139,14 +142,19 @@ export class Questions {
     party: QuestionParty | undefined,
     signal: AbortSignal,
   ): Promise<QuestionAnswer | undefined> {
-    const handler = party?.onQuestion ?? this.#hostHandlerFor(body.kind);
+    const hostHandler = this.#kinds.includes(body.kind) ? this.#onQuestion : undefined;
+    const handler = party?.onQuestion ?? hostHandler;
     if (handler === undefined || this.#isClosed || signal.aborted)
       return Promise.resolve(undefined);
     const { desired } = this.#ports.board().view(server) ?? {};
     const { maxQuestions, questionTimeoutMs } = (desired?.policy ?? defaultPolicy).call;
     const waiting = [...this.#open.values()].filter(({ question }) => question.server === server);
     if (waiting.length >= maxQuestions) {
-      this.#remarkCrowd(server, maxQuestions);
+      if (!this.#crowded.has(server)) {
+        this.#crowded.add(server);
+        const line = `asks more than ${maxQuestions} questions at once; further ones are cancelled`;
+        this.#ports.records.remark(server, line);
+      }
       return Promise.resolve({ action: 'cancel' });
     }
     const question = this.#questionOf(server, body, party, questionTimeoutMs);
@@ -162,10 +170,6 @@ export class Questions {
     return this.#follow({ question, handler, actor, wanted, answer: undefined }, signal);
   }
 
-  #hostHandlerFor(kind: QuestionKind): QuestionHandler | undefined {
-    return this.#kinds.includes(kind) ? this.#onQuestion : undefined;
-  }
-
   #questionOf(
     server: string,
     body: QuestionBody,
@@ -177,8 +181,7 @@ export class Questions {
     return deepFreeze({
       id: `q${this.#count}`,
       server,
-      ...(party?.tool !== undefined && { tool: party.tool }),
-      ...(party?.requestId !== undefined && { requestId: party.requestId }),
+      ...defined({ tool: party?.tool, requestId: party?.requestId }),
       askedAt: new Date(nowMs).toISOString(),
       deadlineAt: new Date(nowMs + timeoutMs).toISOString(),
       ...body,
@@ -236,15 +239,6 @@ export class Questions {
     open.answer = readyAnswer(question, answer);
     return { action: answer.action, fault: null };
   }
-
-  #remarkCrowd(server: string, most: number): void {
-    if (this.#crowded.has(server)) return;
-    this.#crowded.add(server);
-    this.#ports.records.remark(
-      server,
-      `asks more than ${most} questions at once; further ones are cancelled`,
-    );
-  }
 }
 
 /** Whether others may see and answer it. */
@@ -260,4 +254,57 @@ function answerAt(
   if (end === 'withdrawn') return undefined;
   if (end === 'accept') return answer;
   return { action: end === 'decline' ? 'decline' : 'cancel' };
+}
+
+const actions: readonly string[] = ['accept', 'decline', 'cancel'];
+
+/** What is wrong with an answer, without quoting any of its values; undefined = it fits. */
+export function answerFault(question: Question, answer: unknown): string | undefined {
+  if (!isRecord(answer) || !actions.includes(String(answer['action'])))
+    return '"action" must be accept, decline or cancel';
+  if (answer['action'] !== 'accept') return undefined;
+  const { content, sampling } = answer;
+  switch (question.kind) {
+    case 'url':
+      return undefined;
+    case 'sampling':
+      return isSamplingResult(sampling)
+        ? undefined
+        : '"sampling" must hold "model", "role" and one block of "content"';
+    case 'form': {
+      if (content !== undefined && !isRecord(content)) return '"content" must be an object';
+      const checked = checkForm(question.fields, content ?? {});
+      return 'fault' in checked ? checked.fault : undefined;
+    }
+  }
+}
+
+/** The part of a fitting answer that is sent: the requested fields only, with the form's defaults. */
+export function readyAnswer(question: Question, answer: QuestionAnswer): QuestionAnswer {
+  if (answer.action !== 'accept') return { action: answer.action };
+  const { content, sampling } = answer;
+  switch (question.kind) {
+    case 'url':
+      return { action: 'accept' };
+    case 'sampling':
+      return { action: 'accept', ...(sampling !== undefined && { sampling }) };
+    case 'form': {
+      const checked = checkForm(question.fields, content ?? {});
+      return 'content' in checked
+        ? { action: 'accept', content: checked.content }
+        : { action: 'cancel' };
+    }
+  }
+}
+
+function isSamplingResult(value: unknown): value is SamplingResult {
+  if (!isRecord(value)) return false;
+  const { model, role, content, stopReason } = value;
+  return (
+    typeof model === 'string' &&
+    (role === 'user' || role === 'assistant') &&
+    isRecord(content) &&
+    typeof content['type'] === 'string' &&
+    (stopReason === undefined || typeof stopReason === 'string')
+  );
 }

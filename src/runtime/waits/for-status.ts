@@ -1,14 +1,20 @@
 import type { Clock } from '../../domain/clock.ts';
+import {
+  type MissingServer,
+  RequiredServersError,
+} from '../../domain/host/required-servers-error.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import { isUsable } from '../../domain/server-state.ts';
+import type { DesiredServer } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { defined } from '../../policies/defined.ts';
 import { nameHint } from '../../policies/text/closest-name.ts';
 import { refusalAtRest } from '../calls/gate.ts';
 import type { ServerView, StatusBoard } from '../status/board.ts';
 import type { WaitOptions } from '../troupe.ts';
 import { waitOnce } from '../wait-once.ts';
 
-export interface StatusWait {
+interface StatusWait {
   readonly board: StatusBoard;
   readonly clock: Clock;
   readonly server: string;
@@ -84,3 +90,50 @@ function whatInstead(board: StatusBoard, server: string): string {
   const hint = nameHint(server, names, 'List what is there: troupe status');
   return `(there is no server of this name). ${hint}`;
 }
+
+interface RequiredWait extends Pick<StatusWait, 'board' | 'clock' | 'isOver'> {
+  readonly servers: readonly DesiredServer[];
+  /** Monotonic milliseconds: the startup timeouts count from here. */
+  readonly since: number;
+}
+
+/**
+ * Resolves when every required server is ready, or known not to become ready by itself.
+ *
+ * @throws RequiredServersError with those that are not; TroupeError `SHUTTING_DOWN`.
+ */
+export async function waitForRequired(wait: RequiredWait): Promise<void> {
+  const required = wait.servers.filter(({ enabled, policy }) => enabled && policy.startup.required);
+  const outcomes = await Promise.all(required.map((server) => isReadyInTime(wait, server)));
+  const missing = required.filter((_, place) => outcomes[place] === false);
+  if (missing.length > 0) throw new RequiredServersError(missing.map((it) => missingOf(wait, it)));
+}
+
+async function isReadyInTime(
+  { board, clock, since, isOver }: RequiredWait,
+  { name, policy }: DesiredServer,
+): Promise<boolean> {
+  const answer = (view: ServerView | undefined) =>
+    presentStatus(view, (status) => isUsable(status.state) || hasGivenUp(status));
+  const timeoutMs = Math.max(0, since + policy.startup.timeoutMs - clock.now());
+  try {
+    await waitForStatus(
+      { board, clock, server: name, answer, wanted: 'ready', isOver },
+      { timeoutMs },
+    );
+  } catch (error) {
+    if (!(error instanceof TroupeError) || error.code !== 'TIMEOUT_WAITING') throw error;
+  }
+  const view = board.view(name);
+  return view !== undefined && isUsable(view.status.state);
+}
+
+/** The user may still approve or log in; a server that failed, or is dormant after a failure, has given up. */
+function hasGivenUp({ state, lastError }: ServerStatus): boolean {
+  return state === 'failed' || (state === 'dormant' && lastError !== undefined);
+}
+
+function missingOf({ board }: RequiredWait, { name }: DesiredServer): MissingServer {
+  const status = board.status(name);
+  return { name, state: status?.state ?? 'stopped', ...defined({ reason: status?.reason }) };
+} // prettier-ignore

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ListedPrompt, ListedResource } from '../../../src/domain/catalog.ts';
 import type { TroupeError } from '../../../src/domain/troupe-error.ts';
-import { EraStore } from '../../../src/runtime/catalog/era-store.ts';
+import { EraStore } from '../../../src/runtime/catalog/store.ts';
 import { callFailure, crash, pong, servers, setUp, stage, tool, watch } from '../stage.ts';
 import { createStore, known } from './stored-catalogs.ts';
 

@@ -14,8 +14,8 @@ import {
 } from '../../../src/domain/server-state.ts';
 import type { DesiredServer } from '../../../src/domain/settings.ts';
 import { defaultPolicy } from '../../../src/policies/presets/default-policy.ts';
-import { nextStepFor } from '../../../src/runtime/status/next-step.ts';
-import type { RefusingLists } from '../../../src/runtime/status/refusing-rule.ts';
+import { nextStepFor, type RefusingLists } from '../../../src/runtime/status/next-step.ts';
+
 import { type ServerSnapshot, statusOf } from '../../../src/runtime/status/status-of.ts';
 
 const desired: DesiredServer = {

@@ -163,7 +163,7 @@ describe('a server', () => {
   });
 
   it('is one of many at most', async () => {
-    const { BoundedLabels } = await import('../../../src/runtime/telemetry/bounded-labels.ts');
+    const { BoundedLabels } = await import('../../../src/runtime/telemetry/calls.ts');
     const labels = new BoundedLabels();
     const names = Array.from({ length: 2_500 }, (_, index) => labels.of(`server-${index}`));
     expect(new Set(names).size).toBe(2_001);

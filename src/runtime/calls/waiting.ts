@@ -1,4 +1,5 @@
 import type { TroupeError } from '../../domain/troupe-error.ts';
+import type { StatusBoard } from '../status/board.ts';
 import { type WaitBounds, waitOnce } from '../wait-once.ts';
 
 // Enough for any model's burst; further calls are better queued.
@@ -55,5 +56,44 @@ export class CallSemaphore {
     const next = this.#queue.shift();
     if (next === undefined) this.#active -= 1;
     else next();
+  }
+}
+
+/** Remembers whether a server's status changed since it was last asked. */
+export class StatusChanges {
+  readonly #board: StatusBoard;
+  readonly #server: string;
+  #unwatch: (() => void) | undefined;
+  #isNews = false;
+  #wake: (() => void) | undefined;
+
+  constructor(board: StatusBoard, server: string) {
+    this.#board = board;
+    this.#server = server;
+  }
+
+  /** True at the first call, which starts the watch, and after each change. */
+  isNews(): boolean {
+    if (this.#unwatch === undefined) {
+      this.#unwatch = this.#board.watch(this.#server, () => {
+        this.#isNews = true;
+        this.#wake?.();
+      });
+      return true;
+    }
+    const isNews = this.#isNews;
+    this.#isNews = false;
+    return isNews;
+  }
+
+  onNext(wake: () => void): () => void {
+    this.#wake = wake;
+    return () => {
+      this.#wake = undefined;
+    };
+  }
+
+  end(): void {
+    this.#unwatch?.();
   }
 }

@@ -1,0 +1,104 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { withinTime } from '../../actors/host/time-limit.ts';
+import type { SettingsReader } from '../../actors/settings/last-good-settings.ts';
+import type { MergedSettings } from '../config/merge-settings.ts';
+import type { Clock } from '../domain/clock.ts';
+import type { StdioSpec } from '../domain/server-spec.ts';
+import { type DesiredServer, isFolderScope } from '../domain/settings.ts';
+import { defined } from '../policies/defined.ts';
+
+/**
+ * Resolves a command at present; undefined when it leads nowhere or cannot be resolved.
+ *
+ * @param within - real path of the only folder that may be touched; absent = no limit
+ */
+export type FindExecutable = (spec: StdioSpec, within?: string) => Promise<string | undefined>;
+
+/** Returns the project folder for a server that it brings; its paths outside are not looked up. */
+export function confinesOf({ source }: DesiredServer, projectRoot: string): string | undefined {
+  return isFolderScope(source.scope) ? projectRoot : undefined;
+}
+
+/** Reads the names that an entry's `envFile` sets at present; undefined when it cannot be used. */
+export type ReadEnvFileNames = (spec: StdioSpec) => Promise<readonly string[] | undefined>;
+
+/** Adds to each gated server the names that its `envFile` sets. */
+export async function withEnvFileNames<Reading extends MergedSettings>(
+  reading: Reading,
+  namesOf: ReadEnvFileNames | undefined,
+): Promise<Reading> {
+  if (namesOf === undefined) return reading;
+  return withGated(reading, async (desired, spec) => {
+    if (spec.values?.envFile === undefined) return desired;
+    return { ...desired, ...defined({ envFileNames: await namesOf(spec) }) };
+  });
+}
+
+/** Adds to each gated server the program that its command leads to. */
+export async function withExecutables<Reading extends MergedSettings>(
+  reading: Reading,
+  find: FindExecutable | undefined,
+  projectRoot: string,
+): Promise<Reading> {
+  if (find === undefined) return reading;
+  return withGated(reading, async (desired, spec) => {
+    const executable = await find(spec, confinesOf(desired, projectRoot));
+    return { ...desired, ...defined({ executable }) };
+  });
+}
+
+/** Replaces each gated server that is a program. */
+async function withGated<Reading extends MergedSettings>(
+  reading: Reading,
+  lookUp: (desired: DesiredServer, spec: StdioSpec) => Promise<DesiredServer>,
+): Promise<Reading> {
+  const { settings, specs } = reading;
+  const servers = settings.servers.map((desired) => {
+    const spec = desired.gated ? specs.get(desired.generation) : undefined;
+    return spec?.type === 'stdio' ? lookUp(desired, spec) : desired;
+  });
+  return { ...reading, settings: { ...settings, servers: await Promise.all(servers) } };
+}
+
+// A second: an unreachable network folder must not delay settings for longer.
+const loadMs = 1_000;
+
+/**
+ * Wraps a reader so that generations reveal nothing to readers without the key.
+ *
+ * A generation is shown in every status and record. Without a key it is the hash of a spec
+ * with its literal secrets, which is equal on every machine for equal secrets and lets anyone
+ * test a guess. Approvals keep binding to the plain hash, which is not shown.
+ *
+ * @param load - loads the key; if it takes too long, a random key is used for the whole run
+ */
+export function keyedReader(
+  reader: SettingsReader,
+  load: (() => Promise<Buffer>) | undefined,
+  clock: Clock,
+): SettingsReader {
+  if (load === undefined) return reader;
+  let key: Promise<Buffer> | undefined;
+  // Settings that did not change keep their identity, by which passes compare.
+  const keyed = new WeakMap<DesiredServer, DesiredServer>();
+  return {
+    ...reader,
+    async read(now, scope) {
+      const reading = await reader.read(now, scope);
+      key ??= withinTime(clock, loadMs, load()).then((known) => known ?? randomBytes(32));
+      const present = await key;
+      const of = (generation: string): string =>
+        createHmac('sha256', present).update(generation).digest('hex');
+      const servers = reading.settings.servers.map((desired) => {
+        const known = keyed.get(desired);
+        if (known !== undefined) return known;
+        const { generation } = desired;
+        const made = { ...desired, generation: of(generation), specDigest: generation };
+        keyed.set(desired, made);
+        return made;
+      });
+      const specs = [...reading.specs].map(([generation, spec]) => [of(generation), spec] as const);
+      return { ...reading, settings: { ...reading.settings, servers }, specs: new Map(specs) };
+    },
+  };
+}
