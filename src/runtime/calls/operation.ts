@@ -125,7 +125,7 @@ export type ToolAddress =
  *
  * @throws TroupeError `TOOL_CHANGED` or `TOOL_UNKNOWN` with the reason why it cannot be called.
  */
-export function findTool(address: ToolAddress, view: ServerView, tools: ToolList): ExposedTool {
+function findTool(address: ToolAddress, view: ServerView, tools: ToolList): ExposedTool {
   const { server } = address;
   if ('tool' in address) return shownTool(address, view, tools);
   const { exposedName } = address;

@@ -125,7 +125,7 @@ export function refusingRule(
 }
 
 /** The step that would lift the rule. */
-export function stepAgainst(
+function stepAgainst(
   verdict: 'excluded' | 'notAllowed',
   desired: DesiredServer,
   lists: RefusingLists,

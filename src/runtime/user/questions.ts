@@ -259,7 +259,7 @@ function answerAt(
 const actions: readonly string[] = ['accept', 'decline', 'cancel'];
 
 /** What is wrong with an answer, without quoting any of its values; undefined = it fits. */
-export function answerFault(question: Question, answer: unknown): string | undefined {
+function answerFault(question: Question, answer: unknown): string | undefined {
   if (!isRecord(answer) || !actions.includes(String(answer['action'])))
     return '"action" must be accept, decline or cancel';
   if (answer['action'] !== 'accept') return undefined;
@@ -280,7 +280,7 @@ export function answerFault(question: Question, answer: unknown): string | undef
 }
 
 /** The part of a fitting answer that is sent: the requested fields only, with the form's defaults. */
-export function readyAnswer(question: Question, answer: QuestionAnswer): QuestionAnswer {
+function readyAnswer(question: Question, answer: QuestionAnswer): QuestionAnswer {
   if (answer.action !== 'accept') return { action: answer.action };
   const { content, sampling } = answer;
   switch (question.kind) {
