@@ -404,9 +404,9 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-describe.each(Object.entries(ends))('nothing is left of a session %s', (_, end) => {
+describe.each(Object.entries(ends))('the abrupt end of a session %s', (_, end) => {
   it.each(rows.map((row) => ({ name: [row.state, row.about ?? ''].join(' ').trim(), row })))(
-    'in $name',
+    'leaves nothing behind in $name',
     async ({ row }) => {
       const peer = await row.start();
       const stage = startTroupe(peer.entry, row.gate);

@@ -21,8 +21,8 @@ async function writeProject(
 
 const fingerprintNow = (there: Stage): string => there.troupe.approvals()[0]?.fingerprint ?? '';
 
-describe('a server that a folder brings', () => {
-  it('does not run before it is approved, and asks after every pass as long as it waits', async () => {
+describe('a server from a project folder', () => {
+  it('emits approval.needed after every pass until it is approved', async () => {
     const there = await stage({ projectSettings: db });
     const asked: unknown[] = [];
     there.troupe.on('approval.needed', (event) => asked.push(event));
@@ -43,7 +43,7 @@ describe('a server that a folder brings', () => {
     expect(asked).toHaveLength(count);
   });
 
-  it('does not run before it is approved, whatever asks for it', async () => {
+  it('does not start before approval, whatever demands it', async () => {
     const there = await stage({
       projectSettings: servers({ db: { command: 'srv', startup: 'lazy' } }),
     });
@@ -71,7 +71,7 @@ describe('a server that a folder brings', () => {
     expect(there.sessions.scripts).toEqual([]);
   });
 
-  it('shows what would run, with every text of the folder and every reference unresolved', async () => {
+  it("shows what would run, with the folder's texts and unresolved references", async () => {
     const there = await stage({
       projectSettings: servers({
         db: { command: 'srv', args: ['--fast'], env: { MODE: 'fast' } },
@@ -104,7 +104,7 @@ describe('a server that a folder brings', () => {
     ]);
   });
 
-  it('shows no text of the user’s own settings that may be a secret', async () => {
+  it("hides texts of the user's own settings that may be secrets", async () => {
     const there = await stage({
       settings: servers({
         db: {
@@ -124,7 +124,7 @@ describe('a server that a folder brings', () => {
     expect(JSON.stringify(requests)).not.toContain('hunter2');
   });
 
-  it('runs once it is approved, and what was approved stays so through other edits', async () => {
+  it('starts once approved and stays approved through unrelated edits', async () => {
     const there = await stage({ projectSettings: db });
     await tell(there, { type: 'approval.grant', server: 'db', fingerprint: fingerprintNow(there) });
     expect(there.stateOf('db')).toBe('ready');
@@ -135,7 +135,7 @@ describe('a server that a folder brings', () => {
     expect(there.troupe.approvals()).toMatchObject([{ decision: 'granted' }]);
   });
 
-  it('needs a new approval after an edit, and the old one again after its reversal', async () => {
+  it('requires a new approval after an edit but not after its reversal', async () => {
     const there = await stage({ projectSettings: db });
     await tell(there, { type: 'approval.grant', server: 'db' });
     await writeProject(there, servers({ db: 'newer' }));
@@ -144,7 +144,7 @@ describe('a server that a folder brings', () => {
     expect(there.stateOf('db')).toBe('ready');
   });
 
-  it('keeps a rejection, and is not asked about again', async () => {
+  it('stays rejected without another request', async () => {
     const there = await stage({ projectSettings: db });
     const asked: string[] = [];
     there.troupe.on('approval.needed', ({ server }) => asked.push(server));
@@ -157,7 +157,7 @@ describe('a server that a folder brings', () => {
     expect(there.stateOf('db')).toBe('ready');
   });
 
-  it('is stopped at once when its approval is revoked', async () => {
+  it('stops immediately when its approval is revoked', async () => {
     const there = await stage({ projectSettings: db });
     await tell(there, { type: 'approval.grant', server: 'db' });
     const inFlight = call(there, 'db');
@@ -176,7 +176,7 @@ describe('a server that a folder brings', () => {
     expect(refused.error?.code).toBe('PENDING_APPROVAL');
   });
 
-  it('is not approved by a decision about another one', async () => {
+  it('ignores a decision about another server', async () => {
     const there = await stage({ projectSettings: servers({ db: 'srv', web: 'srv' }) });
     const [first] = there.troupe.approvals();
     const refused = thrownBy(() =>
@@ -191,7 +191,7 @@ describe('a server that a folder brings', () => {
     expect(there.stateOf('web')).toBe('blocked.pendingApproval');
   });
 
-  it('runs what was shown, and nothing that came into the file before the yes', async () => {
+  it('starts only what was shown, not edits made before the approval', async () => {
     const there = await stage({ projectSettings: db });
     const fingerprint = fingerprintNow(there);
     const shown = there.troupe.status('db')?.generation;
@@ -208,7 +208,7 @@ describe('a server that a folder brings', () => {
     expect(there.stateOf('db')).toBe('blocked.pendingApproval');
   });
 
-  it('is what was read last while its file is half written', async () => {
+  it('keeps its last valid settings while its file is half written', async () => {
     const there = await stage({ projectSettings: db });
     const fingerprint = fingerprintNow(there);
     there.files.write(projectFile, '{ "mcpServers": { "db": { "command": "ev');
@@ -220,7 +220,7 @@ describe('a server that a folder brings', () => {
     expect(there.sessions.scripts).toHaveLength(1);
   });
 
-  it('does not count in a folder that is not trusted, whatever was approved', async () => {
+  it('stays blocked in an untrusted folder despite its approval', async () => {
     const there = await stage({
       projectSettings: db,
       settings: servers({ own: 'mine' }),
@@ -237,7 +237,7 @@ describe('a server that a folder brings', () => {
     expect(there.sessions.of('db').state).toBe('over');
   });
 
-  it('never takes the name of a server of the user', async () => {
+  it('cannot replace a user server of the same name', async () => {
     const there = await stage({ settings: db, projectSettings: servers({ db: 'evil' }) });
     expect(there.stateOf('db')).toBe('ready');
     expect(there.troupe.approvals()).toEqual([]);
@@ -245,7 +245,7 @@ describe('a server that a folder brings', () => {
   });
 });
 
-describe('the lists of servers', () => {
+describe('allow and exclude lists', () => {
   const three = servers({ a: 'srv', b: 'srv', c: 'srv' });
   const readyOnes = (there: Stage): string =>
     there.troupe
@@ -254,7 +254,7 @@ describe('the lists of servers', () => {
       .map(({ name }) => name)
       .join();
 
-  it('given at launch bound all others, which only narrow it', async () => {
+  it('cannot extend the list given at launch', async () => {
     const there = await stage({ settings: three, allow: ['a', 'b'] });
     expect(readyOnes(there)).toBe('a,b');
     await tell(there, { type: 'allow.changed', allowed: ['b', 'c'] });
@@ -266,7 +266,7 @@ describe('the lists of servers', () => {
     expect(readyOnes(there)).toBe('a,b');
   });
 
-  it('that are empty allow none, and those that are absent all', async () => {
+  it('allow no server when empty and every server when absent', async () => {
     const there = await stage({ settings: { ...three, mcp: { allowed: [] } } });
     expect(readyOnes(there)).toBe('');
     await there.apply(three);
@@ -275,7 +275,7 @@ describe('the lists of servers', () => {
     expect(readyOnes(there)).toBe('');
   });
 
-  it('count before anything connects that came with the same edit', async () => {
+  it('apply before servers added by the same edit connect', async () => {
     const there = await stage({ settings: servers({ a: 'srv' }) });
     await there.apply({ ...three, mcp: { excluded: ['b'], allowed: ['a', 'b'] } });
     expect(there.stateOf('b')).toBe('blocked.excluded');
@@ -287,7 +287,7 @@ describe('the lists of servers', () => {
     expect(there.sessions.scripts.map(({ input }) => input.server)).toEqual(['a']);
   });
 
-  it('give no step but the one of the rule that holds now', async () => {
+  it('suggest only the step for the current rule', async () => {
     const lists = { allowed: [] };
     const there = await stage({ settings: servers({ db: 'srv' }, lists) });
     const told: (string | undefined)[] = [];
@@ -296,7 +296,7 @@ describe('the lists of servers', () => {
     expect(told).toEqual([expect.stringContaining('remove the matching rule from')]);
   });
 
-  it('change one server and leave the sessions of the others alone', async () => {
+  it('keep the sessions of unaffected servers', async () => {
     const there = await stage({ settings: three });
     const before = ['a', 'c'].map((name) => there.sessions.of(name));
     await there.apply({ ...three, mcp: { excluded: ['b'] } });
@@ -326,7 +326,7 @@ describe('plan()', () => {
     ['an unusable entry', servers({ db: 'srv', web: { url: 'nonsense' } })],
     ['no change', servers({ web: 'srv', db: 'srv' })],
     ['a file that cannot be read', '{ "mcpServers": {'],
-  ])('foretells what the next pass does: %s', async (_, next) => {
+  ])('predicts the steps of the next pass: %s', async (_, next) => {
     const there = await stage({ settings: servers({ db: 'srv', web: 'srv' }) });
     const passes: string[] = [];
     there.troupe.on('reconciled', ({ plan }) => passes.push(steps(plan)));
@@ -344,7 +344,7 @@ describe('plan()', () => {
 });
 
 describe("the user's command", () => {
-  it('to stop outlives passes, but not the generation it was about', async () => {
+  it('to stop survives passes but not a new generation', async () => {
     const there = await stage({ settings: db });
     await tell(there, { type: 'server.stop', server: 'db' });
     expect(there.stateOf('db')).toBe('stopped');
@@ -360,7 +360,7 @@ describe("the user's command", () => {
     expect(there.stateOf('db')).toBe('ready');
   });
 
-  it('to start takes a stop back, also for good', async () => {
+  it('to start permanently undoes a stop', async () => {
     const there = await stage({ settings: db });
     await tell(there, { type: 'server.stop', server: 'db' });
     await tell(there, { type: 'server.start', server: 'db' });
@@ -370,7 +370,7 @@ describe("the user's command", () => {
     expect(there.stateOf('db')).toBe('ready');
   });
 
-  it('to start does not widen what may run', async () => {
+  it('to start does not bypass admission', async () => {
     const there = await stage({ settings: servers({ db: 'srv' }, { excluded: ['db'] }) });
     for (const type of ['server.start', 'server.restart', 'server.reconnect'] as const) {
       await tell(there, { type, server: 'db' });
@@ -379,7 +379,7 @@ describe("the user's command", () => {
     expect(there.sessions.scripts).toHaveLength(0);
   });
 
-  it('to reconnect does not start a server that the user stopped', async () => {
+  it('to reconnect does not start a stopped server', async () => {
     const there = await stage({ settings: db });
     await tell(there, { type: 'server.stop', server: 'db' });
     await tell(there, { type: 'server.reconnect', server: 'db' });

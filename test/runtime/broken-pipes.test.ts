@@ -8,7 +8,7 @@ import { isRunning } from '../actors/session/bench.ts';
 
 const serverFile = fileURLToPath(new URL('../fixtures/stdio-server.mjs', import.meta.url));
 
-it('a server that closes its output stops being ready, and is followed only once it is gone', async () => {
+it('a server that closes its output is replaced only after it exits', async () => {
   const troupe = createTroupe({
     settings: {
       mcpServers: {

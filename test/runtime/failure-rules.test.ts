@@ -57,24 +57,24 @@ const sessionsOf = ({ seen }: ScriptedHttp): number =>
 const callsOf = ({ seen }: ScriptedHttp): number =>
   seen.filter((method) => method === 'tools/call').length;
 
-describe('a rule for failures in the settings', () => {
+describe('a failure rule in settings', () => {
   const maintenance: ScriptedAnswer = { status: 418, text: 'Down for Maintenance, log in again' };
 
-  it('comes before the table when a session cannot be opened', async () => {
+  it('takes precedence over the built-in rules when connecting fails', async () => {
     const { url } = await serve(() => maintenance);
     const troupe = await troupeOf(url, withRules({ status: 418, kind: 'authRequired' }));
     const { lastError } = await troupe.waitFor('web', 'authRequired');
     expect(lastError).toMatchObject({ kind: 'authRequired', code: 'AUTH_REQUIRED' });
   });
 
-  it('may be about words of the answer, in any case of letters', async () => {
+  it('matches response text case-insensitively', async () => {
     const { url } = await serve(() => maintenance);
     const rule = { message: 'FOR MAINTENANCE', kind: 'versionUnsupported' };
     const troupe = await troupeOf(url, withRules(rule));
     expect(await troupe.waitFor('web', 'failed')).toMatchObject({ reason: 'versionUnsupported' });
   });
 
-  it('does nothing for what it does not fit in all its parts', async () => {
+  it('applies only when all its conditions match', async () => {
     const { url } = await serve(() => maintenance);
     const rule = { status: 418, message: 'something else', kind: 'authRequired' };
     const troupe = await troupeOf(url, withRules(rule));
@@ -88,7 +88,7 @@ describe('a rule for failures in the settings', () => {
     );
   const isLost = { code: -32_050, kind: 'sessionMissing' };
 
-  it('opens a new session for an error that it calls a lost one, and does not send the call again', async () => {
+  it('reconnects on a matched error without retrying the call', async () => {
     const server = await serve(lostOnce());
     const troupe = await troupeOf(server.url, withRules(isLost));
     await troupe.waitFor('web', 'ready');
@@ -101,7 +101,7 @@ describe('a rule for failures in the settings', () => {
     expect(callsOf(server)).toBe(2);
   });
 
-  it('has the call of a lost session sent again where the policy accepts two runs', async () => {
+  it('retries the call of a lost session when the policy accepts two runs', async () => {
     const server = await serve(lostOnce());
     const policy = { ...withRules(isLost), call: { replay: 'once' } };
     const troupe = await troupeOf(server.url, policy);
@@ -111,7 +111,7 @@ describe('a rule for failures in the settings', () => {
     expect(sessionsOf(server)).toBe(2);
   });
 
-  it('ends a session whose call says that a log-in is wanted', async () => {
+  it('ends a session whose call requires a log-in', async () => {
     const { url } = await serve(
       onCalls((message) => rpcError(message, -32_000, 'Token has expired')),
     );
@@ -125,7 +125,7 @@ describe('a rule for failures in the settings', () => {
     await troupe.waitFor('web', 'authRequired');
   });
 
-  it('cannot make a call look unsent that may have run', async () => {
+  it('cannot report a possibly executed call as not_executed', async () => {
     const server = await serve(onCalls(() => 'reset'));
     const troupe = await troupeOf(
       server.url,
@@ -139,7 +139,7 @@ describe('a rule for failures in the settings', () => {
     expect(server.seen.filter((method) => method === 'tools/call')).toHaveLength(1);
   });
 
-  it('may treat an answer as a broken connection, with an unknown outcome', async () => {
+  it('can treat a response as a lost connection with an unknown outcome', async () => {
     const { url } = await serve(onCalls((message) => rpcError(message, -32_000, 'Backend gone')));
     const troupe = await troupeOf(url, withRules({ message: 'backend gone', kind: 'transport' }));
     await troupe.waitFor('web', 'ready');
@@ -149,7 +149,7 @@ describe('a rule for failures in the settings', () => {
     });
   });
 
-  it('blocks its server when it is wrong, and says which and why', async () => {
+  it('blocks its server and reports the reason when invalid', async () => {
     const troupe = await troupeOf(
       'http://127.0.0.1:9/mcp',
       withRules({ status: 500, kind: 'protocol' }, { message: '', kind: 'protocol' }),
@@ -160,7 +160,7 @@ describe('a rule for failures in the settings', () => {
   });
 });
 
-describe('connection errors of a remote server in a row', () => {
+describe('consecutive connection errors of a remote server', () => {
   async function callsUntil(policy: unknown, isBroken: (count: number) => boolean, calls: number) {
     const server = await serve(
       onCalls((_message, count) => (isBroken(count) ? 'reset' : undefined)),
@@ -183,22 +183,22 @@ describe('connection errors of a remote server in a row', () => {
   // This preset has every call asked for, which is not what these are about.
   const claudeCode = { preset: 'claudeCode', approval: { perCall: false } };
 
-  it('exchange the session at the third, where the policy says so', async () => {
+  it('replace the session at the third when the policy says so', async () => {
     const made = await callsUntil(claudeCode, (count) => count <= 3, 4);
     expect(made).toEqual({ outcomes: [lost, lost, lost, 'ok'], sessions: 2 });
   });
 
-  it('restart after every success', async () => {
+  it('reset their count after a success', async () => {
     const made = await callsUntil(claudeCode, (count) => count !== 3, 5);
     expect(made).toEqual({ outcomes: [lost, lost, 'ok', lost, lost], sessions: 1 });
   });
 
-  it('leave the session alone by default as long as the server answers a ping', async () => {
+  it('keep the session by default while the server answers pings', async () => {
     const made = await callsUntil('default', (count) => count <= 4, 5);
     expect(made).toEqual({ outcomes: [lost, lost, lost, lost, 'ok'], sessions: 1 });
   });
 
-  it('are not needed: by default one lost connection to a closed address is enough', async () => {
+  it('are not required by default: one refused connection ends the session', async () => {
     const server = await serve(() => undefined);
     const troupe = await troupeOf(server.url, 'default');
     await troupe.waitFor('web', 'ready');

@@ -38,7 +38,7 @@ const textOf = ({ result }: Awaited<ReturnType<Troupe['callTool']>>): unknown =>
   (result.content[0] as { readonly text?: unknown } | undefined)?.text;
 
 // Generous, for a loaded machine; all of it waits on events.
-it('lets one process serve until the next is ready, and finish its call', async () => {
+it('a handover keeps the old process until the new one is ready and the last call is done', async () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'handover-'));
   const at = (name: string): string => path.join(folder, name);
   const settings = (...args: readonly string[]) => ({

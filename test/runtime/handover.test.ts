@@ -104,7 +104,7 @@ describe('a seamless handover', () => {
     expect(play.errors).toEqual([]);
   });
 
-  it('reports once that the tools differ, and shows no list in between', async () => {
+  it('emits one tools.changed and never an intermediate list', async () => {
     const play = await ready();
     const tools = watchTools(play);
     await play.apply(servers({ db: seamless('2') }));
@@ -113,7 +113,7 @@ describe('a seamless handover', () => {
     expect(tools).toEqual({ seen: ['query', 'other,query'], told: [1] });
   });
 
-  it('stays ready for every listener', async () => {
+  it('never reports the server as not ready', async () => {
     const play = await ready();
     const told: string[] = [];
     play.troupe.on('status.changed', ({ status }) => told.push(status.state));
@@ -147,7 +147,7 @@ describe('a seamless handover', () => {
     expect(play.childIds().filter((id) => id.startsWith('db'))).toEqual(['db.1']);
   });
 
-  it('cuts off a call that outlasts the call deadline', async () => {
+  it('ends a call at its deadline', async () => {
     const play = await ready({ timeoutMs: 5_000 });
     const slow = codeOf(play.troupe.callTool('mcp__db__query', {}, { timeoutMs: 60_000 }));
     await play.settle();
@@ -160,7 +160,7 @@ describe('a seamless handover', () => {
     expect(await slow).toBe('CANCELLED unknown');
   });
 
-  it('sends calls that waited for a place to the successor', async () => {
+  it('sends queued calls to the successor', async () => {
     const play = await ready();
     const calls = Array.from({ length: 17 }, () => codeOf(play.troupe.callTool('mcp__db__query')));
     await play.settle();
@@ -173,7 +173,7 @@ describe('a seamless handover', () => {
     expect(new Set(await Promise.all(calls))).toEqual(new Set(['ok']));
   });
 
-  it('leaves the old generation alone when the edit is reverted', async () => {
+  it('keeps the old generation when the edit is reverted', async () => {
     const play = await handingOver();
     const before = session(play, 0).commands.length;
     await play.apply(servers({ db: seamless('1') }));
@@ -202,7 +202,7 @@ describe('a seamless handover', () => {
     expect(await play.troupe.plan()).toMatchObject([{ step: 'keep' }]);
   });
 
-  it('starts the next successor when the predecessor has finished its calls', async () => {
+  it('starts the next successor once the predecessor is done', async () => {
     const play = await ready();
     const slow = play.troupe.callTool('mcp__db__query');
     await play.settle();
@@ -235,7 +235,7 @@ describe('a seamless handover', () => {
     ],
     ['stopped', async (play) => play.troupe.send({ type: 'server.stop', server: 'db' })],
     ['edited to leave first', (play) => play.apply(servers({ db: 'other' }))],
-  ])('ends both at once when the server is %s', async (_, end) => {
+  ])('ends both immediately when the server is %s', async (_, end) => {
     const play = await handingOver();
     const call = codeOf(play.troupe.callTool('mcp__db__query'));
     await play.settle();
@@ -246,7 +246,7 @@ describe('a seamless handover', () => {
     expect(await call).toBe('CANCELLED unknown');
   });
 
-  it('ends a predecessor too when the server may not run any more', async () => {
+  it('ends the predecessor too when the server is no longer admitted', async () => {
     const play = await ready();
     const call = codeOf(play.troupe.callTool('mcp__db__query'));
     await play.settle();
@@ -258,7 +258,7 @@ describe('a seamless handover', () => {
     expect(await call).toBe('CANCELLED unknown');
   });
 
-  it('starts nothing without approval, and does not keep the earlier generation', async () => {
+  it('ends the old generation while the new one waits for approval', async () => {
     const project = (arg: string) => servers({ db: seamless(arg) });
     const play = await stage({ projectSettings: project('1') });
     play.troupe.send({ type: 'approval.grant', server: 'db' });
@@ -274,7 +274,7 @@ describe('a seamless handover', () => {
     expect(states(play)).toEqual(['over']);
   });
 
-  it('ends both when the approval of the new one is revoked', async () => {
+  it("ends both when the new generation's approval is revoked", async () => {
     const project = (arg: string) => servers({ db: seamless(arg) });
     const play = await stage({ projectSettings: project('2') });
     play.troupe.send({ type: 'approval.grant', server: 'db' });
@@ -292,7 +292,7 @@ describe('a seamless handover', () => {
     expect(states(play).slice(-2)).toEqual(['closing', 'closing']);
   });
 
-  it('gives way to a successor that fails for good, because the settings say so', async () => {
+  it('ends the old generation even if its successor fails permanently', async () => {
     const play = await handingOver();
     session(play, 1).fail(failure('versionUnsupported'));
     await play.settle();
@@ -319,7 +319,7 @@ describe('a seamless handover', () => {
     expect(states(play)).toEqual(['open', 'over', 'opening']);
   });
 
-  it('becomes an ordinary change when the old one is lost before the new one is ready', async () => {
+  it('becomes an ordinary replacement when the old generation is lost first', async () => {
     const play = await handingOver();
     session(play, 0).fail(crash());
     await play.settle();
@@ -334,13 +334,13 @@ describe('a seamless handover', () => {
     expect(states(play)).toEqual(['over', 'open']);
   });
 
-  it('begins only from a ready server: others are replaced', async () => {
+  it('begins only from a ready server', async () => {
     const play = await stage({ settings: servers({ db: seamless('1') }), obedient: [] });
     await play.apply(servers({ db: seamless('2') }));
     expect(states(play)).toEqual(['closing']);
   });
 
-  it('counts once in the budget for servers', async () => {
+  it('takes one place in the server budget', async () => {
     const full = { policy: { admission: { maxServers: 2, budget: 'enforce' } } };
     const three = (arg: string) => servers({ db: seamless(arg), b: 'b', c: 'c' }, full);
     const play = await stage({ settings: three('1') });
@@ -354,7 +354,7 @@ describe('a seamless handover', () => {
     expect(play.troupe.snapshot().troupe.budget).toMatchObject({ taken: 2, refused: ['c'] });
   });
 
-  it('may be asked for in the very edit that changes the connection', async () => {
+  it('can be enabled by the same edit that changes the connection', async () => {
     const play = await stage({ settings: servers({ db: { command: 'db', args: ['1'] } }) });
     play.obedient = new Set();
     await play.apply(servers({ db: seamless('2') }));
@@ -386,7 +386,7 @@ describe('a seamless handover', () => {
     ]);
   });
 
-  it('leaves a server behind that is explained wherever it comes to rest', async () => {
+  it('leaves a server whose every state can be explained', async () => {
     const play = await handingOver();
     await becomeReady(play);
     play.troupe.send({ type: 'server.stop', server: 'db' });

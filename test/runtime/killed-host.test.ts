@@ -108,9 +108,9 @@ async function allEnded(pids: readonly number[]): Promise<void> {
   await Promise.all(pids.map((pid) => ended(pid)));
 }
 
-describe.runIf(process.platform === 'linux')('what a host started', { timeout: patience }, () => {
+describe.runIf(process.platform === 'linux')("a host's processes", { timeout: patience }, () => {
   it.each(['SIGKILL', 'SIGTERM', 'SIGSEGV'] as const)(
-    'is gone after the host ended by %s, and so is the guardian',
+    'exit with their guardian after the host ends by %s',
     async (signal) => {
       const host = await startHost();
       const found = servers();
@@ -124,7 +124,7 @@ describe.runIf(process.platform === 'linux')('what a host started', { timeout: p
     },
   );
 
-  it('is gone without a state folder as well', async () => {
+  it('exit even without a state folder', async () => {
     const host = await startHost([]);
     const found = [...servers(), host.guardian() as number];
     expect(found).toHaveLength(4);
@@ -133,7 +133,7 @@ describe.runIf(process.platform === 'linux')('what a host started', { timeout: p
     expect(servers()).toEqual([]);
   });
 
-  it('is gone when an orderly stop has settled, with guardian and registry', async () => {
+  it('are gone with guardian and registry once stop() resolves', async () => {
     const host = await startHost();
     expect(registries()).toHaveLength(1);
     const guardian = host.guardian() as number;
@@ -144,7 +144,7 @@ describe.runIf(process.platform === 'linux')('what a host started', { timeout: p
     host.process.kill();
   });
 
-  it('is ended by the next host when the guardian was killed before the host', async () => {
+  it('are ended by the next host if the guardian was killed first', async () => {
     const host = await startHost();
     // The host replaces it three times, then gives up.
     for (let time = 0; time < 4; time += 1) {
@@ -177,7 +177,7 @@ describe.runIf(process.platform === 'linux')('a host', { timeout: patience }, ()
   const killPatch = fileURLToPath(new URL('../fixtures/hosts/kill-at-spawn.mjs', import.meta.url));
 
   // First the guardian, then the server: at no moment is there a server without a guardian.
-  it.each([1, 2, 3])('leaves nothing when it is killed with spawn number %i', async (killAt) => {
+  it.each([1, 2, 3])('leaves no process when it is killed during spawn %i', async (killAt) => {
     const words = ['--import', 'tsx', '--import', killPatch, hostFile, launcherFile, stateDir];
     const host = spawn(process.execPath, words, {
       env: { ...process.env, MARK: mark, KILL_AT: String(killAt) },
@@ -229,7 +229,9 @@ describe.runIf(process.platform === 'linux')('two troupes in one process', () =>
       stateDir,
     });
 
-  it('have a guardian and a registry each, and end apart', { timeout: patience }, async () => {
+  it('have their own guardian and registry and end independently', {
+    timeout: patience,
+  }, async () => {
     const [one, two] = [create(), create()];
     await Promise.all([one.waitFor('db', 'ready'), two.waitFor('db', 'ready')]);
     expect(guardiansOf(process.pid)).toHaveLength(2);

@@ -6,7 +6,7 @@ const db = servers({ db: 'srv' });
 const lazy = servers({ db: { command: 'srv', startup: 'lazy' } });
 
 describe('a call that provably never ran', () => {
-  it('is sent again on the same session when that turns out to be fine', async () => {
+  it('is retried on the same session if it is still healthy', async () => {
     const there = await stage({ settings: db });
     const made = watch(there.troupe.callServerTool('db', 'query'));
     await there.settle();
@@ -17,7 +17,7 @@ describe('a call that provably never ran', () => {
     expect(made.value).toMatchObject({ meta: { attempts: 2 } });
   });
 
-  it('ends with its own error when it fails again', async () => {
+  it('rejects with its own error when it fails again', async () => {
     const there = await stage({ settings: db });
     const made = watch(there.troupe.callServerTool('db', 'query'));
     await there.settle();
@@ -30,7 +30,7 @@ describe('a call that provably never ran', () => {
 });
 
 describe('before the settings are read', () => {
-  it('an event of the host is no first pass', async () => {
+  it('a host event does not count as the first pass', async () => {
     const there = setUp({ settings: db });
     const made = watch(there.troupe.callServerTool('db', 'query'));
     const ready = watch(there.troupe.ready());
@@ -43,7 +43,7 @@ describe('before the settings are read', () => {
     expect(ready.value).toMatchObject({ live: ['db'] });
   });
 
-  it('settings of the host count in the first pass, the last ones, and nothing starts twice', async () => {
+  it("the host's latest settings apply in the first pass, and nothing starts twice", async () => {
     const there = setUp({ settings: db, hostSettings: servers({ old: 'mine' }) });
     for (const name of ['older', 'own']) {
       there.troupe.send({ type: 'settings.changed', settings: servers({ [name]: 'mine' }) });
@@ -56,7 +56,7 @@ describe('before the settings are read', () => {
     expect([there.stateOf('db'), there.stateOf('own')]).toEqual(['ready', 'ready']);
   });
 
-  it('a call is cancelled as such', async () => {
+  it('a cancelled call rejects with CANCELLED', async () => {
     const there = setUp({ settings: db });
     const aborter = new AbortController();
     const made = watch(there.troupe.callTool('mcp__db__query', {}, { signal: aborter.signal }));
@@ -68,7 +68,7 @@ describe('before the settings are read', () => {
 
 describe('a start while the server is being replaced', () => {
   it.each(['server.start', 'server.restart', 'server.reconnect'] as const)(
-    'is handed to the successor: %s',
+    'applies to the successor: %s',
     async (type) => {
       const there = await stage({ settings: lazy, obedient: [] });
       there.troupe.send({ type: 'server.start', server: 'db' });
@@ -81,7 +81,7 @@ describe('a start while the server is being replaced', () => {
     },
   );
 
-  it('is taken back by a stop', async () => {
+  it('is undone by a stop', async () => {
     const there = await stage({ settings: lazy, obedient: [] });
     there.troupe.send({ type: 'server.start', server: 'db' });
     await there.apply(servers({ db: { command: 'other', startup: 'lazy' } }));
@@ -94,7 +94,7 @@ describe('a start while the server is being replaced', () => {
 });
 
 describe('two servers with the same connection', () => {
-  it('do not share what is known of their tools', async () => {
+  it('do not share their catalogs', async () => {
     const there = await stage({ settings: lazy });
     there.troupe.send({ type: 'server.start', server: 'db' });
     await there.apply(
@@ -108,8 +108,8 @@ describe('two servers with the same connection', () => {
   });
 });
 
-describe('a root that breaks', () => {
-  it('leaves no session open, and reads no settings any more', async () => {
+describe('a root chart that throws', () => {
+  it('closes every session and stops reading settings', async () => {
     const there = await stage({ settings: db });
     // An event that no host can send, and that no chart survives.
     const broken = {
@@ -143,7 +143,7 @@ describe('listeners', () => {
     );
   });
 
-  it('cannot change the list of tools for others', async () => {
+  it('cannot modify the tool list of others', async () => {
     const there = await stage({ settings: db });
     expect(() => {
       (there.troupe.tools() as unknown[]).length = 0;
@@ -152,8 +152,8 @@ describe('listeners', () => {
   });
 });
 
-describe('what a host is handed', () => {
-  it('cannot be changed by a caller', async () => {
+describe('data returned to a host', () => {
+  it('is frozen', async () => {
     const there = await stage({ settings: db });
     const [shown] = there.troupe.tools();
     const status = there.troupe.status('db');
@@ -163,9 +163,9 @@ describe('what a host is handed', () => {
   });
 });
 
-describe('arguments that cannot be meant', () => {
+describe('invalid arguments', () => {
   const options = [{ sources: 'x' }, { bogus: 1 }, { allow: 'all' }, { settings: 5 }];
-  it.each(options)('are refused with their name: %j', (wrong) => {
+  it.each(options)('are rejected by name: %j', (wrong) => {
     expect(() => createTroupe(wrong as never)).toThrow(
       expect.objectContaining({
         code: 'INVALID_ARGUMENTS',
@@ -174,7 +174,7 @@ describe('arguments that cannot be meant', () => {
     );
   });
 
-  it('are refused by every method', async () => {
+  it('are rejected by every method', async () => {
     const { troupe } = await stage({ settings: db });
     const invalid = { code: 'INVALID_ARGUMENTS' };
     await expect(troupe.callTool(undefined as never)).rejects.toMatchObject(invalid);
@@ -188,8 +188,8 @@ describe('arguments that cannot be meant', () => {
   });
 });
 
-describe('a wait without a limit of its own', () => {
-  it('ends after a minute', async () => {
+describe('a wait without its own timeout', () => {
+  it('times out after a minute', async () => {
     const there = await stage({ settings: db, obedient: [] });
     const made = watch(there.troupe.waitFor('db', 'ready'));
     await there.advance(60_000);
@@ -198,7 +198,7 @@ describe('a wait without a limit of its own', () => {
 });
 
 describe('a list of tools that fails in a ready server', () => {
-  it('shows as degraded until a list succeeds, and calls go on', async () => {
+  it('degrades the server until a list succeeds, without failing calls', async () => {
     const there = await stage({ settings: db, obedient: [] });
     there.sessions.of('db').open();
     there.sessions.of('db').list([tool('query')]);
@@ -215,7 +215,7 @@ describe('a list of tools that fails in a ready server', () => {
 });
 
 describe('idle stops and reconnects', () => {
-  it('use up no attempt of a later outage', async () => {
+  it('do not consume attempts of a later outage', async () => {
     const there = await stage({ settings: db });
     for (let round = 0; round < 8; round += 1) {
       there.troupe.send({ type: 'server.reconnect', server: 'db' });
@@ -226,8 +226,8 @@ describe('idle stops and reconnects', () => {
   });
 });
 
-describe('a deadline of one tool', () => {
-  it('counts also when the tool is known only after the server started', async () => {
+describe("a tool's own timeout", () => {
+  it('applies even if the tool becomes known during the call', async () => {
     const entry = {
       command: 'srv',
       startup: 'lazy',

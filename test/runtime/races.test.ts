@@ -27,7 +27,7 @@ const commandsOf = (there: Stage): readonly string[] => there.sessions.of('db').
 const toolNames = (there: Stage): readonly string[] => there.troupe.tools().map(({ name }) => name);
 
 describe('a race', () => {
-  it('T1: many starts at once make one connection', async () => {
+  it('T1: concurrent starts open one connection', async () => {
     const settings = servers({ db: { command: 'srv', startup: 'lazy' } });
     const there = await stage({ settings, obedient: [] });
     for (let count = 0; count < 20; count += 1) {
@@ -39,7 +39,7 @@ describe('a race', () => {
     expect(commandsOf(there)).toEqual(['session.open']);
   });
 
-  it('T2: a stop during connect closes the connection once and shows no tools', async () => {
+  it('T2: a stop while connecting closes the connection once and shows no tools', async () => {
     const there = await stage({ settings: db, obedient: [] });
     there.troupe.send({ type: 'server.stop', server: 'db' });
     there.troupe.send({ type: 'server.stop', server: 'db' });
@@ -55,7 +55,7 @@ describe('a race', () => {
     expect(commandsOf(there)).toEqual(['session.open', 'session.close']);
   });
 
-  it('T3: a stop during backoff takes effect at once and leaves no timer', async () => {
+  it('T3: a stop during backoff takes effect immediately and leaves no timer', async () => {
     const there = await stage({ settings: db, obedient: [] });
     there.sessions.of('db').fail({ ...crash(), retryAfterMs: 20_000 });
     await there.advance(5_000);
@@ -69,7 +69,7 @@ describe('a race', () => {
     expect(there.sessions.scripts).toHaveLength(1);
   });
 
-  it('T4: after a connect that took too long the next one waits until the first is gone', async () => {
+  it('T4: after a connect timeout the next attempt waits until the first has closed', async () => {
     const there = await stage({ settings: db, obedient: [] });
     await there.advance(30_000);
     expect(there.stateOf('db')).toBe('stopping');
@@ -104,7 +104,7 @@ describe('a race', () => {
     expect(there.stateOf('db')).toBe('failed.attemptsExhausted');
   });
 
-  it('T6: restarts while one restarts end in one new session', async () => {
+  it('T6: concurrent restarts open one new session', async () => {
     const there = await stage({ settings: db });
     there.obedient = new Set();
     const made = Array.from({ length: 5 }, () => watch(there.troupe.restartAndWait('db')));
@@ -134,7 +134,7 @@ describe('a race', () => {
     expect(generations.slice(1)).not.toContain(old);
   });
 
-  it('T8: edits during a reading of the settings cause exactly one more, with the latest', async () => {
+  it('T8: edits while settings are read cause exactly one more reading', async () => {
     const there = await stage({ settings: db });
     const reads: unknown[] = [];
     let editsLeft = 5;
@@ -156,7 +156,7 @@ describe('a race', () => {
     expect(plan.map(({ step }) => step)).toEqual(['keep']);
   });
 
-  it('T8: a listener that asks for a pass during a pass gets one more, not one inside', async () => {
+  it('T8: a pass requested by a listener runs after the current pass', async () => {
     const there = await stage({ settings: db });
     const passes: string[] = [];
     let isInside = false;
@@ -186,7 +186,7 @@ describe('a race', () => {
     expect(there.childIds()).toEqual(['settingsSource', 'slots']);
   });
 
-  it('T9: a server added again while it closes waits for the old one to be gone', async () => {
+  it('T9: a server added again while it closes waits for the old session to end', async () => {
     const there = await stage({ settings: db });
     there.obedient = new Set();
     await there.apply(servers({}));
@@ -199,7 +199,7 @@ describe('a race', () => {
     expect(there.stateOf('db')).toBe('connecting');
   });
 
-  it('T10: news of an earlier session is ignored', async () => {
+  it('T10: events of an earlier session are ignored', async () => {
     const there = await stage({ settings: db });
     there.troupe.send({ type: 'server.reconnect', server: 'db' });
     await there.settle();
@@ -212,7 +212,7 @@ describe('a race', () => {
     expect(there.troupe.status('db')).toEqual(before);
   });
 
-  it('T11: tools that are listed after the deadline are dropped', async () => {
+  it('T11: tools listed after the deadline are dropped', async () => {
     const there = await stage({ settings: db, obedient: [] });
     there.sessions.of('db').open();
     await there.advance(30_000);
@@ -223,7 +223,7 @@ describe('a race', () => {
     expect(there.troupe.status('db')).toMatchObject({ state: 'stopping', catalog: 'none' });
   });
 
-  it('T12: tools that change while they are listed are listed once more, and the later list counts', async () => {
+  it('T12: tools that change while they are listed are listed again', async () => {
     const there = await stage({ settings: db, obedient: [] });
     const script = there.sessions.of('db');
     script.open();
@@ -237,7 +237,7 @@ describe('a race', () => {
     expect(toolNames(there)).toEqual(['mcp__db__new']);
   });
 
-  it('T13: an approval of what was shown before an edit decides nothing', async () => {
+  it('T13: an approval of an outdated request is ignored', async () => {
     const there = await stage({ projectSettings: db });
     const [shown] = there.troupe.approvals();
     there.files.write('/project/.mcp.json', servers({ db: 'something-else' }));
@@ -256,7 +256,7 @@ describe('a race', () => {
     expect(there.stateOf('db')).toBe('ready');
   });
 
-  it('T13: an approval in the middle of a pass is looked at in the next', async () => {
+  it('T13: an approval during a pass applies in the next', async () => {
     const there = await stage({ projectSettings: db, settings: servers({ own: 'srv' }) });
     let isGranted = false;
     there.troupe.on('reconciled', () => {
@@ -279,7 +279,7 @@ describe('a race', () => {
     expect(there.sessions.scripts).toHaveLength(1);
   });
 
-  it('T15: a call in flight settles once when its transport dies, in either order of the news', async () => {
+  it('T15: a call in flight settles once when its transport dies, in either order of events', async () => {
     const there = await stage({ settings: db });
     const crashed = call(there, 'db');
     await there.settle();
@@ -298,7 +298,7 @@ describe('a race', () => {
     expect(sent).toHaveLength(2);
   });
 
-  it('T16: the abort of one call leaves the others and the server alone', async () => {
+  it('T16: aborting one call affects neither the others nor the server', async () => {
     const there = await stage({ settings: db });
     const controller = new AbortController();
     const aborted = call(there, 'db', { signal: controller.signal });
@@ -331,7 +331,7 @@ describe('a race', () => {
     expect(there.sessions.of('web').state).toBe('over');
   });
 
-  it('T18: a stop wins against a crash loop, whichever comes first', async () => {
+  it('T18: a stop wins over a crash loop in either order', async () => {
     for (const isStopFirst of [true, false]) {
       const there = await stage({ settings: db });
       for (let count = 0; count < 4; count += 1) {
@@ -347,7 +347,7 @@ describe('a race', () => {
     }
   });
 
-  it('T19: a listener that throws stops neither other events nor the end', async () => {
+  it('T19: a throwing listener blocks neither other events nor the shutdown', async () => {
     const there = await stage({ settings: db });
     const told: string[] = [];
     for (const name of ['status.changed', 'tools.changed', 'reconciled'] as const) {
@@ -385,7 +385,7 @@ describe('a race', () => {
     expect(there.stateOf('db')).toBe('suspended.crashLoop');
   });
 
-  it('T21: a half-open circuit makes one probe of its own, and calls fail meanwhile', async () => {
+  it('T21: a half-open circuit sends one probe while calls fail', async () => {
     const there = await stage({ settings: db });
     const script = there.sessions.of('db');
     for (let count = 0; count < 5; count += 1) {
@@ -409,7 +409,7 @@ describe('a race', () => {
     expect(there.troupe.status('db')?.circuit).toBe('closed');
   });
 
-  it('T21: a probe that is never answered opens the circuit again, for longer', async () => {
+  it('T21: an unanswered probe reopens the circuit for longer', async () => {
     const there = await stage({ settings: db });
     const script = there.sessions.of('db');
     for (let count = 0; count < 5; count += 1) {
@@ -426,7 +426,7 @@ describe('a race', () => {
     expect(refused.error?.retryAfterMs).toBe(60_000);
   });
 
-  it('T21: an outage is not a failed probe, however long, and a server that returns takes calls', async () => {
+  it('T21: an outage does not count as a failed probe, and calls resume with the server', async () => {
     const there = await stage({ settings: servers({ db: remote }) });
     for (let count = 0; count < 5; count += 1) {
       call(there, 'db');
@@ -447,7 +447,7 @@ describe('a race', () => {
     expect(there.troupe.status('db')).toMatchObject({ state: 'ready', circuit: 'closed' });
   });
 
-  it('T22: a call that arrives as an idle server is closed gets a new session', async () => {
+  it('T22: a call that arrives while an idle server closes gets a new session', async () => {
     const settings = servers({ db: { command: 'srv', idleStopMs: 5_000 } });
     const there = await stage({ settings });
     there.obedient = new Set();
@@ -463,7 +463,7 @@ describe('a race', () => {
     expect(there.sessions.scripts).toHaveLength(2);
   });
 
-  it('T22: a server at work is never idle', async () => {
+  it('T22: a server with running calls is never idle', async () => {
     const settings = servers({ db: { command: 'srv', idleStopMs: 5_000 } });
     const there = await stage({ settings });
     const made = call(there, 'db');
@@ -478,7 +478,7 @@ describe('a race', () => {
     expect(there.stateOf('db')).toBe('dormant');
   });
 
-  it('T23: many refusals at once ask the user once', async () => {
+  it('T23: concurrent authorization failures ask the user once', async () => {
     const there = await stage({ settings: servers({ db: remote }) });
     const asked: string[] = [];
     there.troupe.on('auth.needed', ({ server }) => asked.push(server));
@@ -495,7 +495,7 @@ describe('a race', () => {
     expect(there.stateOf('db')).toBe('ready');
   });
 
-  it('T24: an edit that no watch saw is found by the next pass', async () => {
+  it('T24: an edit missed by the watcher is applied by the next pass', async () => {
     const there = await stage({ settings: db });
     there.files.isWatched = false;
     there.files.write(settingsFile, servers({ db: 'newer' }));
@@ -506,7 +506,7 @@ describe('a race', () => {
     expect(there.sessions.scripts).toHaveLength(2);
   });
 
-  it('T24: an edit and its reversal change nothing, but each by itself is applied', async () => {
+  it('T24: an edit followed by its reversal changes nothing', async () => {
     const there = await stage({ settings: db });
     there.files.write(settingsFile, servers({ db: 'newer' }));
     await there.advance(100);

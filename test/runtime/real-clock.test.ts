@@ -22,8 +22,8 @@ function holdLoop(ms: number): void {
   while (performance.now() < until);
 }
 
-describe('the clock of the machine', () => {
-  it('lets in what waits in a pipe before a deadline that is late', async () => {
+describe('the real clock', () => {
+  it('reads pending pipe data before an overdue deadline fires', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'real-clock-'));
     const marker = join(folder, 'answered');
     const child = spawn(process.execPath, ['-e', answering, marker]);
@@ -47,7 +47,7 @@ describe('the clock of the machine', () => {
     expect(story).toEqual(['answer', 'deadline']);
   });
 
-  it('does not call back any more once the deadline is withdrawn, however late it is', async () => {
+  it('does not call back after an overdue timer is cleared', async () => {
     const story: string[] = [];
     const late = realClock.setTimeout(() => story.push('late'), 1);
     await new Promise<void>((resolve) => {
@@ -60,7 +60,7 @@ describe('the clock of the machine', () => {
     expect(story).toEqual([]);
   });
 
-  it('calls back after the two turns that a late timer gives to others', async () => {
+  it('calls back two event loop turns after an overdue timer', async () => {
     await new Promise<void>((resolve) => {
       realClock.setTimeout(resolve, 1);
       holdLoop(200);

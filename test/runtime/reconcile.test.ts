@@ -345,7 +345,7 @@ async function problemsOfOneEdit(play: Play, random: Random): Promise<readonly s
 }
 
 describe('reconciling', () => {
-  it('goes from no server to the first, and from the last to none, and leaves nothing', async () => {
+  it('adds the first server, removes the last and leaves nothing behind', async () => {
     const there = await stage();
     const childrenBefore = there.childIds();
     for (let round = 0; round < 3; round += 1) {
@@ -365,7 +365,7 @@ describe('reconciling', () => {
   });
 
   it(
-    `applies what is wanted, and nothing else, after ${seedCount} random edit scripts`,
+    `matches the desired servers after ${seedCount} random edit scripts`,
     async () => {
       for (let seed = 1; seed <= seedCount; seed += 1) {
         expect(await playScript(seed), `seed ${seed}`).toEqual([]);

@@ -2,15 +2,15 @@ import { describe, expect, it } from 'vitest';
 import { setRealTimeTrap } from './simulation/real-time-trap.ts';
 import { shrink } from './simulation/shrink.ts';
 
-describe('the search for a shorter schedule', () => {
-  it('leaves only the steps that are needed', async () => {
+describe('shrinking a schedule', () => {
+  it('keeps only the necessary steps', async () => {
     const steps = Array.from({ length: 50 }, (_, index) => index);
     const needsThree = async (some: readonly number[]): Promise<boolean> =>
       [7, 8, 41].every((step) => some.includes(step));
     expect(await shrink(steps, needsThree, 1_000)).toEqual([7, 8, 41]);
   });
 
-  it('gives up after a number of runs', async () => {
+  it('gives up after a limited number of runs', async () => {
     let runs = 0;
     const steps = Array.from({ length: 50 }, (_, index) => index);
     await shrink(
@@ -25,8 +25,8 @@ describe('the search for a shorter schedule', () => {
   });
 });
 
-describe('the trap for real time', () => {
-  it('works and lets everything work as before', () => {
+describe('the real-time guard', () => {
+  it('detects real time and is removed afterwards', () => {
     const before = Date.now;
     const trap = setRealTimeTrap();
     expect(Date.now()).toBeTypeOf('number');

@@ -49,7 +49,7 @@ describe('a simulated troupe', () => {
     }
   }, 60_000);
 
-  it('survives hours of servers that all die again and again', async () => {
+  it('survives hours of repeated server crashes', async () => {
     const { problems, losses, calls } = await playFlapping(1, 20, 2);
     expect(problems).toEqual([]);
     expect(losses).toBeGreaterThan(500);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { crash, remote, servers, setUp, stage, watch } from './stage.ts';
 
 describe('ready()', () => {
-  it('settles when the gate has passed, with who is how far', async () => {
+  it("resolves after the startup gate with each server's progress", async () => {
     const there = await stage({
       settings: servers({
         live: 'srv',
@@ -35,7 +35,7 @@ describe('ready()', () => {
     expect(there.stateOf('slow')).toBe('connecting');
   });
 
-  it('settles at once when nothing is on its way any more', async () => {
+  it('resolves as soon as no server is starting', async () => {
     const there = await stage({ settings: servers({ db: 'srv', web: 'srv' }), obedient: ['db'] });
     const ready = watch(there.troupe.ready());
     await there.advance(100);
@@ -47,7 +47,7 @@ describe('ready()', () => {
 
   const untilKnown = { startup: { withoutCache: 'block' } };
 
-  it('waits beyond its gate for a server with unknown tools, if the policy says so', async () => {
+  it('waits past the gate for unknown tools when the policy says so', async () => {
     const there = await stage({
       settings: servers({ slow: { command: 'srv', policy: untilKnown }, other: 'srv' }),
       obedient: [],
@@ -62,7 +62,7 @@ describe('ready()', () => {
     expect(ready.value).toMatchObject({ live: ['slow'], pending: ['other'], elapsedMs: 29_000 });
   });
 
-  it('waits for no such server that failed, nor when the troupe stops', async () => {
+  it('stops waiting for unknown tools when the server fails or the troupe stops', async () => {
     const settings = servers({ db: 'srv', web: 'srv' }, { policy: untilKnown });
     const there = await stage({ settings, obedient: ['web'] });
     const ready = watch(there.troupe.ready());
@@ -79,14 +79,14 @@ describe('ready()', () => {
     expect(never.state).toBe('done');
   });
 
-  it('settles at once without servers', async () => {
+  it('resolves immediately without servers', async () => {
     const there = await stage({});
     const ready = watch(there.troupe.ready());
     await there.settle();
     expect(ready.value).toMatchObject({ live: [], elapsedMs: 0 });
   });
 
-  it('counts from the creation, but leaves servers half of its gate after the first pass', async () => {
+  it('counts the gate from creation but leaves servers half of it after the first pass', async () => {
     const there = setUp({ settings: servers({ db: 'srv' }), obedient: [] });
     const ready = watch(there.troupe.ready());
     // Time passes before the settings have been read at all.
@@ -99,7 +99,7 @@ describe('ready()', () => {
     expect(ready.value).toMatchObject({ pending: ['db'], elapsedMs: 1_125 });
   });
 
-  it('takes what reading took from its gate', async () => {
+  it('subtracts the time spent reading settings from its gate', async () => {
     const there = setUp({ settings: servers({ db: 'srv' }), obedient: [] });
     const ready = watch(there.troupe.ready());
     there.clock.advanceBy(60);
@@ -110,7 +110,7 @@ describe('ready()', () => {
     expect(ready.value).toMatchObject({ pending: ['db'], elapsedMs: 250 });
   });
 
-  it('takes its gate from the settings', async () => {
+  it('uses the gate in settings', async () => {
     const settings = servers({ db: 'srv' }, { startupGateMs: 3_000 });
     const there = await stage({ settings, obedient: [] });
     const ready = watch(there.troupe.ready());
@@ -120,7 +120,7 @@ describe('ready()', () => {
     expect(ready.value?.elapsedMs).toBe(3_000);
   });
 
-  it('settles after five seconds when the settings cannot be read at all', async () => {
+  it('resolves after five seconds when the settings cannot be read', async () => {
     const there = setUp({ settings: servers({ db: 'srv' }) });
     const ready = watch(there.troupe.ready());
     // A dead network folder: the clock runs on while the reading does not come back.
@@ -130,7 +130,7 @@ describe('ready()', () => {
     expect(ready.state).toBe('done');
   });
 
-  it('never rejects, not even when the troupe is stopped first', async () => {
+  it('resolves even when the troupe is stopped first', async () => {
     for (const type of ['troupe.stop', 'troupe.kill'] as const) {
       const there = await stage({ settings: servers({ db: 'srv' }), obedient: [] });
       const ready = watch(there.troupe.ready());
@@ -140,15 +140,15 @@ describe('ready()', () => {
     }
   });
 
-  it('tells the same to everybody who asks later', async () => {
+  it('returns the same report to later callers', async () => {
     const there = await stage({ settings: servers({ db: 'srv' }) });
     await there.advance(60_000);
     expect(await there.troupe.ready()).toBe(await there.troupe.ready());
   });
 });
 
-describe('the start of many servers', () => {
-  it('opens three local and twenty remote ones at a time, in settings order', async () => {
+describe('starting many servers', () => {
+  it('opens at most three local and twenty remote servers at a time, in settings order', async () => {
     const entries = Object.fromEntries(
       Array.from({ length: 30 }, (_, index) => [
         [`l${index}`, 'srv'],

@@ -11,7 +11,7 @@ const serverFile = fileURLToPath(new URL('../faults/servers/least-server.sh', im
 
 // 110 descriptors: three for each of 36 servers, and more than twenty that Node has open itself.
 it.runIf(process.platform === 'linux')(
-  'a host without free file descriptors retries its servers until there are some, without giving up',
+  'a host without free file descriptors keeps retrying its servers until it has some',
   async () => {
     const words = ['--import', 'tsx', hostFile, serverFile, '36'];
     const host = spawn(process.execPath, words, { stdio: ['pipe', 'pipe', 'inherit'] });

@@ -63,8 +63,8 @@ function start() {
   return { open, actor, refOf };
 }
 
-describe('a chart that is made to stop its children', () => {
-  it.each(charts)('does so at any depth when it throws: %s', (name) => {
+describe('stoppingChildren', () => {
+  it.each(charts)('stops children at any depth when their chart throws: %s', (name) => {
     const { open, refOf } = start();
     const [above, thrower] = [refOf('server'), refOf(...charts.slice(0, charts.indexOf(name) + 1))];
     thrower.subscribe({ error: () => {} });
@@ -74,20 +74,20 @@ describe('a chart that is made to stop its children', () => {
     expect([...open]).toEqual([]);
   });
 
-  it('does so when one of them made it throw', () => {
+  it('stops all children when one of them made the chart throw', () => {
     const { open, refOf } = start();
     refOf(...charts).subscribe({ error: () => {} });
     refOf(...charts, 'process').send({ type: 'go', chart: 'opening' });
     expect([...open]).toEqual([]);
   });
 
-  it('is stopped with all of them', () => {
+  it('stops the children when the chart is stopped', () => {
     const { open, actor } = start();
     actor.send({ type: 'stop' });
     expect([...open]).toEqual([]);
   });
 
-  it('stays the same chart', () => {
+  it('does not change the chart otherwise', () => {
     const machine = createMachine({ id: 'same', initial: 'on', states: { on: {} } });
     const made = stoppingChildren(machine);
     expect([made.id, made.config, made.root]).toEqual([machine.id, machine.config, machine.root]);

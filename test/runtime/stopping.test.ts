@@ -18,8 +18,8 @@ function expectNothingLeft(there: Stage): void {
   expect(there.troupe.tools()).toEqual([]);
 }
 
-describe('the stop of a troupe', () => {
-  it('closes every session in an orderly way and leaves nothing', async () => {
+describe('stopping a troupe', () => {
+  it('closes every session gracefully and leaves nothing behind', async () => {
     const there = await stage({ settings: four });
     const stopped = watch(there.troupe.stop());
     expect(there.troupe.snapshot().troupe.state).not.toBe('running');
@@ -32,7 +32,7 @@ describe('the stop of a troupe', () => {
     expect(there.errors).toEqual([]);
   });
 
-  it('takes at most five seconds, even when sessions never close', async () => {
+  it('takes at most five seconds even if sessions never close', async () => {
     const there = await stage({ settings: four });
     there.obedient = new Set(['web']);
     const made = call(there, 'db');
@@ -69,7 +69,7 @@ describe('the stop of a troupe', () => {
     expectNothingLeft(there);
   });
 
-  it('before the first pass starts nothing', async () => {
+  it('before the first pass starts no server', async () => {
     const there = await stage({ settings: four, obedient: [] });
     void there.troupe.stop();
     const again = watch(there.troupe.stop());
@@ -78,7 +78,7 @@ describe('the stop of a troupe', () => {
     expectNothingLeft(there);
   });
 
-  it('may be asked for as often as anybody likes', async () => {
+  it('can be requested repeatedly', async () => {
     const there = await stage({ settings: four });
     const ends = [there.troupe.stop(), there.troupe.stop()].map(watch);
     there.troupe.send({ type: 'troupe.stop' });
@@ -91,7 +91,7 @@ describe('the stop of a troupe', () => {
     expect(ends.map(({ state }) => state)).toEqual(['done', 'done', 'done', 'done']);
   });
 
-  it('takes no new edit and no new wish', async () => {
+  it('ignores later edits and commands', async () => {
     const there = await stage({ settings: four });
     there.obedient = new Set();
     void there.troupe.stop();
@@ -103,7 +103,7 @@ describe('the stop of a troupe', () => {
     expectNothingLeft(there);
   });
 
-  it('is final: nothing happens ever after', async () => {
+  it('leaves no timer and no activity', async () => {
     const there = await stage({ settings: four });
     void there.troupe.stop();
     await there.settle();
@@ -116,7 +116,7 @@ describe('the stop of a troupe', () => {
     expect(there.sessions.scripts).toHaveLength(2);
   });
 
-  it('by force ends everything at once', async () => {
+  it('by force ends everything immediately', async () => {
     const there = await stage({ settings: four });
     there.obedient = new Set();
     const made = call(there, 'db');

@@ -50,8 +50,8 @@ function calculator(onConnect: () => void = () => {}): EmbeddedServer {
   };
 }
 
-describe('the status of a server', () => {
-  it('says what it was met with in the end', async () => {
+describe("a server's status", () => {
+  it('shows the transport that worked', async () => {
     const fixture = await startSseFixture();
     server = fixture;
     const there = start(withUrl(fixture.url));
@@ -80,7 +80,7 @@ describe('the status of a server', () => {
     expect(there.status('db')?.lastError).toMatchObject({ code: 'REDIRECT_BLOCKED' });
   });
 
-  it('names an address that is not connected to', async () => {
+  it('names a blocked address', async () => {
     const there = start(withUrl('http://169.254.169.254/mcp'));
     await there.waitFor('db', 'backingOff');
     expect(there.status('db')?.lastError).toMatchObject({ code: 'ADDRESS_BLOCKED' });
@@ -88,7 +88,7 @@ describe('the status of a server', () => {
 });
 
 describe('a call', () => {
-  it('that is redirected elsewhere fails as not executed', async () => {
+  it('that is redirected to another origin fails as not_executed', async () => {
     const fixture = await startHttpFixture();
     server = fixture;
     const there = start(withUrl(fixture.url));
@@ -101,7 +101,7 @@ describe('a call', () => {
     });
   });
 
-  it('of many that meet a lost session is sent again once, after one handshake for all', async () => {
+  it('is retried once after a single handshake shared by all calls of a lost session', async () => {
     const fixture = await startHttpFixture();
     server = fixture;
     const there = start(withUrl(fixture.url));
@@ -115,8 +115,8 @@ describe('a call', () => {
   });
 });
 
-describe('a server that forgets every session at once', () => {
-  it('is met three times at most before it is left alone for a while', async () => {
+describe('a server that drops every session', () => {
+  it('is contacted at most three times before it backs off', async () => {
     const fixture = await startHttpFixture('404-session-loop');
     server = fixture;
     const there = start(withUrl(fixture.url));
@@ -136,8 +136,8 @@ describe('a server that forgets every session at once', () => {
   });
 });
 
-describe('a server inside the host', () => {
-  it('is a server like any other', async () => {
+describe('an embedded server', () => {
+  it('behaves like any other server', async () => {
     const calc = calculator();
     const there = start({
       servers: { calc: { ...calc, settings: { tools: { exclude: ['drop'] }, trust: true } } },
@@ -151,7 +151,7 @@ describe('a server inside the host', () => {
     expect(result.content).toEqual([{ type: 'text', text: '3' }]);
   });
 
-  it('has a new pair for each session, and stays when the settings of the host change', async () => {
+  it('gets a new transport pair for each session and survives settings.changed', async () => {
     let connected = 0;
     const calc = calculator(() => {
       connected += 1;
@@ -166,12 +166,12 @@ describe('a server inside the host', () => {
     expect(await there.waitFor('calc', 'ready')).toMatchObject({ transport: 'memory' });
   });
 
-  it('is admitted by the rules for all', async () => {
+  it('is admitted by the same rules', async () => {
     const there = start({ servers: { calc: calculator() }, allow: [] });
     expect(await there.waitFor('calc', 'blocked')).toMatchObject({ reason: 'notAllowed' });
   });
 
-  it('is distinguished from one of the settings', () => {
+  it('cannot share its name with a server in settings', () => {
     expect(() =>
       createTroupe({
         servers: { db: calculator() },
@@ -185,13 +185,13 @@ describe('a server inside the host', () => {
     [{ calc: { connect: 1 } }],
     [{ calc: { connect: () => {}, conect: 1 } }],
     [{ 'a b': { connect: () => {} } }],
-  ])('is refused as %j', (servers) => {
+  ])('is rejected as %j', (servers) => {
     expect(() => createTroupe({ servers: servers as never })).toThrow(
       expect.objectContaining({ code: 'INVALID_ARGUMENTS' }),
     );
   });
 
-  it('brings no order into settings that are wrong as a whole', async () => {
+  it('does not hide that the settings are invalid', async () => {
     const there = start({ servers: { calc: calculator() }, settings: { mcpServers: 1 } });
     await there.ready();
     expect(there.snapshot().troupe.problems).toMatchObject([{ key: 'mcpServers' }]);

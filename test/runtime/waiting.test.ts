@@ -155,7 +155,7 @@ describe('restartAndWait', () => {
     ['a server that may not start', servers({ db: 'srv' }, { excluded: ['db'] }), 'EXCLUDED'],
     ['a disabled server', servers({ db: { command: 'srv', enabled: false } }), 'DISABLED'],
     ['an entry that cannot be used', servers({ db: {} }), 'INVALID_CONFIG'],
-  ])('is refused at once for %s', async (_, settings, code) => {
+  ])('rejects immediately for %s', async (_, settings, code) => {
     const there = await stage({ settings });
     const made = watch(there.troupe.restartAndWait('db'));
     await there.settle();
@@ -165,7 +165,7 @@ describe('restartAndWait', () => {
   it.each([
     ['that gives up', failure('capabilityMissing'), 'CAPABILITY_MISSING'],
     ['that needs a log-in', failure('authRequired'), 'AUTH_REQUIRED'],
-  ])('is refused for a server %s after all', async (_, lost, code) => {
+  ])('rejects for a server %s after all', async (_, lost, code) => {
     const there = await stage({ settings: servers({ db: remote }) });
     there.obedient = new Set();
     const made = watch(there.troupe.restartAndWait('db'));
@@ -178,7 +178,7 @@ describe('restartAndWait', () => {
     expect(made.error?.code).toBe(code);
   });
 
-  it('is refused for a server that the user stops meanwhile', async () => {
+  it('rejects when the user stops the server', async () => {
     const there = await stage({ settings: db });
     there.obedient = new Set();
     const made = watch(there.troupe.restartAndWait('db'));
@@ -192,7 +192,7 @@ describe('restartAndWait', () => {
     expect(made.error?.code).toBe('STOPPED');
   });
 
-  it('is refused for a server that does not exist', async () => {
+  it('rejects for an unknown server', async () => {
     const there = await stage({ settings: db });
     const made = watch(there.troupe.restartAndWait('web'));
     await there.settle();

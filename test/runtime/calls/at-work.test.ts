@@ -27,8 +27,8 @@ async function callOnce(there: Stage): Promise<void> {
   await made.promise;
 }
 
-describe('the chart of a server', () => {
-  it('gets one report of work, however many calls follow each other', async () => {
+describe('the server chart', () => {
+  it('receives calls.began once for consecutive calls', async () => {
     const { there, told } = await overheard();
     for (let done = 0; done < 1_000; done += 1) await callOnce(there);
     await there.advance(999);
@@ -37,7 +37,7 @@ describe('the chart of a server', () => {
     expect(told).toEqual(['0 calls.began', '1000 calls.drained']);
   });
 
-  it('gets the report that calls have ended a second after the last one', async () => {
+  it('receives calls.drained one second after the last call', async () => {
     const { there, told } = await overheard();
     for (let done = 0; done < 5; done += 1) {
       await callOnce(there);
@@ -49,7 +49,7 @@ describe('the chart of a server', () => {
     expect(told.at(-1)).toBe(`${there.clock.now()} calls.began`);
   });
 
-  it('gets no report of an end while a call runs', async () => {
+  it('does not receive calls.drained while a call runs', async () => {
     const { there, told } = await overheard();
     await callOnce(there);
     await there.advance(500);
@@ -62,7 +62,7 @@ describe('the chart of a server', () => {
     expect(told).toEqual(['0 calls.began', '6500 calls.drained']);
   });
 
-  it('gets new reports of work in its next session', async () => {
+  it('receives calls.began again in its next session', async () => {
     const { there, told } = await overheard();
     await callOnce(there);
     there.sessions.of('db').fail(crash());
@@ -73,8 +73,8 @@ describe('the chart of a server', () => {
   });
 });
 
-describe('the wait for more calls', () => {
-  it('is one timer, which ends with the session', async () => {
+describe('the wait before calls.drained', () => {
+  it('uses one timer and clears it with the session', async () => {
     const { there } = await overheard();
     await there.advance(startupGateMs);
     await callOnce(there);
@@ -86,7 +86,7 @@ describe('the wait for more calls', () => {
     expect(there.clock.pendingCount).toBe(0);
   });
 
-  it('ends with the session also while another call is under way', async () => {
+  it('ends with the session even while another call runs', async () => {
     const { there, told } = await overheard();
     await there.advance(startupGateMs);
     await callOnce(there);
@@ -106,7 +106,7 @@ describe('the wait for more calls', () => {
     expect(there.clock.pendingCount).toBe(0);
   });
 
-  it('is not begun by a call that ends while the troupe stops', async () => {
+  it('does not begin while the troupe stops', async () => {
     const { there } = await overheard();
     there.obedient = new Set();
     const late = call(there, 'db');

@@ -18,8 +18,8 @@ async function parked(options: CallOptions = {}) {
 const collected = (there: Stage, id: string, options = {}) =>
   watch(there.troupe.collect(id, options));
 
-describe('a call at work for long', () => {
-  it('settles with a receipt, and its answer is collected', async () => {
+describe('a long-running call', () => {
+  it('resolves with a receipt and can be collected later', async () => {
     const { there, made, report, id } = await parked();
     expect(made.state).toBe('done');
     expect(report?.meta).toEqual({
@@ -45,7 +45,7 @@ describe('a call at work for long', () => {
     expect(there.troupe.backgroundCalls()).toEqual([]);
   });
 
-  it('is handed out once', async () => {
+  it('can be collected once', async () => {
     const { there, id } = await parked();
     const both = [collected(there, id), collected(there, id)];
     await there.settle();
@@ -57,7 +57,7 @@ describe('a call at work for long', () => {
     expect(again.error).toMatchObject({ code: 'INVALID_ARGUMENTS' });
   });
 
-  it('passes its error to the caller that collects it', async () => {
+  it('rejects the collecting caller with its error', async () => {
     const { there, id } = await parked();
     there.sessions.of('db').fail(crash());
     await there.settle();
@@ -75,7 +75,7 @@ describe('a call at work for long', () => {
     expect(end.error).toMatchObject({ code: 'TIMEOUT', outcome: 'unknown' });
   });
 
-  it('ends by the signal of its caller', async () => {
+  it('ends when its caller aborts', async () => {
     const controller = new AbortController();
     const { there, id } = await parked({ signal: controller.signal });
     controller.abort();
@@ -93,7 +93,7 @@ describe('a call at work for long', () => {
     expect(end.error).toMatchObject({ outcome: 'unknown' });
   });
 
-  it('outlives a wait for it that is given up or too short', async () => {
+  it('continues when a wait for it is aborted or times out', async () => {
     const { there, id } = await parked();
     const controller = new AbortController();
     const short = collected(there, id, { timeoutMs: 100 });
@@ -109,7 +109,7 @@ describe('a call at work for long', () => {
     expect(end.state).toBe('done');
   });
 
-  it('is forgotten an hour after its end', async () => {
+  it('is forgotten one hour after it settles', async () => {
     const { there } = await parked();
     there.sessions.of('db').calls[0]?.answer(pong);
     await there.settle();
@@ -119,7 +119,7 @@ describe('a call at work for long', () => {
     expect(there.troupe.backgroundCalls()).toEqual([]);
   });
 
-  it('makes room by the oldest that has ended', async () => {
+  it('evicts the oldest settled call at the limit', async () => {
     const there = await stage({ settings });
     for (let n = 0; n < 65; n += 1) {
       const made = call(there, 'db');
@@ -135,7 +135,7 @@ describe('a call at work for long', () => {
 });
 
 describe('a call', () => {
-  it('that ends soon settles as any other', async () => {
+  it('that finishes quickly resolves with its result', async () => {
     const there = await stage({ settings });
     const [good, bad] = [call(there, 'db'), call(there, 'db')];
     await there.advance(1_999);
@@ -146,14 +146,14 @@ describe('a call', () => {
     expect(bad.error).toMatchObject({ code: 'SERVER_ERROR' });
   });
 
-  it('that only waits for its server gets no receipt', async () => {
+  it('that was not sent yet gets no receipt', async () => {
     const there = await stage({ settings, obedient: [] });
     const made = call(there, 'db');
     await there.advance(10_000);
     expect(made.state).toBe('pending');
   });
 
-  it('stays with its caller under a policy that says nothing of it', async () => {
+  it('runs in the foreground by default', async () => {
     const there = await stage({ settings: servers({ db: 'srv' }) });
     const made = call(there, 'db');
     await there.advance(59_000);

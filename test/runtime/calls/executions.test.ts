@@ -60,7 +60,7 @@ const trusted = { entry: { trust: true } };
 const carriers = ['stdio', 'json', 'events'] as const;
 const overHttp = ['json', 'events'] as const;
 
-describe('an answer that fails its call', () => {
+describe('an error response', () => {
   // What our own errors, those of the SDK and those of a transport say.
   const words: readonly CallAnswer[] = [
     failing(-32_603, 'Not connected'),
@@ -84,7 +84,7 @@ describe('an answer that fails its call', () => {
     carriers.map((carrier) => [carrier, era] as const),
   );
 
-  it.each(rows)('never proves that it did not run: %s, %s', async (carrier, era) => {
+  it.each(rows)('never reports not_executed: %s, %s', async (carrier, era) => {
     const { peer, call } = await staged(carrier, words, { era });
     for (const [index, { rpc }] of words.entries()) {
       const outcome = `${JSON.stringify(rpc)} ${await call()}`;
@@ -94,7 +94,7 @@ describe('an answer that fails its call', () => {
   });
 
   it.each(overHttp)(
-    'about a lost session opens a new one and does not send it again: %s',
+    'about a lost session reconnects without resending the call: %s',
     async (carrier) => {
       const { troupe, peer, call } = await staged(carrier, [failing(-32_001, 'Session not found')]);
       const reopened = troupe.waitFor('peer', 'connecting');
@@ -107,27 +107,21 @@ describe('an answer that fails its call', () => {
 });
 
 describe('an HTTP status', () => {
-  it.each(overHttp)(
-    'that demands a log-in proves that the call did not run: 401, %s',
-    async (carrier) => {
-      const { peer, call } = await staged(carrier, [{ status: 401, isFirst: true }]);
-      expect(await call()).toBe('AUTH_REQUIRED not_executed');
-      expect([peer.runs(), peer.arrivals()]).toEqual([0, 1]);
-    },
-  );
+  it.each(overHttp)('401 reports not_executed: %s', async (carrier) => {
+    const { peer, call } = await staged(carrier, [{ status: 401, isFirst: true }]);
+    expect(await call()).toBe('AUTH_REQUIRED not_executed');
+    expect([peer.runs(), peer.arrivals()]).toEqual([0, 1]);
+  });
 
-  it.each(overHttp)(
-    'that rejects the session sends the call again in a new one: 404, %s',
-    async (carrier) => {
-      const gone = { status: 404, text: 'Session not found', isFirst: true } as const;
-      const { troupe, peer } = await staged(carrier, [gone]);
-      const { meta } = await troupe.callServerTool('peer', 'act');
-      expect(meta.attempts).toBe(2);
-      expect([peer.runs(), peer.arrivals()]).toEqual([1, 2]);
-    },
-  );
+  it.each(overHttp)('404 resends the call in a new session: %s', async (carrier) => {
+    const gone = { status: 404, text: 'Session not found', isFirst: true } as const;
+    const { troupe, peer } = await staged(carrier, [gone]);
+    const { meta } = await troupe.callServerTool('peer', 'act');
+    expect(meta.attempts).toBe(2);
+    expect([peer.runs(), peer.arrivals()]).toEqual([1, 2]);
+  });
 
-  it('that rejects two sessions in a row ends the call, which did not run', async () => {
+  it('that rejects two sessions in a row reports not_executed', async () => {
     const gone = { status: 404, text: 'Session not found', isFirst: true } as const;
     const { peer, call } = await staged('json', [gone, gone]);
     expect(await call()).toBe('UNAVAILABLE not_executed');
@@ -137,7 +131,7 @@ describe('an HTTP status', () => {
   it.each([
     ['without a session', { hasSessions: false }],
     ['in the 2026 era', { era: 'modern' as const, hasSessions: true }],
-  ])('404 proves nothing %s', async (_when, options) => {
+  ])('404 reports an unknown outcome %s', async (_when, options) => {
     const { peer, call } = await staged('json', [{ status: 404, text: 'Not Found' }], options);
     expect(await call()).toContain('unknown');
     expect(peer.runs()).toBe(1);
@@ -152,24 +146,21 @@ describe('an HTTP status', () => {
     ['502', { status: 502 }],
     ['503', { status: 503, text: 'not connected' }],
     ['303', { status: 303, headers: { location: '/elsewhere' } }],
-  ])('of another meaning proves nothing: %s', async (_status, answer) => {
+  ])('without a known meaning reports an unknown outcome: %s', async (_status, answer) => {
     const { peer, call } = await staged('json', [answer]);
     expect(await call()).toContain('unknown');
     expect([peer.runs(), peer.arrivals()]).toEqual([1, 1]);
   });
 
-  it.each([307, 308])(
-    'that redirects within the origin sends the call there: %s',
-    async (status) => {
-      const there = { status, headers: { location: '/there' }, isFirst: true } as const;
-      const { peer, call } = await staged('json', [there]);
-      expect(await call()).toBe('ok');
-      expect([peer.runs(), peer.arrivals()]).toEqual([1, 2]);
-    },
-  );
+  it.each([307, 308])('that redirects within the origin is followed: %s', async (status) => {
+    const there = { status, headers: { location: '/there' }, isFirst: true } as const;
+    const { peer, call } = await staged('json', [there]);
+    expect(await call()).toBe('ok');
+    expect([peer.runs(), peer.arrivals()]).toEqual([1, 2]);
+  });
 
   it.each([307, 308])(
-    'that redirects to another origin is not followed, and the call did not run: %s',
+    'that redirects to another origin reports not_executed: %s',
     async (status) => {
       const location = 'http://127.0.0.2:9/mcp';
       const { peer, call } = await staged('json', [
@@ -181,19 +172,22 @@ describe('an HTTP status', () => {
   );
 });
 
-describe('a call that never left', () => {
-  it.each(carriers)('did not run: its arguments cannot be written, %s', async (carrier) => {
-    const { peer, call } = await staged(carrier);
-    // The text is that of a failure which the server could cause.
-    const toJSON = (): never => {
-      throw new Error('The response stream ended before the answer.');
-    };
-    expect(await call({}, 'act', { value: { toJSON } })).toBe('INVALID_ARGUMENTS not_executed');
-    expect(await call({}, 'act', { value: 1n })).toBe('INVALID_ARGUMENTS not_executed');
-    expect(peer.arrivals()).toBe(0);
-  });
+describe('a call that was never sent', () => {
+  it.each(carriers)(
+    'reports not_executed when its arguments cannot be serialized: %s',
+    async (carrier) => {
+      const { peer, call } = await staged(carrier);
+      // The text is that of a failure which the server could cause.
+      const toJSON = (): never => {
+        throw new Error('The response stream ended before the answer.');
+      };
+      expect(await call({}, 'act', { value: { toJSON } })).toBe('INVALID_ARGUMENTS not_executed');
+      expect(await call({}, 'act', { value: 1n })).toBe('INVALID_ARGUMENTS not_executed');
+      expect(peer.arrivals()).toBe(0);
+    },
+  );
 
-  it.each(carriers)('did not run: its session has ended, %s', async (carrier) => {
+  it.each(carriers)('reports not_executed when its session has ended: %s', async (carrier) => {
     const peer = await startCountingPeer(carrier);
     endings.push(() => peer.close());
     const session = createBench(peer.spec)();
@@ -210,7 +204,7 @@ describe('a call that never left', () => {
     expect(peer.arrivals()).toBe(0);
   });
 
-  it.each(carriers)('did not run: its server is stopped, %s', async (carrier) => {
+  it.each(carriers)('reports not_executed when its server is stopped: %s', async (carrier) => {
     const { troupe, peer, call } = await staged(carrier);
     troupe.send({ type: 'server.stop', server: 'peer' });
     await troupe.waitFor('peer', 'stopped');
@@ -218,13 +212,13 @@ describe('a call that never left', () => {
     expect(peer.arrivals()).toBe(0);
   });
 
-  it.each(carriers)('did not run: its caller aborted first, %s', async (carrier) => {
+  it.each(carriers)('reports not_executed when its caller aborts first: %s', async (carrier) => {
     const { peer, call } = await staged(carrier);
     expect(await call({ signal: AbortSignal.abort() })).toBe('CANCELLED not_executed');
     expect(peer.arrivals()).toBe(0);
   });
 
-  it.each(overHttp)('is sent when its server accepts connections again: %s', async (carrier) => {
+  it.each(overHttp)('is sent once its server accepts connections again: %s', async (carrier) => {
     const { troupe, peer } = await staged(carrier);
     await peer.leave();
     const refused = troupe.waitFor('peer', 'backingOff');
@@ -237,23 +231,20 @@ describe('a call that never left', () => {
   });
 });
 
-describe('a call that got no answer', () => {
-  it.each(carriers)('may have run, and is not sent again: %s', async (carrier) => {
+describe('a call without a response', () => {
+  it.each(carriers)('is not retried and reports an unknown outcome: %s', async (carrier) => {
     const { peer, call } = await staged(carrier, [{}], trusted);
     expect(await call()).toContain('unknown');
     expect(peer.runs()).toBe(1);
   });
 
-  it.each(carriers)(
-    'is sent once more for a read-only tool of a trusted server: %s',
-    async (carrier) => {
-      const { peer, call } = await staged(carrier, [{}, {}], trusted);
-      expect(await call({}, 'look')).toContain('unknown');
-      expect(peer.runs()).toBe(2);
-    },
-  );
+  it.each(carriers)('is retried once for a trusted read-only tool: %s', async (carrier) => {
+    const { peer, call } = await staged(carrier, [{}, {}], trusted);
+    expect(await call({}, 'look')).toContain('unknown');
+    expect(peer.runs()).toBe(2);
+  });
 
-  it.each(carriers)('is sent once more where the policy accepts two runs: %s', async (carrier) => {
+  it.each(carriers)('is retried once when the policy accepts two runs: %s', async (carrier) => {
     const entry = { policy: { call: { replay: 'once' } } };
     const { peer, call } = await staged(carrier, [{}], { entry });
     expect(await call()).toBe('ok');
@@ -274,8 +265,8 @@ describe('a call that got no answer', () => {
   );
 });
 
-describe('a call that needs a visit first', () => {
-  it.each(carriers)('is sent once more after the visit, and no third time: %s', async (carrier) => {
+describe('a call that requires a URL visit', () => {
+  it.each(carriers)('is retried once after the visit: %s', async (carrier) => {
     const { peer, call } = await staged(carrier, [wantsVisit, wantsVisit, wantsVisit]);
     const seen: number[] = [];
     const onQuestion = () => {
@@ -288,7 +279,7 @@ describe('a call that needs a visit first', () => {
   });
 
   it.each(carriers)(
-    'may have run, and is not sent again without the visit: %s',
+    'is not retried without the visit and reports an unknown outcome: %s',
     async (carrier) => {
       const { peer, call } = await staged(carrier, [wantsVisit]);
       const onQuestion = () => ({ action: 'decline' }) as const;
@@ -297,17 +288,20 @@ describe('a call that needs a visit first', () => {
     },
   );
 
-  it.each(overHttp)('may have run if it cannot be sent after the visit: %s', async (carrier) => {
-    const { peer, call } = await staged(carrier, [wantsVisit]);
-    const onQuestion = async () => {
-      await peer.leave();
-      return { action: 'accept' } as const;
-    };
-    expect(await call({ onQuestion })).toBe('UNAVAILABLE unknown');
-    expect(peer.runs()).toBe(1);
-  });
+  it.each(overHttp)(
+    'reports an unknown outcome if it cannot be sent after the visit: %s',
+    async (carrier) => {
+      const { peer, call } = await staged(carrier, [wantsVisit]);
+      const onQuestion = async () => {
+        await peer.leave();
+        return { action: 'accept' } as const;
+      };
+      expect(await call({ onQuestion })).toBe('UNAVAILABLE unknown');
+      expect(peer.runs()).toBe(1);
+    },
+  );
 
-  it('goes on with each answer in the 2026 era, and is one call', async () => {
+  it('continues with each answer in the 2026 era as one call', async () => {
     const asks = { resultType: 'input_required', inputRequests: { a: visitRequest } };
     const { troupe, peer } = await staged('stdio', [{ rpc: { result: asks } }], { era: 'modern' });
     const onQuestion = () => ({ action: 'accept' }) as const;
@@ -316,7 +310,7 @@ describe('a call that needs a visit first', () => {
     expect(peer.arrivals()).toBe(2);
   });
 
-  it('may have run if its server of the 2026 era gets no answer to its question', async () => {
+  it('reports an unknown outcome if a 2026-era question is not answered', async () => {
     const asks = { resultType: 'input_required', inputRequests: { a: { method: 'roots/list' } } };
     const { peer, call } = await staged('stdio', [{ rpc: { result: asks } }], { era: 'modern' });
     expect(await call()).toBe('INPUT_REQUIRED unknown');

@@ -92,7 +92,7 @@ const cases = serverStates.flatMap((state) => {
 
 describe('the call gate', () => {
   it.each(cases)(
-    'answers a call to a server that is $state ($reason) with a circuit $circuit by $expected',
+    'decides $expected for $state ($reason) with circuit $circuit',
     ({ state, reason, circuit, expected }) => {
       const inMs = (ms: number): string => new Date(wallNowMs + ms).toISOString();
       const wait = state === 'backingOff' ? { nextAttemptAt: inMs(999) } : {};
@@ -100,14 +100,14 @@ describe('the call gate', () => {
     },
   );
 
-  it('lets a call wait for the next attempt only when that comes before its deadline', () => {
+  it('makes a call wait for the next attempt only if it precedes the deadline', () => {
     const nextAttemptAt = new Date(wallNowMs + 1_000).toISOString();
     const status = statusIn('backingOff', 'retrying', { nextAttemptAt });
     expect(answer(status, 1_001)).toBe('wait');
     expect(answer(status, 1_000)).toBe('BACKING_OFF 5');
   });
 
-  it('says when to come again', () => {
+  it('reports when to retry', () => {
     const nextAttemptAt = new Date(wallNowMs + 2_500).toISOString();
     const times = { wallNowMs, remainingMs: 1_000, circuitUntilMs: wallNowMs + 4_000 };
     expect(gateFor(statusIn('backingOff', 'lost', { nextAttemptAt }), times)).toMatchObject({
@@ -118,7 +118,7 @@ describe('the call gate', () => {
     });
   });
 
-  it('never asks a caller to come back at once', () => {
+  it('never reports a retry time of zero', () => {
     const nextAttemptAt = new Date(wallNowMs - 5).toISOString();
     const times = { wallNowMs, remainingMs: 0, circuitUntilMs: 0 };
     expect(gateFor(statusIn('backingOff', 'lost', { nextAttemptAt }), times)).toMatchObject({
@@ -129,7 +129,7 @@ describe('the call gate', () => {
     });
   });
 
-  it('says in one sentence what is wrong and ends with the next step', () => {
+  it('names the problem and the next step in its message', () => {
     const gate = gateFor(
       statusIn('failed', 'attemptsExhausted', {
         lastError: { code: 'CRASHED', kind: 'crashed', message: 'It exited with code 1.' },
@@ -145,7 +145,7 @@ describe('the call gate', () => {
     });
   });
 
-  it('refuses at rest exactly where a call is refused whatever the time and the circuit', () => {
+  it('refuses at rest exactly the states that never admit a call', () => {
     for (const { state, reason } of cases) {
       const words = circuitStates.map((circuit) => answer(statusIn(state, reason, { circuit })));
       const isAlwaysRefused = words.every((word) => /^[A-Z_]+ \d+$/.test(word));

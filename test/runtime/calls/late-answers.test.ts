@@ -48,11 +48,11 @@ async function givenUp() {
   return there;
 }
 
-describe('an answer that comes after servers gave up', () => {
+describe('an input that arrives after servers gave up', () => {
   it.each([
     ['while the question is open', 0],
     ['after no server waits for it', 120_000],
-  ])('starts each of them once, %s', async (_, pauseMs) => {
+  ])('starts each server once, %s', async (_, pauseMs) => {
     const there = await givenUp();
     const { clock, troupe, questions, starts } = there;
     await clock.advanceAndSettle(pauseMs);
@@ -63,7 +63,7 @@ describe('an answer that comes after servers gave up', () => {
     expect(questions).toHaveLength(1);
   });
 
-  it('does not start a server that is stopped by the user or no longer admitted', async () => {
+  it('does not start a stopped or blocked server', async () => {
     const there = await givenUp();
     const { clock, troupe, questions, starts } = there;
     troupe.addServer('three', { command: process.execPath, args: [fixture] });

@@ -34,7 +34,7 @@ const numbersAtWork = (there: Stage): unknown[] =>
   there.sessions.of('db').calls.map(({ args }) => args['number']);
 
 describe('calls to one server', () => {
-  it('are at most 16 running and 64 queued; further ones fail with OVERLOADED', async () => {
+  it('fail with OVERLOADED beyond 16 running and 64 queued', async () => {
     const there = await stage({ settings });
     const made = numbered(there, 80);
     await there.settle();
@@ -54,7 +54,7 @@ describe('calls to one server', () => {
     expect(elsewhere.state).toBe('done');
   });
 
-  it('count against the bound while they wait for the server, too', async () => {
+  it('count toward the limit while they wait for the server', async () => {
     const there = await stage({ settings, obedient: [] });
     const made = numbered(there, 81);
     await there.settle();
@@ -62,7 +62,7 @@ describe('calls to one server', () => {
     expect(made[80]?.error?.code).toBe('OVERLOADED');
   });
 
-  it('go out in the order in which they came, and all of them', async () => {
+  it('are sent in order of arrival', async () => {
     const there = await stage({ settings });
     const made = numbered(there, 80);
     await there.settle();
@@ -75,7 +75,7 @@ describe('calls to one server', () => {
     expect(made.every(({ state }) => state === 'done')).toBe(true);
   });
 
-  it('let a new one in as soon as one has ended', async () => {
+  it('admit a new call as soon as one settles', async () => {
     const there = await stage({ settings });
     numbered(there, 80);
     await there.settle();
@@ -86,7 +86,7 @@ describe('calls to one server', () => {
     expect(next?.state).toBe('pending');
   });
 
-  it('do not lose a turn when one in line is aborted', async () => {
+  it('keep their turns when a queued call is aborted', async () => {
     const there = await stage({ settings });
     numbered(there, 16);
     const controller = new AbortController();
@@ -103,7 +103,7 @@ describe('calls to one server', () => {
     expect(next?.state).toBe('done');
   });
 
-  it('do not lose a turn when one is aborted in the very moment it gets it', async () => {
+  it('keep their turns when a call is aborted as its turn comes', async () => {
     const there = await stage({ settings });
     numbered(there, 16);
     const controller = new AbortController();
@@ -123,7 +123,7 @@ describe('calls to one server', () => {
     expect(next?.state).toBe('done');
   });
 
-  it('fail with OVERLOADED when they spent their whole deadline in the queue', async () => {
+  it('fail with OVERLOADED when their deadline passes in the queue', async () => {
     const there = await stage({ settings });
     numbered(there, 16);
     const made = call(there, 'db', { timeoutMs: 2_000 });
@@ -132,7 +132,7 @@ describe('calls to one server', () => {
     expect(there.sessions.of('db').calls).toHaveLength(16);
   });
 
-  it('in line go to the next session when the present one is lost', async () => {
+  it('go from the queue to the next session when the current one is lost', async () => {
     const there = await stage({ settings });
     const made = numbered(there, 20);
     await there.settle();
@@ -143,7 +143,7 @@ describe('calls to one server', () => {
     expect(numbersAtWork(there)).toEqual([16, 17, 18, 19]);
   });
 
-  it('leave nothing behind: no timer, no listener, no place', async () => {
+  it('leave no timer, listener or queue place behind', async () => {
     const there = await stage({ settings });
     const before = there.clock.pendingCount;
     const controllers = Array.from({ length: 40 }, () => new AbortController());
@@ -161,8 +161,8 @@ describe('calls to one server', () => {
   });
 });
 
-describe('the abort of one call', () => {
-  it('ends it while it waits for the server', async () => {
+describe('aborting one call', () => {
+  it('ends its wait for the server', async () => {
     const there = await stage({ settings, obedient: [] });
     const controller = new AbortController();
     const aborted = call(there, 'db', { signal: controller.signal });
@@ -191,7 +191,7 @@ describe('the abort of one call', () => {
     expect(there.troupe.status('db')?.circuit).toBe('closed');
   });
 
-  it('before it begins sends nothing and starts nothing', async () => {
+  it('before it begins neither sends it nor starts a server', async () => {
     const there = await stage({ settings: servers({ db: { command: 'srv', startup: 'lazy' } }) });
     const aborted = call(there, 'db', { signal: AbortSignal.abort() });
     await there.settle();

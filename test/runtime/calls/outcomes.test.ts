@@ -118,7 +118,7 @@ describe('a failed call', () => {
   );
 
   it.each(reasons.filter((reason) => table[reason].replays))(
-    'that provably never ran is sent once more, after a reconnect: %s',
+    'that provably never ran is retried once after a reconnect: %s',
     async (reason) => {
       const there = await stage({ settings: db });
       const made = call(there, 'db');
@@ -156,7 +156,7 @@ describe('a failed call', () => {
     },
   );
 
-  it('that never ran goes to the new generation, whose sessions count from 1', async () => {
+  it('that never ran is retried on the new generation', async () => {
     const there = await stage({ settings: db });
     // Five sessions of the old generation, so that the new one's number is smaller.
     for (let count = 0; count < 4; count += 1) {
@@ -197,7 +197,7 @@ describe('a failed call', () => {
     expect(made.error).toMatchObject({ code: 'SERVER_ERROR', outcome });
   });
 
-  it('because of a bug of ours still has an outcome', async () => {
+  it('caused by an internal error still has an outcome', async () => {
     const there = await stage({ settings: db });
     const made = [call(there, 'db'), call(there, 'db')];
     await there.settle();
@@ -216,7 +216,7 @@ describe('a failed call', () => {
     ]);
   });
 
-  it('tells how long the server wants to be left alone', async () => {
+  it("reports the server's Retry-After", async () => {
     const there = await stage({ settings: servers({ db: remote }) });
     const made = call(there, 'db');
     await there.settle();
@@ -229,7 +229,7 @@ describe('a failed call', () => {
     });
   });
 
-  it('in flight when its server is replaced settles once, and is not sent to the new one', async () => {
+  it('in flight during a replacement settles once and is not resent', async () => {
     const there = await stage({ settings: db });
     const made = call(there, 'db');
     await there.settle();
@@ -295,7 +295,7 @@ describe('the circuit', () => {
     ],
   ];
 
-  it.each(rows)('takes %s for a failure of the server: %s', async (_what, counts, end) => {
+  it.each(rows)('counts %s as a server failure: %s', async (_what, counts, end) => {
     const there = await stage({ settings: db });
     const script = there.sessions.of('db');
     for (let count = 0; count < 5; count += 1) {
@@ -309,7 +309,7 @@ describe('the circuit', () => {
     expect(there.troupe.status('db')?.circuit).toBe(counts ? 'open' : 'closed');
   });
 
-  it('forgets failures after one success', async () => {
+  it('resets its count after one success', async () => {
     const there = await stage({ settings: db });
     const script = there.sessions.of('db');
     for (let count = 0; count < 12; count += 1) {
@@ -322,7 +322,7 @@ describe('the circuit', () => {
     expect(there.troupe.status('db')?.circuit).toBe('closed');
   });
 
-  it('takes one crash for one failure, however many calls it took along', async () => {
+  it('counts a crash once, however many calls it ended', async () => {
     const there = await stage({ settings: db });
     const made = Array.from({ length: 16 }, () => call(there, 'db'));
     await there.settle();

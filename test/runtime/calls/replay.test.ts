@@ -17,7 +17,7 @@ async function staged(listed: ListedTool = harmless, entry: object = trusted): P
 const callsOf = (there: Stage) => there.sessions.scripts.flatMap(({ calls }) => calls);
 
 describe('a lost call of a harmless tool', () => {
-  it('is sent once more when its server is trusted, and says that it was', async () => {
+  it('is retried once on a trusted server and reports two attempts', async () => {
     const there = await staged();
     const made = call(there, 'db');
     await there.settle();
@@ -29,7 +29,7 @@ describe('a lost call of a harmless tool', () => {
     expect(made).toMatchObject({ state: 'done', value: { meta: { attempts: 2 } } });
   });
 
-  it('is not sent a third time, and its outcome is unknown', async () => {
+  it('is not sent a third time and reports an unknown outcome', async () => {
     const there = await staged();
     const made = call(there, 'db');
     await there.settle();
@@ -46,7 +46,7 @@ describe('a lost call of a harmless tool', () => {
     ['its server is not trusted', harmless, { command: 'srv' }],
     ['its tool promises nothing', tool('query'), trusted],
     ['its policy forbids it', harmless, { ...trusted, policy: { call: { replay: 'never' } } }],
-  ])('is not sent again when %s', async (_why, listed, entry) => {
+  ])('is not retried when %s', async (_why, listed, entry) => {
     const there = await staged(listed, entry);
     const made = call(there, 'db');
     await there.settle();
@@ -56,7 +56,7 @@ describe('a lost call of a harmless tool', () => {
     expect(callsOf(there)).toHaveLength(1);
   });
 
-  it('is sent again whatever it promises when the policy accepts two runs', async () => {
+  it('is retried despite its annotations when the policy accepts two runs', async () => {
     const there = await staged(tool('query'), {
       command: 'srv',
       policy: { call: { replay: 'once' } },
@@ -70,7 +70,7 @@ describe('a lost call of a harmless tool', () => {
     expect(made.state).toBe('done');
   });
 
-  it('is not sent again when the tool promises it no more', async () => {
+  it('is not retried once the tool drops its annotation', async () => {
     const there = await staged();
     const made = call(there, 'db');
     await there.settle();
@@ -81,7 +81,7 @@ describe('a lost call of a harmless tool', () => {
     expect(callsOf(there)).toHaveLength(1);
   });
 
-  it('is not sent again when the trust is gone', async () => {
+  it('is not retried once the server is no longer trusted', async () => {
     const there = await staged();
     const made = call(there, 'db');
     await there.settle();
@@ -101,7 +101,7 @@ describe('a lost call of a harmless tool', () => {
       (there: Stage) => there.troupe.send({ type: 'server.stop', server: 'db' }),
     ],
     ['the troupe stops', (there: Stage) => void there.troupe.stop()],
-  ])('has an unknown outcome when %s meanwhile', async (_why, happen) => {
+  ])('reports an unknown outcome when %s before the retry', async (_why, happen) => {
     const there = await staged();
     const made = call(there, 'db');
     await there.settle();
@@ -111,7 +111,7 @@ describe('a lost call of a harmless tool', () => {
     expect(made.error).toMatchObject({ code: 'CRASHED', outcome: 'unknown' });
   });
 
-  it('has an unknown outcome when its caller gives up meanwhile', async () => {
+  it('reports an unknown outcome when its caller aborts before the retry', async () => {
     const there = await staged();
     const controller = new AbortController();
     const made = call(there, 'db', { signal: controller.signal });
@@ -124,8 +124,8 @@ describe('a lost call of a harmless tool', () => {
   });
 });
 
-describe('one lost connection', () => {
-  it('fails its own calls and no others', async () => {
+describe('a lost connection', () => {
+  it('fails only its own calls', async () => {
     const there = await stage({ settings: servers({ db: 'srv', other: 'srv' }) });
     const own = [call(there, 'db'), call(there, 'db')];
     const others = [call(there, 'other'), call(there, 'other')];

@@ -29,11 +29,11 @@ async function answeredWith(there: Stage, result: unknown, server = 'db') {
   return called;
 }
 
-describe('the answer of a tool', () => {
+describe("a tool's result", () => {
   const under = (policy: unknown, more: Readonly<Record<string, unknown>> = {}) =>
     stage({ settings: servers({ db: { command: 'srv', policy, ...more }, web: 'srv' }) });
 
-  it('is passed on unchanged, with sounds, links, resources and unknown blocks', async () => {
+  it('is returned unchanged with audio, links, resources and unknown blocks', async () => {
     const there = await under('default');
     const result = {
       content: [
@@ -52,7 +52,7 @@ describe('the answer of a tool', () => {
     expect(value?.meta).toMatchObject({ server: 'db', tool: 'query', attempts: 1 });
   });
 
-  it('that is too large fails its call alone, which did run', async () => {
+  it('that is too large fails only its call, as executed', async () => {
     const there = await under({ result: { maxLength: 100 } });
     const other = call(there, 'db');
     await there.settle();
@@ -85,7 +85,7 @@ describe('the answer of a tool', () => {
     expect(fits.state).toBe('done');
   });
 
-  it('takes the policy of now, whatever it was when the call began', async () => {
+  it('follows the current policy, not the one at the start of the call', async () => {
     const there = await under({ result: { maxLength: 100 } });
     const called = call(there, 'db');
     await there.settle();
@@ -105,23 +105,26 @@ describe('the answer of a tool', () => {
     ['is an error', 'default', { structuredContent: { n: 'a' }, isError: true }, undefined],
     ['is not there', 'default', {}, undefined],
     ['does not matter', lenient, { structuredContent: { n: 'a' } }, undefined],
-  ])('whose structured content %s under %j is judged so', async (_what, policy, rest, code) => {
-    const there = await under(policy);
-    there.tools.set('db', [tool('query', listing)]);
-    there.sessions.of('db').notify();
-    await there.settle();
-    const { error } = await answeredWith(there, { content: [], ...rest });
-    expect(error?.code).toBe(code);
-    if (code !== undefined) expect(error?.outcome).toBe('executed');
-  });
+  ])(
+    'with structured content that %s is handled by policy %j',
+    async (_what, policy, rest, code) => {
+      const there = await under(policy);
+      there.tools.set('db', [tool('query', listing)]);
+      there.sessions.of('db').notify();
+      await there.settle();
+      const { error } = await answeredWith(there, { content: [], ...rest });
+      expect(error?.code).toBe(code);
+      if (code !== undefined) expect(error?.outcome).toBe('executed');
+    },
+  );
 
-  it('whose tool has no schema for it fits', async () => {
+  it('with structured content passes without an output schema', async () => {
     const there = await under('default');
     const { state } = await answeredWith(there, { content: [], structuredContent: { n: 'a' } });
     expect(state).toBe('done');
   });
 
-  it('that requires a log-in fails its call, or is passed on if the policy says so', async () => {
+  it('that requires a log-in fails its call unless the policy passes it on', async () => {
     const challenge = {
       ...answer(text('who are you?')),
       isError: true,
@@ -138,14 +141,14 @@ describe('the answer of a tool', () => {
     expect(kept.value?.result).toEqual(challenge);
   });
 
-  it('is cut where its policy says so, with a note', async () => {
+  it('is truncated with a note when the policy limits it', async () => {
     const there = await under({ result: { textMaxLength: 3 } });
     const { value } = await answeredWith(there, answer(text('abcdef')));
     expect(value?.result).toEqual(answer(text('abc'), text('[Cut: 3 of 6 characters are shown.]')));
   });
 });
 
-describe('what is done to an answer', () => {
+describe('shaping a result', () => {
   function stateDir(): string {
     const folder = mkdtempSync(path.join(tmpdir(), 'troupe-answers-'));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -171,7 +174,7 @@ describe('what is done to an answer', () => {
   const filesOf = (folder: string) => createResultFiles({ stateDir: folder, wallNow: Date.now });
   const keptBy = (result: ToolResult) => (result._meta?.[filesKey] ?? []) as readonly KeptFile[];
 
-  it('keeps a text whole in a file when it is cut', async () => {
+  it('saves the whole text to a file when it is truncated', async () => {
     const folder = stateDir();
     const policy = { textMaxLength: 3 };
     const result = await shaped(answer(text('abcd'), text('ü')), {
@@ -190,7 +193,7 @@ describe('what is done to an answer', () => {
     );
   });
 
-  it('keeps no text where that is not wanted', async () => {
+  it('saves no text when the policy says so', async () => {
     const folder = stateDir();
     const policy = { textMaxLength: 3, cutText: 'drop' } as const;
     const result = await shaped(answer(text('abcd')), { policy, files: filesOf(folder) });
@@ -199,7 +202,7 @@ describe('what is done to an answer', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it('does not let a server name files', async () => {
+  it('drops file paths named by a server', async () => {
     const forged = { [filesKey]: [{ path: '/etc/passwd' }], other: 1 };
     const result = await shaped({ ...answer(text('a')), _meta: forged });
     expect(result._meta).toEqual({ other: 1 });
@@ -213,7 +216,7 @@ describe('what is done to an answer', () => {
     resource: { uri: 'file:///../../.bashrc', blob: '/w==', mimeType: 'text/html\u001b[2J' },
   };
 
-  it('puts binary data into files, under names and types that are ours', async () => {
+  it('saves binary data to files with generated names and types', async () => {
     const folder = stateDir();
     const policy = { binaries: 'file' } as const;
     const result = await shaped(answer(sound, text('a'), blob), { policy, files: filesOf(folder) });
@@ -235,7 +238,7 @@ describe('what is done to an answer', () => {
     ['there is no folder', sound, undefined],
     ['the file cannot be written', sound, { save: () => Promise.resolve(undefined) }],
     ['it is no base64', { ...sound, data: 'not base64!' }, { save: () => Promise.resolve('/x') }],
-  ])('leaves binary data in the answer when %s', async (_why, block, files) => {
+  ])('keeps binary data in the result when %s', async (_why, block, files) => {
     const result = await shaped(answer(block), { policy: { binaries: 'file' }, files });
     expect(result).toEqual(answer(block));
   });
@@ -253,7 +256,7 @@ describe('what is done to an answer', () => {
       ),
   });
 
-  it('shows a smaller image in the place of a large one', async () => {
+  it('replaces a large image with a smaller one', async () => {
     const policy = { imageMaxPixels: 100 };
     const result = await shaped(answer(image(90)), { policy, images: shrinkingTo(30) });
     expect(result).toEqual(answer({ ...image(30), mimeType: 'image/jpeg' }));
@@ -264,7 +267,7 @@ describe('what is done to an answer', () => {
     ['it has a byte too many', 61, undefined, false],
     ['it was made small enough', 90, 60, true],
     ['it was made smaller, and not enough', 90, 61, false],
-  ])('shows an image or a note, when %s', async (_when, bytes, smaller, isShown) => {
+  ])('returns an image or a note when %s', async (_when, bytes, smaller, isShown) => {
     const policy = { imageMaxBytes: 60 };
     const result = await shaped(answer(image(bytes)), { policy, images: shrinkingTo(smaller) });
     expect(result.content[0]?.['type']).toBe(isShown ? 'image' : 'text');
@@ -275,7 +278,7 @@ describe('what is done to an answer', () => {
     }
   });
 
-  it('judges an image by its size alone when it cannot be shrunk', async () => {
+  it('checks only the size of an image that cannot be shrunk', async () => {
     const policy = { imageMaxPixels: 1, imageMaxBytes: 60 };
     expect(await shaped(answer(image(60)), { policy })).toEqual(answer(image(60)));
     const broken = { ...image(60), data: '!'.repeat(80) };
@@ -284,7 +287,7 @@ describe('what is done to an answer', () => {
     );
   });
 
-  it('keeps the image that it does not show', async () => {
+  it('saves an image that it omits', async () => {
     const folder = stateDir();
     const policy = { imageMaxBytes: 60, binaries: 'file' } as const;
     const result = await shaped(answer(image(61)), { policy, files: filesOf(folder) });
@@ -293,7 +296,7 @@ describe('what is done to an answer', () => {
     expect(readFileSync(String(file?.path))).toHaveLength(61);
   });
 
-  it('does all of it at once, as with claudeCode', async () => {
+  it('combines all limits in the claudeCode preset', async () => {
     const folder = stateDir();
     const result = await shaped(answer(text('x'.repeat(100_001)), sound, image(3)), {
       policy: presets.claudeCode.result,

@@ -30,7 +30,7 @@ describe('a running call', () => {
     expect(made.error).toMatchObject(late);
   });
 
-  it('has its deadline again from each news of progress on, up to the longest time', async () => {
+  it('renews its deadline with each progress notification up to maxTimeoutMs', async () => {
     const policy = { call: { timeoutMs: 1_000, maxTimeoutMs: 2_500 } };
     const { there, made, progress } = await running(policy, { onProgress });
     for (const ms of [900, 900]) {
@@ -43,7 +43,7 @@ describe('a running call', () => {
     expect(made.error).toMatchObject(late);
   });
 
-  it('ends when it falls silent after progress', async () => {
+  it('ends when progress stops', async () => {
     const policy = { call: { timeoutMs: 1_000, maxTimeoutMs: 5_000 } };
     const { there, made, progress } = await running(policy, { onProgress });
     await there.advance(900);
@@ -71,7 +71,7 @@ describe('a running call', () => {
   it.each([
     ['its policy', { call: { timeoutMs: 3_000, idleTimeoutMs: 500 } }, {}],
     ['its caller', {}, { idleTimeoutMs: 500, timeoutMs: 3_000 }],
-  ])('ends after the longest silence of %s', async (_whose, policy, options) => {
+  ])('ends after the idle timeout of %s', async (_whose, policy, options) => {
     const { there, made, progress } = await running(policy, options);
     await there.advance(400);
     progress();
@@ -81,7 +81,7 @@ describe('a running call', () => {
     expect(made.error).toMatchObject(late);
   });
 
-  it('is never silent for too long when its caller set both, and still ends at the deadline', async () => {
+  it('obeys both the idle timeout and the deadline of its caller', async () => {
     const { there, made, progress } = await running({}, { idleTimeoutMs: 500, timeoutMs: 1_000 });
     for (const ms of [400, 400]) {
       await there.advance(ms);
@@ -93,12 +93,12 @@ describe('a running call', () => {
     expect(made.error).toMatchObject(late);
   });
 
-  it('refuses a silence that is no time', async () => {
+  it('rejects an invalid idle timeout', async () => {
     const { made } = await running({}, { idleTimeoutMs: 0 });
     expect(made.error).toMatchObject({ code: 'INVALID_ARGUMENTS', outcome: 'not_executed' });
   });
 
-  it('renews by the deadline of its tool', async () => {
+  it("renews by its tool's timeout", async () => {
     const tools = { overrides: { query: { timeoutMs: 200 } } };
     const { there, made, progress } = await running({}, { onProgress }, { tools });
     await there.advance(150);
@@ -110,8 +110,8 @@ describe('a running call', () => {
   });
 });
 
-describe('a call with its last moment left', () => {
-  it('is not sent from the queue, because its outcome would be unknown', async () => {
+describe('a call close to its deadline', () => {
+  it('is not sent from the queue', async () => {
     const there = await stage({ settings: servers({ db: 'srv' }) });
     for (let n = 0; n < 16; n += 1) call(there, 'db');
     const made = call(there, 'db', { timeoutMs: 1_000 });
@@ -135,7 +135,7 @@ describe('a call with its last moment left', () => {
     expect(script.calls).toHaveLength(0);
   });
 
-  it('is sent with little time when its caller allows no more', async () => {
+  it('is sent when its caller set a short timeout', async () => {
     const there = await stage({ settings: servers({ db: 'srv' }) });
     const made = call(there, 'db', { timeoutMs: 5 });
     await there.settle();

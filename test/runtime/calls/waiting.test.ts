@@ -5,7 +5,7 @@ const db = servers({ db: 'srv' });
 const lazy = servers({ db: { command: 'srv', startup: 'lazy' } });
 
 describe('a call', () => {
-  it('goes out at once to a server that is ready, and reports what it took', async () => {
+  it('goes straight to a ready server and reports its duration', async () => {
     const there = await stage({ settings: db });
     const made = watch(there.troupe.callTool('mcp__db__query', { sql: 'select 1' }));
     await there.settle();
@@ -21,7 +21,7 @@ describe('a call', () => {
     });
   });
 
-  it('hands progress on to its caller', async () => {
+  it('forwards progress to its caller', async () => {
     const there = await stage({ settings: db });
     const seen: unknown[] = [];
     call(there, 'db', { onProgress: (news) => seen.push(news) });
@@ -32,7 +32,7 @@ describe('a call', () => {
     expect(seen).toEqual([{ progress: 1, total: 2 }]);
   });
 
-  it('returns an answer that says isError as an answer', async () => {
+  it('resolves with a result that has isError', async () => {
     const there = await stage({ settings: db });
     const made = call(there, 'db');
     await there.settle();
@@ -57,7 +57,7 @@ describe('a call', () => {
     expect(made).toMatchObject({ state: 'done', value: { meta: { attempts: 1 } } });
   });
 
-  it('waits in every state on the way to ready', async () => {
+  it('waits in every starting state', async () => {
     const settings = servers({ other: 'srv', db: 'srv' }, { slots: { local: 1 } });
     const there = await stage({ settings, obedient: [] });
     expect(there.stateOf('db')).toBe('queued');
@@ -94,7 +94,7 @@ describe('a call', () => {
     expect(there.stateOf('db')).toBe('connecting');
   });
 
-  it('waits for the next attempt of a server that backs off when that comes in time', async () => {
+  it("waits for a server's next attempt before its deadline", async () => {
     const there = await stage({ settings: db, obedient: [] });
     there.sessions.of('db').fail(crash());
     await there.settle();
@@ -107,7 +107,7 @@ describe('a call', () => {
     expect(made.state).toBe('done');
   });
 
-  it('fails with BACKING_OFF and a retry time at once when the next attempt is too late', async () => {
+  it('fails immediately with BACKING_OFF when the next attempt is too late', async () => {
     const there = await stage({ settings: db, obedient: [] });
     there.sessions.of('db').fail({ ...crash(), retryAfterMs: 20_000 });
     await there.settle();
@@ -121,7 +121,7 @@ describe('a call', () => {
     });
   });
 
-  it('fails at once while the circuit is open and sends nothing', async () => {
+  it('fails immediately and sends nothing while the circuit is open', async () => {
     const there = await stage({ settings: db });
     const script = there.sessions.of('db');
     for (let count = 0; count < 5; count += 1) {
@@ -142,7 +142,7 @@ describe('a call', () => {
     expect(script.calls).toHaveLength(5);
   });
 
-  it('is refused at once when the server is stopped, disabled, excluded or needs the user', async () => {
+  it('fails immediately for a stopped, disabled, excluded or user-dependent server', async () => {
     const settings = servers(
       { stopped: 'a', off: { command: 'b', enabled: false }, out: 'c', login: 'd', bad: {} },
       { excluded: ['out'] },
@@ -162,7 +162,7 @@ describe('a call', () => {
     ]);
   });
 
-  it('is refused while the server still closes, when it is clear that it will not come back', async () => {
+  it('fails immediately while a server closes for good', async () => {
     const settings = servers({ db: 'srv', web: 'srv' });
     const there = await stage({ settings });
     there.obedient = new Set();
@@ -179,7 +179,7 @@ describe('a call', () => {
     expect(toWeb.error?.code).toBe('EXCLUDED');
   });
 
-  it('fails with SERVER_REMOVED when its server leaves the settings meanwhile', async () => {
+  it('fails with SERVER_REMOVED when its server leaves the settings during the wait', async () => {
     const there = await stage({ settings: db, obedient: [] });
     const made = call(there, 'db');
     await there.settle();
@@ -193,7 +193,7 @@ describe('a call', () => {
     });
   });
 
-  it('goes to the new generation when its server is replaced while it waits', async () => {
+  it('goes to the new generation when its server is replaced during the wait', async () => {
     const there = await stage({ settings: db, obedient: [] });
     const made = call(there, 'db');
     await there.settle();
@@ -209,7 +209,7 @@ describe('a call', () => {
     expect(old.calls).toHaveLength(0);
   });
 
-  it('fails with SHUTTING_DOWN when the troupe stops, and from then on', async () => {
+  it('fails with SHUTTING_DOWN once the troupe stops', async () => {
     const there = await stage({ settings: lazy, obedient: [] });
     const waiting = call(there, 'db');
     await there.settle();
@@ -227,7 +227,7 @@ describe('a call', () => {
   });
 
   it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, '5' as unknown as number])(
-    'is refused with a deadline of %s ms',
+    'rejects a deadline of %s ms',
     async (timeoutMs) => {
       const there = await stage({ settings: db });
       const made = call(there, 'db', { timeoutMs });
@@ -237,7 +237,7 @@ describe('a call', () => {
     },
   );
 
-  it('takes its deadline from itself, else from its tool, else from its server', async () => {
+  it("prefers its own deadline to its tool's, and that to its server's", async () => {
     const settings = servers({
       db: {
         command: 'srv',
@@ -261,8 +261,8 @@ describe('a call', () => {
   });
 });
 
-describe('the name of a tool', () => {
-  it('leads to its server while the tools are not known yet', async () => {
+describe("a tool's name", () => {
+  it('resolves to its server before the tools are known', async () => {
     const there = await stage({ settings: lazy, obedient: [] });
     const made = watch(there.troupe.callTool('mcp__db__query'));
     there.obedient = null;
@@ -274,7 +274,7 @@ describe('the name of a tool', () => {
     expect(made.state).toBe('done');
   });
 
-  it('is looked up again when the tools are known: then it is unknown, with a guess', async () => {
+  it('is resolved again once the tools are known and may then be unknown', async () => {
     const there = await stage({ settings: db, obedient: [] });
     const made = watch(there.troupe.callTool('mcp__db__qeury'));
     await there.settle();
@@ -289,14 +289,14 @@ describe('the name of a tool', () => {
     });
   });
 
-  it('is unknown at once when it begins like no server', async () => {
+  it("is unknown without a server's prefix", async () => {
     const there = await stage({ settings: db });
     const made = watch(there.troupe.callTool('mcp__dbx__query'));
     await there.settle();
     expect(made.error?.code).toBe('TOOL_UNKNOWN');
   });
 
-  it('of an unknown server names the closest one', async () => {
+  it('of an unknown server suggests the closest one', async () => {
     const there = await stage({ settings: servers({ database: 'srv' }) });
     const made = call(there, 'databse');
     await there.settle();
@@ -304,7 +304,7 @@ describe('the name of a tool', () => {
     expect(made.error?.message).toContain('Did you mean database?');
   });
 
-  it('of a server that was removed says so', async () => {
+  it('of a removed server fails with SERVER_REMOVED', async () => {
     const there = await stage({ settings: db });
     await there.apply(servers({}));
     const byExposedName = watch(there.troupe.callTool('mcp__db__query'));
@@ -332,7 +332,7 @@ describe('the name of a tool', () => {
     expect(there.sessions.of('db').calls).toHaveLength(0);
   });
 
-  it('is looked up after the wait, by the filters that hold then', async () => {
+  it('is resolved by the filters in force after the wait', async () => {
     const there = await stage({ settings: db, obedient: [] });
     const made = call(there, 'db');
     await there.apply(servers({ db: { command: 'srv', tools: { exclude: ['query'] } } }));

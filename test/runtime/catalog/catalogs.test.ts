@@ -41,7 +41,7 @@ describe('stored catalogs', () => {
     });
   });
 
-  it('give way to what the server lists, which is announced', async () => {
+  it("are replaced by the server's own list, with an event", async () => {
     const store = createStore([known('db', 'old')]);
     const there = await stage({
       settings: servers({ db: 'srv' }),
@@ -62,7 +62,7 @@ describe('stored catalogs', () => {
     });
   });
 
-  it('let a call start the server that sleeps', async () => {
+  it('allow a call to start a dormant server', async () => {
     const store = createStore([known('lazy', 'query')]);
     const there = await stage({
       settings: servers({ lazy: { command: 'srv', startup: 'lazy' } }),
@@ -75,7 +75,7 @@ describe('stored catalogs', () => {
     });
   });
 
-  it('that are empty are none', async () => {
+  it('are ignored when empty', async () => {
     const store = createStore([known('db')]);
     const there = await stage({
       settings: servers({ db: 'srv' }),
@@ -85,7 +85,7 @@ describe('stored catalogs', () => {
     expect(there.troupe.status('db')?.catalog).toBe('none');
   });
 
-  it('are waited for a tenth of a second, and no longer', async () => {
+  it('delay the first pass by at most 100 ms', async () => {
     const store = createStore([known('db', 'query')]);
     store.hang();
     const there = setUp({ settings: servers({ db: 'srv' }), keepCatalogs: store.keepCatalogs });
@@ -95,7 +95,7 @@ describe('stored catalogs', () => {
     expect(there.stateOf('db')).toBe('ready');
   });
 
-  it('are looked for when a server is new, and once', async () => {
+  it('are loaded once, when a server is new', async () => {
     const store = createStore([known('web', 'get')]);
     const there = await stage({
       settings: servers({ db: 'srv' }),
@@ -107,7 +107,7 @@ describe('stored catalogs', () => {
     expect(there.troupe.tools().map(({ name }) => name)).toContain('mcp__web__get');
   });
 
-  it('are neither read nor written where the policy keeps them in memory', async () => {
+  it('are neither read nor written under the memory policy', async () => {
     const store = createStore([known('db', 'query')]);
     await stage({
       settings: servers({ db: 'srv' }, { policy: { catalog: { cache: 'memory' } } }),
@@ -118,7 +118,7 @@ describe('stored catalogs', () => {
   });
 });
 
-describe('what is shown of a lost server', () => {
+describe('the catalog of a lost server', () => {
   const lost = async (catalog: object) => {
     const there = await stage({ settings: servers({ db: 'srv' }, { policy: { catalog } }) });
     const changes: unknown[] = [];
@@ -131,14 +131,14 @@ describe('what is shown of a lost server', () => {
     return { there, changes, shown, before };
   };
 
-  it('stays, stale, by default', async () => {
+  it('stays as stale by default', async () => {
     const { shown, before, there } = await lost({});
     expect(before.length).toBeGreaterThan(0);
     expect(shown()).toEqual(before.map((name) => `${name} stale`));
     expect(there.troupe.status('db')).toMatchObject({ state: 'backingOff', catalog: 'stale' });
   });
 
-  it('shows nothing of a hidden server, and notifies the host both times', async () => {
+  it('is hidden when the policy says so, with an event each time', async () => {
     const { there, shown, before, changes } = await lost({ whileDown: 'hide' });
     expect(shown()).toEqual([]);
     expect(there.troupe.status('db')).toMatchObject({ catalog: 'none', tools: 0 });
@@ -149,14 +149,14 @@ describe('what is shown of a lost server', () => {
     expect(changes).toHaveLength(2);
   });
 
-  it('is what is known from before where it is deferred', async () => {
+  it('shows the stored list when deferred', async () => {
     const { shown, before } = await lost({ whileDown: 'deferred' });
     expect(shown()).toEqual(before.map((name) => `${name} deferred`));
   });
 });
 
 describe('resources and prompts', () => {
-  it('are shown with their servers, sorted, and announced when they differ', async () => {
+  it('are listed by server, sorted, with an event when they change', async () => {
     const there = await stage({ settings: servers({ web: 'srv', db: 'srv' }) });
     const changes: string[] = [];
     there.troupe.on('resources.changed', ({ server }) => changes.push(`resources ${server}`));
@@ -179,7 +179,7 @@ describe('resources and prompts', () => {
     expect(changes).toHaveLength(3);
   });
 
-  it('stay, stale, while their server is lost, and go with it', async () => {
+  it('stay as stale while their server is lost and go with it', async () => {
     const there = await stage({ settings: servers({ db: 'srv' }) });
     there.sessions.of('db').offer({ prompts: [prompt('p')] });
     there.obedient = new Set();
@@ -191,7 +191,7 @@ describe('resources and prompts', () => {
     expect(there.troupe.prompts()).toEqual([]);
   });
 
-  it('are asked for on the way of calls', async () => {
+  it('are requested like calls', async () => {
     const there = await stage({ settings: servers({ db: { command: 'srv', startup: 'lazy' } }) });
     const contents = [{ uri: 'a:1', text: 'hello' }];
     const asked: unknown[] = [];
@@ -217,7 +217,7 @@ describe('resources and prompts', () => {
     ]);
   });
 
-  it('fail as calls do, and name what was asked for', async () => {
+  it('fail like calls and name the request', async () => {
     const there = await stage({ settings: servers({ db: 'srv' }) });
     there.sessions.onCall = (_script, call) =>
       call.fail(
@@ -244,7 +244,7 @@ describe('resources and prompts', () => {
 });
 
 describe('watched resources', () => {
-  it('are watched in every session to come, until the host has had enough', async () => {
+  it('are watched in every later session until unsubscribed', async () => {
     const there = await stage({ settings: servers({ db: 'srv' }) });
     const news: string[] = [];
     there.troupe.on('resource.updated', ({ server, uri }) => news.push(`${server} ${uri}`));
@@ -264,7 +264,7 @@ describe('watched resources', () => {
     expect(there.sessions.of('db').watched).toEqual([]);
   });
 
-  it('are watched of servers that exist, and of each no more than 256', async () => {
+  it('require a known server and are limited to 256 each', async () => {
     const there = await stage({ settings: servers({ db: 'srv' }) });
     expect(() => there.troupe.subscribe('none', 'a:1')).toThrow(
       expect.objectContaining({ code: 'SERVER_UNKNOWN' }),
@@ -277,8 +277,8 @@ describe('watched resources', () => {
   });
 });
 
-describe('the verdict about an era', () => {
-  it('counts for a day in every run, and is forgotten when it was wrong', () => {
+describe("a server's era", () => {
+  it('is remembered for a day across runs and forgotten when wrong', () => {
     let now = Date.parse('2026-11-01T00:00:00Z');
     const eras = new EraStore(() => now);
     eras.set('g1', { kind: 'legacy' });
@@ -295,8 +295,8 @@ describe('the verdict about an era', () => {
   });
 });
 
-describe('all tools together', () => {
-  it('are limited to ten thousand, and the log says which are left out', async () => {
+describe("all servers' tools", () => {
+  it('are limited to ten thousand, and the log names those left out', async () => {
     const names = Array.from({ length: 11 }, (_, index) => `s${String(index).padStart(2, '0')}`);
     const there = await stage({
       settings: servers(Object.fromEntries(names.map((name) => [name, 'srv']))),

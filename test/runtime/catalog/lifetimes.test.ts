@@ -20,7 +20,7 @@ describe('a remembered catalog', () => {
   };
   const briefly = { policy: { catalog: { cache: 'memory', ttlMs: 5 * minute } } };
 
-  it('is forgotten when its server has not been live for as long as the policy says', async () => {
+  it('is forgotten when its server was not live for ttlMs', async () => {
     const there = await stage({ settings: servers({ db: remote }, briefly) });
     await there.advance(60 * minute);
     expect(shownBy(there)).toEqual(['mcp__db__query live']);
@@ -34,7 +34,7 @@ describe('a remembered catalog', () => {
     expect(changes).toEqual(['db']);
   });
 
-  it('is forgotten also while the user has stopped its server', async () => {
+  it('is forgotten even while its server is stopped', async () => {
     const there = await stage({ settings: servers({ db: 'srv', web: 'srv' }, briefly) });
     there.troupe.send({ type: 'server.stop', server: 'db' });
     await there.advance(3 * minute);
@@ -47,7 +47,7 @@ describe('a remembered catalog', () => {
     expect(shownBy(there)).toEqual(['mcp__web__query deferred']);
   });
 
-  it('of an earlier run is as old as it was there', async () => {
+  it('from an earlier run keeps its age', async () => {
     const listedAt = new VirtualClock().wallNow() - 4 * minute;
     const store = createStore([{ ...known('db', 'query'), listedAt }]);
     const there = await stage({
@@ -64,7 +64,7 @@ describe('a remembered catalog', () => {
     expect(there.stateOf('db')).toBe('dormant');
   });
 
-  it('may be kept for longer than a timer can wait', async () => {
+  it('can outlive the longest timer', async () => {
     const there = await stage({ settings: servers({ db: 'srv' }) });
     there.troupe.send({ type: 'server.stop', server: 'db' });
     await there.advance(30 * day - 1);
@@ -76,7 +76,7 @@ describe('a remembered catalog', () => {
     expect(shownBy(there)).toEqual([]);
   });
 
-  it('is forgotten when there are too many, the one that left first, and none that is live', async () => {
+  it('is evicted oldest first, unless its server is live', async () => {
     const there = await stage({
       settings: servers(
         { a: 'srv', b: 'srv', c: 'srv' },
@@ -101,7 +101,7 @@ describe('a remembered catalog', () => {
     ]);
   });
 
-  it('of a server that left the settings is gone from memory, and looked for on disk when it is back', async () => {
+  it('of a removed server is reloaded from disk when the server returns', async () => {
     const stored = [known('db', 'query')];
     const store = createStore(stored);
     const settings = servers({ db: { command: 'srv', startup: 'lazy' } });
@@ -118,7 +118,7 @@ describe('a remembered catalog', () => {
     expect(store.looks).toEqual([['db'], ['db'], ['db']]);
   });
 
-  it('belongs to the settings that it was listed with, also when these come back', async () => {
+  it('belongs to the settings it was listed with, even when they return', async () => {
     const there = await stage({ settings: servers({ db: 'srv' }) });
     there.obedient = new Set();
     for (const program of ['other', 'srv']) {
@@ -129,7 +129,7 @@ describe('a remembered catalog', () => {
     expect(there.troupe.status('db')).toMatchObject({ catalog: 'none', tools: 0 });
   });
 
-  it('of a server that was only left out is shown again with it', async () => {
+  it('of an excluded server reappears with it', async () => {
     const entries = { db: 'srv' };
     const there = await stage({ settings: servers(entries) });
     await there.apply(servers(entries, { excluded: ['db'] }));
@@ -139,7 +139,7 @@ describe('a remembered catalog', () => {
     expect(shownBy(there)).toEqual(['mcp__db__query deferred']);
   });
 
-  it('is dated by when its server was live last, not by when it listed', async () => {
+  it('is dated by the end of the last session, not by its listing', async () => {
     const store = createStore();
     const there = await stage({
       settings: servers({ db: 'srv', web: 'srv' }),
@@ -160,7 +160,7 @@ describe('a remembered catalog', () => {
 });
 
 describe('a deferred tool', () => {
-  it('that its server does not have any more is unknown, and nothing is called', async () => {
+  it('that its server no longer has is not called', async () => {
     const store = createStore([known('db', 'old')]);
     const there = await stage({
       settings: servers({ db: { command: 'srv', startup: 'lazy' } }),

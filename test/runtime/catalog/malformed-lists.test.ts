@@ -28,7 +28,7 @@ async function started(carrier: 'stdio' | 'json' | 'events', options: CountingPe
 }
 
 describe('a list with a malformed item', () => {
-  it.each(rows)('costs no other tool its place: %s, %s, %s', async (_what, era, carrier, tool) => {
+  it.each(rows)('keeps all other tools: %s, %s, %s', async (_what, era, carrier, tool) => {
     const good = { name: 'act', inputSchema };
     const results = { 'tools/list': { ...complete, tools: [tool, good] } };
     const troupe = await started(carrier, { era, results });
@@ -42,7 +42,7 @@ describe('a list with a malformed item', () => {
     ['pages have a cursor', { tools: [], nextCursor: 'again' }, 'repeats a page'],
     ['the fields for caches are wrong', { tools: [null], ttlMs: 'x', cacheScope: 7 }, 'number 1'],
     ['the list is no list', { tools: {} }, 'a page without a list of tools'],
-  ])('of the 2026 era is read to its end when %s', async (_what, result, gap) => {
+  ])('of the 2026 era is read completely when %s', async (_what, result, gap) => {
     const results = { 'tools/list': { ...complete, ...result } };
     const troupe = await started('json', { era: 'modern', results });
     const { lastError } = await troupe.waitFor('peer', 'degraded');
@@ -52,7 +52,7 @@ describe('a list with a malformed item', () => {
   it.each([
     ['of a type that is unknown', { resultType: 'later', tools: [] }],
     ['that is no object', 7],
-  ])('of the 2026 era fails as a whole with a result %s', async (_what, result) => {
+  ])('of the 2026 era fails with a result %s', async (_what, result) => {
     const results = { 'tools/list': result };
     const troupe = await started('json', { era: 'modern', results });
     const { lastError } = await troupe.waitFor('peer', 'backingOff');

@@ -6,8 +6,8 @@ const db = servers({ db: 'srv' });
 const answerLast = (there: Stage, server = 'db'): void =>
   there.sessions.of(server).calls.at(-1)?.answer(pong);
 
-describe('a catalog', () => {
-  it('keeps its tools while servers come and go, and the next one has those of then', async () => {
+describe('a catalog snapshot', () => {
+  it('keeps its tools while servers come and go', async () => {
     const there = await stage({ settings: db });
     const catalog = there.troupe.catalog();
     const before = JSON.stringify(catalog.tools);
@@ -17,7 +17,7 @@ describe('a catalog', () => {
     expect(there.troupe.catalog().tools.map(({ name }) => name)).toEqual(['mcp__web__query']);
   });
 
-  it('calls the tool that it shows, with what the caller gives', async () => {
+  it("calls the shown tool with the caller's arguments and options", async () => {
     const there = await stage({ settings: db });
     const called = watch(there.troupe.catalog().callTool(query, { sql: 'select 1' }));
     await there.settle();
@@ -28,7 +28,7 @@ describe('a catalog', () => {
     expect(called.value).toMatchObject({ result: pong, meta: { server: 'db', tool: 'query' } });
   });
 
-  it('calls a server that was replaced and lists the tool unchanged', async () => {
+  it('calls a replaced server that lists the same tool', async () => {
     const there = await stage({ settings: db });
     const catalog = there.troupe.catalog();
     const before = there.sessions.of('db');
@@ -41,7 +41,7 @@ describe('a catalog', () => {
     expect(called.value?.result).toEqual(pong);
   });
 
-  it('waits for a server that crashed, and calls it when the tool is still the same', async () => {
+  it('waits for a crashed server and calls an unchanged tool', async () => {
     const there = await stage({ settings: db });
     const catalog = there.troupe.catalog();
     there.sessions.of('db').fail(crash());
@@ -53,7 +53,7 @@ describe('a catalog', () => {
     expect(called.value?.meta.attempts).toBe(1);
   });
 
-  it("reports a removed server even if another took its tool's name", async () => {
+  it("reports a removed server even if another server has its tool's name", async () => {
     const there = await stage({ settings: servers({ a: 'srv' }), obedient: [] });
     there.sessions.of('a').open();
     there.sessions.of('a').list([tool('b__c')]);
@@ -70,7 +70,7 @@ describe('a catalog', () => {
     expect(there.sessions.of('a__b').calls).toEqual([]);
   });
 
-  it('reaches the tool that it shows also when another has its exposed name by now', async () => {
+  it('calls the shown tool even if another now has its exposed name', async () => {
     const there = await stage({ settings: servers({ a__b: 'srv' }), obedient: [] });
     there.sessions.of('a__b').open();
     there.sessions.of('a__b').list([tool('c')]);
@@ -114,7 +114,7 @@ describe('a catalog', () => {
     expect(there.sessions.of('db').calls).toEqual([]);
   });
 
-  it('is followed by one that calls the changed tool', async () => {
+  it('is outdated by the next, which calls the changed tool', async () => {
     const there = await stage({ settings: db });
     there.tools.set('db', [tool('query', { title: 'Another' })]);
     await there.apply(servers({ db: 'newer' }));
@@ -125,7 +125,7 @@ describe('a catalog', () => {
     expect(called.value?.result).toEqual(pong);
   });
 
-  it('looks at the tool when the call is sent, not when it begins to wait', async () => {
+  it('checks the tool when the call is sent, not when it is queued', async () => {
     const there = await stage({ settings: servers({ db: { command: 'srv', startup: 'lazy' } }) });
     const start = watch(there.troupe.callServerTool('db', 'query'));
     await there.settle();
@@ -144,7 +144,7 @@ describe('a catalog', () => {
     expect(called.error?.code).toBe('TOOL_CHANGED');
   });
 
-  it('knows no tool that came after it, and none by an impossible name', async () => {
+  it('rejects later tools and invalid names', async () => {
     const there = await stage({ settings: db });
     const catalog = there.troupe.catalog();
     await there.apply(servers({ db: 'srv', web: 'srv' }));
@@ -157,7 +157,7 @@ describe('a catalog', () => {
     expect(there.sessions.of('web').calls).toEqual([]);
   });
 
-  it('opens no door that is closed', async () => {
+  it('does not bypass admission', async () => {
     const there = await stage({ settings: db });
     const catalog = there.troupe.catalog();
     await there.apply(servers({ db: 'srv' }, { excluded: ['db'] }));

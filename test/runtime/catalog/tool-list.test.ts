@@ -12,7 +12,7 @@ function changesOf(there: Stage): string[] {
 }
 
 describe('the list of tools', () => {
-  it('is the same bytes whatever the order in which servers came up', async () => {
+  it('is byte-identical whatever the order of starts', async () => {
     const texts = new Set<string>();
     for (const order of [
       ['db', 'web'],
@@ -29,7 +29,7 @@ describe('the list of tools', () => {
     expect(texts.size).toBe(1);
   });
 
-  it('stays the same array until something differs', async () => {
+  it('returns the same array until a tool changes', async () => {
     const there = await stage({ settings: two });
     const before = there.troupe.tools();
     there.sessions.of('db').notify();
@@ -40,7 +40,7 @@ describe('the list of tools', () => {
   });
 
   it.each(['valueOf', 'toString', 'constructor', 'hasOwnProperty', '__proto__'])(
-    'takes tools with an argument called %s, and the same again as no news',
+    'accepts tools with an argument named %s, and treats an equal list as unchanged',
     async (argument) => {
       const listed = (type: string) => {
         const properties = Object.fromEntries([[argument, { type }]]);
@@ -64,7 +64,7 @@ describe('the list of tools', () => {
     },
   );
 
-  it('keeps the tools of a server that crashed, marked stale', async () => {
+  it("keeps a crashed server's tools as stale", async () => {
     const there = await stage({ settings: two });
     const before = names(there);
     const changes = changesOf(there);
@@ -82,7 +82,7 @@ describe('the list of tools', () => {
     ['removed', servers({ web: 'srv' })],
     ['excluded', servers({ db: 'srv', web: 'srv' }, { excluded: ['db'] })],
     ['disabled', servers({ db: { command: 'srv', enabled: false }, web: 'srv' })],
-  ])('loses the tools of a server that is %s before its session is closed', async (_, next) => {
+  ])('drops the tools of a server that is %s before its session closes', async (_, next) => {
     const there = await stage({ settings: two });
     const changes = changesOf(there);
     const before = there.sessions.of('db');
@@ -100,7 +100,7 @@ describe('the list of tools', () => {
     expect(changes).toEqual(['db']);
   });
 
-  it('has nothing of what a server was before its edit, not even when the new one fails', async () => {
+  it('drops the tools from before an edit even if the new server fails', async () => {
     const there = await stage({ settings: two });
     there.obedient = new Set(['web']);
     const before = there.sessions.of('db');
@@ -116,7 +116,7 @@ describe('the list of tools', () => {
     expect(there.troupe.status('db')).toMatchObject({ catalog: 'none', tools: 0 });
   });
 
-  it('loses the tools of a server that is stopped by the user or gives up', async () => {
+  it('drops the tools of a server that is stopped or gives up', async () => {
     const there = await stage({
       settings: servers({ db: 'srv', web: { command: 'srv', restart: 'never' } }),
     });
@@ -127,7 +127,7 @@ describe('the list of tools', () => {
     expect(names(there)).toEqual([]);
   });
 
-  it('tells of one change once, with the servers it is about', async () => {
+  it('emits one event for each change, with its servers', async () => {
     const there = await stage({ settings: two });
     const changes = changesOf(there);
     there.tools.set('db', [tool('query'), tool('added')]);
@@ -157,7 +157,7 @@ describe('the list of tools', () => {
     expect(changes).toEqual(['db']);
   });
 
-  it('shows the tools of an idle server as deferred, and none of one that left and came back', async () => {
+  it("shows an idle server's tools as deferred, and none of a server that left and returned", async () => {
     const lazy = { command: 'srv', idleStopMs: 5_000 };
     const there = await stage({ settings: servers({ db: lazy }) });
     await there.advance(5_000);
@@ -176,7 +176,7 @@ describe('the list of tools', () => {
     });
   });
 
-  it('knows two servers with equal connections apart', async () => {
+  it('distinguishes servers with equal connections', async () => {
     const there = await stage({ settings: two, obedient: [] });
     for (const [name, listed] of [
       ['db', 'one'],

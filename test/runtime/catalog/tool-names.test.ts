@@ -40,8 +40,8 @@ async function withTools(
   return there;
 }
 
-describe('the names of tools', () => {
-  it('follow the policy of their server at once, without another session', async () => {
+describe('tool names', () => {
+  it('follow a policy change without a new session', async () => {
     const there = await stage({ settings: servers({ db: 'srv', web: 'srv' }) });
     await there.apply(
       servers({
@@ -55,13 +55,13 @@ describe('the names of tools', () => {
     expect(await callOf(there, 'mcp__db__query')).toBe('TOOL_UNKNOWN');
   });
 
-  it('lead to a server whose tools are not known yet', async () => {
+  it('resolve to a server whose tools are not known yet', async () => {
     const there = await stage({ settings: servers({ db: lazy }, { policy: 'codeBuddy' }) });
     expect(names(there)).toEqual([]);
     expect(await callOf(there, 'db.query')).toBe('db/query');
   });
 
-  it('lead nowhere before that where they do not begin with the server', async () => {
+  it("without a server's prefix do not resolve before the tools are known", async () => {
     const policy = { naming: { template: '{tool}@{server}' } };
     const there = await stage({ settings: servers({ db: lazy }, { policy }) });
     expect(await callOf(there, 'query@db')).toBe('TOOL_UNKNOWN');
@@ -71,7 +71,7 @@ describe('the names of tools', () => {
     expect(await callOf(there, 'query_db')).toBe('db/query');
   });
 
-  it('that no policy allows are left out, with a line in the log of their server', async () => {
+  it('that the policy cannot shorten are left out with a log line', async () => {
     const policy = { naming: { maxLength: 16, overflow: 'error' } };
     const there = await withTools(servers({ db: { command: 'srv', policy } }), {
       db: ['query', 'far_too_long_for_it'],
@@ -89,7 +89,7 @@ describe('the names of tools', () => {
     expect(lines()).toHaveLength(1);
   });
 
-  it('that two tools want are left out where a policy says so, with a line for each', async () => {
+  it('that collide are left out with a log line each when the policy says so', async () => {
     const policy = { naming: { template: '{tool}', collision: 'error' } };
     const there = await stage({ settings: servers({ a: 'srv', b: 'srv' }, { policy }) });
     expect(names(there)).toEqual([]);
@@ -100,7 +100,7 @@ describe('the names of tools', () => {
     }
   });
 
-  it('keep their winner when servers lose their connection and come back in another order', async () => {
+  it('keep their owner when servers reconnect in another order', async () => {
     const policy = { naming: { template: '{tool}' } };
     const there = await stage({ settings: servers({ a: 'srv', b: 'srv' }, { policy }) });
     const before = JSON.stringify(there.troupe.tools());
@@ -117,7 +117,7 @@ describe('the names of tools', () => {
 describe('an alias', () => {
   const policy = 'codeBuddy';
 
-  it('leads to the one tool that it can mean', async () => {
+  it('resolves to its only candidate', async () => {
     const there = await withTools(servers({ db: 'srv', web: 'srv' }, { policy }), {
       db: ['query'],
       web: ['fetch'],
@@ -126,7 +126,7 @@ describe('an alias', () => {
     expect(await callOf(there, 'fetch')).toBe('web/fetch');
   });
 
-  it('leads nowhere when it can mean two, and says whose', async () => {
+  it('with two candidates is rejected and names their servers', async () => {
     const there = await stage({ settings: servers({ db: 'srv', web: 'srv' }, { policy }) });
     await expect(there.troupe.callTool('query')).rejects.toMatchObject({
       code: 'TOOL_UNKNOWN',
@@ -135,7 +135,7 @@ describe('an alias', () => {
     });
   });
 
-  it('leads nowhere when the other tool that it means is left out by the settings', async () => {
+  it('with a second, hidden candidate is rejected', async () => {
     const hidden = { command: 'srv', tools: { exclude: ['query'] } };
     const there = await stage({ settings: servers({ db: hidden, web: 'srv' }, { policy }) });
     expect(names(there)).toEqual(['web.query']);
@@ -143,7 +143,7 @@ describe('an alias', () => {
     expect(await callOf(there, 'web.query')).toBe('web/query');
   });
 
-  it('never takes the name that a tool has by right', async () => {
+  it('never shadows an exposed name', async () => {
     const naming = { aliases: ['mcp__web__{tool}'] };
     const there = await stage({
       settings: servers({ db: { command: 'srv', policy: { naming } }, web: 'srv' }),
@@ -151,42 +151,39 @@ describe('an alias', () => {
     expect(await callOf(there, 'mcp__web__query')).toBe('web/query');
   });
 
-  it('leads to a server whose tools are not known yet', async () => {
+  it('resolves to a server whose tools are not known yet', async () => {
     const there = await stage({ settings: servers({ db: lazy }, { policy: ohMyPi }) });
     expect(await callOf(there, 'mcp__db__query')).toBe('db/query');
     expect(names(there)).toEqual(['mcp__db_query']);
     expect(await callOf(there, 'mcp__db_query')).toBe('db/query');
   });
 
-  it('leads nowhere when that server then lists two tools that it can mean', async () => {
+  it('is rejected when that server then lists two candidates', async () => {
     const there = await stage({ settings: servers({ db: lazy }, { policy: ohMyPi }) });
     there.tools.set('db', [tool('Query'), tool('query')]);
     expect(await callOf(there, 'mcp__db__query')).toBe('TOOL_UNKNOWN');
   });
 });
 
-describe('a tool that is not shown', () => {
+describe('a hidden tool', () => {
   it.each([
     ['a pattern', { exclude: ['que*'] }],
     ['its own switch', { overrides: { query: { enabled: false } } }],
-  ])(
-    'because of %s is not called, by any of its names, and the error says why',
-    async (_, tools) => {
-      const there = await stage({ settings: servers({ db: { command: 'srv', tools } }) });
-      expect(names(there)).toEqual([]);
-      expect(there.troupe.status('db')?.tools).toBe(0);
-      const error = {
-        code: 'TOOL_UNKNOWN',
-        message:
-          'The tool query of db is left out by the settings. Change "tools" of db there, or list what is shown: troupe tools db',
-      };
-      await expect(there.troupe.callTool('mcp__db__query')).rejects.toMatchObject(error);
-      await expect(there.troupe.callServerTool('db', 'query')).rejects.toMatchObject(error);
-      expect(there.sessions.of('db').calls).toEqual([]);
-    },
-  );
+  ])('because of %s is rejected by every name with the reason', async (_, tools) => {
+    const there = await stage({ settings: servers({ db: { command: 'srv', tools } }) });
+    expect(names(there)).toEqual([]);
+    expect(there.troupe.status('db')?.tools).toBe(0);
+    const error = {
+      code: 'TOOL_UNKNOWN',
+      message:
+        'The tool query of db is left out by the settings. Change "tools" of db there, or list what is shown: troupe tools db',
+    };
+    await expect(there.troupe.callTool('mcp__db__query')).rejects.toMatchObject(error);
+    await expect(there.troupe.callServerTool('db', 'query')).rejects.toMatchObject(error);
+    expect(there.sessions.of('db').calls).toEqual([]);
+  });
 
-  it('is shown again when its switch is taken away, in the same session', async () => {
+  it('reappears in the same session when it is enabled', async () => {
     const tools = { overrides: { query: { enabled: false, timeoutMs: 5 } } };
     const there = await stage({ settings: servers({ db: { command: 'srv', tools } }) });
     await there.apply(servers({ db: 'srv' }));

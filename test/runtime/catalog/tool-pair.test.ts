@@ -17,7 +17,7 @@ function answerOf(result: ToolResult | undefined) {
 }
 
 describe('search_tools and call_tool', () => {
-  it('stand for all tools: what one finds the other calls', async () => {
+  it('find and call every tool', async () => {
     const { there, pair } = await pairOf({ db: 'srv', web: 'srv' });
     there.tools.set('db', [tool('query', { description: 'Asks the database.' }), tool('drop')]);
     there.sessions.of('db').notify();
@@ -44,7 +44,7 @@ describe('search_tools and call_tool', () => {
     expect(called.value).toEqual(pong);
   });
 
-  it('may be called otherwise', async () => {
+  it('can be renamed', async () => {
     const names = { search: 'find', call: 'use' };
     const { pair } = await pairOf({ db: 'srv' }, { names });
     expect(pair.tools.map(({ name }) => name)).toEqual(['find', 'use']);
@@ -53,7 +53,7 @@ describe('search_tools and call_tool', () => {
     await expect(pair.call('search_tools')).rejects.toMatchObject({ code: 'TOOL_UNKNOWN' });
   });
 
-  it('say which servers cannot be used, and what would help', async () => {
+  it('list unavailable servers with their next steps', async () => {
     const { pair } = await pairOf({
       db: { command: 'srv', startup: 'lazy' },
       off: { command: 'srv', enabled: false },
@@ -66,7 +66,7 @@ describe('search_tools and call_tool', () => {
     ]);
   });
 
-  it('leave a resting server out whose tools are known', async () => {
+  it('do not list a dormant server with known tools as unavailable', async () => {
     const { there, pair } = await pairOf({ db: { command: 'srv', idleStopMs: 5_000 } });
     await there.advance(5_000);
     expect(there.stateOf('db')).toBe('dormant');
@@ -75,7 +75,7 @@ describe('search_tools and call_tool', () => {
     expect(unavailable).toBeUndefined();
   });
 
-  it('tell of a removed server, and of whatever else fails, in a result', async () => {
+  it('report a removed server and other failures as results', async () => {
     const { there, pair } = await pairOf({ db: 'srv', web: 'srv' });
     await there.apply(servers({ web: 'srv' }));
     const result = await pair.call('call_tool', { name: 'mcp__db__query' });
@@ -99,7 +99,7 @@ describe('search_tools and call_tool', () => {
     ['call_tool', { name: 'a', arguments: 'b' }],
     ['call_tool', { name: 'a', arguments: null }],
     ['call_tool', { name: 'a', arguments: [] }],
-  ])('refuse %s of %j in a result', async (name, args) => {
+  ])('reject %s of %j with a result', async (name, args) => {
     const { pair } = await pairOf({ db: 'srv' });
     expect(await pair.call(name, args)).toMatchObject({
       isError: true,
@@ -107,7 +107,7 @@ describe('search_tools and call_tool', () => {
     });
   });
 
-  it('show ten tools unless asked for another number, and fifty at most', async () => {
+  it('show ten tools by default and fifty at most', async () => {
     const { there, pair } = await pairOf({ db: 'srv' });
     there.tools.set(
       'db',
@@ -129,7 +129,7 @@ describe('search_tools and call_tool', () => {
     );
   });
 
-  it('leave a schema out that is longer than 16,384 characters', async () => {
+  it('omit a schema of more than 16,384 characters', async () => {
     const { there, pair } = await pairOf({ db: 'srv' });
     const frame = JSON.stringify({ type: 'object', default: '' }).length;
     const schema = (length: number) => ({
@@ -150,7 +150,7 @@ describe('search_tools and call_tool', () => {
     });
   });
 
-  it('pass on what is no failure of a call', async () => {
+  it('rethrow other errors', async () => {
     const pair = createToolPair({
       searchTools: () => {
         throw new RangeError('a bug');
@@ -165,8 +165,8 @@ describe('search_tools and call_tool', () => {
   });
 });
 
-describe('a search of the troupe', () => {
-  it('sees what there is now', async () => {
+describe('searchTools', () => {
+  it('searches the current tools', async () => {
     const there = await stage({ settings: servers({ db: 'srv' }) });
     const names = () =>
       there.troupe.searchTools('added query').map(({ tool: { tool: name } }) => name);
@@ -177,7 +177,7 @@ describe('a search of the troupe', () => {
     expect(names()).toEqual(['added']);
   });
 
-  it('refuses what is no query and no limit', async () => {
+  it('rejects an invalid query or limit', async () => {
     const there = await stage({ settings: servers({ db: 'srv' }) });
     for (const search of [
       () => there.troupe.searchTools(''),

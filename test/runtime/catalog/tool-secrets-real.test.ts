@@ -39,7 +39,7 @@ process.stdin.on('data', (chunk) => {
 });
 `;
 
-it('shows no tool with a secret that its server was given, and calls it as it is', async () => {
+it("a tool that contains its server's secret is shown redacted and called unchanged", async () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'troupe-telling-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const program = path.join(folder, 'server.cjs');

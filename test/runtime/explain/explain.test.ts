@@ -23,13 +23,13 @@ const one = (entry: Readonly<Record<string, unknown>> = {}) =>
   servers({ db: { command: 'db', ...entry } });
 
 describe('an explanation', () => {
-  it('is undefined for a name that no server has', async () => {
+  it('is undefined for an unknown server', async () => {
     const there = await stage({ settings: one() });
     expect(there.troupe.explain('dbb')).toBeUndefined();
     expect(there.troupe.explain('__proto__')).toBeUndefined();
   });
 
-  it('shows the place in the queue and the holders of the permits', async () => {
+  it('shows the queue position and the permit holders', async () => {
     const there = await stage({
       settings: servers({ a: 'a', b: 'b', c: 'c', d: 'd' }, { slots: { local: 2 } }),
       obedient: [],
@@ -49,7 +49,7 @@ describe('an explanation', () => {
     expect(explained(there, 'a').queue).toBeUndefined();
   });
 
-  it('says of a repeated start that all of them together are too many', async () => {
+  it('shows the remaining retries of a queued restart', async () => {
     const names = Array.from({ length: 22 }, (_, index) => `s${index}`);
     const there = await stage({
       settings: servers(Object.fromEntries(names.map((name) => [name, remote])), {
@@ -72,7 +72,7 @@ describe('an explanation', () => {
     expect(there.stateOf('s21')).toBe('ready');
   });
 
-  it('counts failed calls of the server, from session to session', async () => {
+  it('counts failed calls across sessions', async () => {
     const there = await stage({ settings: one() });
     for (let count = 1; count <= 4; count += 1) {
       const asked = call(there, 'db');
@@ -88,7 +88,7 @@ describe('an explanation', () => {
     expect(there.sessions.scripts).toHaveLength(5);
   });
 
-  it('counts failed calls, and the cool-down once the circuit is open', async () => {
+  it('shows the failure count, then the cool-down of an open circuit', async () => {
     const there = await stage({ settings: one() });
     const failing = async () => {
       const asked = call(there, 'db');
@@ -107,7 +107,7 @@ describe('an explanation', () => {
     expect(timers.map(({ name }) => name)).toContain('circuitCooldown');
   });
 
-  it('counts attempts, crashes and losses in their windows', async () => {
+  it('counts attempts, and crashes and losses within their windows', async () => {
     const there = await stage({ settings: one() });
     there.sessions.of('db').fail(crash());
     await nextAttempt(there, 'db');
@@ -130,7 +130,7 @@ describe('an explanation', () => {
     [{}, {}, { verdict: 'admitted', rule: 'ungated', line: 3 }],
     [{ command: 7 }, {}, { verdict: 'invalidConfig', rule: 'invalid', line: 4 }],
   ] as const)(
-    'names file, line and rule that decided admission of %j with %j',
+    'names the file, line and rule that decided admission of %j with %j',
     async (entry, mcp, expected) => {
       const { line, ...rest } = expected;
       const settings = { mcpServers: { db: { command: 'db', ...entry } }, mcp };
@@ -140,12 +140,12 @@ describe('an explanation', () => {
     },
   );
 
-  it('tells which list left a server out when the launch did', async () => {
+  it('names the launch list that excludes a server', async () => {
     const there = await stage({ settings: one(), allow: ['api'] });
     expect(explained(there).admission).toEqual({ verdict: 'notAllowed', rule: 'launchBound' });
   });
 
-  it('shows the phases, the outcome and the following wait of each attempt', async () => {
+  it("shows each attempt's phases, outcome and subsequent wait", async () => {
     const there = await stage({ settings: one(), obedient: [] });
     await there.advance(100);
     there.sessions.of('db').open();
@@ -174,7 +174,7 @@ describe('an explanation', () => {
     expect(second).not.toHaveProperty('failure');
   });
 
-  it('keeps the last failure with its stderr after it was overcome', async () => {
+  it('keeps the last failure and its stderr after recovery', async () => {
     const there = await stage({ settings: one() });
     const at = new Date(there.clock.wallNow()).toISOString();
     there.sessions.of('db').fail({ ...crash(), stderrTail: ['boom'] });
@@ -189,7 +189,7 @@ describe('an explanation', () => {
     });
   });
 
-  it('tells when the last failure was, also of one that says the same as the one before', async () => {
+  it('updates the time of a repeated, identical failure', async () => {
     const there = await stage({ settings: one() });
     there.sessions.of('db').fail(crash());
     await nextAttempt(there, 'db');
@@ -202,7 +202,7 @@ describe('an explanation', () => {
     expect(explained(there).lastFailure?.at).toBe(at);
   });
 
-  it('has a step that helps for a command that cannot be run', async () => {
+  it('suggests how to fix a command that cannot run', async () => {
     const there = await stage({
       settings: servers({ db: { command: 'db', policy: { startup: { maxAttempts: 1 } } } }),
       obedient: [],
@@ -214,7 +214,7 @@ describe('an explanation', () => {
     );
   });
 
-  it('remembers twenty attempts, also across an edit and a removal', async () => {
+  it('keeps the last twenty attempts across an edit and a removal', async () => {
     const there = await stage({ settings: one() });
     const [first] = explained(there).attempts;
     await there.apply(one({ args: ['new'] }));
@@ -234,7 +234,7 @@ describe('an explanation', () => {
     expect(explained(there).attempts).toHaveLength(20);
   });
 
-  it('restarts a timer that the settings restart', async () => {
+  it('shows a timer that a settings change restarted', async () => {
     const there = await stage({ settings: one({ idleStopMs: 300_000 }) });
     await there.advance(10_000);
     await there.apply(one({ idleStopMs: 60_000 }));
@@ -247,7 +247,7 @@ describe('an explanation', () => {
     expect(there.stateOf('db')).toBe('dormant');
   });
 
-  it('names the timers of the session', async () => {
+  it("lists the session's timers", async () => {
     const there = await stage({ settings: one(), obedient: [] });
     bringUp(there.sessions.of('db'));
     there.sessions.of('db').failList(failure('protocol'));
@@ -256,7 +256,7 @@ describe('an explanation', () => {
     expect(Date.parse(relist?.dueAt ?? '') - there.clock.wallNow()).toBe(20_000);
   });
 
-  it('shows the cause of each reason to be degraded', async () => {
+  it('shows the cause of each degraded reason', async () => {
     const there = await stage({
       settings: one({ policy: { health: { mode: 'ping', everyMs: 30_000 } } }),
     });
@@ -278,7 +278,7 @@ describe('an explanation', () => {
     expect(there.stateOf('db')).toBe('degraded.healthCheck');
   });
 
-  it('leaves out a timer that fired and left its state where it was', async () => {
+  it('omits a timer that fired without a state change', async () => {
     const there = await stage({ settings: one() });
     const sustained = (): readonly unknown[] =>
       explained(there).timers.filter(({ name }) => name === 'sustainedReady');
@@ -291,7 +291,7 @@ describe('an explanation', () => {
     expect(sustained()).toEqual([]);
   });
 
-  it('goes on after the troupe has stopped', async () => {
+  it('remains available after the troupe stops', async () => {
     const there = await stage({ settings: one() });
     await there.troupe.stop();
     expect(explained(there)).toMatchObject({

@@ -75,8 +75,8 @@ interface RootLook {
   readonly context: { readonly live: ReadonlyMap<string, { readonly actorId: string }> };
 }
 
-describe('the guard that an explanation names', () => {
-  it('is the one that the chart used, in every state of random schedules', async () => {
+describe('the guard in an explanation', () => {
+  it('matches the guard that the chart took, in random schedules', async () => {
     const { lastRow, taken, inspect } = watchTables();
     const seen = new WeakSet<ServerStatus>();
     const bound = servers.slice(0, 5);

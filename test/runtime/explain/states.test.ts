@@ -332,7 +332,7 @@ function guardText({ decision }: Explanation): string {
 }
 
 describe('an explanation', () => {
-  it('has a row here for every state and every reason', () => {
+  it('is tested for every state and reason', () => {
     const all = serverStates.flatMap((state) =>
       reasonsOf[state].length === 0
         ? [state]
@@ -341,7 +341,7 @@ describe('an explanation', () => {
     expect(rows.map(({ state }) => state).toSorted()).toEqual(all.toSorted());
   });
 
-  it.each(rows)('of $state names its guard, its events and its timers', async (row) => {
+  it.each(rows)('of $state lists its guard, events and timers', async (row) => {
     const there = await row.reach();
     expect(there.stateOf('db')).toBe(row.state);
     const explanation = explained(there);
@@ -362,7 +362,7 @@ describe('an explanation', () => {
 
   it.each(
     rows.filter(({ events }) => Object.keys(events).some((type) => type.startsWith('server.'))),
-  )('of $state tells where an order would lead', async (row) => {
+  )('of $state predicts the target of each command', async (row) => {
     const orders = ['server.start', 'server.stop', 'server.restart', 'server.reconnect'] as const;
     for (const type of orders) {
       const there = await row.reach();
@@ -377,7 +377,7 @@ describe('an explanation', () => {
   });
 
   it.each(rows.filter(({ timers, state }) => timers !== undefined && state !== 'queued'))(
-    'of $state tells when a timer fires and where that leads',
+    'of $state predicts when each timer fires and its target',
     async (row) => {
       const there = await row.reach();
       there.obedient = new Set();

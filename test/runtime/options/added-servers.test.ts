@@ -4,7 +4,7 @@ import { remote, servers, stage } from '../stage.ts';
 const db = servers({ db: 'srv' });
 
 describe('servers added one by one', () => {
-  it('cost one pass and no reading of a file, however many come at once', async () => {
+  it('take one pass and no file read, however many are added at once', async () => {
     const there = await stage({ settings: db });
     const reads: string[] = [];
     there.files.onRead = (file) => reads.push(file);

@@ -11,8 +11,8 @@ const name = 'MCP_DOCKER';
 const wanted = servers({}, { dockerGateway: true });
 const minute = 60_000;
 
-describe('the gateway of Docker in a troupe', () => {
-  it('CB-02 sleeps until its first call', async () => {
+describe("Docker's gateway in a troupe", () => {
+  it('CB-02 stays dormant until its first call', async () => {
     const there = await stage({ settings: wanted });
     expect(there.stateOf(name)).toBe('dormant');
     expect(there.sessions.scripts).toEqual([]);
@@ -24,7 +24,7 @@ describe('the gateway of Docker in a troupe', () => {
     expect(there.troupe.tools().map(({ server }) => server)).toEqual([name]);
   });
 
-  it('CB-03 is stopped after five minutes without a call, and its tools stay listed', async () => {
+  it('CB-03 stops after five idle minutes and keeps its tools listed', async () => {
     const there = await stage({ settings: wanted });
     there.troupe.send({ type: 'server.start', server: name });
     await there.settle();
@@ -35,7 +35,7 @@ describe('the gateway of Docker in a troupe', () => {
     expect(there.troupe.tools()).toMatchObject([{ server: name, catalog: 'deferred' }]);
   });
 
-  it('CB-33 is not stopped during a call, however long that takes', async () => {
+  it('CB-33 does not stop during a long call', async () => {
     const there = await stage({ settings: wanted });
     const waiting = call(there, name, { timeoutMs: 9 * minute });
     await there.settle();
@@ -44,7 +44,7 @@ describe('the gateway of Docker in a troupe', () => {
     expect(waiting.state).toBe('pending');
   });
 
-  it('says where it comes from, in its status and in the plan', async () => {
+  it('names its source in its status and in the plan', async () => {
     const there = await stage({ settings: servers({}) });
     there.files.isWatched = false;
     await there.apply(wanted);
@@ -58,7 +58,7 @@ describe('the gateway of Docker in a troupe', () => {
     });
   });
 
-  it('obeys the lists and the launch bound', async () => {
+  it('obeys the allow and exclude lists and the launch list', async () => {
     const excluded = await stage({
       settings: servers({}, { dockerGateway: true, excluded: [name] }),
     });
@@ -100,8 +100,8 @@ const isAbsent = (troupe: Troupe): Promise<void> =>
 const messagesOf = (troupe: Troupe): readonly string[] =>
   troupe.snapshot().troupe.problems.map(({ message }) => message);
 
-describe('the gateway of a Docker that is there', () => {
-  it('is started by a call, answers it, and leaves nothing behind', async () => {
+describe('the gateway of an installed Docker', () => {
+  it('starts for a call, answers it and leaves nothing behind', async () => {
     const { docker, troupe } = await start('ok');
     await troupe.ready();
     expect(troupe.status(name)).toMatchObject({ state: 'dormant', transport: 'stdio' });
@@ -112,7 +112,7 @@ describe('the gateway of a Docker that is there', () => {
     await docker.gone();
   });
 
-  it('is found by a reload once its daemon runs, and gone by one when it no longer does', async () => {
+  it('appears and disappears with its daemon on reload', async () => {
     const { docker, options, troupe } = await start('noDaemon');
     await isAbsent(troupe);
     expect(troupe.status(name)).toBeUndefined();
@@ -138,7 +138,7 @@ describe('the gateway of a Docker that is there', () => {
     expect(troupe.tools()).toEqual([]);
   });
 
-  it('delays nothing when Docker hangs, and ends Docker when the troupe stops', async () => {
+  it('delays nothing when Docker hangs, and ends it when the troupe stops', async () => {
     const server = { command: process.execPath, args: [serverOf()] };
     const { docker, troupe } = await start('hangs', { db: server });
     await troupe.waitFor('db', 'ready');

@@ -21,7 +21,7 @@ async function refusedCall(there: Stage, tool: string) {
   return asked.error;
 }
 
-describe('each reason of admission', () => {
+describe('each admission reason', () => {
   type Row = readonly [
     state: string,
     code: CallerCode,
@@ -183,7 +183,7 @@ describe('each reason of admission', () => {
     },
   );
 
-  it('updates when the refusing list changes or moves to another line', async () => {
+  it('is updated when its list changes or moves to another line', async () => {
     const text = (mcp: object) => JSON.stringify(servers({ db: 'srv' }, { ...mcp }), null, 2);
     const there = await stage({ settings: text({ allowed: [] }) });
     const step = () => there.troupe.status('db')?.action;
@@ -196,7 +196,7 @@ describe('each reason of admission', () => {
     expect(step()).toBe('add db to mcp.allowed in /project/troupe.json:11');
   });
 
-  it('names in the explanation who can still move a server', async () => {
+  it('lists the events in the explanation that can still move a server', async () => {
     const full = { policy: { admission: { maxServers: 1, budget: 'enforce' } } };
     const there = await stage({ settings: servers({ a: 'a', db: 'srv' }, full) });
     const events = (name: string) =>
@@ -211,8 +211,8 @@ describe('each reason of admission', () => {
   });
 });
 
-describe('a server that stands under another name', () => {
-  it('is reported in the problems and to its callers', async () => {
+describe('a server under an unsupported key', () => {
+  it('is reported as a problem and to callers', async () => {
     const there = await stage({ settings: db, projectSettings: servers({ alias: 'srv' }) });
     expect(there.troupe.snapshot().troupe.problems).toMatchObject([{ server: 'alias' }]);
     const error = await refusedCall(there, 'mcp__alias__query');
@@ -222,7 +222,7 @@ describe('a server that stands under another name', () => {
 });
 
 describe('servers added one by one', () => {
-  it('win over files, and uncover them when they go', async () => {
+  it('override files until they are removed', async () => {
     const there = await stage({ settings: db, hostSettings: servers({ web: remote }) });
     there.troupe.addServer('db', { command: 'mine' });
     there.troupe.addServer('extra', { command: 'extra' });
@@ -243,7 +243,7 @@ describe('servers added one by one', () => {
     expect(await refusedCall(there, 'mcp__extra__query')).toMatchObject({ code: 'SERVER_REMOVED' });
   });
 
-  it('leave the sessions of all others alone', async () => {
+  it('keep the sessions of all other servers', async () => {
     const there = await stage({ settings: db });
     there.troupe.addServer('extra', { command: 'extra' });
     await there.settle();
@@ -252,7 +252,7 @@ describe('servers added one by one', () => {
     expect(there.sessions.of('db').commands).toEqual(['session.open', 'session.list']);
   });
 
-  it('are copied, admitted and refused like any other', async () => {
+  it('are copied, admitted and blocked like any other', async () => {
     const there = await stage({ settings: servers({}, { excluded: ['out'] }) });
     const entry = { command: 'mine' };
     there.troupe.addServer('db', entry);
@@ -278,13 +278,13 @@ describe('servers added one by one', () => {
     ['db', []],
     ['db', 'node'],
     ['db', round],
-  ])('need a name and plain data: %s', async (name, entry) => {
+  ])('require a name and plain data: %s', async (name, entry) => {
     const there = await stage();
     const add = () => there.troupe.addServer(name as string, entry as Record<string, unknown>);
     expect(add).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENTS' }));
   });
 
-  it('can be taken back only when they were added', async () => {
+  it('can be removed only if they were added', async () => {
     const there = await stage({ settings: db });
     expect(() => there.troupe.removeServer('db')).toThrow(
       expect.objectContaining({ code: 'SERVER_UNKNOWN' }),
@@ -293,7 +293,7 @@ describe('servers added one by one', () => {
 });
 
 describe('plugins', () => {
-  it('bring servers by object and by file', async () => {
+  it('provide servers as an object or a file', async () => {
     const there = await stage({
       plugins: [
         { plugin: 'tools', settings: servers({ lint: 'lint', bad: { command: 7 } }) },
@@ -313,13 +313,13 @@ describe('plugins', () => {
     [[{ plugin: 'a:b', file: 'x' }]],
     [[{ plugin: 'a' }]],
     [[{ plugin: 'a', file: 'x', settings: {} }]],
-  ])('are refused when they cannot be meant: %j', async (plugins) => {
+  ])('are rejected when invalid: %j', async (plugins) => {
     await expect(stage({ plugins })).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' });
   });
 });
 
-describe('a troupe that is bare', () => {
-  it('reads nothing of the folder and of plugins, lists included', async () => {
+describe('a bare troupe', () => {
+  it('ignores the folder and plugins, including their lists', async () => {
     const there = await stage({
       bare: true,
       settings: db,
@@ -332,7 +332,7 @@ describe('a troupe that is bare', () => {
 });
 
 describe('managed settings', () => {
-  it('that cannot be read stop everything else until they are fixed', async () => {
+  it('that cannot be read block all servers until they are fixed', async () => {
     const there = await stage({ settings: db, managedSettings: '{ "mcpServers": ' });
     expect(there.stateOf('db')).toBe('blocked.notAllowed');
     expect(there.troupe.snapshot().troupe.problems).toMatchObject([
@@ -345,7 +345,7 @@ describe('managed settings', () => {
   });
 });
 
-describe('the budget for servers', () => {
+describe('the server budget', () => {
   const within = (maxServers: number, budget: string, names = 'abcd') =>
     servers(Object.fromEntries(names.split('').map((name) => [name, name])), {
       policy: { admission: { maxServers, budget } },
@@ -357,7 +357,7 @@ describe('the budget for servers', () => {
   const warning = (there: Stage) =>
     there.troupe.snapshot().troupe.problems.map(({ message }) => message);
 
-  it('refuses the last ones in settings order, and tells it once in one sentence', async () => {
+  it('blocks the last servers in settings order and reports it once', async () => {
     const there = await stage({ settings: within(2, 'enforce') });
     expect(budgetOf(there)).toEqual({ max: 2, mode: 'enforce', taken: 2, refused: ['c', 'd'] });
     expect(there.story.filter((line) => line.includes('overBudget'))).toHaveLength(2);
@@ -366,7 +366,7 @@ describe('the budget for servers', () => {
     ]);
   });
 
-  it('gives a freed place to the first waiting server and closes no session', async () => {
+  it('gives a freed place to the first waiting server without closing a session', async () => {
     const there = await stage({ settings: within(2, 'enforce', 'bcd') });
     const kept = there.sessions.of('b');
     await there.apply(within(2, 'enforce', 'abcd'));
@@ -378,7 +378,7 @@ describe('the budget for servers', () => {
     expect(kept.state).toBe('open');
   });
 
-  it('is given back by who comes to rest, and not by who is tried again', async () => {
+  it('is released by a server at rest, not by one that retries', async () => {
     const there = await stage({ settings: within(2, 'enforce', 'abc') });
     there.sessions.of('a').fail(crash());
     await there.settle();
@@ -398,7 +398,7 @@ describe('the budget for servers', () => {
     ]);
   });
 
-  it('has no place for who was at rest and is started while others have them all', async () => {
+  it('refuses a restarted server while others hold all places', async () => {
     const there = await stage({ settings: within(2, 'enforce', 'abc') });
     there.troupe.send({ type: 'server.stop', server: 'a' });
     await there.settle();
@@ -425,7 +425,7 @@ describe('the budget for servers', () => {
     expect(there.stateOf('b')).toBe('ready');
   });
 
-  it('counts the sessions that are open by what carries them', async () => {
+  it('counts open sessions by transport', async () => {
     const web = { web: { url: 'https://example.test/mcp' } };
     const there = await stage({ settings: servers({ a: 'a', b: 'b', ...web }), obedient: ['web'] });
     there.sessions.of('a').open({ pid: 7 });
@@ -438,7 +438,7 @@ describe('the budget for servers', () => {
     });
   });
 
-  it('only warns when it is set alone, and says no more once most of it is free', async () => {
+  it('only warns by default, until most of it is free again', async () => {
     const some = (names: string) =>
       servers(Object.fromEntries(names.split('').map((name) => [name, name])), {
         policy: { admission: { maxServers: 4 } },
@@ -460,7 +460,7 @@ describe('the budget for servers', () => {
 });
 
 describe('named integrations', () => {
-  it('leave to the host what it does itself, and hand it the key that is in an address', async () => {
+  it("leave the host's own integrations to it and pass it the key in a URL", async () => {
     const keys: string[] = [];
     const exa: HostRule = ({ spec, tools }) => {
       if (spec.type !== 'http' || new URL(spec.url).host !== 'mcp.exa.ai') return undefined;
@@ -488,7 +488,7 @@ describe('named integrations', () => {
     expect(there.stateOf('crawl')).toBe('ready');
   });
 
-  it('can be all that a project brings', async () => {
+  it("can be a project's only servers", async () => {
     const noProject: HostRule = ({ source }) =>
       source.scope === 'project' ? { leaveOut: 'project settings are off' } : undefined;
     const there = await stage({ projectSettings: db, rules: [noProject] });

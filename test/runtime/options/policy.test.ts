@@ -18,7 +18,7 @@ import {
 describe('required()', () => {
   const required = { command: 'srv', required: true };
 
-  it('settles when every required server is ready, whatever the others do', async () => {
+  it('resolves when every required server is ready, whatever the others do', async () => {
     const there = await stage({
       settings: servers({ db: required, web: { ...remote, required: true }, slow: 'srv' }),
       obedient: ['db'],
@@ -31,14 +31,14 @@ describe('required()', () => {
     expect(all.state).toBe('done');
   });
 
-  it('settles at once when no server is required', async () => {
+  it('resolves immediately without required servers', async () => {
     const there = await stage({ settings: servers({ db: 'srv' }), obedient: [] });
     const all = watch(there.troupe.required());
     await there.settle();
     expect(all.state).toBe('done');
   });
 
-  it('rejects with the list, each server by its own startup timeout', async () => {
+  it("rejects with the missing servers after each one's startup timeout", async () => {
     const there = await stage({
       settings: servers({
         db: { ...required, startupTimeoutMs: 5_000 },
@@ -64,7 +64,7 @@ describe('required()', () => {
     });
   });
 
-  it('counts the timeout from the first pass, also for who asks later', async () => {
+  it('counts the timeout from the first pass, even for later callers', async () => {
     const there = setUp({
       settings: servers({ db: { ...required, startupTimeoutMs: 2_000 } }),
       obedient: [],
@@ -78,7 +78,7 @@ describe('required()', () => {
     expect([early.state, late.state]).toEqual(['refused', 'refused']);
   });
 
-  it('waits no longer for a server that has failed, or sleeps again after a failed start', async () => {
+  it('does not wait for a server that failed or went dormant after a failed start', async () => {
     const policy = 'dockerStrict';
     const there = await stage({
       settings: servers({ gone: { command: 'srv', policy }, old: { command: 'srv', policy } }),
@@ -96,14 +96,14 @@ describe('required()', () => {
     });
   });
 
-  it('does not insist on a server that was switched off', async () => {
+  it('ignores a disabled server', async () => {
     const there = await stage({ settings: servers({ db: { ...required, enabled: false } }) });
     const all = watch(there.troupe.required());
     await there.settle();
     expect(all.state).toBe('done');
   });
 
-  it('rejects when the troupe stops meanwhile', async () => {
+  it('rejects when the troupe stops', async () => {
     const there = await stage({ settings: servers({ db: required }), obedient: [] });
     const all = watch(there.troupe.required());
     there.obedient = null;
@@ -122,7 +122,7 @@ describe('a policy', () => {
   });
   const db = (more: object) => servers({ db: { command: 'srv', ...more } });
 
-  it('changes in place: no connection ends because of it', async () => {
+  it('changes in place without ending a connection', async () => {
     const there = await stage({ settings: db({ policy: 'default' }) });
     await there.apply(db({ policy: 'claudeCode' }));
     await there.apply(db({ policy: { preset: 'dockerResilient', close: { totalMs: 500 } } }));
@@ -130,7 +130,7 @@ describe('a policy', () => {
     expect(there.sessions.scripts).toHaveLength(1);
   });
 
-  it('changes for the next wait, not for the one under way', async () => {
+  it('applies to the next wait, not the current one', async () => {
     const there = await stage({ settings: db(attempts(9, 60_000)), obedient: [] });
     there.sessions.of('db').fail(crash());
     await there.apply(db(attempts(9, 1_000)));
@@ -143,7 +143,7 @@ describe('a policy', () => {
     expect(there.sessions.scripts).toHaveLength(3);
   });
 
-  it('takes a new number of attempts for a server that has failed', async () => {
+  it('applies a new attempt limit to a failed server', async () => {
     const there = await stage({ settings: db(attempts(1, 1_000)), obedient: [] });
     there.sessions.of('db').fail(crash());
     await there.settle();
@@ -152,13 +152,13 @@ describe('a policy', () => {
     expect(there.stateOf('db')).toBe('backingOff.retrying');
   });
 
-  it('may be chosen by the host, for settings that choose none', async () => {
+  it('can be set by the host for settings without one', async () => {
     const settings = servers({ db: 'srv', web: { command: 'srv', policy: 'default' } });
     const there = await stage({ settings, policy: 'dockerBestEffort', obedient: [] });
     expect([there.stateOf('db'), there.stateOf('web')]).toEqual(['dormant', 'connecting']);
   });
 
-  it('of the host is refused by name when it is wrong', () => {
+  it('of the host is rejected by name when invalid', () => {
     const start = (policy: unknown) => () => setUp({ policy: policy as 'default' });
     expect(start('strict')).toThrow('The option "policy" of createTroupe is wrong');
     expect(start({ restart: { on: 'now' } })).toThrow(
@@ -178,7 +178,7 @@ describe('a policy', () => {
   });
 });
 
-describe('a call to a server that sleeps when it was given up', () => {
+describe('a call to a server that goes dormant after giving up', () => {
   const sleepy = servers({ db: { command: 'srv', policy: 'dockerResilient' } });
   const starts = (there: Stage): number => there.sessions.scripts.length;
 
@@ -206,7 +206,7 @@ describe('a call to a server that sleeps when it was given up', () => {
     expect(there.stateOf('db')).toBe('ready');
   });
 
-  it('waits through a start that the server was too busy for', async () => {
+  it('waits for a retry when the server was too busy to start', async () => {
     const there = await stage({
       settings: servers({ db: { ...remote, policy: 'dockerResilient' } }),
       obedient: [],
@@ -220,8 +220,8 @@ describe('a call to a server that sleeps when it was given up', () => {
   });
 });
 
-describe('the breaker of a policy', () => {
-  it('counts broken connections only, if the policy says so', async () => {
+describe("a policy's breaker", () => {
+  it('counts only broken connections when configured to', async () => {
     const policy = { breaker: { threshold: 1, counts: 'connectionErrors' } };
     const there = await stage({ settings: servers({ db: { ...remote, policy } }) });
     const fails = async (reason: Parameters<typeof callFailure>[0]) => {

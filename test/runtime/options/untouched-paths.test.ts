@@ -81,8 +81,8 @@ function trespasses({ project, canary }: { project: string; canary: string }): r
   });
 }
 
-describe('what a project file names outside the project', () => {
-  it('is not touched by a plan', async () => {
+describe('a path outside the project in a project file', () => {
+  it('is not accessed by a plan', async () => {
     const here = place();
     const steps = await previewPlan(here.options);
     expect(steps.map(({ server }) => server).toSorted()).toEqual(here.names.toSorted());
@@ -90,7 +90,7 @@ describe('what a project file names outside the project', () => {
     expect(trespasses(here)).toEqual([]);
   });
 
-  it('is not touched by a running troupe, its watch, its plan, its explanations and its requests', async () => {
+  it('is not accessed by a running troupe, its watcher, plan, explanations or requests', async () => {
     const here = place();
     const troupe = createTroupe(here.options);
     onTestFinished(() => troupe.stop());

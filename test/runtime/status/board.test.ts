@@ -16,7 +16,7 @@ const startedAt = Date.UTC(2026, 0, 1);
 const iso = (ms: number): string => new Date(startedAt + ms).toISOString();
 
 describe('the status of a running server', () => {
-  it('is notified at every change and at no other time', async () => {
+  it('is reported once for each change', async () => {
     const there = await stage({ settings: db, obedient: [] });
     await there.advance(400);
     there.sessions.of('db').open({ pid: 77 });
@@ -32,7 +32,7 @@ describe('the status of a running server', () => {
     ]);
   });
 
-  it('says since when it is so, and keeps that while only details change', async () => {
+  it('keeps its since time while only details change', async () => {
     const there = await stage({ settings: db, obedient: [] });
     await there.advance(1_000);
     expect(there.troupe.status('db')).toMatchObject({ state: 'connecting', since: iso(0) });
@@ -56,7 +56,7 @@ describe('the status of a running server', () => {
     expect(there.troupe.status('db')).toMatchObject({ since: iso(1_500), tools: 2 });
   });
 
-  it('counts a degraded time by itself', async () => {
+  it('has its own since time while degraded', async () => {
     const there = await stage({ settings: db });
     await there.advance(100);
     there.sessions.of('db').impair('flooding');
@@ -78,7 +78,7 @@ describe('the status of a running server', () => {
   it.each([
     ['a local server', 'srv'],
     ['a remote server', remote],
-  ] as const)('foretells each next attempt of %s to the millisecond', async (_, entry) => {
+  ] as const)('predicts each next attempt of %s to the millisecond', async (_, entry) => {
     const there = await stage({ settings: servers({ db: entry }), obedient: [] });
     for (let attempt = 1; attempt <= 4; attempt += 1) {
       await there.advance(1_000);
@@ -110,7 +110,7 @@ describe('the status of a running server', () => {
     expect(seen.size).toBe(8);
   });
 
-  it('shows every server as its chart has it from the first event on', async () => {
+  it("matches every server's chart from the first event on", async () => {
     const there = setUp({ settings: servers({ a: 'srv', b: 'srv', c: 'srv' }), obedient: [] });
     const seen = snapshotsAtEvents(there);
     await there.settle();
@@ -118,7 +118,7 @@ describe('the status of a running server', () => {
     expect(seen.flat().filter((line) => line.includes('lastError'))).toEqual([]);
   });
 
-  it('shows servers that were added as their charts have them from the first event on', async () => {
+  it("matches an added server's chart from the first event on", async () => {
     const there = await stage({ settings: db });
     const seen = snapshotsAtEvents(there);
     there.troupe.send({
@@ -130,7 +130,7 @@ describe('the status of a running server', () => {
     expect(seen.flat().filter((line) => line.includes('lastError'))).toEqual([]);
   });
 
-  it('is never told late of a server that a listener moved meanwhile', async () => {
+  it('is reported in order when a listener changes the server', async () => {
     const there = await stage({ settings: db, obedient: ['db'] });
     const seen = new Set<string>();
     there.troupe.on('status.changed', ({ status }) => {
@@ -149,7 +149,7 @@ describe('the status of a running server', () => {
     ]);
   });
 
-  it('says that its chart broke, and is well again a second later', async () => {
+  it('reports a broken chart and recovers a second later', async () => {
     const there = await stage({ settings: servers({ db: 'srv', other: 'srv' }) });
     const lost = there.sessions.of('db');
     breakChart(there.actorOf('db'));
@@ -169,7 +169,7 @@ describe('the status of a running server', () => {
     expect(there.troupe.tools().map(({ server }) => server)).toEqual(['db', 'other']);
   });
 
-  it('reads stopped for every server once the troupe has stopped or was killed', async () => {
+  it('is stopped for every server after a stop or kill', async () => {
     for (const type of ['troupe.stop', 'troupe.kill'] as const) {
       const there = await stage({
         settings: servers({ db: 'srv', web: remote, off: { command: 'srv', enabled: false } }),

@@ -6,7 +6,7 @@ const db = servers({ db: 'srv' });
 const send = (there: Awaited<ReturnType<typeof stage>>, event: unknown) =>
   thrownBy(() => there.troupe.send(event as HostEvent));
 
-describe('an event of the host', () => {
+describe('a host event', () => {
   it.each([
     ['of an unknown type', { type: 'server.explode', server: 'db' }],
     ['of XState itself', { type: 'xstate.stop' }],
@@ -21,7 +21,7 @@ describe('an event of the host', () => {
     ['without a type', { server: 'db' }],
     ['that is text', 'troupe.stop'],
     ['that is nothing', null],
-  ])('%s is refused and does nothing', async (_, event) => {
+  ])('%s is rejected without effect', async (_, event) => {
     const there = await stage({ settings: db });
     expect(send(there, event)).toMatchObject({
       code: 'INVALID_ARGUMENTS',
@@ -32,7 +32,7 @@ describe('an event of the host', () => {
     expect(there.errors).toEqual([]);
   });
 
-  it('with a mistyped name is refused with the closest one', async () => {
+  it('with a mistyped type is rejected with the closest one', async () => {
     const there = await stage({ settings: db });
     expect(send(there, { type: 'settings.relaod' }).message).toBe(
       'There is no event to send to a troupe "settings.relaod". Did you mean "settings.reload"?',
@@ -40,12 +40,12 @@ describe('an event of the host', () => {
     expect(send(there, { type: 'xstate.stop' }).message).toContain('There are: settings.changed, ');
   });
 
-  it('names the field that is wrong', async () => {
+  it('is rejected with the name of the invalid field', async () => {
     const there = await stage({ settings: db });
     expect(send(there, { type: 'trust.changed', trusted: 'yes' }).message).toContain('"trusted"');
   });
 
-  it('about a server that does not exist is refused with the closest name', async () => {
+  it('for an unknown server is rejected with the closest name', async () => {
     const there = await stage({ settings: servers({ database: 'srv' }) });
     const refused = send(there, { type: 'server.stop', server: 'databse' });
     expect(refused).toMatchObject({ code: 'SERVER_UNKNOWN' });
@@ -66,7 +66,7 @@ describe('an event of the host', () => {
 });
 
 describe('a listener', () => {
-  it('of an event that does not exist is refused with the closest name', async () => {
+  it('for an unknown event is rejected with the closest name', async () => {
     const { troupe } = await stage({ settings: db });
     const listen = (name: string) => thrownBy(() => troupe.on(name as 'reconciled', () => {}));
     expect(listen('status.chnged')).toMatchObject({
@@ -76,7 +76,7 @@ describe('a listener', () => {
     expect(listen('constructor').message).toContain('There are: status.changed, ');
   });
 
-  it('that throws is reported once each time and affects nothing else', async () => {
+  it('that throws is reported each time and affects nothing else', async () => {
     const there = await stage({ settings: db });
     const told: string[] = [];
     there.troupe.on('status.changed', () => {
@@ -89,7 +89,7 @@ describe('a listener', () => {
     expect(there.errors).toMatchObject([{ message: 'A listener of "status.changed" threw.' }]);
   });
 
-  it('may call back into the troupe: the wish is taken after what goes on', async () => {
+  it('can send events, which are handled after the current one', async () => {
     const there = await stage({ settings: db, obedient: [] });
     const end = there.troupe.on('status.changed', ({ status }) => {
       if (status.state === 'connecting') there.troupe.send({ type: 'server.stop', server: 'db' });
@@ -106,7 +106,7 @@ describe('a listener', () => {
     expect(there.errors).toEqual([]);
   });
 
-  it('may call a tool at the moment the server is ready', async () => {
+  it('can call a tool as soon as the server is ready', async () => {
     const there = await stage({ settings: db, obedient: [] });
     const made: ReturnType<typeof watch>[] = [];
     there.troupe.on('status.changed', ({ status }) => {
@@ -120,7 +120,7 @@ describe('a listener', () => {
     expect(made.map(({ state }) => state)).toEqual(['done']);
   });
 
-  it('may stop the troupe and wait for its end', async () => {
+  it('can stop the troupe and await its end', async () => {
     const there = await stage({ settings: db });
     const ends: ReturnType<typeof watch>[] = [];
     there.troupe.on('status.changed', ({ status }) => {
@@ -132,7 +132,7 @@ describe('a listener', () => {
     expect(there.clock.pendingCount).toBe(0);
   });
 
-  it('sees the reported state in the troupe', async () => {
+  it('sees the reported state in snapshots', async () => {
     const there = await stage({ settings: db, obedient: [] });
     const differences: string[] = [];
     there.troupe.on('status.changed', ({ status }) => {
@@ -145,7 +145,7 @@ describe('a listener', () => {
     expect(differences).toEqual([]);
   });
 
-  it('gets no event after it unsubscribed, also during an event', async () => {
+  it('gets no event after it unsubscribes, even during an event', async () => {
     const there = await stage({ settings: db });
     const told: string[] = [];
     const listener = ({ status }: { status: { state: string } }): void => {
@@ -162,7 +162,7 @@ describe('a listener', () => {
     expect(told).toHaveLength(2);
   });
 
-  it('of problems hears of them once, and the good content stays in force', async () => {
+  it('for problems is called once, and the valid content stays in force', async () => {
     const there = await stage({ settings: db });
     const heard: number[] = [];
     there.troupe.on('settings.invalid', ({ problems }) => heard.push(problems.length));
@@ -176,7 +176,7 @@ describe('a listener', () => {
     expect(there.troupe.snapshot().troupe.problems).toEqual([]);
   });
 
-  it('hears once that an edit counts from the next start, whatever else is edited meanwhile', async () => {
+  it('is notified once that an edit applies from the next start', async () => {
     const there = await stage({ settings: db });
     const heard: string[] = [];
     there.troupe.on('settings.invalid', ({ problems }) => {
@@ -192,7 +192,7 @@ describe('a listener', () => {
     expect(heard).toHaveLength(1);
   });
 
-  it('of passes hears what was done and how long it took', async () => {
+  it('for passes gets their steps and duration', async () => {
     const there = await stage({ settings: db });
     const passes: string[] = [];
     there.troupe.on('reconciled', ({ plan, durationMs }) => {

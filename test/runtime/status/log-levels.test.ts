@@ -55,7 +55,7 @@ function listener(answer: (level: string) => object = () => ({})): Listener {
 }
 
 describe('a legacy server', () => {
-  it('gets the most verbose level at each change and each reconnect', async () => {
+  it('gets the most verbose requested level at each change and reconnect', async () => {
     const { server, next } = listener();
     const troupe = start({ servers: { db: server } });
     await troupe.waitFor('db', 'ready');
@@ -73,7 +73,7 @@ describe('a legacy server', () => {
     expect(await next()).toBe('alert');
   });
 
-  it('stays ready when it refuses, and its log says so', async () => {
+  it('stays ready when it rejects the level, with a log line', async () => {
     const { server, next } = listener(() => {
       throw new Error('not today');
     });
@@ -132,8 +132,8 @@ describe('a modern server', () => {
   });
 });
 
-describe('a level that does not exist', () => {
-  it('is refused', () => {
+describe('an unknown level', () => {
+  it('is rejected', () => {
     const troupe = start({});
     expect(() => troupe.wantLogs('loud' as 'info')).toThrow(
       expect.objectContaining({ code: 'INVALID_ARGUMENTS' }),

@@ -4,8 +4,8 @@ import { bringUp, crash, nextAttempt, servers, stage } from '../stage.ts';
 
 const words = (line: string) => ({ atMs: 0, session: 1, stream: 'stderr', line }) as const;
 
-describe('the log of a server', () => {
-  it('keeps the last 64 KB, whether the lines are few or many', () => {
+describe("a server's log", () => {
+  it('keeps the last 64 KB of long or short lines', () => {
     const logs = new ServerLogs();
     for (let count = 0; count < 100; count += 1) logs.append('db', words('x'.repeat(2_000)));
     for (let count = 0; count < 10_000; count += 1) logs.append('chatty', words('y'));
@@ -15,7 +15,7 @@ describe('the log of a server', () => {
     expect(logs.of('unknown')).toBeUndefined();
   });
 
-  it('is kept of the servers that were removed last, as far as 4 MB reach', () => {
+  it('is kept for the most recently removed servers, up to 4 MB', () => {
     const logs = new ServerLogs();
     const names = Array.from({ length: 100 }, (_, index) => `s${index}`);
     for (const name of names)
@@ -26,7 +26,7 @@ describe('the log of a server', () => {
     expect(kept.slice(0, 2)).toEqual(['s0', 's35']);
   });
 
-  it('tells what became of the server, and is announced line by line', async () => {
+  it("records the server's state changes and emits each line", async () => {
     const there = await stage({ settings: servers({ db: 'db' }), obedient: [] });
     const announced: string[] = [];
     there.troupe.on('server.log', ({ server, number, line }) =>
@@ -57,7 +57,7 @@ describe('the log of a server', () => {
     expect(announced.at(-1)).toMatch(/^db 10 next attempt/);
   });
 
-  it('can still be read after the server was removed', async () => {
+  it('remains readable after the server is removed', async () => {
     const there = await stage({ settings: servers({ db: 'db', other: 'other' }) });
     await there.apply(servers({ other: 'other' }));
     expect(there.troupe.status('db')).toBeUndefined();

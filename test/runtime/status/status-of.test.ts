@@ -128,7 +128,7 @@ const actionSentences = [
 ];
 
 describe('the status of a server', () => {
-  it.each(cases)('reads $state $reason where the chart is there', ({ state, reason, snapshot }) => {
+  it.each(cases)('is $state $reason in that state of the chart', ({ state, reason, snapshot }) => {
     const status = statusOf(snapshot, desired, stamps, 4);
     expect(status.state).toBe(state);
     expect(status.reason).toBe(reason);
@@ -136,7 +136,7 @@ describe('the status of a server', () => {
   });
 
   it.each(cases)(
-    'tells one step that helps, and only where one is needed: $state $reason',
+    'suggests a step only where one is needed: $state $reason',
     ({ state, reason }) => {
       const condition = reason === undefined ? { state } : { state, reason };
       const action = nextStepFor(desired, condition, lists);
@@ -157,14 +157,14 @@ describe('the status of a server', () => {
     },
   );
 
-  it('tells the first of several impairments, in their fixed order', () => {
+  it('reports the first of several impairments in their fixed order', () => {
     const impairments = degradedReasons.toReversed();
     expect(statusOf(snapshotIn(ready, { impairments }), desired, stamps, 0).reason).toBe(
       degradedReasons[0],
     );
   });
 
-  it('tells since when, and when the next attempt comes, in ISO 8601', () => {
+  it('gives its since time and its next attempt in ISO 8601', () => {
     const waiting = snapshotIn({ parked: { backingOff: 'retrying' } });
     expect(statusOf(waiting, desired, stamps, 0)).toMatchObject({
       since: '2026-01-01T00:00:00.000Z',
@@ -180,14 +180,14 @@ describe('the status of a server', () => {
     expect(statusOf(queued, desired, stamps, 0)).toMatchObject({ attempt: 1, restarts: 0 });
   });
 
-  it.each(failureKinds)('tells the last failure with a code that callers know: %s', (kind) => {
+  it.each(failureKinds)('maps the last failure to a public code: %s', (kind) => {
     const lastError = { kind, message: 'Oh.', exitCode: 3, signal: 'SIGKILL', stderrTail: ['a'] };
     const status = statusOf(snapshotIn(ready, { lastError }), desired, stamps, 0);
     expect(status.lastError).toMatchObject(lastError);
     expect(status.lastError?.code).toMatch(/^[A-Z_]+$/);
   });
 
-  it('tells what is wrong with an entry that cannot be used, and where', () => {
+  it('reports the error of an invalid entry with its place', () => {
     const invalid = { file: '/project/troupe.json', line: 9, key: 'mcpServers.db', message: 'bad' };
     const blocked = snapshotIn({ parked: { blocked: 'invalidConfig' } });
     expect(statusOf(blocked, { ...desired, invalid }, stamps, 0)).toMatchObject({
@@ -200,11 +200,11 @@ describe('the status of a server', () => {
     ).toBe('host settings: bad');
   });
 
-  it('reads stopping while an actor is taken down', () => {
+  it('is stopping while an actor ends', () => {
     expect(statusOf(snapshotIn('retired'), desired, stamps, 0).state).toBe('stopping');
   });
 
-  it('has a place for every reason there is', () => {
+  it('covers every reason', () => {
     const told = new Set(cases.map(({ reason }) => reason));
     const all: readonly StateReason[] = Object.values(reasonsOf).flat();
     for (const reason of [...all, ...blockedReasons]) expect(told).toContain(reason);

@@ -22,8 +22,8 @@ const stateOf = (status: ServerStatus | undefined): string => status?.state ?? '
 const statesOf = (statuses: readonly ServerStatus[]): string =>
   statuses.map(({ name, state }) => `${name} ${state}`).join(', ');
 
-describe('the stream of a server', () => {
-  it('gives the present status, each change, and completes when the troupe stops', async () => {
+describe("a server's stream", () => {
+  it('emits the current status, then each change, and completes with the troupe', async () => {
     const there = await stage({ settings: two });
     const states = from(there.troupe.server('db')).pipe(map(stateOf), distinctUntilChanged());
     const { words } = collect(states, String);
@@ -35,7 +35,7 @@ describe('the stream of a server', () => {
     expect(words.slice(6)).toEqual(['stopping', 'stopped', 'complete']);
   });
 
-  it('gives what status() returns, and nothing twice', async () => {
+  it('emits what status() returns, without repeats', async () => {
     const there = await stage({ settings: two });
     const handle = there.troupe.server('db');
     const seen: unknown[] = [];
@@ -46,7 +46,7 @@ describe('the stream of a server', () => {
     expect(seen).toHaveLength(1);
   });
 
-  it('follows a server that comes and goes', async () => {
+  it('follows a server that is added and removed', async () => {
     const there = await stage({ settings: servers({}) });
     const handle = there.troupe.server('db');
     const { words } = collect(from(handle).pipe(map(stateOf), distinctUntilChanged()), String);
@@ -57,14 +57,14 @@ describe('the stream of a server', () => {
     expect(words.at(-1)).toBe('none');
   });
 
-  it('is refused for a name that is not a text', async () => {
+  it('is rejected for a name that is not a string', async () => {
     const there = await stage({ settings: two });
     expect(() => there.troupe.server(1 as never)).toThrow(/name of the server/u);
   });
 });
 
-describe('the stream of a troupe', () => {
-  it('gives all statuses, those after each change, and completes when it stops', async () => {
+describe("a troupe's stream", () => {
+  it('emits all statuses after each change and completes with the troupe', async () => {
     const there = await stage({ settings: two });
     const { words } = collect(from(there.troupe), statesOf);
     expect(words).toEqual(['db ready, web ready']);
@@ -77,7 +77,7 @@ describe('the stream of a troupe', () => {
     expect(words.slice(-2)).toEqual(['web stopped', 'complete']);
   });
 
-  it('gives changes of one turn as one value', async () => {
+  it('emits one value for all changes within one turn', async () => {
     const there = await stage({ settings: two });
     const { words } = collect(from(there.troupe), statesOf);
     there.troupe.send({ type: 'server.stop', server: 'db' });
@@ -89,14 +89,14 @@ describe('the stream of a troupe', () => {
     expect(words.at(-1)).toBe('db stopped, web stopped');
   });
 
-  it('gives the last statuses and completes at once when the troupe has stopped', async () => {
+  it('emits the last statuses and completes immediately after the troupe stopped', async () => {
     const there = await stage({ settings: two });
     await there.troupe.stop();
     const { words } = collect(from(there.troupe), statesOf);
     expect(words).toEqual(['db stopped, web stopped', 'complete']);
   });
 
-  it('is actor logic for XState', async () => {
+  it('works as XState actor logic', async () => {
     const there = await stage({ settings: two });
     const logic = fromObservable(() => from(there.troupe));
     const actor = createActor(logic).start();
@@ -113,7 +113,7 @@ function streamOf<Value>(streamable: Streamable<Value>): Stream<Value> {
 }
 
 describe('a stream', () => {
-  it('is found by its symbol where a library has defined one, and by its stand-in', async () => {
+  it('is found by Symbol.observable or @@observable', async () => {
     const observable = Symbol('observable');
     Object.defineProperty(Symbol, 'observable', { value: observable, configurable: true });
     try {
@@ -126,7 +126,7 @@ describe('a stream', () => {
     }
   });
 
-  it('is actor logic for XState without RxJS', async () => {
+  it('works as XState actor logic without RxJS', async () => {
     const there = await stage({ settings: two });
     const actor = createActor(fromObservable(() => streamOf(there.troupe))).start();
     expect(statesOf(actor.getSnapshot().context ?? [])).toBe('db ready, web ready');
@@ -134,7 +134,7 @@ describe('a stream', () => {
     expect(actor.getSnapshot().status).toBe('done');
   });
 
-  it('takes a function, or an observer that lacks methods', async () => {
+  it('accepts a function or a partial observer', async () => {
     const there = await stage({ settings: two });
     const seen: string[] = [];
     streamOf(there.troupe.server('db')).subscribe((status) => seen.push(stateOf(status)));
@@ -146,7 +146,7 @@ describe('a stream', () => {
 });
 
 describe('an observer', () => {
-  it('gets nothing after it has unsubscribed, in its first value too', async () => {
+  it('gets nothing after it unsubscribes, even during its first value', async () => {
     const there = await stage({ settings: two });
     const first = collect(from(there.troupe.server('db')).pipe(take(1)), stateOf);
     const { words, subscription } = collect(from(there.troupe), statesOf);
@@ -158,7 +158,7 @@ describe('an observer', () => {
     expect(words).toEqual(['db ready, web ready']);
   });
 
-  it('sees what it causes by its first value', async () => {
+  it('gets the changes that it causes during its first value', async () => {
     const there = await stage({ settings: two });
     const seen: string[] = [];
     streamOf(there.troupe.server('db')).subscribe((status) => {
@@ -169,7 +169,7 @@ describe('an observer', () => {
     expect(seen).toEqual(['ready', 'stopping', 'stopped']);
   });
 
-  it('that throws or rejects is reported each time, and the others go on', async () => {
+  it('that throws or rejects is reported each time without affecting others', async () => {
     const there = await stage({ settings: two });
     const stream = streamOf(there.troupe.server('db'));
     stream.subscribe(() => {

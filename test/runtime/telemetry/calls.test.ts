@@ -52,8 +52,8 @@ function partsOf(recorder: TelemetryRecorder): readonly string[] {
 const attempt = 'mcp_troupe.call.attempt';
 const duration = 'mcp.client.operation.duration';
 
-describe('a call of a tool', () => {
-  it('is one span, with the sending below it, and one number', async () => {
+describe('a tool call', () => {
+  it('records one span with a child for the attempt, and one measurement', async () => {
     const { there, recorder } = await staged();
     const made = call(there, 'db');
     await there.advance(250);
@@ -77,7 +77,7 @@ describe('a call of a tool', () => {
     ]);
   });
 
-  it('says over which network it goes', async () => {
+  it('records its network transport', async () => {
     const { there, recorder } = await staged(remote);
     await answered(there, call(there, 'db'));
     expect(recorder.span('tools/call query').attributes).toMatchObject({
@@ -86,7 +86,7 @@ describe('a call of a tool', () => {
     });
   });
 
-  it('is an error that ran when the tool says so', async () => {
+  it('records a tool error as executed', async () => {
     const { there, recorder } = await staged();
     const made = call(there, 'db');
     await there.settle();
@@ -101,7 +101,7 @@ describe('a call of a tool', () => {
     });
   });
 
-  it('has the code of its error, that of the server, and what became of it', async () => {
+  it("records its error code, the server's code and the outcome", async () => {
     const { there, recorder } = await staged();
     const made = call(there, 'db');
     await there.settle();
@@ -119,7 +119,7 @@ describe('a call of a tool', () => {
     expect(partsOf(recorder)).toEqual([`${attempt} SERVER_ERROR`]);
   });
 
-  it('ends at its deadline', async () => {
+  it('records a timeout at its deadline', async () => {
     const { there, recorder } = await staged();
     const made = call(there, 'db', { timeoutMs: 5_000 });
     await there.advance(5_000);
@@ -133,7 +133,7 @@ describe('a call of a tool', () => {
     expect(attributes).toMatchObject({ 'error.type': 'TIMEOUT' });
   });
 
-  it('ends with its caller', async () => {
+  it('records a cancellation by its caller', async () => {
     const { there, recorder } = await staged();
     const caller = new AbortController();
     const made = call(there, 'db', { signal: caller.signal });
@@ -145,7 +145,7 @@ describe('a call of a tool', () => {
     expect(partsOf(recorder)).toEqual([`${attempt} CANCELLED`]);
   });
 
-  it('shows that it was sent again, and why', async () => {
+  it('records a retry and its reason', async () => {
     const { there, recorder } = await staged({
       command: 'srv',
       policy: { call: { replay: 'once' } },
@@ -167,7 +167,7 @@ describe('a call of a tool', () => {
     expect(partsOf(recorder)).toEqual([`${attempt} CRASHED`, 'mcp_troupe.call.wait', attempt]);
   });
 
-  it('shows that it waited for a server that had to be started', async () => {
+  it('records the wait for a server to start', async () => {
     const { there, recorder } = await staged({ command: 'srv', startup: 'lazy' });
     expect(there.stateOf('db')).toBe('dormant');
     there.obedient = new Set();
@@ -185,7 +185,7 @@ describe('a call of a tool', () => {
     expect(sum).toBe(2);
   });
 
-  it('shows that it stood in line', async () => {
+  it('records the time in the queue', async () => {
     const { there, recorder } = await staged();
     for (let index = 0; index < 17; index += 1) call(there, 'db');
     await there.settle();
@@ -201,7 +201,7 @@ describe('a call of a tool', () => {
     expect(parts.map(({ name }) => name)).toEqual(['mcp_troupe.call.queue', attempt]);
   });
 
-  it('shows that the user was asked', async () => {
+  it('records the permission request', async () => {
     const recorder = recordTelemetry();
     const telemetry = openTelemetry(recorder.providers, (message) => expect.unreachable(message));
     const there = await stage({
@@ -220,7 +220,7 @@ describe('a call of a tool', () => {
     });
   });
 
-  it('names no server and no tool that a caller made up', async () => {
+  it('omits server and tool names that do not exist', async () => {
     const { there, recorder } = await staged();
     watch(there.troupe.callServerTool('invented', 'thing'));
     watch(there.troupe.callServerTool('db', 'thing'));
@@ -235,7 +235,7 @@ describe('a call of a tool', () => {
     expect(await recorder.text()).not.toMatch(/invented|thing/);
   });
 
-  it('counts the time before settings were read', async () => {
+  it('includes the time before settings are read', async () => {
     const recorder = recordTelemetry();
     const telemetry = openTelemetry(recorder.providers, (message) => expect.unreachable(message));
     const there = setUp({ settings: servers({ db: 'srv' }), telemetry });
@@ -243,7 +243,7 @@ describe('a call of a tool', () => {
     expect(recorder.span('tools/call query').status.code).toBe(SpanStatusCode.UNSET);
   });
 
-  it('ends when it ends, and not with a receipt', async () => {
+  it('ends its span with the call, not with the receipt', async () => {
     const { there, recorder } = await staged({
       command: 'srv',
       policy: { call: { backgroundAfterMs: 2_000 } },
@@ -259,14 +259,14 @@ describe('a call of a tool', () => {
     expect(await recorder.points(duration)).toMatchObject([{ value: 1, sum: 5 }]);
   });
 
-  it('is recorded for a snapshot of the catalog as well', async () => {
+  it('is also recorded for a catalog snapshot', async () => {
     const { there, recorder } = await staged();
     const made = watch(there.troupe.catalog().callTool('mcp__db__query'));
     await answered(there, made);
     expect(recorder.span('tools/call query').kind).toBe(SpanKind.CLIENT);
   });
 
-  it('tells nothing of what it was given or got, nor any sentence', async () => {
+  it('records no arguments, results or messages', async () => {
     const { there, recorder } = await staged({
       command: 'srv',
       args: ['secret-arg'],
@@ -289,7 +289,7 @@ describe('a call of a tool', () => {
 });
 
 describe('another request', () => {
-  it('is a span by its method, and does not name what it is about', async () => {
+  it('records a span named after its method only', async () => {
     const { there, recorder } = await staged();
     const read = watch(there.troupe.readResource('db', 'file:///private/notes'));
     await there.settle();
@@ -307,8 +307,8 @@ describe('another request', () => {
   });
 });
 
-describe('the trace of a caller', () => {
-  it('is gone on with', async () => {
+describe("a caller's trace", () => {
+  it('is continued', async () => {
     rememberActiveSpans();
     const { there, recorder } = await staged();
     const turn = recorder.tracerProvider.getTracer('host').startSpan('turn');
@@ -318,7 +318,7 @@ describe('the trace of a caller', () => {
     expect(parentSpanContext?.spanId).toBe(turn.spanContext().spanId);
   });
 
-  it('is active for what the host does meanwhile', async () => {
+  it("is active in the host's callbacks", async () => {
     rememberActiveSpans();
     const recorder = recordTelemetry();
     const telemetry = openTelemetry(recorder.providers, (message) => expect.unreachable(message));
@@ -335,7 +335,7 @@ describe('the trace of a caller', () => {
     expect(active).toBe(recorder.span('tools/call query').spanContext().spanId);
   });
 
-  it('may be named instead', async () => {
+  it('can be passed explicitly', async () => {
     const { there, recorder } = await staged();
     const traceContext = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' };
     await answered(there, call(there, 'db', { traceContext }));
@@ -345,7 +345,7 @@ describe('the trace of a caller', () => {
     });
   });
 
-  it('has no child spans when it is not recorded', async () => {
+  it('gets no child spans when it is not sampled', async () => {
     const { there, recorder } = await staged(
       'srv',
       recordTelemetry({ sampler: new AlwaysOffSampler() }),
@@ -378,7 +378,7 @@ describe('telemetry that throws', () => {
   it.each([
     ['when spans begin', { startSpan: broken }],
     ['at everything about a span', { startSpan: () => span }],
-  ])('%s breaks no call and no server, and is reported once', async (_when, tracer) => {
+  ])('%s affects no call or server and is reported once', async (_when, tracer) => {
     const messages: string[] = [];
     const telemetry = openTelemetry(
       {

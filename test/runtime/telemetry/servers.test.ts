@@ -34,8 +34,8 @@ async function numbers(recorder: TelemetryRecorder, metric: string) {
   return points.map(({ attributes, value }) => ({ ...attributes, value }));
 }
 
-describe('a try to connect', () => {
-  it('is a span of its own, with its phases and how long it took', async () => {
+describe('a connection attempt', () => {
+  it('records a span with its phases and duration', async () => {
     const { there, recorder } = await staged({ db: 'srv' }, []);
     await there.advance(250);
     bringUp(there.sessions.of('db'));
@@ -62,7 +62,7 @@ describe('a try to connect', () => {
     ]);
   });
 
-  it('fails with the code that its status has, and the next one is another', async () => {
+  it("records the status's error code and a new span for the next attempt", async () => {
     const { there, recorder } = await staged({ db: 'srv' }, []);
     there.sessions.of('db').open();
     there.sessions.of('db').fail(crash('secret words'));
@@ -86,7 +86,7 @@ describe('a try to connect', () => {
     expect(await recorder.text()).not.toContain('secret');
   });
 
-  it('is not a failure when the user stops it', async () => {
+  it('records no error when the user stops it', async () => {
     const { there, recorder } = await staged({ db: 'srv' }, []);
     there.obedient = null;
     there.troupe.send({ type: 'server.stop', server: 'db' });
@@ -97,7 +97,7 @@ describe('a try to connect', () => {
     expect(attributes['mcp_troupe.server.state']).toBe('stopped');
   });
 
-  it('ends with the troupe', async () => {
+  it('ends its span with the troupe', async () => {
     const { there, recorder } = await staged({ db: 'srv' }, []);
     const stopped = there.troupe.stop();
     await there.advance(6_000);
@@ -105,7 +105,7 @@ describe('a try to connect', () => {
     expect(recorder.span(connect).ended).toBe(true);
   });
 
-  it('of a successor is recorded beside the server that still serves', async () => {
+  it('of a successor is recorded while the old generation serves', async () => {
     const { there, recorder } = await staged({ db: { command: 'srv', handover: 'seamless' } });
     await there.apply(servers({ db: { command: 'other', handover: 'seamless' } }));
     await there.advance(1_000);
@@ -124,7 +124,7 @@ describe('a try to connect', () => {
 });
 
 describe('a server', () => {
-  it('is in one state at any time, and in none when it is gone', async () => {
+  it('is counted in exactly one state, and in none after removal', async () => {
     const { there, recorder } = await staged({ db: 'srv', web: 'srv' }, ['web']);
     expect(await statesIn(recorder)).toEqual(['db connecting', 'web ready']);
     bringUp(there.sessions.of('db'));
@@ -142,7 +142,7 @@ describe('a server', () => {
     expect(await statesIn(recorder)).toEqual([]);
   });
 
-  it('is counted whenever it moves, and when it is started again', async () => {
+  it('is counted at each transition and restart', async () => {
     const { there, recorder } = await staged();
     for (let count = 0; count < 2; count += 1) {
       there.troupe.send({ type: 'server.restart', server: 'db' });
@@ -162,7 +162,7 @@ describe('a server', () => {
     expect(await numbers(recorder, 'restarts')).toEqual([{ ...about, value: 2 }]);
   });
 
-  it('is one of many at most', async () => {
+  it('is labelled _OTHER beyond the limit', async () => {
     const { BoundedLabels } = await import('../../../src/runtime/telemetry/calls.ts');
     const labels = new BoundedLabels();
     const names = Array.from({ length: 2_500 }, (_, index) => labels.of(`server-${index}`));
@@ -172,7 +172,7 @@ describe('a server', () => {
   });
 });
 
-it('tells how long passes took that changed something', async () => {
+it('records the duration of passes that changed something', async () => {
   const { there, recorder } = await staged();
   const before = await recorder.points('mcp_troupe.reconcile.duration');
   expect(before).toMatchObject([{ unit: 's', value: 1 }]);

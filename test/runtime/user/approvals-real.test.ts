@@ -66,7 +66,7 @@ function place(): Place {
 
 // Generous, for a loaded machine; all of it waits on events.
 describe('an approved server', { timeout: 60_000 }, () => {
-  it('waits again when another program answers to its command, and that one never ran', async () => {
+  it('requires approval when its command resolves to another program', async () => {
     const there = place();
     there.program('second');
     const troupe = there.start();
@@ -99,7 +99,7 @@ describe('an approved server', { timeout: 60_000 }, () => {
     await troupe.waitFor('db', 'ready');
   });
 
-  it('waits again when its variables file sets a new name, but not for another value', async () => {
+  it('requires approval when its envFile sets a new name, but not for a new value', async () => {
     const there = place();
     const wrapper = there.at('project', 'wrapper');
     const lines = [
@@ -151,7 +151,7 @@ describe('an approved server', { timeout: 60_000 }, () => {
     expect(existsSync(pwned)).toBe(false);
   });
 
-  it('starts in the next run, also when the folder is reached over a link', async () => {
+  it('starts in the next run even if its folder is opened through a symlink', async () => {
     const there = place();
     there.program('first');
     const before = there.start();
@@ -167,7 +167,7 @@ describe('an approved server', { timeout: 60_000 }, () => {
     await there.start(link).waitFor('db', 'ready');
   });
 
-  it('starts on an approval that an earlier version wrote', async () => {
+  it('starts with an approval written by an earlier version', async () => {
     const there = place();
     there.program('first');
     const generation = fingerprintOf({

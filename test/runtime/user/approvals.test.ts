@@ -57,25 +57,22 @@ describe('a decision', () => {
     ['grant', 'ready'],
     ['reject', 'blocked.rejected'],
     ['revoke', 'blocked.pendingApproval'],
-  ] as const)(
-    'to %s holds in the next run, and a server that is removed keeps it',
-    async (verb, state) => {
-      const { keep } = sharedDecisions();
-      const first = await stage({ projectSettings: db, keepApprovals: keep });
-      await tell(first, verb);
-      expect(first.stateOf('db')).toBe(state);
-      await first.troupe.stop();
-      const second = await stage({ projectSettings: db, keepApprovals: keep });
-      expect(second.stateOf('db')).toBe(state);
-      await write(second, servers({}));
-      await second.advance(10_000);
-      await write(second, db);
-      await second.advance(10_000);
-      expect(second.stateOf('db')).toBe(state);
-    },
-  );
+  ] as const)('to %s survives a restart and a removal of the server', async (verb, state) => {
+    const { keep } = sharedDecisions();
+    const first = await stage({ projectSettings: db, keepApprovals: keep });
+    await tell(first, verb);
+    expect(first.stateOf('db')).toBe(state);
+    await first.troupe.stop();
+    const second = await stage({ projectSettings: db, keepApprovals: keep });
+    expect(second.stateOf('db')).toBe(state);
+    await write(second, servers({}));
+    await second.advance(10_000);
+    await write(second, db);
+    await second.advance(10_000);
+    expect(second.stateOf('db')).toBe(state);
+  });
 
-  it('of another process counts here at once: a server that is revoked there is stopped', async () => {
+  it('revoked by another process stops the server immediately', async () => {
     const { keep } = sharedDecisions();
     const here = await stage({ projectSettings: db, keepApprovals: keep });
     const there = await stage({ projectSettings: db, keepApprovals: keep });
@@ -88,7 +85,7 @@ describe('a decision', () => {
     expect(here.sessions.of('db').state).toBe('over');
   });
 
-  it('that cannot be believed any more is none: the server is stopped', async () => {
+  it('that became unreadable stops the server', async () => {
     const { keep, put } = sharedDecisions();
     const here = await stage({ projectSettings: db, keepApprovals: keep });
     await tell(here, 'grant');
@@ -97,7 +94,7 @@ describe('a decision', () => {
     expect(here.stateOf('db')).toBe('blocked.pendingApproval');
   });
 
-  it('to reject is not asked again before the settings change', async () => {
+  it('to reject holds until the settings change', async () => {
     const here = await stage({ projectSettings: db });
     await tell(here, 'reject');
     const asked: string[] = [];
@@ -115,14 +112,14 @@ describe('a decision', () => {
     expect(here.stateOf('db')).toBe('blocked.pendingApproval');
   });
 
-  it('about a server that needs none is not kept: it would be a yes once it needs one', async () => {
+  it('for an ungated server is not stored', async () => {
     const { keep, records } = sharedDecisions();
     const here = await stage({ settings: db, keepApprovals: keep });
     await tell(here, 'grant');
     expect(records()).toEqual([]);
   });
 
-  it('is asked for servers of the own settings too, when the policy says so', async () => {
+  it("is required for the user's own servers when the policy says so", async () => {
     const here = await stage({
       settings: db,
       policy: { approval: { gatedScopes: ['config'] } },
@@ -133,14 +130,14 @@ describe('a decision', () => {
     expect(here.stateOf('db')).toBe('ready');
   });
 
-  it('is asked for what a folder brings whatever the policy says', async () => {
+  it("is required for a project's servers whatever the policy says", async () => {
     const here = await stage({ projectSettings: db, policy: { approval: { gatedScopes: [] } } });
     expect(here.stateOf('db')).toBe('blocked.pendingApproval');
   });
 });
 
-describe('what the user sees', () => {
-  it('says why it is asked and what changed since it was approved', async () => {
+describe('an approval request', () => {
+  it('gives its reason and the changes since the last approval', async () => {
     const here = await stage({ projectSettings: db });
     expect(request(here)).toMatchObject({ decision: 'pending', because: 'new' });
     await tell(here, 'grant');
@@ -162,7 +159,7 @@ describe('what the user sees', () => {
     expect(request(here)).toMatchObject({ decision: 'pending', because: 'revoked' });
   });
 
-  it('warns of what the command line leaves open', async () => {
+  it('warns about unpinned packages', async () => {
     const project = servers({
       db: { command: 'npx', args: ['-y', 'db@latest'], env: { NODE_OPTIONS: '-r ./x.js' } },
     });
@@ -230,8 +227,8 @@ const call = (here: Stage, name: string) =>
     (error: { code: string }) => error.code,
   );
 
-describe('a tool that is not what was approved', () => {
-  it('is held back with a diff until it is approved again', async () => {
+describe('a changed tool', () => {
+  it('is held back with a diff until it is approved', async () => {
     const here = await approved();
     expect(shown(here)).toEqual(['other', 'query']);
     const asked: unknown[] = [];
@@ -277,7 +274,7 @@ describe('a tool that is not what was approved', () => {
     expect(here.troupe.status('db')?.action).toBeUndefined();
   });
 
-  it('is not approved by a decision about another change', async () => {
+  it('ignores a decision about another change', async () => {
     const here = await approved();
     await lists(here, [evil, other]);
     const fingerprint = request(here)?.fingerprint ?? '';
@@ -288,7 +285,7 @@ describe('a tool that is not what was approved', () => {
     expect(shown(here)).toEqual(['other']);
   });
 
-  it('is free again when it is again what it was', async () => {
+  it('is released when it returns to the approved definition', async () => {
     const here = await approved();
     await lists(here, [evil, other]);
     await lists(here, [other, query]);
@@ -296,7 +293,7 @@ describe('a tool that is not what was approved', () => {
     expect(request(here)).toMatchObject({ decision: 'granted' });
   });
 
-  it('is known after a restart of the host', async () => {
+  it('stays held back after a restart of the host', async () => {
     const { keep } = sharedDecisions();
     await (await approved({ keepApprovals: keep })).troupe.stop();
     const here = await stage({ projectSettings: db, keepApprovals: keep, obedient: [] });
@@ -307,7 +304,7 @@ describe('a tool that is not what was approved', () => {
     expect(shown(here)).toEqual(['other']);
   });
 
-  it('is shown all the same where the policy only warns', async () => {
+  it('is shown when the policy only warns', async () => {
     const here = await approved({ policy: { catalog: { pinTools: 'warn' } } });
     await lists(here, [evil, other]);
     expect(shown(here)).toEqual(['other', 'query']);
@@ -318,14 +315,14 @@ describe('a tool that is not what was approved', () => {
   it.each([
     ['the policy pins nothing', { policy: { catalog: { pinTools: 'off' } } }],
     ['the server needs no approval', { projectSettings: servers({}), settings: db }],
-  ] as const)('is nothing special where %s', async (_where, options) => {
+  ] as const)('is shown where %s', async (_where, options) => {
     const here = await approved(options);
     await lists(here, [evil, other]);
     expect(shown(here)).toEqual(['other', 'query']);
     expect(await call(here, 'mcp__db__query')).toBe('ok');
   });
 
-  it('may be a new one, which is pinned from then on', async () => {
+  it('can be new, and is then pinned', async () => {
     const here = await approved();
     const late = { ...other, name: 'late' };
     await lists(here, [query, other, late]);
@@ -335,7 +332,7 @@ describe('a tool that is not what was approved', () => {
   });
 });
 
-describe('what else a server announces', () => {
+describe('another definition of a server', () => {
   const told = {
     prompts: [{ name: 'review', description: 'Reviews.' }],
     resources: [{ uri: 'file:///a', name: 'a' }],
@@ -379,7 +376,7 @@ describe('what else a server announces', () => {
     );
   };
 
-  it('is held back with a diff when it changes, until it is approved again', async () => {
+  it('is held back with a diff after a change until it is approved', async () => {
     const here = await approved();
     await offers(here, 'Ask first.', told);
     // When the server was approved it had none.
@@ -417,7 +414,7 @@ describe('what else a server announces', () => {
     expect(request(here)).toMatchObject({ decision: 'granted' });
   });
 
-  it('is shown all the same where the policy only warns', async () => {
+  it('is shown when the policy only warns', async () => {
     const here = await approved({ policy: { catalog: { pinTools: 'warn' } } });
     await offers(here, 'Ask first.', told);
     await offers(here, 'Never ask.', changed);
@@ -438,8 +435,8 @@ describe('what else a server announces', () => {
   });
 });
 
-describe('one decision more than a thousand', () => {
-  it('leaves all others in force', async () => {
+describe('the 1,001st decision', () => {
+  it('keeps all others in force', async () => {
     const names = Array.from({ length: 999 }, (_, n) => `s${n}`);
     const all = Object.fromEntries(
       names.map((name) => [name, { command: 'srv', args: [name], startup: 'lazy' }]),
@@ -460,13 +457,13 @@ describe('one decision more than a thousand', () => {
   });
 });
 
-describe('a grant that is used', () => {
+describe('a used grant', () => {
   const month = 30 * 24 * 3_600_000;
 
   it.each([
     ['after a month', month, true],
     ['not before', month - 60_000, false],
-  ])('is noted at a start, %s', async (_when, ageMs, isNoted) => {
+  ])('is dated at a start, %s', async (_when, ageMs, isNoted) => {
     const { keep, put, records } = sharedDecisions();
     const before = await stage({ projectSettings: db, keepApprovals: keep });
     await tell(before, 'grant');

@@ -49,7 +49,7 @@ function person() {
 }
 
 describe('a call without rules', () => {
-  it('is sent at once, without a question', async () => {
+  it('is sent immediately without asking', async () => {
     const there = await stage({ settings: db });
     void there.troupe.callServerTool('db', 'query', {});
     // Not one turn later: the way costs nothing when there is nothing to ask.
@@ -59,8 +59,8 @@ describe('a call without rules', () => {
   });
 });
 
-describe('rules of settings', () => {
-  it('that allow a call let it go out in the same moment', async () => {
+describe('permission rules in settings', () => {
+  it('that allow a call send it immediately', async () => {
     const there = await stage({ settings: under({ allow: ['*'], deny: ['mcp__db__drop'] }) });
     void there.troupe.callServerTool('db', 'query', {});
     expect(sent(there)).toHaveLength(1);
@@ -77,12 +77,12 @@ describe('rules of settings', () => {
     expect(await goes({ settings: under(permissions) })).toBe('PERMISSION_DENIED');
   });
 
-  it('deny in the entry of a server, by its own names', async () => {
+  it("deny in a server's entry by its own tool names", async () => {
     const settings = under({}, { tools: { permissions: { deny: ['que*'] } } });
     expect(await goes({ settings })).toBe('PERMISSION_DENIED');
   });
 
-  it('do not allow a server that has the beginning of its name from another', async () => {
+  it('do not match a server whose name merely has the same prefix', async () => {
     const policy = { policy: { approval: { perCall: true } } };
     const settings = (...names: string[]) =>
       servers(Object.fromEntries(names.map((name) => [name, { command: 'srv', ...policy }])), {
@@ -93,13 +93,13 @@ describe('rules of settings', () => {
     expect(await goes({ settings: settings('db__x') }, 'db__x')).toBe('PERMISSION_DENIED');
   });
 
-  it('leave other tools and servers alone', async () => {
+  it('do not apply to other tools and servers', async () => {
     expect(await goes({ settings: under({ deny: ['mcp__db__drop', { server: 'web' }] }) })).toBe(
       'sent',
     );
   });
 
-  it('of a folder may ask and deny, and what they allow is not heard', async () => {
+  it('from a project can ask and deny but not allow', async () => {
     const projectSettings = { mcp: { permissions: { deny: ['mcp__db__*'] } } };
     expect(await goes({ settings: db, projectSettings })).toBe('PERMISSION_DENIED');
     const allowing = { mcp: { permissions: { allow: ['mcp__db__*'] } } };
@@ -110,7 +110,7 @@ describe('rules of settings', () => {
     ]);
   });
 
-  it('count from the moment in which they change, also for a call in line', async () => {
+  it('apply as soon as they change, even to queued calls', async () => {
     const there = await stage({ settings: under({ allow: ['*'] }) });
     for (let n = 0; n < 16; n += 1) call(there, 'db');
     const made = call(there, 'db');
@@ -121,7 +121,7 @@ describe('rules of settings', () => {
     expect(sent(there)).toHaveLength(16);
   });
 
-  it('that come while a call stands in line are asked before it goes', async () => {
+  it('added while a call is queued are checked before it is sent', async () => {
     const there = await stage({ settings: db });
     for (let n = 0; n < 16; n += 1) call(there, 'db');
     const made = call(there, 'db');
@@ -147,7 +147,7 @@ describe('rules of settings', () => {
     expect([made.state, who.questions.length]).toEqual(['done', 1]);
   });
 
-  it('that cannot be read make the file unusable, as every list that limits', async () => {
+  it('that are invalid make the whole file invalid', async () => {
     const there = await stage({ settings: under({ deny: [7] }) });
     expect(there.troupe.snapshot().troupe.problems[0]).toMatchObject({
       key: 'mcp.permissions.deny.0',
@@ -156,8 +156,8 @@ describe('rules of settings', () => {
   });
 });
 
-describe('the host', () => {
-  it('sees the call and what may be believed of it', async () => {
+describe("the host's permission hook", () => {
+  it('gets the call with its trusted facts', async () => {
     const seen: PermissionRequest[] = [];
     const there = await stage({
       settings: servers({ db: { command: 'srv', trust: true } }),
@@ -198,7 +198,7 @@ describe('the host', () => {
     ['rejects', () => Promise.reject(new Error('broken'))],
     ['answers nonsense', () => 'yes'],
     ['answers nothing', () => undefined],
-  ])('that %s lets no call out', async (_what, permission) => {
+  ])('that %s denies the call', async (_what, permission) => {
     const there = await stage({ settings: db, permission: permission as () => 'deny' });
     const made = call(there, 'db');
     await there.settle();
@@ -206,7 +206,7 @@ describe('the host', () => {
     expect(sent(there)).toHaveLength(0);
   });
 
-  it('that never answers has denied after ten seconds', async () => {
+  it('that never settles denies after ten seconds', async () => {
     const there = await stage({ settings: db, permission: () => new Promise(() => {}) });
     const before = there.clock.pendingCount;
     const made = call(there, 'db');
@@ -217,7 +217,7 @@ describe('the host', () => {
     expect(there.clock.pendingCount).toBeLessThanOrEqual(before);
   });
 
-  it('cannot allow what a rule asks for, nor ask for what a rule denies', async () => {
+  it('cannot weaken a rule that asks or denies', async () => {
     expect(await goes({ settings: asking, permission: () => 'allow' })).toBe('PERMISSION_DENIED');
     const { ask, questions } = person();
     const settings = under({ deny: ['*'] });
@@ -227,7 +227,7 @@ describe('the host', () => {
     expect(questions).toHaveLength(0);
   });
 
-  it('is not asked about what is no call of a tool', async () => {
+  it('is not called for other requests', async () => {
     const permission = vi.fn(() => 'deny' as const);
     const there = await stage({ settings: db, permission });
     void there.troupe.readResource('db', 'file:///a');
@@ -239,21 +239,21 @@ describe('the host', () => {
   });
 });
 
-describe('the policy', () => {
+describe('the approval policy', () => {
   const perCall = { policy: { approval: { perCall: true } } };
 
-  it('may have every call asked for', async () => {
+  it('can ask about every call', async () => {
     expect(await goes({ settings: under({}, perCall) })).toBe('PERMISSION_DENIED');
   });
 
-  it('asks for no call of a server that the user trusts, nor where a rule allows it', async () => {
+  it('does not ask for trusted servers or calls that a rule allows', async () => {
     expect(await goes({ settings: under({}, { ...perCall, trust: true }) })).toBe('sent');
     expect(await goes({ settings: under({ allow: ['mcp__db__query'] }, perCall) })).toBe('sent');
     expect(await goes({ settings: under({}, perCall), permission: () => 'allow' })).toBe('sent');
   });
 });
 
-describe('a question to the user', () => {
+describe('a permission request to the user', () => {
   async function asked(options: ScriptedTroupeOptions = {}) {
     const who = person();
     const there = await stage({ settings: asking, askPermission: who.ask, ...options });
@@ -263,7 +263,7 @@ describe('a question to the user', () => {
     return { who, there, made, before };
   }
 
-  it('sends the call when the answer is yes', async () => {
+  it('sends the call after an allow answer', async () => {
     const { who, there, made } = await asked();
     expect(sent(there)).toHaveLength(0);
     await who.says(there, 'allow');
@@ -272,17 +272,14 @@ describe('a question to the user', () => {
     expect(made.state).toBe('done');
   });
 
-  it.each(['deny', 'maybe', undefined])(
-    'lets nothing out when the answer is %s',
-    async (answer) => {
-      const { who, there, made } = await asked();
-      await who.says(there, answer);
-      expect(made.error).toMatchObject(denied);
-      expect(sent(there)).toHaveLength(0);
-    },
-  );
+  it.each(['deny', 'maybe', undefined])('denies the call when the answer is %s', async (answer) => {
+    const { who, there, made } = await asked();
+    await who.says(there, answer);
+    expect(made.error).toMatchObject(denied);
+    expect(sent(there)).toHaveLength(0);
+  });
 
-  it('ends after two minutes, and its callback is aborted', async () => {
+  it('times out after two minutes and aborts its callback', async () => {
     const { who, there, made, before } = await asked();
     await there.advance(119_999);
     expect(made.state).toBe('pending');
@@ -292,7 +289,7 @@ describe('a question to the user', () => {
     expect(there.clock.pendingCount).toBeLessThanOrEqual(before);
   });
 
-  it('holds no place at work, and its time is not the time of the server', async () => {
+  it("holds no call slot and pauses the call's deadline", async () => {
     const { who, there, made } = await asked();
     await there.advance(100_000);
     await who.says(there, 'allow');
@@ -302,7 +299,7 @@ describe('a question to the user', () => {
     expect(made.error).toMatchObject({ code: 'TIMEOUT' });
   });
 
-  it('ends at the deadline that the caller gave', async () => {
+  it("ends at the caller's own deadline", async () => {
     const who = person();
     const there = await stage({ settings: asking, askPermission: who.ask });
     const made = call(there, 'db', { timeoutMs: 1_000 });
@@ -311,7 +308,7 @@ describe('a question to the user', () => {
     expect(made.error).toMatchObject(denied);
   });
 
-  it('ends with the call, which was not executed', async () => {
+  it('ends with the call, as not_executed', async () => {
     const who = person();
     const there = await stage({ settings: asking, askPermission: who.ask });
     const before = there.clock.pendingCount;
@@ -344,7 +341,7 @@ describe('a question to the user', () => {
     expect(made.error).toMatchObject({ code, outcome: 'not_executed' });
   });
 
-  it('survives a reconnect, and the call goes to the new session', async () => {
+  it('survives a reconnect and sends the call to the new session', async () => {
     const { who, there, made } = await asked();
     there.sessions.of('db').fail(crash());
     await there.advance(1_000);
@@ -355,7 +352,7 @@ describe('a question to the user', () => {
     expect(made.state).toBe('done');
   });
 
-  it('is about the tool as it was: one that changed meanwhile is not called', async () => {
+  it('does not allow a tool that changed meanwhile', async () => {
     const { who, there, made } = await asked();
     there.tools.set('db', [tool('query', { description: 'Something else.' })]);
     there.sessions.of('db').notify();
@@ -366,7 +363,7 @@ describe('a question to the user', () => {
     expect(sent(there)).toHaveLength(0);
   });
 
-  it('is about the server as it was: one with other settings is asked about again', async () => {
+  it("is repeated when the server's settings changed meanwhile", async () => {
     const { who, there, made } = await asked();
     await there.apply(servers({ db: 'another' }, { permissions: { ask: ['*'] } }));
     await there.advance(1_000);
@@ -377,7 +374,7 @@ describe('a question to the user', () => {
     expect(sent(there)).toHaveLength(0);
   });
 
-  it('may go to another callback for one call', async () => {
+  it('can use a callback passed with the call', async () => {
     const there = await stage({ settings: asking });
     const made = call(there, 'db', { askPermission: () => 'allow' });
     await there.settle();
@@ -386,7 +383,7 @@ describe('a question to the user', () => {
     expect(made.state).toBe('done');
   });
 
-  it('without anybody to ask is answered with what to do', async () => {
+  it('without a callback is denied with a remedy', async () => {
     const there = await stage({ settings: asking });
     const made = call(there, 'db');
     await there.settle();
@@ -394,7 +391,7 @@ describe('a question to the user', () => {
     expect(made.error?.message).toContain('{"server":"db","tool":"query"}');
   });
 
-  it('names the rule that wants it asked, and its file', async () => {
+  it('names the rule that requires it and its file', async () => {
     const { made } = await refusedBy({ settings: asking });
     expect(made.error?.message).toContain(
       `the rule "mcp__db__*" in mcp.permissions.ask of ${settingsFile}:`,
@@ -427,7 +424,7 @@ describe('a question to the user', () => {
       { settings: db, policy: { approval: { perCall: true } } },
       'the user must allow it, and no user',
     ],
-  ])('is refused in the words of %s', async (_what, options, words) => {
+  ])('reports a denial by %s', async (_what, options, words) => {
     const { made } = await refusedBy(options);
     expect(made.error).toMatchObject(denied);
     expect(made.error?.message).toContain(words);
@@ -437,7 +434,7 @@ describe('a question to the user', () => {
     ['the tool', 'allowTool', 'query', 2],
     ['the tool, and not for another', 'allowTool', 'drop', 3],
     ['the server', 'allowServer', 'drop', 2],
-  ])('is not asked again when it was allowed for %s', async (_what, answer, next, questions) => {
+  ])('is not repeated when allowed for %s', async (_what, answer, next, questions) => {
     const who = person();
     const there = await stage({ settings: asking, askPermission: who.ask });
     there.tools.set('db', [tool('query'), tool('drop')]);
@@ -457,7 +454,7 @@ describe('a question to the user', () => {
     expect(await there.troupe.permissions()).toEqual([]);
   });
 
-  it('is asked again when the settings of the server are others', async () => {
+  it("is repeated when the server's settings differ", async () => {
     const { who, there } = await asked();
     await who.says(there, 'allowServer');
     await there.settle();

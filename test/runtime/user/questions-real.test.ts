@@ -86,7 +86,7 @@ describe('server-everything', () => {
     expect(names).not.toContain('get-roots-list');
   });
 
-  it('has its form filled in, with the defaults that were left out', async () => {
+  it('gets its form filled in with the missing defaults', async () => {
     const seen: Question[] = [];
     const there = await start(overStdio, { questions: ['form'] });
     const answer = saying({ action: 'accept', content: { name: 'Ada', integer: 7 } }, seen);
@@ -98,7 +98,7 @@ describe('server-everything', () => {
     expect(there.questions()).toEqual([]);
   });
 
-  it('is answered by its id, and told no by the host of the others', async () => {
+  it('gets an answer by id, and other questions are declined', async () => {
     const there = await start(overStdio, { onQuestion: () => undefined });
     const asked = new Promise<Question>((resolve) => {
       there.on('question.asked', ({ question }) => resolve(question));
@@ -110,7 +110,7 @@ describe('server-everything', () => {
     expect(await text).toContain('declined');
   });
 
-  it('is never given the answer of one caller for another over stdio', async () => {
+  it("never gets one caller's answer for another caller's call over stdio", async () => {
     const there = await start(overStdio, { questions: ['form'] });
     const seen: Question[] = [];
     const answer = saying({ action: 'accept', content: { name: 'Ada' } }, seen);
@@ -122,7 +122,7 @@ describe('server-everything', () => {
     expect(seen.length).toBeLessThan(2);
   });
 
-  it('is answered by each caller for his own call over HTTP', async () => {
+  it("gets each caller's answer for its own call over HTTP", async () => {
     const there = await start(await overHttp(), { questions: ['form'] });
     const texts = await Promise.all(
       ['Ada', 'Bob', 'Cleo'].map((name) =>
@@ -137,7 +137,7 @@ describe('server-everything', () => {
     expect(texts.map((text) => /Name: (\w+)/u.exec(text)?.[1])).toEqual(['Ada', 'Bob', 'Cleo']);
   });
 
-  it('is called once more after the required address was visited', async () => {
+  it('is called again after the required URL was visited', async () => {
     const seen: Question[] = [];
     const there = await start(overStdio, { questions: ['url'] });
     const args = { url: 'https://example.com/x', errorPath: true };
@@ -150,7 +150,7 @@ describe('server-everything', () => {
     expect(text).toContain('User completed the URL elicitation flow');
   });
 
-  it('has an unknown outcome without a visit', async () => {
+  it('reports an unknown outcome without the visit', async () => {
     const there = await start(overStdio, { questions: ['url'] });
     const args = { url: 'https://example.com/x', errorPath: true };
     await expect(call(there, 'trigger-url-elicitation', args)).rejects.toMatchObject({
@@ -159,7 +159,7 @@ describe('server-everything', () => {
     });
   });
 
-  it('has a message written by a model', async () => {
+  it('gets a message sampled from a model', async () => {
     const there = await start(overStdio, { questions: ['sampling'] });
     const sampling = {
       model: 'small',
@@ -176,7 +176,7 @@ describe('server-everything', () => {
     expect(text).toContain('Bonjour');
   });
 
-  it('sees the folders of the host, and their changes', async () => {
+  it("sees the host's roots and their changes", async () => {
     const there = await start(overStdio, { roots: ['/tmp', { uri: 'file:///srv', name: 'Data' }] });
     expect(await call(there, 'get-roots-list')).toContain('file:///srv');
     there.send({ type: 'roots.changed', roots: ['/opt'] });
@@ -189,7 +189,7 @@ describe('server-everything', () => {
 describe('a server of the 2026-07-28 revision', () => {
   const modern = { command: process.execPath, args: [asking] };
 
-  it('goes on with each answer, and was called once', async () => {
+  it('continues with each answer within one call', async () => {
     const there = await start(modern, { questions: ['form'] });
     const seen: string[] = [];
     const { result, meta } = await there.callServerTool(
@@ -209,12 +209,12 @@ describe('a server of the 2026-07-28 revision', () => {
     expect(meta.attempts).toBe(1);
   });
 
-  it('learns that the user declined', async () => {
+  it('is notified that the user declined', async () => {
     const there = await start(modern, { onQuestion: () => ({ action: 'decline' }) });
     expect(await call(there, 'greet')).toBe('it was decline');
   });
 
-  it('learns that the call cannot continue without a handler', async () => {
+  it('is notified that there is no handler', async () => {
     const there = await start(modern, { questions: ['form'] });
     await expect(call(there, 'greet')).rejects.toMatchObject({
       code: 'INPUT_REQUIRED',

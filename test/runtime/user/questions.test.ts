@@ -81,14 +81,14 @@ const accept = (content: Record<string, string | number>): QuestionAnswer => ({
   content,
 });
 
-describe('a question of a server', () => {
-  it('is declined when the host has no handler', async () => {
+describe("a server's question", () => {
+  it('is declined without a handler', async () => {
     const there = await scene();
     expect(await there.sessions.of('db').ask(nameForm)).toBeUndefined();
     expect(there.troupe.questions()).toEqual([]);
   });
 
-  it('is put to the host when it belongs to no call for certain', async () => {
+  it('goes to the host when its call is ambiguous', async () => {
     const there = await scene({ onQuestion: says(accept({ name: 'Ada' })) });
     expect(await there.sessions.of('db').ask(nameForm)).toEqual({
       action: 'accept',
@@ -97,7 +97,7 @@ describe('a question of a server', () => {
     expect(there.news).toEqual(['asked q1', 'settled q1 accept']);
   });
 
-  it('waits for its answer by id when the callback leaves it', async () => {
+  it('waits for answer() when the callback returns undefined', async () => {
     const { seen, handler } = deaf();
     const there = await scene({ onQuestion: handler });
     const answer = there.sessions.of('db').ask(nameForm);
@@ -114,7 +114,7 @@ describe('a question of a server', () => {
     expect(there.troupe.questions()).toEqual([]);
   });
 
-  it('goes to the caller alone whose call it belongs to, unseen by others', async () => {
+  it('goes only to the caller whose call it belongs to', async () => {
     const there = await scene({ onQuestion: () => Promise.reject(new Error('not for the host')) });
     let pending: ((answer: QuestionAnswer) => void) | undefined;
     const seen: Question[] = [];
@@ -137,7 +137,7 @@ describe('a question of a server', () => {
     expect(there.news).toEqual([]);
   });
 
-  it('is shown to others once its caller leaves it', async () => {
+  it('is listed once its caller returns undefined', async () => {
     const there = await scene();
     const { asked } = await there.call({ onQuestion: () => undefined });
     const answer = there.sessions.of('db').ask(nameForm, asked);
@@ -148,7 +148,7 @@ describe('a question of a server', () => {
     expect(there.news).toEqual(['asked q1', 'settled q1 accept']);
   });
 
-  it('never goes to a caller when it belongs to no call for certain', async () => {
+  it('never goes to a caller when its call is ambiguous', async () => {
     const { seen, handler } = deaf();
     const there = await scene({ questions: ['form'] });
     await there.call({ onQuestion: handler });
@@ -156,7 +156,7 @@ describe('a question of a server', () => {
     expect(seen).toEqual([]);
   });
 
-  it('is cancelled when its time is over', async () => {
+  it('is cancelled when it times out', async () => {
     const there = await scene({ onQuestion: () => undefined });
     const answer = there.sessions.of('db').ask(nameForm);
     await there.advance(119_999);
@@ -166,7 +166,7 @@ describe('a question of a server', () => {
     expect(there.news).toEqual(['asked q1', 'settled q1 timedOut']);
   });
 
-  it('has the time that the settings give it', async () => {
+  it('uses the timeout in settings', async () => {
     const policy = { call: { questionTimeoutMs: 500 } };
     const there = await scene({ onQuestion: () => undefined, policy });
     const answer = there.sessions.of('db').ask(nameForm);
@@ -174,7 +174,7 @@ describe('a question of a server', () => {
     expect(await answer).toEqual({ action: 'cancel' });
   });
 
-  it('is withdrawn when its call ends, whatever ends it', async () => {
+  it('is withdrawn when its call ends for any reason', async () => {
     const there = await scene({ onQuestion: () => undefined });
     const abort = new AbortController();
     const { asked, done } = await there.call({ signal: abort.signal });
@@ -187,7 +187,7 @@ describe('a question of a server', () => {
     expect(await there.sessions.of('db').ask(nameForm, asked)).toBeUndefined();
   });
 
-  it('is withdrawn with its session, and its callback hears of it', async () => {
+  it('is withdrawn with its session and aborts its callback', async () => {
     let isWanted = true;
     const there = await scene({
       onQuestion: (_question, { signal }) =>
@@ -207,7 +207,7 @@ describe('a question of a server', () => {
     expect(there.errors).toEqual([]);
   });
 
-  it('is withdrawn when the troupe stops, and none is taken after that', async () => {
+  it('is withdrawn when the troupe stops, and later ones are refused', async () => {
     const there = await scene({ onQuestion: () => undefined });
     const script = there.sessions.of('db');
     const answer = script.ask(nameForm);
@@ -217,7 +217,7 @@ describe('a question of a server', () => {
     expect(() => there.troupe.answer('q1', { action: 'decline' })).toThrow(/no question "q1"/u);
   });
 
-  it('is one of at most sixteen of a server; further ones are cancelled, and said once', async () => {
+  it('is cancelled beyond sixteen per server, with one log line', async () => {
     const there = await scene({ onQuestion: () => undefined });
     const script = there.sessions.of('db');
     const answers = Array.from({ length: 1_000 }, () => script.ask(nameForm));
@@ -231,7 +231,7 @@ describe('a question of a server', () => {
     expect(lines).toHaveLength(1);
   });
 
-  it('shows in the status of its server until it is settled', async () => {
+  it("appears in its server's status until it settles", async () => {
     const there = await scene({ onQuestion: () => undefined });
     const answer = there.sessions.of('db').ask(nameForm);
     await there.settle();
@@ -258,7 +258,7 @@ describe('an answer', () => {
     ['is no message of a model', compose, { action: 'accept' }, /"sampling" must hold/u],
   ];
   for (const [what, body, answer, words] of faulty) {
-    it(`that ${what} is refused, and the question stays`, async () => {
+    it(`that ${what} is rejected and leaves the question open`, async () => {
       const there = await scene({ onQuestion: () => undefined, questions: ['form', 'sampling'] });
       void there.sessions.of('db').ask(body);
       await there.settle();
@@ -268,7 +268,7 @@ describe('an answer', () => {
       expect(there.troupe.questions()).toHaveLength(1);
     });
 
-    it(`of a callback that ${what} cancels the question, and leaves no value in the log`, async () => {
+    it(`from a callback that ${what} cancels the question and logs no value`, async () => {
       const there = await scene({
         onQuestion: says(answer as QuestionAnswer),
         questions: ['form', 'sampling'],
@@ -280,14 +280,14 @@ describe('an answer', () => {
     });
   }
 
-  it('of a callback that throws cancels the question, and its text is not shown', async () => {
+  it('from a callback that throws cancels the question and hides the error text', async () => {
     const there = await scene({ onQuestion: () => Promise.reject(new Error('secret-4711')) });
     expect(await there.sessions.of('db').ask(nameForm)).toEqual({ action: 'cancel' });
     expect(JSON.stringify(there.troupe.logs('db'))).not.toContain('secret-4711');
     expect(there.troupe.logs('db')?.at(-1)?.line).toContain('q1 was cancelled');
   });
 
-  it('that comes late is dropped', async () => {
+  it('that arrives late is ignored', async () => {
     let late: ((answer: QuestionAnswer) => void) | undefined;
     const there = await scene({
       onQuestion: () =>
@@ -303,7 +303,7 @@ describe('an answer', () => {
     expect(there.news).toEqual(['asked q1', 'settled q1 timedOut']);
   });
 
-  it('holds nothing but what was asked for', async () => {
+  it('contains only the requested fields', async () => {
     const sampling = {
       model: 'm',
       role: 'assistant',
@@ -317,14 +317,14 @@ describe('an answer', () => {
     expect(await script.ask(nameForm)).toEqual(accept({ name: 'Ada', times: 3 }));
   });
 
-  it('by a model is wanted from no callback that was not meant for it', async () => {
+  it('by sampling is requested only from a callback that opted in', async () => {
     const there = await scene({ onQuestion: says({ action: 'decline' }) });
     expect(await there.sessions.of('db').ask(compose)).toBeUndefined();
   });
 });
 
-describe('the deadline of a call', () => {
-  it('stands still while a question of it waits', async () => {
+describe("a call's deadline", () => {
+  it('pauses while one of its questions is open', async () => {
     const there = await scene({ onQuestion: () => undefined });
     const { asked, done } = await there.call();
     await there.advance(50_000);
@@ -338,7 +338,7 @@ describe('the deadline of a call', () => {
     expect(await done).toBe('TIMEOUT unknown');
   });
 
-  it('runs on when the caller set it', async () => {
+  it('does not pause when the caller set it', async () => {
     const there = await scene({ onQuestion: () => undefined });
     const { asked, done } = await there.call({ timeoutMs: 5_000 });
     const answer = there.sessions.of('db').ask(nameForm, asked);
@@ -347,7 +347,7 @@ describe('the deadline of a call', () => {
     expect(await answer).toBeUndefined();
   });
 
-  it('comes after ten minutes, however often the server asks', async () => {
+  it('passes after ten minutes, however often the server asks', async () => {
     const policy = { call: { questionTimeoutMs: 3_600_000 } };
     const there = await scene({ onQuestion: () => undefined, policy });
     const { asked, done } = await there.call();
