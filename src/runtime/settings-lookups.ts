@@ -53,7 +53,7 @@ async function withGated<Reading extends MergedSettings>(
   lookUp: (desired: DesiredServer, spec: StdioSpec) => Promise<DesiredServer>,
 ): Promise<Reading> {
   const { settings, specs } = reading;
-  const servers = settings.servers.map((desired) => {
+  const servers = settings.servers.map(async (desired) => {
     const spec = desired.gated ? specs.get(desired.generation) : undefined;
     return spec?.type === 'stdio' ? lookUp(desired, spec) : desired;
   });

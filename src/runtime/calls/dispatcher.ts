@@ -45,13 +45,7 @@ import { type WaitBounds, waitOnce } from '../wait-once.ts';
 import { BackgroundCalls } from './background.ts';
 import { CallPermissions, type PendingCall } from './call-permissions.ts';
 import { gateFor, notStarted } from './gate.ts';
-import {
-  type Operation,
-  requestOperation,
-  type ToolAddress,
-  type ToolSubject,
-  toolOperation,
-} from './operation.ts';
+import { type Operation, requestOperation, type ToolAddress, toolOperation } from './operation.ts';
 import { Results, type ResultsPorts, toolAnswer } from './results.ts';
 import { RunningCalls, sendFact } from './running-calls.ts';
 import { deadlineOf, leastLeftMs, runningTimes } from './times.ts';

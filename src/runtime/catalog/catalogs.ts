@@ -2,13 +2,6 @@ import type { SessionOwner, SessionPorts } from '../../../actors/session/ports.t
 import type { SettingsReader } from '../../../actors/settings/last-good-settings.ts';
 import type { Catalog } from '../../domain/catalog.ts';
 import type { ServerProfile, SessionHandle } from '../../domain/session.ts';
-import type { DesiredServer } from '../../domain/settings.ts';
-import type { Listeners } from '../listeners.ts';
-import type { TroupeParts } from '../root-actor.ts';
-import type { ServerRecords } from '../server-records.ts';
-import type { SessionRegistry } from '../session-registry.ts';
-import type { RootRef, StatusBoard } from '../status/board.ts';
-import type { ProblemList } from '../status/problems.ts';
 import { LogWishes, WatchedResources } from './host-wishes.ts';
 import { CatalogKeeping } from './keeping.ts';
 import { OfferList } from './offer-list.ts';

@@ -184,11 +184,8 @@ export class StatusBoard {
     }
     // One of thousands came or left: the others are unchanged.
     for (const [name, server] of live) {
-      const isOther =
-        before.get(name) !== server ||
-        (haveListsChanged && refusingVerdicts.has(server.verdict)) ||
-        this.#postponed.has(name);
-      if (!isOther && this.#isSeen(name, server, snapshot)) continue;
+      if (before.get(name) === server && this.#isSeen(name, server, snapshot, haveListsChanged))
+        continue;
       for (const { actorId } of actorsOf(server)) this.#watchActor(name, actorId, snapshot);
       this.#update(name, server.actorId);
     }
@@ -227,8 +224,15 @@ export class StatusBoard {
     return true;
   }
 
-  /** Whether the present view has the present settings and the present chart. */
-  #isSeen(name: string, { actorId }: LiveServer, snapshot: RootSnapshot): boolean {
+  /** Whether the present view has the present settings, lists and chart. */
+  #isSeen(
+    name: string,
+    { actorId, verdict }: LiveServer,
+    snapshot: RootSnapshot,
+    haveListsChanged: boolean,
+  ): boolean {
+    if (this.#postponed.has(name) || (haveListsChanged && refusingVerdicts.has(verdict)))
+      return false;
     return (
       this.#views.get(name)?.desired === this.#lastDesired.get(name) &&
       this.#watched.get(actorId)?.ref === snapshot.children[actorId]
