@@ -1,8 +1,8 @@
 /**
- * `mcp-troupe/ai-sdk`: the tools of a troupe for the AI SDK (`ai` 6).
+ * `mcp-troupe/ai-sdk`: a troupe's tools for the AI SDK (`ai` 6).
  *
  * A `ToolSet` is a snapshot. `troupeTools` takes one; `liveTools` takes a new one before each step
- * of a run. Either way a tool is called as it was shown, or the call is refused with the reason.
+ * of a run. Either way, a call runs the tool that the model saw, or is refused with the reason.
  */
 
 import { dynamicTool, type JSONValue, jsonSchema, type ToolSet } from 'ai';
@@ -19,10 +19,9 @@ export type { OfferingTroupe, OfferOptions } from './tool-offer.ts';
 
 export interface AiSdkOptions extends OfferOptions {
   /**
-   * Whether the run ends with a request for approval instead of this call, as `needsApproval` of
-   * the AI SDK does. A call that was approved so is not asked for again where rules say `ask`. Not
-   * for the two tools of a pair. Default: never; where rules say `ask`, `askPermission` is asked
-   * during the call.
+   * Returns whether a call needs approval, as in the AI SDK: the run then ends with a request for
+   * approval. For an approved call, permission rules do not ask again. Does not apply to the two
+   * tools of a pair. Default: never; permission rules ask through `askPermission` during the call.
    */
   readonly needsApproval?: (
     tool: ExposedTool,
@@ -30,7 +29,7 @@ export interface AiSdkOptions extends OfferOptions {
   ) => boolean | Promise<boolean>;
 }
 
-/** The current tools, for one run or one step. A call resolves with the MCP result; a failed one throws its `TroupeError`. */
+/** The current tools, for one run or one step. A call resolves with the MCP result or rejects with a `TroupeError`. */
 export function troupeTools(troupe: OfferingTroupe, options: AiSdkOptions = {}): ToolSet {
   const set = emptySet();
   for (const tool of offerTools(troupe, options)) set[tool.name] = toolOf(tool, options);
@@ -38,17 +37,17 @@ export function troupeTools(troupe: OfferingTroupe, options: AiSdkOptions = {}):
 }
 
 export interface LiveTools {
-  /** Pass this object itself as `tools` of a run, never a copy: it changes before each step. */
+  /** Pass this object itself as a run's `tools`, not a copy: it changes before each step. */
   readonly tools: ToolSet;
-  /** For `prepareStep` of the same run. Brings `tools` up to date and names them in `activeTools`. */
+  /** For the same run's `prepareStep`. Updates `tools` and lists their names in `activeTools`. */
   readonly prepareStep: () => { activeTools: string[] };
 }
 
 /**
- * Tools that are up to date at each step of a run, whatever was reloaded, restarted or replaced
- * since.
+ * Tools that are current at each step of a run, also after servers were reloaded, restarted or
+ * replaced.
  *
- * @param own - tools of the host that stand beside them, and win where names are equal
+ * @param own - the host's tools, which take precedence over a troupe's tool of the same name
  */
 export function liveTools(
   troupe: OfferingTroupe,
@@ -66,30 +65,29 @@ export function liveTools(
     tools,
     prepareStep: () => {
       refresh();
-      // Named, so that the step keeps the tools it showed when another run refreshes meanwhile.
+      // Listed, so that a refresh by another run does not change this step's tools.
       return { activeTools: Object.keys(tools) };
     },
   };
 }
 
-// Without a prototype: a model that calls `toString` must not find one.
+// Without a prototype, so that a model that calls `toString` finds no tool.
 function emptySet(): ToolSet {
   return Object.create(null) as ToolSet;
 }
 
-// Requests for approval that stay unanswered are forgotten; a call that is approved later asks
-// again.
+// Beyond this number, unanswered requests for approval are forgotten; their calls ask again.
 const mostApproved = 1_000;
 
 function toolOf(tool: OfferedTool, { needsApproval }: AiSdkOptions): ToolSet[string] {
   const { shown } = tool;
-  // Calls that need approval: the framework runs them only after the user gave it.
+  // Calls that need approval; the framework runs them only when the user has approved them.
   const approved = new Set<string>();
   return dynamicTool({
     description: tool.description,
     ...(tool.title === undefined ? {} : { title: tool.title }),
     ...(shown === undefined ? {} : { metadata: { server: shown.server, tool: shown.tool } }),
-    // Providers refuse an object without `properties`.
+    // Providers refuse an object schema without `properties`.
     inputSchema: jsonSchema({ type: 'object', properties: {}, ...tool.inputSchema }),
     ...(needsApproval === undefined || shown === undefined
       ? {}

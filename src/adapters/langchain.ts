@@ -1,8 +1,8 @@
 /**
- * `mcp-troupe/langchain`: the tools of a troupe for LangChain (`@langchain/core` 1).
+ * `mcp-troupe/langchain`: a troupe's tools for LangChain (`@langchain/core` 1).
  *
- * `TroupeToolkit` is live: each read of `tools` returns the current ones. A tool is called as it
- * was shown, or the call is refused with the reason.
+ * `TroupeToolkit` is live: its `tools` are always the current ones. A call runs the tool that the
+ * model saw, or is refused with the reason.
  */
 
 import { type AIMessage, type ContentBlock, ToolMessage } from '@langchain/core/messages';
@@ -21,15 +21,15 @@ export type { OfferingTroupe, OfferOptions } from './tool-offer.ts';
 
 export interface LangChainOptions extends OfferOptions {
   /**
-   * What happens when a model's call fails or its tool returns an error. `message`: the model gets
-   * a `ToolMessage` with the status `error`. `throw`: the `TroupeError` is thrown, for hosts that
-   * handle tool errors themselves. An aborted call, and one without a tool call id, always throws.
-   * Default: `message`.
+   * How a failed call, or a tool's error, is reported. `message`: the model gets a `ToolMessage` with
+   * the status `error`. `throw`: the call throws a `TroupeError`, for hosts that handle tool errors
+   * themselves. An aborted call, and a call without a tool call id, always throws. Default:
+   * `message`.
    */
   readonly onError?: 'message' | 'throw';
 }
 
-/** The current tools. Their artifact is the complete MCP result. */
+/** The current tools. A call's artifact is the complete MCP result. */
 export function troupeTools(
   troupe: OfferingTroupe,
   options: LangChainOptions = {},
@@ -37,7 +37,7 @@ export function troupeTools(
   return offerTools(troupe, options).map((tool) => toolOf(tool, options));
 }
 
-/** A troupe's tools, always up to date; read `tools` before each turn of the model. */
+/** A troupe's tools, always up to date; read `tools` before each turn. */
 export class TroupeToolkit extends BaseToolkit {
   readonly #shown: ShownTools;
   readonly #options: LangChainOptions;
@@ -53,10 +53,10 @@ export class TroupeToolkit extends BaseToolkit {
   }
 
   /**
-   * Runs the tool calls of a model's message concurrently and answers each with one message, in the
-   * same order. A call of a tool that is gone or never existed is answered as well.
+   * Runs the tool calls of a model's message concurrently and returns one message for each, in the
+   * same order, also for a tool that is gone or never existed.
    *
-   * @throws TroupeError as {@link LangChainOptions.onError} says, when every call has ended
+   * @throws TroupeError according to {@link LangChainOptions.onError}, once every call has ended
    */
   async runToolCalls(
     { tool_calls: calls = [] }: Pick<AIMessage, 'tool_calls'>,
@@ -67,7 +67,7 @@ export class TroupeToolkit extends BaseToolkit {
       try {
         return (await tool.invoke({ ...call, type: 'tool_call' }, config)) as ToolMessage;
       } catch (error) {
-        // LangChain itself refused it, for example for arguments that do not fit the schema.
+        // LangChain itself refused the call, for example because the arguments do not match the schema.
         if (this.#options.onError === 'throw' || config?.signal?.aborted === true) throw error;
         return failed(errorText(error), { id: call.id ?? '', name: call.name }, error);
       }
@@ -84,7 +84,7 @@ function toolOf(tool: OfferedTool, options: LangChainOptions): DynamicStructured
   return new DynamicStructuredTool({
     name: tool.name,
     description: tool.description,
-    // A copy: the validator of LangChain writes into the schemas that it reads.
+    // A copy, because LangChain's validator modifies schemas.
     schema: structuredClone(tool.inputSchema),
     responseFormat: 'content_and_artifact',
     ...(tool.shown === undefined
@@ -126,19 +126,19 @@ function failed(
   return new ToolMessage({ status: 'error', content, tool_call_id: id, name, artifact });
 }
 
-/** The error for a result with `isError`, where errors are thrown; the tool did run. */
+/** The error for a result with `isError`; the tool has run. */
 function failedAnswer({ name, shown }: OfferedTool, content: string | ContentBlock[]): TroupeError {
   const words = typeof content === 'string' ? content : JSON.stringify(content);
   const { server, tool = name } = shown ?? {};
   return new TroupeError('SERVER_ERROR', words, { server, tool, outcome: 'executed' });
 }
 
-/** Plain text if there is nothing else: not every model accepts blocks from a tool. */
+/** Text alone becomes a string, because not every model accepts blocks from a tool. */
 function contentOf(parts: readonly ResultPart[]): string | ContentBlock[] {
   return wholeText(parts) ?? parts.map(blockOf);
 }
 
-/** In the form that packages of providers convert; `contentBlocks` of the message has the newer one. */
+/** In the older form, which providers' packages convert; the message's `contentBlocks` has the newer form. */
 function blockOf(part: ResultPart): ContentBlock {
   if (part.kind === 'text') return { type: 'text', text: part.text };
   const { data, mediaType, filename, kind } = part;

@@ -1,15 +1,9 @@
-/** Schemas of arguments as the functions of OpenAI take them. */
+/** Converts input schemas to the form that OpenAI's functions accept. */
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** A schema of arguments, and whether it may be promised to be followed to the letter. */
-export interface FunctionSchema {
-  readonly parameters: Record<string, unknown>;
-  readonly strict: boolean;
-}
-
-// What strict mode has taken since it exists. A schema with anything else is sent without it,
-// because the API refuses the whole request for one schema that it does not like.
+// Keywords that strict mode has always supported. A schema with any other keyword is sent without
+// strict mode, because the API refuses the whole request for one unsupported schema.
 const strictKeywords = new Set([
   '$schema',
   '$defs',
@@ -26,17 +20,22 @@ const strictKeywords = new Set([
   'title',
   'type',
 ]);
-// The API takes five levels on the oldest models that know strict mode.
+// The oldest models with strict mode accept five levels.
 const maxStrictDepth = 5;
 const combinators = ['allOf', 'anyOf', 'oneOf'] as const;
 
 /**
- * Never changes what a tool means: a schema is strict when it is so as its server wrote it.
- * Alternatives at the top, which the API refuses, become one list of properties, and the server
- * goes on checking them.
+ * Converts a tool's schema without changing its meaning. It is strict only if the server's own schema
+ * fulfils the rules of strict mode. The API refuses alternatives at the top level, so these become
+ * one list of properties; the server still validates the arguments.
  */
-export function functionSchema(inputSchema: Schema): FunctionSchema {
-  const strict = isStrictObject(inputSchema, 1);
+export function functionSchema(inputSchema: Schema): {
+  parameters: Record<string, unknown>;
+  strict: boolean;
+} {
+  const { type, anyOf, $ref } = inputSchema;
+  const isPlainObject = type === 'object' && anyOf === undefined && $ref === undefined;
+  const strict = isPlainObject && isStrict(inputSchema, 1);
   return { parameters: { ...(strict ? inputSchema : flatRoot(inputSchema)) }, strict };
 }
 
@@ -46,7 +45,7 @@ function flatRoot(schema: Schema): Schema {
   const properties = [...branches, schema].flatMap((one) =>
     Object.entries(recordOf(one['properties'])),
   );
-  // Of alternatives only some hold, so what one of them requires is not required.
+  // A property that only one alternative requires is optional.
   const required = [schema, ...listOf(schema['allOf']).map(recordOf)].flatMap((one) =>
     listOf(one['required']),
   );
@@ -56,11 +55,6 @@ function flatRoot(schema: Schema): Schema {
     properties: Object.fromEntries(properties),
     ...(required.length > 0 ? { required: [...new Set(required)] } : {}),
   };
-}
-
-function isStrictObject(schema: Schema, depth: number): boolean {
-  if (schema['type'] !== 'object' || !isStrict(schema, depth)) return false;
-  return schema['anyOf'] === undefined && schema['$ref'] === undefined;
 }
 
 function isStrict(schema: Schema, depth: number): boolean {
@@ -80,7 +74,7 @@ function isStrict(schema: Schema, depth: number): boolean {
   return parts.every((part) => isRecord(part) && isStrict(part, depth + 1));
 }
 
-/** Nothing may be added to it, and nothing left out. */
+/** Whether additional properties are forbidden and all properties are required. */
 function isClosed(schema: Schema, names: readonly string[]): boolean {
   if (schema['additionalProperties'] !== false || !isRecord(schema['properties'])) return false;
   const required = new Set(listOf(schema['required']));

@@ -1,6 +1,6 @@
 /**
- * `mcp-troupe/openai`: the tools of a troupe for OpenAI's own client (`openai` 6), as functions of
- * the Responses and of the Chat Completions API. Only the client's types are used, so any client of
+ * `mcp-troupe/openai`: a troupe's tools for OpenAI's client (`openai` 6), as functions of the
+ * Responses API and the Chat Completions API. Only the client's types are used, so any client of
  * these APIs works.
  */
 
@@ -21,15 +21,14 @@ export type { OfferingTroupe, OfferOptions } from './tool-offer.ts';
 
 export interface OpenAIOptions extends OfferOptions {
   /**
-   * Names of functions that the host runs itself: calls of them are left out of the answers. Every
-   * other call is answered, because both APIs refuse a conversation in which one is not. Default:
-   * none.
+   * Names of functions that the host runs itself; their calls are skipped. Every other call gets an
+   * answer, because both APIs refuse a conversation with an unanswered call. Default: none.
    */
   readonly own?: readonly string[];
 }
 
 export interface RunOptions {
-  /** Aborts running calls; each is still answered, with the reason. */
+  /** Aborts running calls; each still gets an answer, with the reason. */
   readonly signal?: AbortSignal;
 }
 
@@ -38,16 +37,16 @@ type ToolMessage = OpenAI.Chat.Completions.ChatCompletionToolMessageParam;
 
 /** The tools of one conversation. */
 export interface OpenAITools {
-  /** The tools of now, for `tools` of `client.responses.create`. */
+  /** The current tools, for `tools` of `client.responses.create`. */
   responses(): OpenAI.Responses.FunctionTool[];
-  /** The tools of now, for `tools` of `client.chat.completions.create`. */
+  /** The current tools, for `tools` of `client.chat.completions.create`. */
   chat(): OpenAI.Chat.Completions.ChatCompletionFunctionTool[];
-  /** The tools of now, for `tools` of `client.chat.completions.runTools`, which runs them itself. */
+  /** The current tools, for `tools` of `client.chat.completions.runTools`, which runs them. */
   runnable(): RunnableToolFunctionWithParse<Record<string, unknown>>[];
   /**
-   * Runs the function calls of a response, side by side, and returns an item for each, in the same
-   * order, for the next `input`. A failed call is answered with the reason. Never rejects. A call
-   * runs once, however often its response is passed in.
+   * Runs a response's function calls concurrently and returns an item for each, in the same order,
+   * for the next `input`. A failed call's item has the reason. Never rejects. Each call runs once,
+   * even when its response is passed in again.
    */
   runToolCalls(
     response: Pick<OpenAI.Responses.Response, 'output'>,
@@ -60,7 +59,7 @@ export interface OpenAITools {
   ): Promise<ToolMessage[]>;
 }
 
-/** Makes the tools of a troupe for one conversation; they are called as they were last shown in it. */
+/** Creates a troupe's tools for one conversation. Each is called as the conversation last showed it. */
 export function troupeTools(troupe: OfferingTroupe, options: OpenAIOptions = {}): OpenAITools {
   const tools = new ShownTools(troupe, options);
   const own = new Set(options.own);
@@ -71,9 +70,9 @@ export function troupeTools(troupe: OfferingTroupe, options: OpenAIOptions = {})
     { id, name, args }: { readonly id: string; readonly name: string; readonly args: string },
     { signal }: RunOptions,
   ): Promise<readonly ResultPart[]> =>
-    // Some servers of these APIs reuse their ids in each turn, hence the rest of the key.
+    // Some servers of these APIs reuse ids in each turn, so the key includes name and arguments.
     once.run(JSON.stringify([id, name, args]), () =>
-      answerOf(tools.named(name), args, { signal, requestId: id }),
+      answerOf(tools.named(name), () => argumentsOf(args), { signal, requestId: id }),
     );
   return {
     responses: () =>
@@ -117,49 +116,33 @@ function chatCall(call: OpenAI.Chat.Completions.ChatCompletionMessageToolCall) {
   if (call.type === 'function') {
     return { id: call.id, name: call.function.name, args: call.function.arguments };
   }
-  // A custom tool is not one of ours, and its input is not JSON.
+  // Custom tools belong to the host; their input is not JSON.
   return { id: call.id, name: call.custom.name, args: call.custom.input };
 }
 
 function runnableOf(tool: OfferedTool): RunnableToolFunctionWithParse<Record<string, unknown>> {
-  const { parameters, strict } = functionSchema(tool.inputSchema);
   return {
     type: 'function',
     function: {
       name: tool.name,
       description: tool.description,
-      parameters,
-      strict,
+      ...functionSchema(tool.inputSchema),
       // The client shows the error to the model.
       parse: (input) => argumentsOf(input) as Record<string, unknown>,
       function: async (args, runner) =>
-        textWithNotes(await settled(tool, args, { signal: runner.controller.signal })),
+        textWithNotes(await answerOf(tool, () => args, { signal: runner.controller.signal })),
     },
   };
 }
 
+/** Runs a call; returns its result, or the reason for its failure, for the model. */
 async function answerOf(
   tool: OfferedTool,
-  text: string,
-  own: OwnCallOptions,
-): Promise<readonly ResultPart[]> {
-  let args: unknown;
-  try {
-    args = argumentsOf(text);
-  } catch (error) {
-    return [{ kind: 'text', text: errorText(error) }];
-  }
-  return settled(tool, args, own);
-}
-
-/** Returns a call's result or error for the model. */
-async function settled(
-  tool: OfferedTool,
-  args: unknown,
+  readArguments: () => unknown,
   own: OwnCallOptions,
 ): Promise<readonly ResultPart[]> {
   try {
-    const result = await tool.call(args, own);
+    const result = await tool.call(readArguments(), own);
     const parts = partsOf(result);
     if (result.isError !== true) return parts;
     return [{ kind: 'text', text: 'The tool failed:' }, ...parts];

@@ -1,9 +1,9 @@
 /**
- * Converts a tool's result into the three kinds of parts that every framework knows: texts, images
- * and files. Content that cannot be shown to a model is described, never dropped silently.
+ * Converts a tool's result to the three kinds of parts that every framework supports: texts, images
+ * and files. Content that a model cannot read is described, never dropped silently.
  */
 
-import { type ToolResult, TroupeError } from '../index.ts';
+import type { ToolResult } from '../index.ts';
 
 export type ResultPart =
   | { readonly kind: 'text'; readonly text: string }
@@ -15,26 +15,25 @@ export type ResultPart =
       readonly filename: string;
     };
 
-/** The answer in order; structured content alone becomes its JSON. */
+/** Returns a result's parts in order; structured content alone becomes JSON text. */
 export function partsOf({ content, structuredContent }: ToolResult): readonly ResultPart[] {
   if (content.length > 0) return content.map(partOf);
   return structuredContent === undefined ? [] : [text(JSON.stringify(structuredContent))];
 }
 
-/** All parts as one text; undefined when there are others than texts. */
+/** Joins all parts; undefined unless all are texts. */
 export function wholeText(parts: readonly ResultPart[]): string | undefined {
   const texts = parts.map((part) => (part.kind === 'text' ? part.text : undefined));
   return texts.includes(undefined) ? undefined : texts.join('\n');
 }
 
-/** All parts as one text, with notes in place of binary data. */
+/** Joins all parts, with notes in place of binary data. */
 export function textWithNotes(parts: readonly ResultPart[]): string {
   return parts.map((part) => (part.kind === 'text' ? part.text : noteOn(part))).join('\n');
 }
 
 /** Describes a failed call for a model. */
 export function errorText(error: unknown): string {
-  if (error instanceof TroupeError) return `MCP error: ${error.message}`;
   return `MCP error: ${error instanceof Error ? error.message : String(error)}`;
 }
 
@@ -46,7 +45,7 @@ function partOf(block: ToolResult['content'][number]): ResultPart {
   }
   if (type === 'resource') return resourcePart(block['resource']) ?? text(JSON.stringify(block));
   if (type === 'resource_link') return text(linkText(block));
-  // An unknown kind of content: a model may still be able to use it.
+  // A model may be able to use an unknown kind of content.
   return text(JSON.stringify(block));
 }
 
@@ -69,7 +68,7 @@ function linkText({ uri, name, description }: Readonly<Record<string, unknown>>)
   return `Resource ${String(uri)}${about.length > 0 ? ` (${about.join(': ')})` : ''}`;
 }
 
-/** The last segment of an address as a safe file name. */
+/** The last segment of a URI as a safe file name. */
 function lastSegment(uri: string): string {
   const path = uri.replace(/[?#].*$/su, '');
   return path

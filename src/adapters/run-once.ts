@@ -1,6 +1,6 @@
 /**
- * Runs each of a model's calls once, even after a retried request, a stream that was read twice or
- * a loop that starts over. A repeated call gets the first answer.
+ * Runs each of a model's calls once, even when a request is retried, a stream is read twice or a
+ * loop starts over. A repeated call gets the first answer.
  */
 
 export class RunOnce<Answer> {
@@ -8,7 +8,7 @@ export class RunOnce<Answer> {
   readonly #ran = new Set<string>();
   readonly #forgotten: () => Answer;
 
-  /** @param forgotten - answer for a call that ran so long ago that its own answer was dropped */
+  /** @param forgotten - returns the answer for a repeated call whose own answer was dropped */
   constructor(forgotten: () => Answer) {
     this.#forgotten = forgotten;
   }
@@ -26,9 +26,9 @@ export class RunOnce<Answer> {
   }
 }
 
-// An answer may have megabytes: enough for every call of a turn, and for the turn to be repeated.
+// Enough for every call of a repeated turn; an answer may have megabytes.
 const mostAnswers = 128;
-// A call is known for longer than any conversation lasts.
+// More calls than any conversation has.
 const mostKeys = 10_000;
 
 function dropOldest(kept: Map<string, unknown> | Set<string>, most: number): void {

@@ -1,7 +1,7 @@
 /**
- * The tools of a troupe in the form that all frameworks share: chosen by the host, under names that
- * every provider accepts, and each bound to the definition that was shown. If a tool was replaced
- * or removed since, the call is refused with the reason; another tool is never called in its place.
+ * Converts a troupe's tools to the form that all frameworks share: selected by the host, under names
+ * that every provider accepts, and each bound to the definition that the model saw. If a tool has
+ * been replaced or removed since, its call is refused with the reason; no other tool runs instead.
  */
 
 import { createHash } from 'node:crypto';
@@ -19,18 +19,18 @@ import {
 /** The part of a troupe that an adapter needs. */
 export type OfferingTroupe = Pick<Troupe, 'catalog' | 'callTool' | 'searchTools' | 'snapshot'>;
 
-/** Which tools are handed to a framework, and how they are called. */
+/** Selects the tools for a framework, and sets the options of their calls. */
 export interface OfferOptions {
   /** Only tools of these servers. Default: all. */
   readonly servers?: readonly string[];
-  /** Only tools for which this is true. Default: all. */
+  /** Only tools for which this returns true. Default: all. */
   readonly filter?: (tool: ExposedTool) => boolean;
   /**
-   * Offers `search_tools` and `call_tool` in place of all others, which they find and call; for
-   * more tools than a model should see. Default: false.
+   * Replaces all tools with `search_tools` and `call_tool`, which find and call them; for more tools
+   * than a model should see. Default: false.
    */
   readonly pair?: boolean | ToolPairOptions;
-  /** Options of every call. The framework provides the signal and the call's id. */
+  /** Options for every call. The framework provides the signal and the call's id. */
   readonly call?: Omit<CallOptions, 'signal' | 'requestId' | 'round'>;
 }
 
@@ -39,11 +39,11 @@ export interface OwnCallOptions {
   readonly signal?: AbortSignal | undefined;
   /** The id that the model gave the call. */
   readonly requestId?: string | undefined;
-  /** Replaces the one in {@link OfferOptions.call}. */
+  /** Overrides `askPermission` in {@link OfferOptions.call}. */
   readonly askPermission?: AskPermission | undefined;
 }
 
-/** A tool as it was shown. */
+/** A tool as the model saw it. */
 export interface OfferedTool {
   /** At most 64 characters of `A-Z a-z 0-9 _ -`, which all providers accept. */
   readonly name: string;
@@ -58,7 +58,7 @@ export interface OfferedTool {
 
 const fittingName = /^[A-Za-z0-9_-]{1,64}$/u;
 
-/** The name itself if it fits, else a stable one that does. */
+/** Returns the name itself if every provider accepts it, else a stable substitute. */
 function wireName(name: string): string {
   if (fittingName.test(name)) return name;
   const hash = createHash('sha256').update(name).digest('hex').slice(0, 8);
@@ -71,7 +71,13 @@ export function offerTools(
   options: OfferOptions = {},
 ): readonly OfferedTool[] {
   const { pair = false } = options;
-  if (pair !== false) return offerPair(troupe, options, pair === true ? {} : pair);
+  if (pair !== false) {
+    const { tools, call } = createToolPair(narrowed(troupe, options), pair === true ? {} : pair);
+    return tools.map((tool) => ({
+      ...tool,
+      call: boundCall(tool.name, options, (args, own) => call(tool.name, args, own)),
+    }));
+  }
   const catalog = troupe.catalog();
   return catalog.tools
     .filter((tool) => isOffered(tool, options))
@@ -81,20 +87,16 @@ export function offerTools(
       description: shown.description ?? shown.title ?? shown.tool,
       inputSchema: shown.inputSchema,
       shown,
-      async call(args, own) {
-        const report = await catalog.callTool(
-          shown.name,
-          asArguments(args, shown.name),
-          callOptions(options, own),
-        );
-        return report.result;
-      },
+      call: boundCall(shown.name, options, async (args, own) => {
+        const { result } = await catalog.callTool(shown.name, args, own);
+        return result;
+      }),
     }));
 }
 
 /**
- * Remembers tools as they were last shown, for frameworks that pass back only a name: the model
- * gets the tool it saw, or learns that it is gone.
+ * Remembers tools as they were last shown, for frameworks that return only a name: the call runs
+ * the tool that the model saw, or reports that the tool is gone.
  */
 export class ShownTools {
   readonly #troupe: OfferingTroupe;
@@ -110,7 +112,7 @@ export class ShownTools {
   show(): readonly OfferedTool[] {
     const offered = offerTools(this.#troupe, this.#options);
     for (const tool of offered) {
-      // Moved to the end: the tool that was not shown for longest is forgotten first.
+      // Moved to the end, because the tool that was shown longest ago is forgotten first.
       this.#shown.delete(tool.name);
       this.#shown.set(tool.name, tool);
     }
@@ -121,7 +123,7 @@ export class ShownTools {
     return offered;
   }
 
-  /** The tool as it was last shown; one that refuses every call if there is none. */
+  /** Returns the tool as it was last shown; for an unknown name, a tool whose calls fail. */
   named(name: string): OfferedTool {
     const shown = this.#shown.get(name);
     if (shown !== undefined) return shown;
@@ -136,17 +138,16 @@ export class ShownTools {
       name,
       description: name,
       inputSchema: {},
-      call: async (args, own) => {
+      call: boundCall(name, this.#options, async (args, own) => {
         if (!isWhole) throw notOffered(name);
-        // The troupe waits for a server that is still starting, and knows why a tool is not there.
-        const given = asArguments(args, name);
-        return (await this.#troupe.callTool(name, given, callOptions(this.#options, own))).result;
-      },
+        // The troupe waits for a server that is still starting, and reports why a tool is missing.
+        return (await this.#troupe.callTool(name, args, own)).result;
+      }),
     };
   }
 }
 
-// As many tools as a troupe lists at most.
+// The most tools that a troupe lists.
 const mostShown = 10_000;
 
 function isOffered(tool: ExposedTool, { servers, filter }: OfferOptions): boolean {
@@ -154,24 +155,25 @@ function isOffered(tool: ExposedTool, { servers, filter }: OfferOptions): boolea
   return filter === undefined || filter(tool);
 }
 
-function callOptions(
+/** Combines the host's options and the framework's for each call, and checks its arguments. */
+function boundCall(
+  name: string,
   { call }: OfferOptions,
-  { signal, requestId, askPermission }: OwnCallOptions,
-): CallOptions {
-  return {
-    ...call,
-    ...(signal === undefined ? {} : { signal }),
-    ...(requestId === undefined ? {} : { requestId }),
-    ...(askPermission === undefined ? {} : { askPermission }),
+  run: (args: Readonly<Record<string, unknown>>, options: CallOptions) => Promise<ToolResult>,
+): OfferedTool['call'] {
+  // Models omit the arguments of tools that take none.
+  return async (args, { signal, requestId, askPermission }) => {
+    if (typeof (args ?? {}) !== 'object' || Array.isArray(args)) {
+      const message = `The arguments of ${name} must be an object. Correct them and call again.`;
+      throw new TroupeError('INVALID_ARGUMENTS', message, { tool: name });
+    }
+    return run((args ?? {}) as Record<string, unknown>, {
+      ...call,
+      ...(signal === undefined ? {} : { signal }),
+      ...(requestId === undefined ? {} : { requestId }),
+      ...(askPermission === undefined ? {} : { askPermission }),
+    });
   };
-}
-
-/** Models omit the arguments of tools that take none. */
-function asArguments(args: unknown, name: string): Readonly<Record<string, unknown>> {
-  if (args === undefined || args === null) return {};
-  if (typeof args === 'object' && !Array.isArray(args)) return args as Record<string, unknown>;
-  const message = `The arguments of ${name} must be an object. Correct them and call again.`;
-  throw new TroupeError('INVALID_ARGUMENTS', message, { tool: name });
 }
 
 function notOffered(name: string): TroupeError {
@@ -179,20 +181,7 @@ function notOffered(name: string): TroupeError {
   return new TroupeError('TOOL_UNKNOWN', message, { tool: name });
 }
 
-function offerPair(
-  troupe: OfferingTroupe,
-  options: OfferOptions,
-  pairOptions: ToolPairOptions,
-): readonly OfferedTool[] {
-  const pair = createToolPair(narrowed(troupe, options), pairOptions);
-  return pair.tools.map((tool) => ({
-    ...tool,
-    call: (args, own) =>
-      pair.call(tool.name, asArguments(args, tool.name), callOptions(options, own)),
-  }));
-}
-
-/** The same troupe without the tools that the host leaves out. */
+/** The same troupe with only the tools that the host selected. */
 function narrowed(
   troupe: OfferingTroupe,
   options: OfferOptions,
@@ -211,7 +200,7 @@ function narrowed(
       return { ...whole, servers: whole.servers.filter(({ name }) => servers.includes(name)) };
     },
     async callTool(name, args, own) {
-      // Whether the host leaves out a tool that is not listed is unknown.
+      // A tool that is not listed cannot be checked against the host's selection.
       const catalog = troupe.catalog();
       const tool = catalog.tools.find((it) => it.name === name);
       if (tool === undefined || !isOffered(tool, options)) throw notOffered(name);
