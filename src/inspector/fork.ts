@@ -1,7 +1,7 @@
 /**
  * Continues a recorded moment of a server without I/O, to answer "what if". The real chart is restored and
- * computes on; actors, messages and timers are only recorded. Time advances on request, and nothing reaches a
- * server.
+ * continues; actors, messages and timers are only recorded. Time advances on request, and no message reaches
+ * a server.
  */
 
 import { createActor, fromCallback } from 'xstate';
@@ -18,22 +18,33 @@ import {
   parentTargetId,
 } from '../../machines/xstate-internals.ts';
 import { longestTimerMs } from '../domain/clock.ts';
-import type { ForkView, InspectionRecord, PicturedActor } from '../domain/host/inspection.ts';
+import type {
+  ForkView,
+  InspectionRecord,
+  InspectionSource,
+  PicturedActor,
+} from '../domain/host/inspection.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { isRecord } from '../policies/is-record.ts';
-import { delayNameOf, edgeOf, leavesOf, stateValueOf } from '../recorder/chart-names.ts';
+import {
+  delayNameOf,
+  edgeOf,
+  leavesOf,
+  machineHashes,
+  stateValueOf,
+} from '../recorder/chart-names.ts';
 import { changedFacts } from '../recorder/recorded-fields.ts';
 import type { ServerSnapshot } from '../runtime/status/status-of.ts';
 import { exampleOf, possibleEvents } from './fork-events.ts';
 
 /** Where a fork begins. */
-export interface ForkStart {
+interface ForkStart {
   readonly fork: string;
-  /** The record after which it begins. */
+  /** The record after which the fork begins. */
   readonly from: number;
   readonly actor: PicturedActor;
   readonly context: ServerContext;
-  /** Of that record. */
+  /** The time of that record. */
   readonly t: number;
   /** The charts' clock at `t` 0; events and context use that clock. */
   readonly clockStart: number;
@@ -41,6 +52,9 @@ export interface ForkStart {
 
 type WithoutPlace<Record> = Record extends unknown ? Omit<Record, 'n' | 't'> : never;
 type Timer = PicturedActor['timers'][number];
+
+// A fork beyond this number replaces the oldest.
+const mostForks = 8;
 
 // More than a user reads; fork a later moment to continue.
 const mostRecords = 5_000;
@@ -96,15 +110,13 @@ export class ServerFork {
     const example = exampleOf(type, { context: this.#snapshot.context, at: this.#now() });
     if (example === undefined) {
       const types = possibleEvents(this.#snapshot, this.#now()).map((it) => it.type);
-      throw new TroupeError(
-        'INVALID_ARGUMENTS',
+      throw invalid(
         `servers never get the event "${type.slice(0, 100)}"; send one of ${types.join(', ')}`,
       );
     }
     const misfit = misfitOf(example, event);
     if (misfit !== undefined) {
-      throw new TroupeError(
-        'INVALID_ARGUMENTS',
+      throw invalid(
         `${misfit} of ${type} must look like ${JSON.stringify(example[misfit])?.slice(0, 200)}`,
       );
     }
@@ -113,31 +125,18 @@ export class ServerFork {
 
   /** Lets time pass; timers fire in order. */
   advance(ms: number): void {
-    if (!(ms >= 0 && ms <= longestAdvanceMs)) {
-      throw new TroupeError(
-        'INVALID_ARGUMENTS',
-        `advanceMs must be from 0 to ${longestAdvanceMs} (a day)`,
-      );
-    }
+    if (!(ms >= 0 && ms <= longestAdvanceMs))
+      throw invalid(`advanceMs must be from 0 to ${longestAdvanceMs} (a day)`);
     const end = this.#t + ms;
-    for (let next = this.#firstDue(end); next !== undefined; next = this.#firstDue(end)) {
-      const { id } = next;
-      this.#t = Math.max(this.#t, next.armedAt + next.ms);
-      this.#timers = this.#timers.filter((timer) => timer !== next);
-      this.#note({ kind: 'timerEnd', actor: this.#start.actor.actor, id, fired: true });
-      this.#process({ type: id }, this.#start.actor.actor);
+    const due = (timer: Timer): number => timer.armedAt + timer.ms;
+    for (;;) {
+      const [next] = this.#timers.toSorted((one, other) => due(one) - due(other));
+      if (next === undefined || due(next) > end) break;
+      this.#t = Math.max(this.#t, due(next));
+      this.#endTimer(next.id, true);
+      this.#process({ type: next.id }, this.#start.actor.actor);
     }
     this.#t = end;
-  }
-
-  #firstDue(end: number): Timer | undefined {
-    const due = (timer: Timer): number => timer.armedAt + timer.ms;
-    return this.#timers
-      .filter((timer) => due(timer) <= end)
-      .reduce<Timer | undefined>(
-        (first, timer) => (first === undefined || due(timer) < due(first) ? timer : first),
-        undefined,
-      );
   }
 
   #now(): number {
@@ -145,30 +144,22 @@ export class ServerFork {
   }
 
   #process(event: { readonly type: string }, from: string | undefined): void {
-    if (this.#records.length >= mostRecords) {
+    if (this.#records.length >= mostRecords)
       throw new TroupeError(
         'OVERLOADED',
         `this fork has ${mostRecords} records; fork a later moment`,
       );
-    }
     const { actor } = this.#start.actor;
     const { observed } = this.#inert;
     this.#inert.begin(this.#snapshot);
     observed.effects.length = 0;
     observed.transitions.length = 0;
     const next = this.#computed(event);
-    this.#note({
-      kind: 'event',
-      to: actor,
-      ...(from === undefined ? {} : { from }),
-      type: event.type,
-    });
-    if (observed.transitions.length === 0) {
-      this.#note({ kind: 'ignored', actor, type: event.type });
-      return;
-    }
+    const { type } = event;
+    this.#note({ kind: 'event', to: actor, ...(from === undefined ? {} : { from }), type });
+    if (observed.transitions.length === 0) return this.#note({ kind: 'ignored', actor, type });
     const edges = observed.transitions.flatMap((transition) => edgeOf(transition) ?? []);
-    this.#note({ kind: 'step', actor, type: event.type, edges });
+    this.#note({ kind: 'step', actor, type, edges });
     for (const effect of observed.effects) this.#noteEffect(effect);
     const changed = changedFacts('server', this.#snapshot.context, next.context);
     this.#snapshot = next;
@@ -192,48 +183,43 @@ export class ServerFork {
       throw next.error;
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      throw new TroupeError(
-        'INVALID_ARGUMENTS',
+      throw invalid(
         `the chart cannot handle this ${event.type}: ${reason.slice(0, 300)}; see its example`,
-        { cause: error },
+        error,
       );
     }
   }
 
   #noteEffect(effect: Effect): void {
-    const { actor } = this.#start.actor;
+    const { actor, parent } = this.#start.actor;
     const action = builtInAction(effect);
     if (action?.type === 'xstate.sendTo') {
       const { event, targetId } = action.params;
-      this.#note({ kind: 'event', from: actor, to: this.#keyOf(targetId), type: event.type });
+      // The recipient is the root or the session that the fork would have started.
+      const to = targetId === parentTargetId ? (parent ?? 'root') : `${actor}/${targetId ?? '?'}`;
+      this.#note({ kind: 'event', from: actor, to, type: event.type });
     } else if (action?.type === 'xstate.raise') {
       const { id, delay } = action.params;
-      if (id !== undefined && delay !== undefined) this.#arm(id, delay);
+      if (id !== undefined && delay !== undefined) this.#startTimer(id, delay);
     } else if (action?.type === 'xstate.cancel') {
-      this.#disarm(action.params.sendId);
+      this.#endTimer(action.params.sendId, false);
     }
   }
 
-  /** The key of an event's recipient: the root, or the session the fork would have started. */
-  #keyOf(targetId: string | undefined): string {
-    const { actor, parent } = this.#start.actor;
-    return targetId === parentTargetId ? (parent ?? 'root') : `${actor}/${targetId ?? '?'}`;
-  }
-
-  #arm(id: string, ms: number): void {
-    this.#disarm(id);
+  #startTimer(id: string, ms: number): void {
+    this.#endTimer(id, false);
     // The longest delay is how a chart disables a timer.
     if (ms >= longestTimerMs) return;
     const delay = delayNameOf(id);
-    const named = delay === undefined ? {} : { delay };
-    this.#timers = [...this.#timers, { id, ms, armedAt: this.#t, ...named }];
-    this.#note({ kind: 'timer', actor: this.#start.actor.actor, id, ms, ...named });
+    const timer = { id, ms, ...(delay === undefined ? {} : { delay }) };
+    this.#timers = [...this.#timers, { ...timer, armedAt: this.#t }];
+    this.#note({ kind: 'timer', actor: this.#start.actor.actor, ...timer });
   }
 
-  #disarm(id: string): void {
+  #endTimer(id: string, fired: boolean): void {
     if (!this.#timers.some((timer) => timer.id === id)) return;
     this.#timers = this.#timers.filter((timer) => timer.id !== id);
-    this.#note({ kind: 'timerEnd', actor: this.#start.actor.actor, id, fired: false });
+    this.#note({ kind: 'timerEnd', actor: this.#start.actor.actor, id, fired });
   }
 
   #note(record: WithoutPlace<InspectionRecord>): void {
@@ -241,7 +227,7 @@ export class ServerFork {
   }
 }
 
-/** The first key whose value has another type than the example's, or lacks a part of it. */
+/** The first key whose value differs in type from the example's, or lacks one of its parts. */
 function misfitOf(
   example: Readonly<Record<string, unknown>>,
   given: Readonly<Record<string, unknown>>,
@@ -254,7 +240,7 @@ function misfitOf(
   });
 }
 
-/** Restores the chart's snapshot. Its session exists but does nothing. */
+/** Restores the chart's snapshot, with a session that does nothing. */
 function snapshotOf({ actor, context }: ForkStart): ServerSnapshot {
   const value = stateValueOf(actor.leaves);
   const snapshot = serverMachine.resolveState({ value, context });
@@ -266,4 +252,74 @@ function snapshotOf({ actor, context }: ForkStart): ServerSnapshot {
   // Snapshots are plain objects; only their types forbid it.
   const children = isEngaged ? { session } : {};
   return Object.assign(snapshot, { children }) as unknown as ServerSnapshot;
+}
+
+function invalid(message: string, cause?: unknown): TroupeError {
+  return new TroupeError('INVALID_ARGUMENTS', message, { cause });
+}
+
+/** The forks that pages have open. */
+export class Forks {
+  readonly #source: InspectionSource;
+  readonly #forks = new Map<string, ServerFork>();
+  #count = 0;
+
+  constructor(source: InspectionSource) {
+    this.#source = source;
+  }
+
+  /**
+   * `POST /api/fork`: forks a server at the moment after a record.
+   * @throws TroupeError `INVALID_ARGUMENTS` for a moment that is no longer recorded, an actor that was not a
+   *   server then, and records of another version's charts
+   */
+  create(body: unknown): ForkView {
+    const { actor, at } = isRecord(body) ? body : {};
+    if (typeof actor !== 'string' || typeof at !== 'number' || !Number.isSafeInteger(at) || at < 0)
+      throw invalid('send {"at": 120, "actor": "x:4"}');
+    const { machines, clockStart, version } = this.#source;
+    if (machines.server !== machineHashes().server)
+      throw invalid(`this was recorded with another server chart; open it with version ${version}`);
+    const picture = this.#source.picture(at);
+    const pictured = picture?.actors.find((each) => each.actor === actor);
+    const context = this.#source.context(actor, at);
+    if (picture === undefined || pictured?.machine !== 'server' || context === undefined)
+      throw invalid(
+        `after record ${at} there is no server ${actor.slice(0, 100)}; fork a server at a recorded moment`,
+      );
+    this.#count += 1;
+    const id = `f${this.#count}`;
+    const fork = new ServerFork({
+      fork: id,
+      from: at,
+      actor: pictured,
+      // Everything a server's chart depends on is recorded.
+      context: context as unknown as ServerContext,
+      t: picture.t,
+      clockStart,
+    });
+    this.#forks.set(id, fork);
+    const [oldest] = this.#forks.keys();
+    if (this.#forks.size > mostForks && oldest !== undefined) this.#forks.delete(oldest);
+    return fork.view();
+  }
+
+  /** `POST /api/fork/ID`: sends an event or lets time pass. */
+  change(id: string, body: unknown): ForkView {
+    const { event, advanceMs } = isRecord(body) ? body : {};
+    if (!isRecord(event) && typeof advanceMs !== 'number')
+      throw invalid('send {"event": {"type": "server.stop"}} or {"advanceMs": 1000}');
+    const fork = this.#forks.get(id);
+    if (fork === undefined)
+      throw invalid(
+        `fork ${id.slice(0, 100)} does not exist, or a newer one replaced it; fork again`,
+      );
+    if (isRecord(event)) fork.inject(event);
+    else fork.advance(Number(advanceMs));
+    return fork.view();
+  }
+
+  remove(id: string): void {
+    this.#forks.delete(id);
+  }
 }

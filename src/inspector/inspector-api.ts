@@ -2,7 +2,7 @@
 
 import type { IncomingMessage } from 'node:http';
 import { declaresJson, readBody } from '../../actors/host/http-server.ts';
-import type { CallerCode, ErrorDocument } from '../domain/caller-code.ts';
+import type { CallerCode } from '../domain/caller-code.ts';
 import type {
   InspectionSession,
   InspectionSource,
@@ -50,7 +50,7 @@ export function readAnswer(
   if (rest.length > 0) return undefined;
   switch (`${area}/${name === '' ? '' : '*'}/${part}`) {
     case 'session//':
-      return { status: 200, document: sessionOf(inspected) };
+      return ok(sessionOf(inspected));
     case 'picture//':
       return pictureAt(source, numberOf(query, 'at') ?? source.last);
     case 'records//':
@@ -84,14 +84,14 @@ function sessionOf({ source, mode, title }: Inspected): InspectionSession {
 
 function pictureAt(source: InspectionSource, at: number): Answer {
   const picture = source.picture(at);
-  return picture === undefined ? gone(at, source) : { status: 200, document: picture };
+  return picture === undefined ? gone(at, source) : ok(picture);
 }
 
 function recordsFrom(source: InspectionSource, from: number, limit = mostRecords): Answer {
   const records = source.records(from, Math.min(limit, mostRecords));
   const following = (records.at(-1)?.n ?? source.last) + 1;
   const next = following <= source.last ? following : null;
-  return { status: 200, document: { records, next } };
+  return ok({ records, next });
 }
 
 function contextOf(source: InspectionSource, actor: string, at: number): Answer {
@@ -103,15 +103,15 @@ function contextOf(source: InspectionSource, actor: string, at: number): Answer 
       'INVALID_ARGUMENTS',
       `actor ${actor} had no chart after record ${at}; see the picture`,
     );
-  return { status: 200, document: { context, n: at } };
+  return ok({ context, n: at });
 }
 
 function actsOf({ acts }: Inspected, server: string): Answer {
-  if (acts === undefined) return { status: 200, document: { acts: [] } };
+  if (acts === undefined) return ok({ acts: [] });
   const possible = acts(server);
   if (possible === undefined)
     return refused(404, 'SERVER_UNKNOWN', `unknown server ${server}; see the picture`);
-  return { status: 200, document: { acts: possible } };
+  return ok({ acts: possible });
 }
 
 function gone(at: number, { first, last }: InspectionSource): Answer {
@@ -137,21 +137,19 @@ export async function act(
   if (!isRecord(body) || typeof body['command'] !== 'string')
     return refused(400, 'INVALID_ARGUMENTS', 'send {"command": "status", "args": {}}');
   try {
-    return {
-      status: 200,
-      document: { result: await command(body['command'], body['args'] ?? {}, signal) },
-    };
+    return ok({ result: await command(body['command'], body['args'] ?? {}, signal) });
   } catch (error) {
-    return { status: 200, document: { error: documentOf(error) } };
+    const known =
+      error instanceof TroupeError
+        ? error
+        : new TroupeError('INTERNAL', error instanceof Error ? error.message : String(error));
+    const message = printableLine(known.message, longestMessage);
+    return ok({ error: { ...known.toJSON(), message } });
   }
 }
 
-function documentOf(error: unknown): ErrorDocument {
-  const known =
-    error instanceof TroupeError
-      ? error
-      : new TroupeError('INTERNAL', error instanceof Error ? error.message : String(error));
-  return { ...known.toJSON(), message: printableLine(known.message, longestMessage) };
+export function ok(document: unknown): Answer {
+  return { status: 200, document };
 }
 
 export function refused(
@@ -167,7 +165,7 @@ export function refused(
 /** Runs `work`; a TroupeError becomes a refusal. */
 export function answered(work: () => unknown): Answer {
   try {
-    return { status: 200, document: work() };
+    return ok(work());
   } catch (error) {
     if (!(error instanceof TroupeError)) throw error;
     return refused(400, error.code, error.message);

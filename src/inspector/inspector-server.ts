@@ -14,7 +14,7 @@ import { listen, requestBounds } from '../../actors/host/http-server.ts';
 import { Outbox } from '../../actors/host/outbox.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { journalOf } from '../recorder/journal.ts';
-import { Forks } from './forks.ts';
+import { Forks } from './fork.ts';
 import {
   type Answer,
   act,
@@ -22,6 +22,7 @@ import {
   bodyOf,
   type Inspected,
   numberOf,
+  ok,
   readAnswer,
   refused,
 } from './inspector-api.ts';
@@ -59,12 +60,11 @@ export async function startInspector(
   inspected: Inspected,
   { port: wanted = 0, pageFolders, now = () => performance.now() }: InspectorOptions = {},
 ): Promise<InspectorServer> {
-  const files = await readPageFiles(pageFolders);
-  const sessions = new PageSessions(now);
-  const streams = new RecordStreams(inspected.source);
   const server = createServer(requestBounds());
-  const connections = new ConnectionLimits({ strangers: usualStrangers, known: maxPageSockets });
+  const requests = new InspectorRequests(inspected, await readPageFiles(pageFolders), now);
+  const { connections, sessions, streams } = requests;
   server.on('connection', (socket) => connections.add(socket));
+  server.on('request', (request, response) => void requests.answer(request, response));
   await listen(server, { port: wanted, host }, (error) => {
     const why =
       error.code === 'EADDRINUSE'
@@ -74,14 +74,6 @@ export async function startInspector(
   });
   server.on('error', () => undefined);
   const { port } = server.address() as AddressInfo;
-  const requests = new InspectorRequests(inspected, {
-    files,
-    sessions,
-    streams,
-    port,
-    connections,
-  });
-  server.on('request', (request, response) => void requests.answer(request, response));
   return {
     port,
     newAddress: () => `http://${host}:${port}/#token=${sessions.createToken()}`,
@@ -96,23 +88,20 @@ export async function startInspector(
   };
 }
 
-interface Parts {
-  readonly files: ReadonlyMap<string, PageFile>;
+class InspectorRequests {
+  readonly connections = new ConnectionLimits({ strangers: usualStrangers, known: maxPageSockets });
   readonly sessions: PageSessions;
   readonly streams: RecordStreams;
-  readonly port: number;
-  readonly connections: ConnectionLimits;
-}
-
-class InspectorRequests {
   readonly #inspected: Inspected;
-  readonly #parts: Parts;
+  readonly #files: ReadonlyMap<string, PageFile>;
   readonly #forks: Forks;
   readonly #outbox = new Outbox();
 
-  constructor(inspected: Inspected, parts: Parts) {
+  constructor(inspected: Inspected, files: ReadonlyMap<string, PageFile>, now: () => number) {
     this.#inspected = inspected;
-    this.#parts = parts;
+    this.#files = files;
+    this.sessions = new PageSessions(now);
+    this.streams = new RecordStreams(inspected.source);
     this.#forks = new Forks(inspected.source);
   }
 
@@ -120,7 +109,7 @@ class InspectorRequests {
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     response.on('error', () => undefined);
     // Until it has sent a secret, a connection would only take a slot from others.
-    if (!this.#parts.connections.isKnown(request.socket)) response.setHeader('connection', 'close');
+    if (!this.connections.isKnown(request.socket)) response.setHeader('connection', 'close');
     this.#outbox.add(response);
     try {
       await this.#route(request, response);
@@ -134,12 +123,12 @@ class InspectorRequests {
 
   async #route(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = '', url = '' } = request;
-    const foreign = refuseForeign(request, this.#parts.port);
+    const foreign = refuseForeign(request);
     if (foreign !== undefined) return sendText(response, foreign.status, `${foreign.message}\n`);
     const [path = '', search = ''] = url.split(/\?(.*)/su);
     if (path.startsWith('/api/'))
       return this.#authenticate(request, response, path, new URLSearchParams(search));
-    const file = method === 'GET' ? this.#parts.files.get(path) : undefined;
+    const file = method === 'GET' ? this.#files.get(path) : undefined;
     if (file === undefined) return sendText(response, 404, 'not found\n');
     response.writeHead(200, { ...guardingHeaders, 'content-type': file.type }).end(file.body);
   }
@@ -151,17 +140,13 @@ class InspectorRequests {
     path: string,
     query: URLSearchParams,
   ): Promise<void> {
-    const { sessions, connections } = this.#parts;
     const given = /^Bearer ([\w-]+)$/u.exec(request.headers.authorization ?? '')?.[1] ?? '';
     if (path === '/api/enter' && request.method === 'POST') {
-      const secret = sessions.exchange(given);
-      return send(
-        response,
-        secret === undefined ? unauthorized : { status: 200, document: { secret } },
-      );
+      const secret = this.sessions.exchange(given);
+      return send(response, secret === undefined ? unauthorized : ok({ secret }));
     }
-    if (!sessions.has(given)) return send(response, unauthorized);
-    const end = connections.begin(request.socket);
+    if (!this.sessions.has(given)) return send(response, unauthorized);
+    const end = this.connections.begin(request.socket);
     if (end === undefined) return send(response, crowded);
     response.removeHeader('connection');
     response.once('close', end);
@@ -186,18 +171,14 @@ class InspectorRequests {
       case 'POST /api/command': {
         const gone = new AbortController();
         response.on('close', () => gone.abort());
-        return send(
-          response,
-          await this.#change(request, secret, (body) => act(this.#inspected, body, gone.signal)),
+        return this.#change(request, response, secret, (body) =>
+          act(this.#inspected, body, gone.signal),
         );
       }
       case 'POST /api/fork':
-        return send(
-          response,
-          await this.#change(request, secret, (body) =>
-            answered(() =>
-              id === undefined ? this.#forks.create(body) : this.#forks.change(id, body),
-            ),
+        return this.#change(request, response, secret, (body) =>
+          answered(() =>
+            id === undefined ? this.#forks.create(body) : this.#forks.change(id, body),
           ),
         );
       case 'DELETE /api/fork':
@@ -205,8 +186,7 @@ class InspectorRequests {
         return void response.writeHead(204, guardingHeaders).end();
       default: {
         const isRead = request.method === 'GET';
-        const answer = isRead ? readAnswer(this.#inspected, path, query) : undefined;
-        return send(response, answer ?? notFound);
+        send(response, (isRead && readAnswer(this.#inspected, path, query)) || notFound);
       }
     }
   }
@@ -214,12 +194,13 @@ class InspectorRequests {
   /** Handles a request that changes something, within the session's rate. */
   async #change(
     request: IncomingMessage,
+    response: ServerResponse,
     secret: string,
     handle: (body: unknown) => Answer | Promise<Answer>,
-  ): Promise<Answer> {
-    if (!this.#parts.sessions.mayAct(secret)) return tooMuch;
+  ): Promise<void> {
+    if (!this.sessions.mayAct(secret)) return send(response, tooMuch);
     const body = await bodyOf(request);
-    return 'refusal' in body ? body.refusal : handle(body.value);
+    send(response, 'refusal' in body ? body.refusal : await handle(body.value));
   }
 
   #sendTest(response: ServerResponse, query: URLSearchParams): void {
@@ -232,17 +213,12 @@ class InspectorRequests {
 
   #stream({ headers }: IncomingMessage, response: ServerResponse, query: URLSearchParams): void {
     const { mode, source } = this.#inspected;
-    const { streams } = this.#parts;
     // Tells the page not to reconnect.
     if (mode === 'replay') return void response.writeHead(204, guardingHeaders).end();
-    if (streams.isFull)
-      return send(
-        response,
-        refused(429, 'OVERLOADED', 'too many windows are open; close one', true),
-      );
+    if (this.streams.isFull) return send(response, tooManyWindows);
     const seen = /^\d{1,15}$/u.exec(String(headers['last-event-id'] ?? ''))?.[0];
     const from = seen === undefined ? numberOf(query, 'from') : Number(seen) + 1;
-    streams.add(response, guardingHeaders, from ?? source.last + 1);
+    this.streams.add(response, guardingHeaders, from ?? source.last + 1);
   }
 
   #download(response: ServerResponse): void {
@@ -264,6 +240,7 @@ class InspectorRequests {
 
 const notFound = refused(404, 'INVALID_ARGUMENTS', 'not found');
 const tooMuch = refused(429, 'OVERLOADED', 'too many commands at once; wait a second', true);
+const tooManyWindows = refused(429, 'OVERLOADED', 'too many windows are open; close one', true);
 const unauthorized = refused(
   401,
   'PERMISSION_DENIED',

@@ -6,11 +6,6 @@
 import type { IncomingMessage } from 'node:http';
 import { foreignRequest } from '../../actors/host/http-server.ts';
 
-export interface Refusal {
-  readonly status: number;
-  readonly message: string;
-}
-
 const methods: ReadonlySet<string> = new Set(['GET', 'POST', 'DELETE']);
 // What a browser reports for requests that no page of another site caused.
 const ownSites: ReadonlySet<string> = new Set(['same-origin', 'none']);
@@ -19,8 +14,11 @@ const ownSites: ReadonlySet<string> = new Set(['same-origin', 'none']);
  * Refuses requests that another site caused. Opening the page itself is allowed from any link: the page
  * holds no data and can be neither framed nor read.
  */
-export function refuseForeign(request: IncomingMessage, port: number): Refusal | undefined {
+export function refuseForeign(
+  request: IncomingMessage,
+): { readonly status: number; readonly message: string } | undefined {
   const { method = '', url, headers, headersDistinct } = request;
+  const port = request.socket.localPort;
   const ownHosts = [`127.0.0.1:${port}`, `localhost:${port}`];
   const foreign = foreignRequest(request, (host) => ownHosts.includes(host));
   if (foreign !== undefined) return { status: 403, message: foreign };
