@@ -1,6 +1,7 @@
 /** The events that can be sent to a fork, each with an example payload. */
 
 import type { ServerContext, ServerEvent } from '../../machines/server/server.ts';
+import type { ForkView } from '../domain/host/inspection.ts';
 import { answeredEvents } from '../runtime/status/server-chart.ts';
 import type { ServerSnapshot } from '../runtime/status/status-of.ts';
 
@@ -62,19 +63,13 @@ const examples: Readonly<Record<ServerEvent['type'], Example | 'raised'>> = {
 };
 
 /** An example payload for an event type; undefined for events that only the chart itself raises. */
-export function exampleOf(
-  type: string,
-  moment: Moment,
-): Readonly<Record<string, unknown>> | undefined {
+export function exampleOf(type: string, moment: Moment): ReturnType<Example> | undefined {
   const example = Object.hasOwn(examples, type) ? examples[type as ServerEvent['type']] : 'raised';
   return example === 'raised' ? undefined : example(moment);
 }
 
 /** The events that an active state handles, by name. */
-export function possibleEvents(
-  snapshot: ServerSnapshot,
-  at: number,
-): readonly { readonly type: string; readonly example: Readonly<Record<string, unknown>> }[] {
+export function possibleEvents(snapshot: ServerSnapshot, at: number): ForkView['events'] {
   const moment = { context: snapshot.context, at };
   return [...answeredEvents(snapshot)].sort().flatMap((type) => {
     const example = exampleOf(type, moment);

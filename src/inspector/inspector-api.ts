@@ -107,11 +107,10 @@ function contextOf(source: InspectionSource, actor: string, at: number): Answer 
 }
 
 function actsOf({ acts }: Inspected, server: string): Answer {
-  if (acts === undefined) return ok({ acts: [] });
-  const possible = acts(server);
-  if (possible === undefined)
-    return refused(404, 'SERVER_UNKNOWN', `unknown server ${server}; see the picture`);
-  return ok({ acts: possible });
+  const possible = acts === undefined ? [] : acts(server);
+  return possible === undefined
+    ? refused(404, 'SERVER_UNKNOWN', `unknown server ${server}; see the picture`)
+    : ok({ acts: possible });
 }
 
 function gone(at: number, { first, last }: InspectionSource): Answer {

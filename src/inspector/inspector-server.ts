@@ -91,7 +91,7 @@ export async function startInspector(
 class InspectorRequests {
   readonly connections = new ConnectionLimits({ strangers: usualStrangers, known: maxPageSockets });
   readonly sessions: PageSessions;
-  readonly streams: RecordStreams;
+  readonly streams = new RecordStreams();
   readonly #inspected: Inspected;
   readonly #files: ReadonlyMap<string, PageFile>;
   readonly #forks: Forks;
@@ -101,7 +101,6 @@ class InspectorRequests {
     this.#inspected = inspected;
     this.#files = files;
     this.sessions = new PageSessions(now);
-    this.streams = new RecordStreams(inspected.source);
     this.#forks = new Forks(inspected.source);
   }
 
@@ -218,7 +217,7 @@ class InspectorRequests {
     if (this.streams.isFull) return send(response, tooManyWindows);
     const seen = /^\d{1,15}$/u.exec(String(headers['last-event-id'] ?? ''))?.[0];
     const from = seen === undefined ? numberOf(query, 'from') : Number(seen) + 1;
-    this.streams.add(response, guardingHeaders, from ?? source.last + 1);
+    this.streams.add(response, source, from ?? source.last + 1);
   }
 
   #download(response: ServerResponse): void {

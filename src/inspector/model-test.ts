@@ -8,6 +8,7 @@ import type {
   EventRecord,
   InspectionRecord,
   InspectionSource,
+  PicturedActor,
 } from '../domain/host/inspection.ts';
 import type { ServerStatus } from '../domain/host/status.ts';
 import { isRemote, type TransportKind } from '../domain/server-spec.ts';
@@ -24,7 +25,6 @@ const pageSize = 5_000;
  * @throws TroupeError `INVALID_ARGUMENTS` for an actor that was not a server then
  */
 export function modelTestOf(source: InspectionSource, actor: ActorKey, to: number): string {
-  const seen = whatCameTo(source, actor, to);
   const picture = source.picture(to);
   const server = picture?.actors.find((it) => it.actor === actor)?.server;
   const status = picture?.servers.find(({ name }) => name === server);
@@ -34,25 +34,14 @@ export function modelTestOf(source: InspectionSource, actor: ActorKey, to: numbe
       `after record ${to} there is no server ${actor}; choose another moment`,
     );
   }
-  const steps = stepsOf(seen.events, status.name);
-  const { policy, seed } = source.context(actor, seen.firstState) ?? {};
-  return testText({
-    status,
-    entry: entryOf(status, policy),
-    // The first server uses the troupe's seed, so that its waits have the same jitter.
-    seed: Number(seed ?? 1),
-    steps,
-    isWhole: seen.isWhole,
-  });
+  const { events, firstState, isWhole } = historyOf(source, actor, to);
+  const { policy, seed } = source.context(actor, firstState) ?? {};
+  const lines = linesOf(events, status.name);
+  // The first server uses the troupe's seed, so that its waits have the same jitter.
+  return testText(status, policy, Number(seed ?? 1), isWhole ? lines : [startsLater, ...lines]);
 }
 
-interface Seen {
-  readonly events: readonly SeenEvent[];
-  /** The first record with its context. */
-  readonly firstState: number;
-  /** Whether the records include its creation. */
-  readonly isWhole: boolean;
-}
+const startsLater = '// The records start later: bring the server to that state first.';
 
 /** An event for the server or its session. */
 interface SeenEvent extends EventRecord {
@@ -60,42 +49,32 @@ interface SeenEvent extends EventRecord {
   readonly session: number;
 }
 
-function whatCameTo(source: InspectionSource, actor: ActorKey, to: number): Seen {
+/** Reads the events for a server and its sessions from the records up to `to`. */
+function historyOf(source: InspectionSource, actor: ActorKey, to: number) {
   const events: SeenEvent[] = [];
-  const sessions = sessionsOf(source, actor, to);
+  const sessions = new Set<ActorKey>();
+  const addSession = (its: Pick<PicturedActor, 'actor' | 'machine' | 'parent'>): void => {
+    if (its.machine === 'session' && its.parent === actor) sessions.add(its.actor);
+  };
+  for (const each of source.picture(source.first)?.actors ?? []) addSession(each);
+  /** The first record with the server's context. */
   let firstState = source.first;
+  /** Whether the records include the server's creation. */
   let isWhole = false;
   let session = Number(source.context(actor, source.first)?.['session'] ?? 0);
   for (const record of recordsUpTo(source, to)) {
-    if (record.kind === 'actor' && record.actor === actor) {
-      isWhole = true;
+    if (record.kind === 'actor') {
+      addSession(record);
+      isWhole ||= record.actor === actor;
     } else if (record.kind === 'state' && record.actor === actor) {
       if (firstState === source.first) firstState = record.n;
       session = Number(record.changed?.['session'] ?? session);
-    } else if (record.kind === 'event' && comesTo(record, actor, sessions)) {
-      events.push({ ...record, session });
+    } else if (record.kind === 'event' && record.from !== record.to) {
+      const isForSession = sessions.has(record.to) && Object.hasOwn(toSession, record.type);
+      if (record.to === actor || isForSession) events.push({ ...record, session });
     }
   }
   return { events, firstState, isWhole };
-}
-
-function comesTo(
-  { from, to, type }: EventRecord,
-  actor: ActorKey,
-  sessions: ReadonlySet<ActorKey>,
-): boolean {
-  return from !== to && (to === actor || (sessions.has(to) && ofSession.has(type)));
-}
-
-/** The actors that ran a session of this server. */
-function sessionsOf(source: InspectionSource, actor: ActorKey, to: number): ReadonlySet<ActorKey> {
-  const born = [...recordsUpTo(source, to)].filter((record) => record.kind === 'actor');
-  const actors = [...(source.picture(source.first)?.actors ?? []), ...born];
-  return new Set(
-    actors
-      .filter(({ machine, parent }) => machine === 'session' && parent === actor)
-      .map((each) => each.actor),
-  );
 }
 
 function* recordsUpTo(source: InspectionSource, to: number): Generator<InspectionRecord> {
@@ -110,15 +89,16 @@ function* recordsUpTo(source: InspectionSource, to: number): Generator<Inspectio
 
 type Step = (server: string, facts: Readonly<Record<string, unknown>>) => string;
 
-const said = ['server.start', 'server.stop', 'server.restart', 'server.reconnect'] as const;
+const command =
+  (type: string): Step =>
+  (server) =>
+    `troupe.send({ type: '${type}', server: ${quoted(server)} });`;
 
-const fromServer: Readonly<Record<string, Step>> = {
-  ...Object.fromEntries(
-    said.map((type): [string, Step] => [
-      type,
-      (server) => `troupe.send({ type: ${quoted(type)}, server: ${quoted(server)} });`,
-    ]),
-  ),
+const toServer: Readonly<Record<string, Step>> = {
+  'server.start': command('server.start'),
+  'server.stop': command('server.stop'),
+  'server.restart': command('server.restart'),
+  'server.reconnect': command('server.reconnect'),
   'server.woke': () => "troupe.send({ type: 'system.woke' });",
   'server.demanded': (server) =>
     `void troupe.callServerTool(${quoted(server)}, 'tool1').catch(() => undefined);`,
@@ -140,7 +120,7 @@ const fromSession: Readonly<Record<string, Step>> = {
     ].join('\n'),
 };
 
-/** Events of a session's connection that the session does not pass on. */
+/** Events for a session that it does not pass on to its server's chart. */
 const toSession: Readonly<Record<string, Step>> = {
   'wire.probed': (_, { answer }) => `session.probed(${quoted(answer)});`,
   'wire.paused': () => 'session.pause();',
@@ -153,9 +133,8 @@ const toSession: Readonly<Record<string, Step>> = {
  * because an event in a journal may be named like an inherited property.
  */
 const steps: ReadonlyMap<string, Step> = new Map(
-  Object.entries({ ...fromServer, ...fromSession, ...toSession }),
+  Object.entries({ ...toServer, ...fromSession, ...toSession }),
 );
-const ofSession: ReadonlySet<string> = new Set(Object.keys(toSession));
 const needsSession: ReadonlySet<string> = new Set(Object.keys({ ...fromSession, ...toSession }));
 
 // More than a real server lists; a forged journal must not exhaust a test's memory.
@@ -165,22 +144,22 @@ function countIn(count: unknown): number {
   return Number.isSafeInteger(count) ? Math.min(Math.max(Number(count), 0), mostTools) : 0;
 }
 
-/** In a script, these follow from the other events. */
-const byThemselves: ReadonlySet<string> = new Set([
+/** In a script, these follow from other events. */
+const automatic: ReadonlySet<string> = new Set([
   'slot.granted',
   'admission.granted',
   'session.silent',
   'session.closing',
 ]);
 
-function stepsOf(events: readonly SeenEvent[], server: string): readonly string[] {
+function linesOf(events: readonly SeenEvent[], server: string): readonly string[] {
   const lines: string[] = [];
   let at: number | undefined;
   let session = 0;
   for (const { type, facts = {}, t, session: present } of events) {
     const step = steps.get(type);
     if (step === undefined) {
-      if (byThemselves.has(type) || type.startsWith('xstate.')) continue;
+      if (automatic.has(type) || type.startsWith('xstate.')) continue;
       // Quoted, so that a forged journal cannot end the comment and continue as code.
       lines.push(`// Then ${quoted(type)} followed, which a script cannot express.`);
       continue;
@@ -200,21 +179,14 @@ function stepsOf(events: readonly SeenEvent[], server: string): readonly string[
   return lines;
 }
 
-/** The server's settings entry: its transport, and the policy fields that differ from the default. */
-function entryOf({ transport }: ServerStatus, policy: unknown): Readonly<Record<string, unknown>> {
-  const overrides = overridesIn(policy);
-  return {
-    ...connectionOf(transport),
-    ...(Object.keys(overrides).length === 0 ? {} : { policy: overrides }),
-  };
-}
-
+/** The connection in the server's settings. */
 function connectionOf(transport: TransportKind): Readonly<Record<string, unknown>> {
   if (!isRemote(transport)) return { command: 'server' };
   if (transport === 'ws') return { type: 'ws', url: 'ws://localhost/mcp' };
   return { type: transport === 'sse' ? 'sse' : 'http', url: 'http://localhost/mcp' };
 }
 
+/** The policy fields that differ from the default. */
 function overridesIn(policy: unknown): Readonly<Record<string, unknown>> {
   if (!isRecord(policy)) return {};
   const groups = Object.entries(defaultPolicy).flatMap(([group, fields]) => {
@@ -228,23 +200,24 @@ function overridesIn(policy: unknown): Readonly<Record<string, unknown>> {
   return Object.fromEntries(groups);
 }
 
-interface TestFacts {
-  readonly status: ServerStatus;
-  readonly entry: Readonly<Record<string, unknown>>;
-  readonly seed: number;
-  readonly steps: readonly string[];
-  readonly isWhole: boolean;
-}
-
-function testText({ status, entry, seed, steps: lines, isWhole }: TestFacts): string {
+function testText(
+  status: ServerStatus,
+  policy: unknown,
+  seed: number,
+  lines: readonly string[],
+): string {
   const { name, state, reason, catalog, circuit } = status;
   const wanted = { state, ...(reason === undefined ? {} : { reason }), catalog, circuit };
+  const overrides = overridesIn(policy);
+  const entry = {
+    ...connectionOf(status.transport),
+    ...(Object.keys(overrides).length === 0 ? {} : { policy: overrides }),
+  };
   const settings = literal({ mcpServers: { [name]: entry } }, 2);
   return [
     "import { createScriptedTroupe, type SessionScript } from 'mcp-troupe/testing';",
     "import { expect, it } from 'vitest';",
     '',
-    ...(isWhole ? [] : ['// The records start later: bring the server to that state first.']),
     `it(${quoted(`leads ${name} to ${state}${reason === undefined ? '' : ` (${reason})`}`)}, async () => {`,
     ...indented([
       'const { troupe, sessions, settle, advance } = createScriptedTroupe({',

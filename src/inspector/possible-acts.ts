@@ -1,6 +1,6 @@
 /**
- * The actions for a server, by its chart: an action is accepted when its event would change the server's state;
- * otherwise it has a reason.
+ * Lists the actions for a server. An action is accepted when its event would change the server's state, by its
+ * chart; any other action has a reason.
  */
 
 import type { ApprovalRequest } from '../domain/host/approval.ts';
@@ -17,12 +17,11 @@ const events = [
   'auth.completed',
 ] as const;
 
-const decisions = { approve: 'granted', reject: 'rejected', revoke: 'pending' } as const;
-const eventOf = {
-  approve: 'approval.grant',
-  reject: 'approval.reject',
-  revoke: 'approval.revoke',
-} as const;
+const decisions = [
+  { act: 'approve', event: 'approval.grant', decision: 'granted' },
+  { act: 'reject', event: 'approval.reject', decision: 'rejected' },
+  { act: 'revoke', event: 'approval.revoke', decision: 'pending' },
+] as const;
 
 /** Undefined for an unknown server. */
 export function possibleActs(
@@ -35,9 +34,7 @@ export function possibleActs(
   const approval = troupe.approvals().find((each) => each.server === server);
   return [
     ...events.map((act) => actOf(act, explanation, status)),
-    ...(Object.keys(decisions) as (keyof typeof decisions)[]).map((act) =>
-      decisionOf(act, explanation, approval),
-    ),
+    ...decisions.map((each) => decisionOf(each, explanation, approval)),
   ];
 }
 
@@ -47,27 +44,20 @@ function actOf(act: string, { movedBy }: Explanation, status: ServerStatus): Pos
   const { name, state, reason } = status;
   const where = reason === undefined ? state : `${state} (${reason})`;
   const help = status.action === undefined ? '' : `; try: ${status.action}`;
-  return {
-    act,
-    accepted: false,
-    reason: `${name} is ${where}, so this has no effect${help}`,
-  };
+  return { act, accepted: false, reason: `${name} is ${where}, so this has no effect${help}` };
 }
 
 function decisionOf(
-  act: keyof typeof decisions,
+  { act, event, decision }: (typeof decisions)[number],
   { movedBy }: Explanation,
   approval: ApprovalRequest | undefined,
 ): PossibleAct {
+  const refuse = (reason: string): PossibleAct => ({ act, accepted: false, reason });
   if (approval === undefined)
-    return {
-      act,
-      accepted: false,
-      reason: 'it comes from your own settings, so it needs no approval',
-    };
-  const isDecidedSo = approval.decision === decisions[act] && approval.toolChanges === undefined;
-  if (isDecidedSo) return { act, accepted: false, reason: `it is already ${approval.decision}` };
-  const to = leadsTo(eventOf[act], movedBy);
+    return refuse('it comes from your own settings, so it needs no approval');
+  if (approval.decision === decision && approval.toolChanges === undefined)
+    return refuse(`it is already ${decision}`);
+  const to = leadsTo(event, movedBy);
   return { act, accepted: true, ...(to === undefined ? {} : { to }) };
 }
 

@@ -1,10 +1,11 @@
 /**
  * Streams new records to pages as server-sent events. A stream is only a position in the recording, so a slow
- * reader takes no memory: it waits for its socket, and gets a gap when records it has not seen are gone.
+ * reader takes no memory: it waits for its socket, and gets a gap in place of records that were removed since.
  */
 
 import type { ServerResponse } from 'node:http';
 import type { InspectionSource } from '../domain/host/inspection.ts';
+import { guardingHeaders } from './request-guard.ts';
 
 // One per page; enough for many windows, including those left open.
 const mostStreams = 16;
@@ -12,26 +13,20 @@ const mostStreams = 16;
 const heartbeatMs = 15_000;
 // Between batches the socket is checked for back-pressure.
 const batchCount = 100;
-// After a quiet time a record is sent at once; records that follow are sent together at this pace.
+// The first record after a pause is sent at once; records that follow are sent together at this interval.
 const gatherMs = 100;
 // A page reconnects after this time.
 const retryMs = 1_000;
 
 export class RecordStreams {
-  readonly #source: InspectionSource;
   readonly #open = new Set<ServerResponse>();
-
-  constructor(source: InspectionSource) {
-    this.#source = source;
-  }
 
   get isFull(): boolean {
     return this.#open.size >= mostStreams;
   }
 
-  /** Streams records from number `from` on until the page goes away. */
-  add(response: ServerResponse, headers: Readonly<Record<string, string>>, from: number): void {
-    const source = this.#source;
+  /** Streams records from number `from` until the page disconnects. */
+  add(response: ServerResponse, source: InspectionSource, from: number): void {
     let next = Math.min(from, source.last + 1);
     let isBlocked = false;
     const send = (text: string): void => {
@@ -54,17 +49,17 @@ export class RecordStreams {
     };
     let gathering: NodeJS.Timeout | undefined;
     const sendNew = (): void => {
-      const isNews = next <= source.last;
-      gathering = isNews ? setTimeout(sendNew, gatherMs).unref() : undefined;
-      if (isNews) pump();
+      gathering = undefined;
+      if (next > source.last) return;
+      gathering = setTimeout(sendNew, gatherMs).unref();
+      pump();
     };
     const unfollow = source.follow(() => {
       if (gathering === undefined) sendNew();
     });
     const beat = setInterval(() => {
       if (!isBlocked) send(': still here\n\n');
-    }, heartbeatMs);
-    beat.unref();
+    }, heartbeatMs).unref();
     this.#open.add(response);
     response.on('drain', () => {
       isBlocked = false;
@@ -77,7 +72,7 @@ export class RecordStreams {
       this.#open.delete(response);
     });
     response.writeHead(200, {
-      ...headers,
+      ...guardingHeaders,
       'content-type': 'text/event-stream',
       // A buffering proxy would delay the records.
       'x-accel-buffering': 'no',

@@ -49,10 +49,7 @@ export function inspectWithStately(
   return inspection.follow(() => bridge.catchUp());
 }
 
-interface Moment {
-  readonly n: number;
-  readonly t: number;
-}
+type Moment = Pick<InspectionRecord, 'n' | 't'>;
 
 class StatelyBridge {
   readonly #source: Inspection;
@@ -100,11 +97,7 @@ class StatelyBridge {
       const { to, from, type, facts } = record;
       this.#events.set(to, type);
       const event = { ...facts, type };
-      this.#send({
-        ...this.#stamp('@xstate.event', to, record),
-        event,
-        sourceId: from,
-      });
+      this.#send({ ...this.#stamp('@xstate.event', to, record), event, sourceId: from });
     } else if (record.kind === 'state') {
       const { actor, life, leaves, changed } = record;
       const context = { ...this.#contexts.get(actor), ...changed };
@@ -114,7 +107,9 @@ class StatelyBridge {
         event: { type: this.#events.get(actor) ?? '' },
         snapshot: { status: life, value: stateValueOf(leaves), context },
       } as unknown as StatelyInspectionEvent);
-      if (life !== 'active') this.#forget(actor);
+      if (life === 'active') return;
+      this.#contexts.delete(actor);
+      this.#events.delete(actor);
     }
   }
 
@@ -131,11 +126,6 @@ class StatelyBridge {
     } as unknown as StatelyInspectionEvent);
   }
 
-  #forget(actor: ActorKey): void {
-    this.#contexts.delete(actor);
-    this.#events.delete(actor);
-  }
-
   #stamp<Type extends string>(type: Type, sessionId: ActorKey, { n, t }: Moment) {
     return {
       type,
@@ -148,15 +138,9 @@ class StatelyBridge {
   }
 }
 
-const definitions = new Map<MachineKey, string>();
-
 /** A chart as JSON, with functions as their names. */
 function definitionOf(machine: MachineKey): string {
-  const known = definitions.get(machine);
-  if (known !== undefined) return known;
-  const definition = JSON.stringify(machines[machine].config, (_, value: unknown) =>
+  return JSON.stringify(machines[machine].config, (_, value: unknown) =>
     typeof value === 'function' ? { type: value.name } : value,
   );
-  definitions.set(machine, definition);
-  return definition;
 }
