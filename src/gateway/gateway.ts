@@ -8,13 +8,14 @@ import type { Clock } from '../domain/clock.ts';
 import { isAtRest, isOnItsWay } from '../domain/server-state.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import type { Troupe } from '../runtime/troupe.ts';
+import { waitOnce } from '../runtime/wait-once.ts';
 import { BackgroundTools } from './background-tools.ts';
 import { CallMetrics } from './call-metrics.ts';
 import { FaultLog } from './fault-log.ts';
 import { HeldCalls } from './held-calls.ts';
 import { type GatewayIdentity, identityOfAll, identityOfOne, unknownIdentity } from './identity.ts';
 import { createThrottle, type Throttle } from './throttle.ts';
-import { type View, viewOfAll, viewOfOne } from './view.ts';
+import { createView, type View } from './view.ts';
 
 /** The lists whose changes clients are notified of. */
 export type ListKind = 'tools' | 'resources' | 'prompts';
@@ -60,7 +61,8 @@ export class Gateway {
   readonly #audiences = new Set<Audience>();
   readonly #news: Readonly<Record<ListKind, Throttle>>;
   readonly #ends: readonly (() => void)[];
-  readonly #idle: (() => void)[] = [];
+  /** Called when no request is in progress anymore. */
+  readonly #onIdle = new Set<() => void>();
   /** Cancels what is in progress when the gateway shuts down. */
   readonly #givingUp = new Set<() => void>();
   /** Cached, because modern clients need it for every request. */
@@ -74,7 +76,7 @@ export class Gateway {
     this.clock = clock;
     this.faults = new FaultLog(clock, report);
     this.#only = only;
-    this.view = only === undefined ? viewOfAll(troupe) : viewOfOne(troupe, only);
+    this.view = createView(troupe, only);
     this.metrics = new CallMetrics(troupe);
     this.held = new HeldCalls(clock);
     this.background = new BackgroundTools(troupe);
@@ -169,7 +171,7 @@ export class Gateway {
       return await work();
     } finally {
       this.#callsInFlight -= 1;
-      if (this.#callsInFlight === 0) for (const wake of this.#idle.splice(0)) wake();
+      if (this.#callsInFlight === 0) for (const wake of [...this.#onIdle]) wake();
     }
   }
 
@@ -185,7 +187,11 @@ export class Gateway {
    */
   async drain(limitMs: number): Promise<void> {
     this.#isDraining = true;
-    if (this.#callsInFlight > 0 && limitMs > 0) await this.#idleWithin(limitMs);
+    if (this.#callsInFlight > 0 && limitMs > 0)
+      await waitOnce(this.#within(limitMs), (wake) => {
+        this.#onIdle.add(wake);
+        return () => this.#onIdle.delete(wake);
+      });
     for (const giveUp of [...this.#givingUp]) giveUp();
   }
 
@@ -204,14 +210,8 @@ export class Gateway {
     return this.troupe.backgroundServers().some((server) => this.#isShown(server));
   }
 
-  #idleWithin(limitMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = this.clock.setTimeout(resolve, limitMs);
-      this.#idle.push(() => {
-        this.clock.clearTimeout(timer);
-        resolve();
-      });
-    });
+  #within(limitMs: number) {
+    return { clock: this.clock, deadlineAt: this.clock.now() + limitMs, signal: undefined };
   }
 
   #isShown(server: string): boolean {
@@ -226,17 +226,13 @@ export class Gateway {
           ({ name, state, catalog }) =>
             this.#isShown(name) && catalog === 'none' && isOnItsWay(state),
         );
-    return new Promise((resolve) => {
-      const finish = (): void => {
-        this.clock.clearTimeout(timer);
-        end();
-        resolve();
+    return waitOnce(this.#within(firstListsMs), (wake) => {
+      const look = (): void => {
+        if (!isStarting()) wake();
       };
-      const timer = this.clock.setTimeout(finish, firstListsMs);
-      const end = this.troupe.on('status.changed', () => {
-        if (!isStarting()) finish();
-      });
-      if (!isStarting()) finish();
+      const end = this.troupe.on('status.changed', look);
+      look();
+      return end;
     });
   }
 

@@ -23,14 +23,17 @@ import { isRecord } from '../policies/is-record.ts';
 import { metricsContentType } from './call-metrics.ts';
 import { GatewayClient, sessionlessClients } from './client.ts';
 import type { Gateway } from './gateway.ts';
-import { maxBodyBytes, readJson, refuseBody } from './http-body.ts';
 import { goneSignal, sendLight, sendWeb, webRequest } from './http-bridge.ts';
 import { HttpSessions } from './http-sessions.ts';
 import { addressesIn, watchAll } from './listening.ts';
 import {
   type AccessRules,
+  maxBodyBytes,
   type Refusal,
+  readJson,
+  refuseBody,
   refuseForeign,
+  refusePath,
   refuseUnauthorized,
 } from './request-guard.ts';
 
@@ -65,8 +68,7 @@ export async function startHttpGateway(
   options: HttpGatewayOptions,
 ): Promise<HttpGateway> {
   const limits = { ...outboxLimits, ...requestTimeouts, ...options.limits };
-  const connections = new ConnectionLimits({ strangers: usualStrangers, known: maxClientSockets });
-  const requests = new GatewayRequests(gateway, options, limits, connections);
+  const requests = new GatewayRequests(gateway, options, limits);
   const server = createServer(
     {
       ...requestBounds(limits),
@@ -77,7 +79,7 @@ export async function startHttpGateway(
     (request, response) => void requests.answer(request, response),
   );
   server.on('connection', (socket) => {
-    connections.add(socket);
+    requests.connections.add(socket);
     // Node answers these errors itself, before there is a request.
     socket.on('error', ({ code = '' }: NodeJS.ErrnoException) => {
       const status = statusOf(code);
@@ -120,18 +122,15 @@ class GatewayRequests {
   readonly #sessions: HttpSessions;
   readonly #modern: McpHttpHandler;
   readonly #leave: () => void;
-  readonly #connections: ConnectionLimits;
+  readonly connections = new ConnectionLimits({
+    strangers: usualStrangers,
+    known: maxClientSockets,
+  });
   readonly outbox: Outbox;
 
-  constructor(
-    gateway: Gateway,
-    rules: AccessRules,
-    limits: OutboxLimits,
-    connections: ConnectionLimits,
-  ) {
+  constructor(gateway: Gateway, rules: AccessRules, limits: OutboxLimits) {
     this.#gateway = gateway;
     this.#rules = rules;
-    this.#connections = connections;
     this.outbox = new Outbox(limits, {
       dropped: () => gateway.metrics.droppedNote(),
       unread: () => gateway.metrics.leftUnread(),
@@ -196,7 +195,7 @@ class GatewayRequests {
   /** Counts the connection as an authenticated client's. Health checks need no token and stay unauthenticated. */
   #admit(request: IncomingMessage, response: ServerResponse): Refusal | undefined {
     if (request.url === '/healthz') return undefined;
-    const end = this.#connections.begin(request.socket);
+    const end = this.connections.begin(request.socket);
     if (end === undefined) return crowded;
     response.once('close', end);
     return undefined;
@@ -223,7 +222,8 @@ class GatewayRequests {
   /** Passes a request to the protocol of its era. */
   async #pass(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void> {
     const gone = goneSignal(response);
-    const isStream = request.method === 'GET' || isListening(body);
+    const listened = listenedTo(body);
+    const isStream = request.method === 'GET' || listened !== undefined;
     this.outbox.add(response, isStream ? 'streams' : 'answers');
     const light = await this.#sessions.answerLightly(request.headers, body, gone);
     if (light !== undefined && 'document' in light) {
@@ -232,8 +232,7 @@ class GatewayRequests {
     }
     const web = webRequest(request, gone);
     if (!(await isLegacyRequest(web, body))) {
-      // A request to listen names the resources to watch.
-      const unwatch = watchAll(this.#gateway, listenedTo(body));
+      const unwatch = watchAll(this.#gateway, listened ?? []);
       try {
         const answer = await this.#modern.fetch(
           web,
@@ -253,12 +252,15 @@ class GatewayRequests {
     }
   }
 
-  #refuse(response: ServerResponse, refusal: Parameters<typeof refuse>[1]): void {
-    this.#gateway.metrics.refused(refusal.status);
+  #refuse(response: ServerResponse, refusal: Refusal): void {
+    const { status, message, headers = {}, rpcCode = -32_000 } = refusal;
+    this.#gateway.metrics.refused(status);
     const { socket } = response.req;
     // A stranger's connection closes with the refusal, because it would only take a slot from others.
-    if (!this.#connections.isKnown(socket)) response.setHeader('connection', 'close');
-    refuse(response, refusal);
+    if (!this.connections.isKnown(socket)) response.setHeader('connection', 'close');
+    response
+      .writeHead(status, { ...plainHeaders('application/json'), ...headers })
+      .end(JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: rpcCode, message } }));
   }
 
   #sendHealth(response: ServerResponse): void {
@@ -280,34 +282,11 @@ const crowded: Refusal = {
   headers: { 'retry-after': '5' },
 };
 
-const methodsOf: Readonly<Record<string, string>> = {
-  '/mcp': 'POST, GET, DELETE',
-  '/metrics': 'GET',
-  '/healthz': 'GET',
-};
-
 /** The status that Node answers for errors of a connection. */
 function statusOf(code: string): number | undefined {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 408;
   if (code === 'HPE_HEADER_OVERFLOW') return 431;
   return code.startsWith('HPE_') ? 400 : undefined;
-}
-
-function refusePath({ url = '', method = '' }: IncomingMessage): Refusal | undefined {
-  const methods = Object.hasOwn(methodsOf, url) ? methodsOf[url] : undefined;
-  if (methods === undefined) return { status: 404, message: 'not found; use /mcp' };
-  if (methods.split(', ').includes(method)) return undefined;
-  return { status: 405, message: `use ${methods}`, headers: { allow: methods } };
-}
-
-function refuse(
-  response: ServerResponse,
-  { status, message, headers = {}, rpcCode }: Refusal & { readonly rpcCode?: number },
-): void {
-  const error = { code: rpcCode ?? -32_000, message };
-  response
-    .writeHead(status, { ...plainHeaders('application/json'), ...headers })
-    .end(JSON.stringify({ jsonrpc: '2.0', id: null, error }));
 }
 
 function plainHeaders(type: string): Record<string, string> {
@@ -319,11 +298,8 @@ function plainHeaders(type: string): Record<string, string> {
   };
 }
 
-function isListening(body: unknown): body is Readonly<Record<string, unknown>> {
-  return isRecord(body) && body['method'] === 'subscriptions/listen';
-}
-
-/** The resource URIs in a request to listen; none for any other request. */
-function listenedTo(body: unknown): readonly string[] {
-  return isListening(body) ? addressesIn(body['params']) : [];
+/** The resource URIs in a request to listen; undefined for any other request. */
+function listenedTo(body: unknown): readonly string[] | undefined {
+  const isListening = isRecord(body) && body['method'] === 'subscriptions/listen';
+  return isListening ? addressesIn(body['params']) : undefined;
 }

@@ -5,6 +5,7 @@ import type { Implementation, ServerCapabilities } from '@modelcontextprotocol/s
 import type { ExposedInstructions } from '../domain/catalog.ts';
 import type { ServerProfile } from '../domain/session.ts';
 import { version } from '../domain/version.ts';
+import { isRecord } from '../policies/is-record.ts';
 import { printableLine, printableText } from '../policies/text/printable.ts';
 import type { Troupe } from '../runtime/troupe.ts';
 
@@ -55,7 +56,12 @@ export function identityOfOne(
       ...(tools === undefined ? {} : { tools: { listChanged: true } }),
       ...(resources === undefined
         ? {}
-        : { resources: { listChanged: true, subscribe: canSubscribe(resources) } }),
+        : {
+            resources: {
+              listChanged: true,
+              subscribe: isRecord(resources) && resources['subscribe'] === true,
+            },
+          }),
       ...(prompts === undefined ? {} : { prompts: { listChanged: true } }),
       ...(completions === undefined ? {} : { completions: {} }),
       ...(logging === undefined ? {} : { logging: {} }),
@@ -70,10 +76,4 @@ export function unknownIdentity(server: string): GatewayIdentity {
     info: { name: printableLine(server, 128), version },
     capabilities: everything,
   };
-}
-
-function canSubscribe(resources: unknown): boolean {
-  return typeof resources === 'object' && resources !== null && 'subscribe' in resources
-    ? resources.subscribe === true
-    : false;
 }

@@ -1,12 +1,14 @@
 /**
- * Decides which HTTP requests the gateway accepts. Every path is checked, also one that does not exist, so
- * that a web page cannot even find out that the gateway runs.
+ * Decides which HTTP requests the gateway accepts, and reads the bodies of those: JSON, limited in size and
+ * depth. Every path is checked, also one that does not exist, so that a web page cannot even find out that the
+ * gateway runs.
  */
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
-import { foreignRequest } from '../../actors/host/http-server.ts';
+import { declaresJson, foreignRequest, readBody } from '../../actors/host/http-server.ts';
+import { structureOf } from '../../actors/transports/connection/messages.ts';
 
 export interface AccessRules {
   /** Whether only this machine can connect. */
@@ -21,6 +23,8 @@ export interface Refusal {
   readonly status: number;
   readonly message: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Default: -32000. */
+  readonly rpcCode?: number;
 }
 
 const loopbackNames: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
@@ -48,6 +52,20 @@ export function refuseUnauthorized(
   };
 }
 
+const methodsOf: Readonly<Record<string, string>> = {
+  '/mcp': 'POST, GET, DELETE',
+  '/metrics': 'GET',
+  '/healthz': 'GET',
+};
+
+/** Refuses requests for unknown paths, and methods that a path does not have. */
+export function refusePath({ url = '', method = '' }: IncomingMessage): Refusal | undefined {
+  const methods = Object.hasOwn(methodsOf, url) ? methodsOf[url] : undefined;
+  if (methods === undefined) return { status: 404, message: 'not found; use /mcp' };
+  if (methods.split(', ').includes(method)) return undefined;
+  return { status: 405, message: `use ${methods}`, headers: { allow: methods } };
+}
+
 function isOwnHost(host: string, { isLoopback, hosts }: AccessRules): boolean {
   const name = /^(\[[\da-f:.]+\]|[\w.-]+)(?::\d{1,5})?$/i.exec(host)?.[1]?.toLowerCase();
   if (name === undefined) return false;
@@ -59,3 +77,54 @@ function isOwnHost(host: string, { isLoopback, hosts }: AccessRules): boolean {
 function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
+
+/** The same limit as for a message of a server. */
+export const maxBodyBytes = 16 * 1_048_576;
+// Only the 2025-03-26 revision has batches, and its clients send a handful of messages in one. A body
+// of 16 MB has room for 500,000, which would be answered in one turn of the event loop.
+const maxBatch = 64;
+
+const parseError = -32_700;
+const invalidRequest = -32_600;
+
+type Body = { readonly value: unknown } | { readonly refusal: Refusal };
+
+/** Refuses a body by its headers, before any of it is read. */
+export function refuseBody(headers: IncomingMessage['headers']): Refusal | undefined {
+  if (!declaresJson(headers))
+    return { status: 415, message: 'send JSON: Content-Type: application/json' };
+  const encoding = headers['content-encoding']?.trim().toLowerCase();
+  if (encoding !== undefined && encoding !== '' && encoding !== 'identity')
+    return { status: 415, message: 'send the body without a Content-Encoding' };
+  return Number(headers['content-length'] ?? 0) > maxBodyBytes ? tooLarge : undefined;
+}
+
+/** Resolves with the value or a refusal; rejects when the client disconnects. */
+export async function readJson(request: IncomingMessage): Promise<Body> {
+  const bytes = await readBody(request, maxBodyBytes);
+  return bytes === undefined ? { refusal: tooLarge } : parse(bytes);
+}
+
+function parse(bytes: Buffer): Body {
+  const refused = (message: string, rpcCode: number): Body => ({
+    refusal: { status: 400, message, rpcCode },
+  });
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    // Checked before parsing, which blocks every other client.
+    const { excess } = structureOf(text);
+    if (excess !== undefined) return refused(`the body has ${excess}`, invalidRequest);
+    const value: unknown = JSON.parse(text);
+    if (Array.isArray(value) && value.length > maxBatch)
+      return refused(`a batch may hold ${maxBatch} messages; send several batches`, invalidRequest);
+    return { value };
+  } catch {
+    return refused('the body is not JSON', parseError);
+  }
+}
+
+const tooLarge: Refusal = {
+  status: 413,
+  message: `a body may have ${maxBodyBytes} bytes`,
+  headers: { connection: 'close' },
+};

@@ -14,9 +14,9 @@ import { Outbox, type OutboxLimits, outboxLimits } from '../../actors/host/outbo
 import { isRecord } from '../policies/is-record.ts';
 import { GatewayClient } from './client.ts';
 import type { Gateway } from './gateway.ts';
-import { maxBodyBytes } from './http-body.ts';
 import { addressesIn, Listening } from './listening.ts';
 import { isNote } from './notes.ts';
+import { maxBodyBytes } from './request-guard.ts';
 
 export interface StdioGatewayOptions {
   readonly stdin: Readable;

@@ -1,7 +1,9 @@
 /**
- * Maps between the servers' items and what clients of the gateway see: all servers with prefixed names, or one
- * server under its own names.
+ * Maps the servers' names and URIs to those that clients of the gateway see: all servers with prefixed names, or
+ * one server under its own names.
  */
+
+import { createHash } from 'node:crypto';
 
 import type {
   CompletionRequest,
@@ -15,7 +17,6 @@ import { isRecord } from '../policies/is-record.ts';
 import { closestName } from '../policies/text/closest-name.ts';
 import { printableLine } from '../policies/text/printable.ts';
 import type { Troupe } from '../runtime/troupe.ts';
-import { exposedNames, readingsOf } from './exposed-names.ts';
 
 type Item = Readonly<Record<string, unknown>>;
 
@@ -43,92 +44,68 @@ export interface View {
   contents(server: string, contents: readonly Item[]): readonly Item[];
 }
 
-/** All servers, with prefixed names. */
-export function viewOfAll(troupe: Troupe): View {
+/** Shows all servers with prefixed names, or only one under its own names. */
+export function createView(troupe: Troupe, only: string | undefined): View {
+  const isShown = ({ server }: { readonly server: string }): boolean =>
+    only === undefined || server === only;
+  const named = <Item extends Meant>(items: readonly Item[]): ReadonlyMap<string, Item> =>
+    only === undefined
+      ? exposedNames(items)
+      : new Map(items.filter(isShown).map((item) => [item.name, item]));
+  const addressOf = (server: string, uri: string): string =>
+    only === undefined ? addressFor(server, uri) : uri;
   const tools = derived(
     () => troupe.tools(),
-    (list) => exposedNames(list.map((tool) => ({ server: tool.server, name: tool.tool, tool }))),
+    (list) => named(list.map((tool) => ({ server: tool.server, name: tool.tool, tool }))),
   );
   const prompts = derived(
     () => troupe.prompts(),
-    (list) => exposedNames(list),
+    (list) => named(list),
   );
-  const servers = (): readonly string[] => troupe.snapshot().servers.map(({ name }) => name);
-  const shownTools = derived(tools, (named) =>
-    [...named].map(([name, { tool }]) => toolItem(name, tool)),
-  );
-  const shownPrompts = derived(prompts, (named) =>
-    [...named].map(([name, prompt]) => offerItem(prompt, { name })),
-  );
-  const shownResources = derived(
-    () => troupe.resources(),
-    (list) => list.map((each) => offerItem(each, { uri: addressFor(each.server, each.uri) })),
-  );
-  const shownTemplates = derived(
-    () => troupe.resourceTemplates(),
-    (list) =>
-      list.map((each) =>
-        offerItem(each, { uriTemplate: addressFor(each.server, each.uriTemplate) }),
-      ),
-  );
+  const find = (kind: 'tool' | 'prompt', items: ReadonlyMap<string, Meant>, name: string): Meant =>
+    only === undefined
+      ? (items.get(name) ?? guess(kind, name, troupe.snapshot().servers, [...items.keys()]))
+      : { server: only, name };
   return {
-    tools: shownTools,
-    prompts: shownPrompts,
-    resources: shownResources,
-    resourceTemplates: shownTemplates,
-    toolNamed: (name) => tools().get(name) ?? guess('tool', name, servers(), [...tools().keys()]),
-    promptNamed: (name) =>
-      prompts().get(name) ?? guess('prompt', name, servers(), [...prompts().keys()]),
-    resourceAt(address) {
-      const read = readAddress(address);
-      if (read !== undefined) return { server: read.server, name: read.uri };
-      throw new TroupeError(
-        'SERVER_UNKNOWN',
-        `No server has the resource ${printableLine(address, 128)}. URIs begin with troupe://SERVER/; see resources/list.`,
-      );
-    },
-    addressOf: addressFor,
-    blocks: (server, blocks) => blocks.map((block) => withAddress(server, block)),
-    contents: (server, contents) =>
-      contents.map((each) =>
-        typeof each['uri'] === 'string' ? { ...each, uri: addressFor(server, each['uri']) } : each,
-      ),
-  };
-}
-
-/** One server, under its own names. */
-export function viewOfOne(troupe: Troupe, server: string): View {
-  const own = <Listed extends { readonly server: string }>(list: readonly Listed[]) =>
-    list.filter((each) => each.server === server);
-  const meant = (name: string): Meant => ({ server, name });
-  return {
-    tools: derived(
-      () => troupe.tools(),
-      (list) => own(list).map((tool) => toolItem(tool.tool, tool)),
-    ),
-    prompts: derived(
-      () => troupe.prompts(),
-      (list) => own(list).map((each) => offerItem(each)),
+    tools: derived(tools, (items) => [...items].map(([name, { tool }]) => toolItem(name, tool))),
+    prompts: derived(prompts, (items) =>
+      [...items].map(([name, prompt]) => offerItem(prompt, { name })),
     ),
     resources: derived(
       () => troupe.resources(),
-      (list) => own(list).map((each) => offerItem(each)),
+      (list) =>
+        list
+          .filter(isShown)
+          .map((each) => offerItem(each, { uri: addressOf(each.server, each.uri) })),
     ),
     resourceTemplates: derived(
       () => troupe.resourceTemplates(),
-      (list) => own(list).map((each) => offerItem(each)),
+      (list) =>
+        list
+          .filter(isShown)
+          .map((each) =>
+            offerItem(each, { uriTemplate: addressOf(each.server, each.uriTemplate) }),
+          ),
     ),
-    toolNamed: meant,
-    promptNamed: meant,
-    resourceAt: meant,
-    addressOf: (_server, uri) => uri,
-    blocks: (_server, blocks) => blocks,
-    contents: (_server, contents) => contents,
+    toolNamed: (name) => find('tool', tools(), name),
+    promptNamed: (name) => find('prompt', prompts(), name),
+    resourceAt: (address) =>
+      only === undefined ? readAddress(address) : { server: only, name: address },
+    addressOf,
+    blocks: (server, blocks) =>
+      only === undefined ? blocks.map((block) => withAddress(server, block)) : blocks,
+    contents: (server, contents) =>
+      contents.map((each) =>
+        typeof each['uri'] === 'string' ? { ...each, uri: addressOf(server, each['uri']) } : each,
+      ),
   };
 }
 
 /** The reference of a completion, with the server's own names. */
-export function refOf(view: View, ref: CompletionRequest['ref']): Meant & CompletionRequestRef {
+export function refOf(
+  view: View,
+  ref: CompletionRequest['ref'],
+): Meant & Pick<CompletionRequest, 'ref'> {
   if (ref.type === 'ref/prompt') {
     const meant = view.promptNamed(ref.name);
     return { ...meant, ref: { type: 'ref/prompt', name: meant.name } };
@@ -136,8 +113,6 @@ export function refOf(view: View, ref: CompletionRequest['ref']): Meant & Comple
   const meant = view.resourceAt(ref.uri);
   return { ...meant, ref: { type: 'ref/resource', uri: meant.name } };
 }
-
-type CompletionRequestRef = Pick<CompletionRequest, 'ref'>;
 
 /** A server's result, with URIs as clients see them. */
 export function shownResult(view: View, server: string, result: ToolResult): Item {
@@ -156,10 +131,11 @@ function toolItem(name: string, tool: ExposedTool): Item {
   };
 }
 
-type Offered = ExposedPrompt | ExposedResource | ExposedResourceTemplate;
-
-/** What the server announced, without our additions. */
-function offerItem(listed: Offered, own: Item = {}): Item {
+/** The item as its server announced it, without our additions, except for `own`. */
+function offerItem(
+  listed: ExposedPrompt | ExposedResource | ExposedResourceTemplate,
+  own: Item,
+): Item {
   const { server: _server, catalog: _catalog, ...item } = listed;
   return { ...item, ...own };
 }
@@ -168,15 +144,18 @@ function offerItem(listed: Offered, own: Item = {}): Item {
 function guess(
   kind: 'tool' | 'prompt',
   name: string,
-  servers: readonly string[],
+  servers: readonly { readonly name: string }[],
   known: readonly string[],
 ): Meant {
-  const [reading] = readingsOf(name, servers);
-  if (reading !== undefined) return reading;
-  const separator = name.indexOf('__');
+  // The longest server name is the most likely one.
+  const [server] = servers
+    .map((each) => each.name)
+    .filter((each) => name.startsWith(`${each}__`) && name.length > each.length + 2)
+    .toSorted((a, b) => b.length - a.length);
   // Perhaps of a removed server; the runtime then reports that.
-  if (separator > 0 && separator < name.length - 2)
-    return { server: name.slice(0, separator), name: name.slice(separator + 2) };
+  const end = server?.length ?? name.indexOf('__');
+  if (end > 0 && end < name.length - 2)
+    return { server: name.slice(0, end), name: name.slice(end + 2) };
   throw unknownName(kind, name, known);
 }
 
@@ -211,27 +190,24 @@ function derived<Source extends object, Value>(
 // a template, because the prefix contains no braces.
 const scheme = 'troupe://';
 
-interface ResourceAddress {
-  readonly server: string;
-  /** The server's own URI. */
-  readonly uri: string;
-}
-
 function addressFor(server: string, uri: string): string {
   return `${scheme}${encodeURIComponent(server)}/${uri}`;
 }
 
-/** Undefined for a URI that no gateway made. */
-function readAddress(address: string): ResourceAddress | undefined {
-  if (!address.startsWith(scheme)) return undefined;
+/** The server's own URI, from the one that clients see. */
+function readAddress(address: string): Meant {
   const end = address.indexOf('/', scheme.length);
   const uri = address.slice(end + 1);
-  if (end === -1 || uri === '') return undefined;
   try {
-    return { server: decodeURIComponent(address.slice(scheme.length, end)), uri };
+    if (address.startsWith(scheme) && end !== -1 && uri !== '')
+      return { server: decodeURIComponent(address.slice(scheme.length, end)), name: uri };
   } catch {
-    return undefined;
+    // No gateway made this URI.
   }
+  throw new TroupeError(
+    'SERVER_UNKNOWN',
+    `No server has the resource ${printableLine(address, 128)}. URIs begin with troupe://SERVER/; see resources/list.`,
+  );
 }
 
 /** A block of content with its URI, if it has one, as clients see it. */
@@ -242,4 +218,51 @@ function withAddress(server: string, block: Item): Item {
   if (type === 'resource' && isRecord(resource) && typeof resource['uri'] === 'string')
     return { ...block, resource: { ...resource, uri: addressFor(server, resource['uri']) } };
   return block;
+}
+
+// The limit for tool names in every model API.
+const maxNameLength = 64;
+// Forty bits in base 36, as for the names that hosts see.
+const hashLength = 8;
+const keptLength = maxNameLength - hashLength - 1;
+
+/**
+ * Names items `{server}__{name}`. Names are unique, have at most 64 characters, and do not depend on other
+ * items. A name that had to be changed or cut ends in a hash, as does the later one (by server, then name)
+ * of two that would be equal.
+ */
+function exposedNames<Item extends Meant>(items: readonly Item[]): ReadonlyMap<string, Item> {
+  const sorted = items.toSorted((a, b) => compare(a.server, b.server) || compare(a.name, b.name));
+  const named = new Map<string, Item>();
+  // Plain names first: a hashed name must never take another item's plain name.
+  const unnamed = sorted.filter((item) => {
+    const plain = `${item.server}__${item.name}`;
+    if (!isFit(plain) || named.has(plain)) return true;
+    named.set(plain, item);
+    return false;
+  });
+  for (const item of unnamed) {
+    let salt = 0;
+    while (named.has(hashedName(item, salt))) salt += 1;
+    named.set(hashedName(item, salt), item);
+  }
+  return new Map([...named].toSorted(([a], [b]) => compare(a, b)));
+}
+
+function isFit(name: string): boolean {
+  return name.length <= maxNameLength && /^[\w-]+$/u.test(name);
+}
+
+function hashedName({ server, name }: Meant, salt: number): string {
+  const salted = salt === 0 ? `${server}\0${name}` : `${server}\0${name}\0${salt}`;
+  const bits = Number.parseInt(createHash('sha256').update(salted).digest('hex').slice(0, 10), 16);
+  const hash = bits.toString(36).padStart(hashLength, '0');
+  const readable = `${server}__${name}`.replaceAll(/[^\w-]/gu, '_');
+  return `${readable.slice(0, keptLength)}_${hash}`;
+}
+
+// By code unit: locale order differs between machines.
+function compare(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
 }
