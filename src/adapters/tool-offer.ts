@@ -72,10 +72,10 @@ export function offerTools(
 ): readonly OfferedTool[] {
   const { pair = false } = options;
   if (pair !== false) {
-    const { tools, call } = createToolPair(narrowed(troupe, options), pair === true ? {} : pair);
-    return tools.map((tool) => ({
+    const toolPair = createToolPair(narrowed(troupe, options), pair === true ? {} : pair);
+    return toolPair.tools.map((tool) => ({
       ...tool,
-      call: boundCall(tool.name, options, (args, own) => call(tool.name, args, own)),
+      call: boundCall(tool.name, options, (args, own) => toolPair.call(tool.name, args, own)),
     }));
   }
   const catalog = troupe.catalog();

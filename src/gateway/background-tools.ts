@@ -24,7 +24,7 @@ interface Parked {
 }
 
 /** A result for a client. */
-export interface BackgroundAnswer {
+interface BackgroundAnswer {
   readonly result: CallReport['result'];
   /** The server that produced the result; empty when the gateway did. */
   readonly server: string;
@@ -161,15 +161,13 @@ export class BackgroundTools {
     try {
       const timeoutMs = seconds * 1_000;
       const { result } = await this.#troupe.collect(parked.id, { timeoutMs, signal });
-      this.#parked.delete(id);
       return { result, server: parked.server };
     } catch (error) {
-      if (this.#known().has(parked.id)) {
-        if (signal.aborted) throw error;
-        return running;
-      }
-      this.#parked.delete(id);
+      if (this.#known().has(parked.id) && !signal.aborted) return running;
       throw error;
+    } finally {
+      // Known until it was collected or removed.
+      this.#forgetOld();
     }
   }
 

@@ -20,11 +20,6 @@ interface Histogram {
   count: number;
 }
 
-export interface GatewayGauges {
-  readonly clients: number;
-  readonly callsInFlight: number;
-}
-
 export class CallMetrics {
   readonly #troupe: Troupe;
   readonly #calls = new Map<string, number>();
@@ -56,12 +51,8 @@ export class CallMetrics {
   ended(server: string, code: string, durationMs: number): void {
     count(this.#calls, labels({ server, code }));
     const key = labels({ server });
-    let durations = this.#durations.get(key);
-    if (durations === undefined) {
-      if (this.#durations.size >= maxSeries) return;
-      durations = emptyHistogram(callBuckets);
-      this.#durations.set(key, durations);
-    }
+    const durations = this.#durations.get(key) ?? emptyHistogram(callBuckets);
+    if (this.#durations.size < maxSeries) this.#durations.set(key, durations);
     observe(durations, callBuckets, durationMs / 1_000);
   }
 
@@ -80,7 +71,7 @@ export class CallMetrics {
     this.#dropped += 1;
   }
 
-  text(gauges: GatewayGauges): string {
+  text(gauges: { readonly clients: number; readonly callsInFlight: number }): string {
     const { servers } = this.#troupe.snapshot();
     const lines = [
       ...family('server_state', 'gauge', "One for a server's current state, zero for the others."),
@@ -99,12 +90,7 @@ export class CallMetrics {
       ...servers.map(({ name, tools }) => sample('server_tools', labels({ server: name }), tools)),
       ...family('calls', 'counter', 'Finished calls of clients, by outcome.'),
       ...samples('calls_total', this.#calls),
-      ...family(
-        'call_duration_seconds',
-        'histogram',
-        'Duration of calls, including waiting.',
-        'seconds',
-      ),
+      ...family('call_duration_seconds', 'histogram', 'Duration of calls, including waiting.'),
       ...[...this.#durations].flatMap(([key, durations]) =>
         histogram('call_duration_seconds', key, callBuckets, durations),
       ),
@@ -126,12 +112,7 @@ export class CallMetrics {
         'Log lines and progress notifications dropped for clients that read too slowly.',
       ),
       sample('dropped_notes_total', '', this.#dropped),
-      ...family(
-        'reconcile_duration_seconds',
-        'histogram',
-        'Duration of reconciler passes.',
-        'seconds',
-      ),
+      ...family('reconcile_duration_seconds', 'histogram', 'Duration of reconciler passes.'),
       ...histogram('reconcile_duration_seconds', '', passBuckets, this.#passes),
       '# EOF',
     ];
@@ -143,20 +124,16 @@ export class CallMetrics {
   }
 }
 
-function metric(name: string): string {
-  return `mcp_troupe_${name}`;
-}
-
-function family(name: string, type: string, help: string, unit?: string): string[] {
+function family(name: string, type: string, help: string): string[] {
   return [
-    `# TYPE ${metric(name)} ${type}`,
-    ...(unit === undefined ? [] : [`# UNIT ${metric(name)} ${unit}`]),
-    `# HELP ${metric(name)} ${help}`,
+    `# TYPE mcp_troupe_${name} ${type}`,
+    ...(name.endsWith('_seconds') ? [`# UNIT mcp_troupe_${name} seconds`] : []),
+    `# HELP mcp_troupe_${name} ${help}`,
   ];
 }
 
 function sample(name: string, key: string, value: number): string {
-  return `${metric(name)}${key === '' ? '' : `{${key}}`} ${value}`;
+  return `mcp_troupe_${name}${key === '' ? '' : `{${key}}`} ${value}`;
 }
 
 function samples(name: string, values: ReadonlyMap<string, number>): string[] {

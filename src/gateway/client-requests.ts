@@ -9,8 +9,9 @@ import {
   type Server,
 } from '@modelcontextprotocol/server';
 import { type LogLevel, logLevels } from '../domain/log-level.ts';
-import type { AskPermission } from '../domain/permission.ts';
+import type { PermissionRequest } from '../domain/permission.ts';
 import { traceContextIn } from '../policies/calls/trace-context.ts';
+import { isRecord } from '../policies/is-record.ts';
 import type { CallOptions } from '../runtime/troupe.ts';
 import { sessionlessOwner } from './background-tools.ts';
 import type { Gateway } from './gateway.ts';
@@ -26,6 +27,9 @@ import {
   troupeErrorOf,
 } from './rpc-error.ts';
 import { shownResult, unknownName } from './view.ts';
+
+/** The signal aborts the call, which may outlast its client's request. */
+type HeldCallOptions = CallOptions & { readonly signal: AbortSignal };
 
 export class ClientRequests {
   readonly #gateway: Gateway;
@@ -92,10 +96,7 @@ export class ClientRequests {
         const subject = `tool ${server} ${name}`;
         const result = await this.#converse(server, subject, context, async (options) => {
           const stop = new AbortController();
-          const signal = AbortSignal.any([
-            stop.signal,
-            ...(options.signal ? [options.signal] : []),
-          ]);
+          const signal = AbortSignal.any([stop.signal, options.signal]);
           const report = await troupe.callServerTool(server, name, args, { ...options, signal });
           const answer = background.receipt(report, this.#owner, () => stop.abort());
           return inputRequiredIn(answer) ?? shownResult(view, server, answer);
@@ -106,13 +107,14 @@ export class ClientRequests {
     } catch (error) {
       if (error instanceof RpcError) throw error;
       const failed = troupeErrorOf(error);
-      // An unknown server name is not used as a label: clients could fill the counters with made-up names.
-      ended(failed.code === 'SERVER_UNKNOWN' ? '' : about, failed.code);
       const isUnknown = failed.code === 'SERVER_UNKNOWN';
-      // The server rejected what the client sent back for the previous round: a protocol error, not a result.
+      // An unknown server name is not used as a label: clients could fill the counters with made-up names.
+      ended(isUnknown ? '' : about, failed.code);
+      // The server rejected the client's answer to the previous round: a protocol error, not a result.
       if (failed.rpcCode === invalidParams && context.mcpReq.requestState() !== undefined)
         throw failedRequest(failed);
-      return failedCall(isUnknown ? unknownName('tool', exposed, this.#toolNames()) : failed);
+      const known = isUnknown ? this.#gateway.tools().map(({ name }) => String(name)) : [];
+      return failedCall(isUnknown ? unknownName('tool', exposed, known) : failed);
     }
   }
 
@@ -132,15 +134,11 @@ export class ClientRequests {
     }
   }
 
-  #toolNames(): readonly string[] {
-    return this.#gateway.tools().map(({ name }) => String(name));
-  }
-
   /** Runs any request but a tool call; `find` returns the server and its own name of the item. */
   async request<Meant extends { readonly server: string; readonly name: string }>(
     context: RequestContext,
     find: () => Meant,
-    ask: (meant: Meant, options: CallOptions) => Promise<Answer>,
+    ask: (meant: Meant, options: HeldCallOptions) => Promise<Answer>,
   ): Promise<Answer> {
     try {
       return await this.#gateway.during(async () => {
@@ -161,18 +159,18 @@ export class ClientRequests {
     server: string,
     subject: string,
     context: RequestContext,
-    ask: (options: CallOptions) => Promise<Answer>,
+    ask: (options: HeldCallOptions) => Promise<Answer>,
   ): Promise<Answer> {
     const { signal, _meta } = context.mcpReq;
     // Before the call goes out, so that its server already logs at that level.
     const level = this.#era === 'modern' ? levelOf(context.mcpReq.envelope) : undefined;
     const endLevel = level && this.#gateway.troupe.wantLogs(level);
     const call = this.#heldCall(subject, context) ?? this.#begin(subject, context, ask);
-    const giveUp = (): void => call.abort();
+    const abort = (): void => call.abort();
     let isCut = false;
     const forget = this.#gateway.atShutdown(() => {
       isCut = true;
-      giveUp();
+      abort();
     });
     const progressToken = _meta?.progressToken;
     call.onProgress = (progress) => {
@@ -183,8 +181,8 @@ export class ClientRequests {
           .catch(ignore);
     };
     this.#underWay.set(context, server);
-    signal.addEventListener('abort', giveUp, { once: true });
-    if (signal.aborted) giveUp();
+    signal.addEventListener('abort', abort, { once: true });
+    if (signal.aborted) abort();
     try {
       const turn = await call.turn();
       if ('result' in turn) return turn.result;
@@ -195,7 +193,7 @@ export class ClientRequests {
       throw isCut ? cutOff(error) : error;
     } finally {
       forget();
-      signal.removeEventListener('abort', giveUp);
+      signal.removeEventListener('abort', abort);
       call.onProgress = undefined;
       endLevel?.();
       this.#underWay.delete(context);
@@ -219,8 +217,9 @@ export class ClientRequests {
   #begin(
     subject: string,
     { mcpReq }: RequestContext,
-    ask: (options: CallOptions) => Promise<Answer>,
+    ask: (options: HeldCallOptions) => Promise<Answer>,
   ): HeldCall {
+    const { clock } = this.#gateway;
     const call = new HeldCall(subject);
     const capabilities = this.#capabilitiesOf(mcpReq.envelope);
     const requestState = mcpReq.requestState<string>();
@@ -236,7 +235,12 @@ export class ClientRequests {
           canAnswer(question.kind, capabilities)
             ? call.ask(question, asking)
             : { action: 'decline' },
-        ...(canAnswer('form', capabilities) && { askPermission: this.#askingIn(call) }),
+        ...(canAnswer('form', capabilities) && {
+          askPermission: async (request: PermissionRequest, asking: { signal: AbortSignal }) => {
+            const question = permissionQuestion(request, new Date(clock.wallNow()).toISOString());
+            return permissionAnswerOf(await call.ask(question, asking));
+          },
+        }),
         round: {
           capabilities: capabilities ?? {},
           ...(mcpReq.inputResponses === undefined ? {} : { inputResponses: mcpReq.inputResponses }),
@@ -247,21 +251,13 @@ export class ClientRequests {
     return call;
   }
 
-  #askingIn(call: HeldCall): AskPermission {
-    const { clock } = this.#gateway;
-    return async (request, asking) => {
-      const question = permissionQuestion(request, new Date(clock.wallNow()).toISOString());
-      return permissionAnswerOf(await call.ask(question, asking));
-    };
-  }
-
   /** The client's capabilities; a modern client sends them with each request. */
   #capabilitiesOf(
     envelope: Readonly<Record<string, unknown>> | undefined,
   ): Readonly<Record<string, unknown>> | undefined {
     if (this.#era === 'legacy') return this.#server.getClientCapabilities();
-    const said = envelope?.[CLIENT_CAPABILITIES_META_KEY];
-    return typeof said === 'object' && said !== null ? { ...said } : undefined;
+    const capabilities = envelope?.[CLIENT_CAPABILITIES_META_KEY];
+    return isRecord(capabilities) ? capabilities : undefined;
   }
 }
 
@@ -284,5 +280,5 @@ export function levelOf(
   return logLevels.find((each) => each === level);
 }
 
-/** Sending failed because the connection is closed, which is handled elsewhere. */
-function ignore(): void {}
+/** Ignores a failure to send: the connection is closed, which is handled elsewhere. */
+export function ignore(): void {}

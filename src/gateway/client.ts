@@ -5,11 +5,10 @@
 
 import { Server } from '@modelcontextprotocol/server';
 import { z } from 'zod';
-import type { CompletionRequest } from '../domain/catalog.ts';
 import { type LogLevel, levelPasses, logLevels } from '../domain/log-level.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { isRecord } from '../policies/is-record.ts';
-import { ClientRequests, inputRequiredIn, levelOf } from './client-requests.ts';
+import { ClientRequests, ignore, inputRequiredIn, levelOf } from './client-requests.ts';
 import type { Audience, Gateway, ListKind } from './gateway.ts';
 import type { Answer } from './held-calls.ts';
 import type { GatewayIdentity } from './identity.ts';
@@ -69,8 +68,6 @@ export interface ClientConnection {
 export const sessionlessClients = 'a client of 2026-07-28';
 let clientCount = 0;
 
-const openConnection: ClientConnection = { canReceive: () => true, onClosed: ignore };
-
 export class GatewayClient implements Audience {
   readonly server: Server;
   readonly #gateway: Gateway;
@@ -92,7 +89,7 @@ export class GatewayClient implements Audience {
     gateway: Gateway,
     { info, capabilities, instructions }: GatewayIdentity,
     era: 'legacy' | 'modern',
-    connection: ClientConnection = openConnection,
+    connection: ClientConnection = { canReceive: () => true, onClosed: ignore },
   ) {
     this.#connection = connection;
     this.#gateway = gateway;
@@ -111,10 +108,7 @@ export class GatewayClient implements Audience {
     if (capabilities.completions !== undefined) this.#offerCompletions();
     if (capabilities.logging !== undefined && era === 'legacy') this.#offerLogLevel();
     this.#leave = gateway.join(this);
-    this.server.onclose = () => {
-      this.#closed();
-      connection.onClosed();
-    };
+    this.server.onclose = () => this.#closed();
     const name = era === 'modern' ? sessionlessClients : `client ${(clientCount += 1)}`;
     this.server.onerror = (error) => gateway.faults.add(name, error);
   }
@@ -270,10 +264,12 @@ export class GatewayClient implements Audience {
             const { result } = await troupe.getPrompt(server, name, args, options);
             const wanted = inputRequiredIn(result);
             if (wanted !== undefined) return wanted;
-            const messages = result.messages.map((message) => ({
-              ...message,
-              ...contentOf(message, (block) => view.blocks(server, [block])[0] ?? block),
-            }));
+            const messages = result.messages.map((message) => {
+              const { content } = message;
+              return isRecord(content)
+                ? { ...message, content: view.blocks(server, [content])[0] }
+                : message;
+            });
             return { ...result, messages };
           },
         ),
@@ -290,18 +286,11 @@ export class GatewayClient implements Audience {
           context,
           () => refOf(view, ref),
           async (meant, options) => {
-            const request: CompletionRequest = {
-              ref: meant.ref,
-              argument,
-              ...(known?.arguments === undefined
-                ? {}
-                : { context: { arguments: known.arguments } }),
-            };
+            const given = known?.arguments && { context: { arguments: known.arguments } };
+            const request = { ref: meant.ref, argument, ...given };
             const { result } = await troupe.complete(meant.server, request, options);
-            return {
-              ...result,
-              completion: { ...result.completion, values: [...result.completion.values] },
-            };
+            const values = [...result.completion.values];
+            return { ...result, completion: { ...result.completion, values } };
           },
         ),
     );
@@ -335,16 +324,6 @@ export class GatewayClient implements Audience {
     for (const end of this.#watched.values()) end();
     this.#watched.clear();
     for (const call of this.#light.values()) call.abort();
+    this.#connection.onClosed();
   }
-}
-
-/** Sending failed because the connection is closed, which is handled elsewhere. */
-function ignore(): void {}
-
-function contentOf(
-  message: Readonly<Record<string, unknown>>,
-  show: (block: Readonly<Record<string, unknown>>) => unknown,
-) {
-  const { content } = message;
-  return isRecord(content) ? { content: show({ ...content }) } : {};
 }

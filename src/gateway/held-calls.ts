@@ -15,28 +15,24 @@ import type {
 import type { CallProgress } from '../domain/session.ts';
 import { isRecord } from '../policies/is-record.ts';
 
-/** Questions for a client, in the form of the protocol. */
-type InputRequests = Readonly<
-  Record<string, { readonly method: string; readonly params: Readonly<Record<string, unknown>> }>
->;
+/** A question for a client, in the form of the protocol. */
+interface InputRequest {
+  readonly method: string;
+  readonly params: Readonly<Record<string, unknown>>;
+}
 
 /** The result for a client. */
 export type Answer = Record<string, unknown>;
 
 type Turn =
   | { readonly result: Answer }
-  | { readonly inputRequests: InputRequests; readonly requestState: string };
+  | { readonly inputRequests: Record<string, InputRequest>; readonly requestState: string };
 
 const statePrefix = 'troupe-call:';
 // No call lasts longer; a client that comes back later must start again.
 const heldMs = 600_000;
 // Each waits for a user; more come from a client that does not finish its calls.
 const maxHeld = 256;
-
-interface Open {
-  readonly question: Question;
-  readonly settle: (answer: QuestionAnswer) => void;
-}
 
 /** A call that may span several client requests. */
 export class HeldCall {
@@ -45,7 +41,11 @@ export class HeldCall {
   #state: string | undefined;
   /** Receives progress; set by the current request. */
   onProgress: ((progress: CallProgress) => void) | undefined;
-  readonly #open = new Map<string, Open>();
+  /** Unanswered questions, by id. */
+  readonly #open = new Map<
+    string,
+    { readonly question: Question; readonly settle: (answer: QuestionAnswer) => void }
+  >();
   readonly #stop = new AbortController();
   #isAnswered = false;
   #result: Promise<{ readonly result: Answer }> | undefined;
@@ -88,9 +88,8 @@ export class HeldCall {
   /** Takes the client's answers; unanswered questions stay open. */
   answer(responses: Readonly<Record<string, unknown>> | undefined): void {
     for (const [id, { question, settle }] of [...this.#open]) {
-      const response =
-        responses !== undefined && Object.hasOwn(responses, id) ? responses[id] : undefined;
-      if (response !== undefined) settle(answerOf(question, response));
+      if (responses !== undefined && Object.hasOwn(responses, id))
+        settle(answerOf(question, responses[id]));
     }
   }
 
@@ -106,11 +105,10 @@ export class HeldCall {
       this.#isAnswered = true;
       return done;
     }
-    const requests = [...this.#open].map(([id, { question }]) => [id, requestOf(question)]);
-    return {
-      inputRequests: Object.fromEntries(requests) as InputRequests,
-      requestState: this.state,
-    };
+    const requests = [...this.#open].map(
+      ([id, { question }]) => [id, requestOf(question)] as const,
+    );
+    return { inputRequests: Object.fromEntries(requests), requestState: this.state };
   }
 
   /** Cancels the call and its open questions. */
@@ -188,7 +186,7 @@ export function canAnswer(
   return isRecord(elicitation['form']) || !isRecord(elicitation['url']);
 }
 
-function requestOf(question: Question): InputRequests[string] {
+function requestOf(question: Question): InputRequest {
   switch (question.kind) {
     case 'form':
       return {

@@ -25,8 +25,8 @@ const checkEveryMs = 60_000;
 // cancellation in its protocol, but after this time the client is considered gone.
 const abandonedMs = 60_000;
 
-/** An answer, and what to call when it has been sent or is no longer wanted. */
-export interface SessionAnswer {
+/** An answer, and a function to call when it has been sent or the client is gone. */
+interface SessionAnswer {
   readonly response: Response;
   readonly sent: () => void;
 }
@@ -82,7 +82,7 @@ export class HttpSessions {
     if (request === undefined || call === undefined) return undefined;
     session.answering += 1;
     try {
-      const result = await Promise.race([call.plainAnswer(), abortOf(gone)]);
+      const result = await call.plainAnswer(gone);
       if (gone.aborted) call.silence();
       if (call.isAborted || gone.aborted) return { session: id, document: undefined };
       if (result === undefined) return { toHandOver: call };
@@ -207,13 +207,6 @@ export class HttpSessions {
       if (this.#sessions.size > 0) this.#expireLater();
     }, checkEveryMs);
   }
-}
-
-function abortOf(signal: AbortSignal): Promise<undefined> {
-  return new Promise((resolve) => {
-    signal.addEventListener('abort', () => resolve(undefined), { once: true });
-    if (signal.aborted) resolve(undefined);
-  });
 }
 
 function rpcRefusal(

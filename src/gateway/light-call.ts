@@ -38,29 +38,18 @@ export function plainRequestIn(
   body: unknown,
   negotiatedVersion: string | undefined,
 ): PlainRequest | undefined {
-  if (!areUsual(headers, negotiatedVersion)) return undefined;
-  if (!isRecord(body) || !hasOnly(body, requestKeys)) return undefined;
-  const { jsonrpc, id, method, params } = body;
-  if (jsonrpc !== '2.0' || method !== 'tools/call' || !isId(id)) return undefined;
-  return isRecord(params) ? callIn(id, params) : undefined;
-}
-
-function callIn(
-  id: RequestId,
-  params: Readonly<Record<string, unknown>>,
-): PlainRequest | undefined {
-  if (!hasOnly(params, paramKeys)) return undefined;
-  const { name, arguments: args = {}, _meta: meta = {} } = params;
-  if (typeof name !== 'string' || name === '' || !isRecord(args)) return undefined;
-  if (!isRecord(meta) || !hasOnly(meta, metaKeys)) return undefined;
-  const { progressToken } = meta;
+  if (!areUsual(headers, negotiatedVersion) || !isRecord(body)) return undefined;
+  const { jsonrpc, id, method, params, ...others } = body;
+  if (jsonrpc !== '2.0' || method !== 'tools/call' || !isId(id) || !isRecord(params))
+    return undefined;
+  const { name, arguments: args = {}, _meta: meta = {}, ...otherParams } = params;
+  if (!isName(name) || !isRecord(args) || !isRecord(meta)) return undefined;
+  const { progressToken, ...otherMeta } = meta;
+  if ([others, otherParams, otherMeta].some((each) => Object.keys(each).length > 0))
+    return undefined;
   if (progressToken === undefined) return { id, name, args };
   return isId(progressToken) ? { id, name, args, progressToken } : undefined;
 }
-
-const requestKeys: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method', 'params']);
-const paramKeys: ReadonlySet<string> = new Set(['name', 'arguments', '_meta']);
-const metaKeys: ReadonlySet<string> = new Set(['progressToken']);
 
 function areUsual(headers: IncomingHttpHeaders, negotiatedVersion: string | undefined): boolean {
   const { accept = '' } = headers;
@@ -72,8 +61,8 @@ function areUsual(headers: IncomingHttpHeaders, negotiatedVersion: string | unde
   );
 }
 
-function hasOnly(value: object, keys: ReadonlySet<string>): boolean {
-  return Object.keys(value).every((key) => keys.has(key));
+function isName(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
 }
 
 function isId(value: unknown): value is RequestId {
@@ -126,14 +115,18 @@ export class LightCall {
     this.#news.length = 0;
   }
 
-  /** Resolves with the answer if that is all; undefined = hand the call over. */
-  async plainAnswer(): Promise<Answer | undefined> {
-    const hasNews = new Promise<undefined>((resolve) => {
+  /**
+   * Resolves with the answer if there is nothing else to send; otherwise with undefined, and the call must be
+   * handed over unless the client is gone.
+   */
+  async plainAnswer(gone: AbortSignal): Promise<Answer | undefined> {
+    const isOver = new Promise<undefined>((resolve) => {
       this.#onNews = () => resolve(undefined);
-      if (this.#news.length > 0) resolve(undefined);
+      gone.addEventListener('abort', this.#onNews, { once: true });
+      if (this.#news.length > 0 || gone.aborted) resolve(undefined);
     });
     try {
-      const answer = await Promise.race([this.#answer, hasNews]);
+      const answer = await Promise.race([this.#answer, isOver]);
       const isAll = this.#news.length === 0;
       return isAll && answer !== undefined && isOfText(answer) ? answer : undefined;
     } catch {

@@ -48,7 +48,7 @@ export interface View {
 export function createView(troupe: Troupe, only: string | undefined): View {
   const isShown = ({ server }: { readonly server: string }): boolean =>
     only === undefined || server === only;
-  const named = <Item extends Meant>(items: readonly Item[]): ReadonlyMap<string, Item> =>
+  const named = <Named extends Meant>(items: readonly Named[]): ReadonlyMap<string, Named> =>
     only === undefined
       ? exposedNames(items)
       : new Map(items.filter(isShown).map((item) => [item.name, item]));
@@ -231,9 +231,9 @@ const keptLength = maxNameLength - hashLength - 1;
  * items. A name that had to be changed or cut ends in a hash, as does the later one (by server, then name)
  * of two that would be equal.
  */
-function exposedNames<Item extends Meant>(items: readonly Item[]): ReadonlyMap<string, Item> {
+function exposedNames<Named extends Meant>(items: readonly Named[]): ReadonlyMap<string, Named> {
   const sorted = items.toSorted((a, b) => compare(a.server, b.server) || compare(a.name, b.name));
-  const named = new Map<string, Item>();
+  const named = new Map<string, Named>();
   // Plain names first: a hashed name must never take another item's plain name.
   const unnamed = sorted.filter((item) => {
     const plain = `${item.server}__${item.name}`;

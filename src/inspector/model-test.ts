@@ -51,30 +51,36 @@ interface SeenEvent extends EventRecord {
 
 /** Reads the events for a server and its sessions from the records up to `to`. */
 function historyOf(source: InspectionSource, actor: ActorKey, to: number) {
+  const isSession = ({ machine, parent }: Pick<PicturedActor, 'machine' | 'parent'>): boolean =>
+    machine === 'session' && parent === actor;
+  const pictured = source.picture(source.first)?.actors ?? [];
+  const sessions = new Set(pictured.filter(isSession).map((each) => each.actor));
+  const isSeen = ({ from, to: target, type }: EventRecord): boolean =>
+    from !== target &&
+    (target === actor || (sessions.has(target) && Object.hasOwn(toSession, type)));
   const events: SeenEvent[] = [];
-  const sessions = new Set<ActorKey>();
-  const addSession = (its: Pick<PicturedActor, 'actor' | 'machine' | 'parent'>): void => {
-    if (its.machine === 'session' && its.parent === actor) sessions.add(its.actor);
-  };
-  for (const each of source.picture(source.first)?.actors ?? []) addSession(each);
   /** The first record with the server's context. */
   let firstState = source.first;
   /** Whether the records include the server's creation. */
   let isWhole = false;
-  let session = Number(source.context(actor, source.first)?.['session'] ?? 0);
+  let session = sessionIn(source.context(actor, source.first)) ?? 0;
   for (const record of recordsUpTo(source, to)) {
     if (record.kind === 'actor') {
-      addSession(record);
+      if (isSession(record)) sessions.add(record.actor);
       isWhole ||= record.actor === actor;
     } else if (record.kind === 'state' && record.actor === actor) {
       if (firstState === source.first) firstState = record.n;
-      session = Number(record.changed?.['session'] ?? session);
-    } else if (record.kind === 'event' && record.from !== record.to) {
-      const isForSession = sessions.has(record.to) && Object.hasOwn(toSession, record.type);
-      if (record.to === actor || isForSession) events.push({ ...record, session });
+      session = sessionIn(record.changed) ?? session;
+    } else if (record.kind === 'event' && isSeen(record)) {
+      events.push({ ...record, session });
     }
   }
   return { events, firstState, isWhole };
+}
+
+/** The number of the server's session, if the context or its changes have it. */
+function sessionIn(facts: Readonly<Record<string, unknown>> = {}): number | undefined {
+  return facts['session'] === undefined ? undefined : Number(facts['session']);
 }
 
 function* recordsUpTo(source: InspectionSource, to: number): Generator<InspectionRecord> {
