@@ -253,7 +253,7 @@ describe('approval in the AI SDK', () => {
     return { there, request, called, text: second.text };
   }
 
-  it('is requested before the call, and counts where rules say ask', async () => {
+  it('is requested before the call, and satisfies rules that say ask', async () => {
     const seen: unknown[] = [];
     const needsApproval: AiSdkOptions['needsApproval'] = (shown, input) => {
       seen.push([shown.tool, input]);
@@ -267,13 +267,13 @@ describe('approval in the AI SDK', () => {
     expect(seen[0]).toEqual(['query', { sql: 'drop' }]);
   });
 
-  it('may be refused, and then the tool is not called', async () => {
+  it('can be refused, and the tool is then not called', async () => {
     const { there, text } = await approvalOf({ needsApproval: () => true }, false);
     expect(text).toBe('done');
     expect(there.sessions.of('db').calls).toEqual([]);
   });
 
-  it('that was refused does not count for a later call of the same id', async () => {
+  it('that was refused does not apply to a later call with the same id', async () => {
     const there = await staged({ settings: servers({ db: 'srv' }, ask) });
     const { model } = modelThat(
       () => calls('mcp__db__query', { sql: 'drop' }),
@@ -289,7 +289,7 @@ describe('approval in the AI SDK', () => {
     expect(there.sessions.of('db').calls).toEqual([]);
   });
 
-  it('does not count for a call that needed none: rules that say ask still ask the user', async () => {
+  it('does not apply to a call that needed none: rules that say ask still ask the user', async () => {
     const there = await staged({ settings: servers({ db: 'srv' }, ask) });
     const run = async (options: AiSdkOptions) => {
       const { model } = modelThat(() => calls('mcp__db__query'));

@@ -80,7 +80,7 @@ describe('tools for the Responses API', () => {
     ]);
   });
 
-  it('run each call once, however often its response is passed in', async () => {
+  it('run each call once, even when its response is passed in again', async () => {
     const there = await staged();
     const tools = troupeTools(there.troupe);
     const response = { output: [wants('mcp__db__query')] as Output };
@@ -138,7 +138,7 @@ describe('tools for the Responses API', () => {
     expect(await answerTo('mcp__db__query', 'c')).toMatch(/^MCP error: .*removed/u);
   });
 
-  it("report a tool's error as such", async () => {
+  it("report a tool's error to the model", async () => {
     const there = await staged();
     there.sessions.onCall = (_script, call) => call.answer({ ...pong, isError: true });
     const response = { output: [wants('mcp__db__query')] as Output };

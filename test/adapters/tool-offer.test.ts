@@ -22,7 +22,7 @@ async function relist(there: Stage, server: string, ...tools: ReturnType<typeof 
 }
 
 describe('offered tools', () => {
-  it('are all tools, those of some servers, or those that pass a filter', async () => {
+  it('are all tools, the tools of some servers, or the tools that pass a filter', async () => {
     const there = await stage({ settings: servers({ db: 'srv', web: 'srv' }) });
     await relist(there, 'db', tool('drop'), tool('query'));
     expect(namesOf(there)).toEqual(['mcp__db__drop', 'mcp__db__query', 'mcp__web__query']);
@@ -52,7 +52,7 @@ describe('offered tools', () => {
     expect(called.value).toEqual(pong);
   });
 
-  it('are called as they were shown, never another tool of the same name', async () => {
+  it('call the tool that was shown, never another tool of the same name', async () => {
     const there = await stage({ settings: servers({ db: 'srv' }) });
     await relist(there, 'db', tool('query', { description: 'Reads.' }));
     const [before] = offerTools(there.troupe);
@@ -98,7 +98,7 @@ describe('the pair', () => {
     expect(there.sessions.of('web').calls).toEqual([]);
   });
 
-  it('does not mention servers that are left out', async () => {
+  it('does not mention excluded servers', async () => {
     const settings = servers({
       db: { command: 'srv', startup: 'lazy' },
       off: { command: 'srv', enabled: false },

@@ -70,8 +70,8 @@ function inspected(troupe: Troupe): Inspected {
   };
 }
 
-describe('the page of a running troupe', () => {
-  it('shows within 200 ms that a server was killed', async () => {
+describe("a running troupe's page", () => {
+  it('shows a killed server within 200 ms', async () => {
     const troupe = start('user');
     await troupe.waitFor('db', 'ready');
     const { page } = await show(browser, inspected(troupe));
@@ -97,7 +97,7 @@ describe('the page of a running troupe', () => {
     expect(Math.min(...tookMs)).toBeLessThan(200);
   });
 
-  it('lets a person approve a server, with the whole command before their eyes', async () => {
+  it('shows the whole command before the user approves a server', async () => {
     const troupe = start('project');
     await troupe.waitFor('db', 'blocked');
     const { page } = await show(browser, inspected(troupe), '#/fleet?server=db');
@@ -111,7 +111,7 @@ describe('the page of a running troupe', () => {
     await page.locator('[data-tile=db][data-state-of=ready]').waitFor();
   });
 
-  it('tries a tool by a form, and shows what it answered', async () => {
+  it('calls a tool from a form, and shows its result', async () => {
     const troupe = start('user');
     await troupe.waitFor('db', 'ready');
     const { page } = await show(browser, inspected(troupe), '#/fleet?server=db');
@@ -122,7 +122,7 @@ describe('the page of a running troupe', () => {
     expect(await page.locator('.answer-text').textContent()).toBe('{}');
   });
 
-  it('stops a server by a button, and greys the ones that would do nothing with the reason', async () => {
+  it('stops a server by a button, and disables buttons without effect, with the reason', async () => {
     const troupe = start('user');
     await troupe.waitFor('db', 'ready');
     const { page } = await show(browser, inspected(troupe), '#/fleet?server=db');
@@ -136,7 +136,7 @@ describe('the page of a running troupe', () => {
     expect(await why.textContent()).toContain('this has no effect');
   });
 
-  it('goes on from a moment without I/O, beside what really happened', async () => {
+  it('forks a moment without I/O, beside the original', async () => {
     const troupe = start('user');
     await troupe.waitFor('db', 'ready');
     const { page } = await show(browser, inspected(troupe), '#/chart?server=db');
@@ -177,7 +177,7 @@ describe('the page of a running troupe', () => {
   });
 });
 
-describe('the address of the inspector', () => {
+describe("the inspector's link", () => {
   it('authorizes one tab, which stays authorized after a reload, and further tabs', async () => {
     const troupe = start('user');
     await troupe.waitFor('db', 'ready');
@@ -199,7 +199,7 @@ describe('the address of the inspector', () => {
     await stranger.locator('[data-tile=db][data-state-of=ready]').waitFor();
   });
 
-  it('is reached by a private file, which is removed once it was used', async () => {
+  it('is opened through a private file, which is removed after use', async () => {
     const troupe = start('user');
     await troupe.waitFor('db', 'ready');
     const { page, inspector } = await show(browser, inspected(troupe));
@@ -217,7 +217,7 @@ describe('the address of the inspector', () => {
     expect(await page.locator('[data-tile=db]').count()).toBe(1);
   });
 
-  it('gives the journal and the test of a server as files, without a cookie', async () => {
+  it("downloads the journal and a server's test as files, without a cookie", async () => {
     const troupe = start('user');
     await troupe.waitFor('db', 'ready');
     const { page } = await show(browser, inspected(troupe));
@@ -229,8 +229,8 @@ describe('the address of the inspector', () => {
   });
 });
 
-describe('the inspector for pages of others', () => {
-  it('is closed without an address that lets in, and to a page of another origin', async () => {
+describe('the inspector for other pages', () => {
+  it('refuses a page without a valid link, and pages of another origin', async () => {
     const troupe = start('user', {});
     const commands: string[] = [];
     const command = (name: string): Promise<unknown> => {

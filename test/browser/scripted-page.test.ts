@@ -35,7 +35,7 @@ const litNow = `[...document.querySelectorAll('.chart-stage .lit')].map((state) 
 
 describe('a chart on the page', () => {
   it.each(['server', 'session', 'refresh', 'troupe', 'slots', 'permit'] satisfies MachineKey[])(
-    'of %s lights each state it can be in, and no other',
+    'of %s highlights each possible state, and no other',
     async (machine) => {
       const source = new ScriptedSource();
       source.push({ kind: 'actor', actor: 'x:0', id: 'troupe', machine: 'troupe' });
@@ -85,7 +85,7 @@ describe('a picture with parts', () => {
     return { page, enter };
   }
 
-  it('folds them at first, and fits from side to side at full size', async () => {
+  it("folds them at first, and fits the page's width at full size", async () => {
     const { page } = await showServer(final);
     expect(await page.locator('.chart-stage .folded').count()).toBeGreaterThan(0);
     expect(await page.locator('.zoom-scale').textContent()).toBe('100 %');
@@ -98,7 +98,7 @@ describe('a picture with parts', () => {
     await page.locator(`[data-state="${final}"].lit`).waitFor({ state: 'visible' });
   });
 
-  it('unfolds and folds one with a press or a key', async () => {
+  it('unfolds and folds one with a click or a key', async () => {
     const { page } = await showServer(final);
     const folded = page.locator(`.folded[data-state="${part.path}"]`);
     const shown = page.locator(`[data-state="${inside}"]`);
@@ -115,7 +115,7 @@ describe('a picture with parts', () => {
     await shown.waitFor({ state: 'attached' });
   });
 
-  it('keeps one unfolded, with its active state in sight, while a state in it is active', async () => {
+  it('keeps one unfolded, with its active state visible, while a state in it is active', async () => {
     const { page, enter } = await showServer(final);
     enter(inside ?? '');
     const lit = page.locator(`[data-state="${inside}"].lit`);
@@ -133,7 +133,7 @@ describe('a picture with parts', () => {
 
 const bad = '<img src=x onerror="alert(1)"><script>alert(2)</script>';
 
-describe('what strangers wrote', () => {
+describe('text from strangers', () => {
   it('never becomes markup, wherever it is shown', async () => {
     const source = new ScriptedSource();
     const name = `${bad}\u202e`;
@@ -223,7 +223,7 @@ describe('what strangers wrote', () => {
     await isClean();
   });
 
-  it('could not run even then, because the policy of the page forbids it', async () => {
+  it("could not run even as markup, because the page's policy forbids it", async () => {
     const source = new ScriptedSource();
     const { page, complaints } = await show(browser, { source, mode: 'live', title: 'x' });
     await page.getByText('No servers').waitFor();
@@ -242,7 +242,7 @@ describe('what strangers wrote', () => {
 });
 
 describe('a journal on the page', () => {
-  it('can be travelled through, and nothing can be done', async () => {
+  it('shows every moment, and accepts no commands', async () => {
     const source = new ScriptedSource();
     source.push({ kind: 'status', status: statusOf('db', { state: 'connecting' }) });
     source.push({ kind: 'status', status: statusOf('db', { state: 'failed' }) });

@@ -14,7 +14,7 @@ const limitMs = 90_000;
 
 const examples = ['ai-sdk', 'langchain', 'openai'];
 
-describe('the example of the adapter', () => {
+describe("an adapter's example", () => {
   it.each(examples)(
     '%s answers the model with a tool of a real server, and exits',
     { timeout: limitMs },
@@ -29,7 +29,7 @@ describe('the example of the adapter', () => {
     },
   );
 
-  it.each(examples)('%s is on the page about adapters', async (name) => {
+  it.each(examples)('%s is in the documentation of adapters', async (name) => {
     const page = await readFile(join(root, 'docs/adapters.md'), 'utf8');
     expect(page).toContain(`../examples/adapters/${name}.ts`);
     expect(page).toContain(`from 'mcp-troupe/${name}'`);

@@ -15,8 +15,8 @@ async function stateFolder(): Promise<string> {
 const chosenByOthers = 'b'.repeat(43);
 const onPosix = process.platform === 'win32' ? it.skip : it;
 
-describe('the token of the gateway', () => {
-  it('is made once, for its user alone', async () => {
+describe("the gateway's token", () => {
+  it('is created once, readable only by its user', async () => {
     const folder = await stateFolder();
     const { file, token } = await accessToken(folder);
     expect(token).toMatch(/^[\w-]{43}$/);
@@ -49,7 +49,7 @@ describe('the token of the gateway', () => {
   });
 
   it.each(['', 'short', `${chosenByOthers}${chosenByOthers}`])(
-    'is a new one where the file holds none: %j',
+    'is replaced when the file holds no valid token: %j',
     async (content) => {
       const folder = await stateFolder();
       await writeFile(path.join(folder, 'gateway-token'), content, { mode: 0o600 });

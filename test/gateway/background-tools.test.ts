@@ -54,7 +54,7 @@ describe.each(lines)('a call that goes to the background (%s)', (line) => {
     });
   });
 
-  it('tells who collects it what it failed with', async () => {
+  it('rejects with its own error when it is collected', async () => {
     const there = await gatewayStage({ settings });
     const client = await join(there, line);
     const { id } = await parked(there, client);
@@ -77,7 +77,7 @@ describe.each(lines)('a call that goes to the background (%s)', (line) => {
     });
   });
 
-  it('waits for its collector when it ended before it was given up', async () => {
+  it('stays collectable when it ended before it was cancelled', async () => {
     const there = await gatewayStage({ settings });
     const client = await join(there, line);
     const { atServer, id } = await parked(there, client);
@@ -87,7 +87,7 @@ describe.each(lines)('a call that goes to the background (%s)', (line) => {
     expect(await client.call('collect_call', { id })).toMatchObject(pong);
   });
 
-  it('is known by no other name, and waited for no longer than may be', async () => {
+  it('rejects unknown ids and waits longer than the limit', async () => {
     const there = await gatewayStage({ settings });
     const client = await join(there, line);
     const { id } = await parked(there, client);
@@ -115,7 +115,7 @@ describe.each(lines)('a call that goes to the background (%s)', (line) => {
     expect(errorIn(await collected)).toMatchObject({ code: 'SHUTTING_DOWN' });
   });
 
-  it('is forgotten an hour after its end', async () => {
+  it('is removed an hour after its end', async () => {
     const there = await gatewayStage({ settings });
     const client = await join(there, line);
     const { atServer, id } = await parked(there, client);
@@ -128,8 +128,8 @@ describe.each(lines)('a call that goes to the background (%s)', (line) => {
   });
 });
 
-describe('a call of a session that went to the background', () => {
-  it('is of no other client, whatever it knows', async () => {
+describe("a session's call in the background", () => {
+  it('cannot be collected by another client, even with its id', async () => {
     const there = await gatewayStage({ settings });
     const { atServer, id } = await parked(there, await join(there, 'legacy'));
     for (const line of lines) {
@@ -179,7 +179,7 @@ describe('the tools for calls in the background', () => {
     expect(await names(there)).toEqual(['db__query', 'slow__query', ...pair]);
   });
 
-  it('stand beside the tools of the one server that is passed through, and only of it', async () => {
+  it('are listed with the tools of a server that is passed through, and refer only to its calls', async () => {
     const there = await gatewayStage({ settings, only: 'db' });
     expect(await names(there)).toEqual(['query', ...pair]);
     const other = await gatewayStage({ settings, only: 'web' });

@@ -24,7 +24,7 @@ async function ask({ url }: GatewayStage, session: string, message: object): Pro
 }
 
 describe('a gateway that stops', () => {
-  it('ends what is under way, refuses what is new, and then ends its streams', async () => {
+  it('finishes requests in progress, refuses new ones, and then ends its streams', async () => {
     const there = await gatewayStage();
     const session = await openSession(there.url);
     const heard = await listen(there.url, session);
@@ -46,7 +46,7 @@ describe('a gateway that stops', () => {
     kept.destroy();
   });
 
-  it('refuses a call of a session that is open, on a connection that is, and says why', async () => {
+  it('refuses a call on an open connection of an open session with the reason', async () => {
     const there = await gatewayStage();
     const session = await openSession(there.url);
     const socket = connect(Number(there.url.port), there.url.hostname);
@@ -97,7 +97,7 @@ describe('a gateway that stops', () => {
     ]);
   });
 
-  it('sends the whole of a long answer', async () => {
+  it('sends a long answer completely', async () => {
     const there = await gatewayStage();
     const session = await openSession(there.url);
     const underWay = ask(there, session, call);
@@ -136,26 +136,29 @@ describe('a gateway that stops', () => {
     expect(there.gateway.callsInFlight).toBe(0);
   });
 
-  it.each(lines)('waits no longer than it may, and tells server and client (%s)', async (line) => {
-    const there = await gatewayStage();
-    const client = await join(there, line);
-    const underWay = client.call('db__query');
-    const atServer = await there.nextCall('db');
-    const closed = there.http.close(2_000);
-    const isEarly = await Promise.race([closed.then(() => 'closed'), there.advance(1_999)]);
-    expect(isEarly).not.toBe('closed');
-    await there.advance(1);
-    await closed;
-    expect(await underWay).toMatchObject({
-      isError: true,
-      _meta: { 'mcp-troupe/error': { code: 'SHUTTING_DOWN', outcome: 'unknown' } },
-    });
-    expect(atServer.isSettled).toBe(true);
-  });
+  it.each(lines)(
+    'cancels calls after its time limit, and notifies server and client (%s)',
+    async (line) => {
+      const there = await gatewayStage();
+      const client = await join(there, line);
+      const underWay = client.call('db__query');
+      const atServer = await there.nextCall('db');
+      const closed = there.http.close(2_000);
+      const isEarly = await Promise.race([closed.then(() => 'closed'), there.advance(1_999)]);
+      expect(isEarly).not.toBe('closed');
+      await there.advance(1);
+      await closed;
+      expect(await underWay).toMatchObject({
+        isError: true,
+        _meta: { 'mcp-troupe/error': { code: 'SHUTTING_DOWN', outcome: 'unknown' } },
+      });
+      expect(atServer.isSettled).toBe(true);
+    },
+  );
 });
 
 describe.each(['legacy', 'modern'] as const)('a gateway over stdio for a %s client', (era) => {
-  it('tells it at the end what became of its calls', async () => {
+  it('reports the outcome of its calls at the end', async () => {
     const there = await stdioStage(era);
     const answer = there.ask('tools/call', { name: 'db__query' });
     await there.nextCall('db');

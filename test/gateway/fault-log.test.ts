@@ -14,8 +14,8 @@ function faultLog() {
 
 const fault = (code: string, message = code) => Object.assign(new Error(message), { code });
 
-describe('faults of clients', () => {
-  it('are logged once per client and kind, whatever their text', () => {
+describe('client faults', () => {
+  it('are logged once per client and kind, regardless of their text', () => {
     const { log, lines } = faultLog();
     for (const message of ['at 1', 'at 2', 'at 3']) {
       log.add('client 1', fault('PARSE', message));
@@ -25,7 +25,7 @@ describe('faults of clients', () => {
     expect(lines).toEqual(['client 1: at 1', 'client 2: at 1', 'client 1: no code']);
   });
 
-  it('that are not told are counted once a minute, and for the last time at the end', () => {
+  it('that are not logged are counted once a minute and at the end', () => {
     const { log, lines, clock } = faultLog();
     for (let count = 0; count < 1_000; count += 1) log.add('client 1', fault('PARSE'));
     expect(lines).toEqual(['client 1: PARSE']);
@@ -40,7 +40,7 @@ describe('faults of clients', () => {
     expect(lines).toHaveLength(3);
   });
 
-  it('of clients with ever new names are ten lines and a count in a minute', () => {
+  it('of clients with changing names take ten lines and a count per minute', () => {
     const { log, lines, clock } = faultLog();
     for (let minute = 0; minute < 3; minute += 1) {
       for (let count = 0; count < 500; count += 1)

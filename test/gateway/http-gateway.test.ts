@@ -22,7 +22,7 @@ describe.each(lines)('a client over HTTP (%s)', (line) => {
     expect(tools.map(({ name }) => name)).toEqual(['db__query', 'web__query']);
   });
 
-  it('gets what the server answers', async () => {
+  it("gets the server's result", async () => {
     const there = await gatewayStage();
     const client = await join(there, line);
     const answer = client.call('db__query', { sql: 'select 1' });
@@ -32,7 +32,7 @@ describe.each(lines)('a client over HTTP (%s)', (line) => {
     expect(await answer).toMatchObject(pong);
   });
 
-  it('gets the outcome of a failed call in its result', async () => {
+  it('gets the outcome with the result of a failed call', async () => {
     const there = await gatewayStage();
     const client = await join(there, line);
     const answer = client.call('db__query');
@@ -67,7 +67,7 @@ describe.each(lines)('a client over HTTP (%s)', (line) => {
     }
   });
 
-  it('cancels at the server what it cancels here', async () => {
+  it('cancels a call at the server when it cancels its request', async () => {
     const there = await gatewayStage();
     const client = await join(there, line);
     const stop = new AbortController();
@@ -81,7 +81,7 @@ describe.each(lines)('a client over HTTP (%s)', (line) => {
     expect(call.isSettled).toBe(true);
   });
 
-  it('hears how far a call is', async () => {
+  it("receives a call's progress", async () => {
     const there = await gatewayStage();
     const client = await join(there, line);
     const heard: unknown[] = [];
@@ -95,7 +95,7 @@ describe.each(lines)('a client over HTTP (%s)', (line) => {
 });
 
 describe('two clients of the gateway', () => {
-  it('each get their own answers to two hundred interleaved calls with the same ids', async () => {
+  it('each get their own answers to 200 interleaved calls with the same ids', async () => {
     const there = await gatewayStage();
     const echo = (): void => {
       there.sessions.onCall = (_script, call) => {
@@ -123,7 +123,7 @@ describe('two clients of the gateway', () => {
     }
   });
 
-  it('cannot cancel calls of each other', async () => {
+  it("cannot cancel each other's calls", async () => {
     const there = await gatewayStage();
     const [one, other] = await Promise.all([openSession(there.url), openSession(there.url)]);
     const message = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'db__query' } };
@@ -142,8 +142,8 @@ describe('two clients of the gateway', () => {
   });
 });
 
-describe('the lists of the gateway', () => {
-  it('tell a client of a change, at most once a second', async () => {
+describe("the gateway's lists", () => {
+  it('notify clients of changes at most once a second', async () => {
     const there = await gatewayStage({ settings: servers({ db: 'db' }) });
     const heard = await listen(there.url, await openSession(there.url));
     const change = async (name: string): Promise<void> => {
@@ -165,7 +165,7 @@ describe('the lists of the gateway', () => {
     expect(await third).toMatchObject(changed);
   });
 
-  it('tell a client that begins to listen of what changed before', async () => {
+  it('notify a client of earlier changes when it opens a stream', async () => {
     const there = await gatewayStage({ settings: servers({ db: 'db' }) });
     const session = await openSession(there.url);
     there.sessions.of('db').list([tool('other')]);
@@ -176,7 +176,7 @@ describe('the lists of the gateway', () => {
     });
   });
 
-  it('wait at first for servers that are just starting, but not for long', async () => {
+  it('wait briefly for starting servers at first', async () => {
     const there = await gatewayStage({ obedient: ['db'] });
     const session = await openSession(there.url);
     const ask = async (): Promise<string> => {
@@ -197,7 +197,7 @@ describe('the lists of the gateway', () => {
     expect(await ask()).toContain('web__query');
   });
 
-  it('wait no longer than the servers take', async () => {
+  it('resolve as soon as the starting servers have listed their tools', async () => {
     const there = await gatewayStage({ obedient: ['db'] });
     const waiting = there.gateway.firstLists();
     there.sessions.of('web').open();
@@ -206,7 +206,7 @@ describe('the lists of the gateway', () => {
     expect(there.troupe.tools()).toHaveLength(2);
   });
 
-  it('show nothing when nothing is allowed, and calls say why', async () => {
+  it('are empty when no server is allowed, and calls report the reason', async () => {
     const there = await gatewayStage({ allow: [] });
     const client = await connect(there);
     expect((await client.listTools()).tools).toEqual([]);
@@ -215,7 +215,7 @@ describe('the lists of the gateway', () => {
     expect(_meta?.['mcp-troupe/error']).toMatchObject({ code: 'NOT_ALLOWED', server: 'db' });
   });
 
-  it('hold back the server of a folder until it is approved', async () => {
+  it("omit a folder's server until it is approved", async () => {
     const there = await gatewayStage({
       settings: servers({}),
       projectSettings: servers({ db: 'db' }),

@@ -74,8 +74,8 @@ const call = (id: number, more: object = {}) => ({
 });
 const quick = { headersMs: 300, requestMs: 600, checkEveryMs: 50 };
 
-describe('a client of the gateway that holds a line by dripping', () => {
-  it('is disconnected within its headers and counted, without delaying other clients', async () => {
+describe('a client that sends its request byte by byte', () => {
+  it('is disconnected during its headers and counted, without delaying other clients', async () => {
     const there = await gatewayStage({ http: { limits: quick } });
     const line = await dial(there);
     line.socket.write(`POST /mcp HTTP/1.1\r\nhost: ${there.url.host}\r\n`);
@@ -83,7 +83,7 @@ describe('a client of the gateway that holds a line by dripping', () => {
     expect(await counted(there, 'refusals')).toEqual({ 408: 1 });
   });
 
-  it('is cut off within its body, counted, and reaches no server', async () => {
+  it('is disconnected during its body and counted, and reaches no server', async () => {
     const there = await gatewayStage({ http: { limits: quick } });
     const line = await dial(there);
     line.socket.write(`${head(there, { 'content-length': 10_000 })}{"jsonrpc":"2.0"`);
@@ -92,7 +92,7 @@ describe('a client of the gateway that holds a line by dripping', () => {
     expect(there.gateway.callsInFlight).toBe(0);
   });
 
-  it('is also cut off when it keeps dripping after a refusal', async () => {
+  it('is also disconnected when it continues after a refusal', async () => {
     const there = await gatewayStage({ http: { limits: quick } });
     const line = await dial(there);
     line.socket.write(head(there, { authorization: 'Bearer none', 'content-length': 10_000 }));
@@ -109,7 +109,7 @@ describe('a request over HTTP', () => {
     return JSON.stringify({ ...ping, params: { x: 'x'.repeat(bytes - empty.length) } });
   };
 
-  it('may have a body of exactly 16 MB, and not a byte more, declared beforehand or not', async () => {
+  it('may have a body of at most 16 MB, with or without a declared length', async () => {
     const there = await gatewayStage();
     const session = await openSession(there.url);
     const ask = async (bytes: number, isDeclared: boolean): Promise<string> => {
@@ -132,7 +132,7 @@ describe('a request over HTTP', () => {
     expect(await counted(there, 'refusals')).toEqual({ 413: 2 });
   }, 60_000);
 
-  it('may be nested 256 levels deep, and not one more', async () => {
+  it('may be nested at most 256 levels deep', async () => {
     const there = await gatewayStage();
     const session = await openSession(there.url);
     const ask = async (levels: number): Promise<number> => {
@@ -144,7 +144,7 @@ describe('a request over HTTP', () => {
     expect([await ask(256), await ask(257)]).toEqual([200, 400]);
   });
 
-  it('may be a batch of 64 messages, and a wider one reaches no client', async () => {
+  it('may be a batch of at most 64 messages', async () => {
     const there = await gatewayStage();
     const session = await openSession(there.url);
     const ask = async (count: number): Promise<number> => {
@@ -156,7 +156,7 @@ describe('a request over HTTP', () => {
     expect([await ask(64), await ask(65), await ask(200_000)]).toEqual([200, 400, 400]);
   });
 
-  it('may have headers of nearly 16 KB, and not more', async () => {
+  it('may have headers of at most 16 KB', async () => {
     const there = await gatewayStage();
     const ask = async (bytes: number): Promise<string> => {
       const line = await dial(there);
@@ -172,7 +172,7 @@ describe('a request over HTTP', () => {
   });
 });
 
-describe('clients that do not read what they asked for', () => {
+describe('clients that do not read their answers', () => {
   const megabyte = 'x'.repeat(1_048_576);
   // So that log lines, which are easily made, stand for what may not be dropped.
   const everything = 1_000_000_000;
@@ -195,7 +195,7 @@ describe('clients that do not read what they asked for', () => {
     return line;
   };
 
-  it('lose log lines, while others hear everything at once', async () => {
+  it('lose log lines without delaying other clients', async () => {
     const there = await gatewayStage();
     const [slow, quickOne] = [await openSession(there.url), await openSession(there.url)];
     await wantAll(there, slow);
@@ -213,7 +213,7 @@ describe('clients that do not read what they asked for', () => {
     expect(unread.socket.destroyed).toBe(false);
   }, 60_000);
 
-  it('still get the answer that stands behind the log lines they lost', async () => {
+  it('still get the answer after the lost log lines', async () => {
     const there = await gatewayStage();
     const session = await openSession(there.url);
     const line = await dial(there);
@@ -236,7 +236,7 @@ describe('clients that do not read what they asked for', () => {
     expect((await counted(there, 'dropped_notes'))['']).toBeGreaterThan(40);
   }, 60_000);
 
-  it('are let go, one for all that it left, while others hear everything at once', async () => {
+  it('are disconnected beyond the limit, without delaying other clients', async () => {
     const there = await gatewayStage({ http: { limits: { noteBytes: everything } } });
     const [slow, quickOne] = [await openSession(there.url), await openSession(there.url)];
     await wantAll(there, slow);
@@ -254,7 +254,7 @@ describe('clients that do not read what they asked for', () => {
     expect((await post(there.url, ping, { 'mcp-session-id': slow })).status).toBe(200);
   }, 60_000);
 
-  it('hold no more together than all may, however many they are', async () => {
+  it('stay within the common limit, however many there are', async () => {
     const limits = {
       noteBytes: everything,
       unsentBytes: 33_554_432,
@@ -278,9 +278,9 @@ describe('clients that do not read what they asked for', () => {
   }, 60_000);
 });
 
-describe('a client of the era before that vanishes in the middle of a call', () => {
+describe('a legacy client that disappears during a call', () => {
   it.each(['without', 'with'])(
-    'is forgotten soon, and its call cancelled (%s progress)',
+    'loses its session, and its call is cancelled (%s progress)',
     async (how) => {
       const there = await gatewayStage();
       const session = await openSession(there.url);
@@ -327,7 +327,7 @@ describe('two clients at one server', () => {
     expect((await other).match(/of one|of the other/g)).toEqual(Array(3).fill('of the other'));
   });
 
-  it('hear a line of a log only with a call under way there, or if they asked for logs', async () => {
+  it('receive log lines only with a call in progress there, or if they requested logs', async () => {
     const there = await gatewayStage();
     const ask = async (session: string, name: string): Promise<string> => {
       const message = { ...call(7), params: { name } };

@@ -74,7 +74,7 @@ const call = JSON.stringify({
 });
 
 describe('the gateway over HTTP', () => {
-  it('refuses requests under a foreign host name, on any path', async () => {
+  it('refuses requests with a foreign host name on any path', async () => {
     const there = await gatewayStage();
     const { port } = there.url;
     for (const host of [
@@ -96,7 +96,7 @@ describe('the gateway over HTTP', () => {
     expect(there.sessions.of('db').calls).toEqual([]);
   });
 
-  it('refuses requests without a host name, or as to a proxy', async () => {
+  it('refuses requests without a host name, and proxy requests', async () => {
     const there = await gatewayStage();
     const auth = `authorization: Bearer ${token}\r\n`;
     const post10 = `POST /mcp HTTP/1.0\r\n${auth}content-type: application/json\r\ncontent-length: ${call.length}\r\n\r\n${call}`;
@@ -109,7 +109,7 @@ describe('the gateway over HTTP', () => {
     expect(there.sessions.of('db').calls).toEqual([]);
   });
 
-  it('answers no page of another origin', async () => {
+  it('refuses pages of another origin', async () => {
     const there = await gatewayStage();
     const { port } = there.url;
     for (const origin of [
@@ -137,7 +137,7 @@ describe('the gateway over HTTP', () => {
     expect(own.status).toBe(200);
   });
 
-  it('wants the token for everything but the question whether it lives', async () => {
+  it('requires the token for everything except health checks', async () => {
     const there = await gatewayStage();
     for (const authorization of [
       '',
@@ -170,7 +170,7 @@ describe('the gateway over HTTP', () => {
     expect(told.status).toBe(200);
   });
 
-  it('takes JSON and nothing else', async () => {
+  it('accepts only JSON', async () => {
     const there = await gatewayStage();
     for (const [type, status] of [
       ['text/plain', 415],
@@ -189,7 +189,7 @@ describe('the gateway over HTTP', () => {
     expect(there.sessions.of('db').calls).toEqual([]);
   });
 
-  it('says what is wrong with a body, under no id', async () => {
+  it('reports the fault in a body, with a null id', async () => {
     const there = await gatewayStage();
     const deep = `${'['.repeat(300)}${']'.repeat(300)}${' '.repeat(600)}`;
     for (const [body, status, code] of [
@@ -214,7 +214,7 @@ describe('the gateway over HTTP', () => {
     }
   });
 
-  it('reads no more than a body may have', async () => {
+  it('stops reading a body at its limit', async () => {
     const there = await gatewayStage();
     const declared = await knock(there, {
       method: 'POST',
@@ -229,7 +229,7 @@ describe('the gateway over HTTP', () => {
     expect(streamed).toMatch(/^HTTP\/1\.1 413 /);
   });
 
-  it('has one address, and says which methods it knows', async () => {
+  it('serves one path and lists its methods', async () => {
     const there = await gatewayStage();
     for (const [method, path, status] of [
       ['PUT', '/mcp', 405],
@@ -253,7 +253,7 @@ describe('the gateway over HTTP', () => {
     }
   });
 
-  it('knows no session but those it gave away', async () => {
+  it('refuses sessions that it did not create', async () => {
     const there = await gatewayStage();
     const session = await openSession(there.url);
     for (const id of ['unknown', `${session}x`, session.toUpperCase(), 'x'.repeat(4_096)]) {
@@ -277,7 +277,7 @@ describe('the gateway over HTTP', () => {
     expect((await post(there.url, list, { 'mcp-session-id': session })).status).toBe(404);
   });
 
-  it('keeps a bounded number of sessions, and lets go of the one that was idle for longest', async () => {
+  it('limits its sessions and closes the one that was idle longest', async () => {
     const there = await gatewayStage();
     const first = await openSession(there.url);
     const second = await openSession(there.url);
@@ -288,7 +288,7 @@ describe('the gateway over HTTP', () => {
     expect((await post(there.url, list, { 'mcp-session-id': second })).status).toBe(200);
   }, 60_000);
 
-  it('passes nothing on to servers but what was asked', async () => {
+  it('forwards only the request itself to servers', async () => {
     const there = await gatewayStage();
     const session = await openSession(there.url);
     const secret = 'a-secret-of-the-client';
@@ -310,7 +310,7 @@ describe('the gateway over HTTP', () => {
   });
 });
 
-describe('a crowd without a token', () => {
+describe('many connections without a token', () => {
   it.each([
     ['sends nothing', ''],
     ['begins a request and does not go on', 'POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX-'],
@@ -336,7 +336,7 @@ describe('a crowd without a token', () => {
     await closedOf(sockets, 600 - 64);
   });
 
-  it('is refused at once, and its connection closes with the answer', async () => {
+  it('are refused at once and closed with the answer', async () => {
     const there = await gatewayStage();
     const heard = await speak(
       there,
@@ -345,7 +345,7 @@ describe('a crowd without a token', () => {
     expect(heard).toMatch(/^HTTP\/1\.1 401 [^]*\r\nconnection: close\r\n/iu);
   });
 
-  it('leaves the connection of a client open when that asks for what is not there', async () => {
+  it("leave an authenticated client's connection open after a request for an unknown path", async () => {
     const there = await gatewayStage();
     const head = `Host: 127.0.0.1:${there.url.port}\r\nAuthorization: Bearer ${token}\r\n`;
     const heard = await speak(

@@ -43,7 +43,7 @@ describe.each([
   ['alone', {}],
   ['by the SDK', aside],
 ])('a call of a session, answered %s', (_way, extra: Extra) => {
-  it('has the result of its server', async () => {
+  it("returns its server's result", async () => {
     const there = await gatewayStage();
     const { call } = await client(there);
     const answer = call(7, { ...extra, arguments: { sql: 'select 1' } });
@@ -53,14 +53,14 @@ describe.each([
     expect(await messagesOf(await answer)).toEqual([{ jsonrpc: '2.0', id: 7, result: pong }]);
   });
 
-  it('has the error of a name that nothing has, and reaches no server', async () => {
+  it('returns an error for an unknown name and reaches no server', async () => {
     const there = await gatewayStage();
     const { call } = await client(there);
     const [message] = await messagesOf(await call(7, { ...extra, name: 'db__quer' }));
     expect(message).toMatchObject({ id: 7, error: { code: -32_602 } });
   });
 
-  it('says what became of it when it failed, and is made once', async () => {
+  it('reports the outcome when it fails, and runs once', async () => {
     const there = await gatewayStage();
     const { call } = await client(there);
     const answer = call(7, extra);
@@ -71,7 +71,7 @@ describe.each([
     expect(there.gateway.callsInFlight).toBe(0);
   });
 
-  it('is not answered when its client gives it up', async () => {
+  it('gets no answer when its client cancels it', async () => {
     const there = await gatewayStage();
     const { call, send } = await client(there);
     const answer = call(7, extra);
@@ -86,7 +86,7 @@ describe.each([
     expect(there.gateway.callsInFlight).toBe(0);
   });
 
-  it('is given up with its session', async () => {
+  it('is cancelled with its session', async () => {
     const there = await gatewayStage();
     const { call, session } = await client(there);
     const answer = call(7, extra);
@@ -97,7 +97,7 @@ describe.each([
     expect(await messagesOf(await answer)).toEqual([]);
   });
 
-  it('tells its progress before its result', async () => {
+  it('sends its progress before its result', async () => {
     const there = await gatewayStage();
     const { call } = await client(there);
     const { _meta: meta = {} } = extra as { readonly _meta?: object };
@@ -113,7 +113,7 @@ describe.each([
     ]);
   });
 
-  it('tells what its server logs meanwhile, before its result', async () => {
+  it("sends its server's log lines before its result", async () => {
     const there = await gatewayStage();
     const { call } = await client(there);
     const answer = call(7, extra);
@@ -126,7 +126,7 @@ describe.each([
     ]);
   });
 
-  it('passes on content of every kind', async () => {
+  it('returns content of every kind', async () => {
     const there = await gatewayStage();
     const { call } = await client(there);
     const result = {
@@ -142,8 +142,8 @@ describe.each([
   });
 });
 
-describe('a call that is answered alone', () => {
-  it('has one JSON document for an answer, of its session and for no cache', async () => {
+describe('a call without notifications', () => {
+  it('is answered with one uncached JSON document of its session', async () => {
     const there = await gatewayStage();
     const { call, session } = await client(there);
     const answer = call(7);
@@ -158,7 +158,7 @@ describe('a call that is answered alone', () => {
     });
   });
 
-  it('becomes a stream when there is more to tell, and is not made again', async () => {
+  it('becomes a stream when there are notifications, and does not run again', async () => {
     const there = await gatewayStage();
     const { call } = await client(there);
     const answer = call(7);
@@ -175,7 +175,7 @@ describe('a call that is answered alone', () => {
     ]);
   });
 
-  it('may be given up after it became a stream', async () => {
+  it('can be cancelled after it became a stream', async () => {
     const there = await gatewayStage();
     const { call, send } = await client(there);
     const answer = call(7);
@@ -189,7 +189,7 @@ describe('a call that is answered alone', () => {
     expect(there.gateway.callsInFlight).toBe(0);
   });
 
-  it('goes on with what a modern server wants first, once it was asked', async () => {
+  it("continues after a modern server's request for input", async () => {
     const there = await gatewayStage();
     const person = await connect(
       there,
@@ -214,7 +214,7 @@ describe('a call that is answered alone', () => {
     expect(await answer).toMatchObject(pong);
   });
 
-  it('is one of a request about which there is no doubt', async () => {
+  it('bypasses the SDK only for a usual request', async () => {
     const there = await gatewayStage();
     const { send, call, session } = await client(there);
     const name = 'db__query';

@@ -25,7 +25,7 @@ describe('a modern client that listens over stdio', () => {
     return { there, watched, listen, stopListening };
   };
 
-  it('has the server asked to tell of exactly the resources it names', async () => {
+  it('subscribes at the server to exactly the resources it names', async () => {
     const { there, watched, listen } = await listening();
     await listen(1, all, 'note://nowhere');
     expect(watched()).toEqual(['note://all']);
@@ -53,14 +53,14 @@ describe('a modern client that listens over stdio', () => {
     expect(watched()).toEqual([]);
   });
 
-  it('leaves nothing watched when it is gone', async () => {
+  it('leaves no subscription behind when it disconnects', async () => {
     const { there, watched, listen } = await listening();
     await listen(1, all);
     await there.leave();
     expect(watched()).toEqual([]);
   });
 
-  it('goes on hearing after its server was lost and came back', async () => {
+  it('still receives updates after its server reconnected', async () => {
     const { there, watched, listen } = await listening();
     await listen(1, all);
     there.sessions.of('db').fail(crash());
@@ -73,7 +73,7 @@ describe('a modern client that listens over stdio', () => {
 });
 
 describe('modern clients that listen over HTTP', () => {
-  it('share one watch, which the last of them ends, and which outlives a reconnect', async () => {
+  it('share one subscription, which survives a reconnect and ends with the last of them', async () => {
     const there = await gatewayStage();
     const ends: (() => void)[] = [];
     const nextEnd = () => new Promise<void>((resolve) => void ends.push(resolve));

@@ -10,8 +10,8 @@ const setLevel = async ({ url }: GatewayStage, session: string, level: string): 
   expect(await answer.text()).toContain('"result":{}');
 };
 
-describe('the level of logs', () => {
-  it('that goes to servers is the most verbose of all clients, also after a reconnect', async () => {
+describe('the log level', () => {
+  it('sent to servers is the most verbose of all clients, also after a reconnect', async () => {
     const there = await gatewayStage();
     const level = () => there.sessions.of('db').logLevel;
     const [one, other] = [await openSession(there.url), await openSession(there.url)];
@@ -33,7 +33,7 @@ describe('the level of logs', () => {
     expect(level()).toBe('error');
   });
 
-  it('gives each client what it asked for', async () => {
+  it('is applied to each client separately', async () => {
     const there = await gatewayStage();
     const [one, other] = [await openSession(there.url), await openSession(there.url)];
     const [loud, quiet] = [await listen(there.url, one), await listen(there.url, other)];
@@ -48,7 +48,7 @@ describe('the level of logs', () => {
     expect((await quiet.next()).value).toMatchObject({ params: { data: 'broken' } });
   });
 
-  it('of a client that said nothing spares it what others asked for', async () => {
+  it('hides lines that only other clients requested', async () => {
     const there = await gatewayStage();
     await setLevel(there, await openSession(there.url), 'debug');
     const session = await openSession(there.url);
@@ -63,7 +63,7 @@ describe('the level of logs', () => {
     expect(text).not.toContain('a detail');
   });
 
-  it('of a modern client is that of its request, for as long as it is under way', async () => {
+  it('of a modern client lasts as long as its request', async () => {
     const there = await stdioStage('modern');
     const level = () => there.sessions.of('db').logLevel;
     const meta = {

@@ -14,8 +14,8 @@ async function scrape({ url }: Pick<GatewayStage, 'url'>): Promise<string> {
   return response.text();
 }
 
-describe('the metrics of the gateway', () => {
-  it('are OpenMetrics from the first line to the last, and count calls', async () => {
+describe("the gateway's metrics", () => {
+  it('are valid OpenMetrics and count calls', async () => {
     const there = await gatewayStage();
     readOpenMetrics(await scrape(there));
     const session = await openSession(there.url);
@@ -39,7 +39,7 @@ describe('the metrics of the gateway', () => {
     expect(families.get('mcp_troupe_call_duration_seconds')?.unit).toBe('seconds');
   });
 
-  it('hold any name of a server as it is', async () => {
+  it('escape every server name', async () => {
     const there = await gatewayStage();
     const names = ['quo"te', 'back\\slash', 'end\\', 'two\nlines', '\\n', 'a="b",c{}', 'grün', ' '];
     for (const name of names) there.gateway.metrics.ended(name, 'ok', 10);

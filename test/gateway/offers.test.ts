@@ -21,8 +21,8 @@ function offering(...names: readonly string[]) {
   };
 }
 
-describe.each(['auto', 'legacy'] as const)('what servers offer (%s)', (mode) => {
-  it('is listed behind the name of its server', async () => {
+describe.each(['auto', 'legacy'] as const)("the servers' items (%s)", (mode) => {
+  it("are listed with their server's name", async () => {
     const there = await gatewayStage({ prepare: offering('db', 'web') });
     const client = await connect(there, mode);
     const { resources } = await client.listResources();
@@ -42,7 +42,7 @@ describe.each(['auto', 'legacy'] as const)('what servers offer (%s)', (mode) => 
     ]);
   });
 
-  it('is read from the server that an address names', async () => {
+  it('are read from the server in their URI', async () => {
     const there = await gatewayStage({ prepare: offering('db', 'web') });
     const client = await connect(there, mode);
     const answer = client.readResource({ uri: 'troupe://web/note://Ada' });
@@ -54,7 +54,7 @@ describe.each(['auto', 'legacy'] as const)('what servers offer (%s)', (mode) => 
     expect(contents).toEqual([{ uri: 'troupe://web/note://Ada', text: 'About Ada.' }]);
   });
 
-  it('has addresses that clients can read wherever they appear', async () => {
+  it('have URIs that clients can read wherever they appear', async () => {
     const there = await gatewayStage({ prepare: offering('db') });
     const client = await connect(there, mode);
     const blocks = (address: (uri: string) => string) => [
@@ -73,7 +73,7 @@ describe.each(['auto', 'legacy'] as const)('what servers offer (%s)', (mode) => 
     expect(messages.map(({ content }) => content)).toEqual(blocks((uri) => `troupe://db/${uri}`));
   });
 
-  it('is completed by its server', async () => {
+  it('are completed by their server', async () => {
     const there = await gatewayStage({ prepare: offering('db') });
     const client = await connect(there, mode);
     for (const [ref, own] of [
@@ -92,7 +92,7 @@ describe.each(['auto', 'legacy'] as const)('what servers offer (%s)', (mode) => 
     }
   });
 
-  it('is reported as unknown when it names no server', async () => {
+  it('are reported as unknown when their name contains no server', async () => {
     const there = await gatewayStage({ prepare: offering('db') });
     const client = await connect(there, mode);
     for (const uri of ['note://all', 'troupe://unknown/note://all', 'troupe://db']) {
@@ -104,7 +104,7 @@ describe.each(['auto', 'legacy'] as const)('what servers offer (%s)', (mode) => 
     await expect(client.getPrompt({ name: 'db' })).rejects.toMatchObject({ code: -32_602 });
   });
 
-  it('keeps the code that its server gave a refusal', async () => {
+  it("keep the code of their server's refusal", async () => {
     const there = await gatewayStage({ prepare: offering('db') });
     const client = await connect(there, mode);
     const answer = client.readResource({ uri: 'troupe://db/note://unknown' });
@@ -121,7 +121,7 @@ describe.each(['auto', 'legacy'] as const)('what servers offer (%s)', (mode) => 
     await refused;
   });
 
-  it('has a code outside those of the protocol when its server cannot be asked', async () => {
+  it("fail with a code outside the protocol's range when their server is unavailable", async () => {
     const there = await gatewayStage({ allow: ['web'] });
     const client = await connect(there, mode);
     await expect(client.readResource({ uri: 'troupe://db/note://all' })).rejects.toMatchObject({
@@ -162,7 +162,7 @@ describe('a watched resource', () => {
     expect(await next).toMatchObject({ value: { method: expect.stringMatching(/list_changed$/) } });
   });
 
-  it('of a hidden server is never announced, though it has the same address', async () => {
+  it('of a hidden server is never announced, even with the same URI', async () => {
     const there = await gatewayStage({ only: 'db', prepare: offering('db', 'web') });
     const session = await openSession(there.url);
     const heard = await listen(there.url, session);
@@ -280,7 +280,7 @@ describe('one server passed through', () => {
     expect(await answer).toMatchObject(pong);
   });
 
-  it('has no tools of others', async () => {
+  it('hides the tools of other servers', async () => {
     const there = await through();
     const client = await connect(there);
     await expect(client.callTool({ name: 'web__query', arguments: {} })).rejects.toMatchObject({

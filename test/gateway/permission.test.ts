@@ -49,8 +49,8 @@ const denied = {
   _meta: { 'mcp-troupe/error': { code: 'PERMISSION_DENIED', outcome: 'not_executed' } },
 };
 
-describe.each(['auto', 'legacy'] as const)('a call that a rule wants asked (%s)', (mode) => {
-  it('is put to the person at the client that made it, and to no other', async () => {
+describe.each(['auto', 'legacy'] as const)('a call that needs permission (%s)', (mode) => {
+  it('asks only the user of the client that made it', async () => {
     const there = await gatewayStage({ settings: asking });
     const asked: Form[] = [];
     const overheard: Form[] = [];
@@ -113,7 +113,7 @@ describe.each(['auto', 'legacy'] as const)('a call that a rule wants asked (%s)'
     expect(there.sessions.of('db').calls).toEqual([]);
   });
 
-  it('is denied at once for a client that cannot be asked, with the rule, its file and what to do', async () => {
+  it('is denied at once for a client without forms, with the rule, its file and the remedy', async () => {
     const there = await gatewayStage({ settings: asking });
     const client = await connect(there, mode);
     const result = await client.callTool(query);
@@ -130,7 +130,7 @@ describe.each(['auto', 'legacy'] as const)('a call that a rule wants asked (%s)'
     );
   });
 
-  it('is denied when the person takes too long', async () => {
+  it('is denied when the user takes too long', async () => {
     const there = await gatewayStage({ settings: asking });
     let show: () => void = () => undefined;
     const isShown = new Promise<void>((resolve) => {
@@ -152,7 +152,7 @@ describe.each(['auto', 'legacy'] as const)('a call that a rule wants asked (%s)'
   });
 });
 
-describe('a call whose client is gone while it is asked', () => {
+describe('a call whose client disconnects while permission is requested', () => {
   it('is never sent', async () => {
     const there = await gatewayStage({ settings: asking });
     const session = await openSession(there.url, { elicitation: { form: {} } });
@@ -176,7 +176,7 @@ describe('a call whose client is gone while it is asked', () => {
 });
 
 describe('the form for a call with long arguments', () => {
-  it('shows both ends, says how much is missing, and advises against a blind yes', () => {
+  it('shows both ends, states how much is missing, and advises against allowing it', () => {
     const sql = `${'x'.repeat(10_000)}; drop table users`;
     const request = {
       server: 'db',

@@ -50,8 +50,8 @@ async function ask(
   return (await (await post(url, message, modernHeaders)).json()) as Answer;
 }
 
-describe.each(['auto', 'legacy'] as const)('what a server asks in a call (%s)', (mode) => {
-  it('is put to the client that made the call, and to no other', async () => {
+describe.each(['auto', 'legacy'] as const)("a server's question during a call (%s)", (mode) => {
+  it('is sent only to the client that made the call', async () => {
     const there = await gatewayStage();
     const asked: unknown[] = [];
     const join = (who: string) =>
@@ -81,7 +81,7 @@ describe.each(['auto', 'legacy'] as const)('what a server asks in a call (%s)', 
     expect(await another).toMatchObject(pong);
   });
 
-  it('may be a message of its model', async () => {
+  it("may ask for a message from the client's model", async () => {
     const there = await gatewayStage();
     const client = await connect(
       there,
@@ -105,7 +105,7 @@ describe.each(['auto', 'legacy'] as const)('what a server asks in a call (%s)', 
     await answer;
   });
 
-  it('is declined for a client that cannot be asked', async () => {
+  it('is declined for a client that cannot answer', async () => {
     const there = await gatewayStage();
     const client = await connect(there, mode);
     const answer = client.callTool({ name: 'db__query', arguments: {} });
@@ -128,7 +128,7 @@ describe('a call that waits for its client', () => {
   };
   const accepted = { action: 'accept', content: { table: 'users' } };
 
-  it('tells what is asked, and goes on with the answer', async () => {
+  it('returns the question and continues with the answer', async () => {
     const { there, call, said, key, result, requestState } = await begin();
     expect(result).toMatchObject({
       resultType: 'input_required',
@@ -146,7 +146,7 @@ describe('a call that waits for its client', () => {
     expect(there.sessions.of('db').calls).toHaveLength(1);
   });
 
-  it('asks again for what was left out', async () => {
+  it('repeats an unanswered question', async () => {
     const { there, call, said, key, requestState } = await begin();
     const again = await ask(there.url, { requestState, inputResponses: { other: accepted } });
     expect(again.result?.inputRequests?.[key]).toBeDefined();

@@ -21,7 +21,7 @@ async function notReading(options: Parameters<typeof stdioStage>[1] = {}): Promi
 }
 
 describe('a host of the gateway over stdio that stops reading', () => {
-  it('loses log lines, which are counted, and never costs more than the bound', async () => {
+  it('loses log lines, which are counted, and stays within the memory limit', async () => {
     const there = await notReading();
     for (let count = 0; count < 200; count += 1) {
       there.sessions.of('db').say({ level: 'info', data: megabyte });
@@ -31,7 +31,7 @@ describe('a host of the gateway over stdio that stops reading', () => {
     expect(counted(there, 'dropped_notes')).toBeGreaterThan(190);
   });
 
-  it('gets the answer to its call after the log lines it lost', async () => {
+  it('gets the answer to its call after the lost log lines', async () => {
     const there = await notReading();
     const answered = there.ask('tools/call', { name: 'db__query' });
     const call = await there.nextCall('db');

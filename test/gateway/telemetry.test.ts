@@ -68,7 +68,7 @@ describe.each([
   ['legacy', 'both'],
   ['legacy', 'modern'],
 ] as const)('a trace of a client (%s) to a server (%s)', (mode, era) => {
-  it('goes through the gateway, and nothing else of the client does', async () => {
+  it('passes through the gateway without other metadata of the client', async () => {
     const recorder = recordTelemetry();
     const there = await servedBy(recorder.providers, era);
     const caller = await connect(there, mode);
@@ -126,7 +126,7 @@ describe.each(['both', 'modern'])('a call of a host to a server (%s)', (era) => 
   });
 });
 
-it('tells the server of each sending which one it was', async () => {
+it("sends the attempt's number to the server with each attempt", async () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'telemetry-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const healthy = path.join(folder, 'healthy');

@@ -20,8 +20,8 @@ async function start() {
   return { browser, inspection, actor, ask, fork };
 }
 
-describe('forks through the server of the inspector', () => {
-  it('start at a moment, take events and time, and have no effect outside', async () => {
+describe("forks through the inspector's API", () => {
+  it('start at a moment, process events and time, and have no effect outside', async () => {
     const { inspection, actor, ask, fork } = await start();
     const begun = await fork();
     expect(begun).toMatchObject({ fork: 'f1', actor, from: inspection.last, records: [] });
@@ -45,7 +45,7 @@ describe('forks through the server of the inspector', () => {
     expect((await fork(born?.n)).state.leaves).toContain('connection.engaged.queued');
   });
 
-  it('make room for newer ones, and end when told to', async () => {
+  it('are replaced by newer forks, and can be deleted', async () => {
     const { browser, ask, fork } = await start();
     for (let count = 0; count < 9; count += 1) await fork();
     expect(await ask('/api/fork/f1', { advanceMs: 1 })).toMatchObject({
@@ -81,7 +81,7 @@ describe('forks through the server of the inspector', () => {
     });
   });
 
-  it('refuse who is not a server', async () => {
+  it('reject an actor that is not a server', async () => {
     const { inspection, ask } = await start();
     const root = inspection.picture()?.actors.find(({ machine }) => machine === 'troupe');
     const { status } = await ask('/api/fork', { at: inspection.last, actor: root?.actor });
@@ -89,8 +89,8 @@ describe('forks through the server of the inspector', () => {
   });
 });
 
-describe('a test through the server of the inspector', () => {
-  it('is a text', async () => {
+describe("a test through the inspector's API", () => {
+  it('is plain text', async () => {
     const { browser, actor, inspection } = await start();
     const { status, headers, body } = await browser.get(
       `/api/test?actor=${encodeURIComponent(actor)}&to=${inspection.last}`,

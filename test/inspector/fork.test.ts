@@ -109,7 +109,7 @@ function liveAndFork(seed: number) {
 describe('a fork of a server', () => {
   const seeds = Array.from({ length: 60 }, (_, seed) => seed + 1);
 
-  it('that is sent what really came goes the way that it really went', () => {
+  it("reaches the original's states when it gets the original's events", () => {
     let injected = 0;
     for (const seed of seeds) {
       const { story, fork, events, end } = liveAndFork(seed);
@@ -144,8 +144,8 @@ const backingOff = () =>
     story.sessions.of('db').fail(failure('crashed'));
   });
 
-describe('a fork of a server that waits for its next try', () => {
-  it('tells each step: what came, which way it took, what it would send, where it is', () => {
+describe('a fork of a server that is backing off', () => {
+  it('records each event, the transitions taken, the events sent and the new state', () => {
     const fork = backingOff();
     fork.advance(10_000);
     const { records, state, t } = fork.view();
@@ -167,7 +167,7 @@ describe('a fork of a server that waits for its next try', () => {
     expect(state.timers.map(({ delay }) => delay)).toEqual(['queueDeadline']);
   });
 
-  it('offers what its state answers, each with what it would carry', () => {
+  it('lists the events that its state handles, each with an example', () => {
     const fork = backingOff();
     const types = fork.view().events.map(({ type }) => type);
     expect(types).toContain('server.restart');
@@ -179,7 +179,7 @@ describe('a fork of a server that waits for its next try', () => {
     expect(fork.view().state.timers).toEqual([]);
   });
 
-  it('writes down what no state answers, and stays', () => {
+  it('records an event that no state handles, and keeps its state', () => {
     const fork = backingOff();
     const before = fork.view().state;
     fork.inject({ type: 'slot.granted' });
@@ -217,7 +217,7 @@ describe('a fork of a server that waits for its next try', () => {
     expect(fork.view().records).toEqual([]);
   });
 
-  it('says what the chart cannot take, and goes on from before it', () => {
+  it('rejects a payload that the chart cannot handle, and keeps its state', () => {
     const fork = backingOff();
     const { policy } = fork.context();
     const broken = { ...policy, restart: null };
@@ -230,13 +230,13 @@ describe('a fork of a server that waits for its next try', () => {
   });
 
   it.each([-1, Number.NaN, Number.POSITIVE_INFINITY, 86_400_001])(
-    'lets no time of %s pass',
+    'refuses to advance by %s ms',
     (ms) => {
       expect(() => backingOff().advance(ms)).toThrow(/advanceMs must be from 0 to 86400000/);
     },
   );
 
-  it('lets a whole day pass', () => {
+  it('advances by a whole day', () => {
     const fork = backingOff();
     fork.inject({ type: 'server.stop' });
     fork.advance(86_400_000);

@@ -34,8 +34,8 @@ async function recorded(
   return { there, inspected: { source: there.troupe.inspection, mode: 'live', title: '/project' } };
 }
 
-describe('the door of the inspector', () => {
-  it('exchanges the token of an address for a secret, once', async () => {
+describe('access to the inspector', () => {
+  it("exchanges a link's token for a secret once", async () => {
     const { inspected } = await recorded();
     const inspector = await start(inspected);
     const address = inspector.newAddress();
@@ -68,7 +68,7 @@ describe('the door of the inspector', () => {
   });
 
   it.each(['/api/session', '/api/stream', '/api/journal', '/api/picture', '/api/nothing'])(
-    'answers nothing at %s without the secret, or with a wrong one',
+    'refuses %s without the secret or with a wrong one',
     async (path) => {
       const { inspected } = await recorded();
       const inspector = await start(inspected);
@@ -82,7 +82,7 @@ describe('the door of the inspector', () => {
     },
   );
 
-  it('reports once that an address is spent, displaced by newer ones, or closed with the inspector', async () => {
+  it('reports once that a link was used, displaced by newer ones, or closed with the inspector', async () => {
     const { inspected } = await recorded();
     const inspector = await startInspector(inspected);
     const spent: string[] = [];
@@ -125,7 +125,7 @@ describe('the door of the inspector', () => {
     expect(await enter(address)).toMatchObject({ status: 200 });
   });
 
-  it('opens its page from another site or a local file, but never in a frame', async () => {
+  it('opens the page from another site or a local file, but never in a frame', async () => {
     const { inspected } = await recorded();
     const inspector = await start(inspected);
     const { port } = inspector;
@@ -145,7 +145,7 @@ describe('the door of the inspector', () => {
     expect(await knock(port, '/api/session', { headers: asked })).toMatchObject({ status: 403 });
   });
 
-  it('takes orders from its own page alone', async () => {
+  it('accepts commands only from its own page', async () => {
     const { inspected } = await recorded();
     const inspector = await start({ ...inspected, command: () => Promise.resolve('done') });
     const browser = await Browser.of(inspector);
@@ -166,7 +166,7 @@ describe('the door of the inspector', () => {
     expect(await browser.post('/api/command', body, asForm)).toMatchObject({ status: 415 });
   });
 
-  it('guards every answer, refusals included', async () => {
+  it('sends the security headers with every answer, refusals included', async () => {
     const { inspected } = await recorded();
     const inspector = await start(inspected);
     const browser = await Browser.of(inspector);
@@ -207,7 +207,7 @@ describe('the door of the inspector', () => {
     expect(await browser.get(path)).toMatchObject({ status: 404 });
   });
 
-  it('answers its page beside a crowd of strangers that leave their requests unfinished', async () => {
+  it('serves its page while many strangers leave their requests unfinished', async () => {
     const { inspected } = await recorded();
     const inspector = await start(inspected);
     const browser = await Browser.of(inspector);
@@ -225,7 +225,7 @@ describe('the door of the inspector', () => {
     stream.close();
   });
 
-  it('says which port cannot be had', async () => {
+  it('names a port that is not available', async () => {
     const { inspected } = await recorded();
     const { port } = await start(inspected);
     await expect(startInspector(inspected, { port })).rejects.toMatchObject({
@@ -235,8 +235,8 @@ describe('the door of the inspector', () => {
   });
 });
 
-describe('what a page asks', () => {
-  it('is answered from what was recorded', async () => {
+describe("a page's request", () => {
+  it('is answered from the records', async () => {
     const { there, inspected } = await recorded();
     const browser = await Browser.of(await start(inspected));
     const { inspection } = there.troupe;
@@ -271,7 +271,7 @@ describe('what a page asks', () => {
     });
   });
 
-  it('gets an error for a moment that is gone or never existed', async () => {
+  it('gets an error for a moment that was removed or never existed', async () => {
     const { inspected } = await recorded({ records: 10 });
     const browser = await Browser.of(await start(inspected));
     expect(await browser.get('/api/picture?at=1')).toMatchObject({
@@ -283,7 +283,7 @@ describe('what a page asks', () => {
     expect(await browser.get('/api/session/more')).toMatchObject({ status: 404 });
   });
 
-  it('names what can be done with a server, and why the rest cannot', async () => {
+  it("lists a server's possible actions, and reasons against the others", async () => {
     const { there, inspected } = await recorded();
     const { troupe } = there;
     const acts = (server: string) => possibleActs(troupe, server);
@@ -313,7 +313,7 @@ describe('what a page asks', () => {
     expect(await browser.get('/api/servers/unknown/acts')).toMatchObject({ status: 404 });
   });
 
-  it('is done, or refused with an error document', async () => {
+  it('runs a command, or gets an error document', async () => {
     const { inspected } = await recorded();
     const seen: unknown[] = [];
     const command: Inspected['command'] = (name, args) => {
@@ -341,7 +341,7 @@ describe('what a page asks', () => {
     expect(seen).toHaveLength(2);
   });
 
-  it('is slowed down when a page does more than a person can', async () => {
+  it('is refused when a page sends more commands than a user can', async () => {
     const { inspected } = await recorded();
     let now = 0;
     const command = () => Promise.resolve(null);
@@ -356,7 +356,7 @@ describe('what a page asks', () => {
     expect([await post(), await post(), await post()]).toEqual([200, 200, 429]);
   });
 
-  it('does nothing where nothing runs', async () => {
+  it('cannot run commands in a replay', async () => {
     const { there } = await recorded();
     const inspected = {
       source: there.troupe.inspection,
@@ -371,7 +371,7 @@ describe('what a page asks', () => {
 });
 
 describe('the stream of records', () => {
-  it('brings what happens while it happens', async () => {
+  it('sends new records at once', async () => {
     const { there, inspected } = await recorded();
     const { inspection } = there.troupe;
     const browser = await Browser.of(await start(inspected));
@@ -385,7 +385,7 @@ describe('the stream of records', () => {
     stream.close();
   });
 
-  it('goes on where a page was when it lost us', async () => {
+  it('resumes where a page lost the connection', async () => {
     const { there, inspected } = await recorded();
     const { inspection } = there.troupe;
     const browser = await Browser.of(await start(inspected));
@@ -398,7 +398,7 @@ describe('the stream of records', () => {
     fromStart.close();
   });
 
-  it('says how much was missed, and that another run was seen', async () => {
+  it('reports the number of missed records, and a change of the run', async () => {
     const { there, inspected } = await recorded({ records: 20 });
     const { inspection } = there.troupe;
     const browser = await Browser.of(await start(inspected));
@@ -413,7 +413,7 @@ describe('the stream of records', () => {
     stranger.close();
   });
 
-  it('lets who reads slowly miss some, and holds nothing for them', async () => {
+  it('skips records for a slow reader instead of buffering them', async () => {
     const source = new FloodSource(100);
     const inspected: Inspected = { source, mode: 'live', title: '' };
     const browser = await Browser.of(await start(inspected));
@@ -436,7 +436,7 @@ describe('the stream of records', () => {
     stream.close();
   }, 30_000);
 
-  it('is for sixteen windows', async () => {
+  it('is limited to sixteen windows', async () => {
     const { inspected } = await recorded();
     const browser = await Browser.of(await start(inspected));
     const streams = [];

@@ -77,10 +77,10 @@ const ends = ({ first, last, startedAt, clockStart, version, machines }: Inspect
   machines,
 });
 
-describe('a test that is exported from the records of a server', () => {
+describe("a test exported from a server's records", () => {
   const seeds = Array.from({ length: 40 }, (_, seed) => seed + 1);
 
-  it.each(seeds)('leads another one to the same state: seed %d', async (seed) => {
+  it.each(seeds)('brings another server to the same state: seed %d', async (seed) => {
     const script = await live(seed);
     const { troupe } = script;
     const { inspection } = troupe;
@@ -94,7 +94,7 @@ describe('a test that is exported from the records of a server', () => {
   });
 
   it.each(['\n', '\r', '\u2028', '\u2029'])(
-    'holds no code injected through foreign records: %j',
+    'contains no code injected through foreign records: %j',
     async (end) => {
       const { troupe } = await live(1);
       const { inspection } = troupe;

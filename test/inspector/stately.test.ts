@@ -42,8 +42,8 @@ function keeper() {
   return { events, inspector, last, actor };
 }
 
-describe('a troupe that is shown in the tools of Stately', () => {
-  it('warns of what goes where', async () => {
+describe("a troupe in Stately's tools", () => {
+  it('warns about the data that it sends', async () => {
     const warn = hearWarnings();
     const { troupe } = await startTroupe();
     inspectWithStately(troupe, keeper().inspector);
@@ -53,7 +53,7 @@ describe('a troupe that is shown in the tools of Stately', () => {
     );
   });
 
-  it('tells the actors that are there, with their charts and where they are', async () => {
+  it('sends the existing actors with their charts and states', async () => {
     hearWarnings();
     const { troupe } = await startTroupe();
     const { inspector, actor, events } = keeper();
@@ -84,7 +84,7 @@ describe('a troupe that is shown in the tools of Stately', () => {
     expect(actor('session')).toMatchObject({ parentId: server?.sessionId });
   });
 
-  it('tells events and states as they come, and none once it was ended', async () => {
+  it('sends events and states as they happen, until it is stopped', async () => {
     hearWarnings();
     const script = await startTroupe();
     const { troupe, sessions } = script;
@@ -117,7 +117,7 @@ describe('a troupe that is shown in the tools of Stately', () => {
     expect(events).toHaveLength(length);
   });
 
-  it('holds no settings and no secrets', async () => {
+  it('contains no settings and no secrets', async () => {
     hearWarnings();
     const script = await startTroupe();
     const { troupe, sessions } = script;
@@ -129,7 +129,7 @@ describe('a troupe that is shown in the tools of Stately', () => {
     expect(JSON.stringify(events)).not.toContain(secret);
   });
 
-  it('is understood by an inspector that sends over a socket', async () => {
+  it('works with an inspector that sends over a socket', async () => {
     hearWarnings();
     const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
     onTestFinished(() => {

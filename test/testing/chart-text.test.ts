@@ -16,7 +16,7 @@ describe('chart text', () => {
     ]);
   });
 
-  it('indents what is inside a state and names targets as seen from there', () => {
+  it("indents a state's children and names targets relative to them", () => {
     expect(chartText(sampleServerMachine, { of: 'connection' }).split('\n')).toEqual([
       '[*] -> dormant',
       'dormant -- server.demanded --> engaged',
@@ -41,7 +41,7 @@ describe('chart text', () => {
     ]);
   });
 
-  it('writes a state of another file as one line with the states it leads to', () => {
+  it('writes a state in another file as one line with its targets', () => {
     const elsewhere = { 'connection.engaged': 'engaged.ts' };
     const lines = chartText(sampleServerMachine, { of: 'connection', elsewhere }).split('\n');
     expect(lines.filter((line) => line.startsWith('engaged'))).toEqual([
@@ -50,7 +50,7 @@ describe('chart text', () => {
     expect(lines.filter((line) => line.startsWith(' '))).toEqual([]);
   });
 
-  it('names a target outside of the written part', () => {
+  it('names a target outside the written part', () => {
     const lines = chartText(sampleServerMachine, { of: 'connection.engaged' }).split('\n');
     expect(lines).toContain('engaged -- session.closed [wasLost] --> settling');
     expect(lines).toContain('closing -- after closeTimeout --> retired');
@@ -64,7 +64,7 @@ describe('chart text', () => {
     ]);
   });
 
-  it('joins events with one effect and breaks what is too wide', () => {
+  it('joins events with the same effect and wraps long lines', () => {
     const names = Array.from({ length: 12 }, (_, index) => `subject.happened${index}`);
     const machine = setup({}).createMachine({
       initial: 'a',
@@ -79,7 +79,7 @@ describe('chart text', () => {
     ]);
   });
 
-  it('writes a target from further out when a nearer state has its name', () => {
+  it("qualifies a target's name when a nearer state has the same one", () => {
     const machine = setup({}).createMachine({
       initial: 'a',
       states: {
@@ -97,7 +97,7 @@ describe('chart text', () => {
 });
 
 describe('chart as mermaid', () => {
-  it('draws no arrow between a state and what is inside it', () => {
+  it('draws no arrow between a state and its descendants', () => {
     expect(chartMermaid(sampleServerMachine, { of: 'circuit' }).split('\n')).toEqual([
       'stateDiagram-v2',
       '  direction LR',

@@ -125,7 +125,7 @@ describe('chart lint', () => {
     expect(lintChart(machine)).toEqual([]);
   });
 
-  it('finds a state without a way out, unless it is final or a state around it has one', () => {
+  it('finds a state without an exit, unless it is final or an ancestor has one', () => {
     const machine = bare.createMachine({
       initial: 'a',
       states: {
@@ -172,7 +172,7 @@ describe('chart lint', () => {
     ]);
   });
 
-  it('agrees with XState on what leaves a region', () => {
+  it('agrees with XState on which transitions leave a region', () => {
     const machine = bare.createMachine({
       id: 'm',
       type: 'parallel',
@@ -198,13 +198,13 @@ describe('chart lint', () => {
     ]);
   });
 
-  it('requires a limit of microsteps when asked to', () => {
+  it('requires a microstep limit if configured', () => {
     expect(lintChart(bare.createMachine({ id: 'm' }), { needsMaxIterations: true })).toEqual([
       'm: options.maxIterations is not set',
     ]);
   });
 
-  it('lets accepted problems pass, and names those that do not occur', () => {
+  it('ignores accepted problems, and reports accepted problems that do not occur', () => {
     const machine = bare.createMachine({ initial: 'a', states: { a: {} } });
     const problem = 'a: no transition leads out of it, and it is not final';
     expect(lintChart(machine, { accepted: [problem, 'b: gone'] })).toEqual([

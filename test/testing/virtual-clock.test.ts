@@ -60,7 +60,7 @@ describe('virtual clock', () => {
     expect(() => new VirtualClock().setTimeout(() => {}, delayMs)).toThrow(RangeError);
   });
 
-  it('runs the other timers before it rethrows what one threw', () => {
+  it("runs the other timers before it rethrows a timer's error", () => {
     const clock = new VirtualClock();
     let fired = false;
     clock.setTimeout(fail, 1);
@@ -103,13 +103,13 @@ describe('virtual clock', () => {
     expect(clock.runNext()).toBe(false);
   });
 
-  it('shows wall time that moves with it', () => {
+  it('advances the wall time with it', () => {
     const clock = new VirtualClock({ nowMs: 500, wallMs: 1_000 });
     clock.advanceBy(7);
     expect(clock.wallNow()).toBe(1_007);
   });
 
-  it('lets awaiting code set its next timer within one advance', async () => {
+  it('fires timers that awaiting code sets within one advance', async () => {
     const clock = new VirtualClock();
     const moments: number[] = [];
     const wait = (ms: number) => new Promise<void>((resolve) => void clock.setTimeout(resolve, ms));

@@ -49,8 +49,8 @@ const shown = Object.entries(facts.machines).flatMap(([machine, { pictures, stat
   }));
 });
 
-describe('the lit states of a picture', () => {
-  it('are the deepest ones that are drawn, and those around them', () => {
+describe('the highlighted states of a picture', () => {
+  it('are the deepest drawn states and their ancestors', () => {
     const drawn = new Set(['connection', 'connection.engaged', 'connection.engaged.ready']);
     const { lit, within } = litStates(
       ['connection.engaged.ready.listing.current', 'catalog.live'],
@@ -60,7 +60,7 @@ describe('the lit states of a picture', () => {
     expect([...within]).toEqual(['connection', 'connection.engaged']);
   });
 
-  it('are the leaf itself, wherever the chart is', () => {
+  it('include the leaf itself in every chart', () => {
     for (const { picture, leaves } of shown) {
       for (const leaf of leaves) {
         const file = pictureFile(picture, unfoldedParts(picture, [leaf], new Map()));
@@ -69,7 +69,7 @@ describe('the lit states of a picture', () => {
     }
   });
 
-  it('are named in a word: the leaf, or the state around all that are active at once', () => {
+  it('have one label: the leaf, or the common ancestor of all active states', () => {
     const ready = 'connection.engaged.ready';
     const leaves = [`${ready}.listing.current`, `${ready}.health.steady`, 'catalog.none'];
     expect(activeWord(leaves, 'connection')).toBe('ready');
@@ -87,7 +87,7 @@ describe('the parts of a picture', () => {
   ];
   const wide = { name: 'p', parts, foldsAtFirst: true };
 
-  it('are folded at first where all of them are too large for a screen', () => {
+  it('are folded at first if they do not all fit on a screen', () => {
     expect(unfoldedParts(wide, [], new Map())).toEqual([]);
     expect(unfoldedParts({ ...wide, foldsAtFirst: false }, [], new Map())).toEqual([
       'a',
@@ -96,14 +96,14 @@ describe('the parts of a picture', () => {
     ]);
   });
 
-  it('are always unfolded around what is active', () => {
+  it('are always unfolded around an active state', () => {
     const folded = new Map([['a', false]]);
     expect(unfoldedParts(wide, ['a.x'], folded)).toEqual(['a']);
     expect(unfoldedParts(wide, ['a.b.x'], folded)).toEqual(['a', 'a.b']);
     expect(isOnActivePath('a', ['ab.x', 'a'])).toBe(false);
   });
 
-  it('are as the user wants them otherwise, an inner one only within an outer one', () => {
+  it("otherwise follow the user's choice, an inner part only within an unfolded outer one", () => {
     expect(unfoldedParts(wide, ['c.x'], new Map([['a', true]]))).toEqual(['a', 'c']);
     expect(unfoldedParts(wide, [], new Map([['a.b', true]]))).toEqual([]);
   });
@@ -126,7 +126,7 @@ describe('the parts of a picture', () => {
     }
   });
 
-  it('are too many when each of them doubles the drawings', () => {
+  it('are limited, because each doubles the drawings', () => {
     const many = ['a', 'b', 'c', 'd', 'e', 'f'].map((path) => ({ path, name: path }));
     expect(() => foldingsOf(many)).toThrow('64 foldings');
   });
@@ -143,14 +143,14 @@ describe('the parts of a picture', () => {
 });
 
 describe('a timer of a chart', () => {
-  it('is found at the transition that it leads to', () => {
+  it('is found at its transition', () => {
     const server = facts.machines['server'];
     const timer = afterTimer('xstate.after.circuitCooldown.server.circuit.open', 'circuitCooldown');
     expect(timer).toEqual({ delay: 'circuitCooldown', state: 'server.circuit.open' });
     expect(server && timer && transitionOfTimer(server, timer)).toBe('server.circuit.open#0');
   });
 
-  it('is known by its id alone when the delay has no name', () => {
+  it('is identified by its id when the delay has no name', () => {
     expect(afterTimer('xstate.after.5000.slots.calm')).toEqual({
       delay: '5000',
       state: 'slots.calm',
@@ -161,7 +161,7 @@ describe('a timer of a chart', () => {
 });
 
 describe('the facts of a chart', () => {
-  it('know the transitions that leave a state', () => {
+  it('include the transitions that leave a state', () => {
     const server = facts.machines['server'];
     if (server === undefined) throw new Error('there is no server');
     const leaving = transitionsOf(server, 'server', 'circuit.open');
@@ -169,7 +169,7 @@ describe('the facts of a chart', () => {
     expect(sourceOf('server', 'circuit#4')).toBe('circuit');
   });
 
-  it('know a guard also with what it is asked about', () => {
+  it("include a guard's parameters", () => {
     const guard = { doc: 'It may not run.' };
     expect(namedFacts({ isBlockedBy: guard }, 'isBlockedBy(untrusted)')).toBe(guard);
     expect(namedFacts({}, 'isBlockedBy')).toBeUndefined();
@@ -177,7 +177,7 @@ describe('the facts of a chart', () => {
 });
 
 describe('the style of the pictures', () => {
-  it('follows the page in light and dark', () => {
+  it("follows the page's light and dark themes", () => {
     const style = pageStyleOf(files.get('slots.svg') ?? '');
     expect(style).toContain('--paper:light-dark(#fff,#0b1120)');
     expect(style).not.toContain('prefers-color-scheme');
@@ -189,11 +189,11 @@ describe('the view of a picture', () => {
   const picture = { width: 2_000, height: 1_000 };
   const frame = { width: 1_032, height: 832 };
 
-  it('holds all of it, in the middle', () => {
+  it('shows all of it, centred', () => {
     expect(fitted(picture, frame)).toEqual({ scale: 0.5, x: 16, y: 166 });
   });
 
-  it('keeps the point under the pointer when it grows', () => {
+  it('keeps the point under the pointer in place while zooming', () => {
     const before = { x: 10, y: 20, scale: 0.5 };
     const at = { x: 110, y: 220 };
     const after = zoomed(before, 2, at);
@@ -202,7 +202,7 @@ describe('the view of a picture', () => {
     expect(zoomed(before, 100, at).scale).toBe(3);
   });
 
-  it('sees a box that it was brought to, and never loses the picture', () => {
+  it('reveals a box, and never loses the picture', () => {
     const box = { x: 1_500, y: 700, width: 100, height: 50 };
     expect(sees(centredOn(box, frame, 1), box, frame)).toBe(true);
     expect(sees({ x: 0, y: 0, scale: 1 }, box, frame)).toBe(false);
@@ -213,13 +213,13 @@ describe('the view of a picture', () => {
     });
   });
 
-  it('follows what is active: all of it where it can be read so', () => {
+  it('shows the whole picture if it is readable at that size', () => {
     const small = { width: 900, height: 600 };
     const active = { x: 0, y: 0, width: 50, height: 20 };
     expect(following({ x: 5, y: 5, scale: 3 }, small, frame, active)).toEqual(fitted(small, frame));
   });
 
-  it('follows it up and down where its width can be read, and never sideways', () => {
+  it('follows the active state only vertically if the picture is readable at full width', () => {
     const tall = { width: 1_000, height: 4_000 };
     const start = { x: 0, y: 0, scale: 0.8 };
     const first = following(start, tall, frame, undefined);
@@ -233,7 +233,7 @@ describe('the view of a picture', () => {
     expect(following(first, tall, frame, { x: 0, y: 3_990, width: 9, height: 9 }).y).toBe(-3_184);
   });
 
-  it('follows it in both directions where the picture is too wide', () => {
+  it('follows the active state in both directions if the picture is too wide', () => {
     const wide = { width: 4_000, height: 4_000 };
     const active = { x: 3_000, y: 0, width: 100, height: 50 };
     const found = following({ x: 0, y: 0, scale: 0.1 }, wide, frame, active);
@@ -241,7 +241,7 @@ describe('the view of a picture', () => {
     expect(sees(found, active, frame)).toBe(true);
   });
 
-  it('holds a state under the pointer while it is unfolded', () => {
+  it('keeps a state under the pointer while it is unfolded', () => {
     const at = { x: 10, y: -300, scale: 1 };
     const from = { x: 100, y: 500, width: 200, height: 80 };
     const to = { x: 300, y: 900, width: 600, height: 700 };

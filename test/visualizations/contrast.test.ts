@@ -33,8 +33,8 @@ const written = [
   ['on-accent', 'accent'],
 ];
 
-describe('the colours of the page', () => {
-  it.each(written)('let %s be read on %s, in light and dark', (ink, ground) => {
+describe("the page's colours", () => {
+  it.each(written)('make %s readable on %s, in light and dark', (ink, ground) => {
     const above = pairs.get(ink ?? '');
     const below = pairs.get(ground ?? '');
     if (above === undefined || below === undefined) throw new Error(`no ${ink} or ${ground}`);

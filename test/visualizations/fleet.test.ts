@@ -32,12 +32,12 @@ function namesOf(choice: Partial<FleetChoice>): readonly string[] {
   );
 }
 
-describe('the list of the fleet', () => {
-  it('has a place among the groups for every state', () => {
+describe("the fleet's list", () => {
+  it('has a group for every state', () => {
     expect([...statesByConcern].sort()).toEqual([...serverStates].sort());
   });
 
-  it('is ordered as it was asked to be', () => {
+  it('is sorted by the selected order', () => {
     expect(namesOf({})).toEqual(['api', 'db', 'web']);
     expect(namesOf({ order: 'state' })).toEqual(['web', 'api', 'db']);
     expect(namesOf({ order: 'changed' })).toEqual(['web', 'db', 'api']);
@@ -45,14 +45,14 @@ describe('the list of the fleet', () => {
     expect(namesOf({ order: 'tools' })).toEqual(['db', 'api', 'web']);
   });
 
-  it('keeps servers in which all words of the filter occur', () => {
+  it('keeps servers that contain all words of the filter', () => {
     expect(namesOf({ text: 'CIRCUIT open' })).toEqual(['api']);
     expect(namesOf({ text: 'attempts' })).toEqual(['web']);
     expect(namesOf({ text: 'attempts db' })).toEqual([]);
     expect(namesOf({ states: ['ready'] })).toEqual(['api', 'db']);
   });
 
-  it('puts what wants a person first when it is grouped', () => {
+  it('puts servers that need the user first when grouped', () => {
     const groups = fleetGroups(servers, { ...all, grouped: true });
     expect(groups.map(({ state, servers: group }) => [state, group.length])).toEqual([
       ['failed', 1],
@@ -68,19 +68,19 @@ describe('the list of the fleet', () => {
   });
 });
 
-describe('the layout of the fleet', () => {
+describe("the fleet's layout", () => {
   const many = Array.from({ length: 1_000 }, (_, place) =>
     statusOf(`s${String(place).padStart(4, '0')}`),
   );
   const layout = fleetLayout([{ servers: many }], 4 * sizes.tileWidth + 3 * sizes.gap);
 
-  it('fills as many columns as there is room for', () => {
+  it('has as many columns as fit', () => {
     expect(layout.columns).toBe(4);
     expect(fleetLayout([{ servers: many }], 10).columns).toBe(1);
     expect(layout.height).toBe(250 * (sizes.tileHeight + sizes.gap));
   });
 
-  it('draws the rows in sight and few around them', () => {
+  it('draws the visible rows and a few around them', () => {
     const rows = rowsWithin(layout, 10_000, 800);
     const tops = rows.map(({ top }) => top);
     expect(Math.min(...tops)).toBeLessThanOrEqual(10_000 - sizes.tileHeight);
@@ -88,7 +88,7 @@ describe('the layout of the fleet', () => {
     expect(rows.length).toBeLessThan(16);
   });
 
-  it('leads the arrow keys to neighbours, and nowhere beyond the ends', () => {
+  it('moves to neighbours with the arrow keys, and stops at the ends', () => {
     expect(neighbour(layout, 's0005', 'ArrowRight')).toBe('s0006');
     expect(neighbour(layout, 's0005', 'ArrowDown')).toBe('s0009');
     expect(neighbour(layout, 's0005', 'ArrowUp')).toBe('s0001');

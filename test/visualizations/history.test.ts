@@ -32,8 +32,8 @@ function changes(states: readonly ServerState[]): readonly InspectionRecord[] {
   }));
 }
 
-describe('the history of the page', () => {
-  it('shows every moment as applying all records up to it does', () => {
+describe("the page's history", () => {
+  it('shows every moment as if all records up to it had been applied', () => {
     const states: ServerState[] = ['ready', 'backingOff', 'connecting'];
     fc.assert(
       fc.property(
@@ -53,7 +53,7 @@ describe('the history of the page', () => {
     );
   });
 
-  it('goes to moments before and after the worlds that it keeps', () => {
+  it('reaches moments before and after its stored worlds', () => {
     const history = new History(emptyPicture);
     const count = 6_500;
     for (const record of changes(
@@ -67,7 +67,7 @@ describe('the history of the page', () => {
     }
   });
 
-  it('lets go of the oldest records when it holds too many, and still knows what they added up to', () => {
+  it('removes the oldest records beyond its limit, and keeps their result', () => {
     const history = new History(emptyPicture, 4_000);
     history.add(made);
     for (let n = 2; n <= 6_001; n += 1) {
@@ -89,7 +89,7 @@ describe('the history of the page', () => {
     expect(history.last).toBe(1);
   });
 
-  it('remembers the names of actors that ended, for as long as records speak of them', () => {
+  it('keeps the names of ended actors as long as records mention them', () => {
     const history = new History(emptyPicture);
     history.add(made);
     history.add({ kind: 'state', n: 2, t: 6, actor: 'x:1', life: 'done', leaves: [] });
@@ -99,7 +99,7 @@ describe('the history of the page', () => {
 });
 
 describe('a world', () => {
-  it('counts what was taken at once after an event as part of its step', () => {
+  it("counts immediate transitions as part of their event's step", () => {
     const world = worldOf(emptyPicture);
     advance(world, {
       kind: 'step',
@@ -120,13 +120,13 @@ describe('a world', () => {
     expect(world.moves.get('x:1')?.step?.edges).toEqual(['c#0']);
   });
 
-  it('adds to the trail of a server only what is another state', () => {
+  it("adds only changed states to a server's trail", () => {
     const world = worldOf(emptyPicture);
     for (const record of changes(['ready', 'ready', 'backingOff'])) advance(world, record);
     expect(world.trails.get('db')?.map(({ state }) => state)).toEqual(['ready', 'backingOff']);
   });
 
-  it('shows the newest generation of a server', () => {
+  it("shows a server's newest generation", () => {
     const world = worldOf(emptyPicture);
     advance(world, made);
     advance(world, { ...made, n: 2, actor: 'x:9', id: 'db.1' });
@@ -134,7 +134,7 @@ describe('a world', () => {
     expect(actorOf(world, 'other')).toBeUndefined();
   });
 
-  it('finds the live session of a server', () => {
+  it("finds a server's live session", () => {
     const world = worldOf(emptyPicture);
     advance(world, made);
     const server = actorOf(world, 'db');
@@ -152,7 +152,7 @@ describe('a world', () => {
   });
 });
 
-describe('the state of the troupe', () => {
+describe("the troupe's state", () => {
   const root: InspectionRecord = {
     kind: 'actor',
     n: 1,

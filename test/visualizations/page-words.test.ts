@@ -11,27 +11,27 @@ import {
 } from '../../visualizations/inspector/model/shown-text.ts';
 import { statusOf } from './samples.ts';
 
-describe('text of servers', () => {
-  it('shows what would hide or turn it', () => {
+describe('text from servers', () => {
+  it('shows invisible and direction-changing characters', () => {
     expect(shownLine('db\u202Egnp.exe')).toBe(String.raw`db\u{202e}gnp.exe`);
     expect(shownLine('a\u0000b\nc')).toBe(String.raw`a\u{0}b\u{a}c`);
     expect(shownLine('<img src=x onerror=alert(1)>')).toBe('<img src=x onerror=alert(1)>');
   });
 
-  it('says how much was cut', () => {
+  it('states how much was cut', () => {
     expect(shownLine('abcdef', 4)).toBe('abcd… (2 more)');
     expect(shownLines('a\r\nb\u200b')).toBe(`a\n${String.raw`b\u{200b}`}`);
     expect(shownSummary('one\n  two', 20)).toBe('one two');
   });
 
-  it('keeps the words of a command apart', () => {
+  it("quotes a command's arguments that contain spaces", () => {
     expect(commandLine('npx', ['-y', 'a b', 'c"d', 'é'])).toBe(String.raw`npx -y "a b" "c\"d" "é"`);
     expect(commandLine(undefined)).toBeUndefined();
   });
 });
 
 describe('times', () => {
-  it('count down to nothing, and never below', () => {
+  it('count down to zero and stop', () => {
     expect([9_940, 4_201, 0, -5].map(countdown)).toEqual(['10.0 s', '4.3 s', '0.0 s', '0.0 s']);
     expect([12_000, 185_000, 7_800_000].map(countdown)).toEqual([
       '12 s',
@@ -58,22 +58,22 @@ describe('times', () => {
   });
 });
 
-describe('the address of the page', () => {
-  it('keeps what is shown', () => {
+describe("the page's address", () => {
+  it('keeps the view', () => {
     const route = { view: 'chart', server: 'a&b c', actor: 'x:7', at: 12 } as const;
     expect(routeOf(hashOf(route))).toEqual(route);
     expect(hashOf({ view: 'fleet' })).toBe('#/fleet');
   });
 
-  it('is read with care', () => {
+  it('ignores invalid parts', () => {
     expect(routeOf('')).toEqual({ view: 'fleet' });
     expect(routeOf('#/nothing?at=x')).toEqual({ view: 'fleet' });
     expect(routeOf('#/sequence?at=-1')).toEqual({ view: 'sequence' });
   });
 });
 
-describe('the acts of the page', () => {
-  it('go out as commands where there is one, as events otherwise', () => {
+describe("the page's actions", () => {
+  it('are sent as commands if one exists, otherwise as events', () => {
     expect(sendingOf('server.stop', 'db')).toEqual({ command: 'stop', args: { server: 'db' } });
     expect(sendingOf('server.restart', 'db')).toMatchObject({
       command: 'restart',
@@ -85,7 +85,7 @@ describe('the acts of the page', () => {
     });
   });
 
-  it('have a name, and those of approval are decisions', () => {
+  it('have labels, and approvals are decisions', () => {
     expect(labelOf('auth.completed')).toBe('Log-in is done');
     expect(labelOf('something.newKind')).toBe('New kind');
     expect(decisionOf('approve')).toBe('approve');
@@ -94,7 +94,7 @@ describe('the acts of the page', () => {
 });
 
 describe('announcements for screen readers', () => {
-  it('is one sentence for all that changed', () => {
+  it('are one sentence for all changes', () => {
     const changed = ['a', 'b', 'c', 'd'].map((name) =>
       statusOf(name, { state: 'backingOff', reason: 'lost' }),
     );

@@ -36,7 +36,7 @@ describe('the form for a tool', () => {
     expect(fields[1]?.hint).toBe('at least 1');
   });
 
-  it('turns what was typed into arguments, and leaves out what was left empty', () => {
+  it('converts the input to arguments, and omits empty fields', () => {
     expect(
       argumentsOf(fields, {
         path: 'a b',
@@ -59,7 +59,7 @@ describe('the form for a tool', () => {
     });
   });
 
-  it('names each field that is wrong', () => {
+  it('reports each invalid field', () => {
     expect(argumentsOf(fields, { path: '', depth: '1.5', sizes: 'x', filter: '{a}' })).toEqual({
       problems: [
         { field: 'depth', message: '1.5 is not a whole number' },
@@ -72,7 +72,7 @@ describe('the form for a tool', () => {
     });
   });
 
-  it('gives choices their own values, whatever type they have', () => {
+  it('keeps the types of choices', () => {
     const [field] = fieldsOf({
       properties: { level: { oneOf: [{ const: 1, title: 'One' }, { const: 2 }] } },
     });
@@ -82,7 +82,7 @@ describe('the form for a tool', () => {
     });
   });
 
-  it('asks for nothing where the schema says nothing', () => {
+  it('has no fields for an empty schema', () => {
     expect(fieldsOf({})).toEqual([]);
     expect(argumentsOf([], {})).toEqual({ args: {} });
   });

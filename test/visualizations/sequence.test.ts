@@ -39,8 +39,8 @@ const event = (
 const serverOf = (key: string): string | undefined => actors.get(key)?.server;
 const every = new Set<RowKind>(rowKinds);
 
-describe('the lifelines of a sequence', () => {
-  it('stand in the order of the tree, the outside first', () => {
+describe("a sequence's lifelines", () => {
+  it('are in the order of the tree, the outside first', () => {
     const records = [event(1, 'x:4'), event(2, 'x:2', 'x:3'), event(3, 'x:1', 'x:0')];
     expect(lifelines(records, actors, 40).map(({ key }) => key)).toEqual([
       outside,
@@ -52,14 +52,14 @@ describe('the lifelines of a sequence', () => {
     ]);
   });
 
-  it('are bounded', () => {
+  it('are limited in number', () => {
     const records = [event(1, 'x:4', 'x:0'), event(2, 'x:2', 'x:3')];
     expect(lifelines(records, actors, 2)).toHaveLength(2);
   });
 });
 
-describe('the rows of a sequence', () => {
-  it('are chosen by server, kind and words', () => {
+describe("a sequence's rows", () => {
+  it('are filtered by server, kind and text', () => {
     const record = event(1, 'x:2', 'x:3');
     const choose = (more: object): boolean =>
       isChosen(record, { kinds: every, text: '', ...more }, serverOf);
@@ -71,7 +71,7 @@ describe('the rows of a sequence', () => {
     expect(choose({ text: 'closed' })).toBe(false);
   });
 
-  it('tell of a state only what is new', () => {
+  it('show only the changes of a state', () => {
     const leaves = ['connection.engaged.starting.connecting', 'catalog.none'];
     const record: InspectionRecord = {
       kind: 'state',
@@ -88,14 +88,14 @@ describe('the rows of a sequence', () => {
     expect(rowOf({ ...record, life: 'done' }).label).toBe('is done');
   });
 
-  it('draw an arrow from where an event came, and name timers by their delay', () => {
+  it("draw an arrow from an event's sender, and name timers by their delay", () => {
     expect(rowOf(event(1, 'x:2'))).toMatchObject({ draw: 'arrow', from: outside, to: 'x:2' });
     const fired = event(2, 'x:2', 'x:2', 'xstate.after.reconnectBackoff.server.connection.parked');
     expect(rowOf(fired)).toMatchObject({ from: 'x:2', to: 'x:2', label: 'after reconnectBackoff' });
   });
 });
 
-describe('a fork beside what happened', () => {
+describe('a fork beside the original', () => {
   const state = (n: number, leaf: string): InspectionRecord => ({
     kind: 'state',
     n,
@@ -105,7 +105,7 @@ describe('a fork beside what happened', () => {
     leaves: [leaf],
   });
 
-  it('shows where they differ', () => {
+  it('shows where the two differ', () => {
     const real = [
       event(1, 'x:4'),
       event(2, 'x:2', 'x:3'),
@@ -132,14 +132,14 @@ describe('a fork beside what happened', () => {
     expect(compared.differsAt).toBe(2);
   });
 
-  it('differs nowhere while one is the beginning of the other', () => {
+  it('shows no difference while one is a prefix of the other', () => {
     const records = [event(1, 'x:2', 'x:3')];
     expect(comparison('x:2', 0, [...records, state(2, 'a.b')], records).differsAt).toBeUndefined();
   });
 });
 
 describe('the band above the slider', () => {
-  it('tells how much happened, and the worst of it', () => {
+  it('shows how much happened, and the worst state', () => {
     const states = ['ready', 'ready', 'failed', 'backingOff'] as const;
     const records = states.map(
       (state, place): InspectionRecord => ({
