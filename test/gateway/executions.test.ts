@@ -45,14 +45,17 @@ describe('a call through a gateway', () => {
     ['stdio', {}, 'CRASHED', 'unknown'],
     ['json', {}, 'STREAM_LOST', 'unknown'],
     ['json', { status: 503 }, 'UNAVAILABLE', 'unknown'],
-  ] as const)('runs once, whatever is relayed: %s, %j', async (carrier, answer, code, outcome) => {
-    const { peer, caller } = await chained(carrier, [answer]);
-    const { result, meta } = await caller.callServerTool('gateway', 'peer__act');
-    expect(result).toMatchObject({
-      isError: true,
-      _meta: { 'mcp-troupe/error': { code, outcome } },
-    });
-    expect(meta.attempts).toBe(1);
-    expect(peer.runs()).toBe(1);
-  });
+  ] as const)(
+    'runs once regardless of the answer: %s, %j',
+    async (carrier, answer, code, outcome) => {
+      const { peer, caller } = await chained(carrier, [answer]);
+      const { result, meta } = await caller.callServerTool('gateway', 'peer__act');
+      expect(result).toMatchObject({
+        isError: true,
+        _meta: { 'mcp-troupe/error': { code, outcome } },
+      });
+      expect(meta.attempts).toBe(1);
+      expect(peer.runs()).toBe(1);
+    },
+  );
 });

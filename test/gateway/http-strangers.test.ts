@@ -312,14 +312,11 @@ describe('the gateway over HTTP', () => {
 
 describe('many connections without a token', () => {
   it.each([
-    ['sends nothing', ''],
-    ['begins a request and does not go on', 'POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX-'],
-    [
-      'asks for what it may have, again and again',
-      'GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n',
-    ],
-    ['asks for what it may not have', 'GET /x HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'],
-  ])('of 600 that %s keeps no client out', async (_, text) => {
+    ['send nothing', ''],
+    ['begin a request and do not finish it', 'POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX-'],
+    ['repeat a permitted request', 'GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'],
+    ['request a protected path', 'GET /x HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'],
+  ])('do not block clients when they %s', async (_, text) => {
     const there = await gatewayStage();
     const session = await openSession(there.url);
     const where = { host: there.url.hostname, port: Number(there.url.port) };

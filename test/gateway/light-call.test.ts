@@ -42,7 +42,7 @@ function aborted(call: ScriptedCall): Promise<void> {
 describe.each([
   ['alone', {}],
   ['by the SDK', aside],
-])('a call of a session, answered %s', (_way, extra: Extra) => {
+])("a session's call, answered %s", (_way, extra: Extra) => {
   it("returns its server's result", async () => {
     const there = await gatewayStage();
     const { call } = await client(there);

@@ -88,7 +88,7 @@ describe.each(['auto', 'legacy'] as const)('a call that needs permission (%s)', 
     ['allow', 2],
     ['allowTool', 1],
     ['allowServer', 1],
-  ])('and is allowed with %s is asked about %i times in two calls', async (decision, times) => {
+  ])('and is allowed with %s prompts %i times in two calls', async (decision, times) => {
     const there = await gatewayStage({ settings: asking });
     const asked: Form[] = [];
     const client = await withPerson(there, mode, asked, () => decided(decision));
@@ -105,7 +105,7 @@ describe.each(['auto', 'legacy'] as const)('a call that needs permission (%s)', 
     ['declines', { action: 'decline' }],
     ['closes the form', { action: 'cancel' }],
     ['answers something else', decided('always')],
-  ])('is never sent when the person %s', async (_what, said) => {
+  ])('is never sent when the user %s', async (_what, said) => {
     const there = await gatewayStage({ settings: asking });
     const client = await withPerson(there, mode, [], () => said);
     const result = await client.callTool(query);

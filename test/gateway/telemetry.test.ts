@@ -67,7 +67,7 @@ describe.each([
   ['auto', 'modern'],
   ['legacy', 'both'],
   ['legacy', 'modern'],
-] as const)('a trace of a client (%s) to a server (%s)', (mode, era) => {
+] as const)("a client's trace (%s) to a server (%s)", (mode, era) => {
   it('passes through the gateway without other metadata of the client', async () => {
     const recorder = recordTelemetry();
     const there = await servedBy(recorder.providers, era);
@@ -102,11 +102,11 @@ describe.each([
   });
 });
 
-describe.each(['both', 'modern'])('a call of a host to a server (%s)', (era) => {
+describe.each(['both', 'modern'])("a host's call to a server (%s)", (era) => {
   it.each([
     ['by the shortest way', {}],
     ['with progress', { onProgress: () => undefined }],
-  ])('carries the trace and the baggage that are active %s', async (_way, options) => {
+  ])('carries the active trace and baggage %s', async (_way, options) => {
     rememberActiveSpans();
     const recorder = recordTelemetry();
     const troupe = start(recorder.providers, { era });

@@ -197,7 +197,7 @@ describe('a fork of a server that is backing off', () => {
     ['a timer', { type: 'xstate.after.x' }, /servers never get the event/],
     ['a name of every object', { type: 'constructor' }, /servers never get the event/],
     ['no type', {}, /servers never get the event "undefined"/],
-  ])('refuses %s, and stays', (_, event, message) => {
+  ])('refuses %s and keeps its state', (_, event, message) => {
     const fork = backingOff();
     expect(() => fork.inject(event)).toThrow(message);
     expect(fork.view().records).toEqual([]);
@@ -207,7 +207,7 @@ describe('a fork of a server that is backing off', () => {
     ['policy', { type: 'spec.updated', policy: null }],
     ['policy', { type: 'spec.updated', policy: { restart: {} } }],
     ['spreadMs', { type: 'server.woke', spreadMs: 'soon' }],
-  ])('refuses a %s of another kind, and stays', (key, event) => {
+  ])('refuses a %s of another type and keeps its state', (key, event) => {
     const fork = backingOff();
     const before = fork.view().state;
     expect(() => fork.inject(event)).toThrow(

@@ -108,7 +108,7 @@ describe('access to the inspector', () => {
     ['no origin at all', { origin: 'null' }],
     ['another site', { 'sec-fetch-site': 'cross-site' }],
     ['another port of the same site', { 'sec-fetch-site': 'same-site' }],
-  ])('refuses %s, with a secret that is right', async (_, headers) => {
+  ])('refuses %s even with the right secret', async (_, headers) => {
     const { inspected } = await recorded();
     const inspector = await start(inspected);
     const browser = await Browser.of(inspector);
