@@ -8,9 +8,15 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import type { EmbeddedServer, EmbeddedTransport } from '../../src/domain/host/embedded.ts';
 import { isRecord } from '../../src/policies/is-record.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
+import { withinTime } from '../host/time-limit.ts';
 import { SettingError } from '../values/target.ts';
-import { BaseTransport, serialize } from './connection/base.ts';
-import { type ConnectionSetup, maxMessageBytes, NotSentError } from './connection/connection.ts';
+import {
+  Connection,
+  type ConnectionSetup,
+  maxMessageBytes,
+  NotSentError,
+  serialize,
+} from './connection/connection.ts';
 import {
   badResponse,
   type OwnErrorMark,
@@ -23,7 +29,7 @@ import {
 const closeMs = 1_000;
 const messageCharacters = 300;
 
-export class MemoryTransport extends BaseTransport {
+export class MemoryTransport extends Connection {
   readonly kind = 'memory';
   // With this field the SDK takes silence after the era probe as "no", as it does over stdio.
   readonly stderr = null;
@@ -72,7 +78,7 @@ export class MemoryTransport extends BaseTransport {
 
   close(): Promise<void> {
     this.over();
-    this.#closed ??= this.#closeEnd();
+    this.#closed ??= withinTime(this.setup.clock, closeMs, this.#closeEnd());
     return this.#closed;
   }
 
@@ -81,21 +87,10 @@ export class MemoryTransport extends BaseTransport {
   }
 
   async #closeEnd(): Promise<void> {
-    const { clock } = this.setup;
-    let timer: unknown;
-    const late = new Promise<void>((resolve) => {
-      timer = clock.setTimeout(resolve, closeMs);
-    });
-    await Promise.race([late, this.#askToClose()]);
-    clock.clearTimeout(timer);
-  }
-
-  /** The host's own code, which may throw in any way. */
-  async #askToClose(): Promise<void> {
     try {
       await this.#end?.close();
     } catch {
-      // The session drops it in any case.
+      // The host's own code may throw anything; the session drops it in any case.
     }
   }
 

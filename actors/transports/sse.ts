@@ -6,26 +6,24 @@
  * stream is never reopened: the connection has ended.
  */
 
-import {
-  type JSONRPCMessage,
-  SdkError,
-  SdkErrorCode,
-  SdkHttpError,
-} from '@modelcontextprotocol/client';
+import { type JSONRPCMessage, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
 
 import type { HttpEndpoint } from '../values/target.ts';
-import { BaseTransport, serialize } from './connection/base.ts';
-import { type ConnectionSetup, NotSentError, type Seen } from './connection/connection.ts';
-import { describeError } from './connection/failure.ts';
-import { addressOf } from './connection/request-failed.ts';
-import { isEventStream } from './http/body.ts';
+import {
+  Connection,
+  type ConnectionSetup,
+  NotSentError,
+  type Seen,
+  serialize,
+} from './connection/connection.ts';
+import { addressOf, describeError } from './connection/failure.ts';
+import { isEventStream, tooLongAnswer, unexpected } from './http/body.ts';
 import { isMessageEvent, readEvents } from './http/events.ts';
 import { type Answer, createGuardedFetch } from './http/fetch.ts';
 import { answeredBy, cancelledBy, Posts } from './http/posts.ts';
 import { AddressBlockedError } from './http/sockets.ts';
-import { tooLongAnswer } from './http/too-long.ts';
 
-export class SseTransport extends BaseTransport {
+export class SseTransport extends Connection {
   readonly kind = 'sse';
   readonly #endpoint: HttpEndpoint;
   readonly #guarded;
@@ -39,7 +37,7 @@ export class SseTransport extends BaseTransport {
     super(setup);
     this.#endpoint = endpoint;
     this.#posts = new Posts(setup.clock);
-    this.#guarded = createGuardedFetch({ home: endpoint.url, clock: setup.clock });
+    this.#guarded = createGuardedFetch(endpoint.url, setup.clock);
   }
 
   setProtocolVersion(version: string): void {
@@ -57,10 +55,7 @@ export class SseTransport extends BaseTransport {
     if (!answer.ok) throw await refusalOf(answer, 'The server did not open its event stream');
     if (!isEventStream(answer)) {
       answer.cancel();
-      throw new SdkError(
-        SdkErrorCode.ClientHttpUnexpectedContent,
-        'The server answered with something other than an event stream.',
-      );
+      throw unexpected('The server answered with something other than an event stream.');
     }
     await new Promise<void>((resolve, reject) => {
       this.#opened = { resolve, reject };
@@ -86,12 +81,10 @@ export class SseTransport extends BaseTransport {
   }
 
   override context(status?: number): Partial<Seen> {
-    const refusal = this.#guarded.lastRefusal();
-    const waitMs = refusal?.status === status ? refusal?.retryAfterMs : undefined;
     return {
       // The address to post to names the session.
       ...(this.#postTo !== undefined && { hasSessionId: true }),
-      ...(waitMs !== undefined && { retryAfterMs: waitMs }),
+      ...this.#guarded.context(status),
     };
   }
 
@@ -149,12 +142,7 @@ export class SseTransport extends BaseTransport {
     if (this.#postTo !== undefined) return;
     const { url } = this.#endpoint;
     if (!URL.canParse(text, url.href)) {
-      this.#opened?.reject(
-        new SdkError(
-          SdkErrorCode.ClientHttpUnexpectedContent,
-          'The server named no address to post to.',
-        ),
-      );
+      this.#opened?.reject(unexpected('The server named no address to post to.'));
       return;
     }
     const target = new URL(text, url.href);

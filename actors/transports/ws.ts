@@ -8,19 +8,24 @@ import { type RawData, WebSocket } from 'ws';
 
 import { version } from '../../src/domain/version.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
+import { withinTime } from '../host/time-limit.ts';
 import type { HttpEndpoint } from '../values/target.ts';
-import { BaseTransport, serialize } from './connection/base.ts';
 import {
+  Connection,
   type ConnectionSetup,
   maxMessageBytes,
   maxUnsentBytes,
   NotSentError,
   type Seen,
+  serialize,
 } from './connection/connection.ts';
-import { createEnvelopeReader } from './connection/envelope.ts';
-import { describeError } from './connection/failure.ts';
-import { charactersPerWork, refusedAnswer, tooManyBytes } from './connection/messages.ts';
-import { RequestFailedError } from './connection/request-failed.ts';
+import { describeError, RequestFailedError } from './connection/failure.ts';
+import {
+  charactersPerWork,
+  EnvelopeReader,
+  refusedAnswer,
+  tooManyBytes,
+} from './connection/messages.ts';
 import { retryAfterOf } from './http/fetch.ts';
 import { createSockets, type Sockets } from './http/sockets.ts';
 
@@ -54,18 +59,7 @@ const wordsOfClose: ReadonlyMap<number, string> = new Map([
   [1013, 'try again later'],
 ]);
 
-/** The server answered the handshake with something other than a WebSocket. */
-class RefusedError extends Error {
-  override readonly name = 'RefusedError';
-  readonly status: number;
-
-  constructor(status: number) {
-    super(`The server refused the WebSocket with status ${status}.`);
-    this.status = status;
-  }
-}
-
-export class WsTransport extends BaseTransport {
+export class WsTransport extends Connection {
   readonly kind = 'ws';
   // With this field the SDK takes silence after the era probe as "no", as it does over stdio.
   readonly stderr = null;
@@ -106,7 +100,8 @@ export class WsTransport extends BaseTransport {
         wasConnected = true;
       });
     } catch (error) {
-      if (error instanceof RefusedError) throw error;
+      // The server answered the handshake with something other than a WebSocket.
+      if (error instanceof Error && 'status' in error) throw error;
       throw new RequestFailedError(asHttp(url), error, wasConnected);
     }
   }
@@ -129,7 +124,7 @@ export class WsTransport extends BaseTransport {
 
   close(isLost = false): Promise<void> {
     this.over();
-    this.#closed ??= isLost ? Promise.resolve(this.#cut()) : this.#sayGoodbye();
+    this.#closed ??= this.#end(isLost);
     return this.#closed;
   }
 
@@ -147,10 +142,11 @@ export class WsTransport extends BaseTransport {
       socket.once('upgrade', onConnected);
       socket.once('unexpected-response', (_request, response) => {
         onConnected();
-        const { statusCode = 0, headers } = response;
+        const { statusCode: status = 0, headers } = response;
         this.#retryAfterMs = retryAfterOf(headers['retry-after'], this.setup.clock);
         response.destroy();
-        reject(new RefusedError(statusCode));
+        const refused = new Error(`The server refused the WebSocket with status ${status}.`);
+        reject(Object.assign(refused, { name: 'RefusedError', status }));
         socket.terminate();
       });
       socket.on('message', (data, isBinary) => {
@@ -184,7 +180,7 @@ export class WsTransport extends BaseTransport {
   #messagesOf(bytes: Buffer): readonly JSONRPCMessage[] {
     if (bytes.length <= maxMessageBytes) return this.stages.read(bytes.toString('utf8'));
     this.stages.budget.charge(bytes.length / charactersPerWork);
-    const reader = createEnvelopeReader();
+    const reader = new EnvelopeReader();
     reader.push(bytes);
     return refusedAnswer(reader.envelope(), tooManyBytes);
   }
@@ -210,20 +206,14 @@ export class WsTransport extends BaseTransport {
     };
   }
 
-  #sayGoodbye(): Promise<void> {
+  async #end(isLost: boolean): Promise<void> {
     const socket = this.#socket;
-    if (socket === undefined || socket.readyState !== WebSocket.OPEN)
-      return Promise.resolve(this.#cut());
-    const { clock } = this.setup;
-    return new Promise((resolve) => {
-      const timer = clock.setTimeout(() => socket.terminate(), goodbyeMs);
-      socket.once('close', () => {
-        clock.clearTimeout(timer);
-        this.#cut();
-        resolve();
-      });
+    if (!isLost && socket?.readyState === WebSocket.OPEN) {
+      const hasClosed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
       socket.close(1000);
-    });
+      await withinTime(this.setup.clock, goodbyeMs, hasClosed);
+    }
+    this.#cut();
   }
 
   #cut(): void {

@@ -28,8 +28,7 @@ import {
   type Seen,
   UnwritableError,
 } from '../../transports/connection/connection.ts';
-import { endOf, lastWordsOf } from '../../transports/connection/ending.ts';
-import { describeError } from '../../transports/connection/failure.ts';
+import { describeError, endOf, lastWordsOf } from '../../transports/connection/failure.ts';
 import { schemaOf } from '../schema.ts';
 import { createExchange, hearsProgress, metaOf } from './exchange.ts';
 import { createLightCalls, type LightCallOptions, type LightCalls } from './light-calls.ts';

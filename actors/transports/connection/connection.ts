@@ -1,9 +1,9 @@
 /**
- * A session's view of its connection, whether to a process or an HTTP endpoint. A connection
- * opens once, is never reused, and leaves nothing behind.
+ * A session's connection, whether to a process or an HTTP endpoint: the SDK's callbacks, the message
+ * stages, and one end. A connection opens once, is never reused, and leaves nothing behind.
  */
 
-import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
+import type { JSONRPCMessage, Transport, TransportSendOptions } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../../../src/domain/clock.ts';
 import type { ServerPolicy } from '../../../src/domain/policy.ts';
@@ -13,7 +13,7 @@ import type { SessionEvidence } from '../../../src/domain/session.ts';
 import type { FailureDescription } from '../../../src/policies/failures/classify.ts';
 import type { KeptProcess } from '../../processes/keeper.ts';
 import type { InputEvents } from './input-budget.ts';
-import type { MessageStages } from './stages.ts';
+import { MessageStages } from './stages.ts';
 
 /** A description without the phase, which only the session knows. */
 export type Seen = Omit<FailureDescription, 'phase'>;
@@ -24,11 +24,11 @@ export interface ConnectionEvents extends InputEvents {
    * sent when `ended` comes at once.
    */
   broke(): void;
-  /** The connection is over, and not because we closed it. Called at most once. */
+  /** The connection has ended, and the session did not close it. Called at most once. */
   ended(seen: Seen): void;
   /** A request or notification is about to leave. */
   sending(method: string): void;
-  /** Notifications may have been lost on a connection that goes on. */
+  /** Notifications may have been lost on a connection that stays open. */
   missed(): void;
   /** A line for the log: a remark, or output of the server. */
   remark(line: string, stream?: LogStream): void;
@@ -45,21 +45,36 @@ export interface ConnectionSetup {
   readonly kept?: KeptProcess;
 }
 
-export interface Connection {
-  readonly kind: TransportKind;
-  readonly transport: Transport;
+export abstract class Connection implements Transport {
+  abstract readonly kind: TransportKind;
+  onclose?: (() => void) | undefined;
+  onerror?: ((error: Error) => void) | undefined;
+  onmessage?: Transport['onmessage'];
   /** The stages that every incoming message passes. */
   readonly stages: MessageStages;
-  readonly pid: number | undefined;
-  /** Facts about a failure that neither the error nor its HTTP status tells. */
-  context(status?: number): Partial<Seen>;
-  /** Facts about the server's end, for a loss that was found elsewhere. */
-  evidence(): SessionEvidence;
+  protected readonly setup: ConnectionSetup;
+  protected isOver = false;
+  #hasRemarked = false;
+
+  constructor(setup: ConnectionSetup) {
+    this.setup = setup;
+    this.stages = new MessageStages({
+      clock: setup.clock,
+      events: setup.events,
+      send: (message) => this.send(message),
+      lose: (seen) => this.lose(seen),
+    });
+  }
+
+  abstract start(): Promise<void>;
+  abstract send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void>;
   /**
    * Closes in an orderly way, or at once if the server is lost; resolves when nothing is left.
    * Never rejects.
    */
-  close(isLost?: boolean): Promise<void>;
+  abstract close(isLost?: boolean): Promise<void>;
+  /** Releases everything at once, by force. */
+  abstract dispose(): void;
   /**
    * The server forgot the session, and each request in flight is about to fail with that: closes by
    * itself when all are answered, and soon in any case. Absent where all requests fail together.
@@ -70,8 +85,52 @@ export interface Connection {
    * Absent where all messages share one stream.
    */
   requestOf?(message: JSONRPCMessage): string | number | undefined;
-  /** Releases everything at once, by force. */
-  dispose(): void;
+
+  get transport(): Transport {
+    return this as Transport;
+  }
+
+  get pid(): number | undefined {
+    return undefined;
+  }
+
+  /** Facts about a failure that neither the error nor its HTTP status contains. */
+  context(_status?: number): Partial<Seen> {
+    return {};
+  }
+
+  /** Facts about the server's end, for a loss that was found elsewhere. */
+  evidence(): SessionEvidence {
+    return {};
+  }
+
+  /** Notes a message that is about to leave. */
+  protected noteSent(message: JSONRPCMessage): void {
+    this.stages.sent(message);
+    if ('method' in message) this.setup.events.sending(message.method);
+  }
+
+  /** Logs a remark about the server, once per connection. */
+  protected remarkOnce(remark: string): void {
+    if (this.#hasRemarked) return;
+    this.#hasRemarked = true;
+    this.setup.events.remark(remark);
+  }
+
+  /** Reports why the connection was lost, and then ends it. */
+  protected lose(seen: Seen): void {
+    if (this.isOver) return;
+    this.setup.events.ended(seen);
+    this.over();
+  }
+
+  /** Makes the SDK fail all pending requests; messages that arrive later are dropped. */
+  protected over(): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.stages.budget.stop();
+    this.onclose?.();
+  }
 }
 
 /** The largest message that any transport reads, in bytes; honest results are far smaller. */
@@ -88,8 +147,13 @@ export class NotSentError extends Error {
 /** Rejects a message that cannot be written as JSON, for example because it contains itself. */
 export class UnwritableError extends NotSentError {
   override readonly name = 'UnwritableError';
+}
 
-  constructor(cause: unknown) {
-    super(cause instanceof Error ? cause.message : String(cause), { cause });
+/** Writes a message as JSON; throws an {@link UnwritableError} if that is impossible. */
+export function serialize(message: JSONRPCMessage): string {
+  try {
+    return JSON.stringify(message);
+  } catch (cause) {
+    throw new UnwritableError(cause instanceof Error ? cause.message : String(cause), { cause });
   }
 }

@@ -10,7 +10,6 @@ import { redactWords } from '../../../src/policies/text/redact-words.ts';
 import { SettingError } from '../../values/target.ts';
 import type { Seen } from './connection.ts';
 import { badResponse, resultTooLarge, streamLost } from './messages.ts';
-import { RequestFailedError } from './request-failed.ts';
 
 // A deeper chain is a loop.
 const maxCauses = 8;
@@ -139,4 +138,50 @@ function rpcErrorIn(body: string): Record<string, unknown> | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Says where a request went and why it failed. */
+export class RequestFailedError extends TypeError {
+  /** Whether there was a connection; without one no byte was sent. */
+  readonly wasConnected: boolean;
+  /** Absent if the cause has the best code. */
+  readonly code: 'BAD_RESPONSE' | undefined;
+
+  constructor(url: string | URL, cause: unknown, wasConnected: boolean) {
+    super(`The request to ${addressOf(url)} failed: ${reasonOf(cause)}.`, { cause });
+    this.wasConnected = wasConnected;
+    this.code = isOfParser(cause) ? 'BAD_RESPONSE' : undefined;
+  }
+}
+
+/** The answer was not HTTP: Node's parser has some thirty codes for that. */
+function isOfParser(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && String(error.code).startsWith('HPE_');
+}
+
+/** The address without the parts that may be secret: user, query and fragment. */
+export function addressOf(url: string | URL): string {
+  const { protocol, host, pathname } = new URL(url);
+  return `${protocol}//${host}${pathname}`;
+}
+
+/** The cause in words: a host with several addresses fails with a code and an empty message. */
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  if (!(cause instanceof Error)) return String(cause);
+  const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
+  if (code === '' || cause.message.includes(code)) return cause.message;
+  return cause.message === '' ? code : `${cause.message} (${code})`;
+}
+
+/** How the process of a server ended; undefined if it is not known to have ended. */
+export function endOf({ exitCode, signal }: Partial<Seen>): string | undefined {
+  if (signal !== undefined) return `was ended by ${signal}`;
+  return exitCode === undefined ? undefined : `exited with code ${exitCode}`;
+}
+
+/** The last line that a process wrote; it explains more than the exit code. */
+export function lastWordsOf({ stderrTail }: Partial<Seen>): string {
+  const last = stderrTail?.at(-1);
+  return last === undefined ? '' : ` It last wrote: ${last}`;
 }

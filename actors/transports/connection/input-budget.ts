@@ -165,11 +165,7 @@ export class InputBudget {
   }
 }
 
-interface EpisodeListeners {
-  began(): void;
-  wentOn(): void;
-  ended(): void;
-}
+type EpisodeListeners = Record<'began' | 'wentOn' | 'ended', () => void>;
 
 /** A period that lasts until nothing has been noted for the calm time. */
 class Episode {

@@ -9,7 +9,6 @@
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { isRecord } from '../../../src/policies/is-record.ts';
-import { createEnvelopeReader, type Envelope } from './envelope.ts';
 
 /** Marks errors that we made; travels in `data` and is compared by identity. */
 export const badResponse = Object.freeze({ code: 'BAD_RESPONSE' });
@@ -40,20 +39,16 @@ const tooDeep = `more than ${maxDepth} levels`;
 const tooManyValues = `more than ${maxMarks.toLocaleString('en')} values`;
 export const tooManyBytes = 'The server sent an answer of more than 16 MB.';
 
-/** The structure of a JSON text, counted without parsing it. */
-export interface Structure {
-  readonly marks: number;
-  /** Why the text must not be parsed. */
-  readonly excess?: string;
-}
-
 const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a];
 const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d];
 // A short string is scanned by character; in a longer one `indexOf` searches for the end.
 const walkedCharacters = 32;
 
-/** Counts in one pass, which stops at the first exceeded limit. */
-export function structureOf(text: string): Structure {
+/**
+ * Counts the structure of a JSON text in one pass, without parsing it. `excess` says which limit was
+ * exceeded, at which the pass stops; such a text must not be parsed.
+ */
+export function structureOf(text: string): { readonly marks: number; readonly excess?: string } {
   let depth = 0;
   let marks = 0;
   for (let at = 0; at < text.length; at += 1) {
@@ -90,26 +85,25 @@ function endOfString(text: string, start: number): number {
   return text.length;
 }
 
-/** Says whether an odd number of backslashes stands before the quote. */
+/** Whether an odd number of backslashes precedes the quote. */
 function isEscaped(text: string, end: number, start: number): boolean {
   let first = end;
   while (first > start && text.charCodeAt(first - 1) === backslash) first -= 1;
   return (end - first) % 2 === 1;
 }
 
-/** The messages of a text, and the cost of reading it. */
-export interface Reading {
-  readonly messages: readonly JSONRPCMessage[];
-  /** Cost of reading it; one unit is about 2 µs. */
-  readonly work: number;
-}
-
 // Decoding and scanning 2 kB, or parsing 16 values, costs about as much as one small message.
 export const charactersPerWork = 2_048;
 const marksPerWork = 16;
 
-/** Reads a stdio line or an event's data; returns no messages when it is not JSON-RPC. */
-export function readText(text: string): Reading {
+/**
+ * Reads a stdio line or an event's data; returns no messages when it is not JSON-RPC. One unit of
+ * `work`, the cost of reading it, is about 2 µs.
+ */
+export function readText(text: string): {
+  readonly messages: readonly JSONRPCMessage[];
+  readonly work: number;
+} {
   const base = 1 + text.length / charactersPerWork;
   if (!mayBeMessage(text)) return { messages: [], work: base };
   const { marks, excess } = structureOf(text);
@@ -126,7 +120,7 @@ export function readText(text: string): Reading {
   return { messages: value.slice(0, maxBatch).flatMap(shaped), work };
 }
 
-/** Says whether a text can be a JSON-RPC message at all, by its first character. */
+/** Whether a text can be a JSON-RPC message at all, judged by its first character. */
 function mayBeMessage(text: string): boolean {
   let at = 0;
   // JSON allows no other white space.
@@ -139,7 +133,7 @@ function mayBeMessage(text: string): boolean {
 const envelopePiece = 65_536;
 
 function excessive(text: string, why: string): readonly JSONRPCMessage[] {
-  const reader = createEnvelopeReader();
+  const reader = new EnvelopeReader();
   for (let at = 0; at < text.length; at += envelopePiece) {
     reader.push(Buffer.from(text.slice(at, at + envelopePiece)));
     const { id, isResult, isError } = reader.envelope();
@@ -148,7 +142,7 @@ function excessive(text: string, why: string): readonly JSONRPCMessage[] {
   return refusedAnswer(reader.envelope(), why);
 }
 
-/** Returns the error for the request whose answer is refused; nothing when that request is unknown. */
+/** Returns the error for the request whose answer is refused; no message if that request is unknown. */
 export function refusedAnswer(envelope: Envelope, why: string): readonly JSONRPCMessage[] {
   const { id, isResult, isError, isMethod } = envelope;
   if (id === undefined || isMethod || !(isResult || isError)) return [];
@@ -201,4 +195,112 @@ function isId(value: unknown): value is string | number {
 
 function isRpcError(value: unknown): value is { code: number; message: string; data?: unknown } {
   return isRecord(value) && Number.isInteger(value['code']) && typeof value['message'] === 'string';
+}
+
+/** The envelope of a message: how it is addressed, without its contents. */
+interface Envelope {
+  /** Absent if the message has no id, or an unreadable one. */
+  readonly id?: string | number;
+  readonly isResult: boolean;
+  readonly isError: boolean;
+  readonly isMethod: boolean;
+}
+
+// Longer names and ids are not ours.
+const maxWordBytes = 128;
+
+/**
+ * Reads the envelope of a JSON-RPC message that is too long to be held: its id, and whether it is a
+ * result or an error. Deeper levels are skipped, so an id in a tool's text does not count.
+ */
+export class EnvelopeReader {
+  #depth = 0;
+  #isInString = false;
+  #isEscaped = false;
+  /** Bytes of the present name or plain value on the outer level. */
+  #word: number[] = [];
+  #name: string | undefined;
+  #id: string | number | undefined;
+  readonly #names = new Set<string>();
+
+  push(bytes: Buffer): void {
+    let at = 0;
+    while (at < bytes.length) {
+      if (this.#isInString) {
+        at = this.#readString(bytes, at);
+        continue;
+      }
+      const byte = bytes[at] as number;
+      if (byte === quote) {
+        this.#isInString = true;
+        this.#keep(byte);
+      } else this.#readStructure(byte);
+      at += 1;
+    }
+  }
+
+  /** Returns what was read so far. */
+  envelope(): Envelope {
+    return {
+      ...(this.#id !== undefined && { id: this.#id }),
+      isResult: this.#names.has('result'),
+      isError: this.#names.has('error'),
+      isMethod: this.#names.has('method'),
+    };
+  }
+
+  #readStructure(byte: number): void {
+    if (byte === openBrace || byte === openBracket) this.#depth += 1;
+    else if (byte === closeBrace || byte === closeBracket) {
+      if (this.#depth === 1) this.#endValue();
+      this.#depth -= 1;
+    } else if (this.#depth !== 1) return;
+    else if (byte === colon) this.#endName();
+    else if (byte === comma) this.#endValue();
+    else this.#keep(byte);
+  }
+
+  /** Reads within a string; returns the next position. */
+  #readString(bytes: Buffer, at: number): number {
+    const byte = bytes[at] as number;
+    if (this.#isEscaped) this.#isEscaped = false;
+    else if (byte === backslash) this.#isEscaped = true;
+    else if (byte === quote) this.#isInString = false;
+    else if (this.#depth > 1) return nextMark(bytes, at);
+    this.#keep(byte);
+    return at + 1;
+  }
+
+  #keep(byte: number): void {
+    if (this.#depth === 1 && this.#word.length <= maxWordBytes) this.#word.push(byte);
+  }
+
+  #endName(): void {
+    this.#name = String(parsed(this.#word));
+    this.#names.add(this.#name);
+    this.#word = [];
+  }
+
+  #endValue(): void {
+    const value = this.#name === 'id' ? parsed(this.#word) : undefined;
+    // The last of several counts, as in `JSON.parse`.
+    if (typeof value === 'string' || typeof value === 'number') this.#id = value;
+    this.#name = undefined;
+    this.#word = [];
+  }
+}
+
+/** Position of the next byte that may end a string or escape its end. */
+function nextMark(bytes: Buffer, from: number): number {
+  let at = from;
+  while (at < bytes.length && bytes[at] !== quote && bytes[at] !== backslash) at += 1;
+  return at;
+}
+
+function parsed(word: readonly number[]): unknown {
+  try {
+    return JSON.parse(Buffer.from(word).toString('utf8'));
+  } catch {
+    return undefined;
+  }
 }

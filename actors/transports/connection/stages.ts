@@ -21,7 +21,7 @@ import { InputBudget, type InputEvents, requestsPerSecond } from './input-budget
 import { readText } from './messages.ts';
 
 /** Returns true when it consumed the message, which then goes no further. */
-export type Stage = (message: JSONRPCMessage) => boolean;
+type Stage = (message: JSONRPCMessage) => boolean;
 
 // JSON-RPC reserves -32000 to -32099 for servers; this one means "slow down".
 const tooManyRequests = {
@@ -98,11 +98,6 @@ export class MessageStages {
     const why = error instanceof Error ? error.message : String(error);
     const message = `The server sent something that could not be handled: ${why}`;
     this.#setup.lose({ code: 'BAD_RESPONSE', message });
-  }
-
-  /** The connection is over: nothing more is reported. */
-  stop(): void {
-    this.budget.stop();
   }
 
   #pass(message: JSONRPCMessage, client: Transport['onmessage']): void {

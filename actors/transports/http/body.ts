@@ -13,17 +13,49 @@ import {
   createInflateRaw,
 } from 'node:zlib';
 
-import { SdkError, SdkErrorCode } from '@modelcontextprotocol/client';
+import { type JSONRPCMessage, SdkError, SdkErrorCode } from '@modelcontextprotocol/client';
+
 import { maxMessageBytes } from '../connection/connection.ts';
-import { headBytes, TooLongError } from './too-long.ts';
+import { EnvelopeReader, refusedAnswer, tooManyBytes } from '../connection/messages.ts';
 
 // Compressing twice serves no one but an attacker.
 const maxCodings = 2;
 
+// Whether an answer is a result or an error stands before its long part.
+export const headBytes = 4_096;
+
+/** The answer exceeds the limit, so the rest of it was not read. */
+export class TooLongError extends SdkError {
+  /** The beginning of the answer. */
+  readonly head: Uint8Array;
+
+  constructor(message: string, head: Uint8Array) {
+    super(SdkErrorCode.ClientHttpUnexpectedContent, message);
+    this.head = head;
+  }
+}
+
+/**
+ * The error that replaces an answer above the limit; undefined for other errors, and if the body may
+ * not have been an answer.
+ *
+ * @param id - the id of the request, if only one is possible
+ */
+export function tooLongAnswer(
+  error: unknown,
+  id: string | number | undefined,
+): JSONRPCMessage | undefined {
+  if (!(error instanceof TooLongError)) return undefined;
+  const reader = new EnvelopeReader();
+  reader.push(Buffer.from(error.head));
+  return refusedAnswer({ ...(id !== undefined && { id }), ...reader.envelope() }, tooManyBytes)[0];
+}
+
 /** The codings that {@link openBody} can undo, as the value of `Accept-Encoding`. */
 export const acceptedCodings = 'gzip, deflate, br';
 
-function unusable(message: string, cause?: unknown): SdkError {
+/** The error for an answer that is not what the protocol demands. */
+export function unexpected(message: string, cause?: unknown): SdkError {
   const error = new SdkError(SdkErrorCode.ClientHttpUnexpectedContent, message);
   return cause === undefined ? error : Object.assign(error, { cause });
 }
@@ -50,7 +82,7 @@ export async function* openBody(
     // The message's own error explains a decoder's premature end.
     const reason = message.errored ?? error;
     throw isOfZlib(reason)
-      ? unusable('The compressed answer cannot be read.', reason)
+      ? unexpected('The compressed answer cannot be read.', reason)
       : explain(reason);
   } finally {
     message.destroy();
@@ -62,8 +94,14 @@ function isEndless(message: IncomingMessage): boolean {
   return isEventStream(message) && statusCode >= 200 && statusCode < 300;
 }
 
-export function isEventStream({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
+type WithHeaders = Pick<IncomingMessage, 'headers'>;
+
+export function isEventStream({ headers }: WithHeaders): boolean {
   return headers['content-type']?.toLowerCase().startsWith('text/event-stream') === true;
+}
+
+export function isJson({ headers }: WithHeaders): boolean {
+  return headers['content-type']?.toLowerCase().startsWith('application/json') === true;
 }
 
 function decoded(message: IncomingMessage): Readable {
@@ -74,7 +112,7 @@ function decoded(message: IncomingMessage): Readable {
   if (codings.length === 0) return message;
   const decoders = codings.reverse().flatMap((coding) => decoderOf(coding) ?? []);
   if (codings.length > maxCodings || decoders.length < codings.length)
-    throw unusable('The server compressed its answer with a coding that was not requested.');
+    throw unexpected('The server compressed its answer with a coding that was not requested.');
   if (codings[0] === 'deflate' && codings.length === 1) return inflated(message);
   // Reading the last decoder reports the error.
   return pipeline([message, ...decoders], () => {}) as unknown as Readable;

@@ -7,7 +7,7 @@
 
 import { maxMessageBytes } from '../connection/connection.ts';
 import type { InputBudget } from '../connection/input-budget.ts';
-import { headBytes, TooLongError } from './too-long.ts';
+import { headBytes, TooLongError } from './body.ts';
 
 // A chunk can hold thousands of tiny events; other servers get their turn between two pieces.
 const pieceCharacters = 8_192;

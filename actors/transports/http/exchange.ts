@@ -12,8 +12,8 @@ import { type IncomingMessage, request as requestPlain } from 'node:http';
 import { request as requestSecure } from 'node:https';
 
 import type { Clock } from '../../../src/domain/clock.ts';
+import { startDeadline } from '../../host/time-limit.ts';
 import { isEventStream } from './body.ts';
-import { startDeadline } from './deadline.ts';
 import { endIdle, type Sockets } from './sockets.ts';
 
 // Name, TCP and TLS together; a server farther away than this answers no call in time either.
@@ -31,24 +31,9 @@ export interface Order {
   readonly signal: AbortSignal | undefined;
 }
 
-/** No connection was made in time. No byte was sent. */
-class ConnectTimeoutError extends Error {
-  override readonly name = 'ConnectTimeoutError';
-  readonly code = 'ERR_CONNECT_TIMEOUT';
-
-  constructor() {
-    super(`no connection within ${connectMs} ms`);
-  }
-}
-
-class ExchangeTimeoutError extends Error {
-  override readonly name = 'ExchangeTimeoutError';
-  readonly code = 'ETIMEDOUT';
-
-  constructor() {
-    super(`no whole answer within ${exchangeMs} ms`);
-  }
-}
+/** No byte was sent. */
+const noConnection = { name: 'ConnectTimeoutError', code: 'ERR_CONNECT_TIMEOUT' };
+const noWholeAnswer = { name: 'ExchangeTimeoutError', code: 'ETIMEDOUT' };
 
 const mayRunTwice: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'DELETE']);
 const closedMeanwhile: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE']);
@@ -62,7 +47,7 @@ export async function exchange(
   order: Order,
   sockets: Sockets,
   clock: Clock,
-  onConnected: () => void = () => {},
+  onConnected: () => void,
 ): Promise<IncomingMessage> {
   const first = start(order, sockets, clock, onConnected);
   try {
@@ -75,18 +60,12 @@ export async function exchange(
   return start(order, sockets, clock, onConnected).answer;
 }
 
-interface Exchange {
-  readonly answer: Promise<IncomingMessage>;
-  /** Whether a kept connection ended before a byte of an answer. */
-  metClosing(error: unknown): boolean;
-}
-
 function start(
   { url, method, headers, body, signal }: Order,
   sockets: Sockets,
   clock: Clock,
   onConnected: () => void,
-): Exchange {
+) {
   const isSecure = url.protocol === 'https:';
   const send = isSecure ? requestSecure : requestPlain;
   const request = send(url, { method, headers, agent: sockets.agentFor(url) });
@@ -114,7 +93,9 @@ function start(
         onConnected();
         endIdle(socket);
       } else if (!request.destroyed) {
-        stopConnect = startDeadline(clock, connectMs, () => fail(new ConnectTimeoutError()));
+        stopConnect = startDeadline(clock, connectMs, () =>
+          fail(Object.assign(new Error(`no connection within ${connectMs} ms`), noConnection)),
+        );
         socket.once(isSecure ? 'secureConnect' : 'connect', () => {
           stopConnect?.();
           onConnected();
@@ -138,12 +119,15 @@ function start(
     }
     // The first event of a stream may come at any time.
     if (method !== 'GET')
-      stopExchange = startDeadline(clock, exchangeMs, () => fail(new ExchangeTimeoutError()));
+      stopExchange = startDeadline(clock, exchangeMs, () =>
+        fail(Object.assign(new Error(`no whole answer within ${exchangeMs} ms`), noWholeAnswer)),
+      );
     request.end(body);
   });
   return {
     answer,
-    metClosing(error) {
+    /** Whether a kept connection ended before a byte of an answer. */
+    metClosing(error: unknown): boolean {
       const { reusedSocket, socket } = request;
       if (!reusedSocket || signal?.aborted === true) return false;
       const hasAnswer = answered !== undefined || socket?.bytesRead !== readBytesBefore;

@@ -12,16 +12,16 @@
  *   the environment are not used, as in Node's own fetch.
  */
 
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 
 import { SdkError } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../../../src/domain/clock.ts';
 import { version } from '../../../src/domain/version.ts';
 import { maxMessageBytes } from '../connection/connection.ts';
-import { addressOf, RequestFailedError } from '../connection/request-failed.ts';
+import { addressOf, RequestFailedError } from '../connection/failure.ts';
 import type { AddressRange } from './addresses.ts';
-import { acceptedCodings, openBody } from './body.ts';
+import { acceptedCodings, isJson, openBody } from './body.ts';
 import { exchange, type Order } from './exchange.ts';
 import { AddressBlockedError, createSockets, type ResolveAll, type Sockets } from './sockets.ts';
 
@@ -29,75 +29,19 @@ import { AddressBlockedError, createSockets, type ResolveAll, type Sockets } fro
 const shortestRetryMs = 1_000;
 const longestRetryMs = 300_000;
 
-export interface Refusal {
-  readonly status: number;
-  readonly retryAfterMs?: number;
-}
-
 /** A response whose headers have arrived; its body may be read once or cancelled. */
-export interface Answer {
-  readonly status: number;
-  readonly statusText: string;
-  readonly ok: boolean;
-  readonly headers: IncomingHttpHeaders;
-  readonly body: AsyncIterable<Uint8Array>;
-  text(): Promise<string>;
-  /** Ends the connection, unless the body was read to its end. */
-  cancel(): void;
-}
-
-export interface RequestOptions {
-  /** Default: GET. */
-  readonly method?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string;
-  readonly signal?: AbortSignal;
-}
-
-export interface GuardedFetch {
-  /** Follows redirects within the origin; any other redirect rejects. */
-  readonly fetch: (url: string | URL, options?: RequestOptions) => Promise<Answer>;
-  /**
-   * Posts to the server. Resolves with the text of a short JSON answer, unless the whole answer is
-   * wanted. A redirect that may not be followed is an answer.
-   */
-  readonly post: (
-    headers: Readonly<Record<string, string>>,
-    body: string,
-    signal: AbortSignal,
-    isWhole: boolean,
-  ) => Promise<string | Answer>;
-  /** The last answer that was not a success. */
-  readonly lastRefusal: () => Refusal | undefined;
-  /** Closes every connection; later requests are refused. */
-  readonly close: () => void;
-}
-
-export interface GuardedFetchSetup {
-  /** The server's address in the settings. */
-  readonly home: URL;
-  readonly clock: Clock;
-  /** Default: the resolver of the system. */
-  readonly resolve?: ResolveAll;
-}
+export type Answer = ReturnType<typeof answerOf>;
 
 // As many as the SDK follows.
 const maxRedirects = 5;
 
-/** A redirect that is not followed. */
-class RedirectBlockedError extends Error {
-  override readonly name = 'RedirectBlockedError';
-  readonly code = 'ERR_REDIRECT_BLOCKED';
-}
-
-class ClosedError extends Error {
-  override readonly name = 'ClosedError';
-  readonly code = 'CONNECTION_CLOSED';
-}
-
-export function createGuardedFetch({ home, clock, resolve }: GuardedFetchSetup): GuardedFetch {
+/**
+ * Creates the fetch of a session with the server at `home`, its address in the settings. `resolve`
+ * looks up names; default: the resolver of the system.
+ */
+export function createGuardedFetch(home: URL, clock: Clock, resolve?: ResolveAll) {
   const reach = createReach(home, clock, resolve);
-  let refusal: Refusal | undefined;
+  let refusal: { readonly status: number; readonly retryAfterMs?: number } | undefined;
   const ask = async <Read>(
     order: Order,
     read: (message: IncomingMessage, explain: Explain) => Read | Promise<Read>,
@@ -125,9 +69,23 @@ export function createGuardedFetch({ home, clock, resolve }: GuardedFetchSetup):
     return answer;
   };
   return {
-    lastRefusal: () => refusal,
+    /** How long the server asked to wait when it last refused a request, if with this status. */
+    context(status: number | undefined): { readonly retryAfterMs?: number } {
+      const waitMs = refusal?.status === status ? refusal?.retryAfterMs : undefined;
+      return waitMs === undefined ? {} : { retryAfterMs: waitMs };
+    },
+    /** Closes every connection; later requests are refused. */
     close: () => reach.close(),
-    async post(headers, body, signal, isWhole) {
+    /**
+     * Posts to the server. Resolves with the text of a short JSON answer, unless the whole answer is
+     * wanted. A redirect that may not be followed is an answer.
+     */
+    async post(
+      headers: Readonly<Record<string, string>>,
+      body: string,
+      signal: AbortSignal,
+      isWhole: boolean,
+    ): Promise<string | Answer> {
       signal.throwIfAborted();
       const order: Order = { url: home, method: 'POST', headers, body, signal };
       return noted(
@@ -139,15 +97,14 @@ export function createGuardedFetch({ home, clock, resolve }: GuardedFetchSetup):
         ),
       );
     },
-    async fetch(url, { method = 'GET', headers = {}, body, signal } = {}) {
+    /** Sends a GET by default. Follows redirects within the origin; any other redirect rejects. */
+    async fetch(
+      url: string | URL,
+      { method = 'GET', headers = {}, body, signal }: Partial<Omit<Order, 'url'>> = {},
+    ): Promise<Answer> {
       signal?.throwIfAborted();
-      const order: Order = {
-        url: new URL(url),
-        method,
-        headers: sentHeaders(headers),
-        body,
-        signal,
-      };
+      const sent = sentHeaders(headers);
+      const order: Order = { url: new URL(url), method, headers: sent, body, signal };
       return noted(await followed(order, false, (each) => ask(each, answerOf)));
     },
   };
@@ -155,42 +112,36 @@ export function createGuardedFetch({ home, clock, resolve }: GuardedFetchSetup):
 
 type Explain = (error: unknown) => unknown;
 
-interface Reach {
-  /** Throws if a connection there is not allowed. */
-  socketsFor(url: URL): Sockets;
-  close(): void;
-}
-
-function createReach(home: URL, clock: Clock, resolve?: ResolveAll): Reach {
+function createReach(home: URL, clock: Clock, resolve?: ResolveAll) {
   let homeRange: AddressRange | undefined;
   let isClosed = false;
-  const own = createSockets(
-    clock,
-    (range) => {
-      if (range === 'forbidden') return false;
-      homeRange ??= range;
-      return true;
-    },
-    resolve,
-  );
-  let others: Sockets | undefined;
+  const isAllowedAtHome = (range: AddressRange): boolean => {
+    if (range === 'forbidden') return false;
+    homeRange ??= range;
+    return true;
+  };
   const isAllowedElsewhere = (range: AddressRange): boolean =>
     range === 'public' || (range !== 'forbidden' && range === homeRange);
+  const own = createSockets(clock, isAllowedAtHome, resolve);
+  const others = createSockets(clock, isAllowedElsewhere, resolve);
   return {
-    socketsFor(url) {
-      if (isClosed) throw new ClosedError('the session is closed');
+    /** Throws if a connection there is not allowed. */
+    socketsFor(url: URL): Sockets {
+      if (isClosed)
+        throw Object.assign(new Error('the session is closed'), {
+          name: 'ClosedError',
+          code: 'CONNECTION_CLOSED',
+        });
       if (url.protocol !== 'http:' && url.protocol !== 'https:')
         throw new AddressBlockedError(`${url.protocol} is neither http: nor https:`);
       if (url.username !== '' || url.password !== '')
         throw new AddressBlockedError('its address holds a user name or password');
-      if (url.origin === home.origin) return own;
-      others ??= createSockets(clock, isAllowedElsewhere, resolve);
-      return others;
+      return url.origin === home.origin ? own : others;
     },
-    close() {
+    close(): void {
       isClosed = true;
       own.close();
-      others?.close();
+      others.close();
     },
   };
 }
@@ -222,8 +173,10 @@ async function followed<Read extends string | Answer>(
     const obstacle = obstacleTo(order, answer.status, location, count);
     if (obstacle !== undefined && handsBack) return answer;
     answer.cancel();
-    if (obstacle !== undefined)
-      throw new RequestFailedError(order.url, new RedirectBlockedError(obstacle), true);
+    if (obstacle !== undefined) {
+      const blocked = { name: 'RedirectBlockedError', code: 'ERR_REDIRECT_BLOCKED' };
+      throw new RequestFailedError(order.url, Object.assign(new Error(obstacle), blocked), true);
+    }
     order = { ...order, url: new URL(location, order.url) };
   }
 }
@@ -274,10 +227,9 @@ export function sentHeaders(given: Readonly<Record<string, string>>): Record<str
 function shortJson(message: IncomingMessage): Promise<string> | undefined {
   const { statusCode, headers } = message;
   const isPlain = statusCode === 200 && headers['content-encoding'] === undefined;
-  const isJson = headers['content-type']?.toLowerCase().startsWith('application/json') === true;
   // Node reads no more than the announced length.
   const length = Number(headers['content-length'] ?? Number.POSITIVE_INFINITY);
-  if (!isPlain || !isJson || length > maxMessageBytes) return undefined;
+  if (!isPlain || !isJson(message) || length > maxMessageBytes) return undefined;
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     message
@@ -289,24 +241,25 @@ function shortJson(message: IncomingMessage): Promise<string> | undefined {
 
 const decoder = new TextDecoder();
 
-function answerOf(message: IncomingMessage, explain: Explain): Answer {
+function answerOf(message: IncomingMessage, explain: Explain) {
   const { statusCode: status = 0, statusMessage: statusText = '', headers } = message;
   if (status < 200 || status > 599) {
     message.destroy();
     throw new Error(`the server answered with status ${status}, which does not exist`);
   }
-  const body = openBody(message, explain);
+  const body: AsyncIterable<Uint8Array> = openBody(message, explain);
   return {
     status,
     statusText,
     ok: status < 300,
     headers,
     body,
-    async text() {
+    async text(): Promise<string> {
       const chunks: Uint8Array[] = [];
       for await (const chunk of body) chunks.push(chunk);
       return decoder.decode(Buffer.concat(chunks));
     },
+    /** Ends the connection, unless the body was read to its end. */
     cancel: () => void message.destroy(),
   };
 }

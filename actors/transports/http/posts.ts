@@ -9,8 +9,8 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../../../src/domain/clock.ts';
+import { startDeadline } from '../../host/time-limit.ts';
 import { NotSentError } from '../connection/connection.ts';
-import { startDeadline } from './deadline.ts';
 
 // Nothing follows the answer, but a POST that ends by itself leaves a connection to reuse.
 const lingerMs = 5_000;

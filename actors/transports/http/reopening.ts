@@ -5,6 +5,7 @@
  */
 
 import type { Clock } from '../../../src/domain/clock.ts';
+import { pause } from '../../host/time-limit.ts';
 
 const shortestMs = 1_000;
 const longestMs = 300_000;
@@ -40,18 +41,9 @@ export class Reopening {
     return this.#wait(signal, Math.max(shortestMs, askedMs));
   }
 
-  #wait(signal: AbortSignal, plainMs: number): Promise<void> {
+  async #wait(signal: AbortSignal, plainMs: number): Promise<void> {
     const waitMs = Math.min(longestMs, plainMs * (1 + jitterShare * this.#random()));
-    return new Promise((resolve) => {
-      const end = (): void => {
-        this.#clock.clearTimeout(timer);
-        signal.removeEventListener('abort', end);
-        this.#openedAt = this.#clock.now();
-        resolve();
-      };
-      const timer = this.#clock.setTimeout(end, waitMs);
-      signal.addEventListener('abort', end);
-      if (signal.aborted) end();
-    });
+    await pause(this.#clock, waitMs, signal);
+    this.#openedAt = this.#clock.now();
   }
 }

@@ -7,14 +7,14 @@
  * server announced, otherwise soon.
  */
 
-import { lookup as resolveName } from 'node:dns';
+import { type LookupAddress, type LookupAllOptions, lookup as resolveName } from 'node:dns';
 import { type IncomingMessage, Agent as PlainAgent } from 'node:http';
 import { Agent as SecureAgent } from 'node:https';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 
 import type { Clock } from '../../../src/domain/clock.ts';
+import { startDeadline } from '../../host/time-limit.ts';
 import { type AddressRange, rangeOf } from './addresses.ts';
-import { startDeadline } from './deadline.ts';
 
 // Servers on Node close after five seconds without a request, others later.
 const keptIdleMs = 4_000;
@@ -36,52 +36,33 @@ export class AddressBlockedError extends Error {
 /** Resolves all addresses of a name; as `lookup` of `node:dns` does. */
 export type ResolveAll = (
   hostname: string,
-  options: { readonly all: true },
-  callback: (
-    error: NodeJS.ErrnoException | null,
-    addresses: readonly { readonly address: string; readonly family: number }[],
-  ) => void,
+  options: LookupAllOptions,
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void;
 
-export interface Sockets {
-  /** Throws an {@link AddressBlockedError} for a host that is itself a forbidden address. */
-  agentFor(url: URL): PlainAgent;
-  /** Notes how long the server keeps the connection of this answer. */
-  answered(message: IncomingMessage): void;
-  /** Closes idle connections. */
-  dropIdle(): void;
-  /** Closes all connections. */
-  close(): void;
-}
+export type Sockets = ReturnType<typeof createSockets>;
 
 export function createSockets(
   clock: Clock,
   isAllowed: (range: AddressRange) => boolean,
   resolve: ResolveAll = resolveName,
-): Sockets {
+) {
   const agents = new Map<string, PlainAgent>();
   const idleMs = new WeakMap<Socket, number>();
   // Nearly every request goes to the same host, and checking an address is not free.
   let lastHost: string | undefined;
-  const assertAllowed = (host: string, addresses: readonly string[]): void => {
-    if (addresses.some((address) => isAllowed(rangeOf(address)))) return;
-    const where = addresses.includes(host) ? host : `${host} (${addresses.join(', ')})`;
-    throw new AddressBlockedError(`connecting to ${where} is not allowed`);
-  };
+  const blocked = (where: string) =>
+    new AddressBlockedError(`connecting to ${where} is not allowed`);
   const lookup: LookupFunction = (host, options, callback) => {
     resolve(host, { ...options, all: true }, (error, addresses) => {
       if (error !== null) return callback(error, []);
-      try {
-        assertAllowed(
-          host,
-          addresses.map(({ address }) => address),
-        );
-      } catch (blocked) {
-        return callback(blocked as AddressBlockedError, []);
+      const [first, ...others] = addresses.filter(({ address }) => isAllowed(rangeOf(address)));
+      if (first === undefined) {
+        const found = addresses.map(({ address }) => address).join(', ');
+        return callback(blocked(`${host} (${found})`), []);
       }
-      const allowed = addresses.filter(({ address }) => isAllowed(rangeOf(address)));
-      if (options.all === true) callback(null, [...allowed]);
-      else callback(null, allowed[0]?.address ?? '', allowed[0]?.family);
+      if (options.all === true) callback(null, [first, ...others]);
+      else callback(null, first.address, first.family);
     });
   };
   const keep = (socket: Socket): void => {
@@ -102,25 +83,29 @@ export function createSockets(
     return agent.on('free', keep);
   };
   return {
-    agentFor({ protocol, hostname }) {
+    /** Throws an {@link AddressBlockedError} for a host that is itself a forbidden address. */
+    agentFor({ protocol, hostname }: URL): PlainAgent {
       if (hostname !== lastHost) {
         // A literal address is never looked up.
         const host = hostname.replace(/^\[|\]$/gu, '');
-        if (isIP(host) !== 0) assertAllowed(host, [host]);
+        if (isIP(host) !== 0 && !isAllowed(rangeOf(host))) throw blocked(host);
         lastHost = hostname;
       }
       return agents.get(protocol) ?? create(protocol);
     },
-    answered({ socket, headers }) {
+    /** Notes how long the server keeps the connection of this answer. */
+    answered({ socket, headers }: IncomingMessage): void {
       const announced = [headers['keep-alive'] ?? []].flat().join();
       if (announced !== '') idleMs.set(socket, announcedIdleMs(announced));
     },
-    dropIdle() {
+    /** Closes idle connections. */
+    dropIdle(): void {
       for (const agent of agents.values())
         for (const sockets of Object.values(agent.freeSockets))
           for (const socket of [...(sockets ?? [])]) socket.destroy();
     },
-    close() {
+    /** Closes all connections. */
+    close(): void {
       for (const agent of agents.values()) agent.destroy();
       agents.clear();
     },
@@ -135,19 +120,17 @@ export function announcedIdleMs(keepAlive: string): number {
   return Math.min(longestIdleMs, Math.max(0, ms));
 }
 
-const clearIdle = Symbol('clearIdle');
+const stopIdle = new WeakMap<Socket, () => void>();
 
-interface IdleSocket extends Socket {
-  [clearIdle]?: (() => void) | undefined;
-}
-
-function startIdle(clock: Clock, socket: IdleSocket, forMs: number): void {
-  const isFirst = !(clearIdle in socket);
-  socket[clearIdle] = startDeadline(clock, forMs, () => socket.destroy());
-  if (isFirst) socket.once('close', () => socket[clearIdle]?.());
+function startIdle(clock: Clock, socket: Socket, forMs: number): void {
+  if (!stopIdle.has(socket)) socket.once('close', () => endIdle(socket));
+  stopIdle.set(
+    socket,
+    startDeadline(clock, forMs, () => socket.destroy()),
+  );
 }
 
 /** Called when the connection is in use again. */
-export function endIdle(socket: IdleSocket): void {
-  socket[clearIdle]?.();
+export function endIdle(socket: Socket): void {
+  stopIdle.get(socket)?.();
 }

@@ -5,11 +5,10 @@
 
 import type { Clock } from '../../../src/domain/clock.ts';
 import type { InputBudget } from '../connection/input-budget.ts';
-import { isEventStream } from './body.ts';
+import { isEventStream, TooLongError } from './body.ts';
 import { eventIdOf, isBusy, isMessageEvent, readEvents } from './events.ts';
 import { type Answer, retryAfterOf } from './fetch.ts';
 import { Reopening } from './reopening.ts';
-import { TooLongError } from './too-long.ts';
 
 // In a row; a stream that opens resets the count.
 const maxRefusedResumes = 2;

@@ -10,25 +10,28 @@
 import {
   type JSONRPCMessage,
   PROTOCOL_VERSION_META_KEY,
-  SdkError,
   SdkErrorCode,
   SdkHttpError,
   type TransportSendOptions,
 } from '@modelcontextprotocol/client';
 
 import { isRecord } from '../../../src/policies/is-record.ts';
+import { startDeadline, withinTime } from '../../host/time-limit.ts';
 import type { HttpEndpoint } from '../../values/target.ts';
-import { BaseTransport, serialize } from '../connection/base.ts';
-import { type ConnectionSetup, NotSentError, type Seen } from '../connection/connection.ts';
+import {
+  Connection,
+  type ConnectionSetup,
+  NotSentError,
+  type Seen,
+  serialize,
+} from '../connection/connection.ts';
 import { describeError } from '../connection/failure.ts';
 import { ownErrorFor, streamLost } from '../connection/messages.ts';
-import { isEventStream } from './body.ts';
-import { startDeadline } from './deadline.ts';
+import { isEventStream, isJson, tooLongAnswer, unexpected } from './body.ts';
 import { type Answer, createGuardedFetch, redirectOf, sentHeaders } from './fetch.ts';
 import type { Liveness } from './liveness.ts';
 import { answeredBy, BrokenOffError, cancelledBy, type Post, Posts } from './posts.ts';
 import { NewsStream, readAnswer } from './streams.ts';
-import { tooLongAnswer } from './too-long.ts';
 
 // Stateless servers put a signed token there; even those need no more than this.
 const sessionIdCharacters = 1_024;
@@ -37,7 +40,7 @@ const terminateMs = 1_000;
 // As long as a call that must be resent waits for the next session.
 const drainMs = 1_000;
 
-export class HttpTransport extends BaseTransport {
+export class HttpTransport extends Connection {
   readonly kind = 'http';
   // The SDK then aborts the POST of a modern request instead of sending a notification.
   readonly hasPerRequestStream = true;
@@ -64,7 +67,7 @@ export class HttpTransport extends BaseTransport {
     this.#headers = sentHeaders(headers);
     this.#liveness = liveness;
     this.#posts = new Posts(setup.clock);
-    this.#guarded = createGuardedFetch({ home: url, clock: setup.clock });
+    this.#guarded = createGuardedFetch(url, setup.clock);
     this.#news = new NewsStream({
       clock: setup.clock,
       budget: this.stages.budget,
@@ -112,16 +115,14 @@ export class HttpTransport extends BaseTransport {
     }
   }
 
-  requestOf(message: JSONRPCMessage): string | number | undefined {
+  override requestOf(message: JSONRPCMessage): string | number | undefined {
     return this.#origins.get(message);
   }
 
   override context(status?: number): Partial<Seen> {
-    const refusal = this.#guarded.lastRefusal();
-    const waitMs = refusal?.status === status ? refusal?.retryAfterMs : undefined;
     return {
       ...(this.#sessionId !== undefined && { hasSessionId: true }),
-      ...(waitMs !== undefined && { retryAfterMs: waitMs }),
+      ...this.#guarded.context(status),
     };
   }
 
@@ -130,7 +131,7 @@ export class HttpTransport extends BaseTransport {
     return this.#closed;
   }
 
-  drain(): void {
+  override drain(): void {
     if (this.isOver || this.#stopDrain !== undefined) return;
     this.#news.stop();
     this.#stopDrain = startDeadline(this.setup.clock, drainMs, () => void this.close(true));
@@ -157,17 +158,13 @@ export class HttpTransport extends BaseTransport {
   }
 
   async #terminate(): Promise<void> {
-    const controller = new AbortController();
-    const { signal } = controller;
-    const stop = startDeadline(this.setup.clock, terminateMs, () => controller.abort());
-    try {
-      const init = { method: 'DELETE', headers: this.#sessionHeaders(), signal };
-      (await this.#guarded.fetch(this.#url, init)).cancel();
-    } catch {
+    const init = { method: 'DELETE', headers: this.#sessionHeaders() };
+    const terminated = this.#guarded.fetch(this.#url, init).then(
+      (answer) => answer.cancel(),
       // The server forgets the session by itself.
-    } finally {
-      stop();
-    }
+      () => {},
+    );
+    await withinTime(this.setup.clock, terminateMs, terminated);
   }
 
   async #post(
@@ -352,14 +349,6 @@ export class HttpTransport extends BaseTransport {
   #suspect(): void {
     if (!this.isOver) this.#liveness.suspect();
   }
-}
-
-function isJson({ headers }: Answer): boolean {
-  return headers['content-type']?.toLowerCase().startsWith('application/json') === true;
-}
-
-function unexpected(message: string): SdkError {
-  return new SdkError(SdkErrorCode.ClientHttpUnexpectedContent, message);
 }
 
 /** The id of the session that a server opened, which goes back in a header of every request. */

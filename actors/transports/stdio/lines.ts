@@ -5,11 +5,7 @@
  * other such line is reported once and ends the reading.
  */
 
-import {
-  createEnvelopeReader,
-  type Envelope,
-  type EnvelopeReader,
-} from '../connection/envelope.ts';
+import { EnvelopeReader } from '../connection/messages.ts';
 
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
@@ -26,23 +22,14 @@ export interface LineListeners {
   /** So many bytes of it were scanned and dropped. */
   onSkippedBytes?(count: number): void;
   /** The skipped line has ended. */
-  onSkipped(envelope: Envelope): void;
+  onSkipped(envelope: ReturnType<EnvelopeReader['envelope']>): void;
   /** Returns true when enough was read for now; absent = never. */
   isSpent?(): boolean;
 }
 
-export interface LineReader {
-  /** Hands out a chunk's lines, and holds the rest once enough was read. */
-  push(chunk: Buffer): void;
-  /** Whether lines that have arrived wait for {@link goOn}. */
-  readonly isHeld: boolean;
-  /** Hands out held lines until enough was read again. */
-  goOn(): void;
-  /** Notes that no chunk follows; a last line without a line end is handed out after the others. */
-  end(): void;
-}
+export type LineReader = ReturnType<typeof createLineReader>;
 
-export function createLineReader(maxLineBytes: number, listeners: LineListeners): LineReader {
+export function createLineReader(maxLineBytes: number, listeners: LineListeners) {
   let parts: Buffer[] = [];
   let heldBytes = 0;
   let isFirst = true;
@@ -78,7 +65,7 @@ export function createLineReader(maxLineBytes: number, listeners: LineListeners)
   /** Drops the held part of the line, and reads on without holding more. */
   const skip = (): boolean => {
     if (parts[0]?.[0] !== openBrace || heldBytes > maxLineBytes * skippedLines) return stop();
-    skipped = createEnvelopeReader();
+    skipped = new EnvelopeReader();
     for (const part of parts) skipped.push(part);
     parts = [];
     listeners.onSkipping();
@@ -121,34 +108,34 @@ export function createLineReader(maxLineBytes: number, listeners: LineListeners)
     isStopped = true;
   };
 
-  return inTurns(read, finish);
-}
-
-/** Keeps partly read chunks in order until reading may go on. */
-function inTurns(read: (chunk: Buffer) => Buffer | undefined, finish: () => void): LineReader {
-  let held: Buffer[] = [];
+  // Partly read chunks, in order, until reading may go on.
+  let waiting: Buffer[] = [];
   let hasEnded = false;
   const goOn = (): void => {
-    while (held.length > 0) {
-      const [first, ...others] = held as [Buffer, ...Buffer[]];
+    while (waiting.length > 0) {
+      const [first, ...others] = waiting as [Buffer, ...Buffer[]];
       const rest = read(first);
-      held = rest === undefined ? others : [rest, ...others];
+      waiting = rest === undefined ? others : [rest, ...others];
       if (rest !== undefined) return;
     }
     if (hasEnded) finish();
   };
   return {
-    get isHeld() {
-      return held.length > 0;
+    /** Whether lines that have arrived wait for {@link goOn}. */
+    get isHeld(): boolean {
+      return waiting.length > 0;
     },
+    /** Hands out held lines until enough was read again. */
     goOn,
-    push(chunk) {
-      held.push(chunk);
-      if (held.length === 1) goOn();
+    /** Hands out a chunk's lines, and holds the rest once enough was read. */
+    push(chunk: Buffer): void {
+      waiting.push(chunk);
+      if (waiting.length === 1) goOn();
     },
-    end() {
+    /** Notes that no chunk follows; a last line without a line end is handed out after the others. */
+    end(): void {
       hasEnded = true;
-      if (held.length === 0) finish();
+      if (waiting.length === 0) finish();
     },
   };
 }

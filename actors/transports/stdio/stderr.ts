@@ -32,26 +32,20 @@ const drainedPieceBytes = 64;
 const droppedTailBytes = 8_192;
 const lineFeed = 0x0a;
 
-export interface StderrRing {
-  /** Takes a chunk; returns how long to pause the stream, in milliseconds; 0 = not at all. */
-  push(chunk: Buffer): number;
-  /** Hands on a last line that has no line end. */
-  end(): void;
-  /** The last lines, oldest first. */
-  tail(): readonly string[];
-}
-
-export interface StderrSetup {
+export function createStderrRing({
+  clock,
+  secrets,
+  stream,
+  pass,
+  onDrop,
+}: {
   readonly clock: Clock;
   readonly secrets: readonly string[];
   readonly stream: 'stderr' | 'stdout';
   readonly pass: (line: string) => void;
   /** Called when lines are dropped; the sentence says why. */
   readonly onDrop: (why: string) => void;
-}
-
-export function createStderrRing(setup: StderrSetup): StderrRing {
-  const { clock, secrets, stream, pass, onDrop } = setup;
+}) {
   const drained = new TokenBucket(drainedPerSecond, drainedPerSecond);
   let decoder = new StringDecoder('utf8');
   let lines: string[] = [];
@@ -123,7 +117,8 @@ export function createStderrRing(setup: StderrSetup): StderrRing {
   };
 
   return {
-    push(chunk) {
+    /** Reads a chunk; returns how long to pause the stream, in milliseconds. */
+    push(chunk: Buffer): number {
       startWindow();
       const before = withheld;
       const lineCount = readBytes < bytesPerSecond ? linesPerSecond - readLines : 0;
@@ -133,11 +128,13 @@ export function createStderrRing(setup: StderrSetup): StderrRing {
       drained.take(withheld - before + chunk.length / drainedPieceBytes, clock.now());
       return drained.waitMs(clock.now());
     },
-    end() {
+    /** Passes on a last line that has no line end. */
+    end(): void {
       if (dropped === undefined) keep(partial + decoder.end());
       partial = '';
     },
-    tail: () => [...lines, ...droppedLines()].slice(-tailLines),
+    /** The last lines, oldest first. */
+    tail: (): readonly string[] => [...lines, ...droppedLines()].slice(-tailLines),
   };
 }
 

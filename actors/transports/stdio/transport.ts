@@ -29,15 +29,16 @@ import {
 } from '../../processes/ending.ts';
 import type { Group, StdioLaunch } from '../../processes/system.ts';
 import { assertSameProgram } from '../../values/executable-path.ts';
-import { BaseTransport, serialize } from '../connection/base.ts';
 import {
+  Connection,
   type ConnectionSetup,
   maxMessageBytes,
   maxUnsentBytes,
   NotSentError,
   type Seen,
+  serialize,
 } from '../connection/connection.ts';
-import { endOf } from '../connection/ending.ts';
+import { endOf } from '../connection/failure.ts';
 import { charactersPerWork, refusedAnswer, tooManyBytes } from '../connection/messages.ts';
 import { createLineReader, type LineReader } from './lines.ts';
 import { createStderrRing } from './stderr.ts';
@@ -57,7 +58,7 @@ const tooLong = {
   message: 'The server wrote a line of more than 16 MB.',
 } as const;
 
-export class StdioTransport extends BaseTransport {
+export class StdioTransport extends Connection {
   readonly kind = 'stdio';
   readonly #launch: StdioLaunch;
   readonly #system;

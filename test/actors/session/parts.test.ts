@@ -12,9 +12,8 @@ import { describe, expect, it } from 'vitest';
 import { listAll } from '../../../actors/session/catalog/list.ts';
 import { toolKind } from '../../../actors/session/catalog/tool.ts';
 import { createCoalescer } from '../../../actors/session/catalog/wishes.ts';
-import { createEnvelopeReader } from '../../../actors/transports/connection/envelope.ts';
 import { describeError } from '../../../actors/transports/connection/failure.ts';
-import { streamLost } from '../../../actors/transports/connection/messages.ts';
+import { EnvelopeReader, streamLost } from '../../../actors/transports/connection/messages.ts';
 import { retryAfterOf } from '../../../actors/transports/http/fetch.ts';
 import { Reopening } from '../../../actors/transports/http/reopening.ts';
 import { createLineReader } from '../../../actors/transports/stdio/lines.ts';
@@ -107,7 +106,7 @@ describe('the line reader', () => {
 
 describe('the envelope of a message', () => {
   const read = (text: string, size = text.length) => {
-    const reader = createEnvelopeReader();
+    const reader = new EnvelopeReader();
     const bytes = Buffer.from(text);
     for (let at = 0; at < bytes.length; at += size) reader.push(bytes.subarray(at, at + size));
     return reader.envelope();

@@ -5,11 +5,9 @@ import type { AddressInfo, Socket } from 'node:net';
 
 import { onTestFinished } from 'vitest';
 
-import {
-  createGuardedFetch,
-  type GuardedFetch,
-  type GuardedFetchSetup,
-} from '../../../../actors/transports/http/fetch.ts';
+import { createGuardedFetch } from '../../../../actors/transports/http/fetch.ts';
+import type { ResolveAll } from '../../../../actors/transports/http/sockets.ts';
+import type { Clock } from '../../../../src/domain/clock.ts';
 import { realClock } from '../../../../src/runtime/real-clock.ts';
 
 export interface Peer {
@@ -77,8 +75,13 @@ export interface Echo {
   readonly body: string;
 }
 
-export function guard(home: string, more: Partial<GuardedFetchSetup> = {}): GuardedFetch {
-  return createGuardedFetch({ home: new URL(home), clock: realClock, ...more });
+export type GuardedFetch = ReturnType<typeof createGuardedFetch>;
+
+export function guard(
+  home: string,
+  { clock = realClock, resolve }: { readonly clock?: Clock; readonly resolve?: ResolveAll } = {},
+): GuardedFetch {
+  return createGuardedFetch(new URL(home), clock, resolve);
 }
 
 /** Served until the test ends. */
@@ -99,9 +102,7 @@ export function untilTestEnds<Closed extends { close(): unknown }>(one: Closed):
 }
 
 /** A resolver that knows the given names only. */
-export function resolverOf(
-  names: Readonly<Record<string, readonly string[]>>,
-): NonNullable<GuardedFetchSetup['resolve']> {
+export function resolverOf(names: Readonly<Record<string, readonly string[]>>): ResolveAll {
   return (host, _options, callback) => {
     const addresses = names[host];
     if (addresses === undefined) {

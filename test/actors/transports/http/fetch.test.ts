@@ -101,10 +101,11 @@ describe('an answer', () => {
     const { origin } = await peer((_request, response) => {
       response.writeHead(401, { 'retry-after': '7' }).end();
     });
-    const { fetch, lastRefusal } = guarded(origin);
-    expect(lastRefusal()).toBeUndefined();
-    await fetch(origin);
-    expect(lastRefusal()).toEqual({ status: 401, retryAfterMs: 7_000 });
+    const session = guarded(origin);
+    expect(session.context(401)).toEqual({});
+    await session.fetch(origin);
+    expect(session.context(401)).toEqual({ retryAfterMs: 7_000 });
+    expect(session.context(503)).toEqual({});
   });
 
   it.each([

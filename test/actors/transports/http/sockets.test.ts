@@ -3,15 +3,14 @@
 import { createServer } from 'node:net';
 
 import { describe, expect, it } from 'vitest';
+import { startDeadline } from '../../../../actors/host/time-limit.ts';
 import { describeError } from '../../../../actors/transports/connection/failure.ts';
 import { rangeOf } from '../../../../actors/transports/http/addresses.ts';
-import { startDeadline } from '../../../../actors/transports/http/deadline.ts';
-import type { GuardedFetch } from '../../../../actors/transports/http/fetch.ts';
 import { announcedIdleMs } from '../../../../actors/transports/http/sockets.ts';
 import { classifyFailure } from '../../../../src/policies/failures/classify.ts';
 import { realClock } from '../../../../src/runtime/real-clock.ts';
 import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
-import { echo, errorOf, guarded, peer, resolverOf, turn } from './bench.ts';
+import { echo, errorOf, type GuardedFetch, guarded, peer, resolverOf, turn } from './bench.ts';
 
 async function post({ fetch }: GuardedFetch, url: string): Promise<string> {
   const text = await (await fetch(url, { method: 'POST', body: '{}' })).text();
