@@ -12,7 +12,7 @@ import {
 } from '@modelcontextprotocol/client';
 
 import { version } from '../../src/domain/version.ts';
-import { shareRequestIds } from './calls/request-ids.ts';
+import { shareRequestIds } from './calls/light-calls.ts';
 
 const clientInfo = { name: 'mcp-troupe', version };
 

@@ -9,14 +9,14 @@ import { longestTimerMs } from '../../src/domain/clock.ts';
 import type { Failure } from '../../src/domain/failure.ts';
 import type { ServerSpec, TransportKind } from '../../src/domain/server-spec.ts';
 import type { Seen } from '../transports/connection/connection.ts';
-import type { EraVerdict, GenerationSet, SessionPorts } from './ports.ts';
+import type { EraVerdict, SessionPorts } from './ports.ts';
 
 const modernRevision = '2026-07-28';
 // A local server that knows the probe answers at once; one that does not may stay silent.
 const stdioProbeMs = 1_500;
 
-/** Failures that do not tell the era: the server is unreachable, wants a log-in, or is busy. */
-export const saysNothingOfEra: ReadonlySet<Failure['kind']> = new Set([
+/** Failures that leave the era open: the server is unreachable, demands a login, or is busy. */
+export const failuresInEveryEra: ReadonlySet<Failure['kind']> = new Set([
   'transport',
   'unavailable',
   'authRequired',
@@ -60,7 +60,7 @@ const olderStatuses: ReadonlySet<number> = new Set([400, 404, 405]);
 export function isOverSse(
   spec: ServerSpec,
   generation: string,
-  overSse: GenerationSet | undefined,
+  overSse: ReadonlySet<string> | undefined,
 ): boolean {
   return mayFallBack(spec) && overSse?.has(generation) === true;
 }

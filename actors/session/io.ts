@@ -1,9 +1,7 @@
 /** The I/O of one session: its connection, its client, its lists and its calls. */
 
-import type { Client } from '@modelcontextprotocol/client';
-
 import type { Failure } from '../../src/domain/failure.ts';
-import type { ClassifyRule, ServerPolicy } from '../../src/domain/policy.ts';
+import type { ClassifyRule } from '../../src/domain/policy.ts';
 import type { LogStream } from '../../src/domain/server-log.ts';
 import type {
   CloseOutcome,
@@ -18,25 +16,24 @@ import type {
   WireFact,
 } from '../../src/domain/session.ts';
 import { asLoss, classifyFailure, endsSession } from '../../src/policies/failures/classify.ts';
-import { defaultPolicy } from '../../src/policies/presets/default-policy.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
 import { redactData, redactWords } from '../../src/policies/text/redact-words.ts';
 import type { Seen } from '../transports/connection/connection.ts';
 import { describeError, endOf, lastWordsOf } from '../transports/connection/failure.ts';
-import type { Ending, Handshake, SessionIo } from './actors.ts';
-import { createHandle } from './calls/call.ts';
+import { createCaller } from './calls/call.ts';
 import type { AskableThings } from './calls/question.ts';
 import { SessionQuestions } from './calls/questions.ts';
 import { SessionCatalog } from './catalog/catalog.ts';
 import { modernResult } from './catalog/list.ts';
-import { createLogLevel } from './catalog/wishes.ts';
+import { logLevelReconciler } from './catalog/reconcile.ts';
 // A type only: the SDK is loaded late, as that file explains.
 import type { News } from './client.ts';
-import { type Connected, type LoadSpeech, Opening } from './opening.ts';
+import type { Ending, Handshake, SessionIo } from './leaf-actors.ts';
+import { type Connected, type LoadSpeech, Opening } from './opening-steps.ts';
 import type { SessionPorts } from './ports.ts';
 import { createProbe, type Probe } from './probe.ts';
 
-export type { LoadSpeech } from './opening.ts';
+export type { LoadSpeech } from './opening-steps.ts';
 
 const remarkCharacters = 2_000;
 // As long as the message of a failure may be.
@@ -51,19 +48,19 @@ export function createSessionIo(ports: SessionPorts, load: LoadSpeech = loadSpee
     new NetworkSession(id, ports, load, report);
 }
 
-interface Open {
-  readonly catalog: SessionCatalog;
-  readonly questions: SessionQuestions | undefined;
-  readonly probe: Probe;
-}
-
 class NetworkSession implements SessionIo {
   readonly #id: SessionId;
   readonly #ports: SessionPorts;
   readonly #report: (fact: WireFact) => void;
   readonly #askable: AskableThings | undefined;
   readonly #opening: Opening;
-  #open: Open | undefined;
+  #open:
+    | {
+        readonly catalog: SessionCatalog;
+        readonly questions: SessionQuestions | undefined;
+        readonly probe: Probe;
+      }
+    | undefined;
   /** Aborted when calls may no longer be sent; the reason is how the session ends. */
   readonly #over = new AbortController();
 
@@ -153,20 +150,8 @@ class NetworkSession implements SessionIo {
 
   async close(how: Ending): Promise<CloseOutcome> {
     this.#withdraw(how);
-    const { connection } = this.#opening;
-    if (how === 'draining') {
-      // The connection closes by itself, when the requests in flight are answered.
-      this.#opening.connection = undefined;
-      connection?.drain?.();
-    } else {
-      await connection?.close(how === 'lost');
-      this.#opening.connection = undefined;
-    }
-    const isWaiting = this.#opening.isWaitingForValues;
-    return {
-      at: this.#ports.clock.now(),
-      evidence: { ...(isWaiting && { isWaitingForValues: true }), ...connection?.evidence() },
-    };
+    const evidence = await this.#opening.close(how);
+    return { at: this.#ports.clock.now(), evidence };
   }
 
   probe(): void {
@@ -184,73 +169,57 @@ class NetworkSession implements SessionIo {
 
   dispose(): void {
     this.#withdraw('orderly');
-    this.#opening.connection?.dispose();
-    this.#opening.connection = undefined;
+    this.#opening.dispose();
   }
 
   #opened({ client, connection, era }: Connected): ConnectOutcome {
     const { actorId, server, session } = this.#id;
+    const { clock, questions: ports, logLevel = () => undefined } = this.#ports;
+    const { secrets } = this.#opening;
     if (era === 'modern') connection.stages.rewriteResult = modernResult;
     const catalog = this.#createCatalog(client, connection.kind === 'http' && era === 'modern');
-    const questions = this.#createQuestions();
+    const questions =
+      ports && this.#askable && new SessionQuestions({ ...this.#askable, server, ports, secrets });
     const probe = createProbe(client, (answer, error) => this.#onProbed(answer, error));
     this.#open = { catalog, questions, probe };
-    const lookAtLogLevel = this.#createLogLevel(client);
-    const handle = createHandle({
+    const reconcileLogLevel = logLevelReconciler(
+      client,
+      () => this.#isOpen(),
+      logLevel,
+      (error) => {
+        const { message } = this.#classify(this.#describe(error), 'logging/setLevel');
+        this.#remark(`does not accept a log level: ${message}`);
+      },
+    );
+    const caller = createCaller({
       server,
-      session,
-      clock: this.#ports.clock,
+      clock,
       client,
       connection,
-      secrets: this.#opening.secrets,
+      secrets,
       questions,
-      isOpen: () => this.#isOpen(),
-      wasClosed: () => this.#over.signal.reason === 'orderly',
+      over: this.#over.signal,
       toolNamed: (name) => catalog.toolNamed(name),
-      lookAtWatched: () => catalog.lookAtWatched(),
-      lookAtLogLevel,
-      logLevel: () => this.#ports.logLevel?.(),
+      logLevel,
       rules: () => this.#rules(),
       onTrouble: (failure, seen) => this.#reconsider(failure, seen),
     });
+    const reconcileWatched = (): void => catalog.reconcileWatched();
+    const handle = { ...caller, session, reconcileWatched, reconcileLogLevel };
     this.#ports.registry.opened(actorId, handle);
     catalog.start();
-    lookAtLogLevel();
+    reconcileLogLevel();
     const { pid } = connection;
     return {
       type: 'connected',
-      at: this.#ports.clock.now(),
+      at: clock.now(),
       era,
       ...(pid !== undefined && { pid }),
       offers: catalog.offers,
     };
   }
 
-  #createLogLevel(client: Client): () => void {
-    return createLogLevel({
-      client,
-      isOpen: () => this.#isOpen(),
-      wanted: () => this.#ports.logLevel?.(),
-      onRefused: (error) => {
-        const { message } = this.#classify(this.#describe(error), 'logging/setLevel');
-        this.#remark(`does not take the level of its log: ${message}`);
-      },
-    });
-  }
-
-  #createQuestions(): SessionQuestions | undefined {
-    const { questions: ports } = this.#ports;
-    if (ports === undefined || this.#askable === undefined) return undefined;
-    const { server } = this.#id;
-    return new SessionQuestions({
-      ...this.#askable,
-      server,
-      ports,
-      secrets: this.#opening.secrets,
-    });
-  }
-
-  #createCatalog(client: Client, hasHeaders: boolean): SessionCatalog {
+  #createCatalog(client: Connected['client'], hasHeaders: boolean): SessionCatalog {
     return new SessionCatalog({
       id: this.#id,
       ports: this.#ports,
@@ -303,12 +272,7 @@ class NetworkSession implements SessionIo {
     const described = { ...seen, phase: 'ready' } as const;
     if (endsSession(failure, described, this.#rules())) this.#announceEnd('wire.lost', failure);
     else if (failure.kind === 'transport' || failure.kind === 'unavailable')
-      this.#opening.liveness?.suspect();
-  }
-
-  #policy(): ServerPolicy {
-    const target = this.#ports.specOf(this.#id) ?? this.#opening.target;
-    return target?.policy ?? defaultPolicy;
+      this.#opening.suspect();
   }
 
   #rules(): readonly ClassifyRule[] {
@@ -332,7 +296,7 @@ class NetworkSession implements SessionIo {
     if (kind !== 'cleanExit')
       return endOf(seen) === undefined ? seen.message : `${seen.message}${lastWordsOf(seen)}`;
     const message = 'The server ended by itself with exit code 0';
-    if (this.#policy().restart.on === 'always') return `${message}.`;
+    if (this.#opening.policy().restart.on === 'always') return `${message}.`;
     return `${message}; it is not restarted after a clean exit unless "restart": "always".`;
   }
 
@@ -359,7 +323,7 @@ class NetworkSession implements SessionIo {
   #withdraw(how: Ending): void {
     this.#open?.catalog.stop();
     this.#open?.questions?.stop();
-    this.#opening.liveness?.stop();
+    this.#opening.stop();
     this.#open?.probe.stop();
     const { actorId, session } = this.#id;
     if (this.#isOpen()) this.#ports.registry.closed(actorId, session);

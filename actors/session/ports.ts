@@ -54,27 +54,17 @@ export interface CatalogExtra {
 /** The owner of a session: two servers may share a generation, but neither policy nor tools. */
 export type SessionOwner = Pick<SessionInput, 'server' | 'generation'>;
 
-/** Generations with a property that the next session needs. */
-export interface GenerationSet {
-  has(generation: string): boolean;
-  add(generation: string): void;
-  delete(generation: string): void;
-}
-
 // As many as there may be servers.
 const maxGenerations = 10_000;
 
-/** Creates a set that drops its oldest generation when it gets too large. */
-export function createGenerationSet(): GenerationSet {
-  const generations = new Set<string>();
-  return {
-    has: (generation) => generations.has(generation),
-    delete: (generation) => void generations.delete(generation),
-    add(generation) {
-      const [oldest] = generations.add(generation);
-      if (generations.size > maxGenerations && oldest !== undefined) generations.delete(oldest);
-    },
-  };
+/** Generations with a property that the next session needs. Drops the oldest when it grows too large. */
+export class GenerationSet extends Set<string> {
+  override add(generation: string): this {
+    super.add(generation);
+    const [oldest] = this;
+    if (this.size > maxGenerations && oldest !== undefined) this.delete(oldest);
+    return this;
+  }
 }
 
 /** Answers the questions of servers. */
@@ -135,12 +125,12 @@ export interface SessionPorts {
   /** Registers the processes that sessions start. */
   readonly processes?: Pick<ProcessKeeper, 'expect'> | undefined;
   /** Generations that are reached over SSE although their settings leave the type open. Absent = none. */
-  readonly overSse?: GenerationSet;
+  readonly overSse?: Set<string>;
   /**
    * Generations whose process exited at the era probe and that have not opened since: they are not
    * probed again until they have answered the old handshake. Absent = none.
    */
-  readonly leftWhenAsked?: GenerationSet;
+  readonly leftWhenAsked?: Set<string>;
   /** A command resolves to another program than the approved one, or its variables file sets other names; nothing was started. */
   readonly onExecutableMoved?: () => void;
   /** Servers inside the host, by the name in their specs. */

@@ -1,7 +1,7 @@
 /**
- * Asks a server whether it is alive: with `ping`, or with `server/discover` in the modern
- * protocol, which has no ping. A new probe silently abandons the previous one. A probe has no
- * deadline; the caller decides how long to wait.
+ * Probes whether a server is alive: with `ping`, or with `server/discover` in the modern protocol,
+ * which has no ping. A new probe silently abandons the previous one. A probe has no deadline; the
+ * caller decides how long to wait.
  */
 
 import type { Client } from '@modelcontextprotocol/client';
@@ -12,17 +12,13 @@ import { describeError } from '../transports/connection/failure.ts';
 
 const methodNotFound = -32601;
 
-export interface Probe {
-  ask(): void;
-  /** Abandons the present probe. */
-  stop(): void;
-}
+export type Probe = ReturnType<typeof createProbe>;
 
-/** `onAnswer` gets the result of each probe, and the error if it failed. */
+/** `onAnswer` receives the result of each probe, and the error if it failed. */
 export function createProbe(
   client: Pick<Client, 'ping' | 'discover' | 'getProtocolEra'>,
   onAnswer: (answer: ProbeAnswer, error?: unknown) => void,
-): Probe {
+) {
   let present: AbortController | undefined;
 
   const ask = async (): Promise<void> => {
@@ -41,7 +37,8 @@ export function createProbe(
 
   return {
     ask: () => void ask(),
-    stop() {
+    /** Abandons the present probe. */
+    stop(): void {
       const question = present;
       present = undefined;
       question?.abort('The session ends.');

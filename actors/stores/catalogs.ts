@@ -14,9 +14,8 @@ import type { Clock } from '../../src/domain/clock.ts';
 import type { Problem } from '../../src/domain/settings.ts';
 import { isRecord } from '../../src/policies/is-record.ts';
 import { codeOf, draftSuffix, makeFolders, readPlain, replaceWhole } from '../files/file-system.ts';
-import type { ListKind } from '../session/catalog/list.ts';
-import { promptKind, resourceKind, templateKind } from '../session/catalog/offers.ts';
-import { toolKind } from '../session/catalog/tool.ts';
+import { promptKind, resourceKind, templateKind, toolKind } from '../session/catalog/items.ts';
+import { fieldOf, type ListKind } from '../session/catalog/list.ts';
 import type { EraVerdict } from '../session/ports.ts';
 
 const suffix = '.json';
@@ -326,8 +325,8 @@ function readEntry(text: string, owner: CatalogOwner): CatalogEntry | string | u
 /** Leaves out items that we would not accept from a server. */
 function readCatalog(value: Record<string, unknown>): Catalog {
   const { instructions } = value;
-  const list = <Item>({ field, read }: ListKind<Item>): readonly Item[] => {
-    const items = value[field];
+  const list = <Item>({ method, read }: ListKind<Item>): readonly Item[] => {
+    const items = value[fieldOf[method]];
     if (!Array.isArray(items)) return [];
     return items.flatMap((item: unknown) => {
       const known = read(item);

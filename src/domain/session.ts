@@ -312,8 +312,8 @@ export interface SessionHandle {
   ): Promise<
     { readonly result: Readonly<Record<string, unknown>> } | { readonly failure: CallFailure }
   >;
-  /** The resources that hosts watch may differ: look again. */
-  lookAtWatched(): void;
-  /** The level of the log that hosts want may differ: look again. */
-  lookAtLogLevel(): void;
+  /** Reconciles the subscriptions with the resources that hosts watch. */
+  reconcileWatched(): void;
+  /** Reconciles the level of the server's log with the one that hosts want. */
+  reconcileLogLevel(): void;
 }

@@ -10,7 +10,7 @@ import {
 } from 'xstate';
 import type { OpenTelemetry } from '../../actors/host/open-telemetry.ts';
 import type { KeeperPorts, ProcessKeeper } from '../../actors/processes/keeper.ts';
-import type { SessionActors } from '../../actors/session/actors.ts';
+import type { SessionActors } from '../../actors/session/leaf-actors.ts';
 import type { SessionPorts } from '../../actors/session/ports.ts';
 import type { DockerGateway, DockerGatewayPorts } from '../../actors/settings/docker-gateway.ts';
 import type { SettingsReaderPorts } from '../../actors/settings/last-good-settings.ts';

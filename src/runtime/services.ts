@@ -4,7 +4,7 @@
  */
 
 import {
-  createGenerationSet,
+  GenerationSet,
   type SessionOwner,
   type SessionTarget,
 } from '../../actors/session/ports.ts';
@@ -68,7 +68,7 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
   const questions = new Questions(options, { ...noted, ...late, clock });
   const sessions = new SessionRegistry();
   const catalogs: Catalogs = new Catalogs({ ...noted, ...late, sessions, approvals });
-  const overSse = createGenerationSet();
+  const overSse = new GenerationSet();
   const root: RootRef = createRoot({
     parts: records.watching(parts),
     input: inputOf(options, parts, policy, startedAt),
@@ -82,7 +82,7 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
       processes,
       values,
       overSse,
-      leftWhenAsked: createGenerationSet(),
+      leftWhenAsked: new GenerationSet(),
       embedded: new Map(Object.entries(servers)),
       questions: questions.session,
       log: records.noteLine,

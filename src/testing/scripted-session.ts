@@ -1,14 +1,14 @@
 /**
  * Connections that a test drives, below the real session chart.
  *
- * They replace the leaf actors of `actors/session/actors.ts`, and the same contract suite covers
+ * They replace the leaf actors of `actors/session/leaf-actors.ts`, and the same contract suite covers
  * both: ports are called in the same order, nothing is reported after the session was disposed of,
  * and every call settles. Each step completes synchronously when the test says so.
  */
 
 import { fromCallback, fromPromise, type PromiseActorLogic } from 'xstate';
 
-import type { SessionActors } from '../../actors/session/actors.ts';
+import type { SessionActors } from '../../actors/session/leaf-actors.ts';
 import { CallDeadline, timeOf } from '../../actors/session/calls/deadline.ts';
 import type { SessionPorts } from '../../actors/session/ports.ts';
 import type { SideLists } from '../domain/catalog.ts';
@@ -278,16 +278,16 @@ class Script implements SessionScript {
         this.#call(tool, args, callOptions) as ReturnType<SessionHandle['callTool']>,
       request: ({ method, params }, callOptions) =>
         this.#call(method, { ...params }, callOptions) as ReturnType<SessionHandle['request']>,
-      lookAtWatched: () => {
+      reconcileWatched: () => {
         this.watched = watched.of(server);
       },
-      lookAtLogLevel: () => {
+      reconcileLogLevel: () => {
         this.logLevel = logLevel?.() ?? this.logLevel;
       },
     };
     registry.opened(actorId, handle);
-    handle.lookAtWatched();
-    handle.lookAtLogLevel();
+    handle.reconcileWatched();
+    handle.reconcileLogLevel();
     const offers = { resources: false, prompts: false };
     const at = this.#ports.clock.now();
     this.#onConnected?.({ type: 'connected', at, era, ...(pid !== undefined && { pid }), offers });

@@ -13,12 +13,12 @@ import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { AnyActorRef, AnyEventObject } from 'xstate';
 import { createProcessKeeper } from '../../actors/processes/keeper.ts';
+import { createSessionIo } from '../../actors/session/io.ts';
 import {
   type CreateSessionIo,
   createSessionActors,
   type SessionIo,
-} from '../../actors/session/actors.ts';
-import { createSessionIo } from '../../actors/session/io.ts';
+} from '../../actors/session/leaf-actors.ts';
 import { createApprovalStore } from '../../actors/stores/approvals.ts';
 import { createPermissionStore } from '../../actors/stores/permissions.ts';
 import type * as serverChart from '../../machines/server/server.ts';

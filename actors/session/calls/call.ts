@@ -5,10 +5,8 @@
 
 import type { Client, RequestOptions } from '@modelcontextprotocol/client';
 
-import { type Clock, longestTimerMs } from '../../../src/domain/clock.ts';
+import { longestTimerMs } from '../../../src/domain/clock.ts';
 import type { Failure } from '../../../src/domain/failure.ts';
-import type { LogLevel } from '../../../src/domain/log-level.ts';
-import type { ClassifyRule } from '../../../src/domain/policy.ts';
 import type {
   CallFailure,
   ServerProfile,
@@ -16,7 +14,7 @@ import type {
   SessionHandle,
   SessionRequest,
 } from '../../../src/domain/session.ts';
-import type { ListedTool, ToolResult } from '../../../src/domain/tool.ts';
+import type { ToolResult } from '../../../src/domain/tool.ts';
 import { verdictOf } from '../../../src/policies/calls/verdict.ts';
 import { classifyFailure } from '../../../src/policies/failures/classify.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
@@ -30,10 +28,9 @@ import {
 } from '../../transports/connection/connection.ts';
 import { describeError, endOf, lastWordsOf } from '../../transports/connection/failure.ts';
 import { schemaOf } from '../schema.ts';
-import { createExchange, hearsProgress, metaOf } from './exchange.ts';
-import { createLightCalls, type LightCallOptions, type LightCalls } from './light-calls.ts';
+import { type CallerSetup, createExchange, hearsProgress, metaOf } from './exchange.ts';
+import { type CallLightly, createLightCalls, type LightCallOptions } from './light-calls.ts';
 import { InputRequiredError, urlRequiredCode } from './question-rounds.ts';
-import type { SessionQuestions } from './questions.ts';
 
 // Users read a server's error text; a longer one helps none of them.
 const messageCharacters = 4_096;
@@ -42,30 +39,6 @@ const rpcDataCharacters = 4_096;
 // The limit of every displayed name.
 const nameCharacters = 128;
 const closedMessage = 'The session is closed.';
-
-export interface CallerSetup {
-  readonly server: string;
-  readonly session: number;
-  readonly clock: Clock;
-  readonly client: Client;
-  readonly connection: Connection;
-  readonly secrets: readonly string[];
-  /** Answers the server's questions; absent = there may be none. */
-  readonly questions?: SessionQuestions | undefined;
-  /** False as soon as the session is ending; nothing is sent from then on. */
-  readonly isOpen: () => boolean;
-  /** The session was open and closed on request. */
-  readonly wasClosed: () => boolean;
-  readonly toolNamed: (name: string) => ListedTool | undefined;
-  readonly lookAtWatched: () => void;
-  readonly lookAtLogLevel: () => void;
-  /** The lowest wanted level of the server's log. */
-  readonly logLevel: () => LogLevel | undefined;
-  /** From the present settings. */
-  readonly rules: () => readonly ClassifyRule[];
-  /** A call failed in a way that may concern the whole session. */
-  readonly onTrouble: (failure: Failure, seen: Seen) => void;
-}
 
 const wrongShape = 'the result of the tool has a wrong shape';
 
@@ -117,7 +90,10 @@ function resultOf(method: SessionRequest['method']) {
 
 const lightKinds: ReadonlySet<Connection['kind']> = new Set(['stdio', 'http']);
 
-export function createHandle(setup: CallerSetup): SessionHandle {
+/** Creates the part of a session's handle that sends requests. */
+export function createCaller(
+  setup: CallerSetup,
+): Pick<SessionHandle, 'profile' | 'callTool' | 'request'> {
   const { client, clock, connection } = setup;
   const isLight = lightKinds.has(connection.kind) && client.getProtocolEra() !== 'modern';
   const light = isLight
@@ -125,7 +101,6 @@ export function createHandle(setup: CallerSetup): SessionHandle {
     : undefined;
   const exchange = createExchange(setup);
   return {
-    session: setup.session,
     profile: profileOf(client),
     // Arguments are checked here, because JSON silently omits functions.
     callTool: (tool, args, options) =>
@@ -144,7 +119,7 @@ export function createHandle(setup: CallerSetup): SessionHandle {
       }),
     async request({ method, params }, options) {
       const { capability } = shapes[method];
-      if (setup.isOpen() && client.getServerCapabilities()?.[capability] === undefined)
+      if (!setup.over.aborted && client.getServerCapabilities()?.[capability] === undefined)
         return {
           failure: failed('unsupported', false, `The server does not offer ${capability}.`),
         };
@@ -160,8 +135,6 @@ export function createHandle(setup: CallerSetup): SessionHandle {
         ),
       );
     },
-    lookAtWatched: setup.lookAtWatched,
-    lookAtLogLevel: setup.lookAtLogLevel,
   };
 }
 
@@ -187,7 +160,7 @@ async function attempt<Result>(
   send: (leave: Leave) => Promise<Result>,
 ): Promise<{ readonly result: Result } | { readonly failure: CallFailure }> {
   if (isAborted(signal)) return { failure: cancelled(false) };
-  if (!setup.isOpen()) return { failure: failed('notSent', false, closedMessage) };
+  if (setup.over.aborted) return { failure: failed('notSent', false, closedMessage) };
   if (!isRecord(args)) return { failure: invalidArguments('they are not an object') };
   let sendings = 0;
   const leave: Leave = (sendOnce) => {
@@ -225,11 +198,11 @@ function sendOptions({ signal, onProgress }: SessionCallOptions): RequestOptions
 }
 
 async function callLightly(
-  light: LightCalls,
+  light: CallLightly,
   params: Readonly<Record<string, unknown>>,
   options: LightCallOptions,
 ): Promise<ToolResult> {
-  const result = await light.call(params, options);
+  const result = await light(params, options);
   if (isToolResult(result)) return result;
   throw Object.assign(new Error(`Invalid result for tools/call: ${wrongShape}`), {
     code: 'INVALID_RESULT',
@@ -277,7 +250,7 @@ function callFailureOf(error: unknown, wasAborted: boolean, setup: CallerSetup):
   const era = setup.client.getProtocolEra() === 'modern' ? 'modern' : 'legacy';
   const verdict = verdictOf(failure, seen, { kind: setup.connection.kind, era });
   const isLost = verdict.reason === 'crashed' || verdict.reason === 'streamLost';
-  if (isLost && setup.wasClosed()) return cutOff(setup);
+  if (isLost && setup.over.reason === 'orderly') return cutOff(setup);
   return {
     ...verdict,
     message: printableLine(inWords(seen), messageCharacters),

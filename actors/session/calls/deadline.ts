@@ -129,15 +129,3 @@ export async function withDeadline<Result>(
 export function timedOut(): Error {
   return Object.assign(new Error('Request timed out'), { code: 'REQUEST_TIMEOUT' });
 }
-
-/** Waits between two rounds of a call; resolves early when the signal is aborted. */
-export function pause(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = clock.setTimeout(resolve, delayMs);
-    const giveUp = (): void => {
-      clock.clearTimeout(timer);
-      resolve();
-    };
-    signal.addEventListener('abort', giveUp, { once: true });
-  });
-}

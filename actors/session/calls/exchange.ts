@@ -6,50 +6,44 @@
 import type { Client } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../../../src/domain/clock.ts';
+import type { Failure } from '../../../src/domain/failure.ts';
 import type { LogLevel } from '../../../src/domain/log-level.ts';
+import type { ClassifyRule } from '../../../src/domain/policy.ts';
 import type { InputRound } from '../../../src/domain/question.ts';
 import type { SessionCallOptions } from '../../../src/domain/session.ts';
+import type { ListedTool } from '../../../src/domain/tool.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
-import type { Connection } from '../../transports/connection/connection.ts';
-import { type CallTime, timeOf, withDeadline } from './deadline.ts';
+import type { Connection, Seen } from '../../transports/connection/connection.ts';
+import { type CallDeadline, type CallTime, timeOf, withDeadline } from './deadline.ts';
 import type { LightCallOptions } from './light-calls.ts';
 import { inRounds, type RoundParams, type RoundsSetup, withVisit } from './question-rounds.ts';
-import { QuestionWire, type WireCall } from './question-wire.ts';
+import { QuestionWire } from './question-wire.ts';
 import type { SessionQuestions } from './questions.ts';
 
 // Written out, because importing a value would load the SDK.
 const capabilitiesKey = 'io.modelcontextprotocol/clientCapabilities';
 const logLevelKey = 'io.modelcontextprotocol/logLevel';
 
-export interface ExchangeSetup {
+export interface CallerSetup {
+  readonly server: string;
+  readonly clock: Clock;
   readonly client: Client;
   readonly connection: Connection;
-  readonly clock: Clock;
+  readonly secrets: readonly string[];
+  /** Answers the server's questions; absent = there may be none. */
   readonly questions?: SessionQuestions | undefined;
+  /** Aborted as soon as the session is ending: nothing is sent from then on. The reason says how. */
+  readonly over: AbortSignal;
+  readonly toolNamed: (name: string) => ListedTool | undefined;
   /** The wanted level of a modern server's log, which goes with each request. */
-  readonly logLevel?: () => LogLevel | undefined;
+  readonly logLevel: () => LogLevel | undefined;
+  /** From the present settings. */
+  readonly rules: () => readonly ClassifyRule[];
+  /** A call failed in a way that may concern the whole session. */
+  readonly onTrouble: (failure: Failure, seen: Seen) => void;
 }
 
-export interface Exchange {
-  /** Sends through the SDK's client. */
-  inFull<Result extends object>(
-    options: SessionCallOptions,
-    send: (added: RoundParams, options: SessionCallOptions) => Promise<Result>,
-  ): Promise<Result>;
-  /** Sends beside it; `send` keeps the deadline itself. */
-  lightly<Result>(
-    options: SessionCallOptions,
-    send: (options: LightCallOptions) => Promise<Result>,
-  ): Promise<Result>;
-}
-
-export function createExchange({
-  client,
-  clock,
-  connection,
-  questions,
-  logLevel,
-}: ExchangeSetup): Exchange {
+export function createExchange({ client, clock, connection, questions, logLevel }: CallerSetup) {
   const isModern = client.getProtocolEra() === 'modern';
   const isLogging = client.getServerCapabilities()?.logging !== undefined;
   const isAskable = questions?.isAskable === true;
@@ -59,12 +53,8 @@ export function createExchange({
       : new QuestionWire(connection, clock, questions);
   const onWire = <Result>(
     party: SessionCallOptions['party'],
-    send: (call: WireCall | undefined) => Promise<Result>,
-  ): Promise<Result> => {
-    if (wire === undefined) return send(undefined);
-    const call: WireCall = { party, deadline: undefined };
-    return wire.during(call, () => send(call));
-  };
+    send: (call: { deadline: CallDeadline | undefined } | undefined) => Promise<Result>,
+  ): Promise<Result> => (wire === undefined ? send(undefined) : wire.during(party, send));
   const roundsOf = ({ party, signal }: SessionCallOptions, time: CallTime): RoundsSetup => ({
     clock,
     questions,
@@ -73,7 +63,11 @@ export function createExchange({
     time,
   });
   return {
-    inFull(options, send) {
+    /** Sends through the SDK's client. */
+    inFull<Result extends object>(
+      options: SessionCallOptions,
+      send: (added: RoundParams, options: SessionCallOptions) => Promise<Result>,
+    ): Promise<Result> {
       const { party, signal } = options;
       const time = timeOf(options);
       const rounds = roundsOf(options, time);
@@ -82,19 +76,23 @@ export function createExchange({
           withDeadline(clock, { signal, time }, (own, deadline) => {
             if (call !== undefined) call.deadline = deadline;
             const renewed = renewing(options, () => deadline.renew());
-            const params = isModern && isLogging ? withLevel(added, logLevel?.()) : added;
+            const params = isModern && isLogging ? withLevel(added, logLevel()) : added;
             return send({ ...params, ...metaOf(options, params) }, { ...renewed, signal: own });
           }),
         );
       if (isModern && options.round !== undefined) return once(paramsOf(options.round));
       return withVisit(rounds, () => (isModern ? inRounds(rounds, once) : once({})));
     },
-    lightly(options, send) {
+    /** Sends beside the SDK's client; `send` enforces the deadline itself. */
+    lightly<Result>(
+      options: SessionCallOptions,
+      send: (options: LightCallOptions) => Promise<Result>,
+    ): Promise<Result> {
       const { party, signal } = options;
       const time = timeOf(options);
       const once = () =>
         onWire(party, (call) => {
-          const onDeadline = call && ((it: WireCall['deadline']) => void (call.deadline = it));
+          const onDeadline = call && ((it: CallDeadline) => void (call.deadline = it));
           return send({ signal, time, onDeadline });
         });
       // No one could visit an address, so nothing needs to be resent.

@@ -9,13 +9,12 @@
  * which ignores it.
  */
 
-import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
+import type { Client, JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../../../src/domain/clock.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
 import type { MessageStages } from '../../transports/connection/stages.ts';
 import { CallDeadline, type CallTime, timedOut } from './deadline.ts';
-import { nextRequestId } from './request-ids.ts';
 
 export interface LightCallOptions {
   readonly signal?: AbortSignal | undefined;
@@ -24,20 +23,12 @@ export interface LightCallOptions {
   readonly onDeadline?: ((deadline: CallDeadline) => void) | undefined;
 }
 
-export interface LightCalls {
-  /**
-   * Resolves with the result, unchecked.
-   *
-   * @throws errors with the code, message and data of the SDK client's errors
-   */
-  call(
-    params: Readonly<Record<string, unknown>>,
-    options: LightCallOptions,
-  ): Promise<Readonly<Record<string, unknown>>>;
-}
+type Result = Readonly<Record<string, unknown>>;
+/** Resolves with the unchecked result; rejects with the code, message and data of the SDK's errors. */
+export type CallLightly = (params: Result, options: LightCallOptions) => Promise<Result>;
 
 interface Waiting {
-  resolve(result: Readonly<Record<string, unknown>>): void;
+  resolve(result: Result): void;
   reject(error: unknown): void;
   /** Removes its timer and its listener. */
   release(): void;
@@ -48,7 +39,7 @@ export function createLightCalls(
   clock: Clock,
   transport: Transport,
   stages: MessageStages,
-): LightCalls {
+): CallLightly {
   const waiting = new Map<number, Waiting>();
 
   const take = (id: number): Waiting | undefined => {
@@ -85,40 +76,54 @@ export function createLightCalls(
     try {
       onclose?.();
     } finally {
-      for (const id of [...waiting.keys()]) fail(id, connectionClosed());
+      const closed = { code: 'CONNECTION_CLOSED' };
+      for (const id of [...waiting.keys()])
+        fail(id, Object.assign(new Error('Connection closed'), closed));
     }
   };
 
-  return {
-    call: (params, { signal, time, onDeadline }) =>
-      new Promise((resolve, reject) => {
-        const id = nextRequestId();
-        const abort = (): void => giveUp(id, signal?.reason);
-        const deadline = new CallDeadline(clock, time, () => giveUp(id, timedOut()));
-        onDeadline?.(deadline);
-        signal?.addEventListener('abort', abort, { once: true });
-        const release = (): void => {
-          deadline.stop();
-          signal?.removeEventListener('abort', abort);
-        };
-        waiting.set(id, { resolve, reject, release });
-        transport
-          .send({ jsonrpc: '2.0', id, method: 'tools/call', params: { ...params } })
-          .catch((error: unknown) => fail(id, error));
-      }),
-  };
+  return (params, { signal, time, onDeadline }) =>
+    new Promise((resolve, reject) => {
+      const id = nextRequestId;
+      nextRequestId += 1;
+      const abort = (): void => giveUp(id, signal?.reason);
+      const deadline = new CallDeadline(clock, time, () => giveUp(id, timedOut()));
+      onDeadline?.(deadline);
+      signal?.addEventListener('abort', abort, { once: true });
+      const release = (): void => {
+        deadline.stop();
+        signal?.removeEventListener('abort', abort);
+      };
+      waiting.set(id, { resolve, reject, release });
+      transport
+        .send({ jsonrpc: '2.0', id, method: 'tools/call', params: { ...params } })
+        .catch((error: unknown) => fail(id, error));
+    });
+}
+
+/**
+ * Request ids form one sequence for all connections of this process. An id is never reused, so a late
+ * answer matches no other request, even if a server or proxy sends it on another connection. The
+ * sequence starts at 0, so that servers which keep ids in 32 bits have room for two billion.
+ */
+let nextRequestId = 0;
+
+/** Makes a client use the same sequence. The SDK has no option for that; a test covers it. */
+export function shareRequestIds(client: Client): Client {
+  return Object.defineProperty(client, '_requestMessageId', {
+    get: () => nextRequestId,
+    set: (value: number) => {
+      nextRequestId = value;
+    },
+  });
 }
 
 function answeredError({ code, message, data }: { code: number; message: string; data?: unknown }) {
   return Object.assign(new Error(message), { name: 'ProtocolError', code, data });
 }
 
-function connectionClosed(): Error {
-  return Object.assign(new Error('Connection closed'), { code: 'CONNECTION_CLOSED' });
-}
-
 /** Removes a field of a later revision, as the SDK's client does. */
-function withoutType(result: unknown): Readonly<Record<string, unknown>> {
+function withoutType(result: unknown): Result {
   if (!isRecord(result)) return {};
   if ('resultType' in result) delete result['resultType'];
   return result;

@@ -11,7 +11,8 @@ import type { Clock } from '../../../src/domain/clock.ts';
 import type { QuestionAnswer, QuestionBody, QuestionParty } from '../../../src/domain/question.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
 import { printableLine } from '../../../src/policies/text/printable.ts';
-import { type CallTime, pause, renew, withDeadline } from './deadline.ts';
+import { pause } from '../../host/time-limit.ts';
+import { type CallTime, renew, withDeadline } from './deadline.ts';
 import { kindOf, readQuestion, resultOf, rootsResult } from './question.ts';
 import type { SessionQuestions } from './questions.ts';
 

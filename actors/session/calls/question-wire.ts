@@ -32,12 +32,10 @@ const invalidParams = -32_602;
 const rejected = -1;
 
 /** A caller's request, until it has ended. */
-export interface WireCall {
+interface WireCall {
   readonly party: QuestionParty | undefined;
   deadline: CallDeadline | undefined;
-}
-
-interface AtServer extends WireCall {
+  /** Its open questions. */
   readonly open: Set<AbortController>;
   /** When its caller stopped waiting, in monotonic milliseconds. */
   overAt: number | undefined;
@@ -57,9 +55,9 @@ export class QuestionWire {
   readonly #transport: Transport;
   readonly #clock: Clock;
   readonly #questions: SessionQuestions;
-  readonly #atServer = new Map<number, AtServer>();
+  readonly #atServer = new Map<number, WireCall>();
   readonly #open = new Map<string | number, OpenQuestion>();
-  #sending: AtServer | undefined;
+  #sending: WireCall | undefined;
   #hasLostCount = false;
 
   constructor(connection: Connection, clock: Clock, questions: SessionQuestions) {
@@ -78,21 +76,21 @@ export class QuestionWire {
     });
   }
 
-  /** Sends the request of a call: the first message that `send` sends before it returns. */
-  async during<Result>(call: WireCall, send: () => Promise<Result>): Promise<Result> {
-    const work: AtServer = Object.assign(call, {
-      open: new Set<AbortController>(),
-      overAt: undefined,
-    });
-    this.#sending = work;
+  /** Sends a call's request: the first message that `send` sends before it returns. */
+  async during<Result>(
+    party: QuestionParty | undefined,
+    send: (call: WireCall) => Promise<Result>,
+  ): Promise<Result> {
+    const call: WireCall = { party, deadline: undefined, open: new Set(), overAt: undefined };
+    this.#sending = call;
     try {
-      const sent = send();
+      const sent = send(call);
       this.#sending = undefined;
       return await sent;
     } finally {
       this.#sending = undefined;
-      work.overAt = this.#clock.now();
-      for (const controller of work.open) controller.abort();
+      call.overAt = this.#clock.now();
+      for (const controller of call.open) controller.abort();
     }
   }
 
@@ -158,7 +156,7 @@ export class QuestionWire {
   async #park(
     request: ServerRequest,
     body: QuestionBody,
-    call: AtServer | undefined,
+    call: WireCall | undefined,
   ): Promise<void> {
     const controller = new AbortController();
     const elicitationId = body.kind === 'url' ? body.elicitationId : undefined;
@@ -176,7 +174,7 @@ export class QuestionWire {
   }
 
   /** The call of a question; undefined if it is not certain, `over` if its caller no longer waits. */
-  #callOf(request: ServerRequest): AtServer | 'over' | undefined {
+  #callOf(request: ServerRequest): WireCall | 'over' | undefined {
     if (this.#connection.kind === 'http') {
       const id = this.#connection.requestOf?.(request);
       // The question came on the stream that belongs to no request.

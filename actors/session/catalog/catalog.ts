@@ -13,16 +13,15 @@ import type { ListName, ListOutcome, SessionId, WireFact } from '../../../src/do
 import type { ListedTool } from '../../../src/domain/tool.ts';
 import { printableText } from '../../../src/policies/text/printable.ts';
 import type { SessionPorts } from '../ports.ts';
-import { gapsInWords, type ItemList, type ListKind, listAll } from './list.ts';
+import { promptKind, resourceKind, templateKind, toolKind, toolWithHeadersKind } from './items.ts';
+import { fieldOf, gapsInWords, type ItemList, type ListKind, listAll } from './list.ts';
 import { Listening } from './listening.ts';
-import { promptKind, resourceKind, templateKind } from './offers.ts';
-import { toolKind, toolWithHeadersKind } from './tool.ts';
-import { createWatching } from './wishes.ts';
+import { subscriptionReconciler } from './reconcile.ts';
 
 const instructionsCharacters = 16_384;
 const methodNotFound = -32_601;
 
-export interface SessionCatalogSetup {
+interface SessionCatalogSetup {
   readonly id: SessionId;
   readonly ports: Pick<SessionPorts, 'clock' | 'catalogs' | 'watched'>;
   readonly client: Client;
@@ -44,12 +43,11 @@ const sideKinds: Readonly<Record<Exclude<ListName, 'tools'>, readonly ListKind<u
 };
 
 export class SessionCatalog {
-  /** Compares the resources that hosts watch with the subscriptions. */
-  readonly lookAtWatched: () => void;
-
   readonly #setup: SessionCatalogSetup;
   readonly #changed = new Set<string>();
+  /** Only for modern servers. */
   readonly #listening: Listening | undefined;
+  readonly #reconcileSubscriptions: () => void;
   readonly #outdated = new Set<ListName>();
   readonly #agreed = new Set<string>();
   /** The gap of each list, by method: the same gap is logged once. */
@@ -59,43 +57,42 @@ export class SessionCatalog {
 
   constructor(setup: SessionCatalogSetup) {
     this.#setup = setup;
-    const { clock } = setup.ports;
-    const { client, isOpen, ports } = setup;
-    const { server } = setup.id;
-    const isModern = client.getProtocolEra() === 'modern';
-    this.#listening = isModern
-      ? new Listening({
-          client,
-          clock,
-          filter: () => this.#filter(),
-          onAgreed: (filter) => this.#onAgreed(filter),
-          onGap: () => this.missed(),
-        })
-      : undefined;
-    const watch = createWatching({
+    const { client, isOpen, ports, id } = setup;
+    if (client.getProtocolEra() === 'modern')
+      this.#listening = new Listening({
+        client,
+        clock: ports.clock,
+        filter: () => this.#filter(),
+        onAgreed: (filter) => this.#onAgreed(filter),
+        onGap: () => this.missed(),
+      });
+    this.#reconcileSubscriptions = subscriptionReconciler({
       client,
       isOpen,
-      wanted: () => ports.watched.of(server),
+      wanted: () => ports.watched.of(id.server),
       onSubscribed: (uri) => this.updated(uri),
       onRefused: (uri, error) => {
         const { failure } = setup.describe(error, 'resources/subscribe');
         setup.remark(`changes of ${uri} cannot be watched: ${failure.message}`);
       },
     });
-    const canWatch = client.getServerCapabilities()?.resources?.subscribe === true;
-    this.lookAtWatched = () => {
-      if (!isOpen()) return;
-      if (isModern) this.#listening?.update();
-      else if (canWatch) watch();
-      else if (ports.watched.of(server).length > 0)
-        setup.remark('does not support subscriptions to single resources');
-    };
+  }
+
+  /** Reconciles the subscriptions with the resources that hosts watch. */
+  reconcileWatched(): void {
+    const { client, isOpen, ports, id, remark } = this.#setup;
+    if (!isOpen()) return;
+    if (this.#listening !== undefined) this.#listening.update();
+    else if (client.getServerCapabilities()?.resources?.subscribe === true)
+      this.#reconcileSubscriptions();
+    else if (ports.watched.of(id.server).length > 0)
+      remark('does not support subscriptions to single resources');
   }
 
   /** Called when the session has opened. */
   start(): void {
     this.#listening?.update();
-    if (this.#setup.ports.watched.of(this.#setup.id.server).length > 0) this.lookAtWatched();
+    if (this.#setup.ports.watched.of(this.#setup.id.server).length > 0) this.reconcileWatched();
   }
 
   /** Stops following changes. */
@@ -155,9 +152,8 @@ export class SessionCatalog {
 
   /** Resources whose updates the server sends: a modern one acknowledges them, others get requests. */
   #watched(): Iterable<string> {
-    const { client, ports, id } = this.#setup;
-    const isModern = client.getProtocolEra() === 'modern';
-    return isModern ? this.#agreed : ports.watched.of(id.server);
+    const { ports, id } = this.#setup;
+    return this.#listening === undefined ? ports.watched.of(id.server) : this.#agreed;
   }
 
   #offers(kind: ListName): boolean {
@@ -224,7 +220,9 @@ export class SessionCatalog {
   }
 
   #putSide(kind: ListKind<unknown>, list: ItemList<unknown>) {
-    const lists: Partial<Record<string, readonly unknown[]>> = { [kind.field]: list.items };
+    const lists: Partial<Record<string, readonly unknown[]>> = {
+      [fieldOf[kind.method]]: list.items,
+    };
     this.#setup.ports.catalogs.putSide(this.#setup.id, lists as Partial<SideLists>);
     const gap = this.#gapIn(list, kind.method, kind.many);
     return gap && { gap, isMissing: false };

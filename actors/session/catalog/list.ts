@@ -33,13 +33,19 @@ export interface ReadItem<Item> {
 /** One kind of list, and how its items are read. */
 export interface ListKind<Item> {
   readonly method: 'tools/list' | 'resources/list' | 'resources/templates/list' | 'prompts/list';
-  /** The field of a page that holds its items. */
-  readonly field: string;
   readonly one: string;
   readonly many: string;
   /** Returns the item, or in a few words why it cannot be used. */
   readonly read: (value: unknown) => ReadItem<Item> | string;
 }
+
+/** The field of a page that holds its items, by method. */
+export const fieldOf: Readonly<Record<ListKind<unknown>['method'], string>> = {
+  'tools/list': 'tools',
+  'resources/list': 'resources',
+  'resources/templates/list': 'resourceTemplates',
+  'prompts/list': 'prompts',
+};
 
 export interface ItemList<Item> {
   readonly items: readonly Item[];
@@ -84,12 +90,6 @@ export async function listAll<Item>(
   return list.result();
 }
 
-const fieldOf: Readonly<Record<ListKind<unknown>['method'], string>> = {
-  'tools/list': 'tools',
-  'resources/list': 'resources',
-  'resources/templates/list': 'resourceTemplates',
-  'prompts/list': 'prompts',
-};
 // A symbol, so that no field of a server's answer can collide with it.
 const wholePage = Symbol('the page as it came');
 
@@ -156,7 +156,7 @@ class GrowingList<Item> {
   }
 
   addPage(result: Record<string, unknown>): void {
-    const listed = result[this.#kind.field];
+    const listed = result[fieldOf[this.#kind.method]];
     if (!Array.isArray(listed)) {
       this.addGap(`a page without a list of ${this.#kind.many}`);
       return;

@@ -11,7 +11,7 @@ import { Reopening } from '../../transports/http/reopening.ts';
 
 const acknowledgeMs = 30_000;
 
-export interface ListeningSetup {
+interface ListeningSetup {
   readonly client: Client;
   readonly clock: Clock;
   /** What to listen for; undefined = nothing. */
@@ -24,7 +24,7 @@ export interface ListeningSetup {
 
 export class Listening {
   readonly #setup: ListeningSetup;
-  #present: { readonly key: string; readonly stream: Stream } | undefined;
+  #present: { readonly key: string; readonly stop: () => void } | undefined;
 
   constructor(setup: ListeningSetup) {
     this.#setup = setup;
@@ -37,70 +37,60 @@ export class Listening {
     const before = this.#present;
     if (before?.key === key) return;
     this.#present = undefined;
-    if (filter === undefined) before?.stream.stop();
-    else {
-      const stream = new Stream(this.#setup, filter, () => before?.stream.stop());
-      this.#present = { key, stream };
-    }
+    if (filter === undefined) before?.stop();
+    else this.#present = { key, stop: openStream(this.#setup, filter, () => before?.stop()) };
   }
 
   stop(): void {
-    this.#present?.stream.stop();
+    this.#present?.stop();
   }
 }
 
-class Stream {
-  readonly #setup: ListeningSetup;
-  readonly #filter: SubscriptionFilter;
-  readonly #controller = new AbortController();
-  /** Ends the stream that this one replaces. */
-  readonly #onSettled: () => void;
-  readonly #reopening: Reopening;
-  #hasGap = false;
-
-  constructor(setup: ListeningSetup, filter: SubscriptionFilter, onSettled: () => void) {
-    this.#setup = setup;
-    this.#filter = filter;
-    this.#onSettled = onSettled;
-    this.#reopening = new Reopening(setup.clock);
-    void this.#follow();
-  }
-
-  stop(): void {
-    this.#controller.abort();
-    this.#onSettled();
-  }
-
-  async #follow(): Promise<void> {
-    const { signal } = this.#controller;
-    while (!signal.aborted) {
-      await this.#listen();
-      if (!signal.aborted) await this.#reopening.afterLoss(signal);
-    }
-  }
+/**
+ * Keeps one stream open until the returned function is called. `onSettled` ends the stream that this
+ * one replaces.
+ */
+function openStream(
+  { client, clock, onAgreed, onGap }: ListeningSetup,
+  filter: SubscriptionFilter,
+  onSettled: () => void,
+): () => void {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const reopening = new Reopening(clock);
+  let hasGap = false;
 
   /** Resolves when the stream has ended. */
-  async #listen(): Promise<void> {
-    const { client, onAgreed, onGap } = this.#setup;
+  const listen = async (): Promise<void> => {
     let isAcknowledged = false;
     try {
-      const subscription: McpSubscription = await client.listen(this.#filter, {
-        timeout: acknowledgeMs,
-        signal: this.#controller.signal,
-      });
+      const options = { timeout: acknowledgeMs, signal };
+      const subscription: McpSubscription = await client.listen(filter, options);
       isAcknowledged = true;
-      this.#onSettled();
-      if (!this.#controller.signal.aborted) {
-        onAgreed(this.#filter);
-        if (this.#hasGap) onGap();
-        this.#hasGap = false;
+      onSettled();
+      if (!signal.aborted) {
+        onAgreed(filter);
+        if (hasGap) onGap();
+        hasGap = false;
       }
       await subscription.closed;
     } catch {
       // The next attempt follows after a longer wait.
     }
-    if (this.#controller.signal.aborted) return;
-    this.#onSettled();
-    this.#hasGap ||= isAcknowledged;
-  }
+    if (signal.aborted) return;
+    onSettled();
+    hasGap ||= isAcknowledged;
+  };
+  const follow = async (): Promise<void> => {
+    while (!signal.aborted) {
+      await listen();
+      if (!signal.aborted) await reopening.afterLoss(signal);
+    }
+  };
+
+  void follow();
+  return () => {
+    controller.abort();
+    onSettled();
+  };
 }

@@ -11,24 +11,21 @@ import { type Clock, longestTimerMs } from '../../../src/domain/clock.ts';
 const silenceMs = 5_000;
 const tooManyRequests = 429;
 
-export interface Liveness {
-  /** Starts a probe, unless one is running. */
-  suspect(): void;
-  /** A message came from the server. */
-  heard(): void;
-  stop(): void;
-}
+export type Liveness = ReturnType<typeof createLiveness>;
 
-export interface LivenessSetup {
+export function createLiveness({
+  client,
+  clock,
+  isBusy,
+  onLost,
+}: {
   readonly client: Pick<Client, 'ping' | 'discover' | 'getProtocolEra'>;
   readonly clock: Clock;
-  /** Calls are unanswered; each has a deadline of its own. */
+  /** Whether calls are unanswered; each has a deadline of its own. */
   readonly isBusy: () => boolean;
   /** Receives the error of the failed probe, at most once. */
   readonly onLost: (error: unknown) => void;
-}
-
-export function createLiveness({ client, clock, isBusy, onLost }: LivenessSetup): Liveness {
+}) {
   let state: 'idle' | 'asking' | 'stopped' = 'idle';
   let timer: unknown;
 
@@ -66,7 +63,8 @@ export function createLiveness({ client, clock, isBusy, onLost }: LivenessSetup)
   };
 
   return {
-    suspect() {
+    /** Starts a probe, unless one is running. */
+    suspect(): void {
       // Until the handshake is over, connecting is the probe.
       if (state === 'stopped' || client.getProtocolEra() === undefined) return;
       if (state === 'idle') {
@@ -75,6 +73,7 @@ export function createLiveness({ client, clock, isBusy, onLost }: LivenessSetup)
       }
       if (timer === undefined) listen();
     },
+    /** Called when a message has arrived from the server. */
     heard: calm,
     stop,
   };

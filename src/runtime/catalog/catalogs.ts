@@ -32,9 +32,9 @@ export class Catalogs {
     this.#store = store;
     this.tools = new ToolList(store, ports);
     this.offers = new OfferList(store, ports);
-    this.watched = new WatchedResources((server) => this.#sessionOf(server)?.lookAtWatched());
+    this.watched = new WatchedResources((server) => this.#sessionOf(server)?.reconcileWatched());
     this.logs = new LogWishes(() => {
-      for (const { name } of board().statuses()) this.#sessionOf(name)?.lookAtLogLevel();
+      for (const { name } of board().statuses()) this.#sessionOf(name)?.reconcileLogLevel();
     });
     const eras = new EraStore(() => parts.clock.wallNow());
     this.#keeping = new CatalogKeeping(store, eras, ports);

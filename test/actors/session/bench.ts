@@ -5,9 +5,8 @@ import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 
 import { type AnyActorRef, createActor, type InspectionEvent, setup } from 'xstate';
-
-import { createSessionActors, type SessionActors } from '../../../actors/session/actors.ts';
 import { createSessionIo, type LoadSpeech } from '../../../actors/session/io.ts';
+import { createSessionActors, type SessionActors } from '../../../actors/session/leaf-actors.ts';
 import type { EraVerdict, SessionPorts } from '../../../actors/session/ports.ts';
 import { refreshMachine } from '../../../machines/session/refresh.ts';
 import { sessionMachine } from '../../../machines/session/session.ts';

@@ -6,9 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, Server as LowServer } from '@modelcontextprotocol/server';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
-
-import { createSessionActors, type SessionActors } from '../../../actors/session/actors.ts';
 import { createSessionIo } from '../../../actors/session/io.ts';
+import { createSessionActors, type SessionActors } from '../../../actors/session/leaf-actors.ts';
 import type { SessionPorts } from '../../../actors/session/ports.ts';
 import type { ServerSpec } from '../../../src/domain/server-spec.ts';
 import type { CallFailure, SessionRequest } from '../../../src/domain/session.ts';

@@ -9,9 +9,9 @@ import {
 } from '@modelcontextprotocol/client';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { toolKind } from '../../../actors/session/catalog/items.ts';
 import { listAll } from '../../../actors/session/catalog/list.ts';
-import { toolKind } from '../../../actors/session/catalog/tool.ts';
-import { createCoalescer } from '../../../actors/session/catalog/wishes.ts';
+import { createCoalescer } from '../../../actors/session/catalog/reconcile.ts';
 import { describeError } from '../../../actors/transports/connection/failure.ts';
 import { EnvelopeReader, streamLost } from '../../../actors/transports/connection/messages.ts';
 import { retryAfterOf } from '../../../actors/transports/http/fetch.ts';

@@ -9,7 +9,7 @@ import { getEventListeners } from 'node:events';
 import type { Client } from '@modelcontextprotocol/client';
 import { describe, expect, it } from 'vitest';
 
-import { createHandle } from '../../../../actors/session/calls/call.ts';
+import { createCaller } from '../../../../actors/session/calls/call.ts';
 import { createClient } from '../../../../actors/session/client.ts';
 import {
   type Connection,
@@ -47,7 +47,7 @@ interface Stage {
   readonly clock: VirtualClock;
   readonly troubles: Failure[];
   readonly unknown: Error[];
-  readonly handle: SessionHandle;
+  readonly handle: Pick<SessionHandle, 'callTool' | 'request'>;
   call(args?: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<Answer>;
 }
 
@@ -60,18 +60,14 @@ async function stageOf(isLight: boolean): Promise<Stage> {
   const clock = new VirtualClock();
   const troubles: Failure[] = [];
   const connection = { kind: 'stdio', transport, stages: transport.stages, context: () => ({}) };
-  const handle = createHandle({
+  const handle = createCaller({
     server: 'db',
-    session: 1,
     clock,
     client,
     connection: connection as unknown as Connection,
     secrets: [],
-    isOpen: () => true,
-    wasClosed: () => false,
+    over: new AbortController().signal,
     toolNamed: () => undefined,
-    lookAtWatched: () => {},
-    lookAtLogLevel: () => {},
     logLevel: () => undefined,
     rules: () => [],
     onTrouble: (failure) => troubles.push(failure),

@@ -1,6 +1,6 @@
 /** A session whose server asks questions and whose host answers them, as the test directs. */
 
-import { createHandle } from '../../../../actors/session/calls/call.ts';
+import { createCaller } from '../../../../actors/session/calls/call.ts';
 import { type AskableThings, capabilitiesFor } from '../../../../actors/session/calls/question.ts';
 import { SessionQuestions } from '../../../../actors/session/calls/questions.ts';
 import { createClient } from '../../../../actors/session/client.ts';
@@ -48,7 +48,7 @@ export function createPorts(kinds: QuestionPorts['kinds'], folders?: RootFolder[
 
 export interface QuestionBench {
   readonly clock: VirtualClock;
-  readonly handle: SessionHandle;
+  readonly handle: Pick<SessionHandle, 'callTool' | 'request'>;
   readonly asked: readonly Asked[];
   /** The capabilities that the session announced. */
   readonly announced: unknown;
@@ -95,19 +95,15 @@ export async function questionBench(choice: BenchChoice = {}): Promise<QuestionB
     requestOf: (message: object) => origins.get(message),
   };
   const questions = new SessionQuestions({ ...things, server: 'db', ports, secrets: ['hunter22'] });
-  const handle = createHandle({
+  const handle = createCaller({
     server: 'db',
-    session: 1,
     clock,
     client,
     connection: connection as unknown as Connection,
     secrets: [],
     questions,
-    isOpen: () => true,
-    wasClosed: () => false,
+    over: new AbortController().signal,
     toolNamed: () => undefined,
-    lookAtWatched: () => {},
-    lookAtLogLevel: () => {},
     logLevel: () => undefined,
     rules: () => [],
     onTrouble: () => {},

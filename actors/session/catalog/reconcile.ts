@@ -1,9 +1,9 @@
 /**
- * Keeps a legacy server informed of what hosts want: which resources they watch and from which
- * level on they want its log. A modern server learns both from other requests.
+ * Keeps a legacy server's subscriptions and log level as hosts want them. A modern server learns both
+ * from other requests.
  *
- * The wishes are compared with what the server knows whenever they may differ, with one request at
- * a time. A resource that the server refused is not requested again in this session.
+ * Whenever they may differ from what the server was last sent, they are reconciled, with one request
+ * at a time. A resource that the server refused is not requested again in this session.
  */
 
 import type { Client } from '@modelcontextprotocol/client';
@@ -13,18 +13,21 @@ import type { LogLevel } from '../../../src/domain/log-level.ts';
 // For each request, well below the limit of a whole list.
 const answerMs = 10_000;
 
-export interface WatchingSetup {
+/** Returns the function that reconciles the server's subscriptions with the wanted ones. */
+export function subscriptionReconciler({
+  client,
+  isOpen,
+  wanted,
+  onSubscribed,
+  onRefused,
+}: {
   readonly client: Client;
   readonly isOpen: () => boolean;
   readonly wanted: () => readonly string[];
   /** The server accepted the subscription. */
   readonly onSubscribed: (uri: string) => void;
   readonly onRefused: (uri: string, error: unknown) => void;
-}
-
-/** Returns the function that compares the wanted subscriptions with the present ones. */
-export function createWatching(setup: WatchingSetup): () => void {
-  const { client, isOpen, wanted, onSubscribed, onRefused } = setup;
+}): () => void {
   const subscribed = new Set<string>();
   const refused = new Set<string>();
 
@@ -44,24 +47,22 @@ export function createWatching(setup: WatchingSetup): () => void {
     await client.unsubscribeResource({ uri }, { timeout: answerMs }).catch(() => {});
   };
   return createCoalescer(async () => {
-    const wishes = new Set(wanted());
-    for (const uri of refused) if (!wishes.has(uri)) refused.delete(uri);
-    for (const uri of [...subscribed]) if (isOpen() && !wishes.has(uri)) await unsubscribe(uri);
-    for (const uri of wishes) {
+    const watched = new Set(wanted());
+    for (const uri of refused) if (!watched.has(uri)) refused.delete(uri);
+    for (const uri of [...subscribed]) if (isOpen() && !watched.has(uri)) await unsubscribe(uri);
+    for (const uri of watched) {
       if (isOpen() && !subscribed.has(uri) && !refused.has(uri)) await subscribe(uri);
     }
   });
 }
 
-export interface LogLevelSetup {
-  readonly client: Client;
-  readonly isOpen: () => boolean;
-  readonly wanted: () => LogLevel | undefined;
-  readonly onRefused: (error: unknown) => void;
-}
-
-/** Returns the function that compares the wanted log level with the server's. */
-export function createLogLevel({ client, isOpen, wanted, onRefused }: LogLevelSetup): () => void {
+/** Returns the function that reconciles the level of the server's log with the wanted one. */
+export function logLevelReconciler(
+  client: Client,
+  isOpen: () => boolean,
+  wanted: () => LogLevel | undefined,
+  onRefused: (error: unknown) => void,
+): () => void {
   // The protocol has no way to say that the log is no longer wanted.
   let known: LogLevel | undefined;
   return createCoalescer(async () => {

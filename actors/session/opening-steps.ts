@@ -1,6 +1,6 @@
 /**
- * The steps that open a session: resolve its settings, launch its process, connect its client.
- * The session chart decides which step comes next; this file only carries it out.
+ * The steps that open a session's connection (resolve its settings, launch its process, connect its
+ * client) and the step that closes it. The session chart decides which step comes next.
  */
 
 import type { Client } from '@modelcontextprotocol/client';
@@ -8,8 +8,10 @@ import type { Client } from '@modelcontextprotocol/client';
 import { longestTimerMs } from '../../src/domain/clock.ts';
 import type { Failure } from '../../src/domain/failure.ts';
 import type { EmbeddedServer } from '../../src/domain/host/embedded.ts';
-import type { ResolveOutcome, SessionId } from '../../src/domain/session.ts';
+import type { ServerPolicy } from '../../src/domain/policy.ts';
+import type { ResolveOutcome, SessionEvidence, SessionId } from '../../src/domain/session.ts';
 import type { SessionPhase } from '../../src/policies/failures/classify.ts';
+import { defaultPolicy } from '../../src/policies/presets/default-policy.ts';
 import type { StdioLaunch } from '../processes/system.ts';
 import type {
   Connection,
@@ -31,19 +33,19 @@ import {
   SettingError,
   type SpecValues,
 } from '../values/target.ts';
-import type { Handshake } from './actors.ts';
 import { type AskableThings, capabilitiesFor } from './calls/question.ts';
 // A type only: the SDK is loaded late, as that file explains.
 import type * as speech from './client.ts';
 import {
   chooseEra,
   type EraChoice,
+  failuresInEveryEra,
   isOverSse,
   mayBeOverSse,
   oldHandshake,
-  saysNothingOfEra,
   sseEra,
 } from './era.ts';
+import type { Ending, Handshake } from './leaf-actors.ts';
 import type { EraVerdict, SessionPorts, SessionTarget } from './ports.ts';
 import type * as sessionRemote from './remote.ts';
 
@@ -51,7 +53,7 @@ type Speech = typeof speech;
 /** Loads the MCP client. */
 export type LoadSpeech = () => Promise<Speech>;
 
-export interface OpeningSetup {
+interface OpeningSetup {
   readonly id: SessionId;
   readonly ports: SessionPorts;
   readonly load: LoadSpeech;
@@ -81,15 +83,13 @@ export class Opening {
   readonly #setup: OpeningSetup;
   readonly #id: SessionId;
   readonly #ports: SessionPorts;
-  /** Values that must not appear in anything that leaves the session. */
-  secrets: readonly string[] = [];
-  /** The present connection, until it is closed. */
-  connection: Connection | undefined;
-  liveness: Liveness | undefined;
-  target: SessionTarget | undefined;
+  #target: SessionTarget | undefined;
   #resolved: Resolved | undefined;
   /** Values that are being resolved, perhaps by asking the user. */
   #finding: Promise<SpecValues> | undefined;
+  /** The present connection, until it is closed. */
+  #connection: Connection | undefined;
+  #liveness: Liveness | undefined;
   /** The last message that was sent, and the last request among them. */
   #sent = '';
   #asked = probeMethod;
@@ -112,18 +112,26 @@ export class Opening {
     return this.#asked;
   }
 
-  /** Values in its settings are not resolved yet, so nothing was started. */
-  get isWaitingForValues(): boolean {
-    return this.#finding !== undefined;
+  /** Values that must not appear in anything that leaves the session. */
+  get secrets(): readonly string[] {
+    return this.#resolved?.secrets ?? [];
+  }
+
+  get connection(): Connection | undefined {
+    return this.#connection;
+  }
+
+  /** From the present settings, else those with which the session opened. */
+  policy(): ServerPolicy {
+    return (this.#ports.specOf(this.#id) ?? this.#target)?.policy ?? defaultPolicy;
   }
 
   async resolve(target: SessionTarget, signal: AbortSignal): Promise<ResolveOutcome> {
-    this.target = target;
+    this.#target = target;
     const values = await this.#find(target);
     signal.throwIfAborted();
     const resolved = this.#resolve(target, values);
     this.#resolved = resolved;
-    this.secrets = resolved.secrets;
     const { negotiation, prior } = this.#eraFor(resolved);
     const asksEra = negotiation.mode === 'auto' && prior === undefined;
     return { type: 'resolved', hasProcess: resolved.type === 'stdio', asksEra };
@@ -131,15 +139,15 @@ export class Opening {
 
   /** Starts the process, which then boots while the SDK is loaded. */
   async launch(isSecond: boolean, signal: AbortSignal): Promise<void> {
-    const { target } = this;
+    const target = this.#target;
     const resolved = this.#resolved;
     if (target === undefined || resolved?.type !== 'stdio') return;
     if (isSecond) this.#noteLeft();
     await assertFolder(resolved.launch.cwd);
     const launch = await this.#approved(resolved.launch, target);
     signal.throwIfAborted();
-    const connection = new StdioTransport(launch, this.#connectionSetup(target));
-    this.connection = connection;
+    const connection = new StdioTransport(launch, this.#connectionSetup());
+    this.#connection = connection;
     try {
       await connection.launch();
     } catch (error) {
@@ -149,7 +157,7 @@ export class Opening {
   }
 
   async connect(handshake: Handshake, signal: AbortSignal): Promise<Connected> {
-    const { target } = this;
+    const target = this.#target;
     const written = this.#resolved;
     if (target === undefined || written === undefined) throw new Error('nothing was resolved');
     const resolved =
@@ -170,22 +178,52 @@ export class Opening {
       this.#setup.onNews,
       questions && capabilitiesFor(questions),
     );
-    await this.#carry(resolved, target, client, remote, signal);
-    const connection = this.connection as Connection;
+    await this.#carry(resolved, client, remote, signal);
+    const connection = this.#connection as Connection;
     const options = { timeout: longestTimerMs, ...(prior !== undefined && { prior }) };
     await client.connect(connection.transport, options);
     signal.throwIfAborted();
     return { client, connection, era: this.#noteEra(client, target, prior) };
   }
 
+  /** A failed request suggests that the server may be gone. */
+  suspect(): void {
+    this.#liveness?.suspect();
+  }
+
+  /** Stops probing. */
+  stop(): void {
+    this.#liveness?.stop();
+  }
+
+  /** Resolves when nothing of the connection is left; when draining, at once. */
+  async close(how: Ending): Promise<SessionEvidence> {
+    const connection = this.#connection;
+    if (how === 'draining') {
+      // The connection closes by itself, when the requests in flight are answered.
+      this.#connection = undefined;
+      connection?.drain?.();
+    } else {
+      await connection?.close(how === 'lost');
+      this.#connection = undefined;
+    }
+    const isWaitingForValues = this.#finding !== undefined;
+    return { ...(isWaitingForValues && { isWaitingForValues }), ...connection?.evidence() };
+  }
+
+  /** Releases the connection at once, by force. */
+  dispose(): void {
+    this.#connection?.dispose();
+    this.#connection = undefined;
+  }
+
   /** What a failed handshake suggests to try next. */
   hintsOf(seen: Seen): { readonly hasLeft: boolean; readonly mayBeOverSse: boolean } {
-    const { target } = this;
+    const target = this.#target;
     const type = this.#resolved?.type ?? 'stdio';
-    const isProcess = type === 'stdio';
     return {
       // An answer to the era probe, even an error, needs no second start.
-      hasLeft: isProcess && this.#sent === probeMethod && seen.rpcCode === undefined,
+      hasLeft: type === 'stdio' && this.#sent === probeMethod && seen.rpcCode === undefined,
       mayBeOverSse: target !== undefined && mayBeOverSse(type, target.spec, seen),
     };
   }
@@ -200,7 +238,7 @@ export class Opening {
    * start probes it again, so its answer to the wrong handshake is not final.
    */
   doubted(failure: Failure): Failure {
-    if (this.#assumed === undefined || saysNothingOfEra.has(failure.kind)) return failure;
+    if (this.#assumed === undefined || failuresInEveryEra.has(failure.kind)) return failure;
     const { generation } = this.#id;
     this.#ports.eras.forget(generation);
     this.#ports.leftWhenAsked?.delete(generation);
@@ -209,7 +247,7 @@ export class Opening {
 
   #eraFor(resolved: Resolved): EraChoice {
     if (resolved.type === 'sse') return sseEra;
-    const { spec } = this.target as SessionTarget;
+    const { spec } = this.#target as SessionTarget;
     return chooseEra(spec, this.#id.generation, this.#ports);
   }
 
@@ -307,23 +345,22 @@ export class Opening {
   /** Creates the connection, unless the process that carries it runs already. */
   async #carry(
     resolved: Resolved,
-    target: SessionTarget,
     client: Client,
     remote: typeof sessionRemote | undefined,
     signal: AbortSignal,
   ): Promise<void> {
     if (resolved.type === 'stdio' || (remote === undefined && resolved.type !== 'memory')) return;
-    const setup = this.#connectionSetup(target);
+    const setup = this.#connectionSetup();
     if (resolved.type === 'memory') {
-      this.connection = new MemoryTransport(this.#embedded(resolved.server), setup);
+      this.#connection = new MemoryTransport(this.#embedded(resolved.server), setup);
       return;
     }
     const { type, endpoint } = resolved;
     const { onLost } = this.#setup;
     const made = await remote?.connectRemote(type, endpoint, setup, client, onLost);
     signal.throwIfAborted();
-    this.liveness = made?.liveness;
-    this.connection = made?.connection;
+    this.#liveness = made?.liveness;
+    this.#connection = made?.connection;
   }
 
   #embedded(name: string): EmbeddedServer['connect'] {
@@ -333,14 +370,13 @@ export class Opening {
     return () => server.connect();
   }
 
-  #connectionSetup(target: SessionTarget): ConnectionSetup {
+  #connectionSetup(): ConnectionSetup {
     const kept = this.#ports.processes?.expect(this.#id.server);
     return {
       clock: this.#ports.clock,
       secrets: this.secrets,
       events: { ...this.#setup.events, sending: (method) => this.#noteSent(method) },
-      // From the settings of that moment.
-      policy: () => (this.#ports.specOf(this.#id) ?? target).policy,
+      policy: () => this.policy(),
       ...(kept !== undefined && { kept }),
     };
   }

@@ -31,7 +31,7 @@ export interface SessionIo {
   list(list: ListName, signal: AbortSignal): Promise<ListOutcome>;
   /** Resolves when nothing of the connection is left; when draining, at once. */
   close(how: Ending): Promise<CloseOutcome>;
-  /** Asks the server whether it is alive. */
+  /** Probes whether the server is alive. */
   probe(): void;
   /** Passes on which watched resources changed. */
   publish(): void;
