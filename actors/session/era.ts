@@ -56,15 +56,6 @@ export const sseEra: EraChoice = { negotiation: { mode: 'legacy' } };
 // "Not found", "not by POST", and what frameworks say to an unexpected body.
 const olderStatuses: ReadonlySet<number> = new Set([400, 404, 405]);
 
-/** Whether an earlier session of this generation was reached over SSE. */
-export function isOverSse(
-  spec: ServerSpec,
-  generation: string,
-  overSse: ReadonlySet<string> | undefined,
-): boolean {
-  return mayFallBack(spec) && overSse?.has(generation) === true;
-}
-
 /**
  * Whether the address refused the first message as a server from before 2025 does; see "Backwards
  * Compatibility" in the MCP specification of transports.
@@ -74,11 +65,12 @@ export function mayBeOverSse(
   spec: ServerSpec,
   { status, rpcCode }: Seen,
 ): boolean {
-  if (carrier !== 'http' || !mayFallBack(spec) || status === undefined) return false;
+  if (carrier !== 'http' || !fallsBackToSse(spec) || status === undefined) return false;
   // A JSON-RPC answer comes from a server that understood the transport.
   return olderStatuses.has(status) && rpcCode === undefined;
 }
 
-function mayFallBack(spec: ServerSpec): boolean {
+/** Whether the settings leave open which transport the address speaks. */
+export function fallsBackToSse(spec: ServerSpec): boolean {
   return spec.type === 'http' && spec.fallback === 'sse';
 }

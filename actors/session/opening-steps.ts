@@ -7,7 +7,6 @@ import type { Client } from '@modelcontextprotocol/client';
 
 import { longestTimerMs } from '../../src/domain/clock.ts';
 import type { Failure } from '../../src/domain/failure.ts';
-import type { EmbeddedServer } from '../../src/domain/host/embedded.ts';
 import type { ServerPolicy } from '../../src/domain/policy.ts';
 import type { ResolveOutcome, SessionEvidence, SessionId } from '../../src/domain/session.ts';
 import type { SessionPhase } from '../../src/policies/failures/classify.ts';
@@ -40,7 +39,7 @@ import {
   chooseEra,
   type EraChoice,
   failuresInEveryEra,
-  isOverSse,
+  fallsBackToSse,
   mayBeOverSse,
   oldHandshake,
   sseEra,
@@ -142,7 +141,12 @@ export class Opening {
     const target = this.#target;
     const resolved = this.#resolved;
     if (target === undefined || resolved?.type !== 'stdio') return;
-    if (isSecond) this.#noteLeft();
+    if (isSecond) {
+      this.#ports.leftWhenAsked?.add(this.#id.generation);
+      this.#setup.events.remark(
+        'exited when it was asked for its protocol era; it is started again with the old handshake',
+      );
+    }
     await assertFolder(resolved.launch.cwd);
     const launch = await this.#approved(resolved.launch, target);
     signal.throwIfAborted();
@@ -164,17 +168,15 @@ export class Opening {
       handshake === 'overSse' && 'endpoint' in written
         ? { ...written, type: 'sse' as const }
         : written;
-    const { negotiation, prior } =
-      handshake === 'old'
-        ? { ...this.#eraFor(resolved), prior: oldHandshake }
-        : this.#eraFor(resolved);
+    const era = this.#eraFor(resolved);
+    const prior = handshake === 'old' ? oldHandshake : era.prior;
     this.#sent = '';
     this.#assumed = prior;
     const [{ createClient }, remote] = await this.#load(resolved.type);
     signal.throwIfAborted();
     const { questions } = this.#setup;
     const client = createClient(
-      negotiation,
+      era.negotiation,
       this.#setup.onNews,
       questions && capabilitiesFor(questions),
     );
@@ -275,13 +277,6 @@ export class Opening {
     return era;
   }
 
-  #noteLeft(): void {
-    this.#ports.leftWhenAsked?.add(this.#id.generation);
-    this.#setup.events.remark(
-      'exited when it was asked for its protocol era; it is started again with the old handshake',
-    );
-  }
-
   /** Resolves values; a session that ends meanwhile does not wait. */
   async #find({ spec, envFileNames }: SessionTarget): Promise<SpecValues | undefined> {
     const { values } = this.#ports;
@@ -310,8 +305,9 @@ export class Opening {
       ...(values !== undefined && { values }),
       onMissing: policy.connect.missingVariable === 'keep' ? onMissing : undefined,
     });
-    const isKnown = isOverSse(spec, this.#id.generation, this.#ports.overSse);
-    return isKnown && 'endpoint' in resolved ? { ...resolved, type: 'sse' } : resolved;
+    const isOverSse =
+      fallsBackToSse(spec) && this.#ports.overSse?.has(this.#id.generation) === true;
+    return isOverSse && 'endpoint' in resolved ? { ...resolved, type: 'sse' } : resolved;
   }
 
   async #approved(
@@ -352,7 +348,10 @@ export class Opening {
     if (resolved.type === 'stdio' || (remote === undefined && resolved.type !== 'memory')) return;
     const setup = this.#connectionSetup();
     if (resolved.type === 'memory') {
-      this.#connection = new MemoryTransport(this.#embedded(resolved.server), setup);
+      const server = this.#ports.embedded?.get(resolved.server);
+      if (server === undefined)
+        throw new SettingError(`The host has provided no server named "${resolved.server}".`);
+      this.#connection = new MemoryTransport(server, setup);
       return;
     }
     const { type, endpoint } = resolved;
@@ -361,13 +360,6 @@ export class Opening {
     signal.throwIfAborted();
     this.#liveness = made?.liveness;
     this.#connection = made?.connection;
-  }
-
-  #embedded(name: string): EmbeddedServer['connect'] {
-    const server = this.#ports.embedded?.get(name);
-    if (server === undefined)
-      throw new SettingError(`The host has provided no server named "${name}".`);
-    return () => server.connect();
   }
 
   #connectionSetup(): ConnectionSetup {

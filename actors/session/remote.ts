@@ -22,7 +22,7 @@ export async function connectRemote(
 ): Promise<{ readonly connection: Connection; readonly liveness: Liveness }> {
   let http: HttpTransport | undefined;
   const isBusy = (): boolean => http?.isBusy === true;
-  const liveness = createLiveness({ client, clock: setup.clock, isBusy, onLost });
+  const liveness = createLiveness(client, setup.clock, isBusy, onLost);
   if (carrier === 'sse') return { liveness, connection: new SseTransport(endpoint, setup) };
   if (carrier !== 'ws') {
     http = new HttpTransport(endpoint, setup, liveness);

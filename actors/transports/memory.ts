@@ -33,18 +33,18 @@ export class MemoryTransport extends Connection {
   readonly kind = 'memory';
   // With this field the SDK takes silence after the era probe as "no", as it does over stdio.
   readonly stderr = null;
-  readonly #connect: EmbeddedServer['connect'];
+  readonly #server: EmbeddedServer;
   #end: EmbeddedTransport | undefined;
   #closed: Promise<void> | undefined;
 
-  constructor(connect: EmbeddedServer['connect'], setup: ConnectionSetup) {
+  constructor(server: EmbeddedServer, setup: ConnectionSetup) {
     super(setup);
-    this.#connect = connect;
+    this.#server = server;
   }
 
   async start(): Promise<void> {
     try {
-      const end = await this.#connect();
+      const end = await this.#server.connect();
       assertTransport(end);
       this.#end = end;
       // The session closed while the host connected its server.

@@ -14,9 +14,9 @@ import type { SessionCallOptions } from '../../../src/domain/session.ts';
 import type { ListedTool } from '../../../src/domain/tool.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
 import type { Connection, Seen } from '../../transports/connection/connection.ts';
-import { type CallDeadline, type CallTime, timeOf, withDeadline } from './deadline.ts';
+import { type CallDeadline, timeOf, withDeadline } from './deadline.ts';
 import type { LightCallOptions } from './light-calls.ts';
-import { inRounds, type RoundParams, type RoundsSetup, withVisit } from './question-rounds.ts';
+import { inRounds, type RoundParams, withVisit } from './question-rounds.ts';
 import { QuestionWire } from './question-wire.ts';
 import type { SessionQuestions } from './questions.ts';
 
@@ -55,13 +55,6 @@ export function createExchange({ client, clock, connection, questions, logLevel 
     party: SessionCallOptions['party'],
     send: (call: { deadline: CallDeadline | undefined } | undefined) => Promise<Result>,
   ): Promise<Result> => (wire === undefined ? send(undefined) : wire.during(party, send));
-  const roundsOf = ({ party, signal }: SessionCallOptions, time: CallTime): RoundsSetup => ({
-    clock,
-    questions,
-    party,
-    signal,
-    time,
-  });
   return {
     /** Sends through the SDK's client. */
     inFull<Result extends object>(
@@ -70,7 +63,7 @@ export function createExchange({ client, clock, connection, questions, logLevel 
     ): Promise<Result> {
       const { party, signal } = options;
       const time = timeOf(options);
-      const rounds = roundsOf(options, time);
+      const rounds = { clock, questions, party, signal, time };
       const once = (added: RoundParams) =>
         onWire(party, (call) =>
           withDeadline(clock, { signal, time }, (own, deadline) => {
@@ -97,7 +90,7 @@ export function createExchange({ client, clock, connection, questions, logLevel 
         });
       // No one could visit an address, so nothing needs to be resent.
       if (!isAskable && party?.onQuestion === undefined) return once();
-      return withVisit(roundsOf(options, time), once);
+      return withVisit({ clock, questions, party, signal, time }, once);
     },
   };
 }

@@ -28,7 +28,7 @@ const wordsLength = 200;
 /** Parameters that a further round adds. */
 export type RoundParams = Readonly<Record<string, unknown>>;
 
-export interface RoundsSetup {
+interface RoundsSetup {
   readonly clock: Clock;
   /** Undefined: questions are never answered. */
   readonly questions: SessionQuestions | undefined;

@@ -84,9 +84,8 @@ function refusedWith(status: number | undefined): string {
 
 function bodyOf(error: unknown): string | undefined {
   if (statusOf(error) === undefined) return undefined;
-  if (!(error instanceof Error) || !('data' in error) || !isRecord(error.data)) return undefined;
-  const text = error.data['text'];
-  return typeof text === 'string' ? text : undefined;
+  const { data } = error as { readonly data?: unknown };
+  return isRecord(data) && typeof data['text'] === 'string' ? data['text'] : undefined;
 }
 
 /** Appends the deepest cause with a code: "fetch failed" alone explains nothing. */

@@ -13,19 +13,16 @@ const tooManyRequests = 429;
 
 export type Liveness = ReturnType<typeof createLiveness>;
 
-export function createLiveness({
-  client,
-  clock,
-  isBusy,
-  onLost,
-}: {
-  readonly client: Pick<Client, 'ping' | 'discover' | 'getProtocolEra'>;
-  readonly clock: Clock;
-  /** Whether calls are unanswered; each has a deadline of its own. */
-  readonly isBusy: () => boolean;
-  /** Receives the error of the failed probe, at most once. */
-  readonly onLost: (error: unknown) => void;
-}) {
+/**
+ * `isBusy` returns whether calls are unanswered; each has a deadline of its own. `onLost` receives the
+ * error of the failed probe, at most once.
+ */
+export function createLiveness(
+  client: Pick<Client, 'ping' | 'discover' | 'getProtocolEra'>,
+  clock: Clock,
+  isBusy: () => boolean,
+  onLost: (error: unknown) => void,
+) {
   let state: 'idle' | 'asking' | 'stopped' = 'idle';
   let timer: unknown;
 

@@ -70,7 +70,6 @@ export class Posts {
   readonly #clock: Clock;
   readonly #open = new Set<Post>();
   readonly #unanswered = new Map<Id, Post>();
-  #answers = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -89,10 +88,10 @@ export class Posts {
   /** Throws a {@link NotSentError} if too many answers are in flight. */
   begin(message: JSONRPCMessage): Post {
     const post = new Post(message);
-    if (post.isAnswer && this.#answers >= maxAnswers)
+    const isAnswering = (open: Post): boolean => open.isAnswer;
+    if (post.isAnswer && [...this.#open].filter(isAnswering).length >= maxAnswers)
       throw new NotSentError('The server does not take the answers to its requests.');
     this.#open.add(post);
-    if (post.isAnswer) this.#answers += 1;
     if (post.id === undefined) post.breakOffAfter(this.#clock, acceptMs);
     else this.#unanswered.set(post.id, post);
     return post;
@@ -100,9 +99,7 @@ export class Posts {
 
   /** The POST has ended; its request may still get an answer elsewhere. */
   end(post: Post): void {
-    if (!this.#open.delete(post)) return;
-    post.stopTimer();
-    if (post.isAnswer) this.#answers -= 1;
+    if (this.#open.delete(post)) post.stopTimer();
   }
 
   isWaitedFor(post: Post): boolean {

@@ -91,15 +91,6 @@ class Bookmark {
   }
 }
 
-/** The signal is aborted when the request is given up. */
-interface AnswerSetup extends StreamListeners {
-  readonly isWaitedFor: () => boolean;
-  /** Requests what follows this event. */
-  readonly resume: (lastEventId: string) => Promise<Answer>;
-  /** The stream was cut or the server is unreachable: perhaps it is gone. */
-  readonly onDoubt: () => void;
-}
-
 /**
  * Reads an answer that comes as an event stream; resolves at its end, and never rejects. A stream that
  * ends before the answer is resumed if the server gave its events ids: after growing waits if it was cut,
@@ -107,7 +98,14 @@ interface AnswerSetup extends StreamListeners {
  */
 export async function readAnswer(
   first: AsyncIterable<Uint8Array>,
-  setup: AnswerSetup,
+  /** The signal is aborted when the request is given up. */
+  setup: StreamListeners & {
+    readonly isWaitedFor: () => boolean;
+    /** Requests what follows this event. */
+    readonly resume: (lastEventId: string) => Promise<Answer>;
+    /** The stream was cut or the server is unreachable: perhaps it is gone. */
+    readonly onDoubt: () => void;
+  },
 ): Promise<void> {
   const { clock, signal, isWaitedFor, resume, onDoubt } = setup;
   const reopening = new Reopening(clock);
@@ -127,7 +125,18 @@ export async function readAnswer(
   }
 }
 
-interface NewsSetup {
+/**
+ * Follows the stream of news. Reopens it for as long as the session lasts, after growing waits while
+ * it keeps being lost.
+ */
+export function createNewsStream({
+  clock,
+  budget,
+  ask,
+  onMessage,
+  onDoubt,
+  onGap,
+}: {
   readonly clock: Clock;
   readonly budget: InputBudget;
   /** Requests the stream, or its continuation after this event. */
@@ -137,67 +146,50 @@ interface NewsSetup {
   readonly onDoubt: () => void;
   /** Messages that the server sent while there was no stream are lost. */
   readonly onGap: () => void;
-}
-
-/** Reopens the stream for as long as the session lasts, after growing waits while it keeps being lost. */
-export class NewsStream {
-  readonly #setup: NewsSetup;
-  readonly #reopening: Reopening;
-  readonly #bookmark: Bookmark;
-  readonly #controller = new AbortController();
-  #isStarted = false;
-  #hasOpened = false;
+}) {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const reopening = new Reopening(clock);
+  const bookmark = new Bookmark({ clock, budget, signal, onMessage });
+  let isStarted = false;
+  let hasOpened = false;
   /** The stream was interrupted, and no event id marks where. */
-  #hasGap = false;
+  let hasGap = false;
 
-  constructor(setup: NewsSetup) {
-    this.#setup = setup;
-    const { clock, budget, onMessage } = setup;
-    this.#reopening = new Reopening(clock);
-    this.#bookmark = new Bookmark({ clock, budget, signal: this.#controller.signal, onMessage });
-  }
-
-  /** Opens the stream; repeats do nothing. */
-  start(): void {
-    if (this.#isStarted || this.#controller.signal.aborted) return;
-    this.#isStarted = true;
-    void this.#follow();
-  }
-
-  stop(): void {
-    this.#controller.abort();
-  }
-
-  async #follow(): Promise<void> {
-    const { signal } = this.#controller;
-    const { ask, onDoubt } = this.#setup;
+  const closeGap = (): void => {
+    if (hasGap && !signal.aborted) onGap();
+    hasGap = false;
+  };
+  const onOpen = (): void => {
+    hasOpened = true;
+    closeGap();
+  };
+  const follow = async (): Promise<void> => {
     while (!signal.aborted) {
-      const end = await this.#bookmark.follow(ask(this.#bookmark.lastEventId, signal), () => {
-        this.#hasOpened = true;
-        this.#closeGap();
-      });
+      const end = await bookmark.follow(ask(bookmark.lastEventId, signal), onOpen);
       if (signal.aborted) return;
-      const { lastEventId, waitMs } = this.#bookmark;
-      this.#hasGap = lastEventId === undefined;
-      if (end === 'absent') return this.#giveUp();
-      if (end === 'paused')
-        await this.#reopening.afterPause(signal, Math.max(shortestPauseMs, waitMs));
+      const { lastEventId, waitMs } = bookmark;
+      hasGap = lastEventId === undefined;
+      if (end === 'absent') {
+        if (!hasOpened) return;
+        closeGap();
+        // The stream had existed, so the server that answers now may not know this session.
+        return onDoubt();
+      }
+      if (end === 'paused') await reopening.afterPause(signal, Math.max(shortestPauseMs, waitMs));
       else {
         onDoubt();
-        await this.#reopening.afterLoss(signal, waitMs);
+        await reopening.afterLoss(signal, waitMs);
       }
     }
-  }
-
-  #giveUp(): void {
-    if (!this.#hasOpened) return;
-    this.#closeGap();
-    // The stream had existed, so the server that answers now may not know this session.
-    this.#setup.onDoubt();
-  }
-
-  #closeGap(): void {
-    if (this.#hasGap && !this.#controller.signal.aborted) this.#setup.onGap();
-    this.#hasGap = false;
-  }
+  };
+  return {
+    /** Opens the stream; repeats do nothing. */
+    start(): void {
+      if (isStarted) return;
+      isStarted = true;
+      void follow();
+    },
+    stop: () => controller.abort(),
+  };
 }

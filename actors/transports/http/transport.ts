@@ -31,7 +31,7 @@ import { isEventStream, isJson, tooLongAnswer, unexpected } from './body.ts';
 import { type Answer, createGuardedFetch, redirectOf, sentHeaders } from './fetch.ts';
 import type { Liveness } from './liveness.ts';
 import { answeredBy, BrokenOffError, cancelledBy, type Post, Posts } from './posts.ts';
-import { NewsStream, readAnswer } from './streams.ts';
+import { createNewsStream, readAnswer } from './streams.ts';
 
 // Stateless servers put a signed token there; even those need no more than this.
 const sessionIdCharacters = 1_024;
@@ -48,7 +48,7 @@ export class HttpTransport extends Connection {
   readonly #headers: Readonly<Record<string, string>>;
   readonly #guarded;
   readonly #liveness: Pick<Liveness, 'suspect' | 'heard'>;
-  readonly #news: NewsStream;
+  readonly #news;
   readonly #posts: Posts;
   #sessionId: string | undefined;
   #protocolVersion: string | undefined;
@@ -68,7 +68,7 @@ export class HttpTransport extends Connection {
     this.#liveness = liveness;
     this.#posts = new Posts(setup.clock);
     this.#guarded = createGuardedFetch(url, setup.clock);
-    this.#news = new NewsStream({
+    this.#news = createNewsStream({
       clock: setup.clock,
       budget: this.stages.budget,
       ask: (lastEventId, signal) => this.#askForEvents(lastEventId, signal),

@@ -9,11 +9,11 @@
 
 import { StringDecoder } from 'node:string_decoder';
 
-import type { Clock } from '../../../src/domain/clock.ts';
 import { printableLine } from '../../../src/policies/text/printable.ts';
 import { safeCut } from '../../../src/policies/text/redact.ts';
 import { redactWords } from '../../../src/policies/text/redact-words.ts';
 import { TokenBucket } from '../../../src/policies/token-bucket.ts';
+import type { ConnectionSetup } from '../connection/connection.ts';
 
 // Longer lines are cut: a failure shows twenty lines on a terminal, not a novel.
 const lineCharacters = 2_000;
@@ -32,20 +32,13 @@ const drainedPieceBytes = 64;
 const droppedTailBytes = 8_192;
 const lineFeed = 0x0a;
 
-export function createStderrRing({
-  clock,
-  secrets,
-  stream,
-  pass,
-  onDrop,
-}: {
-  readonly clock: Clock;
-  readonly secrets: readonly string[];
-  readonly stream: 'stderr' | 'stdout';
-  readonly pass: (line: string) => void;
-  /** Called when lines are dropped; the sentence says why. */
-  readonly onDrop: (why: string) => void;
-}) {
+/** `onDrop` is called with the reason when lines are dropped. */
+export function createStderrRing(
+  { clock, secrets, events }: Pick<ConnectionSetup, 'clock' | 'secrets' | 'events'>,
+  stream: 'stderr' | 'stdout',
+  onDrop: (why: string) => void,
+) {
+  const pass = (line: string): void => events.remark(line, stream);
   const drained = new TokenBucket(drainedPerSecond, drainedPerSecond);
   let decoder = new StringDecoder('utf8');
   let lines: string[] = [];

@@ -82,26 +82,15 @@ export class StdioTransport extends Connection {
   /** Messages that arrived before `start`; undefined from then on. */
   #early: JSONRPCMessage[] | undefined = [];
   #closed: Promise<void> | undefined;
-  readonly #exited: Promise<void>;
-  #reportExit: () => void = () => {};
+  #exited = Promise.resolve();
 
   constructor(launch: StdioLaunch, setup: ConnectionSetup, system = processSystem) {
     super(setup);
     this.#launch = launch;
     this.#system = system;
-    const ringOf = (stream: 'stderr' | 'stdout') =>
-      createStderrRing({
-        clock: setup.clock,
-        secrets: setup.secrets,
-        stream,
-        pass: (line) => setup.events.remark(line, stream),
-        onDrop: (why) => this.stages.budget.noteFlood(why),
-      });
-    this.#stderr = ringOf('stderr');
-    this.#noise = ringOf('stdout');
-    this.#exited = new Promise((resolve) => {
-      this.#reportExit = resolve;
-    });
+    const onDrop = (why: string): void => this.stages.budget.noteFlood(why);
+    this.#stderr = createStderrRing(setup, 'stderr', onDrop);
+    this.#noise = createStderrRing(setup, 'stdout', onDrop);
   }
 
   override get pid(): number | undefined {
@@ -184,6 +173,7 @@ export class StdioTransport extends Connection {
       windowsHide: true,
     });
     this.#child = child;
+    this.#exited = new Promise((resolve) => child.once('exit', () => resolve()));
     if (child.pid !== undefined) {
       watchGroup(child.pid);
       kept?.started(child.pid);
@@ -197,11 +187,7 @@ export class StdioTransport extends Connection {
   #listen(child: ChildProcessWithoutNullStreams, failStart: (error: Error) => void): void {
     const reader = this.#createReader();
     this.#reader = reader;
-    child.once('error', (error) => {
-      // Without a pid nothing was started, so no exit follows.
-      if (child.pid === undefined) this.#reportExit();
-      failStart(error);
-    });
+    child.once('error', failStart);
     child.once('exit', (code, signal) => this.#onExit(code, signal));
     if (!hasPipes(child)) return;
     const { stages } = this;
@@ -304,27 +290,21 @@ export class StdioTransport extends Connection {
 
   #onExit(code: number | null, signal: NodeJS.Signals | null): void {
     this.#exit = { ...(code !== null && { exitCode: code }), ...(signal !== null && { signal }) };
-    this.#reportExit();
     const { pid } = this;
     if (this.#isClosing || pid === undefined) return;
     // The server's children have lost their parent and may hold our pipes.
     this.#hasCrashed = true;
     this.stages.budget.drain();
     void this.#system.signal(this.#group(pid), 'SIGKILL', 'group');
+    // May be called more than once; only the first loss counts.
     this.#afterDrain(() =>
       this.lose({ message: `The server process ${endOf(this.#leftBehind())}.` }),
     );
   }
 
-  /** Waits until both pipes have ended and were read, at most as long as a drain may take. */
-  #afterDrain(then: () => void): void {
+  /** Calls back when both pipes have ended and were read, or when a drain may take no longer. */
+  #afterDrain(finish: () => void): void {
     const streams = [this.#child?.stdout, this.#child?.stderr];
-    let isDone = false;
-    const finish = (): void => {
-      if (isDone) return;
-      isDone = true;
-      then();
-    };
     const check = (): void => {
       if (this.#reader?.isHeld === true) return;
       if (streams.some((stream) => stream?.readableEnded === false && !stream.destroyed)) return;

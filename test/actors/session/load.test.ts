@@ -5,11 +5,10 @@ import { EventEmitter, once } from 'node:events';
 import { afterEach, describe, expect, it } from 'vitest';
 
 import type { LoadSpeech } from '../../../actors/session/io.ts';
-import type { ConnectionEvents } from '../../../actors/transports/connection/connection.ts';
 import { StdioTransport } from '../../../actors/transports/stdio/transport.ts';
 import type { ServerSpec } from '../../../src/domain/server-spec.ts';
 import { realClock } from '../../../src/runtime/real-clock.ts';
-import { silentInput } from '../../fixtures/silent-input.ts';
+import { silentEvents } from '../../fixtures/silent-input.ts';
 import { type Bench, createBench, ended, fixtureSpec, isRunning, realActors } from './bench.ts';
 
 /** Resolves after the callbacks of promises that are settled now. */
@@ -189,14 +188,7 @@ describe('a process that writes before the transport starts', () => {
     const noise = new Promise<void>((resolve) => {
       hearNoise = resolve;
     });
-    const events: ConnectionEvents = {
-      broke() {},
-      ended() {},
-      missed() {},
-      sending() {},
-      ...silentInput,
-      remark: () => hearNoise(),
-    };
+    const events = { ...silentEvents, remark: () => hearNoise() };
     const launch = {
       command: 'sh',
       // Message and noise in one piece, so that the noise proves that the message was read.

@@ -17,16 +17,17 @@ function asked(era: 'legacy' | 'modern' | 'unknown' = 'legacy') {
       questions.push({ name, answer: () => resolve(undefined as never), fail: reject });
     });
   const calls = { isBusy: false };
-  const liveness = createLiveness({
-    client: {
-      ping: ask('ping'),
-      discover: ask('discover'),
-      getProtocolEra: () => (era === 'unknown' ? undefined : era),
-    },
+  const client = {
+    ping: ask('ping'),
+    discover: ask('discover'),
+    getProtocolEra: () => (era === 'unknown' ? undefined : era),
+  };
+  const liveness = createLiveness(
+    client,
     clock,
-    isBusy: () => calls.isBusy,
-    onLost: (error) => lost.push(error),
-  });
+    () => calls.isBusy,
+    (error) => lost.push(error),
+  );
   return { clock, lost, questions, calls, liveness };
 }
 

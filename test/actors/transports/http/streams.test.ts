@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { InputBudget } from '../../../../actors/transports/connection/input-budget.ts';
 import type { Answer } from '../../../../actors/transports/http/fetch.ts';
-import { NewsStream, readAnswer } from '../../../../actors/transports/http/streams.ts';
+import { createNewsStream, readAnswer } from '../../../../actors/transports/http/streams.ts';
 import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
 import { silentInput } from '../../../fixtures/silent-input.ts';
 import { turn } from './bench.ts';
@@ -130,7 +130,7 @@ describe('a stream of news that ends', () => {
     const clock = new VirtualClock();
     const told: string[] = [];
     const left = [...openings];
-    const news = new NewsStream({
+    const news = createNewsStream({
       clock,
       budget: new InputBudget(clock, silentInput),
       ask(lastEventId) {

@@ -2,19 +2,15 @@ import { describe, expect, it } from 'vitest';
 
 import { createStderrRing } from '../../../../actors/transports/stdio/stderr.ts';
 import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
+import { silentEvents } from '../../../fixtures/silent-input.ts';
 
 /** A stderr ring, its output, and its reports of drops. */
 function createRing(secrets: readonly string[] = []) {
   const clock = new VirtualClock();
   const passed: string[] = [];
   const drops: string[] = [];
-  const ring = createStderrRing({
-    clock,
-    secrets,
-    stream: 'stderr',
-    pass: (line) => passed.push(line),
-    onDrop: (why) => drops.push(why),
-  });
+  const events = { ...silentEvents, remark: (line: string) => passed.push(line) };
+  const ring = createStderrRing({ clock, secrets, events }, 'stderr', (why) => drops.push(why));
   return { clock, passed, drops, ring };
 }
 
