@@ -6,7 +6,6 @@
 import type { Client, RequestOptions } from '@modelcontextprotocol/client';
 
 import { longestTimerMs } from '../../../src/domain/clock.ts';
-import type { Failure } from '../../../src/domain/failure.ts';
 import type {
   CallFailure,
   ServerProfile,

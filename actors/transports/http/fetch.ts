@@ -98,10 +98,10 @@ export function createGuardedFetch(home: URL, clock: Clock, resolve?: ResolveAll
       );
     },
     /** Sends a GET by default. Follows redirects within the origin; any other redirect rejects. */
-    async fetch(
+    fetch: async (
       url: string | URL,
       { method = 'GET', headers = {}, body, signal }: Partial<Omit<Order, 'url'>> = {},
-    ): Promise<Answer> {
+    ): Promise<Answer> => {
       signal?.throwIfAborted();
       const sent = sentHeaders(headers);
       const order: Order = { url: new URL(url), method, headers: sent, body, signal };

@@ -27,115 +27,119 @@ export interface LineListeners {
   isSpent?(): boolean;
 }
 
-export type LineReader = ReturnType<typeof createLineReader>;
+export class LineReader {
+  readonly #maxLineBytes: number;
+  readonly #listeners: LineListeners;
+  #parts: Buffer[] = [];
+  /** Bytes of the present line, whether held or skipped. */
+  #lineBytes = 0;
+  #isFirst = true;
+  #isStopped = false;
+  #skipped: EnvelopeReader | undefined;
+  /** Partly read chunks, in order, until reading may go on. */
+  #held: Buffer[] = [];
+  #hasEnded = false;
 
-export function createLineReader(maxLineBytes: number, listeners: LineListeners) {
-  let parts: Buffer[] = [];
-  let heldBytes = 0;
-  let isFirst = true;
-  let isStopped = false;
-  let skipped: EnvelopeReader | undefined;
+  constructor(maxLineBytes: number, listeners: LineListeners) {
+    this.#maxLineBytes = maxLineBytes;
+    this.#listeners = listeners;
+  }
 
-  const emit = (): void => {
-    if (skipped !== undefined) {
-      const envelope = skipped.envelope();
-      skipped = undefined;
-      heldBytes = 0;
-      listeners.onSkipped(envelope);
-      return;
+  /** Whether lines that have arrived wait for {@link goOn}. */
+  get isHeld(): boolean {
+    return this.#held.length > 0;
+  }
+
+  /** Hands out a chunk's lines, and holds the rest once enough was read. */
+  push(chunk: Buffer): void {
+    this.#held.push(chunk);
+    if (this.#held.length === 1) this.goOn();
+  }
+
+  /** Hands out held lines until enough was read again. */
+  goOn(): void {
+    while (this.#held.length > 0) {
+      const [first, ...others] = this.#held as [Buffer, ...Buffer[]];
+      const rest = this.#read(first);
+      this.#held = rest === undefined ? others : [rest, ...others];
+      if (rest !== undefined) return;
     }
-    let line = parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts, heldBytes);
-    parts = [];
-    heldBytes = 0;
-    if (line.at(-1) === carriageReturn) line = line.subarray(0, -1);
-    const text = line.toString('utf8');
-    // Some servers on Windows open their output with a byte order mark.
-    listeners.onLine(isFirst && text.startsWith('\ufeff') ? text.slice(1) : text);
-    isFirst = false;
-  };
+    if (this.#hasEnded) this.#finish();
+  }
 
-  const stop = (): false => {
-    isStopped = true;
-    parts = [];
-    skipped = undefined;
-    listeners.onTooLong();
-    return false;
-  };
+  /** Notes that no chunk follows; a last line without a line end is handed out after the others. */
+  end(): void {
+    this.#hasEnded = true;
+    if (!this.isHeld) this.#finish();
+  }
 
-  /** Drops the held part of the line, and reads on without holding more. */
-  const skip = (): boolean => {
-    if (parts[0]?.[0] !== openBrace || heldBytes > maxLineBytes * skippedLines) return stop();
-    skipped = new EnvelopeReader();
-    for (const part of parts) skipped.push(part);
-    parts = [];
-    listeners.onSkipping();
-    listeners.onSkippedBytes?.(heldBytes);
-    return true;
-  };
+  #finish(): void {
+    if (!this.#isStopped && this.#skipped === undefined && this.#lineBytes > 0) this.#emit();
+    this.#isStopped = true;
+  }
 
-  const hold = (part: Buffer): boolean => {
-    heldBytes += part.length;
-    if (skipped !== undefined) {
-      if (heldBytes > maxLineBytes * skippedLines) return stop();
-      skipped.push(part);
-      listeners.onSkippedBytes?.(part.length);
+  /** Returns the part of the chunk that was not read because enough was. */
+  #read(chunk: Buffer): Buffer | undefined {
+    let start = 0;
+    while (!this.#isStopped && start < chunk.length) {
+      const end = chunk.indexOf(lineFeed, start);
+      if (end === -1) {
+        this.#take(chunk.subarray(start));
+        return undefined;
+      }
+      if (!this.#take(chunk.subarray(start, end))) return undefined;
+      this.#emit();
+      start = end + 1;
+      if (this.#listeners.isSpent?.() === true) break;
+    }
+    return this.#isStopped || start >= chunk.length ? undefined : chunk.subarray(start);
+  }
+
+  #take(part: Buffer): boolean {
+    this.#lineBytes += part.length;
+    if (this.#skipped !== undefined) {
+      if (this.#lineBytes > this.#maxLineBytes * skippedLines) return this.#stop();
+      this.#skipped.push(part);
+      this.#listeners.onSkippedBytes?.(part.length);
       return true;
     }
     // An empty part would hide how the line begins.
-    if (part.length > 0) parts.push(part);
-    return heldBytes <= maxLineBytes || skip();
-  };
+    if (part.length > 0) this.#parts.push(part);
+    return this.#lineBytes <= this.#maxLineBytes || this.#skip();
+  }
 
-  /** Returns the part of the chunk that was not read because enough was. */
-  const read = (chunk: Buffer): Buffer | undefined => {
-    let start = 0;
-    while (!isStopped && start < chunk.length) {
-      const end = chunk.indexOf(lineFeed, start);
-      if (end === -1) {
-        hold(chunk.subarray(start));
-        return undefined;
-      }
-      if (!hold(chunk.subarray(start, end))) return undefined;
-      emit();
-      start = end + 1;
-      if (listeners.isSpent?.() === true) break;
-    }
-    return isStopped || start >= chunk.length ? undefined : chunk.subarray(start);
-  };
+  /** Drops the held part of the line, and reads on without holding more. */
+  #skip(): boolean {
+    const isMessage = this.#parts[0]?.[0] === openBrace;
+    if (!isMessage || this.#lineBytes > this.#maxLineBytes * skippedLines) return this.#stop();
+    this.#skipped = new EnvelopeReader();
+    for (const part of this.#parts) this.#skipped.push(part);
+    this.#parts = [];
+    this.#listeners.onSkipping();
+    this.#listeners.onSkippedBytes?.(this.#lineBytes);
+    return true;
+  }
 
-  const finish = (): void => {
-    if (!isStopped && skipped === undefined && heldBytes > 0) emit();
-    isStopped = true;
-  };
+  #stop(): false {
+    this.#isStopped = true;
+    this.#parts = [];
+    this.#skipped = undefined;
+    this.#listeners.onTooLong();
+    return false;
+  }
 
-  // Partly read chunks, in order, until reading may go on.
-  let waiting: Buffer[] = [];
-  let hasEnded = false;
-  const goOn = (): void => {
-    while (waiting.length > 0) {
-      const [first, ...others] = waiting as [Buffer, ...Buffer[]];
-      const rest = read(first);
-      waiting = rest === undefined ? others : [rest, ...others];
-      if (rest !== undefined) return;
-    }
-    if (hasEnded) finish();
-  };
-  return {
-    /** Whether lines that have arrived wait for {@link goOn}. */
-    get isHeld(): boolean {
-      return waiting.length > 0;
-    },
-    /** Hands out held lines until enough was read again. */
-    goOn,
-    /** Hands out a chunk's lines, and holds the rest once enough was read. */
-    push(chunk: Buffer): void {
-      waiting.push(chunk);
-      if (waiting.length === 1) goOn();
-    },
-    /** Notes that no chunk follows; a last line without a line end is handed out after the others. */
-    end(): void {
-      hasEnded = true;
-      if (waiting.length === 0) finish();
-    },
-  };
+  #emit(): void {
+    const envelope = this.#skipped?.envelope();
+    const [only] = this.#parts;
+    const bytes = this.#parts.length === 1 && only ? only : Buffer.concat(this.#parts);
+    this.#skipped = undefined;
+    this.#parts = [];
+    this.#lineBytes = 0;
+    if (envelope !== undefined) return this.#listeners.onSkipped(envelope);
+    const line = bytes.at(-1) === carriageReturn ? bytes.subarray(0, -1) : bytes;
+    const text = line.toString('utf8');
+    // Some servers on Windows open their output with a byte order mark.
+    this.#listeners.onLine(this.#isFirst && text.startsWith('\ufeff') ? text.slice(1) : text);
+    this.#isFirst = false;
+  }
 }

@@ -24,6 +24,7 @@ const passedPerSecond = 200;
 // A stack trace has a hundred lines, a verbose start a thousand; redacting more would occupy a core.
 const linesPerSecond = 1_000;
 const bytesPerSecond = 1_048_576;
+const limits = `${linesPerSecond} lines or 1 MB a second`;
 // Dropped output is still read and its lines counted, which at full pipe speed would occupy a core.
 // A million lines cost 20 ms, and as many pieces of 64 bytes are 64 MB.
 const drainedPerSecond = 1_000_000;
@@ -38,7 +39,6 @@ export function createStderrRing(
   stream: 'stderr' | 'stdout',
   onDrop: (why: string) => void,
 ) {
-  const pass = (line: string): void => events.remark(line, stream);
   const drained = new TokenBucket(drainedPerSecond, drainedPerSecond);
   let decoder = new StringDecoder('utf8');
   let lines: string[] = [];
@@ -61,7 +61,7 @@ export function createStderrRing(
     readLines = 0;
     readBytes = 0;
     passed = 0;
-    if (withheld > 0) pass(`${withheld} lines of ${stream} were left out`);
+    if (withheld > 0) events.remark(`${withheld} lines of ${stream} were left out`, stream);
     withheld = 0;
   };
 
@@ -70,7 +70,7 @@ export function createStderrRing(
     if (line === '') return;
     lines.push(line);
     if (lines.length > tailLines) lines.shift();
-    if (passed < passedPerSecond) pass(line);
+    if (passed < passedPerSecond) events.remark(line, stream);
     else withheld += 1;
     passed += 1;
   };
@@ -79,9 +79,7 @@ export function createStderrRing(
     withheld += lineCountOf(chunk);
     dropped = Buffer.concat([dropped ?? Buffer.from(partial), chunk]).subarray(-droppedTailBytes);
     partial = '';
-    onDrop(
-      `The server writes more than ${linesPerSecond} lines or 1 MB a second to ${stream}; the rest is dropped.`,
-    );
+    onDrop(`The server writes more than ${limits} to ${stream}; the rest is dropped.`);
   };
 
   const droppedLines = (): readonly string[] => lastLinesOf(dropped).map(printable).filter(Boolean);

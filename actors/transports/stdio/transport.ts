@@ -40,7 +40,7 @@ import {
 } from '../connection/connection.ts';
 import { endOf } from '../connection/failure.ts';
 import { charactersPerWork, refusedAnswer, tooManyBytes } from '../connection/messages.ts';
-import { createLineReader, type LineReader } from './lines.ts';
+import { LineReader } from './lines.ts';
 import { createStderrRing } from './stderr.ts';
 
 // Answers written just before the exit are still in the pipe; the end must be known within 100 ms.
@@ -232,7 +232,7 @@ export class StdioTransport extends Connection {
 
   #createReader(): LineReader {
     let skipping: unknown;
-    return createLineReader(maxMessageBytes, {
+    return new LineReader(maxMessageBytes, {
       isSpent: () => this.stages.budget.isSpent,
       onLine: (line) => this.#read(line),
       onTooLong: () => this.lose(tooLong),

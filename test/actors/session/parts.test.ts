@@ -16,14 +16,14 @@ import { describeError } from '../../../actors/transports/connection/failure.ts'
 import { EnvelopeReader, streamLost } from '../../../actors/transports/connection/messages.ts';
 import { retryAfterOf } from '../../../actors/transports/http/fetch.ts';
 import { Reopening } from '../../../actors/transports/http/reopening.ts';
-import { createLineReader } from '../../../actors/transports/stdio/lines.ts';
+import { LineReader } from '../../../actors/transports/stdio/lines.ts';
 import { resolveSpec } from '../../../actors/values/target.ts';
 import { redact } from '../../../src/policies/text/redact.ts';
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
 
 function linesOf(chunks: readonly Buffer[], maxLineBytes = 1_000): string[] {
   const lines: string[] = [];
-  const reader = createLineReader(maxLineBytes, {
+  const reader = new LineReader(maxLineBytes, {
     onLine: (line) => lines.push(line),
     onTooLong: () => lines.push('too long'),
     onSkipping: () => lines.push('skipping'),
@@ -74,7 +74,7 @@ describe('the line reader', () => {
 
   it('reports every byte that it skips', () => {
     const [counts, nothing]: [number[], () => void] = [[], () => {}];
-    const reader = createLineReader(20, {
+    const reader = new LineReader(20, {
       ...{ onLine: nothing, onTooLong: nothing, onSkipping: nothing, onSkipped: nothing },
       onSkippedBytes: (count) => counts.push(count),
     });
