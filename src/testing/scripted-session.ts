@@ -7,9 +7,8 @@
  */
 
 import { fromCallback, fromPromise, type PromiseActorLogic } from 'xstate';
-
-import type { SessionActors } from '../../actors/session/leaf-actors.ts';
 import { CallDeadline, timeOf } from '../../actors/session/calls/deadline.ts';
+import type { SessionActors } from '../../actors/session/leaf-actors.ts';
 import type { SessionPorts } from '../../actors/session/ports.ts';
 import type { SideLists } from '../domain/catalog.ts';
 import type { Clock } from '../domain/clock.ts';

@@ -57,7 +57,7 @@ describe('the I/O of a session', () => {
     server.stop();
   });
 
-  it('is disposed of when its forced end throws', async () => {
+  it('is disposed of when killing it throws', async () => {
     const { clock, dispose, server, session } = run({
       kill() {
         throw new Error('a fault');

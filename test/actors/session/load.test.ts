@@ -70,7 +70,7 @@ async function openTelling(load: LoadSpeech): Promise<{ bench: Bench; pid: numbe
 }
 
 describe('a session that waits for the SDK', () => {
-  it('boots its process meanwhile, and then opens', async () => {
+  it('starts its process meanwhile, and then opens', async () => {
     const held = new HeldLoad();
     const bench = open(fixtureSpec('noisy-list'), held.load);
     await bench.logged('waiting for the database');
@@ -125,7 +125,7 @@ describe('a session that waits for the SDK', () => {
     expect(bench.lines).toEqual(['started']);
   });
 
-  it('fails once and ends its process when the load fails', async () => {
+  it('fails once and ends its process when loading fails', async () => {
     const held = new HeldLoad();
     const { bench, pid } = await openTelling(held.load);
     await held.fail();
@@ -135,7 +135,7 @@ describe('a session that waits for the SDK', () => {
     expect(bench.story).toEqual(['session.closed']);
   });
 
-  it('reports nothing more when the load fails after it was closed', async () => {
+  it('reports nothing more when loading fails after it was closed', async () => {
     const held = new HeldLoad();
     const asked = held.asked();
     const bench = open(fixtureSpec('ok'), held.load);
@@ -146,7 +146,7 @@ describe('a session that waits for the SDK', () => {
     expect(bench.story).toEqual(['session.closed']);
   });
 
-  it('shares the load with others, which open although it was closed', async () => {
+  it('shares the loaded SDK with other sessions, which open although it was closed', async () => {
     const held = new HeldLoad();
     const [first, second, third] = ['ok', 'noisy-list', 'ok'].map((mode) =>
       open(fixtureSpec(mode), held.load),

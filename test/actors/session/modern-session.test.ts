@@ -114,7 +114,7 @@ async function expectSample(session: Bench): Promise<void> {
 }
 
 describe('lists of a modern server', () => {
-  it('keep every well-formed resource and prompt', async () => {
+  it('contain every well-formed resource and prompt', async () => {
     const complete = { resultType: 'complete', ttlMs: 0, cacheScope: 'private' };
     const results = {
       'prompts/list': { ...complete, prompts: [null, { name: 'greet' }] },
@@ -137,7 +137,7 @@ describe('a call of a modern server', () => {
   const refusal = { error: { code: -32_020, message: 'Header mismatch' } };
 
   it.each(['act', 'unlisted'])(
-    'is not sent again when the server wants other headers: %s',
+    'is not resent when the server requires other headers: %s',
     async (tool) => {
       const peer = await startCountingPeer('json', [{ rpc: refusal }], { era: 'modern' });
       onTestFinished(() => peer.close());
@@ -219,7 +219,7 @@ describe('a modern server over HTTP', () => {
     expect(failure).toMatchObject({ kind: 'versionUnsupported' });
   });
 
-  it('is probed when the stored era is that of an older server', async () => {
+  it("is probed again when the stored era was a legacy server's", async () => {
     const remote = await startRemote('reject');
     const startNext = createBench(remoteSpec(remote));
     const first = startNext();
@@ -269,7 +269,7 @@ function createMarkingServer(headerNames: Readonly<Record<string, string>>): Low
 }
 
 describe('a modern server over HTTP that requires arguments in headers', () => {
-  it('receives them, and tools with invalid headers are left out', async () => {
+  it('receives them; tools with invalid headers are omitted', async () => {
     const names = { sell: 'Region', break: 'My Region', split: 'A\r\nB' };
     const remote = await startRemote('reject', () => createMarkingServer(names));
     bench = createBench(remoteSpec(remote))();

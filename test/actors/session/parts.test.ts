@@ -190,7 +190,7 @@ describe('reopening an event stream', () => {
     expect(opened).toEqual([1_000, 3_000, 7_000, 15_000, 31_000]);
   });
 
-  it('waits at most five minutes, whatever the server says', async () => {
+  it('waits at most five minutes, whatever the server requests', async () => {
     const { opened, pass } = openings((of, signal) => of.afterLoss(signal, 999_999_999_999));
     await pass(600);
     expect(opened).toEqual([300_000, 600_000]);
@@ -199,11 +199,14 @@ describe('reopening an event stream', () => {
   it.each([
     [0, [1_000, 2_000, 3_000, 4_000]],
     [2_000, [2_000, 4_000]],
-  ])('follows the wait of a server that ended it on purpose (%i ms)', async (askedMs, times) => {
-    const { opened, pass } = openings((of, signal) => of.afterPause(signal, askedMs));
-    await pass(4);
-    expect(opened).toEqual(times);
-  });
+  ])(
+    'waits as long as a server requests that ended it on purpose (%i ms)',
+    async (askedMs, times) => {
+      const { opened, pass } = openings((of, signal) => of.afterPause(signal, askedMs));
+      await pass(4);
+      expect(opened).toEqual(times);
+    },
+  );
 
   it('waits a second after a stream that lasted long or ended on purpose', async () => {
     const clock = new VirtualClock();
@@ -259,7 +262,7 @@ describe('a list of tools', () => {
     expect(gaps).toEqual(['only 1000 of 1001 tools are kept']);
   });
 
-  it('requests no page that could not be kept', async () => {
+  it('requests no page whose items could not be kept', async () => {
     const list = await listOf({ tools: toolsOf(1_000), nextCursor: 'a' }, { tools: [] });
     expect(list).toMatchObject({ asked: 1, gaps: ['only 1000 of more than 1000 tools are kept'] });
   });
@@ -308,7 +311,7 @@ describe('a list of tools', () => {
     expect(gaps).toEqual(['tool "deep": has a schema of more than 32 levels']);
   });
 
-  it('follows no overlong cursor', async () => {
+  it('stops at an overlong cursor', async () => {
     const list = await listOf({ tools: [], nextCursor: 'x'.repeat(65_537) });
     expect(list).toMatchObject({ asked: 1, gapCount: 1 });
   });
@@ -375,7 +378,7 @@ describe('the description of an error', () => {
     expect(describeError(error, [])).toMatchObject({ message: 'not today', rpcCode: error.code });
   });
 
-  it('contains no such code for an abort, an HTTP refusal or an error of ours', () => {
+  it('contains no such code for an abort, an HTTP refusal or one of our own errors', () => {
     const own = new ProtocolError(1, 'broken off', streamLost);
     const refusal = new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, 'no', { status: 404 });
     for (const error of [AbortSignal.abort().reason, refusal, own])
@@ -402,7 +405,7 @@ describe('the description of an error', () => {
       'The server answered with status 400 (Bad Request).',
     ],
     ['{"error":"<p>"}', 400, 'The server answered with status 400 (Bad Request).'],
-  ])('explains a refusal without its page: %s', (text, status, message) => {
+  ])("explains a refusal without the body's page: %s", (text, status, message) => {
     expect(describeError(refusalOf(text, status), [])).toMatchObject({ message, body: text });
   });
 

@@ -56,7 +56,7 @@ describe('a probe', () => {
     expect(told).toEqual(['alive']);
   });
 
-  it('takes an error as an answer, and distinguishes an unknown method', async () => {
+  it('treats an error as an answer, and distinguishes an unknown method', async () => {
     const { probe, told, last } = setUp();
     probe.ask();
     last().fail(new ProtocolError(-32603, 'Oops.'));

@@ -104,7 +104,7 @@ describe('server-everything', () => {
     await closed(session.bench, session.pid);
   });
 
-  it('is reached over SSE without a setting', async () => {
+  it('is reached over SSE when the settings leave the transport open', async () => {
     const { url } = (await startEverything('sse')) as RemoteSpec;
     const fallback = 'sse';
     const session = await listed({ type: 'http', url, headers: {}, era: 'auto', fallback });

@@ -175,7 +175,7 @@ describe.each(Object.entries(subjects))('session %s', (_name, create) => {
     expect(bench.catalog[0]?.name).toBe('echo');
   });
 
-  it('reports the answer to a health check', async () => {
+  it('reports the result of a health check', async () => {
     await open();
     bench.send('session.probe');
     subject.isProbed();
@@ -234,7 +234,7 @@ describe.each(Object.entries(subjects))('session %s', (_name, create) => {
     expect(bench.story.filter((name) => name === 'session.closed')).toHaveLength(1);
   });
 
-  it('cancels a call that an orderly close cuts off', async () => {
+  it('cancels a call that an orderly close interrupts', async () => {
     await open();
     const called = bench.handle().callTool('slow', {}, callOptions());
     bench.send('session.close');
@@ -252,7 +252,7 @@ describe.each(Object.entries(subjects))('session %s', (_name, create) => {
     expect(bench.story).toEqual(['registry.opened', 'session.opened', 'registry.closed']);
   });
 
-  it('refuses a call after its end without sending it', async () => {
+  it('rejects a call after its end without sending it', async () => {
     await open();
     const handle = bench.handle();
     bench.send('session.close');
@@ -272,7 +272,7 @@ describe.each(Object.entries(subjects))('session %s', (_name, create) => {
     expect(late).toMatchObject({ failure: { reason: 'cancelled', written: false } });
   });
 
-  it('reports a call that took too long as timed out', async () => {
+  it('reports a call that takes too long as timed out', async () => {
     await open();
     const outcome = await bench.handle().callTool('slow', {}, callOptions({ timeoutMs: 30 }));
     expect(outcome).toMatchObject({ failure: { reason: 'timeout', written: true } });

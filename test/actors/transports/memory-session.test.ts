@@ -101,7 +101,7 @@ describe('a session with a server of the SDK inside the host', () => {
     expect((await session.next('session.closed')).failure).toMatchObject({ kind: 'transport' });
   });
 
-  it('gets its own server each time', async () => {
+  it('connects to a new server instance each time', async () => {
     const server = realServer();
     const session = await opened(server);
     session.send('session.close');
@@ -159,7 +159,7 @@ describe('a session with a server inside the host', () => {
     ['is no answer', 'badResponse', {}],
     ['is too long', 'resultTooLarge', { result: { a: 'x'.repeat(17 << 20) } }],
     ['is too long an error', 'badResponse', { error: { a: 'x'.repeat(17 << 20) } }],
-  ])('fails a call whose answer %s, and goes on', async (_what, reason, rest) => {
+  ])('fails a call whose answer %s, and stays open', async (_what, reason, rest) => {
     const peer = new Scripted();
     const session = await opened({ connect: () => peer });
     peer.answer = ({ id }) => ({ jsonrpc: '2.0', id, ...rest });
@@ -175,7 +175,7 @@ describe('a session with a server inside the host', () => {
     expect(outcome).toMatchObject({ failure: { reason: 'invalidArguments', written: false } });
   });
 
-  it('does not wait for a host that never closes', async () => {
+  it('does not wait for a host that never finishes closing', async () => {
     const session = await opened({ connect: () => new Scripted(() => new Promise(() => {})) });
     const askedAt = performance.now();
     session.send('session.close');
@@ -201,7 +201,7 @@ describe('a session with a server inside the host', () => {
     expect(await call(session)).toHaveProperty('result');
   });
 
-  it('closes a server that the host connected after the session had closed', async () => {
+  it('closes a server that the host connects after the session has closed', async () => {
     const peer = new Scripted();
     let give = (): void => {};
     const made = new Promise<EmbeddedTransport>((resolve) => {

@@ -82,7 +82,7 @@ describe('opening a session over SSE', () => {
     });
   });
 
-  it('ends when it is closed before the server has named the address to post to', async () => {
+  it('ends when it is closed before the server names the address to post to', async () => {
     server = await startSseFixture('no-endpoint');
     const session = start(sse(server.url));
     await server.arrived('GET');
@@ -90,7 +90,7 @@ describe('opening a session over SSE', () => {
     expect((await session.next('session.closed')).failure).toBeUndefined();
   });
 
-  it('tries the current protocol again after a fallback to SSE that got no answer', async () => {
+  it('retries the current transport after an SSE fallback without an answer', async () => {
     server = await startSseFixture('no-endpoint');
     const spec = untyped(server.url);
     const startOne = createBench(spec);
@@ -123,14 +123,14 @@ describe('a session over SSE', () => {
     ['deep-answer', { reason: 'resultTooLarge', written: true }],
     ['post-500', { reason: 'unavailable', written: true }],
     ['reset-post', { reason: 'streamLost', written: true }],
-  ] as const)('fails a call promptly after %s, and goes on', async (mode, failure) => {
+  ] as const)('fails a call promptly after %s, and stays open', async (mode, failure) => {
     const session = await opened(mode);
     expect(await call(session.bench)).toMatchObject({ failure });
     session.server.mode = 'ok';
     expect(await call(session.bench)).toHaveProperty('result');
   });
 
-  it('ignores events that are not messages, and remarks on them once', async () => {
+  it('ignores events that are not messages, and logs one remark', async () => {
     const session = await opened('noise');
     expect(await call(session.bench)).toHaveProperty('result');
     expect(await call(session.bench)).toHaveProperty('result');
@@ -143,7 +143,7 @@ describe('a session over SSE', () => {
     expect(await call(session.bench)).toHaveProperty('result');
   });
 
-  it('is lost when the server no longer knows it, and the call may have run', async () => {
+  it('is lost when the server no longer knows it, and reports that the call may have run', async () => {
     const session = await opened('post-404');
     expect(await call(session.bench)).toMatchObject({
       // Only Streamable HTTP defines that status.
@@ -165,7 +165,7 @@ describe('a session over SSE', () => {
     expect(session.server.seen.filter((name) => name === 'GET')).toHaveLength(1);
   });
 
-  it('receives changes of the tools', async () => {
+  it('receives tool changes', async () => {
     const session = await opened();
     const news = { jsonrpc: '2.0', method: 'notifications/tools/list_changed' };
     session.server.push(`data: ${JSON.stringify(news)}\n\n`);
@@ -178,22 +178,25 @@ describe('an address whose type is left open', () => {
     [404, 'Cannot POST /sse'],
     [405, ''],
     [400, 'Bad Request'],
-  ])('is reached over SSE after status %i, and at once the next time', async (status, body) => {
-    server = await startSseFixture();
-    server.postStatus = status;
-    server.postBody = body;
-    const startBench = createBench(untyped(server.url));
-    const first = start(startBench);
-    expect(await first.next('session.opened')).toMatchObject({ era: 'legacy' });
-    expect(await call(first)).toHaveProperty('result');
-    first.send('session.close');
-    await first.next('session.closed');
-    const refusedPosts = server.seen.filter((name) => name === 'POST /sse').length;
-    expect(refusedPosts).toBeGreaterThan(0);
-    const second = start(startBench, { session: 2 });
-    await second.next('session.opened');
-    expect(server.seen.filter((name) => name === 'POST /sse')).toHaveLength(refusedPosts);
-  });
+  ])(
+    'is reached over SSE after status %i, and directly over SSE the next time',
+    async (status, body) => {
+      server = await startSseFixture();
+      server.postStatus = status;
+      server.postBody = body;
+      const startBench = createBench(untyped(server.url));
+      const first = start(startBench);
+      expect(await first.next('session.opened')).toMatchObject({ era: 'legacy' });
+      expect(await call(first)).toHaveProperty('result');
+      first.send('session.close');
+      await first.next('session.closed');
+      const refusedPosts = server.seen.filter((name) => name === 'POST /sse').length;
+      expect(refusedPosts).toBeGreaterThan(0);
+      const second = start(startBench, { session: 2 });
+      await second.next('session.opened');
+      expect(server.seen.filter((name) => name === 'POST /sse')).toHaveLength(refusedPosts);
+    },
+  );
 
   it('is tried over Streamable HTTP again when SSE has stopped working', async () => {
     server = await startSseFixture();

@@ -103,14 +103,14 @@ describe('opening a session over WebSocket', () => {
 });
 
 describe('a session over WebSocket', () => {
-  it('fails a call whose answer is nested too deeply, and goes on', async () => {
+  it('fails a call whose answer is nested too deeply, and stays open', async () => {
     const session = await opened('deep-answer');
     expect(await call(session.bench)).toMatchObject({ failure: { reason: 'resultTooLarge' } });
     session.server.mode = 'ok';
     expect(await call(session.bench)).toHaveProperty('result');
   });
 
-  it.each(['noise', 'binary'] as const)('ignores %s, and remarks on it once', async (mode) => {
+  it.each(['noise', 'binary'] as const)('ignores %s, and logs one remark', async (mode) => {
     const session = await opened(mode);
     for (const _ of [1, 2]) expect(await call(session.bench)).toHaveProperty('result');
     expect(session.bench.lines).toEqual(['sent something that is no MCP message']);
@@ -133,13 +133,13 @@ describe('a session over WebSocket', () => {
     expect(await slow).toMatchObject({ failure: { reason: 'cancelled' } });
   });
 
-  it('ends with a message of more than 64 MB', async () => {
+  it('ends when a message exceeds 64 MB', async () => {
     const session = await opened('endless-answer');
     expect(await call(session.bench)).toMatchObject({ failure: { written: true } });
     expect((await session.bench.next('session.closed')).failure?.kind).toBe('protocol');
   });
 
-  it('ends at once at text that is not UTF-8, although the server stays', async () => {
+  it('ends at once on text that is not UTF-8, even if the server keeps the connection', async () => {
     const session = await opened('unreadable');
     const before = performance.now();
     expect(await call(session.bench)).toMatchObject({ failure: { written: true } });
@@ -182,7 +182,7 @@ describe('a session over WebSocket', () => {
     expect(session.server.closeCodes).toEqual([1000]);
   });
 
-  it.each(unwritable)('sends no arguments that are %s, and goes on', async (_what, args) => {
+  it.each(unwritable)('sends no arguments that are %s, and stays open', async (_what, args) => {
     const session = await opened();
     const given = args as Readonly<Record<string, unknown>>;
     const outcome = await session.bench.handle().callTool('echo', given, callOptions());

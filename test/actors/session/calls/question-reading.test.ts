@@ -36,7 +36,7 @@ describe('the message of a question', () => {
     expect([message(4_096), message(4_097), message(5_000_000)]).toEqual([4_096, 4_096, 4_096]);
   });
 
-  it.each([undefined, 7, null])('is required: %s', (message) => {
+  it.each([undefined, 7, null])('must be present: %s', (message) => {
     expect(read({ message, requestedSchema: { type: 'object', properties: {} } })).toMatch(
       /message/u,
     );
@@ -134,7 +134,7 @@ describe('a form', () => {
     ['a field that is nothing', { a: null }, []],
     ['a required field that is not there', { a: { type: 'string' } }, ['b']],
     ['a list of required ones that is none', { a: { type: 'string' } }, 'a'],
-  ])('with %s is refused', (_what, properties, required) => {
+  ])('is refused with %s', (_what, properties, required) => {
     expect(formOf(properties, required)).toEqual(expect.any(String));
   });
 
@@ -148,7 +148,7 @@ describe('a form', () => {
     expect(fieldsOf(formOf(properties))).toHaveLength(64);
   });
 
-  it('of a megabyte is read or refused quickly', () => {
+  it('is read or refused quickly when it has a megabyte', () => {
     const huge = {
       a: { type: 'string', description: 'x'.repeat(1_000_000), default: 'y'.repeat(1_000_000) },
     };
@@ -156,7 +156,7 @@ describe('a form', () => {
     expect(field).toEqual({ type: 'string', description: `${'x'.repeat(2_047)}…` });
   });
 
-  it('is read correctly or refused, whatever it contains', () => {
+  it('is read correctly or refused, for any content', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 4 }), fc.jsonValue(), (properties, required) => {
         const body = formOf(properties, required);

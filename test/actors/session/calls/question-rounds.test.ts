@@ -73,7 +73,7 @@ describe('a request in rounds', () => {
     expect(clock.pendingCount).toBe(0);
   });
 
-  it('waits a moment when the server only wants to be asked later', async () => {
+  it('waits briefly before it retries a server that asks nothing', async () => {
     const { sent, result, clock } = begin([asks({}, 's'), done]);
     await clock.advanceAndSettle(249);
     expect(sent).toHaveLength(1);
@@ -105,7 +105,7 @@ describe('a request in rounds', () => {
       /InputRequiredError: It wants a message from a model/u,
     ],
   ])(
-    "fails with the server's wish when %s, and asks nothing more",
+    'fails with what the server requires when %s, and asks nothing more',
     async (_what, answer, words) => {
       const { asked, result, clock, sent } = begin([answer]);
       await settled();
@@ -140,7 +140,7 @@ describe('a request in rounds', () => {
     expect(asked[1]?.signal.aborted).toBe(true);
   });
 
-  it("ends with the call's deadline, its caller and its session", async () => {
+  it("ends at the call's deadline, on an abort, and with the session", async () => {
     const late = begin([asks({ a: form })]);
     await late.clock.advanceAndSettle(1_000);
     expect(await late.result).toMatch(/InputRequiredError: .* not answered in time/u);
@@ -158,7 +158,7 @@ describe('a request in rounds', () => {
     }
   });
 
-  it("stops the server's time while a question waits, within the caller's limit", async () => {
+  it("pauses the server's timeout while a question is open, within the caller's limit", async () => {
     const { asked, result, clock, time } = begin([asks({ a: form }), done], { questionsMs: 5_000 });
     await clock.advanceAndSettle(5_500);
     asked[0]?.answer({ action: 'cancel' });

@@ -17,7 +17,7 @@ describe.each([
   ['lightly', true],
   ['by the client of the SDK', false],
 ])('a question during a call that goes %s', (_way, isLight) => {
-  it('belongs to the one call that is at the server', async () => {
+  it('belongs to the only call in flight', async () => {
     const bench = await questionBench({ isLight });
     const called = bench.call('first');
     await bench.ask(7, elicit, nameForm);
@@ -30,7 +30,7 @@ describe.each([
     expect(bench.clock.pendingCount).toBe(0);
   });
 
-  it('belongs to no call when two are at the server, or none', async () => {
+  it('belongs to no call when two or none are in flight', async () => {
     const bench = await questionBench({ isLight });
     await bench.ask(1, elicit, nameForm);
     void bench.call('first');
@@ -41,7 +41,7 @@ describe.each([
     expect(bench.asked.map(({ party }) => party?.tool)).toEqual([undefined, undefined, 'second']);
   });
 
-  it('is never passed to one call while the server may still be working on another', async () => {
+  it('is passed to no call while the server may still be working on another', async () => {
     const bench = await questionBench({ isLight });
     const abort = new AbortController();
     const given = bench.call('given up', { signal: abort.signal });
@@ -56,7 +56,7 @@ describe.each([
     expect(await other).toBe('ok');
   });
 
-  it('ends with its call, and the server gets a cancellation', async () => {
+  it('ends with its call, and notifies the server of the cancellation', async () => {
     const bench = await questionBench({ isLight });
     void bench.call('first');
     await bench.ask(1, elicit, nameForm);
@@ -65,7 +65,7 @@ describe.each([
     expect(bench.toldTo(1)).toEqual({ action: 'cancel' });
   });
 
-  it("stops its call's time, within the caller's limit", async () => {
+  it("pauses its call's timeout, within the caller's limit", async () => {
     const bench = await questionBench({ isLight });
     const called = bench.call('first', { timeoutMs: 1_000, questionsMs: 5_000 });
     await bench.clock.advanceAndSettle(600);
@@ -94,7 +94,7 @@ describe.each([
 });
 
 describe('a call that was given up', () => {
-  it('counts as being at the server for ten minutes', async () => {
+  it('counts as in flight for ten minutes', async () => {
     const bench = await questionBench();
     expect(await Promise.all([bench.call('late'), bench.clock.advanceAndSettle(1_000)])).toContain(
       'timeout',
@@ -107,7 +107,7 @@ describe('a call that was given up', () => {
     expect(bench.asked.map(({ party }) => party?.tool)).toEqual([undefined, 'other']);
   });
 
-  it('leaves later questions without a certain call when there are very many', async () => {
+  it('leaves later questions without a call once too many were abandoned', async () => {
     const bench = await questionBench();
     for (let count = 0; count < 256; count += 1) {
       const abort = new AbortController();
@@ -123,7 +123,7 @@ describe('a call that was given up', () => {
 });
 
 describe('a question over HTTP', () => {
-  it('belongs to the call on whose stream it came, whatever else is running', async () => {
+  it('belongs to the call on whose stream it arrived, whatever else is in flight', async () => {
     const bench = await questionBench({ kind: 'http', isLight: false });
     void bench.call('first');
     void bench.call('second');
@@ -132,14 +132,14 @@ describe('a question over HTTP', () => {
     expect(bench.asked.map(({ party }) => party?.tool)).toEqual(['second', 'first']);
   });
 
-  it('belongs to no call when it came on the news stream', async () => {
+  it('belongs to no call when it arrived on the stream of notifications', async () => {
     const bench = await questionBench({ kind: 'http', isLight: false });
     void bench.call('first');
     await bench.ask(1, elicit, nameForm);
     expect(bench.asked.map(({ party }) => party)).toEqual([undefined]);
   });
 
-  it('is cancelled unasked when its call is over', async () => {
+  it('is cancelled without asking the host when its call is over', async () => {
     const bench = await questionBench({ kind: 'http', isLight: false });
     const abort = new AbortController();
     const given = bench.call('first', { signal: abort.signal });
@@ -195,7 +195,7 @@ describe('the reply to a server', () => {
     expect(bench.asked[1]?.body.message).toBe('Say hello');
   });
 
-  it('carries the message of the model, or the project folders', async () => {
+  it("contains the model's message, or the project folders", async () => {
     const folders = [{ uri: 'file:///project', name: 'project' }];
     const bench = await questionBench({ kinds: ['sampling'], folders });
     const content = [{ type: 'text', text: 'hi' }];
@@ -271,7 +271,7 @@ describe('a server that wants an address visited before the call', () => {
     },
   });
 
-  it('gets the call again after the visit', async () => {
+  it('receives the call again after the visit', async () => {
     const bench = await questionBench();
     const called = bench.call('first');
     await bench.answerCall(0, wanted(['https://a.example/', 'https://b.example/']));
@@ -289,7 +289,7 @@ describe('a server that wants an address visited before the call', () => {
     expect(bench.clock.pendingCount).toBe(0);
   });
 
-  it('gets every call again that waited for the same visit', async () => {
+  it('receives every call that waited for the visit again', async () => {
     const bench = await questionBench();
     const called = [bench.call('first'), bench.call('second'), bench.call('third')];
     await bench.answerCall(0, wanted(['https://a.example/']));
@@ -305,7 +305,7 @@ describe('a server that wants an address visited before the call', () => {
     expect(bench.clock.pendingCount).toBe(0);
   });
 
-  it('does not get the call a third time', async () => {
+  it('does not receive the call a third time', async () => {
     const bench = await questionBench();
     const called = bench.call('first');
     await bench.answerCall(0, wanted(['https://a.example/']));
@@ -319,7 +319,7 @@ describe('a server that wants an address visited before the call', () => {
   it.each([
     ['says no', { action: 'decline' } as const],
     ['is not there', undefined],
-  ])('fails the call with its wish when the user %s', async (_what, answer) => {
+  ])('fails the call with what it requires when the user %s', async (_what, answer) => {
     const bench = await questionBench();
     const called = bench.call('first');
     await bench.answerCall(0, wanted(['https://a.example/']));
@@ -328,7 +328,7 @@ describe('a server that wants an address visited before the call', () => {
     expect(bench.clock.pendingCount).toBe(0);
   });
 
-  it('is abandoned with the call, its deadline, and the session', async () => {
+  it('is abandoned when the call, its deadline or the session ends', async () => {
     const bench = await questionBench();
     const abort = new AbortController();
     const first = bench.call('first', { signal: abort.signal });
@@ -347,7 +347,7 @@ describe('a server that wants an address visited before the call', () => {
     expect(bench.clock.pendingCount).toBe(0);
   });
 
-  it('fails the call with its wish when the address is not a web address', async () => {
+  it('fails the call with what it requires when the address is not a web address', async () => {
     const bench = await questionBench();
     const called = bench.call('first');
     await bench.answerCall(0, wanted(['file:///etc/passwd']));
@@ -355,7 +355,7 @@ describe('a server that wants an address visited before the call', () => {
     expect(bench.asked).toEqual([]);
   });
 
-  it('fails the call with its wish when nothing was announced', async () => {
+  it('fails the call with what it requires when no questions were announced', async () => {
     const bench = await questionBench({ kinds: [] });
     const called = bench.call('first');
     await bench.answerCall(0, wanted(['https://a.example/']));

@@ -51,7 +51,7 @@ describe('the input budget of a connection', () => {
     expect(told).toEqual(['flooded at 0', 'calmed with gaps at 1600']);
   });
 
-  it('requires longer calm from a server that floods repeatedly', () => {
+  it('stays flooded for longer when the server floods repeatedly', () => {
     const { clock, told, pass } = createBudget();
     for (let flood = 0; flood < 9; flood += 1) {
       pass(201);
@@ -64,7 +64,7 @@ describe('the input budget of a connection', () => {
     expect(lasted).toEqual([1, 2, 4, 8, 16, 32, 60, 60, 60].map((seconds) => seconds * 1_000));
   });
 
-  it('refuses requests beyond 200 a second without calling it a gap', () => {
+  it('refuses requests beyond 200 a second without reporting missed notifications', () => {
     const { clock, budget, told } = createBudget();
     const admitted = Array.from({ length: 500 }, () => budget.admitsRequest()).filter(Boolean);
     expect(admitted).toHaveLength(200);
@@ -82,7 +82,7 @@ describe('the input budget of a connection', () => {
     expect([budget.isSpent, told]).toEqual([false, []]);
   });
 
-  it('pauses until the excess work is paid for, and reports that while it lasts', async () => {
+  it('pauses until the budget covers the excess work, and reports each pause', async () => {
     const { clock, budget, told } = createBudget();
     const story: string[] = [];
     const read = (): void => {
@@ -123,7 +123,7 @@ describe('the input budget of a connection', () => {
     expect(clock.pendingCount).toBe(0);
   });
 
-  it('ends its floods and lets readers go on when the connection ends', async () => {
+  it('ends its floods and resumes readers when the connection ends', async () => {
     const { clock, budget, told, pass } = createBudget();
     pass(201);
     budget.charge(100_000);

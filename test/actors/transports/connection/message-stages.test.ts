@@ -14,7 +14,7 @@ const read = (text: string): readonly JSONRPCMessage[] => readText(text).message
 const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels);
 const answer = (result: string): string => `{"jsonrpc":"2.0","id":1,"result":{"a":${result}}}`;
 
-describe('reading the text of a wire', () => {
+describe('reading text from the wire', () => {
   it('finds requests, notifications, answers and batches', () => {
     const request = { jsonrpc: '2.0', id: 1, method: 'ping' };
     const news = { jsonrpc: '2.0', method: 'notifications/progress', params: { a: 1 } };
@@ -60,7 +60,7 @@ describe('reading the text of a wire', () => {
     expect(read(line)).toMatchObject([{ id: 1, error: { data: { code: 'BAD_RESPONSE' } } }]);
   });
 
-  it('reads null as absent, as servers in the style of JSON-RPC 1.0 write it', () => {
+  it('treats null as absent, as servers in the style of JSON-RPC 1.0 send it', () => {
     const result = { jsonrpc: '2.0', id: 1, result: {} };
     expect(read(JSON.stringify({ ...result, error: null }))).toEqual([result]);
     expect(read(JSON.stringify({ ...result, method: null }))).toEqual([result]);
@@ -70,7 +70,7 @@ describe('reading the text of a wire', () => {
     expect(read(JSON.stringify({ ...news, params: null }))).toEqual([news]);
   });
 
-  it('refuses an answer of more than 256 levels without parsing it, wherever its id stands', () => {
+  it('refuses an answer of more than 256 levels without parsing it, wherever its id is', () => {
     const inLimit = answer(nested(254));
     expect(read(inLimit)).toEqual([JSON.parse(inLimit)]);
     const error = { data: { code: 'RESULT_TOO_LARGE' }, message: expect.stringContaining('256') };
@@ -94,7 +94,7 @@ describe('reading the text of a wire', () => {
     expect(read(`[${Array(2_000).fill(ping).join()}]`)).toHaveLength(256);
   });
 
-  it('counts the structure of any JSON as a walk over its value would', () => {
+  it('counts the structure of any JSON like a walk over its value', () => {
     const marksOf = (value: unknown): number => {
       if (typeof value !== 'object' || value === null) return 0;
       const inner = Object.values(value);
@@ -156,7 +156,7 @@ describe('the stages of a message', () => {
     expect(client).toHaveLength(2);
   });
 
-  it('ask questions before calls, and give the client what neither takes', () => {
+  it('try questions before calls, and pass everything else to the client', () => {
     const { stages, client, receive, ask } = createStages();
     const story: string[] = [];
     stages.questions = (message) => story.push('questions') > 0 && 'method' in message;
@@ -184,7 +184,7 @@ describe('the stages of a message', () => {
     ]);
   });
 
-  it('end the connection when a message cannot be handled, and throw nothing', () => {
+  it('end the connection without throwing when a message cannot be handled', () => {
     const { stages, lost, receive } = createStages();
     stages.questions = () => {
       throw new TypeError('Cannot destructure');
@@ -205,7 +205,7 @@ describe('the stages of a message', () => {
     expect(floods).toEqual([expect.stringContaining('more than 200 requests a second')]);
   });
 
-  it('charge everything but answers that are awaited', () => {
+  it('charge all messages except awaited answers', () => {
     const { stages, receive, ask } = createStages();
     for (let id = 0; id < 1_000; id += 1) {
       ask(id);

@@ -30,7 +30,7 @@ describe('a body', () => {
     ['GZIP, br', (text: Uint8Array) => brotliCompressSync(gzipSync(text))],
     ['deflate, gzip', (text: Uint8Array) => gzipSync(deflateSync(text))],
     ['identity', (text: Uint8Array) => text],
-  ] as const)('that is compressed by %s is read', async (coding, compress) => {
+  ] as const)('compressed by %s is read', async (coding, compress) => {
     const text = 'a text of some length, '.repeat(10_000);
     const response = await answered(compress(Buffer.from(text)), { 'content-encoding': coding });
     expect(await response.text()).toBe(text);
@@ -42,14 +42,14 @@ describe('a body', () => {
     ['gzip', Buffer.from('this is no gzip'), 'cannot be read'],
     ['deflate', Buffer.from('this is no deflate'), 'cannot be read'],
     ['br', Buffer.from('this is no brotli'), 'cannot be read'],
-  ])('that %s cannot decode is a bad response', async (coding, body, words) => {
+  ])('is a bad response when %s cannot decode it', async (coding, body, words) => {
     const error = await errorOf((await answered(body, { 'content-encoding': coding })).text());
     expect(error).toMatchObject({ code: 'CLIENT_HTTP_UNEXPECTED_CONTENT' });
     expect(error.message).toContain(words);
   });
 
   it.each(['identity', 'gzip', 'deflate', 'gzip, br'])(
-    'that breaks off right after its headers fails at once (%s)',
+    'fails at once when it breaks off right after its headers (%s)',
     async (coding) => {
       const head = `HTTP/1.1 200 OK\r\ncontent-encoding: ${coding}\r\ntransfer-encoding: chunked`;
       server = await serve((request) => void request.socket.write(`${head}\r\n\r\nzz\r\n{}\r\n`));
@@ -72,7 +72,7 @@ describe('a body', () => {
     ['gzip', gzipSync],
     ['deflate', deflateRawSync],
     ['br', brotliCompressSync],
-  ])('that exceeds the limit after decompression (%s) breaks off', async (coding, compress) => {
+  ])('fails when it exceeds the limit after decompression (%s)', async (coding, compress) => {
     const bomb = compress(Buffer.alloc(limitBytes + 1));
     expect(bomb.length).toBeLessThan(limitBytes / 100);
     const response = await answered(bomb, { 'content-encoding': coding });
@@ -82,7 +82,7 @@ describe('a body', () => {
     });
   });
 
-  it('is read no faster than its reader asks', async () => {
+  it('is read no faster than its consumer reads', async () => {
     let madeCount = 0;
     const chunk = Buffer.alloc(65_536);
     const source = new Readable({
@@ -105,7 +105,7 @@ describe('a body', () => {
     expect(madeCount).toBeLessThan(6);
   });
 
-  it('that is cancelled ends its connection', async () => {
+  it('ends its connection when it is cancelled', async () => {
     server = await serve((_request, response) => response.writeHead(200).flushHeaders());
     const response = await guard(server.origin).fetch(server.origin);
     response.cancel();
@@ -115,7 +115,7 @@ describe('a body', () => {
 });
 
 describe('an event stream', () => {
-  it('is passed on event by event although it is compressed', async () => {
+  it('is passed on event by event even when compressed', async () => {
     let next = (): void => {};
     server = await serve((_request, response) => {
       response.writeHead(200, {

@@ -88,7 +88,7 @@ describe('the reader of events', () => {
       expect(told([`data: a${end}`])).toEqual([{ id: undefined, event: undefined, data: 'a' }]);
   });
 
-  it('reports an id that comes alone', () => {
+  it('reports an event with only an id', () => {
     expect(told(['id: 7\n\n'])).toEqual([{ id: '7', event: undefined, data: '' }]);
   });
 
@@ -123,7 +123,7 @@ describe('the reader of events', () => {
     expect(looked).toBeLessThan(3 * text.length * 8);
   });
 
-  it('breaks off a stream with an event that is too long', async () => {
+  it('stops reading at an event that is too long', async () => {
     let wasCancelled = false;
     const chunk = new TextEncoder().encode('x'.repeat(1_048_576));
     const body = new ReadableStream<Uint8Array>({

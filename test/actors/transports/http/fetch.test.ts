@@ -40,7 +40,7 @@ describe('a request', () => {
     expect(answer.headers['content-length']).toBe('2');
   });
 
-  it('announces its codings, and frames itself whatever the headers say', async () => {
+  it('announces its codings, and ignores configured framing headers', async () => {
     const { origin } = await peer(echo);
     const headers = {
       'content-length': '1',
@@ -62,7 +62,7 @@ describe('a request', () => {
 });
 
 describe('an answer', () => {
-  it('has a status, its text and headers', async () => {
+  it('has a status, text and headers', async () => {
     const { origin } = await peer((_request, response) => {
       response.writeHead(207, 'Many Things', [
         ['set-cookie', 'a=1'],
@@ -97,7 +97,7 @@ describe('an answer', () => {
     },
   );
 
-  it('that refuses is remembered with its wait', async () => {
+  it('that refuses a request sets the wait before the next one', async () => {
     const { origin } = await peer((_request, response) => {
       response.writeHead(401, { 'retry-after': '7' }).end();
     });
@@ -118,7 +118,7 @@ describe('an answer', () => {
     expect(kindOf(error)).toBe('protocol');
   });
 
-  it('with an invalid status breaks the request off', async () => {
+  it('with an invalid status fails the request', async () => {
     const { origin } = await peer(
       (request) => void request.socket.end('HTTP/1.1 999 X\r\ncontent-length: 0\r\n\r\n'),
     );
@@ -138,7 +138,7 @@ describe('an abort', () => {
     expect(server.connections()).toBe(0);
   });
 
-  it('before the answer ends the request, and the server sees it', async () => {
+  it('before the answer ends the request, and closes its connection', async () => {
     const controller = new AbortController();
     const server = await peer(() => controller.abort(reason));
     const { fetch } = guarded(server.origin);
@@ -151,7 +151,7 @@ describe('an abort', () => {
   });
 
   it.each(['identity', 'gzip'])(
-    'breaks off a slow body (%s), and the server sees it',
+    'ends a slow body (%s), and closes its connection',
     async (coding) => {
       const controller = new AbortController();
       const server = await peer((_request, response) => {
@@ -209,7 +209,7 @@ describe('a redirect', () => {
     expect(answer).toMatchObject({ status: 307, headers: { location: 'http://169.254.169.254/' } });
   });
 
-  it('within the origin is followed with method and body', async () => {
+  it('within the origin is followed with the same method and body', async () => {
     const { origin } = await to('/end');
     const response = await guarded(origin).fetch(`${origin}/start`, { method: 'POST', body: 'hi' });
     expect(JSON.parse(await response.text())).toMatchObject({
@@ -278,7 +278,7 @@ describe('a failed request', () => {
     expect(kindOf(error)).toBe('transport');
   });
 
-  it('sent nothing when it found no connection within ten seconds', async () => {
+  it('has sent nothing if it found no connection within ten seconds', async () => {
     const clock = new VirtualClock();
     const home = 'http://slow.test/';
     const outcome = errorOf(guarded(home, { clock, resolve: () => {} }).fetch(home));
@@ -295,7 +295,7 @@ describe('a failed request', () => {
     expect(clock.pendingCount).toBe(0);
   });
 
-  it('had no complete answer within an hour, but an event stream may be silent for longer', async () => {
+  it('times out after an hour, while an event stream may stay silent for longer', async () => {
     const clock = new VirtualClock();
     const server = await peer((request, response) => {
       const type = request.url === '/stream' ? 'text/event-stream' : 'application/json';
@@ -320,7 +320,7 @@ describe('over TLS', () => {
     return untilTestEnds(await listen(createSecureServer(selfSigned(), echo), 'https'));
   }
 
-  it('an untrusted certificate breaks the request off', async () => {
+  it('an untrusted certificate fails the request', async () => {
     const { origin } = await secure();
     const error = await errorOf(guarded(origin).fetch(origin));
     expect(error.cause).toMatchObject({ code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });

@@ -48,7 +48,7 @@ describe('a suspected server', () => {
     expect(clock.pendingCount).toBe(0);
   });
 
-  it('keeps its session only while calls are unanswered', () => {
+  it('keeps its session when silent only while calls are unanswered', () => {
     const { clock, lost, calls, liveness } = asked();
     calls.isBusy = true;
     liveness.suspect();
@@ -59,7 +59,7 @@ describe('a suspected server', () => {
     expect(lost).toHaveLength(1);
   });
 
-  it('is alive when any message arrives, and is watched again at the next hint', () => {
+  it('is alive when any message arrives, and is suspected again at the next hint', () => {
     const { clock, lost, questions, liveness } = asked();
     liveness.suspect();
     liveness.heard();
@@ -100,7 +100,7 @@ describe('a suspected server', () => {
     expect(clock.pendingCount).toBe(0);
   });
 
-  it('is not probed before its handshake and after the end of its session', async () => {
+  it('is not probed before its handshake or after its session', async () => {
     const early = asked('unknown');
     early.liveness.suspect();
     expect(early.questions).toEqual([]);

@@ -142,7 +142,7 @@ describe('a call over HTTP', () => {
     ['no result', (id: unknown) => ({ jsonrpc: '2.0', id, result: null })],
     ['neither a result nor an error', (id: unknown) => ({ jsonrpc: '2.0', id })],
     ['another version', (id: unknown) => ({ jsonrpc: '1.0', id, result: {} })],
-  ])('fails at once when the stream brings %s and stays open', async (_what, answer) => {
+  ])('fails at once when the stream contains %s and stays open', async (_what, answer) => {
     const { open } = await startHttp((message, response) => {
       if (isCall(message)) response.writeHead(200, events).write(eventOf(answer(message.id)));
       return isCall(message);
@@ -167,7 +167,7 @@ describe('a call over HTTP', () => {
     });
   });
 
-  it('gets its answer although non-MCP events came before', async () => {
+  it('resolves although non-MCP events came before the answer', async () => {
     const { open } = await startHttp((message, response) => {
       if (isCall(message)) {
         response.writeHead(200, events);
@@ -180,7 +180,7 @@ describe('a call over HTTP', () => {
     expect(await call(await open())).toHaveProperty('result');
   });
 
-  it('breaks off a stream that the server keeps open after the answer', async () => {
+  it('closes a stream that the server keeps open after the answer', async () => {
     const { open, come, server } = await startHttp((message, response) => {
       if (isCall(message)) response.writeHead(200, events).write(eventOf(answerTo(message)));
       return isCall(message);
@@ -196,7 +196,7 @@ describe('a call over HTTP', () => {
     await server.quiet();
   });
 
-  it('adds no abort signal that lives as long as the session', async () => {
+  it('adds no listener to a signal that lives as long as the session', async () => {
     const { open } = await startHttp(() => false);
     const session = await open();
     const joined = vi.spyOn(AbortSignal, 'any');
@@ -227,7 +227,7 @@ describe('a session over HTTP', () => {
     await come.seen('notifications/initialized broken off');
   });
 
-  it('gives up a notification that is never accepted', async () => {
+  it('aborts a notification that is never accepted', async () => {
     const { open, come } = await startHttp(
       ({ method }) => method === 'notifications/cancelled' || method === 'tools/call',
     );
@@ -239,7 +239,7 @@ describe('a session over HTTP', () => {
     await come.seen('notifications/cancelled broken off');
   });
 
-  it('answers a server that asks endlessly over few connections', async () => {
+  it('uses few connections to answer a server that sends endless requests', async () => {
     const pings = Array.from({ length: 500 }, (_, id) => ({ jsonrpc: '2.0', id, method: 'ping' }));
     const { open, come, server } = await startHttp(
       ({ method }) => method === undefined,
@@ -253,7 +253,7 @@ describe('a session over HTTP', () => {
 });
 
 describe('a session over SSE', () => {
-  it('breaks off the POST of a call that timed out', async () => {
+  it('aborts the POST of a call that timed out', async () => {
     const { open, come } = await startSse(isCall);
     const session = await open();
     const late = call(session, 'slow', 50);
@@ -262,7 +262,7 @@ describe('a session over SSE', () => {
     expect(session.story).not.toContain('session.closed');
   });
 
-  it('breaks off a pending POST when it is closed', async () => {
+  it('aborts a pending POST when it is closed', async () => {
     const { open, come, server } = await startSse(isCall);
     const session = await open();
     const slow = call(session, 'slow');
@@ -272,7 +272,7 @@ describe('a session over SSE', () => {
     await server.quiet();
   });
 
-  it('breaks off a POST that stays open after its answer', async () => {
+  it('aborts a POST that stays open after its answer', async () => {
     const { open, come } = await startSse(isCall);
     const { clock, fire } = holding(5_000);
     const session = await open({ clock });
@@ -287,7 +287,7 @@ describe('posts', () => {
   const request = (id: number) => ({ jsonrpc: '2.0', id, method: 'tools/call' }) as const;
   const answer = (id: number) => ({ jsonrpc: '2.0', id, result: {} }) as const;
 
-  it('breaks off no request before its answer, and any other message after half a minute', () => {
+  it('do not abort a request before its answer, but any other message after half a minute', () => {
     const clock = new VirtualClock();
     const posts = new Posts(clock);
     const patient = posts.begin(request(1));
@@ -300,7 +300,7 @@ describe('posts', () => {
     expect(patient.signal.aborted).toBe(false);
   });
 
-  it('does not break off an answered request that has ended', () => {
+  it('do not abort an answered request that has ended', () => {
     const clock = new VirtualClock();
     const posts = new Posts(clock);
     const [ended, open] = [posts.begin(request(1)), posts.begin(request(2))];
@@ -310,7 +310,7 @@ describe('posts', () => {
     expect([ended.signal.aborted, open.signal.aborted]).toEqual([false, true]);
   });
 
-  it('accepts another answer as soon as one was sent', () => {
+  it('accept another answer as soon as one was sent', () => {
     const posts = new Posts(new VirtualClock());
     const answers = Array.from({ length: 32 }, (_, id) => posts.begin(answer(id)));
     expect(() => posts.begin(answer(32))).toThrow('does not take');

@@ -173,7 +173,7 @@ describe('calls of an HTTP session', () => {
     ['429', { reason: 'rateLimited', written: true, retryAfterMs: 7_000 }],
     ['403', { reason: 'authRequired', written: true }],
   ] as const)(
-    'fail promptly with the right reason after %s, and the session goes on',
+    'fail promptly with the right reason after %s, and the session stays open',
     async (mode, failure) => {
       const session = await opened(mode);
       expect(await call(session.bench)).toMatchObject({ failure });
@@ -183,7 +183,7 @@ describe('calls of an HTTP session', () => {
   );
 
   it.each(unwritable)(
-    'are not sent when the arguments are %s, and the session goes on',
+    'are not sent when the arguments are %s, and the session stays open',
     async (_what, args) => {
       const { bench: session, server: fixture } = await opened();
       const given = args as Readonly<Record<string, unknown>>;
@@ -211,7 +211,7 @@ describe('calls of an HTTP session', () => {
     ['502-html', 'The server answered with status 502 (Bad Gateway).'],
     ['404-once', 'The server answered with status 404 (Not Found).'],
     ['404-method', 'Method not found'],
-  ] as const)('explain %s without the page that came with it', async (mode, message) => {
+  ] as const)('explain %s without the page in its body', async (mode, message) => {
     server = await startHttpFixture('no-session-id');
     const session = start(spec(server.url));
     await session.next('session.opened');
@@ -220,7 +220,7 @@ describe('calls of an HTTP session', () => {
   });
 
   it.each(['slow-call', 'quiet-stream'] as const)(
-    'end at the server when they are given up, and no other call ends (%s)',
+    'end at the server when they are aborted, and affect no other call (%s)',
     async (mode) => {
       const session = await opened(mode);
       const brokenOff = 'POST tools/call broken off';
@@ -261,7 +261,7 @@ describe('calls of an HTTP session', () => {
   );
 
   // Node 20 keeps a joined signal for as long as one of its sources exists.
-  it('join no abort signal that outlives them', async () => {
+  it('leave no listener on a signal that outlives them', async () => {
     const { bench: session } = await opened();
     const join = vi.spyOn(AbortSignal, 'any');
     for (let count = 0; count < 5; count += 1)
@@ -270,7 +270,7 @@ describe('calls of an HTTP session', () => {
     expect(joined).toHaveLength(new Set(joined).size);
   });
 
-  it('fail when the server is gone, and the session ends', async () => {
+  it('fail when the server is gone, and end the session', async () => {
     const session = await opened();
     await session.server.kill();
     const outcome = await call(session.bench);
@@ -306,7 +306,7 @@ describe('the id of an HTTP session', () => {
     });
   });
 
-  it('is the first one that the server gave', async () => {
+  it('is the first one that the server sent', async () => {
     const session = await opened();
     await call(session.bench);
     expect(session.server.headers['mcp-session-id']).toBe('session-1');
@@ -322,7 +322,7 @@ describe('the stream of an answer', () => {
   });
 });
 
-describe('the stream of news of an HTTP session', () => {
+describe('the notification stream of an HTTP session', () => {
   const changed = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' });
 
   it('announces changed tools, and carries the session id', async () => {
@@ -342,7 +342,7 @@ describe('the stream of news of an HTTP session', () => {
     expect(session.lines).toEqual([]);
   });
 
-  it('causes a new list when it is reopened after a cut', async () => {
+  it('triggers a new list when it is reopened after a cut', async () => {
     const session = await opened();
     session.server.cutStreams();
     await session.server.arrivedAgain('GET');
@@ -374,7 +374,7 @@ describe('the end of an HTTP session', () => {
     expect(at - killedAt).toBeLessThan(promptMs);
   });
 
-  it('does not follow a cut of the event stream alone', async () => {
+  it('is not caused by a cut event stream alone', async () => {
     const session = await opened();
     session.server.cutStreams();
     await session.server.arrived('POST ping');

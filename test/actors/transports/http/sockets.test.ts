@@ -200,7 +200,7 @@ describe('an address', () => {
     'http://2852039166/',
     'http://[::ffff:169.254.169.254]/',
     'http://[fe80::1]/',
-  ])('of a metadata service is refused: %s', async (url) => {
+  ])("is refused if it is a metadata service's: %s", async (url) => {
     const error = await errorOf(guarded(url).fetch(url));
     expect(error.message).toMatch(
       /^The request to http:.* failed: connecting to .* is not allowed \(ERR_ADDRESS_BLOCKED\)\.$/u,
@@ -211,7 +211,7 @@ describe('an address', () => {
     );
   });
 
-  it('is refused when a name resolves to it, although the name resolved to another before', async () => {
+  it('is refused when a name resolves to it, even if the name resolved to another before', async () => {
     const server = await peer(echo);
     const home = server.origin.replace('127.0.0.1', 'rebind.test');
     const names: Record<string, string[]> = { 'rebind.test': ['127.0.0.1'] };
@@ -228,7 +228,7 @@ describe('an address', () => {
     });
   });
 
-  it('that is allowed is used when the name also has others', async () => {
+  it('is used if it is allowed, even when the name also has others', async () => {
     const server = await peer(echo);
     const home = server.origin.replace('127.0.0.1', 'both.test');
     const resolve = resolverOf({ 'both.test': ['fe80::1', '127.0.0.1'] });
@@ -236,7 +236,7 @@ describe('an address', () => {
   });
 
   it.each(['file:///etc/passwd', 'ftp://127.0.0.1/', 'http://user:hunter2@127.0.0.1/'])(
-    'that is not plain HTTP is refused: %s',
+    'is refused if it is not plain HTTP: %s',
     async (url) => {
       const error = await errorOf(guarded('http://127.0.0.1/').fetch(url));
       expect(error.cause).toMatchObject({ code: 'ERR_ADDRESS_BLOCKED' });
@@ -245,14 +245,14 @@ describe('an address', () => {
   );
 });
 
-describe('an origin that the server named', () => {
+describe('an origin named by the server', () => {
   const names = {
     'home.test': ['127.0.0.1'],
     'near.test': ['127.0.0.1'],
     'lan.test': ['10.1.1.1'],
   };
 
-  it('may be as near as the server, but no nearer', async () => {
+  it('may be as local as the server, but no more local', async () => {
     const server = await peer(echo);
     const at = (name: string): string => server.origin.replace('127.0.0.1', name);
     const one = guarded(at('home.test'), { resolve: resolverOf(names) });

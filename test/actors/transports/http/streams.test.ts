@@ -72,7 +72,7 @@ describe('the stream of an answer that ends before the answer', () => {
     return { clock, controller, messages, asked, doubts, over };
   }
 
-  it('is resumed as often as the server wants that ended it on purpose', async () => {
+  it('is resumed each time the server ends it on purpose', async () => {
     const pauses = Array.from({ length: 20 }, (_, count) => pause(`e${count}`));
     const call = follow(pause('first'), ...pauses, streamOf(['data: answer\n\n']));
     await pass(call.clock, 53);
@@ -105,7 +105,7 @@ describe('the stream of an answer that ends before the answer', () => {
     await call.over;
   });
 
-  it('is resumed when a busy server wants, and given up after the second refusal', async () => {
+  it('is resumed when a busy server asks for it, and abandoned after the second refusal', async () => {
     const busy = () => refused(503, { 'retry-after': '20' });
     const call = follow(streamOf(['id: e1\ndata:\n\n']), busy(), busy());
     await pass(call.clock, 15);
@@ -116,7 +116,7 @@ describe('the stream of an answer that ends before the answer', () => {
     expect(call.doubts).toEqual([]);
   });
 
-  it('is given up at once when it cannot be resumed', async () => {
+  it('is abandoned at once when it cannot be resumed', async () => {
     await follow(streamOf([': hello\n\n'])).over;
     const call = follow(streamOf(['id: e1\ndata:\n\n']), refused(404));
     await pass(call.clock, 3);
@@ -125,7 +125,7 @@ describe('the stream of an answer that ends before the answer', () => {
   });
 });
 
-describe('a stream of news that ends', () => {
+describe('a notification stream that ends', () => {
   function listen(...openings: readonly (Answer | Error)[]) {
     const clock = new VirtualClock();
     const told: string[] = [];
@@ -176,7 +176,7 @@ describe('a stream of news that ends', () => {
     expect(clock.pendingCount).toBe(0);
   });
 
-  it('is requested once from a server that has none', async () => {
+  it('is requested once if the server has none', async () => {
     const { clock, told } = listen(refused(405));
     await pass(clock, 5);
     expect(told).toEqual(['asked']);

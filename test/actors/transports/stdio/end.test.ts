@@ -80,7 +80,7 @@ describe('the steps of a close', () => {
   });
 });
 
-describe('a stdio session whose server closes its output and lives on', () => {
+describe('a stdio session whose server closes its output but keeps running', () => {
   it('reports the loss at once, and the failure when the process has ended', async () => {
     let isFrozen = false;
     const clock: Clock = {
@@ -101,7 +101,7 @@ describe('a stdio session whose server closes its output and lives on', () => {
     expect(isRunning(pid)).toBe(false);
   });
 
-  it('ends by force while an orderly close is still waiting', async () => {
+  it('is killed while an orderly close is still waiting', async () => {
     const steps = [{ by: 'stdinEnd', waitMs: 60_000 }] as const;
     const session = await opened('ignore-term', { policy: { close: { steps } } });
     session.send('session.close');
@@ -135,7 +135,7 @@ describe('a call during which a stdio session ends', () => {
     });
   });
 
-  it('fails alone when its answer has more than 16 MB', async () => {
+  it('fails without affecting others when its answer exceeds 16 MB', async () => {
     const session = await opened('huge-result');
     const slow = session.handle().callTool('slow', {}, callOptions({ timeoutMs: 60_000 }));
     expect(await session.handle().callTool('echo', {}, callOptions())).toEqual({
@@ -152,7 +152,7 @@ describe('a call during which a stdio session ends', () => {
     expect(await slow).toMatchObject({ failure: { reason: 'cancelled' } });
   });
 
-  it('names the endless line that failed it', async () => {
+  it('names the endless line that caused its failure', async () => {
     const session = await opened('endless-result');
     const calls = ['slow', 'echo'].map((tool) =>
       session.handle().callTool(tool, {}, callOptions({ timeoutMs: 60_000 })),

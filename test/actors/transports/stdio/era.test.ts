@@ -57,7 +57,7 @@ describe('the era of a stdio session', () => {
     expect((await bench.next('session.closed')).failure).toBeUndefined();
   });
 
-  describe('of a server that exited with both handshakes', () => {
+  describe('of a server that exits with both handshakes', () => {
     const script = new URL('../../../fixtures/modern-server.mjs', import.meta.url).pathname;
     const leaving = fixtureSpec('', {
       command: 'sh',
@@ -111,13 +111,13 @@ describe('the era of a stdio session', () => {
     });
   });
 
-  it('does not fall back for a server that shares no version', async () => {
+  it('does not fall back when client and server share no version', async () => {
     const failure = await failureOf(fixtureSpec('no-common', { era: 'auto' }));
     expect(failure).toMatchObject({ kind: 'versionUnsupported' });
     expect(bench?.lines).toEqual([]);
   });
 
-  it('is modern when the server says so, and is not probed twice', async () => {
+  it('is modern when the probe says so, and is not probed twice', async () => {
     const startNext: StartBench = createBench(fixtureSpec('modern', { era: 'auto' }));
     for (const session of [1, 2]) {
       bench?.stop();
@@ -135,7 +135,7 @@ describe('the era of a stdio session', () => {
     expect(bench?.verdicts.get('g1')).toMatchObject({ kind: 'modern' });
   });
 
-  it('is probed again when a stored verdict was wrong', async () => {
+  it('is probed again when the stored era was wrong', async () => {
     const startNext: StartBench = createBench(fixtureSpec('modern', { era: 'auto' }));
     const first = startNext();
     first.send('session.open');

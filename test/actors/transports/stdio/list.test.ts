@@ -18,7 +18,7 @@ async function opened(spec: ServerSpec, policy: PolicyOverrides = {}): Promise<B
 }
 
 describe('an expensive tool list', () => {
-  it('ends soon although the server lists 400,000 entries that are not tools', async () => {
+  it('ends quickly although the server lists 400,000 entries that are not tools', async () => {
     const session = await opened(fixtureSpec('zeros'));
     session.send('session.list');
     await session.next('session.listed');
@@ -45,7 +45,7 @@ describe('an expensive tool list', () => {
     });
   });
 
-  it('is given up when a later one is not answered, and retried', async () => {
+  it('is abandoned and retried when a later one is not answered', async () => {
     const session = await opened(fixtureSpec('hang-list', { value: '2' }), {
       connect: { listTimeoutMs: 300 },
     });

@@ -65,7 +65,7 @@ function call(of: Bench, tool = 'echo', timeoutMs?: number) {
 }
 
 describe('opening a stdio session', () => {
-  it('reports a command that does not exist by name', async () => {
+  it('names a command that does not exist', async () => {
     const failure = await failureOf('', {
       spec: { ...fixtureSpec(''), command: 'no-such-command' },
     });
@@ -181,7 +181,7 @@ describe('opening a stdio session', () => {
 });
 
 describe('framing', () => {
-  it.each(['noise', 'bom'])('is not disturbed by %s before the first message', async (mode) => {
+  it.each(['noise', 'bom'])('ignores %s before the first message', async (mode) => {
     const { bench: session } = await opened(mode);
     expect(await call(session)).toHaveProperty('result');
     expect(session.lines.filter((line) => line.includes('is not MCP'))).toHaveLength(
@@ -219,7 +219,7 @@ describe('the tool list of a stdio session', () => {
     ['endless-pages', 64],
     ['loop-cursor', 1],
     ['many-tools', 1_000],
-  ])('ends although the server does %s', async (mode, toolCount) => {
+  ])('ends even if the server does %s', async (mode, toolCount) => {
     const session = await listed(mode);
     expect(session.catalog).toHaveLength(toolCount);
     await session.next('session.impaired');
@@ -256,7 +256,7 @@ describe('the tool list of a stdio session', () => {
     expect(session.story).not.toContain('session.listFailed');
   });
 
-  it('is followed by one more after a burst of changes', async () => {
+  it('is fetched once more after a burst of changes', async () => {
     const { bench: session } = await opened('list-changed');
     await session.next('session.notified');
     session.send('session.list');
@@ -288,7 +288,7 @@ describe('calls of a stdio session', () => {
     expect(await call(session)).toMatchObject({ result: { isError: true } });
   });
 
-  it('get an answer that was written just before the exit', async () => {
+  it('resolve with an answer written just before the exit', async () => {
     const { bench: session } = await opened('answer-then-exit');
     expect(await call(session)).toMatchObject({ result: { content: [{ text: 'last words' }] } });
     expect((await session.next('session.closed')).failure).toMatchObject({
@@ -300,13 +300,16 @@ describe('calls of a stdio session', () => {
   it.each([
     ['that are read in turns', 5_000],
     ['that are more than may be read without a pause', 90_000],
-  ])('get an answer behind lines %s, written just before the exit', async (_what, count) => {
-    const { bench: session } = await opened('', {
-      spec: fixtureSpec('lines-answer-exit', { value: String(count) }),
-    });
-    expect(await call(session)).toMatchObject({ result: { content: [{ text: 'last words' }] } });
-    expect((await session.next('session.closed')).failure).toMatchObject({ exitCode: 3 });
-  });
+  ])(
+    'resolve with an answer behind lines %s, written just before the exit',
+    async (_what, count) => {
+      const { bench: session } = await opened('', {
+        spec: fixtureSpec('lines-answer-exit', { value: String(count) }),
+      });
+      expect(await call(session)).toMatchObject({ result: { content: [{ text: 'last words' }] } });
+      expect((await session.next('session.closed')).failure).toMatchObject({ exitCode: 3 });
+    },
+  );
 
   it('all settle once when the server dies', async () => {
     const { bench: session } = await opened('ok');
@@ -321,7 +324,7 @@ describe('calls of a stdio session', () => {
   });
 
   it.each(unwritable)(
-    'are not sent when the arguments are %s, and the session goes on',
+    'are not sent when the arguments are %s, and the session stays open',
     async (_what, args) => {
       const { bench: session } = await opened('ok');
       const outcome = await session.handle().callTool('echo', args as Args, callOptions());
@@ -402,7 +405,7 @@ describe('the end of a stdio session', () => {
     ['clean-exit-after-ready', { kind: 'cleanExit', exitCode: 0 }],
     ['crash-after-ready', { kind: 'crashed', exitCode: 7 }],
     ['close-stdout', { kind: 'transport' }],
-  ])('has the right kind after %s', async (mode, failure) => {
+  ])('is reported with the right kind after %s', async (mode, failure) => {
     const { bench: session, pid } = await opened(mode, {
       policy: graces(50, 50),
     });
@@ -410,7 +413,7 @@ describe('the end of a stdio session', () => {
     expect(isRunning(pid)).toBe(false);
   });
 
-  it('is found when the server closed its input', async () => {
+  it('is detected when the server closes its input', async () => {
     const policy = graces(50, 50);
     const { bench: session, pid } = await opened('close-stdin', { policy });
     // The first write may still find room in the pipe; the next one, at the latest that of the
@@ -431,7 +434,7 @@ describe('the end of a stdio session', () => {
     expect(early.story).toEqual([]);
   });
 
-  it('waits until the process has saved its work', async () => {
+  it('waits for the process to save its work', async () => {
     folder = mkdtempSync(join(tmpdir(), 'troupe-'));
     const file = join(folder, 'state');
     const { bench: session, pid } = await opened('', {
@@ -443,7 +446,7 @@ describe('the end of a stdio session', () => {
     expect(isRunning(pid)).toBe(false);
   });
 
-  it('ignores lines that a server writes while it is being ended', async () => {
+  it('ignores lines that the server writes while it is being stopped', async () => {
     const { bench: session } = await opened('noise-flood', { policy: graces(300, 300) });
     await call(session);
     session.send('session.close');
@@ -478,7 +481,7 @@ describe('the end of a stdio session', () => {
     expect(isRunning(helper)).toBe(false);
   });
 
-  it('follows a host that exits without closing', async () => {
+  it('also ends the server when the host exits without closing', async () => {
     const fixtures = new URL('../../../fixtures/', import.meta.url).pathname;
     const args = [
       '--import',

@@ -26,7 +26,7 @@ describe('the stderr ring', () => {
     expect(passed.at(-1)).toBe('4800 lines of stderr were left out');
   });
 
-  it('keeps the last lines, hides secrets that chunks split, and passes on a bounded number', () => {
+  it('keeps the last lines, redacts secrets split across chunks, and passes on a bounded number', () => {
     const { clock, passed, ring } = createRing(['hunter2']);
     ring.push(Buffer.from('the key is hun'));
     ring.push(Buffer.from('ter2\n'));
@@ -85,7 +85,7 @@ describe('the stderr ring', () => {
     expect(short[40]).toBeGreaterThan(100);
   });
 
-  it('hides a secret wherever an endless line is cut', () => {
+  it('redacts a secret wherever an endless line is cut', () => {
     const secret = 'hunter2-hunter2-hunter2';
     for (let before = 7_990; before < 8_060; before += 1) {
       const { passed, ring } = createRing([secret]);
