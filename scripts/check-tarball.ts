@@ -3,8 +3,8 @@
  *
  * Packs it, installs the tarball into an empty project and runs the programs of
  * `test/package/consumer/` there, from JavaScript and from TypeScript, and the
- * command line. What is missing from the tarball, or needs a development package,
- * fails here and nowhere else. `dist/` has to be built first.
+ * command line. Only this check detects files that are missing from the tarball and
+ * imports of development packages. `dist/` has to be built first.
  */
 
 import { spawnSync } from 'node:child_process';
@@ -37,7 +37,7 @@ const manifest = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'
 // program that leaves a server or a timer behind never ends, and fails here too.
 const stepLimitMs = 120_000;
 
-/** Runs a program to its end and returns what it printed; anything but success ends the check. */
+/** Runs a program to its end and returns its output; a failure ends the check. */
 function run(folder: string, command: string, ...args: readonly string[]): string {
   const startedAt = performance.now();
   const { status, signal, error, stdout, stderr } = spawnSync(command, args, {
@@ -113,7 +113,7 @@ function install(project: string): void {
   );
 }
 
-/** With our compiler and Node types, so that nothing is installed that only development needs. */
+/** Uses our compiler and Node types, so that no development package is installed. */
 function compile(project: string, config: string): void {
   const compiler = path.join(root, 'node_modules/typescript/bin/tsc');
   const types = path.join(root, 'node_modules/@types');

@@ -2,7 +2,7 @@
  * Keeps the HTTP server of the examples running: when it ends it is started again, up to five times.
  */
 
-/** What it needs of a child process. */
+/** The part of a child process that is used here. */
 export interface EndingProcess {
   once(event: 'exit', listener: () => void): unknown;
 }
@@ -14,9 +14,9 @@ export interface KeptServer<Process> {
   end(): void;
 }
 
-/** Enough for a user who kills it to see the troupe reconnect; a server that cannot run is given up within seconds. */
+/** Lets a user kill it and watch the troupe reconnect, but gives up a broken server within seconds. */
 const mostRestarts = 5;
-/** It takes about a second to start; a shorter pause would only fill the screen. */
+/** The server needs about a second to start; a shorter pause would only fill the screen. */
 const restartAfterMs = 1_000;
 
 export interface Keeping<Process> {

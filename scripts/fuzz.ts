@@ -22,7 +22,7 @@ const { values } = parseArgs({
 const wanted = Number(values.messages);
 const seed = Number(values.seed);
 
-// Backoffs, deadlines and budgets pass twenty times as fast, so that every message is processed.
+// An accelerated clock shortens backoffs and deadlines, so that every message is processed.
 const clock = fastClock(20);
 const concurrency = 4;
 const perRequest = 25;
@@ -58,7 +58,7 @@ async function create(): Promise<Troupe> {
     command: process.execPath,
     args: [script, 'stdio', era, String(seed), String(perRequest)],
   });
-  // A busy machine takes real seconds to start a process, which are minutes of the clock's.
+  // A busy machine needs seconds to start a process, which are minutes on the accelerated clock.
   const connect = { localTimeoutMs: 1_500_000, remoteTimeoutMs: 300_000, listTimeoutMs: 300_000 };
   const policy = {
     connect,
@@ -86,7 +86,7 @@ const outcomes = new Map<string, number>();
 const unsettled: string[] = [];
 let calls = 0;
 
-/** Resolves with how it ended, or with `unsettled`. */
+/** Resolves with the code of the outcome, or with `unsettled`. */
 function within<Result>(ms: number, work: Promise<Result>): Promise<string> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<string>((resolve) => {
@@ -108,7 +108,7 @@ async function callForEver(troupe: Troupe, server: string, isOver: () => boolean
     );
     outcomes.set(end, (outcomes.get(end) ?? 0) + 1);
     if (end === 'unsettled') unsettled.push(server);
-    // A refusal answers at once; the server has to come back first.
+    // A refused call fails immediately; give the server time to reconnect.
     await new Promise((resolve) => setTimeout(resolve, end === 'ok' ? 0 : 2));
   }
 }
@@ -118,7 +118,7 @@ let unanswered = 0;
 async function callNeighbour(troupe: Troupe, isOver: () => boolean): Promise<void> {
   while (!isOver()) {
     const from = performance.now();
-    // Its deadline is long in the sped-up time, which a busy machine must not make too short.
+    // Long enough even for a busy machine on the accelerated clock.
     const end = await within(
       neighbourMs,
       troupe.callServerTool('quiet', 'echo', { text: 'x' }, { timeoutMs: neighbourMs * 200 }),
@@ -133,7 +133,7 @@ const troupe = await create();
 troupe.on('server.log', ({ line }) => note(line));
 await troupe.waitFor('quiet', 'ready');
 const startedAt = performance.now();
-// Ten minutes for a million messages take twice what they need here.
+// Ten minutes for a million messages: twice the usual time.
 const limitMs = 60_000 + wanted * 0.6;
 const isOver = (): boolean => sent >= wanted || performance.now() - startedAt > limitMs;
 const servers = ['stdioLegacy', 'stdioModern', 'httpLegacy', 'httpModern'];

@@ -5,7 +5,8 @@
  *
  * Each operation runs in its own process: a warm-up, which fills everything bounded, then the same
  * work twice, with heap snapshots before, between and after. Growth in both halves is a leak; growth
- * in one is chance. Exit code 1 when an operation exceeds its limit. `--kinds` lists what grew, `--quick` runs one operation.
+ * in only one is not. Exit code 1 when an operation exceeds its limit. `--kinds` lists what grew,
+ * `--quick` runs one operation.
  */
 
 import { spawn } from 'node:child_process';

@@ -13,7 +13,7 @@ import { type Mutant, mutants, staleMutants, testsOf } from './mutants/chart-mut
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-// Far more than a test of a chart takes, because a hanging mutant is a killed one.
+// Far longer than a test of a chart; a mutant that hangs counts as killed.
 const testTimeoutMs = 20_000;
 const unchanged = 'unchanged';
 
@@ -42,7 +42,7 @@ function projectOf({ name, tests, mutant }: Project) {
   };
 }
 
-/** By the name of the project: what became of the tests. */
+/** Returns the outcome of the tests by project. */
 async function run(chosen: readonly Mutant[]): Promise<ReadonlyMap<string, Outcome>> {
   const projects: readonly Project[] = [
     { name: unchanged, tests: [...new Set(chosen.flatMap(testsOf))] },

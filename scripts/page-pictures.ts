@@ -1,6 +1,6 @@
 /**
  * Writes the pictures of the charts beside the inspector's page, and `charts.json` with
- * what the page says about them: the last step of `npm run build:page`.
+ * their facts: the last step of `npm run build:page`.
  */
 
 import { mkdir, writeFile } from 'node:fs/promises';

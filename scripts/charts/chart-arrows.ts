@@ -12,7 +12,7 @@ import {
   wrapped,
 } from './chart-view.ts';
 
-/** What makes an arrow happen, or a line of it. */
+/** The trigger of an arrow, or a line of it. */
 export interface LabelLine {
   readonly kind: TransitionKind;
   readonly text: string;
@@ -23,12 +23,12 @@ export interface LabelLine {
 /** One arrow of a picture: all transitions between the same two states. */
 export interface Arrow {
   readonly id: string;
-  /** What all its transitions are; `event` for several kinds. */
+  /** The kind of all its transitions; `event` for several kinds. */
   readonly kind: TransitionKind;
   readonly source: AnyStateNode;
   readonly target: AnyStateNode;
   readonly transitions: readonly string[];
-  /** One for all events with one and the same effect. */
+  /** One for all events with the same effect. */
   readonly labels: readonly LabelLine[];
 }
 
@@ -71,7 +71,7 @@ function waysOf(transition: AnyTransitionDefinition, view: ChartView): readonly 
   });
 }
 
-/** The rows of a table name their targets; what their arrows lead to is the level of the table alone. */
+/** The rows of a table name their targets, so their arrows end at the table's own level. */
 function siblingOf(
   from: AnyStateNode,
   to: AnyStateNode,
@@ -88,8 +88,8 @@ function commonKind(transitions: readonly AnyTransitionDefinition[]): Transition
 }
 
 /**
- * What an arrow says; events with one and the same effect share a line. From a part
- * only what makes it happen: the rest is written inside.
+ * The labels of an arrow; events with the same effect share a line. An arrow from a part
+ * shows only its triggers: the rest is written inside.
  */
 function labelsOf(
   transitions: readonly AnyTransitionDefinition[],
@@ -108,7 +108,7 @@ function labelsOf(
   });
 }
 
-/** What an arrow says, in lines of at most so many letters. */
+/** The label of an arrow, wrapped at this many letters. */
 export function labelLines({ labels }: Arrow, letters: number): readonly LabelLine[] {
   return labels.flatMap((label) =>
     wrapped(label.text, letters).map((text) => ({ ...label, text })),

@@ -7,7 +7,7 @@ import { type Drawing, type DrawnStart, movedBy, type Shown } from './drawing.ts
 
 const mostColumns = 4;
 
-/** A state with its inside, one drawing for each number of columns; none when arrows join what is inside. */
+/** Draws a state with its inner states, once per number of columns. Returns nothing if arrows connect them. */
 export function columnsOf(
   top: AnyStateNode,
   blocks: ReadonlyMap<AnyStateNode, Drawing>,
@@ -52,7 +52,7 @@ function boxDrawing(state: AnyStateNode, { view }: Shown): Drawing {
   };
 }
 
-/** The mark of where a level begins, on the left of the box. */
+/** Adds the start mark on the left of the box. */
 function withStart(drawing: Drawing): Drawing {
   const radius = startMark.size / 2;
   const x = startMark.size + startMark.way;
@@ -68,7 +68,7 @@ function withStart(drawing: Drawing): Drawing {
   return { ...moved, width: drawing.width + x, starts: [start, ...moved.starts] };
 }
 
-/** Each where it ends highest, so that the columns stay about equal. */
+/** Puts each cell into the shortest column. */
 function inColumns(cells: readonly Drawing[], count: number): Drawing {
   const columns = Array.from({ length: count }, (): Drawing[] => []);
   for (const cell of cells) {

@@ -68,7 +68,7 @@ function transitionFacts(
   };
 }
 
-/** Where a transition stands in its state: below `on`, `after`, `always`, or an end of what is invoked. */
+/** Finds a transition in its state: below `on`, `after`, `always`, `onDone` or `onError`. */
 function transitionSource(
   transition: AnyTransitionDefinition,
   state: ts.Expression | undefined,
@@ -90,7 +90,7 @@ function transitionSource(
   return sources.transition(found, siblingsBefore(transition)) ?? state;
 }
 
-/** How many transitions of the same trigger are written before this one. */
+/** The number of transitions with the same trigger before this one. */
 function siblingsBefore(transition: AnyTransitionDefinition): number {
   const state: AnyStateNode = transition.source;
   const same = transitionsOf(state).filter(({ eventType }) => eventType === transition.eventType);

@@ -1,4 +1,4 @@
-/** A block of a picture as ELK's layered layout takes it, and what that makes of it. */
+/** Converts a block of a picture to ELK's layered layout and back. */
 
 import type { ELK, ElkEdgeSection, ElkExtendedEdge, ElkNode } from 'elkjs';
 import elk from 'elkjs/lib/elk.bundled.js';
@@ -11,7 +11,7 @@ import { type Box, type Drawing, movedBy, type Point, type Shown, tidy } from '.
 
 interface Arrangement {
   readonly direction: 'DOWN' | 'RIGHT';
-  /** Where labels go on arrows that pass several layers: half way, or near their beginning. */
+  /** Where labels are placed on arrows across several layers: in the middle, or near the source. */
   readonly labels: 'MEDIAN_LAYER' | 'TAIL_LAYER';
   /** How wide labels may be. */
   readonly letters: number;
@@ -25,7 +25,7 @@ const arrangements: readonly Arrangement[] = [
   { direction: 'RIGHT', labels: 'MEDIAN_LAYER', letters: 30 },
 ];
 
-// A box is large enough for its arrows to be told apart.
+// A box is large enough to keep its arrows apart.
 const arrowPitch = 9;
 
 const pictureOptions = {
@@ -113,7 +113,7 @@ export class ChartGraph {
       layoutOptions: {
         'elk.padding': `[top=${height + top},left=${side},bottom=${bottom},right=${side}]`,
         'elk.nodeSize.constraints': 'MINIMUM_SIZE',
-        // Where it lays out downwards, ELK takes the two the other way round.
+        // With direction DOWN, ELK swaps the two.
         'elk.nodeSize.minimum':
           direction === 'RIGHT' ? `(${width}, ${height})` : `(${height}, ${width})`,
       },
@@ -158,7 +158,7 @@ export class ChartGraph {
     };
   }
 
-  /** The state and all below it, blocks without their inside. */
+  /** The state and all states below it, except those inside blocks. */
   #statesIn(state: AnyStateNode): readonly AnyStateNode[] {
     if (this.#blocks.has(state)) return [state];
     return [state, ...this.#view.insideOf(state).flatMap((each) => this.#statesIn(each))];

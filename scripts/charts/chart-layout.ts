@@ -16,7 +16,7 @@ import { ChartGraph } from './chart-graph.ts';
 import { ChartView, type PictureOptions } from './chart-view.ts';
 import { type Drawing, movedBy, type Shown } from './drawing.ts';
 
-// Around the whole.
+// Around the whole picture.
 const margin = 12;
 
 /** Lays out a chart, or a part of it. */
@@ -54,7 +54,7 @@ function isBlock(state: AnyStateNode, { arrows }: Shown): boolean {
   return arrows.every(({ source, target }) => isInside(source) === isInside(target));
 }
 
-// What a screen shows beside a panel. A reader rather scrolls down than sideways.
+// The visible area beside a panel. Scrolling down is better than scrolling sideways.
 const handy = { width: 960, height: 800 } as const;
 
 function costOf({ width, height }: Drawing): number {

@@ -86,7 +86,7 @@ export function outerPictures(chart: ListedChart): readonly ChartPicture[] {
   return chart.pictures.filter((each) => !inner.has(each));
 }
 
-/** What to draw for a picture, with these parts of it unfolded. */
+/** The options of a picture, with these parts unfolded. */
 export function optionsOf(
   chart: ListedChart,
   whole: ChartPicture,

@@ -1,24 +1,24 @@
-/** How large things in a picture are, in pixels. */
+/** Sizes in a picture, in pixels. */
 
 import type { StateLine } from './chart-state-lines.ts';
 
-/** A letter of the one font, which is monospaced: of a name, and of all else. */
+/** Letters of the monospaced font, in names and elsewhere. */
 export const letter = { width: 7.9, smallWidth: 7.25, height: 16 } as const;
 
-/** Around what is drawn in a state; what is written in it comes above. */
+/** Around the inner states of a state, below its text. */
 export const padding = { top: 14, side: 18, bottom: 16 } as const;
 
 /** Between boxes, and between a box and its text. */
 export const gap = 20;
 export const textMargin = 10;
 
-/** Of the mark at which a level begins, and of the way from there. */
+/** The size of the start mark, and the length of its arrow. */
 export const startMark = { size: 10, way: 22 } as const;
 
 const smallestWidth = 70;
 const headerHeight = 25;
 
-/** What a box needs for the lines in it. */
+/** The size of a box for these lines. */
 export function boxSize(lines: readonly Pick<StateLine, 'kind' | 'text'>[]): {
   width: number;
   height: number;

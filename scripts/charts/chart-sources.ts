@@ -10,10 +10,10 @@ import type { AnyStateNode } from 'xstate';
 
 import type { NamedFacts, Place } from '../../visualizations/inspector/model/chart-facts.ts';
 
-// More than this is read in the file itself.
+// Longer code is cut off.
 const longestCode = 600;
 
-/** All that is declared at the top of the files of a folder, by its name, which is unique among charts. */
+/** All top-level declarations of a folder, by name; names are unique among charts. */
 export class ChartSources {
   readonly #declared = new Map<string, ts.Expression>();
 
@@ -28,7 +28,7 @@ export class ChartSources {
     }
   }
 
-  /** The expression that a state of a chart is written as; undefined where it is computed. */
+  /** The expression of a state; undefined if it is computed. */
   stateSource(chart: string, state: AnyStateNode): ts.Expression | undefined {
     const root = this.#declared.get(chart);
     return state.path.reduce<ts.Expression | undefined>((parent, key) => {
@@ -53,7 +53,7 @@ export class ChartSources {
     return undefined;
   }
 
-  /** One of the transitions of a trigger, which are one or a list of them, perhaps written elsewhere. */
+  /** One transition of a trigger: a single one, an element of a list, or a reference to either. */
   transition(written: ts.Expression | undefined, place: number): ts.Expression | undefined {
     if (written === undefined) return undefined;
     if (ts.isAsExpression(written) || ts.isSatisfiesExpression(written)) {
@@ -86,7 +86,7 @@ export class ChartSources {
     );
   }
 
-  /** What a name, or a key of a named object, stands for. */
+  /** Resolves a name, or a key of a named object. */
   #declarationOf(expression: ts.Expression): ts.Expression | undefined {
     if (ts.isIdentifier(expression)) return this.#declared.get(expression.text);
     if (!ts.isPropertyAccessExpression(expression)) return undefined;
@@ -130,7 +130,7 @@ export function placeOf(node: ts.Node): Place {
   return { file: file.fileName, line: line + 1 };
 }
 
-/** The comment right before a property, without its marks and line breaks. */
+/** The comment before a property, without delimiters and line breaks. */
 export function commentOf(node: ts.Node): string | undefined {
   const text = node.getSourceFile().text;
   const ranges = ts.getLeadingCommentRanges(text, node.getFullStart()) ?? [];

@@ -19,10 +19,10 @@ export interface StateLine {
   readonly transitions: readonly string[];
 }
 
-// A box that is wider would push its neighbours out of sight; a frame is wide anyway.
+// A wider box would push its neighbours out of sight; a frame is wide anyway.
 const widestLetters = { box: 38, frame: 80 } as const;
 
-/** What the box of a state says: its name, what it invokes, does and stands for. */
+/** The text in the box of a state: name, invoked actors, actions, transitions and tags. */
 export function stateLines(state: AnyStateNode, view: ChartView): readonly StateLine[] {
   const letters = view.insideOf(state).length > 0 ? widestLetters.frame : widestLetters.box;
   const lines = (kind: StateLine['kind'], text: string): readonly StateLine[] =>
@@ -53,7 +53,7 @@ function actionLine(when: string, actions: readonly unknown[]): string {
   return text === '' ? '' : `${when} / ${text}`;
 }
 
-/** Transitions of which the first whose guard holds is taken at once, as two columns. */
+/** The rows of a table of `always` transitions, as two columns: guard and target. */
 function tableLines(state: AnyStateNode): readonly StateLine[] {
   const rows = (state.always ?? []).filter(isRow).map((transition) => ({
     left: transition.guard === undefined ? 'else' : effectText(transition).trimStart(),
@@ -68,7 +68,7 @@ function tableLines(state: AnyStateNode): readonly StateLine[] {
   }));
 }
 
-/** Transitions without an arrow; events with one and the same effect share a line, as in the text of a chart. */
+/** Transitions without an arrow; events with the same effect share a line, as in the text of a chart. */
 function transitionLines(
   state: AnyStateNode,
   view: ChartView,
@@ -95,7 +95,7 @@ function targetText(transition: AnyTransitionDefinition): string {
   return actionsText(transition.actions) === '' ? ' (ignored)' : '';
 }
 
-/** A target as a reader looks for it: below the last state around both. */
+/** The path of a target relative to the closest common ancestor. */
 function pathSeenFrom(source: AnyStateNode, target: AnyStateNode): string {
   if (isWithin(target, source)) return target.path.slice(source.path.length).join('.');
   const shared = target.path.findIndex((part, place) => part !== source.path[place]);

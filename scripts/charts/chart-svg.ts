@@ -127,7 +127,7 @@ function labelSvg({ arrow, lines, label }: DrawnArrow): string {
 
 const bend = 6;
 
-/** A way with rounded corners and a tip at its end. */
+/** An arrow with rounded corners and a tip. */
 export function way(points: readonly Point[]): string {
   const [first, ...rest] = points;
   const end = rest.at(-1);

@@ -1,4 +1,4 @@
-/** What part of a chart a picture shows, and how its transitions are worded there. */
+/** Decides which part of a chart a picture shows, and the text of its transitions. */
 
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
 import {
@@ -15,13 +15,13 @@ import {
 } from '../../src/testing/chart-parts.ts';
 import { stateAt } from '../../src/testing/chart-text.ts';
 
-/** What to draw of a chart; default all of it. */
+/** Which part of a chart to draw; default all. */
 export interface PictureOptions {
   /** Dotted path of the one state to draw. */
   readonly of?: string;
   /** States with a picture of their own, by dotted path, and its name. */
   readonly parts?: Readonly<Record<string, string>>;
-  /** Paths of those parts whose inside is drawn here as well; default none. */
+  /** Paths of the parts that are drawn unfolded here; default none. */
   readonly unfolded?: readonly string[];
 }
 
@@ -56,7 +56,7 @@ export class ChartView {
     );
   }
 
-  /** Name of the picture of a state that has one of its own. */
+  /** The name of a state's own picture. */
   partName(state: AnyStateNode): string | undefined {
     return this.#parts.get(state);
   }
@@ -71,8 +71,8 @@ export class ChartView {
   }
 
   /**
-   * What an arrow to or from a state begins or ends at: the outermost part around it
-   * that the other end is not in. Undefined when the state is not in the picture.
+   * The end of an arrow to or from a state: the outermost part around the state that does
+   * not hold the other end. Undefined when the state is not in the picture.
    */
   endOf(state: AnyStateNode, other: AnyStateNode): AnyStateNode | undefined {
     if (!isWithin(state, this.top)) return undefined;
@@ -80,8 +80,8 @@ export class ChartView {
   }
 
   /**
-   * Whether a transition is written in its state: one that stays, leaves the part,
-   * leads to the inside of its own state, or is one of many that are taken at once.
+   * Whether a transition is written in its state: it stays, leaves the part, leads to the
+   * inside of its own state, or is a row of a table.
    */
   isLine(transition: AnyTransitionDefinition): boolean {
     const source: AnyStateNode = transition.source;
@@ -101,7 +101,7 @@ export class ChartView {
   }
 }
 
-// From here on a state is a choice: what it does at once is a table, tried from the top.
+// A state with this many `always` transitions is drawn as a table.
 const smallestTable = 3;
 
 /** Whether a transition is a row of a table in its state. */
@@ -131,21 +131,21 @@ const marks: Readonly<Record<TransitionKind, string>> = {
   error: '✗ ',
 };
 
-/** What makes it happen, with a mark for the ends of what is invoked; its guard says enough for `always`. */
+/** The trigger, with a mark for done and error events; empty for `always` with a guard. */
 export function triggerText(transition: AnyTransitionDefinition): string {
   const kind = kindOf(transition);
   if (kind === 'always' && transition.guard !== undefined) return '';
   return marks[kind] + triggerOf(transition).replace(/^(?:done|error) /u, '');
 }
 
-/** What follows the trigger: guard and actions. */
+/** The text after the trigger: guard and actions. */
 export function effectText(transition: AnyTransitionDefinition): string {
   const guard = transition.guard === undefined ? '' : ` [${guardText(transition.guard)}]`;
   const actions = actionsText(transition.actions);
   return `${guard}${actions === '' ? '' : ` / ${actions}`}`;
 }
 
-/** Names of actions, comma separated; those that XState itself adds for timers are left out. */
+/** Names of actions, comma separated, without those that XState adds for timers. */
 export function actionsText(actions: readonly unknown[]): string {
   const ours = actions.filter((action) => !isOfTimer(action));
   return ours.flatMap((action) => nameOf(action) ?? []).join(', ');
@@ -156,7 +156,7 @@ function isOfTimer(action: unknown): boolean {
   return type === 'xstate.raise' || type === 'xstate.cancel';
 }
 
-/** What is equal by a key, in the order in which the keys come. */
+/** Groups values by a key, in the order of the keys' first occurrence. */
 export function grouped<Each>(
   all: readonly Each[],
   keyOf: (each: Each) => string,
@@ -170,10 +170,10 @@ export function grouped<Each>(
   return [...groups];
 }
 
-// A sign stays with the word before it, and these with the word after them.
+// A sign stays with the word before it; these words stay with the next one.
 const inseparable = / (?=[|/→↺])|(?<=^(?:after|✓|✗)) /gu;
 
-/** Lines of about so many letters, broken between words; those after the first are indented. */
+/** Wraps text at about this many letters; lines after the first are indented. */
 export function wrapped(text: string, letters: number): readonly string[] {
   const lines: string[] = [];
   for (const word of text.replaceAll(inseparable, '\u00a0').split(' ')) {

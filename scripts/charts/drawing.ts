@@ -1,11 +1,11 @@
-/** What a picture consists of: boxes, arrows and their labels, each in its place. */
+/** The contents of a picture: boxes, arrows and labels, with their positions. */
 
 import type { AnyStateNode } from 'xstate';
 import type { Arrow, LabelLine } from './chart-arrows.ts';
 import type { StateLine } from './chart-state-lines.ts';
 import type { ChartView } from './chart-view.ts';
 
-/** What of a chart is drawn. */
+/** The drawn part of a chart. */
 export interface Shown {
   readonly view: ChartView;
   readonly arrows: readonly Arrow[];
@@ -34,7 +34,7 @@ export interface DrawnArrow {
   readonly label: Box;
 }
 
-/** The mark of where a level begins, and the arrow from it. */
+/** The start mark of a level and its arrow. */
 export interface DrawnStart {
   readonly mark: Point;
   readonly points: readonly Point[];
@@ -71,7 +71,7 @@ export function movedBy(drawing: Drawing, { x, y }: Point): Drawing {
   };
 }
 
-/** To a tenth of a pixel: more digits would only lengthen the file. */
+/** Rounds to a tenth of a pixel; more digits would only lengthen the file. */
 export function tidy(length: number): number {
   return Math.round(length * 10) / 10;
 }

@@ -1,7 +1,6 @@
 /**
- * The pictures of the inspector's page and what it says about them. A page shows one
- * picture for each region, with the parts in it folded or not; each such drawing is a
- * file of its own.
+ * The pictures of the inspector's page and their facts. A page shows one picture for each
+ * region, with its parts folded or unfolded; each combination is a file of its own.
  */
 
 import type { FoldablePicture } from '../../visualizations/inspector/model/folding.ts';
@@ -22,7 +21,7 @@ import { chartSvg } from './chart-svg.ts';
 /** A picture as `charts.json` names it. */
 export interface PagePicture extends FoldablePicture {
   readonly title: string;
-  /** Dotted path of the state that it shows; the id of the chart stands for all of it. */
+  /** Dotted path of the state that it shows; the chart's id stands for the whole chart. */
   readonly of: string;
 }
 

@@ -68,7 +68,7 @@ interface WantedCall {
   readonly arguments: Readonly<Record<string, unknown>>;
 }
 
-// All scenarios run at once, which takes a busy machine long; the suite's own limit is longer.
+// All scenarios run at the same time, which is slow on a busy machine; the suite's own limit is longer.
 const limit = { timeoutMs: 60_000 };
 // No scenario that checks lists needs longer.
 const sideListMs = 5_000;

@@ -1,5 +1,5 @@
 /**
- * Tables of codes, outcomes and failure kinds, with the comments of the domain.
+ * Tables of codes, outcomes and failure kinds, from the comments of the domain.
  * A code that no source file uses is marked as reserved.
  */
 

@@ -6,7 +6,7 @@ import type { CliHost } from '../../src/cli/cli-host.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { code, table } from './markdown.ts';
 
-/** Nothing is run on it: the program is only asked what it can do. */
+/** A host for reading the list of commands; it runs nothing. */
 function hostOfNothing(): CliHost {
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   return {

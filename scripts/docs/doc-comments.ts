@@ -1,4 +1,4 @@
-/** Reads members and their doc comments from the source, so that the tables say what the code says. */
+/** Reads members and their doc comments from the source, for the generated tables. */
 
 import { readFileSync } from 'node:fs';
 import ts from 'typescript';
@@ -7,7 +7,7 @@ export interface Member {
   readonly name: string;
   /** The first paragraph of its doc comment. */
   readonly doc: string;
-  /** Names of its parameters or fields, `?` behind those that may be absent. */
+  /** Names of its parameters or fields, with `?` after optional ones. */
   readonly parts: readonly string[];
   readonly isMethod: boolean;
 }

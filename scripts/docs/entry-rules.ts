@@ -1,7 +1,7 @@
 /**
- * What one key of an entry may not hold, and which keys exclude each other, as far
- * as JSON Schema can say it. `src/config/entry/rules.ts` has the same as
- * code; `test/config/settings-schema.test.ts` holds the two against each other.
+ * The rules for one key of an entry, and for combinations of keys, as far as JSON Schema can
+ * express them. `src/config/entry/rules.ts` has the same rules as code;
+ * `test/config/settings-schema.test.ts` compares the two.
  */
 
 import { reservedHeaders } from '../../src/config/entry/rules.ts';
@@ -12,12 +12,12 @@ type Json = Readonly<Record<string, unknown>>;
 export const serverNames = /^(?!__proto__$)[\w.:-]{1,100}$/;
 
 const webSocket = String.raw`\s*[Ww][Ss][Ss]?:`;
-/** A name or password before the host, in which the letters given are none. */
+/** A name or password before the host, without the given letters. */
 const credentials = (letters: string): string =>
   String.raw`^\s*\w+:[\\/]*:*[^\\/?#:@${letters}][^\\/?#${letters}]*@`;
 const http = String.raw`\s*[Hh][Tt][Tt][Pp][Ss]?:`;
 const address = String.raw`(?:${http}|${webSocket})[\\/]*[^\s\\/?#]`;
-/** The text begins with a reference, whose value is not known yet. */
+/** A reference at the beginning of the text; its value is not known yet. */
 const reference = String.raw`\$\{(?![^}]*\}[\w+.\-]*:)`;
 
 const pattern = (of: string, patternErrorMessage: string): Json => ({
@@ -25,7 +25,7 @@ const pattern = (of: string, patternErrorMessage: string): Json => ({
   patternErrorMessage,
 });
 
-/** Beside what the schema of the key says itself. */
+/** Additions to the schema of each key. */
 export const keyRules: Readonly<Partial<Record<keyof ServerEntry, Json>>> = {
   command: pattern(
     String.raw`^(?![~]|\$\w)(?:\S+|(?=[\s\S]*[\\/])\S[\s\S]*\S)$`,
@@ -35,7 +35,7 @@ export const keyRules: Readonly<Partial<Record<keyof ServerEntry, Json>>> = {
   envFile: pattern(String.raw`^(?!\s*$|~)`, 'A file, without a shell: ${HOME} stands for "~".'),
   url: {
     ...pattern(`^(?:${address}|${reference})`, 'A whole address, as in "https://host/mcp".'),
-    // What a reference holds is not looked into.
+    // The value of a reference is not inspected.
     not: { pattern: credentials(String.raw`$\{\}`) },
   },
   env: { propertyNames: { pattern: '^[^=]+$' } },

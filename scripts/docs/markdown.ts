@@ -24,7 +24,7 @@ export function fenced(language: string, text: string): string {
   return `\`\`\`${language}\n${text.trimEnd()}\n\`\`\``;
 }
 
-/** Replaces what stands between the markers of one name. Everything else stays as it is. */
+/** Replaces the text between the markers of one name and nothing else. */
 export function withBlock(document: string, name: string, content: string): string {
   const begin = `<!-- generated: ${name} -->`;
   const end = `<!-- end: ${name} -->`;

@@ -64,7 +64,7 @@ function valueOf(policy: ServerPolicy, { group, field }: Omit<Field, 'schema'>):
   return JSON.stringify(new Map<string, unknown>(Object.entries(policy[group])).get(field));
 }
 
-/** Adds blanks where a line may break. */
+/** Adds blanks so that lines can break. */
 function shortened(value: string): string {
   return code(value.replaceAll(/([,:])(?=["{[\w])/g, '$1 '));
 }

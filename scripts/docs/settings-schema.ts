@@ -24,7 +24,7 @@ const atNextStart = 'An edit applies at the next start of the troupe.';
 /** The text of the schema. */
 export function settingsSchema(): string {
   const { $schema, ...schema } = z.toJSONSchema(settingsFile(), { target: 'draft-7', io: 'input' });
-  // A name and no address: it says which schema this is, and promises no server that hands it out.
+  // A URN rather than a URL: it identifies the schema without promising that a server provides it.
   const named = { $schema, $id: 'urn:mcp-troupe:settings', ...schema };
   return `${JSON.stringify(named, null, 2)}\n`;
 }
@@ -76,7 +76,7 @@ const foreignWord = {
 
 const toolList = z.array(z.string()).meta(foreignWord);
 
-/** A server inside the host is handed in by the host, and by no file. */
+/** Only a host passes in embedded servers, never a file. */
 function typeOfFile(): z.ZodType {
   const [first = '', ...others] = foreignTypes;
   return z.union([
@@ -97,7 +97,7 @@ function section(): z.ZodType {
     .meta({ description: 'Lists that limit, and what counts for all servers.' });
 }
 
-/** The fields of each group of policies, once for all and once without those that are about all servers. */
+/** The fields of each group of policies: all of them, and those that may differ by server. */
 const policyGroups = Object.entries(policySchemas).map(([name, schemas]) => {
   const group = name as PolicyGroup;
   const fields = Object.entries<z.ZodType>(schemas).map(

@@ -13,7 +13,7 @@ import { settingsDigestOf } from '../../src/policies/fingerprint.ts';
 import { defaultPolicy } from '../../src/policies/presets/default-policy.ts';
 import { code, table } from './markdown.ts';
 
-/** In words, and as a value when it is one. */
+/** A default in words, and as a value if it has one. */
 interface Default {
   readonly words: string;
   readonly value?: unknown;

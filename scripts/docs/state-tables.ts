@@ -20,7 +20,7 @@ import { code, codes, linked, table } from './markdown.ts';
 
 const domain = 'src/domain/server-state.ts';
 
-/** Shown when the runtime suggests no step itself. */
+/** Shown when the runtime suggests no step. */
 const helps: Readonly<Partial<Record<ServerState, string>>> = {
   dormant: 'Nothing: the first call starts it.',
   queued: 'Nothing: it continues automatically.',
@@ -121,7 +121,7 @@ function helpFor(state: ServerState, reason?: StateReason): string {
   return step === undefined ? (helps[state] ?? '') : code(step);
 }
 
-/** Asks the gate itself: once with ample time left and once with hardly any. */
+/** Evaluates the real gate, once with ample time left and once with hardly any. */
 function callResult(state: ServerState, reason: StateReason | undefined): string {
   if (reason === undefined && reasonsOf[state].length > 0 && state === 'blocked') {
     return 'refused with the code of the reason';

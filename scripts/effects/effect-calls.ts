@@ -23,7 +23,7 @@ export interface CallEnd {
   readonly place: Place;
   readonly end: 'ok' | 'not_executed' | 'executed' | 'unknown';
   readonly code?: string;
-  /** How often its tool ran. */
+  /** How often the tool ran. */
   readonly effects: number;
 }
 
@@ -38,7 +38,7 @@ const serverFile = fileURLToPath(
   new URL('../../test/faults/servers/effect-counter.mjs', import.meta.url),
 );
 
-// A server that dies hundreds of times must restart at once and is never given up.
+// A server that dies hundreds of times must restart immediately and forever.
 const patient = {
   restart: {
     on: 'always',
@@ -55,7 +55,7 @@ const patient = {
 const serversEach = 4;
 const callersEach = 4;
 const callMs = 30_000;
-// More than a pipe or socket buffers: its first half arrives without its second.
+// More than a pipe or socket buffers, so that its first half arrives alone.
 const longArgument = 400_000;
 
 /** Makes the calls over both carriers in turn and returns how each ended. */

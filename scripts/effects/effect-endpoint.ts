@@ -25,7 +25,7 @@ export class Endpoint {
   readonly #sockets = new Set<Socket>();
   readonly #sessions = new Set<string>();
   readonly #server = createServer((request, response) => {
-    // A request that is cut off gets no answer, on purpose.
+    // An interrupted request gets no response, on purpose.
     void this.#receive(request, response).catch(() => response.destroy());
   });
   #port = 0;

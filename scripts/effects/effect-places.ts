@@ -1,4 +1,4 @@
-/** The points of a call at which its server may die, and how a call chooses one. */
+/** The points of a call at which its server may die, and the arguments that choose one. */
 
 /** Where the server dies, in call order; with `abort` the caller gives up instead. */
 export const places = [

@@ -1,4 +1,4 @@
-// Messages that a server may send, and ways to corrupt them. All choices come from a seed.
+// Messages that a server may send, and ways to corrupt them. All choices depend on a seed.
 
 /** A generator of numbers below 1 (mulberry32), so that a run can be repeated. */
 export function seeded(seed) {

@@ -24,7 +24,7 @@ export interface Holding {
 /** By kind: `object Map`, `closure pass`, `string`, {@link engineKind}. */
 export type Census = ReadonlyMap<string, Holding>;
 
-// The names of these are their values, which would make thousands of kinds.
+// Their names are their values, which would give thousands of kinds.
 const nameless: ReadonlySet<string> = new Set([
   'string',
   'concatenated string',
@@ -36,7 +36,7 @@ const nameless: ReadonlySet<string> = new Set([
 /** Compiled code and V8's feedback about it, which come and go. */
 export const engineKind = 'engine';
 const ofTheEngine: ReadonlySet<string> = new Set(['code', 'synthetic', 'object shape']);
-// Dependencies of code on object shapes: of type hidden, but the engine's as well.
+// Dependencies of code on object shapes: type hidden, but they belong to the engine.
 const listsOfTheEngine = 'system / WeakArrayList';
 
 export function censusOf({ snapshot, nodes, strings }: HeapSnapshot): Census {

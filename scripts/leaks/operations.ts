@@ -16,9 +16,9 @@ interface Running {
 }
 
 interface Counts {
-  /** Enough to fill the log of a server, which fills last of all that has a bound. */
+  /** Enough to fill a server's log, which fills last of everything bounded. */
   readonly warmUpCount: number;
-  /** Of one half of the measurement. */
+  /** Repetitions in one half of the measurement. */
   readonly count: number;
   /** Limit per operation. */
   readonly mostBytes: number;
@@ -28,17 +28,17 @@ export interface Operation extends Counts {
   readonly start: () => Promise<Running>;
 }
 
-// A busy host makes two hundred thousand calls an hour, of which a megabyte is five bytes each;
-// what a snapshot is off by makes up the rest.
+// A busy host makes two hundred thousand calls an hour; at five bytes each, that is a megabyte.
+// The limit also allows for the inaccuracy of a snapshot.
 const manyCalls: Counts = { warmUpCount: 5_000, count: 20_000, mostBytes: 5 };
 const calls: Counts = { warmUpCount: 2_000, count: 5_000, mostBytes: 8 };
-// Of these a busy host has hundreds an hour, and each starts a process or a session.
+// A busy host has hundreds of these an hour, and each starts a process or a session.
 const starts: Counts = { warmUpCount: 80, count: 80, mostBytes: 500 };
 const sessions: Counts = { warmUpCount: 100, count: 200, mostBytes: 400 };
 
 const fileOf = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 
-// As many as a server is sent at once.
+// The limit of concurrent calls to one server.
 const atOnce = 16;
 
 const echo: Settings = {
@@ -55,7 +55,7 @@ const hostile = (mode: string): Settings => ({
   args: [fileOf('test/faults/servers/hostile-stdio.mjs'), mode],
 });
 
-// Restarts at once and without limit; counting losses would make it wait.
+// Restarts immediately and without limit; counting losses would delay it.
 const tireless: HostPolicy = {
   restart: { on: 'always', delays: [1], jitter: 'none', maxAttempts: null },
   storm: { crashLoop: null, reconnectStorm: null },
@@ -243,7 +243,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   'server that comes and goes': { ...starts, start: local(shell(), visiting(false)) },
   'server that comes once': {
     ...starts,
-    // Log, tries and lists of the last thousand names, and what XState keeps of each name that it met.
+    // The logs, attempts and catalogs of the last thousand names, and what XState keeps for every name.
     mostBytes: 5_000,
     start: local(shell(), visiting(true)),
   },

@@ -16,7 +16,7 @@ export interface Mutant {
   readonly replace: string;
 }
 
-/** Tests of behaviour, by the chart that they run; none of them compares source text. */
+/** Behaviour tests by chart; none of them compares source text. */
 const testsByChart: Readonly<Record<string, readonly string[]>> = {
   server: ['server/replies', 'server/traces', 'server/evidence'],
   session: ['session/replies', 'session/traces', 'session/lists'],
@@ -30,7 +30,7 @@ export function testsOf({ file }: Mutant): readonly string[] {
   return testsByChart[chart] ?? [];
 }
 
-/** One line for each text that its file holds not once: the table no longer fits the charts. */
+/** Describes each entry whose text does not occur exactly once in its file. */
 export function staleMutants(root: string): readonly string[] {
   return mutants.flatMap(({ name, file, find }) => {
     const count = readFileSync(join(root, file), 'utf8').split(find).length - 1;

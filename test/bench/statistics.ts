@@ -1,4 +1,4 @@
-/** Numbers about numbers. Everything here is pure; a missing value is `null` and no part of a spread. */
+/** Statistics of measured values, as pure functions. A missing value is `null` and ignored. */
 
 export interface Spread {
   readonly median: number;
@@ -11,7 +11,7 @@ export function median(values: readonly number[]): number {
   return percentile(values, 0.5);
 }
 
-/** The value below which the share lies; between two values, the way from one to the other. */
+/** The value below which the share lies, interpolated between two values. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((left, right) => left - right);
   const place = (sorted.length - 1) * share;
@@ -20,7 +20,7 @@ export function percentile(values: readonly number[], share: number): number {
   return low + (high - low) * (place - Math.floor(place));
 }
 
-/** Null when no value is there at all. */
+/** Null without any value. */
 export function spreadOf(values: readonly (number | null)[]): Spread | null {
   const present = values.filter((value) => value !== null);
   if (present.length === 0) return null;
@@ -33,8 +33,8 @@ export function spreadOf(values: readonly (number | null)[]): Spread | null {
 }
 
 /**
- * Divides value by value, so that whatever slowed a whole round slowed both. A round in which
- * one of the two is missing, or the divisor is zero, says nothing.
+ * Divides value by value, because the load of a round affects both. Skips a round in which
+ * a value is missing or the divisor is zero.
  */
 export function pairedRatios(
   values: readonly (number | null)[],
@@ -46,14 +46,14 @@ export function pairedRatios(
   });
 }
 
-// With fewer, chance alone may make two equals look alike.
+// With fewer, equal values may be a coincidence.
 const enoughRounds = 3;
 
 /**
- * How far a ratio may be off without a reason, as a share: 0.1 = a tenth up or down.
+ * The noise of a ratio, as a share: 0.1 = a tenth up or down.
  *
- * `equals` are the ratios of one thing to itself. Their middle half says how far they stray
- * from 1; the outliers of a few rounds do not. Infinite when there are too few to know.
+ * `equals` are the ratios of the baseline to itself. The margin is how far their middle half
+ * strays from 1, which ignores outliers. Infinite with too few rounds.
  */
 export function marginOf(equals: readonly number[]): number {
   if (equals.length < enoughRounds) return Number.POSITIVE_INFINITY;
@@ -76,20 +76,20 @@ export interface Target {
 export type Verdict = 'met' | 'missed' | 'unclear' | 'unknown';
 
 export interface Seen {
-  /** Null = it got there in no round. */
+  /** Null: no round has a value. */
   readonly value: Spread | null;
   readonly ratio: Spread | null;
-  /** Rounds that were done, with or without a value. */
+  /** All rounds, with or without a value. */
   readonly rounds: number;
   /** See `marginOf`. Default: 0. */
   readonly margin?: number;
 }
 
-/** Who got there in only some of the rounds missed its target, however good those rounds were. */
+/** A contender without a value in some round misses its target, however good the other rounds are. */
 export function verdictOf(target: Target, { value, ratio, rounds, margin = 0 }: Seen): Verdict {
   if (value === null || value.count < rounds) return 'missed';
   if (target.of === 'value') return isMet(target, value, 1) ? 'met' : 'missed';
-  // The baseline has no value.
+  // Without a value of the baseline.
   if (ratio === null) return 'unknown';
   const ends = [isMet(target, ratio, 1 + margin), isMet(target, ratio, 1 / (1 + margin))];
   if (ends.every(Boolean)) return 'met';

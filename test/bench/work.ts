@@ -9,11 +9,10 @@ export interface Measure {
   readonly unit: 'ms' | 'us' | 'calls/s' | 'KB' | 'MB' | '';
   /** Shown for a contender without a value. Default: it has no such feature. */
   readonly absent?: 'never';
-  /** What this package wants to reach. */
+  /** The target for this package. */
   readonly target?: Target;
 }
 
-/** A measure, with the target that this package wants to reach. */
 export function measure(
   id: string,
   title: string,
@@ -32,19 +31,19 @@ export const ratioAtMost = (bound: number): Target => ({ of: 'ratio', atMost: bo
 /** The worst round decides instead of the median. */
 export const always = (target: Target): Target => ({ ...target, inEveryRound: true });
 
-/** By measure; null = the contender never got there; absent = it failed. */
+/** By measure. Null: the contender lacks the feature; absent: it failed. */
 export type Values = Readonly<Record<string, number | null>>;
 
-/** By contender: what each reached in one round, one after the other. */
+/** The values of one round, by contender. */
 export type Round = Readonly<Record<string, Values>>;
 
 export interface WorkContext {
   /** Names of the contenders, in their order. */
   readonly contenders: readonly string[];
   readonly rounds: number;
-  /** Whether what takes a minute should take seconds. Default: false. */
+  /** Whether to shorten works of a minute to seconds. Default: false. */
   readonly isQuick?: boolean;
-  /** Does the child's part of a work in a process of its own; null when it took too long. */
+  /** Runs a work's `job` in its own process; null if that crashed or took too long. */
   readonly child: (work: string, task: unknown, limitMs: number) => Promise<unknown>;
 }
 
@@ -54,11 +53,11 @@ export interface Work {
   readonly rounds: { readonly full: number; readonly quick: number };
   /** Runs only when asked for. */
   readonly isOptional?: boolean;
-  /** What this machine lacks for it, and what would help; it is skipped then. Default: nothing. */
+  /** The reason to skip the work on this machine, and the remedy. Default: none. */
   readonly lacks?: () => string | undefined;
-  /** In the process of the benchmark: prepares, and lets children do the work. */
+  /** Runs in the benchmark's own process: prepares the work and starts its children. */
   run(context: WorkContext): Promise<readonly Round[]>;
-  /** In the child. What it returns must survive being sent. */
+  /** Runs in the child. The result must survive serialization. */
   readonly job?: (task: never) => Promise<unknown>;
 }
 

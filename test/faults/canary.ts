@@ -1,4 +1,4 @@
-/** An address that must not be requested; counts the requests it gets. */
+/** An address that nothing may request; counts its requests. */
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';

@@ -1,4 +1,4 @@
-/** Gives each row a process of its own, and looks for processes that it left behind. */
+/** Runs each row in its own process and detects leftover processes. */
 
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -14,7 +14,7 @@ import type { Row } from './row.ts';
 import type { Performance } from './run-rows.ts';
 
 const defaultLimitMs = 25_000;
-// What was killed is gone long before; later than this it was forgotten.
+// A killed process is gone long before; one that lives longer was forgotten.
 const leftOverMs = 1_000;
 
 export const performInChild = async (
@@ -22,7 +22,7 @@ export const performInChild = async (
   row: Row,
   ignoresTimes: boolean,
 ): Promise<Performance> => {
-  // A shell passes on only what could be a variable of its own.
+  // A shell passes on only valid variable names.
   const mark = `FAULTS_MARK_${randomUUID().replaceAll('-', '_')}`;
   const folder = await mkdtemp(join(tmpdir(), 'troupe-faults-'));
   const findMarked = (): readonly number[] => processesWith(mark, 'environ');
@@ -51,7 +51,7 @@ export const performInChild = async (
     };
   } finally {
     killAll(findMarked());
-    // A process that was killed just now may still have been writing.
+    // A process that was just killed may still be writing.
     await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
   }
 };

@@ -1,4 +1,4 @@
-/** Reads what a hostile server noted down about itself. */
+/** Reads the event log of a hostile server. */
 
 import { readFileSync } from 'node:fs';
 
@@ -44,7 +44,7 @@ export class EventLog {
     return this.all(event).length;
   }
 
-  /** Settles with the nth such event. */
+  /** Resolves with the nth such event. */
   async nth(event: string, n = 1): Promise<LoggedEvent> {
     return until(() => this.all(event)[n - 1], `${event} number ${n} of the server`);
   }

@@ -2,7 +2,7 @@ import type { Clock } from '../../src/index.ts';
 
 const longestTimerMs = 2_147_483_647;
 
-/** Real time, so many times faster: shortens every wait of a troupe alike, and those of its servers not. */
+/** Accelerated real time, which shortens every wait of a troupe but none of its servers. */
 export function fastClock(speed: number): Clock {
   const wallStart = Date.now();
   const start = performance.now();

@@ -4,7 +4,7 @@ import { alignedTable } from '../lab/table.ts';
 import type { Result } from './run-rows.ts';
 
 const publicFacts = ['state', 'reason', 'code', 'outcome'];
-// A sentence is too long for a table; it is in the JSON, and beside what is not ok.
+// Too long for a table; the JSON and the list of problems have it.
 const notInTable = [...publicFacts, 'says'];
 const widest = { inject: 44, seen: 60 };
 
@@ -22,7 +22,7 @@ function lineOf({ name, inject, verdict, seen, ms }: Result): readonly string[] 
   ];
 }
 
-/** What is wrong with each row that is not ok, and all that it saw. */
+/** Lists the problems and facts of each row that is not ok. */
 export function complaintsOf(results: readonly Result[]): string {
   return results
     .filter(({ verdict }) => verdict === 'not ok')
@@ -47,7 +47,7 @@ function inShort(seen: Result['seen']): string {
   return words.filter((word) => word !== undefined && word !== '').join(' ');
 }
 
-/** One legible cell: what hostile servers say must not move the cursor. */
+/** Shortens a cell and removes control characters, which come from hostile servers. */
 function cut(raw: string, length: number): string {
   const text = raw.replaceAll(/\p{C}/gu, '?');
   return text.length <= length ? text : `${text.slice(0, length - 1)}…`;

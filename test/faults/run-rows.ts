@@ -1,12 +1,12 @@
-/** Runs rows side by side, and those that measure alone after them; a row never ends the run. */
+/** Runs rows in parallel, and afterwards one by one those that measure. A failed row never ends the run. */
 
 import type { Seen } from './expectation.ts';
 import type { Row, Rows } from './row.ts';
 
-/** What came back from the process in which a row ran. */
+/** The report of a row's process. */
 export interface Performance {
   readonly seen: Seen;
-  /** Everything that is not as it must be; none = ok. */
+  /** All differences and failures; empty if the row is ok. */
   readonly problems: readonly string[];
   readonly ms: number;
 }
@@ -57,7 +57,7 @@ async function resultOf(name: string, row: Row, perform: Perform): Promise<Resul
   }
 }
 
-/** 1 when a row is not ok, or when there was none: an empty run proves nothing. */
+/** 1 when a row is not ok or none ran, because an empty run proves nothing. */
 export function exitCodeOf(results: readonly Result[]): 0 | 1 {
   const isBad = results.length === 0 || results.some(({ verdict }) => verdict === 'not ok');
   return isBad ? 1 : 0;

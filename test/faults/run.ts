@@ -3,7 +3,7 @@
  * it must be.
  *
  * Each row runs in a process of its own with a fresh troupe; shortened times are printed. Exit
- * code 1 when a row is not ok, 2 when the command line asks for what does not exist.
+ * code 1 when a row is not ok, 2 for an invalid command line.
  */
 
 import { availableParallelism } from 'node:os';

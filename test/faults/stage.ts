@@ -30,7 +30,7 @@ export interface Peer {
   readonly log: EventLog;
 }
 
-/** How a call ended, whichever way. */
+/** The outcome of a call. */
 export interface CallEnd {
   readonly isOk: boolean;
   readonly code?: string;
@@ -45,9 +45,9 @@ export interface CallEnd {
 type Servers = Readonly<Record<string, Peer | HttpPeer | Entry>>;
 
 export interface StagePlace {
-  /** In the environment of every process of the row. */
+  /** In the environment of all the row's processes. */
   readonly mark: string;
-  /** Everything the row writes; removed when no process is left that could write there. */
+  /** For everything the row writes; removed after its last process has exited. */
   readonly folder: string;
   readonly serversFolder: string;
   /** Compiled command line. */
@@ -58,11 +58,11 @@ type Call = [tool: string, args?: Readonly<Record<string, unknown>>, timeoutMs?:
 
 export class Stage {
   readonly folder: string;
-  /** Lines that servers wrote to stderr, each with its server in front. */
+  /** Lines of the servers' stderr, prefixed with the server's name. */
   readonly remarks: string[] = [];
-  /** Lines that the troupe logged about its servers, likewise. */
+  /** The troupe's own log lines about its servers, prefixed in the same way. */
   readonly warnings: string[] = [];
-  /** Names of servers whose tools changed, a line for each event. */
+  /** Names of the servers whose tools changed, one entry per event. */
   readonly toolChanges: string[] = [];
 
   readonly #place: StagePlace;
@@ -105,7 +105,7 @@ export class Stage {
     return { entry, log };
   }
 
-  /** A program of the row's own choice with the mark of the row. */
+  /** Any program, with the row's mark. */
   program(command: string, args: readonly string[], more: Entry = {}): Peer {
     return this.#local(command, args, more);
   }
@@ -190,7 +190,7 @@ export class Stage {
     return this.#history.get(server) ?? [];
   }
 
-  /** Settles as soon as the server is, or since the start has been, in one of these states. */
+  /** Resolves once the server is, or has been since its start, in one of these states. */
   async reaches(server: string, ...states: readonly ServerState[]): Promise<ServerStatus> {
     const isThere = ({ state }: ServerStatus): boolean => states.includes(state);
     return until(
@@ -199,7 +199,7 @@ export class Stage {
     );
   }
 
-  /** Settles when the server is in one of these states now. */
+  /** Resolves once the server is in one of these states. */
   async rests(server: string, ...states: readonly ServerState[]): Promise<ServerStatus> {
     return until(
       () => {
@@ -238,23 +238,23 @@ export class Stage {
     }
   }
 
-  /** Processes of the row that live now, but for the HTTP servers and proxies. */
+  /** The row's living processes, except HTTP servers and proxies. */
   processes(): readonly number[] {
     return processesWith(this.#place.mark, 'environ');
   }
 
-  /** How many of these processes are still alive after a while. */
+  /** The number of these processes that are still alive after the limit. */
   async leftOver(limitMs: number): Promise<number> {
     return (await survivorsOf(() => this.processes(), limitMs)).length;
   }
 
-  /** Megabytes by which the host's memory has grown, at its peak, since now. */
+  /** Measures by how many megabytes the peak of the host's memory grows. */
   measureMemory(): () => number {
     const before = process.resourceUsage().maxRSS;
     return () => Math.round((process.resourceUsage().maxRSS - before) / 1_024);
   }
 
-  /** The longest time since now in which the host could do nothing else, in milliseconds. */
+  /** Measures how long the host's event loop was blocked at most, in milliseconds. */
   measureStalls(): () => number {
     const delays = monitorEventLoopDelay({ resolution: 5 });
     delays.enable();
@@ -294,7 +294,7 @@ export class Stage {
     for (const clean of this.#cleaners.reverse()) await clean();
   }
 
-  /** Stops the troupe; says how long that took, or nothing when the row had none. */
+  /** Stops the troupe and returns the time that took; undefined if the row has no troupe. */
   async stop(): Promise<number | undefined> {
     if (this.#troupe === undefined) return undefined;
     const from = performance.now();

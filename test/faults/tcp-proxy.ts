@@ -7,11 +7,11 @@ export type Toxic =
   | { readonly kind: 'none' }
   /** Drops everything in both directions without closing. */
   | { readonly kind: 'blackhole' }
-  /** Every piece waits before it passes. */
+  /** Delays every chunk. */
   | { readonly kind: 'delay'; readonly ms: number }
-  /** Answers pass in pieces of so many bytes. */
+  /** Forwards responses in pieces of this many bytes. */
   | { readonly kind: 'slice'; readonly bytes: number }
-  /** An answer is cut off by a reset after so many bytes. */
+  /** Resets the connection after this many bytes of a response. */
   | { readonly kind: 'reset'; readonly afterBytes: number };
 
 export class TcpProxy {
@@ -41,7 +41,7 @@ export class TcpProxy {
     return this.#sockets.size;
   }
 
-  /** Takes connections again after `refuse`. */
+  /** Accepts connections again after `refuse`. */
   async accept(): Promise<void> {
     if (this.#server.listening) return;
     this.#server.listen(this.#port, '127.0.0.1');
@@ -49,7 +49,7 @@ export class TcpProxy {
     this.#port = (this.#server.address() as AddressInfo).port;
   }
 
-  /** Ends all connections and takes no new ones. */
+  /** Closes all connections and refuses new ones. */
   async refuse(): Promise<void> {
     const closed = once(this.#server, 'close');
     this.#server.close();

@@ -7,7 +7,7 @@ import path from 'node:path';
 import type { TroupeSnapshot } from '../../src/index.ts';
 import { until } from './until.ts';
 
-// A second process has to start for it, on a machine that other rows keep busy.
+// It starts a second process, on a machine that other rows keep busy.
 const statusMs = 8_000;
 
 export interface TroupeLaunch {
@@ -32,7 +32,7 @@ export class TroupeProcess {
 
   constructor(launch: TroupeLaunch) {
     this.#launch = launch;
-    // A host that serves over stdio leaves with its stdin, so that it has one.
+    // A host that serves over stdio exits when its stdin ends, so it needs one.
     this.child = this.#spawn(
       launch.words ?? ['up'],
       launch.words === undefined ? 'ignore' : 'pipe',
@@ -49,14 +49,14 @@ export class TroupeProcess {
     }));
   }
 
-  /** What `status --json` of another process answers; nothing while it cannot. */
+  /** Runs `status --json` in another process; undefined while that fails. */
   async status(): Promise<TroupeSnapshot | undefined> {
     const child = this.#spawn(['status', '--json']);
     let text = '';
     child.stdout?.on('data', (chunk: Buffer) => {
       text += chunk.toString();
     });
-    // Unread, it would keep the process from ever being closed.
+    // If it were not read, the process would never close.
     child.stderr?.resume();
     let isLate = false;
     const timer = setTimeout(() => {
@@ -69,7 +69,7 @@ export class TroupeProcess {
     return exitCode === 0 ? (JSON.parse(text) as TroupeSnapshot) : undefined;
   }
 
-  /** Settles with a status of which this holds. */
+  /** Resolves with the first status that matches. */
   async when(
     isThere: (snapshot: TroupeSnapshot) => boolean,
     what: string,

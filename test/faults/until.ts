@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-// Longer than anything that a row waits for while all goes well.
+// Longer than any wait of a row that succeeds.
 const patienceMs = 12_000;
 const askAgainMs = 5;
 

@@ -1,4 +1,4 @@
-/** Compiles the sources and the programs of the lab, as plain as they are published. */
+/** Compiles the sources and the programs of the lab, as for publication. */
 
 import { execFile } from 'node:child_process';
 import { rmSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 export const rootFolder = fileURLToPath(new URL('../..', import.meta.url));
-// Below node_modules, so that packages are found; a folder for each run, because checkouts may
+// Below node_modules, so that packages resolve. Each run has its own folder, because checkouts may
 // share their node_modules.
 export const compiledFolder = join(rootFolder, `node_modules/.cache/mcp-troupe-lab-${process.pid}`);
 
@@ -17,7 +17,7 @@ export async function build(): Promise<void> {
   const remove = (): void => rmSync(compiledFolder, { recursive: true, force: true });
   remove();
   process.once('exit', remove);
-  // One row of the faults runs the troupe as a user who may only read it.
+  // One fault row runs the troupe as a user with read access only.
   await mkdir(compiledFolder, { recursive: true, mode: 0o755 });
   const tsc = join(rootFolder, 'node_modules/typescript/bin/tsc');
   const args = [tsc, '-p', 'test/lab/tsconfig.json', '--outDir', compiledFolder];

@@ -1,11 +1,11 @@
-/** Reads what the command line of a lab program asks for. */
+/** Parses the command line of a lab program. */
 
 import { closestName } from '../../src/policies/text/closest-name.ts';
 
-/** Says in one line what is wrong with a command line. */
+/** Describes an invalid command line in one line. */
 export class UsageError extends Error {}
 
-/** Runs a reader of the command line; prints its complaint and exits with 2 where it has one. */
+/** Parses the command line; for a {@link UsageError}, prints it and exits with 2. */
 export function readOrExit<Value>(read: () => Value): Value {
   try {
     return read();
@@ -18,16 +18,16 @@ export function readOrExit<Value>(read: () => Value): Value {
   }
 }
 
-/** Whether a name fits a pattern, in which `*` stands for any letters; `F10` also fits `F10/all`. */
+/** Whether a name matches a pattern with `*` as a wildcard; `F10` also matches `F10/all`. */
 function matches(pattern: string, name: string): boolean {
   const parts = pattern.split('*').map((part) => part.replaceAll(/[$()+.?[\\\]^{|}]/gu, '\\$&'));
   return new RegExp(`^${parts.join('.*')}(?:/.*)?$`, 'u').test(name);
 }
 
 /**
- * The names that fit one of the patterns, in their own order.
+ * The names that match one of the patterns, in their own order.
  *
- * @throws {UsageError} when a pattern fits none
+ * @throws {UsageError} when a pattern matches no name
  */
 export function chosenNames(
   option: string,

@@ -1,4 +1,4 @@
-/** A server over HTTP in a process of its own, which prints its port and ends with its input. */
+/** Runs an HTTP server in its own process, which prints its port and exits with its input. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -7,15 +7,15 @@ function read(pid: number, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'latin1');
   } catch {
-    // It has ended, or belongs to another user.
+    // The process has ended, or belongs to another user.
     return '';
   }
 }
 
-/** `R` for a process that runs or would if a core were free; empty for one that has ended. */
+/** The state letter of a process; empty after its end. */
 function stateOf(pid: number): string {
   const stat = read(pid, 'stat');
-  // The name of the program, in brackets, may itself hold brackets and spaces.
+  // The program's name, in brackets, may itself contain brackets and spaces.
   return stat.charAt(stat.lastIndexOf(')') + 2);
 }
 
@@ -28,7 +28,7 @@ export function childrenOf(pid: number): readonly number[] {
     .map(Number);
 }
 
-/** Living processes, but for this one, with a word in their command line or environment. */
+/** Living processes, except this one, with a word in their command line or environment. */
 export function processesWith(word: string, where: 'cmdline' | 'environ'): readonly number[] {
   return readdirSync('/proc')
     .filter((entry) => /^\d+$/u.test(entry))
@@ -54,7 +54,7 @@ export function killAll(pids: readonly number[]): void {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // It has ended by itself.
+      // The process has already ended.
     }
   }
 }

@@ -11,18 +11,18 @@ export interface ChildTask {
   readonly limitMs: number;
   /** Options for Node. */
   readonly node?: readonly string[];
-  /** Whether the output is kept for the report instead of being printed. */
+  /** Whether to keep the output for the report instead of printing it. */
   readonly isQuiet?: boolean;
 }
 
 export interface ChildEnd {
   /** Undefined when the process ended without an answer. */
   readonly answer: unknown;
-  /** How the process went wrong; empty when it did not. */
+  /** Failures of the process; empty if there are none. */
   readonly problems: readonly string[];
 }
 
-// A process that has answered has nothing left to wait for.
+// After its answer, a process has nothing left to wait for.
 const exitMs = 2_000;
 
 export async function runChild(launch: ChildTask): Promise<ChildEnd> {
@@ -67,8 +67,8 @@ function lastOutputOf(child: ChildProcess): () => string {
 }
 
 /**
- * In the child: performs the task it is sent and answers. Then it only disconnects, because
- * whatever keeps the process alive may be a finding; `leave` can end it instead.
+ * Runs in the child: performs its task and answers. Then it only disconnects, because
+ * whatever keeps the process alive may be a finding; `leave` can exit instead.
  */
 export function serveTask(
   perform: (task: never) => Promise<unknown>,

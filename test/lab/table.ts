@@ -1,4 +1,4 @@
-/** Lines of cells as aligned columns; those from `rightFrom` on are aligned to the right. */
+/** Aligns cells in columns; columns from `rightFrom` on are right-aligned. */
 export function alignedTable(
   lines: readonly (readonly string[])[],
   rightFrom = Number.POSITIVE_INFINITY,

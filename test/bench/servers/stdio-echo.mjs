@@ -4,7 +4,7 @@
  * Options: `--tool NAME` names its tool (default: echo), `--delay MS` waits before the answer
  * to `initialize`, `--hang` never answers anything, `--big BYTES` adds a tool `big` that
  * answers with that much text, `--flood COUNT` sends that many notifications before each answer
- * to a call, `--stubborn` minds neither the end of its input nor SIGTERM.
+ * to a call, `--stubborn` ignores the end of its input and SIGTERM.
  */
 
 const options = new Map(

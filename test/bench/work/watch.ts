@@ -1,4 +1,4 @@
-/** A thousand settings files, each in a folder of its own: what it costs to wait for an edit. */
+/** The cost of watching a thousand settings files, each in its own folder. */
 
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,7 @@ async function job(): Promise<unknown> {
   }
   const troupe = createTroupe({ sources: files });
   await troupe.ready();
-  // Watches are set up a second after the start, and then everything is looked at once more.
+  // Watches are set up a second after the start; then all files are read once more.
   await pause(5_000);
   const cpu = process.cpuUsage();
   const { voluntaryContextSwitches } = process.resourceUsage();
@@ -42,7 +42,7 @@ async function job(): Promise<unknown> {
   await rm(root, { recursive: true, force: true });
   const seconds = idleMs / 1_000;
   return {
-    // A system without so many watches is looked at once a second, which is another story.
+    // Without enough watches, files are polled once a second, which costs more.
     cpu: problems > 0 ? null : (used.user + used.system) / 1_000 / seconds,
     wakeUps: problems > 0 ? null : wakeUps / seconds,
     edit,

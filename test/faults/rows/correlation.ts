@@ -1,10 +1,10 @@
-/** C: which answer belongs to which request. */
+/** C: responses with wrong, duplicate or late ids. */
 
 import type { Rows } from '../row.ts';
 import { called, readyServer } from './one-server.ts';
 
 export const correlationRows: Rows = {
-  // The same number as text is taken for the same id: no other request can be meant.
+  // An id as text matches the same number, because it cannot mean another request.
   'F37/string-id': called('s:string-id', { isOk: true, text: 'as text', state: 'ready' }),
   'F37/null-id': called('s:null-id (timeoutMs 800)', {
     isOk: false,

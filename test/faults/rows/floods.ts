@@ -1,4 +1,4 @@
-/** Servers that send without end: what their neighbours notice, and what becomes of them. */
+/** Servers that send endlessly: the effect on their neighbours, and on themselves. */
 
 import { setTimeout as pause } from 'node:timers/promises';
 
@@ -20,7 +20,7 @@ const lines = [
   'list-changed',
 ];
 
-// The aim is 50 ms; a busy machine with a flood on one of its two cores has slower moments.
+// The goal is 50 ms; a busy machine with a flood on one of its two cores is slower at times.
 const othersP99Ms = { atMost: 100 };
 const controlMs = 2_000;
 const floodMs = 4_000;

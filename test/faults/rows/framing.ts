@@ -34,7 +34,7 @@ const noise: Rows = {
   },
 };
 
-/** The reason that a timeout must give when the output could not be parsed. */
+/** The reason that a timeout must report when the output could not be parsed. */
 const saysWhy = /not MCP|Content-Length|one message per line|jsonrpc|wrote/iu;
 
 const foreign: Rows = {
@@ -59,7 +59,7 @@ const foreign: Rows = {
     code: ['BAD_RESPONSE', 'TIMEOUT'],
     says: saysWhy,
   }),
-  // The 2025-03-26 revision allowed them, so they may be read.
+  // The 2025-03-26 revision allowed batches, so reading them is fine.
   'F27/batch': started('s:batch', { state: 'ready' }),
   'F27/no-jsonrpc': started('s:no-jsonrpc (connectTimeoutMs 10000)', {
     ...backingOff,
@@ -85,7 +85,7 @@ const bytes: Rows = {
   ]),
 };
 
-/** A big answer while five other calls are at work. */
+/** A big result while five other calls are in flight. */
 async function bigResult(stage: Stage, megabytes: number): Promise<Seen> {
   await readyServer(stage, stage.stdio('big-result', ['--mb', String(megabytes)]));
   const others = Array.from({ length: 5 }, () => stage.call('bad', 'slow', { ms: 300 }, 8_000));

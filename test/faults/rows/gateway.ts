@@ -28,7 +28,7 @@ async function serve(stage: Stage): Promise<Endpoint> {
   return { url, token, headers };
 }
 
-/** The status line of an answer to these bytes, and whether it leaks the token. */
+/** Sends these bytes; returns the status of the response, or reports a leaked token. */
 function speak({ url, token }: Endpoint, bytes: string): Promise<string> {
   return new Promise((resolve) => {
     let heard = '';
@@ -48,7 +48,7 @@ function request(path: string, headers: Readonly<Record<string, string>>): strin
   return `GET ${path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`;
 }
 
-/** The distinct answers. */
+/** Returns the distinct responses. */
 async function answersTo(endpoint: Endpoint, asked: readonly string[]): Promise<Seen> {
   const all = await Promise.all(asked.map((bytes) => speak(endpoint, bytes)));
   return { asked: all.length, status: [...new Set(all)].toSorted().join(' ') };

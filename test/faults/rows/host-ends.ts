@@ -1,4 +1,4 @@
-/** F85: the end of the host, however it comes. */
+/** F85: the ends of the host. */
 
 import { setTimeout as pause } from 'node:timers/promises';
 
@@ -7,7 +7,7 @@ import { eachOf, type Rows } from '../row.ts';
 import type { Stage } from '../stage.ts';
 import type { TroupeProcess } from '../troupe-process.ts';
 
-/** Servers that go at once, that take a while and that never go by themselves. */
+/** Servers that exit immediately, slowly and never. */
 async function threeServers(
   stage: Stage,
   node: readonly string[] = [],

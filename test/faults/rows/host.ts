@@ -1,4 +1,4 @@
-/** J: the host itself, and time. */
+/** J: the host and its clock. */
 
 import { setTimeout as pause } from 'node:timers/promises';
 
@@ -69,12 +69,12 @@ const stalls: Rows = {
   },
 };
 
-/** Stalls while answers are on their way: they are read before the deadline is checked. */
+/** Stalls while responses are on their way, which must be read before the deadline is checked. */
 async function stalledCall(stage: Stage, peer: Peer | HttpPeer): Promise<Seen> {
   await readyServer(stage, peer);
   await stage.call('bad', 'echo');
   const calls = Array.from({ length: 6 }, () => stage.call('bad', 'slow', { ms: 100 }, 1_000));
-  // Long enough for them to leave, too short to be answered.
+  // Long enough to send them, too short for a response.
   await pause(40);
   stall(2_000);
   const [first, ...others] = await Promise.all(calls);
@@ -88,7 +88,7 @@ async function stalledCall(stage: Stage, peer: Peer | HttpPeer): Promise<Seen> {
 
 const listeners: Row = {
   inject: 'listeners of every event throw',
-  // Each throw warns the host, which does not count as a fault here.
+  // Each throw causes a warning, which is expected here.
   expect: { state: 'ready', isOk: true, hasThrown: true },
   async run(stage) {
     let thrown = 0;
@@ -120,7 +120,7 @@ const output: Row = {
     const hasStarted = stage.processes().length === 3;
     up.child.stdout?.destroy();
     up.child.stderr?.destroy();
-    // Its next line fails to be written.
+    // The next line cannot be written.
     const [pid] = stage.processes();
     if (pid !== undefined) process.kill(pid, 'SIGKILL');
     const { exitCode } = await up.ended;

@@ -1,4 +1,4 @@
-/** G: what an HTTP server answers, and how slowly. */
+/** G: bad and slow responses of HTTP servers. */
 
 import { setTimeout as pause } from 'node:timers/promises';
 
@@ -7,7 +7,7 @@ import { eachOf, type Row, type Rows } from '../row.ts';
 import type { CallEnd, Stage } from '../stage.ts';
 import { faultIn, readyHttp, readyServer, seenOf } from './one-server.ts';
 
-/** Calls a tool of one mode, and tells how that ended and what the server was asked. */
+/** Calls a tool of a server in one mode; returns the outcome and the number of requests. */
 async function callOf(
   stage: Stage,
   mode: string,
@@ -18,7 +18,7 @@ async function callOf(
   await readyServer(stage, peer.with({ headers: { 'X-API-Key': 'hunter2-hunter2' } }));
   const grown = stage.measureMemory();
   const call = await stage.call('bad', 'echo', { text: 'hi' }, timeoutMs);
-  // What follows from the call is known only after a moment.
+  // The server logs the consequences of the call a moment later.
   await pause(100);
   const calls = peer.log.count('tools/call');
   return { ...seenOf(stage, call), calls, hungUp: peer.log.count('hung-up'), grownMb: grown() };

@@ -120,7 +120,7 @@ const network: Rows = {
   }),
   'F103/keepalive': {
     inject: 'h:keepalive-reset, 10 calls on stale connections',
-    // A tool call that may have been read must not be sent again; none was read here.
+    // A tool call that the server may have read must not be repeated; none was read here.
     expect: { settled: 10, twice: 0, lost: 0, ranAnyway: 0, state: 'ready' },
     async run(stage) {
       const peer = await readyHttp(stage, 'keepalive-reset');

@@ -1,4 +1,4 @@
-/** D: lists of tools that never end, lie, flood or change. */
+/** D: lists of tools that are endless, wrong, huge or changing. */
 
 import { setTimeout as pause } from 'node:timers/promises';
 
@@ -7,7 +7,7 @@ import { eachOf, type Row, type Rows } from '../row.ts';
 import { until } from '../until.ts';
 import { backingOff, besideCalls, called, faultIn, readyServer } from './one-server.ts';
 
-/** A row that lets the server it describes list its tools. */
+/** A row that lists the tools of the server it describes. */
 function listed(inject: string, expect: Expectation): Row {
   const { mode, args } = faultIn(inject);
   return {
@@ -18,7 +18,7 @@ function listed(inject: string, expect: Expectation): Row {
       const troupe = stage.start({ bad: peer });
       const { state } = await stage.reaches('bad', 'ready', 'degraded', 'backingOff', 'failed');
       await until(() => peer.log.count('tools/list') > 0 || state === 'backingOff', 'a list');
-      // A status may follow the listing at once.
+      // A new status may immediately follow the list.
       await pause(50);
       const tools = troupe.tools();
       const names = tools.slice(0, 4).map(({ tool }) => tool);
@@ -194,7 +194,7 @@ const changes: Rows = {
       }
       const last = (): string | undefined =>
         stage.troupe.tools().find(({ tool }) => tool === 'even' || tool === 'odd')?.tool;
-      // An even number of calls: the last list says so, a second after the last change at most.
+      // After an even number of calls, the list must show it within a second of the last change.
       await pause(1_500);
       return { lists: log.count('tools/list'), last: last(), state: stage.status('bad').state };
     },

@@ -1,4 +1,4 @@
-/** F: the life of a process and its end. */
+/** F: processes and their ends. */
 
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -91,8 +91,8 @@ const sick: Rows = {
   },
   F87: {
     inject: 's:deaf, 1,000 calls of 64 KB (timeoutMs 1500)',
-    // Some of those in line were called a little later, and get a place when the first time out:
-    // no more of them than it takes to open the circuit.
+    // Some queued calls are sent when the first ones time out, but no more than it takes to open
+    // the circuit.
     expect: {
       refusedAtOnce: 920,
       timedOut: { atMost: 20 },
@@ -194,7 +194,7 @@ const sick: Rows = {
   F92: stopping('s:write-after-eof', {}),
 };
 
-/** A row whose server takes all of a core or much memory. */
+/** A row whose server uses a whole core or much memory. */
 function hogging(inject: string, expect: Expectation): Row {
   const { mode } = faultIn(inject);
   return {
@@ -232,7 +232,7 @@ const registry: Row = {
     first.child.kill('SIGKILL');
     await first.ended;
     await stage.leftOver(5_000);
-    // Whatever was written down about that process now speaks of the stranger.
+    // Replace the pid in the registry with the stranger's.
     for (const [index, file] of files.entries()) {
       const text = (texts[index] ?? '').replaceAll(
         new RegExp(`\\b${pid}\\b`, 'gu'),

@@ -1,4 +1,4 @@
-/** F05 and F06: starts for which the machine has nothing left. */
+/** F05 and F06: starts without enough file descriptors or processes. */
 
 import { execFileSync } from 'node:child_process';
 import { chmodSync, readdirSync, readFileSync, statSync } from 'node:fs';
@@ -17,7 +17,7 @@ export const scarcityRows: Rows = {
     limitMs: 60_000,
     isAlone: true,
     async run(stage) {
-      // Node itself opens more files than that at once to load the troupe.
+      // Node itself needs more files than that to load the troupe.
       const up = stage.up({});
       await up.printed(/no servers yet/u);
       limit(up, 'nofile=64');
@@ -69,7 +69,7 @@ function manyLeast(stage: Stage, count: number): Readonly<Record<string, Peer>> 
   return Object.fromEntries(peers.map((peer, n) => [`s${n}`, peer]));
 }
 
-/** The soft limit, which may be raised again; by the user whose process it is. */
+/** Sets the soft limit, which can be raised again, as the user of the process. */
 function limit({ child }: TroupeProcess, what: string): void {
   const [, uid = '0'] =
     /^Uid:\s+(\d+)/mu.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? [];

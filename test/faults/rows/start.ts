@@ -10,7 +10,7 @@ import { until } from '../until.ts';
 import { backingOff, started } from './one-server.ts';
 import { scarcityRows } from './scarcity.ts';
 
-/** One bad server beside a good one, which must not be affected. */
+/** Starts a bad server beside a good one, which must not be affected. */
 async function besideGood(stage: Stage, bad: Peer | { readonly entry: object }): Promise<Seen> {
   const good = stage.stdio('ok');
   stage.start({ bad: { ...bad.entry }, good });
@@ -60,7 +60,7 @@ const missing: Rows = {
   },
   'F03/vanishes': {
     inject: 'cwd: a folder that is gone at a restart',
-    // What the settings named was there when they were read; the next attempt says what is wrong.
+    // The folder existed when the settings were read; the next attempt must report that it is gone.
     expect: { ...backingOff, code: 'UNAVAILABLE', says: /working folder.*gone.*does not exist/u },
     async run(stage) {
       const cwd = path.join(stage.folder, 'gone');
@@ -103,7 +103,7 @@ const leaving: Rows = {
     inject: 's:flaky-start --n 3',
     expect: { state: 'ready', starts: 4, toolChanges: 1, gapsOk: true },
     async run(stage) {
-      // With a known era: a server that exits during the era probe is restarted at once.
+      // With a known era, because a server that exits during the era probe restarts immediately.
       const peer = stage.stdio('flaky-start', ['--n', '3'], { era: 'legacy' });
       stage.start({ bad: peer });
       const status = await stage.reaches('bad', 'ready', 'failed');
@@ -152,7 +152,7 @@ const leaving: Rows = {
   },
   'F15/working': {
     inject: '40 servers whose handshake works 0.2 s, slots.local: 3',
-    // Three begin each second at least, because permits lapse; on a busy machine a start takes up
+    // At least three start each second, because permits lapse; on a busy machine a start takes up
     // to four seconds.
     expect: { ready: 40, mostAtOnce: { atMost: 12 } },
     limitMs: 60_000,
@@ -177,11 +177,11 @@ async function manyStarts(
   return { ready: ready(), readyMs, ...mostStartingAtOnce(peers) };
 }
 
-/** How many were starting at the worst moment, and when that was. */
+/** The highest number of concurrent starts, and its time. */
 function mostStartingAtOnce(peers: readonly Peer[]): Seen {
   const steps = peers
     .flatMap(({ log }) => [...log.all('start'), ...log.all('initialized')])
-    // At the same moment one ends before the next begins.
+    // At the same time, an end comes before a start.
     .sort((a, b) => a.at - b.at || (a.event === 'start' ? 1 : -1));
   let now = 0;
   let mostAtOnce = 0;

@@ -1,6 +1,6 @@
 /**
- * A stdio MCP server whose one tool writes its number into a file, which is all it does to the world,
- * and which dies where the call says: `node effect-counter.mjs FILE`.
+ * A stdio MCP server whose only tool appends a number to a file, and which dies at the point that the
+ * call names: `node effect-counter.mjs FILE`.
  */
 
 import { appendFileSync, writeSync } from 'node:fs';
@@ -41,7 +41,7 @@ let buffered = '';
 process.stdin.setEncoding('utf8');
 process.stdin.on('data', (text) => {
   buffered += text;
-  // Of a request too long for one read, the beginning is here and the end is not.
+  // Only the beginning of a long request has arrived.
   if (!buffered.includes('\n') && buffered.includes('"dies":"midRequest"')) die();
   for (let end = buffered.indexOf('\n'); end !== -1; end = buffered.indexOf('\n')) {
     const { id, method, params } = JSON.parse(buffered.slice(0, end));

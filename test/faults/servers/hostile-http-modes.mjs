@@ -1,4 +1,4 @@
-/** One entry per mode: what it does to an exchange; `usual` behaves properly. */
+/** One entry per mode: its handling of an exchange; `usual` behaves properly. */
 
 const onCall = (action) => (it) => (it.isCall ? action(it) : it.usual());
 const status =
@@ -8,7 +8,7 @@ const status =
 
 const refusals = {
   ok: (it) => it.usual(),
-  // Like most servers of 2025: without a session it answers the handshake alone.
+  // Like most servers of 2025: without a session it answers only the handshake.
   stateful: (it) =>
     it.method === 'initialize' || it.request.headers['mcp-session-id'] !== undefined
       ? it.usual()
@@ -155,7 +155,7 @@ const streams = {
       result: it.text(it.message.params.arguments?.text),
     });
     const [head, tail] = [answer.slice(0, 20), answer.slice(20)];
-    // A comment, unknown fields, CRLF, no space after the colon, an event without data, an answer cut in two.
+    // A comment, unknown fields, CRLF, no space after the colon, an event without data, a split response.
     it.events(`: hello\r\nretry: 5000\r\nfoo: bar\r\n\r\nevent:message\r\nid:1\r\ndata:${head}`);
     it.response.write(`${tail}\r\n\r\n: bye\n\n`);
     it.response.end();
@@ -251,7 +251,7 @@ const eras = {
   'keepalive-reset': (it) => {
     it.usual();
     if (it.method !== 'tools/list' && !it.isCall) return;
-    // The last answer on its connection, which says so only when it is used again.
+    // The connection closes after this response, which the client notices only when it reuses it.
     it.response.once('finish', () => {
       const { socket } = it;
       socket.removeAllListeners('data');

@@ -1,5 +1,5 @@
 /**
- * A streamable HTTP MCP server with one bad habit per mode, by hand:
+ * A streamable HTTP MCP server with one bad habit per mode, written by hand:
  * `node hostile-http.mjs PORT MODE --option value`. Prints its port.
  */
 
@@ -12,7 +12,7 @@ const [port, modeName = 'ok', ...words] = process.argv.slice(2);
 const mode = modes[modeName];
 if (mode === undefined) throw new Error(`no mode ${modeName}`);
 
-/** What lives as long as the process: the modes keep their counts here. */
+/** State of the whole process; modes keep their counts here. */
 const server = { requests: 0, sessions: 0, calls: 0, option: optionOf };
 
 function optionOf(name, fallback) {
@@ -20,7 +20,7 @@ function optionOf(name, fallback) {
   return at === -1 ? fallback : words[at + 1];
 }
 
-/** One request, with what a mode can do to it. */
+/** One request, with the operations for modes. */
 function exchangeOf(request, response, message) {
   const { id, method } = message;
   const it = {

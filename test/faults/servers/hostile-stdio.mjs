@@ -1,5 +1,5 @@
 /**
- * A stdio MCP server with one bad habit per mode, by hand, so that it can do what no SDK would:
+ * A stdio MCP server with one bad habit per mode, written by hand to do what no SDK would:
  * `node hostile-stdio.mjs MODE --option value`. The habits are in hostile-stdio-modes.mjs.
  */
 
@@ -17,7 +17,7 @@ const tool = (name, more = {}) => ({
   ...more,
 });
 
-/** What a mode can use. */
+/** The interface for modes. */
 const it = {
   option: (name, fallback) => {
     const at = words.indexOf(`--${name}`);

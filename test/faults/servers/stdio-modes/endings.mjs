@@ -1,4 +1,4 @@
-/** Bad habits of processes: children of their own, deafness, greed, unwillingness to go. */
+/** Bad habits of processes: children, ignored signals and input, greed, slow exits. */
 
 import { spawn } from 'node:child_process';
 import { closeSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Servers that write one thing without end, as fast as the pipe takes it. */
+/** Servers that write one line endlessly, as fast as the pipe accepts it. */
 
 import { writeSync } from 'node:fs';
 
@@ -24,13 +24,13 @@ const lines = {
   'list-changed': rpc({ method: 'notifications/tools/list_changed' }),
 };
 const chunkBytes = 65_536;
-// Between two bursts the server reads its input.
+// The server reads its input between two bursts.
 const burstMs = 100;
 
 function flood(descriptor, line) {
   const text = `${line}\n`;
   const chunk = Buffer.from(text.repeat(Math.max(1, Math.floor(chunkBytes / text.length))));
-  // A pipe takes a part of a long line.
+  // A pipe accepts only a part of a long line.
   let written = 0;
   const burst = () => {
     const until = Date.now() + burstMs;

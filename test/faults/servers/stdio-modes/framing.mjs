@@ -1,8 +1,8 @@
-/** Bad habits in how messages are put on the wire. */
+/** Bad habits in the framing of messages. */
 
 import { writeSync } from 'node:fs';
 
-/** Writes without asking the event loop, so that it is out before the process is. */
+/** Writes synchronously, before the process exits. */
 const writeNow = (text) => writeSync(1, text);
 
 const megabyte = 'x'.repeat(1024 * 1024 - 1);
@@ -96,7 +96,7 @@ function withWriter(write) {
   };
 }
 
-/** Everything it says leaves in pieces of a few bytes, characters cut in half, each a write of its own. */
+/** Sends all output in separate writes of a few bytes, which cut characters in half. */
 function speakInPieces(it, sizeOfNext) {
   let seed = it.number('seed', 1);
   it.random = () => {
