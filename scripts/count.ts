@@ -21,7 +21,7 @@ const counted = /\.(?:[cm]?[jt]sx?|md)$/;
 // This file spells out what it searches for.
 const leftOut = /^(?:docs\/api(?:-testing)?\.md|scripts\/count\.ts)$/;
 
-/** Sums by path; at older commits `bench` and `faults` stood at the top. */
+/** Sums by path; in older commits, `bench` and `faults` were top-level folders. */
 const sums: Readonly<Record<string, RegExp>> = {
   'src machines actors': /^(?:src|machines|actors)\//,
   'tools: scripts, lab, …': /^(?:scripts|(?:test\/)?(?:bench|faults|lab|tools))\//,

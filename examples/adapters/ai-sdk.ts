@@ -1,5 +1,5 @@
 // A run of the AI SDK with tools of a troupe. The model is a stub that calls the first tool that adds
-// numbers; replace it by a real one.
+// numbers; replace it with a real one.
 import { generateText, stepCountIs } from 'ai';
 import { MockLanguageModelV3 } from 'ai/test';
 import { createTroupe } from 'mcp-troupe';

@@ -1,5 +1,5 @@
 // Two turns of a LangChain chat model with tools of a troupe. The models are fakes with
-// scripted answers; replace them by a real one.
+// scripted answers; replace them with a real one.
 import {
   AIMessage,
   AIMessageChunk,
@@ -29,7 +29,7 @@ try {
   const toolkit = new TroupeToolkit(troupe, { servers: ['everything'] });
   const messages: BaseMessage[] = [new HumanMessage('What is 2 + 3?')];
   for (const model of turns) {
-    // The tools of this moment, for this turn.
+    // The current tools, for this turn.
     const said = (await model.bindTools(toolkit.getTools()).invoke(messages)) as AIMessage;
     messages.push(said, ...(await toolkit.runToolCalls(said)));
   }

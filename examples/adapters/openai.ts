@@ -36,7 +36,7 @@ try {
   const tools = troupeTools(troupe, { servers: ['everything'] });
   const input: OpenAI.Responses.ResponseInput = [{ role: 'user', content: 'What is 2 + 3?' }];
   for (let turn = 0; turn < 5; turn += 1) {
-    // The tools of this moment, for this turn.
+    // The current tools, for this turn.
     const response = await client.responses.create({
       model: 'stub',
       input,

@@ -1,4 +1,4 @@
-/** The arrangement of states that no arrow joins: columns, each as long as the others. */
+/** Arranges states without arrows between them in columns of about equal height. */
 
 import type { AnyStateNode } from 'xstate';
 import { boxSize, gap, padding, startMark } from './chart-measures.ts';

@@ -84,7 +84,7 @@ function transitionSource(
     done: () => sources.member(rest.length === 0 ? state : invoked, 'onDone'),
     error: () => sources.member(invoked, 'onError'),
   }[trigger];
-  // Also an end of a child may be written as an event, `xstate.done.actor.*`.
+  // The end of a child can also be written as an event, `xstate.done.actor.*`.
   const on = sources.member(sources.member(state, 'on'), String(transition.eventType));
   const found = on ?? written?.();
   return sources.transition(found, siblingsBefore(transition)) ?? state;

@@ -2,8 +2,8 @@
  * Lays out the picture of a chart: boxes of states with their text, and arrows with their labels.
  * Equal charts give equal drawings.
  *
- * A state that no arrow enters or leaves the inside of is a block: it is laid out by
- * itself, in each arrangement that there is, and the best is placed like a box.
+ * A state whose inner states have no arrows to the outside is a block. It is laid out
+ * separately in every arrangement, and the best one is placed like a box.
  *
  * All lengths are in pixels of the unscaled picture.
  */

@@ -1,4 +1,4 @@
-/** All charts, and the pictures in which they are drawn: one for each file that holds a part of them. */
+/** All charts and their pictures: one picture for each file with a part of a chart. */
 
 import type { AnyStateMachine } from 'xstate';
 import { permissionMachine } from '../../machines/permission.ts';

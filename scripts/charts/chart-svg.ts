@@ -1,7 +1,7 @@
 /**
  * Draws a chart that was laid out as SVG: one picture for light and dark, without
  * scripts. States and arrows carry the names that a running chart uses for them
- * (`data-state`, `data-transitions`), so that a page can light them.
+ * (`data-state`, `data-transitions`), so that a page can highlight them.
  */
 
 import type { AnyStateNode } from 'xstate';

@@ -28,9 +28,8 @@ export interface PictureOptions {
 export type TransitionKind = 'event' | 'after' | 'always' | 'done' | 'error';
 
 /**
- * A chart as one picture sees it. A part is a picture in the picture: its inside is
- * drawn alike wherever it is unfolded, and the arrows around it begin and end at its
- * frame, folded or not.
+ * The view of a chart in one picture. A part has a picture of its own: unfolded, it looks the
+ * same in every picture, and the arrows around it always begin and end at its frame.
  */
 export class ChartView {
   readonly top: AnyStateNode;

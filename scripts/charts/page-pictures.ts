@@ -25,7 +25,7 @@ export interface PagePicture extends FoldablePicture {
   readonly of: string;
 }
 
-// The width of a common small screen; twice its height is no longer a picture either.
+// The width of a common small screen. Larger pictures start folded.
 const largestAtFirst = 1_440;
 
 /** Text of every file by its name. `root` is the folder of the repository. */

@@ -61,7 +61,7 @@ const without = (...keys: readonly string[]): Json => ({
 // oxlint-disable-next-line unicorn/no-thenable -- the keyword of JSON Schema; it is never awaited
 const when = (condition: Json, rule: Json): Json => ({ if: condition, then: rule });
 
-/** Between the keys of an entry. */
+/** Rules for combinations of keys. */
 export const entryRules: Json = {
   oneOf: [has('command'), has('url', 'httpUrl', 'serverUrl')],
   allOf: [
@@ -77,7 +77,7 @@ export const entryRules: Json = {
       properties: { url: { pattern: `^(?:${webSocket}|${reference})` } },
     }),
     when(withType('sse'), { properties: { era: { not: { const: 'modern' } } } }),
-    // A path may hold blanks; with something like an option behind it, it is a command line.
+    // A path may contain blanks; followed by an option, it is a command line.
     when(
       { properties: { args: { maxItems: 0 } } },
       { properties: { command: { not: { pattern: String.raw`\s--?\w` } } } },

@@ -15,7 +15,7 @@ export function codes(texts: readonly string[]): string {
   return texts.map(code).join(' ');
 }
 
-/** Makes links of the mentions of other pages, as `docs/codes.md`, for a page in `docs`. */
+/** Turns mentions of other pages, such as `docs/codes.md`, into links for a page in `docs`. */
 export function linked(text: string): string {
   return text.replaceAll(/docs\/([\w-]+\.md)(#[\w-]+)?/g, '[$1]($1$2)');
 }

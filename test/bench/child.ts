@@ -1,4 +1,4 @@
-/** A process of the benchmark: does its part of one work and exits. */
+/** A process of the benchmark: runs one job and exits. */
 
 import { serveTask } from '../lab/run-child.ts';
 import { works } from './works.ts';

@@ -1,4 +1,4 @@
-/** Turns rounds into rows, and rows into a table. Pure. */
+/** Turns rounds into rows, and rows into a table, as pure functions. */
 
 import { alignedTable } from '../lab/table.ts';
 import { baseline, control, entries, subject } from './contenders.ts';
@@ -110,7 +110,7 @@ function range({ median, min, max }: Spread, digits: (value: number) => string):
   return `${digits(median)} (${digits(min)}-${digits(max)})`;
 }
 
-/** Notes the rounds without a number. */
+/** Reports how many rounds have a value, unless all have one. */
 function roundsText({ count }: Spread, rounds: number): string {
   return count === rounds ? '' : `, ${count} of ${rounds} rounds`;
 }

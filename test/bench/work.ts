@@ -22,7 +22,7 @@ export function measure(
   return { id, title, unit, ...(target !== undefined && { target }) };
 }
 
-/** A measure of something that not every contender gets done. */
+/** A measure that some contenders cannot reach. */
 export const perhapsNever = (of: Measure): Measure => ({ ...of, absent: 'never' });
 
 export const atMost = (bound: number): Target => ({ of: 'value', atMost: bound });
@@ -51,7 +51,7 @@ export interface Work {
   readonly name: string;
   readonly measures: readonly Measure[];
   readonly rounds: { readonly full: number; readonly quick: number };
-  /** Runs only when asked for. */
+  /** Runs only when requested. */
   readonly isOptional?: boolean;
   /** The reason to skip the work on this machine, and the remedy. Default: none. */
   readonly lacks?: () => string | undefined;

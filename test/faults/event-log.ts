@@ -12,7 +12,7 @@ export interface LoggedEvent {
   readonly id?: string | number;
   readonly n?: number;
   readonly error?: number;
-  /** Which id of a session a request carried. */
+  /** The session id of a request. */
   readonly session?: string;
   readonly [fact: string]: unknown;
 }

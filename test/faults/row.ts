@@ -6,7 +6,7 @@ import type { Stage } from './stage.ts';
 export interface Row {
   /** `s:` a mode of the stdio server, `h:` of the HTTP server, `p:` of the proxy. */
   readonly inject: string;
-  /** Only the facts named here are compared; others are shown. */
+  /** Only these facts are compared; others are shown. */
   readonly expect: Expectation;
   /** Time limit for the whole row, the stop included. */
   readonly limitMs?: number;

@@ -30,7 +30,7 @@ function snapshotOf(...nodes: readonly (readonly [string, string, number])[]): H
   };
 }
 
-describe('the census of a heap', () => {
+describe('the heap census', () => {
   it('counts objects by class and strings together', () => {
     const census = censusOf(
       snapshotOf(
@@ -48,7 +48,7 @@ describe('the census of a heap', () => {
     );
   });
 
-  it('counts objects of the engine apart', () => {
+  it('counts the objects of the engine separately', () => {
     const census = censusOf(
       snapshotOf(
         ['code', 'call', 1_000],

@@ -2,7 +2,7 @@
  * Any number of MCP servers over HTTP in one process, written by hand on `node:http`; every
  * path is a server, and every answer is plain JSON.
  *
- * Asked for in the address: `?delay=MS` waits before the answer to `initialize`, `?hang` never
+ * Options in the URL: `?delay=MS` waits before the answer to `initialize`, `?hang` never
  * answers, `?tool=NAME` names the tool. `--big BYTES` sets the size of what `big` answers.
  * Prints its port when it listens and ends with its standard input.
  */

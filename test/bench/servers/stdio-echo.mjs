@@ -20,7 +20,7 @@ const floodCount = Number(options.get('flood') ?? 0);
 const schema = { type: 'object', properties: { text: { type: 'string' } } };
 const tools = [{ name: tool, description: 'Echoes.', inputSchema: schema }];
 if (bigBytes > 0) tools.push({ name: 'big', description: 'Answers much.', inputSchema: schema });
-// Made once: to build a megabyte for each answer would be the larger part of the work.
+// Built once, because building a megabyte for each result would dominate the cost.
 const bigResult = JSON.stringify({ content: [{ type: 'text', text: 'x'.repeat(bigBytes) }] });
 
 const news = '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n';

@@ -40,7 +40,7 @@ interface Special {
   readonly oneHangs?: boolean;
 }
 
-// Two rounds differ by a tenth without a reason.
+// Rounds differ by a tenth by chance.
 const target = ratioAtMost(1.1);
 
 function startWork(

@@ -55,7 +55,7 @@ function embedded(server: number): EmbeddedServer {
   };
 }
 
-/** From the edit of one server to the new list in hand. */
+/** Measures the time from an edit of one server to the new list. */
 async function timeToList(troupe: Troupe, turn: number): Promise<{ ms: number; cpuMs: number }> {
   const tools = { exclude: [`get_thing_${turn}`] };
   const settings = { mcpServers: { server7: { tools } } };
@@ -86,7 +86,7 @@ async function job(): Promise<unknown> {
   const searches: number[] = [];
   for (let turn = 0; turn < turns; turn += 1) {
     lists.push(await timeToList(troupe, turn));
-    // The first search of a list makes the index.
+    // The first search of a list builds the index.
     troupe.searchTools('thing');
     const from = performance.now();
     troupe.searchTools(`get thing ${turn} server`);

@@ -1,4 +1,4 @@
-/** Heap that a server costs: live over HTTP and idle, or dormant and only known. */
+/** Heap per server: connected over HTTP and idle, or dormant. */
 
 import { setTimeout as pause } from 'node:timers/promises';
 

@@ -77,7 +77,7 @@ const dying: Rows = {
   },
 };
 
-/** Opens the circuit by five failing calls. */
+/** Opens the circuit with five failing calls. */
 async function opened(stage: Stage, peer: Peer): Promise<void> {
   await readyServer(stage, peer);
   for (let n = 0; n < 5; n += 1) await stage.call('bad', 'echo', {}, 2_000);

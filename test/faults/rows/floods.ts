@@ -25,7 +25,7 @@ const othersP99Ms = { atMost: 100 };
 const controlMs = 2_000;
 const floodMs = 4_000;
 
-/** Calls a quiet neighbour without a flood and then beside it. */
+/** Calls a quiet neighbour, first without the flood and then during it. */
 async function besideFlood(stage: Stage, mode: string, args: readonly string[]): Promise<Seen> {
   stage.start({ good: stage.stdio('ok'), bad: stage.stdio(mode, args) });
   await stage.reaches('good', 'ready');

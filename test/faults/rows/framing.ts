@@ -1,4 +1,4 @@
-/** B: messages that are framed badly. */
+/** B: badly framed messages. */
 
 import type { Seen } from '../expectation.ts';
 import { eachOf, type Rows } from '../row.ts';
@@ -11,7 +11,7 @@ const noise: Rows = {
   'F22/text': called('s:noise', { ...answered, warnings: 1 }),
   'F22/json': called('s:noise-json', { ...answered, warnings: 1 }),
   F23: {
-    // The young generation of V8 alone takes up to 48 MB of garbage before it collects.
+    // V8's young generation alone takes up to 48 MB before it is collected.
     inject: 's:noise-flood --mb 50',
     expect: {
       state: ['ready', 'backingOff'],

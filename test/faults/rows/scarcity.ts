@@ -54,7 +54,7 @@ export const scarcityRows: Rows = {
 function canBecomeAnother(): boolean {
   let folder = fileURLToPath(new URL('.', import.meta.url));
   while (folder !== path.dirname(folder)) {
-    // The last bit: whether everybody may pass through.
+    // The last bit: whether every user may enter the folder.
     if (statSync(folder).mode % 2 === 0) return false;
     folder = path.dirname(folder);
   }
@@ -63,7 +63,7 @@ function canBecomeAnother(): boolean {
 
 function manyLeast(stage: Stage, count: number): Readonly<Record<string, Peer>> {
   const peers = Array.from({ length: count }, () =>
-    // Without a log: a shell that writes one needs processes of its own.
+    // Without a log, because a shell that writes one needs additional processes.
     stage.least({ env: { FAULTS_LOG: '' } }),
   );
   return Object.fromEntries(peers.map((peer, n) => [`s${n}`, peer]));

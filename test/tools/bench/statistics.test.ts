@@ -84,7 +84,7 @@ describe('verdictOf()', () => {
     expect(judged({ of: 'value', below: 12 }, spread(12), spread(0), 9)).toBe('missed');
   });
 
-  it('is missed when a round has no value, and unknown without a ratio', () => {
+  it('returns `missed` when a round has no value, and `unknown` without a ratio', () => {
     const target = { of: 'value', atMost: 101 } as const;
     expect(verdictOf(target, { value: spread(100), ratio: null, rounds: 3 })).toBe('missed');
     expect(verdictOf(target, { value: null, ratio: null, rounds: 3 })).toBe('missed');

@@ -9,7 +9,7 @@ describe('turnsOf()', () => {
     expect(rounds).toEqual(['ABC', 'CBA', 'BCA', 'ACB', 'CAB', 'BAC']);
   });
 
-  it('includes every contender in every round, each before each other equally often', () => {
+  it('includes every contender in every round and puts each first equally often', () => {
     const rounds = Array.from({ length: 8 }, (_, round) => turnsOf(['A', 'B', 'C', 'D'], round));
     for (const turns of rounds) expect([...turns].sort()).toEqual(['A', 'B', 'C', 'D']);
     const before = rounds.filter((turns) => turns.indexOf('A') < turns.indexOf('C'));
