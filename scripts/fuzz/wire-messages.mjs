@@ -25,64 +25,38 @@ const tool = {
   annotations: { readOnlyHint: true },
 };
 
-/** The result for each client request. */
+const capabilities = {
+  tools: { listChanged: true },
+  resources: { subscribe: true, listChanged: true },
+  prompts: {},
+  logging: {},
+  completions: {},
+};
+const serverInfo = { name: 'fuzz', version: '1' };
+const cached = { ttlMs: 0, cacheScope: 'private' };
+const textBlock = { type: 'text', text: 'x' };
+const results = {
+  'tools/list': { tools: [tool], ...cached },
+  'resources/list': { resources: [{ uri: 'a:b', name: 'r' }], ...cached },
+  'resources/templates/list': { resourceTemplates: [], ...cached },
+  'prompts/list': { prompts: [{ name: 'p', arguments: [{ name: 'a' }] }], ...cached },
+  'tools/call': { content: [textBlock], structuredContent: { a: [1, { b: null }] } },
+  'resources/read': { contents: [{ uri: 'a:b', text: 'x' }] },
+  'prompts/get': { messages: [{ role: 'user', content: textBlock }] },
+  'completion/complete': { completion: { values: ['a'], total: 1 } },
+  ping: {},
+  'logging/setLevel': {},
+  'resources/subscribe': {},
+};
+
+/** The result for each client request; undefined for an unknown method. */
 export function resultFor(method, params, isModern) {
+  if (method === 'initialize' && !isModern)
+    return { protocolVersion: params?.protocolVersion, capabilities, serverInfo };
   const done = isModern ? { resultType: 'complete' } : {};
-  const capabilities = {
-    tools: { listChanged: true },
-    resources: { subscribe: true, listChanged: true },
-    prompts: {},
-    logging: {},
-    completions: {},
-  };
-  const serverInfo = { name: 'fuzz', version: '1' };
-  switch (method) {
-    case 'initialize':
-      return isModern
-        ? undefined
-        : { protocolVersion: params?.protocolVersion, capabilities, serverInfo };
-    case 'server/discover':
-      if (!isModern) return undefined;
-      return {
-        ...done,
-        supportedVersions: ['2026-07-28'],
-        capabilities,
-        serverInfo,
-        ttlMs: 0,
-        cacheScope: 'private',
-      };
-    case 'tools/list':
-      return { ...done, tools: [tool], ttlMs: 0, cacheScope: 'private' };
-    case 'resources/list':
-      return { ...done, resources: [{ uri: 'a:b', name: 'r' }], ttlMs: 0, cacheScope: 'private' };
-    case 'resources/templates/list':
-      return { ...done, resourceTemplates: [], ttlMs: 0, cacheScope: 'private' };
-    case 'prompts/list':
-      return {
-        ...done,
-        prompts: [{ name: 'p', arguments: [{ name: 'a' }] }],
-        ttlMs: 0,
-        cacheScope: 'private',
-      };
-    case 'tools/call':
-      return {
-        ...done,
-        content: [{ type: 'text', text: 'x' }],
-        structuredContent: { a: [1, { b: null }] },
-      };
-    case 'resources/read':
-      return { ...done, contents: [{ uri: 'a:b', text: 'x' }] };
-    case 'prompts/get':
-      return { ...done, messages: [{ role: 'user', content: { type: 'text', text: 'x' } }] };
-    case 'completion/complete':
-      return { ...done, completion: { values: ['a'], total: 1 } };
-    case 'ping':
-    case 'logging/setLevel':
-    case 'resources/subscribe':
-      return { ...done };
-    default:
-      return undefined;
-  }
+  if (method === 'server/discover' && isModern)
+    return { ...done, supportedVersions: ['2026-07-28'], capabilities, serverInfo, ...cached };
+  return Object.hasOwn(results, method) ? { ...done, ...results[method] } : undefined;
 }
 
 /** A well-formed unsolicited message. */
@@ -105,7 +79,7 @@ export function unasked(random, isModern) {
     () => ask('roots/list'),
     () =>
       ask('sampling/createMessage', {
-        messages: [{ role: 'user', content: { type: 'text', text: 'x' } }],
+        messages: [{ role: 'user', content: textBlock }],
         maxTokens: 1,
       }),
     () => ask('elicitation/create', { message: 'm', requestedSchema: schema }),

@@ -9,14 +9,14 @@ describe('turnsOf()', () => {
     expect(rounds).toEqual(['ABC', 'CBA', 'BCA', 'ACB', 'CAB', 'BAC']);
   });
 
-  it('includes every contender in every round and puts each first equally often', () => {
+  it('includes every contender once per round, in either order equally often', () => {
     const rounds = Array.from({ length: 8 }, (_, round) => turnsOf(['A', 'B', 'C', 'D'], round));
     for (const turns of rounds) expect([...turns].sort()).toEqual(['A', 'B', 'C', 'D']);
     const before = rounds.filter((turns) => turns.indexOf('A') < turns.indexOf('C'));
     expect(before).toHaveLength(4);
   });
 
-  it('is empty without contenders', () => {
+  it('returns an empty list without contenders', () => {
     expect(turnsOf([], 3)).toEqual([]);
   });
 });
