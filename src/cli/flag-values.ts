@@ -1,6 +1,6 @@
 /** Parses the values of flags; every parser throws commander's error, which names the flag. */
 
-import { InvalidArgumentError, Option } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import { isServerName } from '../policies/text/name-rule.ts';
 import { maxLogLines } from './control/protocol.ts';
 
@@ -16,8 +16,11 @@ export function once<Value>(parse: (text: string) => Value) {
 }
 
 /** Collects the values of a repeatable flag, in order. */
-export function gather(text: string, previous: readonly string[] | undefined): readonly string[] {
-  return [...(previous ?? []), text];
+export function gatherText(
+  text: string,
+  previous: readonly string[] | undefined,
+): readonly string[] {
+  return [...(previous ?? []), parseText(text)];
 }
 
 /** Parses server names separated by commas; an empty text is an empty list, which allows nothing. */
@@ -78,11 +81,3 @@ export function parseListenAddress(text: string): ListenAddress {
 
 /** 0 = any free port. */
 export const parsePort = wholeNumber(0, maxPort);
-
-/** For commands that keep a troupe running. The SDK comes from the caller's `node --import`. */
-export function telemetryFlag(): Option {
-  return new Option(
-    '--telemetry',
-    'record spans and metrics with the OpenTelemetry SDK loaded into this process',
-  );
-}

@@ -6,6 +6,8 @@ import { homedir } from 'node:os';
 import path from 'node:path';
 import envPaths from 'env-paths';
 import { TroupeError } from '../domain/troupe-error.ts';
+import { defined } from '../policies/defined.ts';
+import { closestName } from '../policies/text/closest-name.ts';
 import type { SettingsFile, TroupeOptions } from '../runtime/troupe.ts';
 
 /** The common flags as parsed; absent = not given. */
@@ -14,7 +16,7 @@ export interface CommonFlags {
   readonly project?: string;
   readonly stateDir?: string;
   readonly allow?: readonly string[];
-  readonly trust?: boolean;
+  readonly trust?: true;
   readonly bare?: boolean;
   readonly json?: boolean;
   readonly timeout?: number;
@@ -43,8 +45,6 @@ export interface Launch {
   readonly timeoutMs?: number;
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
 /**
  * Resolves the common flags.
  * @throws TroupeError `USAGE` for a project folder that is not a folder, for `--config -`, and for a
@@ -53,14 +53,13 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export function launchOf(
   flags: CommonFlags,
   cwd: string,
-  env: Environment,
+  env: Readonly<Record<string, string | undefined>>,
   managedSettings = managedSettingsFile(process.platform),
 ): Launch {
   const projectRoot = realProjectRoot(path.resolve(cwd, flags.project ?? '.'), flags.project);
-  const home = nonEmpty(env['MCP_TROUPE_HOME']);
+  const home = env['MCP_TROUPE_HOME'] ?? '';
   const chosen =
-    flags.stateDir ??
-    (home === undefined ? undefined : fixedFolder(expandHome(home), 'MCP_TROUPE_HOME'));
+    flags.stateDir ?? (home === '' ? undefined : fixedFolder(expandHome(home), 'MCP_TROUPE_HOME'));
   const { config, data } =
     chosen === undefined ? foldersOfSystem() : { config: chosen, data: chosen };
   const stateFolder = realOrPlanned(path.resolve(cwd, expandHome(data)));
@@ -73,10 +72,8 @@ export function launchOf(
     userSettings: path.join(settingsFolder, 'troupe.json'),
     managedSettings,
     bare: flags.bare ?? false,
-    ...(flags.allow === undefined ? {} : { allow: flags.allow }),
-    ...(flags.trust === true ? { trusted: true as const } : {}),
     json: flags.json ?? false,
-    ...(flags.timeout === undefined ? {} : { timeoutMs: flags.timeout }),
+    ...defined({ allow: flags.allow, trusted: flags.trust, timeoutMs: flags.timeout }),
   };
 }
 
@@ -114,10 +111,27 @@ export function troupeOptionsOf(launch: Launch, bound?: readonly string[]): Trou
     sources: sourcesOf(launch),
     projectRoot: launch.projectRoot,
     stateDir: launch.stateFolder,
-    ...(allow === undefined ? {} : { allow }),
-    ...(launch.trusted === undefined ? {} : { trusted: launch.trusted }),
+    ...defined({ allow, trusted: launch.trusted }),
     ...(launch.bare ? { bare: true } : {}),
   };
+}
+
+/**
+ * Returns a note for each unknown name in `--allow`, which would silently allow nothing. Not an error,
+ * because the server may be added later.
+ */
+export function unknownAllowed(
+  { allow = [] }: Pick<Launch, 'allow'>,
+  servers: readonly { readonly name: string }[],
+): readonly string[] {
+  const names = servers.map((server) => server.name);
+  return allow
+    .filter((name) => !names.includes(name))
+    .map((name) => {
+      const closest = closestName(name, names);
+      const next = closest === undefined ? 'see troupe plan' : `did you mean ${closest}?`;
+      return `--allow names the unknown server ${name}; ${next}`;
+    });
 }
 
 /** Names the pair of state folder and project that at most one troupe may serve: 8 hex digits. */
@@ -199,8 +213,4 @@ export function managedSettingsFile(platform: NodeJS.Platform): string {
     default:
       return '/etc/mcp-troupe/managed.json';
   }
-}
-
-function nonEmpty(value: string | undefined): string | undefined {
-  return value === undefined || value === '' ? undefined : value;
 }

@@ -1,18 +1,18 @@
 /** The command line: commands, common flags and exit codes. */
 
-import { Command, CommanderError, Option } from 'commander';
+import { Command, CommanderError } from 'commander';
 import { exitCodeFor } from '../domain/caller-code.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { printableLine } from '../policies/text/printable.ts';
 import type { CliHost } from './cli-host.ts';
-import type { CommandDefinition } from './command-definition.ts';
+import { type CommandDefinition, flag } from './command.ts';
 import { answerCommand } from './commands/answer.ts';
 import { approvalCommands } from './commands/approve.ts';
 import { callCommand } from './commands/call.ts';
 import { completionCommand } from './commands/completion.ts';
 import { eventsCommand } from './commands/events.ts';
 import { explainCommand } from './commands/explain.ts';
-import { helpCommand } from './commands/help.ts';
+import { helpCommand, unknownCommand } from './commands/help.ts';
 import { importCommand } from './commands/import.ts';
 import { inspectCommand } from './commands/inspect.ts';
 import { logsCommand } from './commands/logs.ts';
@@ -30,10 +30,9 @@ import { completeCommand } from './completion/scripts.ts';
 import { completeWords, type Suggestions } from './completion/words.ts';
 import { errorDocumentOf, usageErrorOf } from './control/error-document.ts';
 import { longestName } from './control/protocol.ts';
-import { gather, once, parseMilliseconds, parseNames, parseText } from './flag-values.ts';
+import { gatherText, parseMilliseconds, parseNames, parseText } from './flag-values.ts';
 import { type CommonFlags, launchOf } from './launch.ts';
 import { createOutput, widthOf } from './show/output.ts';
-import { unknownCommand } from './unknown-command.ts';
 
 /** Shells show a note on one line beside the word, and cut it. */
 const longestNote = 200;
@@ -58,6 +57,25 @@ const commands: readonly CommandDefinition[] = [
   inspectCommand,
   replayCommand,
   completionCommand,
+];
+
+const commonFlags = [
+  flag('--config <file>', 'settings file; may be repeated, later files win').argParser(gatherText),
+  flag('--project <dir>', 'project folder (default: this folder)', parseText),
+  flag(
+    '--state-dir <dir>',
+    'folder for the socket and stored decisions (default: $MCP_TROUPE_HOME, or the data folder of your system)',
+    parseText,
+  ),
+  flag('--allow <names>', 'only these servers may connect; "" allows none', parseNames),
+  flag('--trust', 'trust the files in the project folder; does not approve servers'),
+  flag('--bare', 'read only --config and managed settings, not those of the user or the project'),
+  flag('--json', 'print one JSON document, also for an error'),
+  flag(
+    '--timeout <ms>',
+    'how long start, stop, restart and tools wait (default: 30000), or a call (default: its server setting, or 60000)',
+    parseMilliseconds,
+  ),
 ];
 
 /** Runs a command line and resolves with the exit code. Never rejects. */
@@ -127,45 +145,14 @@ export function createProgram(host: CliHost, onExitCode: (code: number) => void)
     .helpCommand(false)
     .exitOverride()
     .allowExcessArguments(false);
-  addCommonOptions(program);
+  for (const option of commonFlags) program.addOption(option);
   for (const definition of [...commands, helpCommand(program)])
     addCommand(program, definition, host, onExitCode);
   program.on('command:*', ([name = '']: string[]) => {
-    throw unknownCommand(
-      name,
-      program.commands.map((each) => each.name()),
-    );
+    throw unknownCommand(name, program);
   });
   program.addHelpText('after', '\nExample:\n  troupe up --config troupe.json\n');
   return program;
-}
-
-function addCommonOptions(program: Command): void {
-  program
-    .addOption(
-      new Option('--config <file>', 'settings file; may be repeated, later files win').argParser(
-        (text: string, previous: readonly string[] | undefined) =>
-          gather(parseText(text), previous),
-      ),
-    )
-    .option('--project <dir>', 'project folder (default: this folder)', once(parseText))
-    .option(
-      '--state-dir <dir>',
-      'folder for the socket and stored decisions (default: $MCP_TROUPE_HOME, or the data folder of your system)',
-      once(parseText),
-    )
-    .option('--allow <names>', 'only these servers may connect; "" allows none', once(parseNames))
-    .option('--trust', 'trust the files in the project folder; does not approve servers')
-    .option(
-      '--bare',
-      'read only --config and managed settings, not those of the user or the project',
-    )
-    .option('--json', 'print one JSON document, also for an error')
-    .option(
-      '--timeout <ms>',
-      'how long start, stop, restart and tools wait (default: 30000), or a call (default: its server setting, or 60000)',
-      once(parseMilliseconds),
-    );
 }
 
 function addCommand(
@@ -186,16 +173,18 @@ function addCommand(
   command.exitOverride((error) => {
     throw error.exitCode === 0 ? error : usageErrorOf(error, `troupe help ${command.name()}`);
   });
-  definition.options?.(command);
+  if (definition.choices !== undefined) command.registeredArguments[0]?.choices(definition.choices);
+  for (const option of definition.options ?? []) command.addOption(option);
   command.action(async () => {
-    const flags = command.optsWithGlobals<CommonFlags & Record<string, unknown>>();
+    const flags = command.optsWithGlobals<CommonFlags>();
     const launch = launchOf(flags, host.cwd, host.env, host.managedSettings);
     const output = createOutput(host, launch.json);
     const args = command.processedArgs
       .flat()
       .filter((arg): arg is string => typeof arg === 'string');
     refuseNoNames(command);
-    onExitCode(await definition.run({ host, launch, output }, args, flags));
+    const exitCode = await definition.run({ host, launch, output }, args, flags as never);
+    onExitCode(exitCode ?? 0);
   });
 }
 

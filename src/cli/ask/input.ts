@@ -2,7 +2,7 @@
 
 import type { AskForInput, InputRequest } from '../../domain/input.ts';
 import { printableLine } from '../../policies/text/printable.ts';
-import type { CliSession } from '../cli-session.ts';
+import type { CliSession } from '../command.ts';
 import { createPrompt, type PromptOptions, type Terminal } from './terminal.ts';
 
 // After three mistyped answers, a fourth attempt rarely helps.

@@ -2,10 +2,10 @@
 
 import type { PermissionAnswer, PermissionRequest } from '../../domain/permission.ts';
 import { printableLine, spelledOut, spelledOutWithin } from '../../policies/text/printable.ts';
-import type { CliSession } from '../cli-session.ts';
+import type { CliSession } from '../command.ts';
 import { createPrompt, type Terminal } from './terminal.ts';
 
-export type CallQuestion = Pick<PermissionRequest, 'server' | 'tool' | 'arguments'> &
+type CallQuestion = Pick<PermissionRequest, 'server' | 'tool' | 'arguments'> &
   Partial<Pick<PermissionRequest, 'description'>>;
 
 // Enough to recognize a name or a description.

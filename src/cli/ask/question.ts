@@ -1,4 +1,4 @@
-/** Puts the questions of servers to the user at a terminal. */
+/** Shows servers' questions, and asks the user at a terminal for the answers. */
 
 import { randomUUID } from 'node:crypto';
 import type {
@@ -10,10 +10,14 @@ import type {
   QuestionHandler,
 } from '../../domain/question.ts';
 import { faultOf } from '../../policies/calls/form-answer.ts';
-import type { CliSession } from '../cli-session.ts';
+import { defined } from '../../policies/defined.ts';
+import { printableLine, quotedWord } from '../../policies/text/printable.ts';
+import type { CliSession } from '../command.ts';
 import type { ControlClient } from '../control/client.ts';
-import { fieldLine, questionLines } from './question-lines.ts';
 import { createPrompt, type PromptOptions, type Terminal } from './terminal.ts';
+
+const nameLength = 100;
+const wordsLength = 500;
 
 // After three mistyped answers, a fourth attempt rarely helps.
 const maxTries = 3;
@@ -50,11 +54,7 @@ export function answerHere(session: CliSession, client: ControlClient): string |
     open.delete(id);
     if (given === undefined || controller.signal.aborted) return;
     const content = 'content' in given ? given.content : undefined;
-    await client.request('answer', {
-      id,
-      action: given.action,
-      ...(content === undefined ? {} : { content }),
-    });
+    await client.request('answer', defined({ id, action: given.action, content }));
   };
   const follow = client.follow(['question.asked', 'question.settled'], (event) => {
     if (event.type === 'question.settled') open.get(event.id)?.abort();
@@ -118,4 +118,73 @@ function valueFrom(field: FormField, text: string): FormValue {
     case 'string':
       return text;
   }
+}
+
+/** Everything the user needs to answer it. */
+export function questionLines(question: Question): readonly string[] {
+  const { id, server, tool } = question;
+  const whose = tool === undefined ? '' : `, while ${printableLine(tool, nameLength)} runs`;
+  const until = question.deadlineAt.slice(11, 19);
+  return [
+    `${id}: ${printableLine(server, nameLength)} asks${whose} (until ${until} UTC)`,
+    ...question.message.split('\n').map((line) => `  ${line}`),
+    ...detailLines(question),
+  ];
+}
+
+function detailLines(question: Question): readonly string[] {
+  switch (question.kind) {
+    case 'form':
+      return question.fields.map((field) => `  ${fieldLine(field)}`);
+    case 'url':
+      // Never cut: the user must see where it leads.
+      return [`  open it if you trust it: ${question.url}`];
+    case 'sampling':
+      return [`  it asks a model for a message of at most ${question.sampling.maxTokens} tokens`];
+  }
+}
+
+/** One field of a form: name, type and purpose. */
+function fieldLine({ name, isRequired, field }: NamedField): string {
+  const words = field.title ?? field.description;
+  const purpose = words === undefined ? '' : `: ${printableLine(words, wordsLength)}`;
+  const facts = [takes(field), isRequired ? 'required' : 'optional', ...defaultOf(field)];
+  return `${name} (${facts.join(', ')})${purpose}`;
+}
+
+/** What a field accepts. */
+function takes(field: FormField): string {
+  switch (field.type) {
+    case 'string':
+      return field.format ?? 'text';
+    case 'number':
+      return 'number';
+    case 'integer':
+      return 'whole number';
+    case 'boolean':
+      return 'true or false';
+    case 'choice':
+      return `one of ${namesOf(field.choices)}`;
+    case 'choices':
+      return `any of ${namesOf(field.choices)}`;
+  }
+}
+
+function namesOf(choices: readonly { readonly value: string; readonly title: string }[]): string {
+  return choices
+    .map(({ value, title }) => (value === title ? value : `${value} = ${title}`))
+    .join(', ');
+}
+
+function defaultOf({ default: preset }: FormField): readonly string[] {
+  return preset === undefined ? [] : [`default ${printableLine(String(preset), nameLength)}`];
+}
+
+/** The command that answers it. */
+export function answerHint({ id, ...question }: Question): string {
+  if (question.kind !== 'form') return `troupe answer ${id}, or troupe answer ${id} decline`;
+  const words = question.fields
+    .filter(({ isRequired, field }) => isRequired && field.default === undefined)
+    .map(({ name }) => ` ${/^[\w.-]+$/u.test(name) ? name : quotedWord(name)}=…`);
+  return `troupe answer ${id}${words.join('')}, or troupe answer ${id} decline`;
 }

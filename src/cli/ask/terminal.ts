@@ -3,7 +3,7 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import type { CliHost } from '../cli-host.ts';
-import type { CliSession } from '../cli-session.ts';
+import type { CliSession } from '../command.ts';
 
 export interface PromptOptions {
   /** Takes everything else off the terminal; the returned function puts it back. */

@@ -1,7 +1,7 @@
 import type { FormValue, Question, QuestionAnswer } from '../../domain/question.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { printableLine } from '../../policies/text/printable.ts';
-import type { CommandDefinition } from '../command-definition.ts';
+import type { CommandDefinition } from '../command.ts';
 import { withRunning } from '../control/running-troupe.ts';
 import { argumentsFromWords } from '../tool-arguments.ts';
 
@@ -37,7 +37,6 @@ export const answerCommand: CommandDefinition = {
       const { server } = question;
       output.document({ question: { id, server, action: answer.action } });
       output.lines([`${done[answer.action]} ${id} of ${server}`]);
-      return 0;
     }),
 };
 

@@ -1,13 +1,12 @@
-import { createInterface } from 'node:readline';
 import type { ApprovalRequest } from '../../domain/host/approval.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { quotedWord } from '../../policies/text/printable.ts';
 import { approvalLines } from '../ask/approval-lines.ts';
-import type { CliSession } from '../cli-session.ts';
-import type { CommandDefinition } from '../command-definition.ts';
+import { createPrompt } from '../ask/terminal.ts';
+import { type CliSession, type CommandDefinition, flag } from '../command.ts';
 import type { ControlClient } from '../control/client.ts';
 import { withRunning } from '../control/running-troupe.ts';
-import { statusLine } from '../show/status-log.ts';
+import { statusLine } from '../show/status-lines.ts';
 
 type Decision = 'approve' | 'reject' | 'revoke';
 
@@ -37,31 +36,33 @@ export const approvalCommands: readonly CommandDefinition[] = [
   }),
 ];
 
+interface DecisionFlags {
+  readonly fingerprint?: string;
+  readonly yes?: true;
+}
+
 function decisionCommand(
   decision: Decision,
   help: Pick<CommandDefinition, 'usage' | 'summary' | 'details' | 'example'>,
-): CommandDefinition {
+): CommandDefinition<DecisionFlags> {
+  const fingerprintFlag = flag(
+    '--fingerprint <hex>',
+    'decide only about this fingerprint, as it was shown; does not ask',
+  );
+  const yesFlag = flag(
+    '--yes',
+    'do not ask; required without a terminal unless --fingerprint is given',
+  );
   return {
     ...help,
-    options: (command) => {
-      command.option(
-        '--fingerprint <hex>',
-        'decide only about this fingerprint, as it was shown; does not ask',
-      );
-      if (decision === 'approve')
-        command.option(
-          '--yes',
-          'do not ask; required without a terminal unless --fingerprint is given',
-        );
-    },
-    async run(session, [server], flags) {
-      return withRunning(session.launch, async (client) => {
+    options: decision === 'approve' ? [fingerprintFlag, yesFlag] : [fingerprintFlag],
+    run: (session, [server], { fingerprint: given, yes = false }) =>
+      withRunning(session.launch, async (client) => {
         const { approvals } = await client.request('approvals', {});
         if (server === undefined) return listWaiting(session, approvals);
         const asked = approvals.find((each) => each.server === server);
         if (asked !== undefined) session.output.lines(approvalLines(asked));
-        const given = textOf(flags['fingerprint']);
-        const isSure = decision !== 'approve' || given !== undefined || flags['yes'] === true;
+        const isSure = decision !== 'approve' || given !== undefined || yes;
         if (asked !== undefined && !isSure && !(await isAgreed(session, asked))) {
           session.output.note(`${quotedWord(server)} is still not approved`);
           return waitingExitCode;
@@ -70,8 +71,7 @@ function decisionCommand(
         // the troupe rejects a server that was not shown and says why.
         const fingerprint = given ?? asked?.fingerprint ?? '';
         return decide(session, client, decision, { server, fingerprint });
-      });
-    },
+      }),
   };
 }
 
@@ -111,27 +111,22 @@ function listWaiting({ output }: CliSession, approvals: readonly ApprovalRequest
  * @throws TroupeError `USAGE` without a terminal
  */
 async function isAgreed(
-  { host, output }: CliSession,
+  session: CliSession,
   { server, fingerprint }: ApprovalRequest,
 ): Promise<boolean> {
-  const { stdin, stdout } = host;
-  if (!output.interactive || !('isTTY' in stdin) || stdin.isTTY !== true) {
+  const ignoreInterrupt = { onInterrupt: () => undefined };
+  // Without a terminal on stdout, the user has not seen what would run.
+  const prompt = session.output.interactive
+    ? createPrompt(session, ignoreInterrupt, '', (text: string, { read }) => read(text))
+    : undefined;
+  if (prompt === undefined) {
     throw new TroupeError(
       'USAGE',
       `cannot ask without a terminal; run troupe approve ${server} --fingerprint ${fingerprint}, or use --yes to approve its current state`,
       { server },
     );
   }
-  const questions = createInterface({ input: stdin, output: stdout });
-  const answer = await new Promise<string>((resolve) => {
-    questions.question(`approve ${quotedWord(server)}? [y/N] `, resolve);
-    // Ctrl-C and the end of the input count as no.
-    questions.once('close', () => resolve(''));
-  });
-  questions.close();
-  return /^y(?:es)?$/iu.test(answer.trim());
-}
-
-function textOf(flag: unknown): string | undefined {
-  return typeof flag === 'string' ? flag : undefined;
+  // Ctrl-C and the end of the input count as no.
+  const answer = await prompt(`approve ${quotedWord(server)}? [y/N] `, new AbortController());
+  return /^y(?:es)?$/iu.test(answer?.trim() ?? '');
 }

@@ -1,20 +1,16 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
-import type { ApprovalRequest } from '../../domain/host/approval.ts';
-import type { ExposedTool } from '../../domain/tool.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { defined } from '../../policies/defined.ts';
 import { changedTool, unknownTool } from '../../runtime/errors/call-refusal.ts';
-
 import type { CallReport } from '../../runtime/troupe.ts';
-import { type CallQuestion, createPermissionPrompt } from '../ask/permission.ts';
+import { createPermissionPrompt } from '../ask/permission.ts';
 import { answerHere } from '../ask/question.ts';
-import type { CliSession } from '../cli-session.ts';
-import type { CommandDefinition } from '../command-definition.ts';
-import { listTools } from '../control/commands.ts';
-import { findRunning, type RunningTroupe } from '../control/running-troupe.ts';
-import { requireServer, settleTimeoutMs } from '../control/settled-servers.ts';
-import { inProcess } from '../run/in-process-troupe.ts';
+import { type CliSession, type CommandDefinition, flag } from '../command.ts';
+import type { ControlArgs } from '../control/schemas.ts';
+import { settleTimeoutMs } from '../control/settled-servers.ts';
+import { type UsedTroupe, withTroupe } from '../run/with-troupe.ts';
 import { resultLines } from '../show/tool-result-text.ts';
 import { argumentsFromJson, argumentsFromWords, type ToolArguments } from '../tool-arguments.ts';
 
@@ -26,126 +22,67 @@ const maxArgsBytes = 16 * 1_048_576;
 const longestCallMs = 600_000;
 const extraMs = 5_000;
 
-interface Call {
-  readonly server: string;
-  readonly tool: string;
-  readonly words: readonly string[];
-  /** From `--args`; `words` is then unused. */
-  readonly given?: ToolArguments;
-}
-
 /** `call`: calls one tool once. */
-export const callCommand: CommandDefinition = {
+export const callCommand: CommandDefinition<{ readonly args?: string }> = {
   usage: 'call <server> <tool> [key=value...]',
   summary: 'call a tool and print its result',
   details:
     "Values are parsed by the tool's schema: numbers, true or false, JSON for lists and objects. " +
     'Uses the running troupe. Without one, it starts only this server, calls the tool and stops it.',
   example: 'troupe call everything get-sum a=2 b=3',
-  options: (command) =>
-    command.option('--args <json>', 'all arguments as one JSON object, or @FILE, or - for stdin'),
+  options: [flag('--args <json>', 'all arguments as one JSON object, or @FILE, or - for stdin')],
   async run(session, [server = '', tool = '', ...words], flags) {
-    const given = await givenArguments(session, flags['args']);
+    const given = flags.args === undefined ? undefined : await readArgs(session, flags.args);
     if (given !== undefined && words.length > 0) {
       throw new TroupeError('USAGE', 'pass the arguments as key=value or with --args, not both');
     }
-    const call: Call = { server, tool, words, ...(given === undefined ? {} : { given }) };
-    const running = await findRunning(session.launch);
-    try {
-      if (running === undefined || running.differences.length > 0) {
-        return await callInProcess(session, call, running);
-      }
-      const { client } = running;
-      const settleMs = session.launch.timeoutMs ?? settleTimeoutMs;
-      const args =
-        given ??
-        (words.length === 0
-          ? {}
-          : await readWords(
-              call,
-              (await client.request('tools', { server, timeoutMs: settleMs }, settleMs + extraMs))
-                .tools,
-              async () => (await client.request('approvals', {})).approvals,
-            ));
-      const { timeoutMs } = session.launch;
-      const request = {
-        server,
-        tool,
-        arguments: args,
-        ...(timeoutMs === undefined ? {} : { timeoutMs }),
-      };
-      const requestId = answerHere(session, client);
-      const asked = { ...request, ...(requestId === undefined ? {} : { requestId }) };
-      const send = (answer: object): Promise<CallReport> =>
-        client.request('call', { ...asked, ...answer }, (timeoutMs ?? longestCallMs) + extraMs);
-      return showReport(
-        session,
-        await sendAllowed(session, { server, tool, arguments: args }, send),
-      );
-    } finally {
-      running?.client.close();
-    }
+    const { timeoutMs } = session.launch;
+    return withTroupe(session, server, async (troupe) => {
+      const read = (): Promise<ToolArguments> =>
+        readWords(troupe, { server, tool, words, timeoutMs: timeoutMs ?? settleTimeoutMs });
+      const args = given ?? (words.length === 0 ? {} : await read());
+      const requestId =
+        troupe.client === undefined ? undefined : answerHere(session, troupe.client);
+      const call = defined({ server, tool, arguments: args, timeoutMs, requestId });
+      return showReport(session, await sendCall(session, troupe, call));
+    });
   },
 };
 
-/** Sends the call; if it only lacks the user's permission, asks for that and sends it again. */
-async function sendAllowed(
+/** Sends the call; if the running troupe only lacks the user's permission, asks for it and repeats the call. */
+async function sendCall(
   session: CliSession,
-  question: CallQuestion,
-  send: (answer: object) => Promise<CallReport>,
+  { request, client }: UsedTroupe,
+  call: ControlArgs['call'],
 ): Promise<CallReport> {
+  const { server, tool, arguments: args = {}, timeoutMs = longestCallMs } = call;
   try {
-    return await send({});
+    return await request('call', call, timeoutMs + extraMs);
   } catch (error) {
-    const prompt = createPermissionPrompt(session);
+    const prompt = client === undefined ? undefined : createPermissionPrompt(session);
     const isWanting = error instanceof TroupeError && error.code === 'PERMISSION_DENIED';
     if (!isWanting || !error.retryable || prompt === undefined) throw error;
-    const permission = await prompt(question, new AbortController());
-    return send({ permission });
+    const permission = await prompt({ server, tool, arguments: args }, new AbortController());
+    return request('call', { ...call, permission }, timeoutMs + extraMs);
   }
 }
 
-function callInProcess(
-  session: CliSession,
-  call: Call,
-  running: RunningTroupe | undefined,
-): Promise<number> {
-  const { server, tool, words, given } = call;
-  const { timeoutMs } = session.launch;
-  return inProcess(
-    session,
-    async (troupe, signal) => {
-      requireServer(troupe, server);
-      const settle = { timeoutMs: timeoutMs ?? settleTimeoutMs, signal };
-      const args =
-        given ??
-        (words.length === 0
-          ? {}
-          : await readWords(call, await listTools(troupe, server, settle), () =>
-              troupe.approvals(),
-            ));
-      const askPermission = createPermissionPrompt(session);
-      const options = {
-        signal,
-        ...(timeoutMs === undefined ? {} : { timeoutMs }),
-        ...(askPermission === undefined ? {} : { askPermission }),
-      };
-      return showReport(session, await troupe.callServerTool(server, tool, args, options));
-    },
-    { running, server },
-  );
-}
-
 async function readWords(
-  { server, tool, words }: Call,
-  tools: readonly ExposedTool[],
-  approvals: () => readonly ApprovalRequest[] | Promise<readonly ApprovalRequest[]>,
+  { request }: UsedTroupe,
+  {
+    server,
+    tool,
+    words,
+    timeoutMs,
+  }: { server: string; tool: string; words: readonly string[]; timeoutMs: number },
 ): Promise<ToolArguments> {
+  const { tools } = await request('tools', { server, timeoutMs }, timeoutMs + extraMs);
   const found = tools.find((each) => each.tool === tool);
   if (found !== undefined) return argumentsFromWords(words, found.inputSchema);
-  const request = (await approvals()).find((each) => each.server === server);
+  const { approvals } = await request('approvals', {});
+  const approval = approvals.find((each) => each.server === server);
   // A tool that is held back is not listed; the runtime refuses a call without arguments the same way.
-  if (request?.toolChanges?.some((change) => change.tool === tool) === true)
+  if (approval?.toolChanges?.some((change) => change.tool === tool) === true)
     throw changedTool(server, tool);
   const known = tools.map((each) => ({ name: each.tool }));
   throw unknownTool(tool, known, server);
@@ -161,11 +98,7 @@ function showReport({ output }: CliSession, { result, meta }: CallReport): numbe
   return toolErrorExitCode;
 }
 
-async function givenArguments(
-  { host }: CliSession,
-  text: unknown,
-): Promise<ToolArguments | undefined> {
-  if (typeof text !== 'string') return undefined;
+async function readArgs({ host }: CliSession, text: string): Promise<ToolArguments> {
   if (text === '-') return argumentsFromJson(await readAll(host.stdin), 'stdin');
   if (!text.startsWith('@')) return argumentsFromJson(text, '--args');
   const file = path.resolve(host.cwd, text.slice(1));

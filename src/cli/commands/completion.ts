@@ -1,4 +1,4 @@
-import type { CommandDefinition } from '../command-definition.ts';
+import type { CommandDefinition } from '../command.ts';
 import { completionScripts, type Shell, shells } from '../completion/scripts.ts';
 
 /** `completion`: prints a completion script for a shell. */
@@ -11,11 +11,10 @@ export const completionCommand: CommandDefinition = {
     'zsh:  add to ~/.zshrc, after compinit    source <(troupe completion zsh)\n' +
     'fish: add to config.fish                 troupe completion fish | source',
   example: 'troupe completion bash',
-  options: (command) => command.registeredArguments[0]?.choices([...shells]),
+  choices: shells,
   async run({ output }, [shell = '']) {
     const script = completionScripts[shell as Shell];
     output.document({ shell, script });
     output.raw(script);
-    return 0;
   },
 };

@@ -1,4 +1,4 @@
-import type { CommandDefinition } from '../command-definition.ts';
+import type { CommandDefinition } from '../command.ts';
 import { withRunning } from '../control/running-troupe.ts';
 import { followEvents, printingLines } from '../run/follow-events.ts';
 

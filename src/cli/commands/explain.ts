@@ -1,5 +1,5 @@
-import type { CommandDefinition } from '../command-definition.ts';
-import { withRunning } from '../control/running-troupe.ts';
+import type { CommandDefinition } from '../command.ts';
+import { askRunning } from '../control/running-troupe.ts';
 import { explanationLines } from '../show/explanation-lines.ts';
 
 /** `explain`: why a server is in its state, and what to do about it. */
@@ -10,11 +10,9 @@ export const explainCommand: CommandDefinition = {
     "States, guards, timers and events have the names of the server's chart (docs/states.md). " +
     'With --json, the document is the one that troupe.explain() of the library returns.',
   example: 'troupe explain db\n  troupe explain db --json | jq .lastFailure.stderrTail',
-  run: ({ launch, output }, [server = '']) =>
-    withRunning(launch, async (client) => {
-      const explanation = await client.request('explain', { server });
-      output.document(explanation);
-      output.lines(explanationLines(explanation, Date.now(), output.width, output.paint));
-      return 0;
-    }),
+  async run({ launch, output }, [server = '']) {
+    const explanation = await askRunning(launch, 'explain', { server });
+    output.document(explanation);
+    output.lines(explanationLines(explanation, Date.now(), output.width, output.paint));
+  },
 };

@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
-import type { CommandDefinition } from '../command-definition.ts';
-import { unknownCommand } from '../unknown-command.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
+import { closestName } from '../../policies/text/closest-name.ts';
+import { printableLine } from '../../policies/text/printable.ts';
+import type { CommandDefinition } from '../command.ts';
 
 /** `help`. Commander's own treats a mistyped command as none. */
 export const helpCommand = (program: Command): CommandDefinition => ({
@@ -8,15 +10,32 @@ export const helpCommand = (program: Command): CommandDefinition => ({
   summary: 'show the help of a command, with an example',
   example: 'troupe help call',
   async run(_session, [name]) {
-    const { commands } = program;
-    const meant = name === undefined ? program : commands.find((each) => each.name() === name);
-    if (meant === undefined) {
-      throw unknownCommand(
-        name ?? '',
-        commands.map((each) => each.name()),
-      );
-    }
-    meant.outputHelp();
-    return 0;
+    const shown =
+      name === undefined ? program : program.commands.find((each) => each.name() === name);
+    if (shown === undefined) throw unknownCommand(name ?? '', program);
+    shown.outputHelp();
   },
 });
+
+/** Commands that users may look for, with the closest ones in this version. */
+const absent: ReadonlyMap<string, string> = new Map([
+  ['doctor', 'troupe explain SERVER shows what is wrong, and troupe plan what would change'],
+  ['login', 'troupe explain SERVER shows what the server needs'],
+  ['logout', 'troupe stop SERVER ends its connection'],
+]);
+
+const shownLength = 100;
+
+/** Suggests the command that was probably meant. */
+export function unknownCommand(name: string, { commands }: Command): TroupeError {
+  const nearest = absent.get(name);
+  if (nearest !== undefined) {
+    return new TroupeError('USAGE', `${name} is not available in this version; ${nearest}`);
+  }
+  const closest = closestName(
+    name,
+    commands.map((each) => each.name()),
+  );
+  const next = closest === undefined ? 'see troupe --help' : `did you mean ${closest}?`;
+  return new TroupeError('USAGE', `unknown command '${printableLine(name, shownLength)}'; ${next}`);
+}

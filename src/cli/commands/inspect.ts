@@ -1,9 +1,9 @@
-import type { CommandDefinition } from '../command-definition.ts';
-import { withRunning } from '../control/running-troupe.ts';
+import { type CommandDefinition, flag } from '../command.ts';
+import { askRunning } from '../control/running-troupe.ts';
 import { showAddress } from '../run/address-file.ts';
 
 /** `inspect`: prints a link to the live charts of the running troupe. */
-export const inspectCommand: CommandDefinition = {
+export const inspectCommand: CommandDefinition<{ readonly open?: true }> = {
   usage: 'inspect',
   summary: 'print a link that shows the live charts of the running troupe in a browser',
   details:
@@ -11,13 +11,9 @@ export const inspectCommand: CommandDefinition = {
     'The first run makes the troupe record its charts in memory; ' +
     'troupe up --inspect records from the start.',
   example: 'troupe inspect --open',
-  options: (command) => command.option('--open', 'also open it in the browser'),
-  async run(session, _args, { open }) {
-    const isOpened = open === true;
-    const { url, file } = await withRunning(session.launch, (client) =>
-      client.request('inspect', { open: isOpened }),
-    );
-    await showAddress(session, url, isOpened ? (file ?? '') : undefined);
-    return 0;
+  options: [flag('--open', 'also open it in the browser')],
+  async run(session, _args, { open = false }) {
+    const { url, file = '' } = await askRunning(session.launch, 'inspect', { open });
+    await showAddress(session, url, open ? file : undefined);
   },
 };

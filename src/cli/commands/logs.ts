@@ -1,17 +1,16 @@
 import type { ServerLogLine } from '../../domain/server-log.ts';
 import { printableLine } from '../../policies/text/printable.ts';
-import type { CliSession } from '../cli-session.ts';
-import type { CommandDefinition } from '../command-definition.ts';
+import { type CliSession, type CommandDefinition, flag } from '../command.ts';
 import type { ControlClient } from '../control/client.ts';
-import { withRunning } from '../control/running-troupe.ts';
-import { once, parseLineCount } from '../flag-values.ts';
+import { askRunning, withRunning } from '../control/running-troupe.ts';
+import { parseLineCount } from '../flag-values.ts';
 import { followEvents, printingLines } from '../run/follow-events.ts';
 
 /** A few screens; a whole log has at most 1,700 lines. */
 const defaultLines = 100;
 
 /** `logs`: what a server wrote, and what happened to it. */
-export const logsCommand: CommandDefinition = {
+export const logsCommand: CommandDefinition<{ readonly lines?: number; readonly follow?: true }> = {
   usage: 'logs <server>',
   summary: 'print what a server last wrote to stderr, and what happened to it',
   details:
@@ -19,24 +18,21 @@ export const logsCommand: CommandDefinition = {
     'stdout (anything that is not MCP) or the troupe. The log of a removed server is kept for a while. ' +
     'With --json, all lines are one document; with --json --follow, each line is a document.',
   example: 'troupe logs db --lines 20\n  troupe logs db --follow',
-  options: (command) =>
-    command
-      .option(
-        '--lines <count>',
-        `how many of the last lines to print (default: ${defaultLines})`,
-        once(parseLineCount),
-      )
-      .option('--follow', 'keep printing new lines until Ctrl-C'),
-  async run(session, [server = ''], flags) {
+  options: [
+    flag(
+      '--lines <count>',
+      `how many of the last lines to print (default: ${defaultLines})`,
+      parseLineCount,
+    ),
+    flag('--follow', 'keep printing new lines until Ctrl-C'),
+  ],
+  async run(session, [server = ''], { lines = defaultLines, follow: isFollowed }) {
     const { launch, output } = session;
-    const lines = (flags['lines'] as number | undefined) ?? defaultLines;
-    if (flags['follow'] !== true) {
-      return withRunning(launch, async (client) => {
-        const log = await client.request('logs', { server, lines });
-        output.document(log);
-        output.lines(log.lines.map(logLine));
-        return 0;
-      });
+    if (isFollowed !== true) {
+      const log = await askRunning(launch, 'logs', { server, lines });
+      output.document(log);
+      output.lines(log.lines.map(logLine));
+      return 0;
     }
     return printingLines(session, () =>
       withRunning(launch, (client) => follow(session, client, server, lines)),

@@ -1,9 +1,7 @@
 import type { PermissionChoice } from '../../domain/permission.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { printableLine, quotedWord } from '../../policies/text/printable.ts';
-import type { CliSession } from '../cli-session.ts';
-import type { CommandDefinition } from '../command-definition.ts';
-import type { ControlResults } from '../control/protocol.ts';
+import { type CliSession, type CommandDefinition, flag } from '../command.ts';
 import { findRunning } from '../control/running-troupe.ts';
 import type { Launch } from '../launch.ts';
 
@@ -21,41 +19,37 @@ interface Which {
 }
 
 /** `permissions`: lists and forgets what the user allowed permanently. */
-export const permissionsCommand: CommandDefinition = {
+export const permissionsCommand: CommandDefinition<{ readonly all?: true }> = {
   usage: 'permissions [action] [server]',
   summary: 'list the tools and servers you always allow; forget removes them',
   details:
     'permissions forget SERVER/TOOL removes one tool, permissions forget SERVER everything of a server, and permissions forget --all everything in this project. You are then asked again. Rules in settings are not listed here.',
   example: 'troupe permissions forget db/query',
-  options: (command) => {
-    command.registeredArguments[0]?.choices(['forget']);
-    command.option('--all', 'with forget: remove everything in this project');
+  choices: ['forget'],
+  options: [flag('--all', 'with forget: remove everything in this project')],
+  async run(session, [action, wanted], { all = false }) {
+    if (action === undefined && all)
+      throw usage('--all only works with forget: troupe permissions forget --all');
+    if (action !== undefined && (wanted === undefined) !== all)
+      throw usage('name what to forget: SERVER, SERVER/TOOL or --all; see troupe permissions');
+    await withRemembered(session, (remembered) =>
+      action === undefined ? list(session, remembered) : forget(session, remembered, wanted),
+    );
   },
-  run: (session, [action, server], { all }) =>
-    withRemembered(session, async (remembered) => {
-      if (action === undefined) return list(session, remembered, all === true);
-      return forget(session, remembered, whichOf(server, all === true));
-    }),
 };
 
-async function list(
-  { output }: CliSession,
-  remembered: Remembered,
-  isAll: boolean,
-): Promise<number> {
-  if (isAll) throw usage('--all only works with forget: troupe permissions forget --all');
+async function list({ output }: CliSession, remembered: Remembered): Promise<void> {
   const permissions = await remembered.list();
   output.document({ permissions });
   if (permissions.length === 0) output.lines(['nothing is always allowed']);
   output.lines(permissions.map(lineOf));
-  return 0;
 }
 
 async function forget(
   { output }: CliSession,
   remembered: Remembered,
   wanted: string | undefined,
-): Promise<number> {
+): Promise<void> {
   const which = wanted === undefined ? {} : pairOf(wanted, await remembered.list());
   const forgotten = await remembered.forget(which);
   output.document({ forgotten });
@@ -65,14 +59,6 @@ async function forget(
       ? `nothing was always allowed for ${about}`
       : `forgot ${forgotten} for ${about}`,
   ]);
-  return 0;
-}
-
-/** Undefined = all. */
-function whichOf(server: string | undefined, isAll: boolean): string | undefined {
-  if ((server === undefined) !== isAll)
-    throw usage('name what to forget: SERVER, SERVER/TOOL or --all; see troupe permissions');
-  return server;
 }
 
 /** A name may contain a slash, so stored names decide where the server's name ends. */
@@ -94,18 +80,17 @@ function lineOf({ server, tool, decidedAt, file }: PermissionChoice): string {
 }
 
 /** Uses the running troupe, which may know permissions that are not on disk; otherwise the file. */
-async function withRemembered<Result>(
+async function withRemembered(
   { launch, output }: CliSession,
-  use: (remembered: Remembered) => Promise<Result>,
-): Promise<Result> {
+  use: (remembered: Remembered) => Promise<void>,
+): Promise<void> {
   const running = await findRunning(launch);
   if (running === undefined) return use(await written(launch, (message) => output.note(message)));
   const { client } = running;
   try {
     return await use({
       list: async () => (await client.request('permissions', {})).permissions,
-      forget: async (which): Promise<ControlResults['forgetPermissions']['forgotten']> =>
-        (await client.request('forgetPermissions', which)).forgotten,
+      forget: async (which) => (await client.request('forgetPermissions', which)).forgotten,
     });
   } finally {
     client.close();

@@ -1,12 +1,10 @@
 import type { Step } from '../../domain/plan.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { printableLine } from '../../policies/text/printable.ts';
-import type { CliSession } from '../cli-session.ts';
-import type { CommandDefinition } from '../command-definition.ts';
-import { withRunning } from '../control/running-troupe.ts';
+import type { CliSession, CommandDefinition } from '../command.ts';
+import { askRunning } from '../control/running-troupe.ts';
 import { troupeOptionsOf } from '../launch.ts';
-import { fitTable } from '../show/table.ts';
-import { wrapText } from '../show/wrap-text.ts';
+import { fitTable, wrapText } from '../show/table.ts';
 
 /** `plan`: shows what the next pass would do, and why, without doing it. */
 export const planCommand: CommandDefinition = {
@@ -33,13 +31,12 @@ export const planCommand: CommandDefinition = {
     const columns = [{ title: 'STEP' }, { title: 'SERVER' }, { title: 'WHY' }];
     const bold = (title: string): string => output.paint('bold', title);
     if (rows.length > 0) output.lines(fitTable({ columns, rows }, output.width, bold));
-    return 0;
   },
 };
 
 async function stepsFor(launch: CliSession['launch']): Promise<readonly Step[]> {
   try {
-    return (await withRunning(launch, (client) => client.request('plan', {}))).steps;
+    return (await askRunning(launch, 'plan', {})).steps;
   } catch (error) {
     if (!(error instanceof TroupeError) || error.code !== 'NOT_RUNNING') throw error;
     // Loaded late: a running troupe makes it unnecessary.

@@ -1,32 +1,23 @@
 import { hostname } from 'node:os';
-import { Option } from 'commander';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import { questionKinds } from '../../domain/question.ts';
 import type { ServerState } from '../../domain/server-state.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import type { Gateway as GatewayType } from '../../gateway/gateway.ts';
+import { defined } from '../../policies/defined.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
-import { unknownAllowed } from '../allowed-names.ts';
-import type { CliSession } from '../cli-session.ts';
-import type { CommandDefinition } from '../command-definition.ts';
+import { type CliSession, type CommandDefinition, flag, telemetryFlag } from '../command.ts';
 import { identityOf } from '../control/running-troupe.ts';
 import type { ControlHandler, ControlServer } from '../control/server.ts';
 import { requireServer } from '../control/settled-servers.ts';
 import { controlSocketPath } from '../control/socket-path.ts';
-import {
-  type ListenAddress,
-  once,
-  parseListenAddress,
-  parseText,
-  telemetryFlag,
-} from '../flag-values.ts';
-import { type Launch, shownFiles, troupeOptionsOf } from '../launch.ts';
+import { type ListenAddress, parseListenAddress, parseText } from '../flag-values.ts';
+import { shownFiles, troupeOptionsOf, unknownAllowed } from '../launch.ts';
 import { inspectHere } from '../run/inspect-here.ts';
-import { stopOrderly } from '../run/orderly-stop.ts';
-import { untilStopped } from '../run/stop-request.ts';
-import { problemLines, statusLine } from '../show/status-log.ts';
+import { stopOrderly, untilStopped } from '../run/stop.ts';
+import { problemLines, statusLine } from '../show/status-lines.ts';
 
 // Calls in progress get this long to finish; servers then have the rest of the five seconds within
 // which a stop must end.
@@ -54,96 +45,78 @@ interface ServeFlags {
 }
 
 /** `serve`: presents all servers as one MCP server. */
-export const serveCommand: CommandDefinition = {
+export const serveCommand: CommandDefinition<ServeFlags> = {
   usage: 'serve',
   summary: 'present all servers in your settings as one MCP server, over stdio or HTTP',
   details:
     'Without --http it speaks over stdin and stdout, like any server that a host starts. ' +
     'Tools are named SERVER__TOOL. Over HTTP, clients send a token; the file with it is printed at the start.',
   example: 'troupe serve --config troupe.json --http 8080',
-  options: (command) => {
-    command
-      .addOption(
-        new Option(
-          '--http <[host:]port>',
-          'serve over Streamable HTTP at /mcp; default host 127.0.0.1',
-        ).argParser(once(parseListenAddress)),
-      )
-      .addOption(
-        new Option('--only <server>', 'pass one server through, under its own names').argParser(
-          once(parseText),
-        ),
-      )
-      .option(
-        '--no-auth',
-        'accept every program on this machine without a token; only with --http on a loopback address',
-      )
-      .addOption(telemetryFlag());
+  options: [
+    flag(
+      '--http <[host:]port>',
+      'serve over Streamable HTTP at /mcp; default host 127.0.0.1',
+      parseListenAddress,
+    ),
+    flag('--only <server>', 'pass one server through, under its own names', parseText),
+    flag(
+      '--no-auth',
+      'accept every program on this machine without a token; only with --http on a loopback address',
+    ),
+    telemetryFlag,
+  ],
+  async run(session, _args, flags) {
+    refuseMisuse(flags);
+    const { host, launch, output } = session;
+    const { only, telemetry = false } = flags;
+    const createTroupe = await host.loadRuntime();
+    // Loaded late: no other command needs it.
+    const { Gateway } = await import('../../gateway/gateway.ts');
+    return untilStopped(host, async (ended, request) => {
+      const releaseConsole = keepConsoleOffStdout();
+      // With `--only`, no other server may run.
+      const options = troupeOptionsOf(launch, only === undefined ? undefined : [only]);
+      const troupe = createTroupe({ ...options, questions: questionKinds, telemetry });
+      const report = (message: string): void => output.note(printableLine(message, longestNote));
+      const gateway = new Gateway({ troupe, clock: realClock, report, ...defined({ only }) });
+      const inspecting = inspectHere(
+        troupe,
+        identityOf({ ...launch, ...defined({ allow: options.allow }) }, host.version),
+      );
+      const control = await openControl(session, inspecting.handler);
+      let isOrderly = false;
+      let drainedForMs = 0;
+      try {
+        await troupe.ready();
+        if (only !== undefined) requireServer(troupe, only);
+        const frontEnd = await openFrontEnd(session, gateway, flags);
+        logStates(session, troupe, only);
+        const end = await Promise.race([ended, frontEnd.closed]);
+        const drainsSince = performance.now();
+        await frontEnd.close(end === undefined ? drainMs : 0);
+        drainedForMs = performance.now() - drainsSince;
+        isOrderly = end === undefined;
+        return end;
+      } finally {
+        gateway.close();
+        await stopOrderly(troupe, request, { force: !isOrderly, spentMs: drainedForMs });
+        inspecting.close();
+        control?.close();
+        releaseConsole();
+      }
+    });
   },
-  run: (session, _args, flags) => serve(session, flags as unknown as ServeFlags),
 };
-
-async function serve(session: CliSession, flags: ServeFlags): Promise<number> {
-  refuseMisuse(flags);
-  const { host, output } = session;
-  const { only } = flags;
-  const launch = only === undefined ? session.launch : boundTo(session.launch, only);
-  const createTroupe = await host.loadRuntime();
-  // Loaded late: no other command needs it.
-  const { Gateway } = await import('../../gateway/gateway.ts');
-  return untilStopped(host, async (ended, request) => {
-    const releaseConsole = keepConsoleOffStdout();
-    const troupe = createTroupe({
-      ...troupeOptionsOf(launch),
-      questions: questionKinds,
-      telemetry: flags.telemetry ?? false,
-    });
-    const gateway = new Gateway({
-      troupe,
-      clock: realClock,
-      ...(only === undefined ? {} : { only }),
-      report: (message) => output.note(printableLine(message, longestNote)),
-    });
-    const inspecting = inspectHere(troupe, identityOf(launch, host.version));
-    const control = await openControl(session, inspecting.handler);
-    let isOrderly = false;
-    let drainedForMs = 0;
-    try {
-      await troupe.ready();
-      if (only !== undefined) requireServer(troupe, only);
-      const frontEnd = await openFrontEnd(session, gateway, flags);
-      logStates(session, troupe, only);
-      const end = await Promise.race([ended, frontEnd.closed]);
-      const drainsSince = performance.now();
-      await frontEnd.close(end === undefined ? drainMs : 0);
-      drainedForMs = performance.now() - drainsSince;
-      isOrderly = end === undefined;
-      return end;
-    } finally {
-      gateway.close();
-      await stopOrderly(troupe, request, { force: !isOrderly, spentMs: drainedForMs });
-      inspecting.close();
-      control?.close();
-      releaseConsole();
-    }
-  });
-}
 
 /** Redirects the console to stderr, because stdout carries the protocol. Returns how to undo it. */
 function keepConsoleOffStdout(): () => void {
   const { log, info, debug, dir, table } = console;
-  // oxlint-disable-next-line no-console
-  const toStderr = (...words: readonly unknown[]): void => console.error(...words);
-  Object.assign(console, {
-    log: toStderr,
-    info: toStderr,
-    debug: toStderr,
-    dir: toStderr,
-    table: toStderr,
-  });
-  return () => {
-    Object.assign(console, { log, info, debug, dir, table });
-  };
+  const original = { log, info, debug, dir, table };
+  for (const method of Object.keys(original) as (keyof typeof original)[]) {
+    // oxlint-disable-next-line no-console
+    console[method] = (...words: readonly unknown[]) => console.error(...words);
+  }
+  return () => void Object.assign(console, original);
 }
 
 function refuseMisuse({ http, auth }: ServeFlags): void {
@@ -153,12 +126,6 @@ function refuseMisuse({ http, auth }: ServeFlags): void {
       ? '--no-auth needs --http; over stdio, only the program that starts it can connect'
       : `--no-auth would accept the whole network at ${http.host}; leave it out, or listen on 127.0.0.1`;
   throw new TroupeError('USAGE', why);
-}
-
-/** With `--only`, no other server may run. */
-function boundTo(launch: Launch, server: string): Launch {
-  const isAllowed = launch.allow === undefined || launch.allow.includes(server);
-  return { ...launch, allow: isAllowed ? [server] : [] };
 }
 
 /**
@@ -181,28 +148,19 @@ async function openControl(
   }
 }
 
-interface FrontEnd {
-  /** Resolves when the host is gone. */
-  readonly closed: Promise<undefined>;
-  close(limitMs: number): Promise<void>;
-}
-
+/** Starts to serve; `closed` resolves when the host is gone. */
 async function openFrontEnd(
   session: CliSession,
   gateway: GatewayType,
   { http, auth, only }: ServeFlags,
-): Promise<FrontEnd> {
+) {
   const { host, launch, output } = session;
   const what = only ?? 'all servers';
   if (http === undefined) {
     const { startStdioGateway } = await import('../../gateway/stdio-gateway.ts');
     output.note(`serving ${what} over stdin and stdout`);
     const { stdin, stdout, giveUpOutput } = host;
-    return startStdioGateway(gateway, {
-      stdin,
-      stdout,
-      ...(giveUpOutput === undefined ? {} : { onUnread: giveUpOutput }),
-    });
+    return startStdioGateway(gateway, { stdin, stdout, ...defined({ onUnread: giveUpOutput }) });
   }
   const [{ startHttpGateway }, { accessToken }] = await Promise.all([
     import('../../gateway/http-gateway.ts'),
@@ -213,7 +171,7 @@ async function openFrontEnd(
     ...http,
     isLoopback: loopbackHosts.has(http.host),
     hosts: [http.host.toLowerCase(), hostname().toLowerCase()],
-    ...(access === undefined ? {} : { token: access.token }),
+    ...defined({ token: access?.token }),
   });
   output.document({ url: served.url, pid: process.pid, ...(access && { tokenFile: access.file }) });
   output.lines([
@@ -222,10 +180,10 @@ async function openFrontEnd(
       ? 'every program on this machine is accepted'
       : `clients send the token in ${access.file}`,
   ]);
-  // HTTP clients come and go; only a signal ends this.
   return {
-    closed: new Promise(() => undefined),
-    close: (limitMs) => served.close(limitMs),
+    // HTTP clients come and go; only a signal ends this.
+    closed: new Promise<never>(() => undefined),
+    close: (limitMs: number) => served.close(limitMs),
   };
 }
 
@@ -234,16 +192,16 @@ function logStates({ output, launch }: CliSession, troupe: Troupe, only: string 
   const { servers } = troupe.snapshot();
   for (const line of unknownAllowed(launch, servers)) output.note(line);
   if (servers.length === 0) output.note(`add one to ${shownFiles(launch).join(' or ')}`);
-  const told = new Map<string, string>();
-  const tell = (status: ServerStatus): void => {
+  const logged = new Map<string, string>();
+  const log = (status: ServerStatus): void => {
     if (only !== undefined && status.name !== only) return;
     const condition = `${status.state} ${status.reason ?? ''}`;
-    if (told.get(status.name) === condition || passing.has(status.state)) return;
-    told.set(status.name, condition);
+    if (logged.get(status.name) === condition || passing.has(status.state)) return;
+    logged.set(status.name, condition);
     output.note(statusLine(status, Date.now()));
   };
-  for (const status of servers) tell(status);
-  troupe.on('status.changed', ({ status }) => tell(status));
+  for (const status of servers) log(status);
+  troupe.on('status.changed', ({ status }) => log(status));
   troupe.on('settings.invalid', ({ problems }) => {
     for (const line of problemLines(problems)) output.note(line);
   });

@@ -1,11 +1,11 @@
 import type { ServerStatus } from '../../domain/host/status.ts';
-import type { CommandDefinition } from '../command-definition.ts';
+import type { CommandDefinition } from '../command.ts';
 import type { ControlClient } from '../control/client.ts';
-import { withRunning } from '../control/running-troupe.ts';
+import { askRunning, withRunning } from '../control/running-troupe.ts';
 import { settleTimeoutMs } from '../control/settled-servers.ts';
 import type { Output } from '../show/output.ts';
 import { showStartProgress } from '../show/start-progress.ts';
-import { problemLines, statusLine } from '../show/status-log.ts';
+import { problemLines, statusLine } from '../show/status-lines.ts';
 
 type Wish = 'start' | 'stop' | 'restart';
 
@@ -38,7 +38,6 @@ export const serverCommands: readonly CommandDefinition[] = [
         output.document({ status });
         output.lines([statusLine(status, Date.now())]);
         if (wish === 'stop') output.lines(stopLater(status));
-        return 0;
       },
     }),
   ),
@@ -47,13 +46,12 @@ export const serverCommands: readonly CommandDefinition[] = [
     summary: 'read all settings files again without waiting for the file watcher',
     example: 'troupe reload',
     async run({ launch, output }) {
-      const { troupe } = await withRunning(launch, (client) => client.request('reload', {}));
+      const { troupe } = await askRunning(launch, 'reload', {});
       output.document({ troupe });
       output.lines([
         'reading the settings again; see troupe status',
         ...problemLines(troupe.problems),
       ]);
-      return 0;
     },
   },
 ];

@@ -1,24 +1,21 @@
 import type { TroupeSnapshot } from '../../domain/host/status.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import type { CliSession } from '../cli-session.ts';
-import type { CommandDefinition } from '../command-definition.ts';
+import { type CliSession, type CommandDefinition, flag } from '../command.ts';
 import type { ControlClient } from '../control/client.ts';
 import { withRunning } from '../control/running-troupe.ts';
 import { followEvents } from '../run/follow-events.ts';
 import { sinceText } from '../show/durations.ts';
-import { problemLines } from '../show/status-log.ts';
-import { statusDetails, statusLines } from '../show/status-table.ts';
+import { problemLines, statusDetails, statusLines } from '../show/status-lines.ts';
 import { createTroupeView } from '../show/troupe-view.ts';
 
 /** `status`: a table of all servers, or everything about one. */
-export const statusCommand: CommandDefinition = {
+export const statusCommand: CommandDefinition<{ readonly watch?: true }> = {
   usage: 'status [server]',
   summary: 'show the state of all servers of the running troupe, or everything about one',
   example: 'troupe status db',
-  options: (command) => command.option('--watch', 'keep showing it until Ctrl-C'),
-  async run(session, [server], flags) {
+  options: [flag('--watch', 'keep showing it until Ctrl-C')],
+  async run(session, [server], { watch = false }) {
     const { launch, output } = session;
-    const watch = flags['watch'] === true;
     if (watch && launch.json) {
       throw new TroupeError(
         'USAGE',
@@ -29,26 +26,20 @@ export const statusCommand: CommandDefinition = {
       const snapshot = await client.request('status', server === undefined ? {} : { server });
       if (watch) return watchStatus(session, client, snapshot, server);
       output.document(snapshot);
-      if (server === undefined) showAll(session, snapshot);
-      else showOne(session, snapshot);
+      const now = Date.now();
+      const { troupe, servers } = snapshot;
+      if (server !== undefined)
+        output.lines(servers.flatMap((each) => statusDetails(each, now, output.width)));
+      else
+        output.lines([
+          `troupe ${troupe.state}, pid ${troupe.pid}, since ${sinceText(troupe.since, now)}`,
+          ...statusLines(servers, now, output.width, output.paint),
+          ...problemLines(troupe.problems).map((line) => output.paint('red', line)),
+        ]);
       return 0;
     });
   },
 };
-
-function showOne({ output }: CliSession, { servers }: TroupeSnapshot): void {
-  const now = Date.now();
-  output.lines(servers.flatMap((each) => statusDetails(each, now, output.width)));
-}
-
-function showAll({ output }: CliSession, { troupe, servers }: TroupeSnapshot): void {
-  const now = Date.now();
-  output.lines([
-    `troupe ${troupe.state}, pid ${troupe.pid}, since ${sinceText(troupe.since, now)}`,
-    ...statusLines(servers, now, output.width, output.paint),
-    ...problemLines(troupe.problems).map((line) => output.paint('red', line)),
-  ]);
-}
 
 /** Assembles the table from the status changes that the socket sends. */
 async function watchStatus(

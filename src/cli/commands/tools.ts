@@ -1,105 +1,78 @@
+import type { ServerStatus } from '../../domain/host/status.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { defined } from '../../policies/defined.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { indexTools, searchTools } from '../../policies/tools/search.ts';
-import { unknownAllowed } from '../allowed-names.ts';
-import type { CliSession } from '../cli-session.ts';
-import type { CommandDefinition } from '../command-definition.ts';
-import { listTools } from '../control/commands.ts';
-import { findRunning, type RunningTroupe, withoutRunning } from '../control/running-troupe.ts';
+import { type CliSession, type CommandDefinition, flag } from '../command.ts';
 import {
   isSettled,
-  requireServer,
   settleTimeoutMs,
   unreadSettings,
   unusableError,
 } from '../control/settled-servers.ts';
-import { inProcess } from '../run/in-process-troupe.ts';
+import { unknownAllowed } from '../launch.ts';
+import { type UsedTroupe, withTroupe } from '../run/with-troupe.ts';
 import { fitTable } from '../show/table.ts';
 
 /** The answer may take as long as the servers, plus a moment for the socket. */
 const extraMs = 2_000;
 
+// More would not be read.
+const mostFound = 50;
+
 /** `tools`: lists the tools that can be called. */
-export const toolsCommand: CommandDefinition = {
+export const toolsCommand: CommandDefinition<{ readonly search?: string }> = {
   usage: 'tools [server]',
   summary: 'list the tools of all servers or of one',
   details:
     'Uses the running troupe. Without one, it starts the servers, lists their tools and stops them.',
   example: 'troupe tools db --config troupe.json',
-  options: (command) =>
-    command.option('--search <words>', 'only tools that match these words, best match first'),
-  async run(session, [server], flags) {
-    const wanted = wordsOf(flags['search']);
-    const timeoutMs = session.launch.timeoutMs ?? settleTimeoutMs;
-    const running = await findRunning(session.launch);
-    try {
-      if (running === undefined || running.differences.length > 0) {
-        return await toolsInProcess(session, { server, timeoutMs, wanted }, running);
-      }
-      const args = server === undefined ? { timeoutMs } : { server, timeoutMs };
-      const { tools } = await running.client.request('tools', args, timeoutMs + extraMs);
-      showTools(session, found(tools, wanted));
-      return 0;
-    } finally {
-      running?.client.close();
+  options: [flag('--search <words>', 'only tools that match these words, best match first')],
+  async run(session, [server], { search }) {
+    if (search?.trim() === '') {
+      throw new TroupeError(
+        'USAGE',
+        '--search needs at least one word, as in --search "create issue"',
+      );
     }
+    const timeoutMs = session.launch.timeoutMs ?? settleTimeoutMs;
+    return withTroupe(session, server, async (troupe) => {
+      const args = defined({ server, timeoutMs });
+      const { tools } = await troupe.request('tools', args, timeoutMs + extraMs);
+      const found =
+        search === undefined
+          ? tools
+          : searchTools(indexTools(tools), search, mostFound).map(({ tool }) => tool);
+      if (troupe.client !== undefined) showTools(session, found);
+      else {
+        const snapshot = await troupe.request('status', {});
+        const unread = unreadSettings(snapshot);
+        if (unread !== undefined && tools.length === 0) throw unread;
+        if (unread !== undefined) session.output.note(unread.message);
+        showTools(session, found);
+        for (const note of unknownAllowed(session.launch, snapshot.servers))
+          session.output.note(note);
+        if (server === undefined) noteToolless(session, snapshot.servers, troupe);
+      }
+      return 0;
+    });
   },
 };
 
-interface Wish {
-  readonly server: string | undefined;
-  readonly timeoutMs: number;
-  readonly wanted: string | undefined;
-}
-
-// More would not be read.
-const mostFound = 50;
-
-function wordsOf(flag: unknown): string | undefined {
-  if (flag === undefined) return undefined;
-  if (typeof flag === 'string' && flag.trim() !== '') return flag;
-  throw new TroupeError('USAGE', '--search needs at least one word, as in --search "create issue"');
-}
-
-function found(tools: readonly ExposedTool[], wanted: string | undefined): readonly ExposedTool[] {
-  if (wanted === undefined) return tools;
-  return searchTools(indexTools(tools), wanted, mostFound).map(({ tool }) => tool);
-}
-
-function toolsInProcess(
-  session: CliSession,
-  { server, timeoutMs, wanted }: Wish,
-  running: RunningTroupe | undefined,
-): Promise<number> {
-  return inProcess(
-    session,
-    async (troupe, signal) => {
-      if (server !== undefined) requireServer(troupe, server);
-      const tools = await listTools(troupe, server, { timeoutMs, signal });
-      const unread = unreadSettings(troupe);
-      if (unread !== undefined && tools.length === 0) throw unread;
-      if (unread !== undefined) session.output.note(unread.message);
-      showTools(session, found(tools, wanted));
-      for (const remark of unknownAllowed(session.launch, troupe.snapshot().servers)) {
-        session.output.note(remark);
-      }
-      for (const status of troupe.snapshot().servers) {
-        if (server !== undefined || status.tools > 0) continue;
-        const next = `see troupe tools ${status.name}`;
-        const error = unusableError(status);
-        if (status.state === 'dormant')
-          session.output.note(`${status.name} starts on demand; ${next}`);
-        else if (!isSettled(status))
-          session.output.note(`${status.name} is still ${status.state}; ${next}`);
-        else if (error !== undefined) {
-          session.output.note(withoutRunning(session.launch, running, error).message);
-        }
-      }
-      return 0;
-    },
-    { running, server },
-  );
+/** Notes why a server of a one-off troupe has no tools. */
+function noteToolless(
+  { output }: CliSession,
+  servers: readonly ServerStatus[],
+  { explained }: UsedTroupe,
+): void {
+  for (const status of servers.filter(({ tools }) => tools === 0)) {
+    const next = `see troupe tools ${status.name}`;
+    const error = unusableError(status);
+    if (status.state === 'dormant') output.note(`${status.name} starts on demand; ${next}`);
+    else if (!isSettled(status)) output.note(`${status.name} is still ${status.state}; ${next}`);
+    else if (error !== undefined) output.note(explained(error).message);
+  }
 }
 
 function showTools({ output }: CliSession, tools: readonly ExposedTool[]): void {

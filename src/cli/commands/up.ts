@@ -1,131 +1,132 @@
 import path from 'node:path';
-import { Option } from 'commander';
 import type { TroupeEventName } from '../../domain/host/event.ts';
+import type { ServerState } from '../../domain/server-state.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { defined } from '../../policies/defined.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import type { Troupe, TroupeOptions } from '../../runtime/troupe.ts';
-import { unknownAllowed } from '../allowed-names.ts';
 import { createInputPrompt } from '../ask/input.ts';
 import type { StopSignal } from '../cli-host.ts';
-import type { CliSession } from '../cli-session.ts';
-import type { CommandDefinition } from '../command-definition.ts';
+import { type CliSession, type CommandDefinition, flag, telemetryFlag } from '../command.ts';
 import type { ControlEvent } from '../control/protocol.ts';
 import { identityOf } from '../control/running-troupe.ts';
 import type { ControlHandler } from '../control/server.ts';
 import { controlSocketPath } from '../control/socket-path.ts';
-import { parsePort, telemetryFlag } from '../flag-values.ts';
-import { type Launch, launchHash, shownFiles, troupeOptionsOf } from '../launch.ts';
+import { parsePort } from '../flag-values.ts';
+import { launchHash, shownFiles, troupeOptionsOf, unknownAllowed } from '../launch.ts';
 import { type InspectHere, inspectHere } from '../run/inspect-here.ts';
-import { engagedServers, stopOrderly } from '../run/orderly-stop.ts';
-import { untilStopped } from '../run/stop-request.ts';
-import type { Output } from '../show/output.ts';
+import { stopOrderly, untilStopped } from '../run/stop.ts';
 import { createTroupeView, type TroupeView } from '../show/troupe-view.ts';
 
 const shown: readonly TroupeEventName[] = ['status.changed', 'reconciled', 'settings.invalid'];
 
+/** States in which a server has a process or a connection to end. */
+const engaged: ReadonlySet<ServerState> = new Set([
+  'connecting',
+  'loadingTools',
+  'ready',
+  'degraded',
+  'stopping',
+]);
+
+interface UpFlags {
+  readonly inspect?: number;
+  /** True: a file in the state folder. */
+  readonly journal?: string | true;
+  readonly telemetry?: true;
+}
+
 /** `up`: runs the troupe in the foreground. */
-export const upCommand: CommandDefinition = {
+export const upCommand: CommandDefinition<UpFlags> = {
   usage: 'up',
   summary: 'run the servers in your settings in the foreground and show their state',
   details:
     "Without --config it reads your own troupe.json and the project folder's .mcp.json. " +
     'Servers from a project folder need troupe approve. Edits to the files are applied at once.',
   example: 'troupe up --config troupe.json',
-  options: (command) => {
-    command
-      .addOption(telemetryFlag())
-      .addOption(
-        new Option(
-          '--inspect [port]',
-          'print a link to the live charts in a browser; default: any free port',
-        )
-          .preset('0')
-          .argParser(parsePort),
-      )
-      .option(
-        '--journal [file]',
-        'record what the charts do, for troupe replay; default: a file in the state folder',
-      );
-  },
-  run: (session, _args, flags) => up(session, flags as UpFlags),
-};
-
-interface UpFlags {
-  readonly inspect?: number;
-  /** True: a file in the state folder. */
-  readonly journal?: string | true;
-  readonly telemetry?: boolean;
-}
-
-async function up(session: CliSession, flags: UpFlags): Promise<number> {
-  const { host, launch, output } = session;
-  const createTroupe = await host.loadRuntime();
-  // Loaded late: it needs Zod, which no other command should wait for.
-  const { openControlServer } = await import('../control/server.ts');
-  // The socket opens first: a second `up` must fail before it starts a server.
-  let answer: ControlHandler | undefined;
-  const socket = await openControlServer(controlSocketPath(launch), async (...request) => {
-    if (answer !== undefined) return answer(...request);
-    throw new TroupeError('CONNECTING', 'the troupe is just starting; try again', {
-      retryable: true,
+  options: [
+    telemetryFlag,
+    flag('--inspect [port]', 'print a link to the live charts in a browser; default: any free port')
+      .preset('0')
+      .argParser(parsePort),
+    flag(
+      '--journal [file]',
+      'record what the charts do, for troupe replay; default: a file in the state folder',
+    ),
+  ],
+  async run(session, _args, flags) {
+    const { host, launch, output } = session;
+    const createTroupe = await host.loadRuntime();
+    // Loaded late: it needs Zod, which no other command should wait for.
+    const { openControlServer } = await import('../control/server.ts');
+    // The socket opens first: a second `up` must fail before it starts a server.
+    let answer: ControlHandler | undefined;
+    const socket = await openControlServer(controlSocketPath(launch), async (...request) => {
+      if (answer !== undefined) return answer(...request);
+      throw new TroupeError('CONNECTING', 'the troupe is just starting; try again', {
+        retryable: true,
+      });
     });
-  });
-  let view: TroupeView | undefined;
-  let inspecting: InspectHere | undefined;
-  return untilStopped(host, async (ended, request) => {
-    try {
-      const inputs = createInputPrompt(session, {
-        hold: () => view?.hold() ?? (() => undefined),
-      });
-      const troupe = createTroupe({
-        ...troupeOptionsOf(launch),
-        ...inspectOf(host.cwd, launch, flags),
-        ...(inputs === undefined ? {} : { inputs }),
-        // Keeps questions open, to be answered with `troupe answer`.
-        onQuestion: () => undefined,
-        telemetry: flags.telemetry === true,
-      });
-      inspecting = inspectHere(troupe, identityOf(launch, host.version), flags.inspect);
-      answer = inspecting.handler;
-      if (flags.inspect !== undefined) await showInspector(output, inspecting, troupe);
-      const screen = createTroupeView(
-        output,
-        { snapshot: () => troupe.snapshot(), footer: footerOf(session, socket.path) },
-        (listener) => void host.stdout.on('resize', listener),
-      );
-      view = screen;
-      host.onRemark?.((line) => screen.say(line));
-      for (const type of shown) {
-        troupe.on(type, (event) => screen.event({ type, ...event } as ControlEvent));
+    let view: TroupeView | undefined;
+    let inspecting: InspectHere | undefined;
+    return untilStopped(host, async (ended, request) => {
+      try {
+        const hold = (): (() => void) => view?.hold() ?? (() => undefined);
+        const troupe = createTroupe({
+          ...troupeOptionsOf(launch),
+          ...defined({
+            inspect: inspectOf(session, flags),
+            inputs: createInputPrompt(session, { hold }),
+          }),
+          // Keeps questions open, to be answered with `troupe answer`.
+          onQuestion: () => undefined,
+          telemetry: flags.telemetry ?? false,
+        });
+        inspecting = inspectHere(troupe, identityOf(launch, host.version), flags.inspect);
+        answer = inspecting.handler;
+        if (flags.inspect !== undefined) await showInspector(session, inspecting, troupe);
+        const screen = createTroupeView(
+          output,
+          { snapshot: () => troupe.snapshot(), footer: footerOf(session, socket.path) },
+          (listener) => void host.stdout.on('resize', listener),
+        );
+        view = screen;
+        host.onRemark?.((line) => screen.say(line));
+        for (const type of shown) {
+          troupe.on(type, (event) => screen.event({ type, ...event } as ControlEvent));
+        }
+        await Promise.race([ended, showStart(session, troupe, screen, socket.path)]);
+        const end = await ended;
+        showStop(troupe, screen, request.received());
+        await stopOrderly(troupe, request, { force: end !== undefined });
+        screen.say('stopped');
+        return end;
+      } finally {
+        view?.end();
+        inspecting?.close();
+        socket.close();
       }
-      await Promise.race([ended, showStart(session, troupe, screen, socket.path)]);
-      const end = await ended;
-      showStop(troupe, screen, request.received());
-      await stopOrderly(troupe, request, { force: end !== undefined });
-      screen.say('stopped');
-      return end;
-    } finally {
-      view?.end();
-      inspecting?.close();
-      socket.close();
-    }
-  });
-}
+    });
+  },
+};
 
 /** A journal must be recorded from the start; links can be requested at any time. */
 function inspectOf(
-  cwd: string,
-  launch: Launch,
+  { host, launch }: CliSession,
   { inspect, journal }: UpFlags,
-): Pick<TroupeOptions, 'inspect'> {
-  if (journal === undefined) return inspect === undefined ? {} : { inspect: true };
+): TroupeOptions['inspect'] {
+  if (journal === undefined) return inspect === undefined ? undefined : true;
   const own = path.join(launch.stateFolder, 'journal', `${launchHash(launch)}.ndjson`);
-  return { inspect: { journal: journal === true ? own : path.resolve(cwd, journal) } };
+  return { journal: journal === true ? own : path.resolve(host.cwd, journal) };
 }
 
-async function showInspector(output: Output, here: InspectHere, troupe: Troupe): Promise<void> {
+async function showInspector(
+  { output }: CliSession,
+  inspecting: InspectHere,
+  troupe: Troupe,
+): Promise<void> {
   try {
-    output.note(`live charts: ${await here.address()}`);
+    output.note(`live charts: ${await inspecting.address()}`);
     output.note('this link works once; troupe inspect prints another');
   } catch (error) {
     // The requested port is not available, so do not run without the inspector.
@@ -158,7 +159,10 @@ async function showStart(
 }
 
 function showStop(troupe: Troupe, view: TroupeView, received: StopSignal | undefined): void {
-  const waiting = engagedServers(troupe);
+  const waiting = troupe
+    .snapshot()
+    .servers.filter(({ state }) => engaged.has(state))
+    .map(({ name }) => name);
   const why = received === undefined ? 'stopping' : `${received}: stopping`;
   view.say(
     waiting.length === 0

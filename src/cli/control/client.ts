@@ -1,11 +1,15 @@
 /** Client of a running troupe's control socket. */
 
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import path from 'node:path';
-import type { ErrorDocument, Outcome } from '../../domain/caller-code.ts';
+import { withinTime } from '../../../actors/host/time-limit.ts';
+import type { Outcome } from '../../domain/caller-code.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { isRecord } from '../../policies/is-record.ts';
+import { realClock } from '../../runtime/real-clock.ts';
 import { isErrorDocument } from './error-document.ts';
-import { createLineReader } from './line-reader.ts';
+import { readJsonLines } from './json-lines.ts';
 import {
   type ControlEvent,
   type ControlResults,
@@ -15,25 +19,11 @@ import {
 import type { ControlArgs, ControlCommand } from './schemas.ts';
 import { refuseForeignFolder } from './socket-path.ts';
 
-export interface ControlClient {
-  /**
-   * Sends a command and resolves with its result.
-   * @throws TroupeError as the troupe reported it; `TIMEOUT_WAITING` without an answer in time;
-   *   `NOT_RUNNING` when the troupe ended
-   */
-  request<Command extends ControlCommand>(
-    command: Command,
-    args: ControlArgs[Command],
-    timeoutMs?: number,
-  ): Promise<ControlResults[Command]>;
-  /** Reports events of these types (default: all) from now on; resolves when the troupe ends. */
-  follow(
-    types: readonly ControlEvent['type'][] | undefined,
-    listener: (event: ControlEvent) => void,
-  ): Promise<void>;
-  /** Stops reading until the returned function is called. */
-  pause(): () => void;
-  close(): void;
+interface Message {
+  readonly id: unknown;
+  readonly event?: ControlEvent;
+  readonly error?: unknown;
+  readonly result?: unknown;
 }
 
 /** A local answer takes milliseconds; after ten seconds the troupe hangs. */
@@ -42,158 +32,122 @@ const answerTimeoutMs = 10_000;
 /** Connecting to a local socket is instant unless its owner was stopped with SIGSTOP. */
 const connectTimeoutMs = 2_000;
 
-interface Waiting {
-  readonly resolve: (result: unknown) => void;
-  readonly reject: (error: Error) => void;
-  readonly command: ControlCommand;
-}
+const notAnswering = 'the running troupe does not answer; stop it and run troupe up again';
 
 /** Connects; resolves with undefined when no troupe listens there. */
 export async function connectControl(socketPath: string): Promise<ControlClient | undefined> {
   refuseForeignFolder(path.dirname(socketPath));
-  const socket = await openSocket(socketPath);
-  return socket === undefined ? undefined : clientOn(socket);
+  const socket = connect(socketPath);
+  try {
+    await once(socket, 'connect', { signal: AbortSignal.timeout(connectTimeoutMs) });
+    return new ControlClient(socket);
+  } catch (error) {
+    socket.destroy();
+    const { name, code = '' } = error as NodeJS.ErrnoException;
+    if (name === 'AbortError') throw new TroupeError('TIMEOUT_WAITING', notAnswering);
+    if (['ENOENT', 'ECONNREFUSED', 'ENOTDIR', 'ENOTSOCK'].includes(code)) return undefined;
+    throw new TroupeError(
+      'UNAVAILABLE',
+      `cannot use the socket ${socketPath} (${code}); choose another --state-dir`,
+    );
+  }
 }
 
-function openSocket(socketPath: string): Promise<Socket | undefined> {
-  return new Promise((resolve, reject) => {
-    const socket = connect(socketPath);
-    const timer = setTimeout(() => {
-      socket.destroy();
-      reject(new TroupeError('TIMEOUT_WAITING', notAnswering));
-    }, connectTimeoutMs);
-    socket.once('connect', () => {
-      clearTimeout(timer);
-      resolve(socket);
+export class ControlClient {
+  readonly #socket: Socket;
+  readonly #closed: Promise<unknown>;
+  /** Called with the answer to a request, or with null when the connection closes. */
+  readonly #waiting = new Map<unknown, (answer: Message | null) => void>();
+  #lastId = 0;
+  #onEvent: ((event: ControlEvent) => void) | undefined;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    readJsonLines(
+      socket,
+      maxAnswerBytes,
+      (document) => this.#receive(document),
+      () => socket.destroy(),
+    );
+    // `close` always follows and reports it.
+    socket.on('error', () => undefined);
+    this.#closed = new Promise((resolve) => void socket.on('close', resolve));
+    socket.on('close', () => {
+      for (const settle of this.#waiting.values()) settle(null);
     });
-    socket.once('error', (error: NodeJS.ErrnoException) => {
-      clearTimeout(timer);
-      if (['ENOENT', 'ECONNREFUSED', 'ENOTDIR', 'ENOTSOCK'].includes(error.code ?? '')) {
-        resolve(undefined);
-      } else {
-        reject(
-          new TroupeError(
-            'UNAVAILABLE',
-            `cannot use the socket ${socketPath} (${error.code}); choose another --state-dir`,
-          ),
-        );
-      }
-    });
-  });
-}
+  }
 
-const notAnswering = 'the running troupe does not answer; stop it and run troupe up again';
-
-function clientOn(socket: Socket): ControlClient {
-  const waiting = new Map<number, Waiting>();
-  let lastId = 0;
-  let listener: ((event: ControlEvent) => void) | undefined;
-  let whenGone: (() => void) | undefined;
-
-  const settle = (line: string): void => {
-    const answer = parseAnswer(line);
-    if (answer === undefined) return;
-    if ('event' in answer) {
-      listener?.(answer.event);
-      return;
-    }
-    const asked = waiting.get(answer.id as number);
-    if (asked === undefined) return;
-    waiting.delete(answer.id as number);
-    if ('error' in answer) asked.reject(errorFrom(answer.error, asked.command));
-    else asked.resolve(answer.result);
-  };
-  const reader = createLineReader(maxAnswerBytes, settle, () => socket.destroy());
-
-  socket.on('data', (chunk: Buffer) => reader.push(chunk));
-  // `close` always follows and reports it.
-  socket.on('error', () => undefined);
-  socket.on('close', () => {
-    for (const { reject, command } of waiting.values()) reject(goneWhile(command));
-    waiting.clear();
-    whenGone?.();
-  });
-
-  const request: ControlClient['request'] = (command, args, timeoutMs = answerTimeoutMs) => {
-    lastId += 1;
-    const id = lastId;
+  /**
+   * Sends a command and resolves with its result.
+   * @throws TroupeError as the troupe reported it; `TIMEOUT_WAITING` without an answer in time;
+   *   `NOT_RUNNING` when the troupe ended
+   */
+  async request<Command extends ControlCommand>(
+    command: Command,
+    args: ControlArgs[Command],
+    timeoutMs = answerTimeoutMs,
+  ): Promise<ControlResults[Command]> {
+    this.#lastId += 1;
+    const id = this.#lastId;
     const line = `${JSON.stringify({ id, command, args })}\n`;
     if (Buffer.byteLength(line) > maxRequestBytes) {
-      return Promise.reject(
-        new TroupeError(
-          'INVALID_ARGUMENTS',
-          'the arguments are larger than 1 MB; pass less, for example a file name',
-        ),
+      throw new TroupeError(
+        'INVALID_ARGUMENTS',
+        'the arguments are larger than 1 MB; pass less, for example a file name',
       );
     }
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        waiting.delete(id);
-        reject(late(command));
-      }, timeoutMs);
-      const done =
-        <Value>(then: (value: Value) => void) =>
-        (value: Value) => {
-          clearTimeout(timer);
-          then(value);
-        };
-      // Not validated: both ends of the socket are the same version of this program.
-      waiting.set(id, {
-        command,
-        resolve: done(resolve as (result: unknown) => void),
-        reject: done(reject),
-      });
-      if (socket.destroyed) waiting.get(id)?.reject(goneWhile(command));
-      else socket.write(line);
+    if (this.#socket.destroyed) throw endedDuring(command);
+    const answered = new Promise<Message | null>((resolve) => {
+      this.#waiting.set(id, resolve);
     });
-  };
-
-  return {
-    request,
-    async follow(types, onEvent) {
-      listener = onEvent;
-      const gone = new Promise<void>((resolve) => {
-        whenGone = resolve;
-      });
-      await request('events', types === undefined ? {} : { types: [...types] });
-      await gone;
-    },
-    pause() {
-      socket.pause();
-      return () => void socket.resume();
-    },
-    close() {
-      socket.destroy();
-    },
-  };
-}
-
-function parseAnswer(line: string) {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    return undefined;
+    this.#socket.write(line);
+    const answer = await withinTime(realClock, timeoutMs, answered);
+    this.#waiting.delete(id);
+    if (answer === undefined) throw late(command);
+    if (answer === null) throw endedDuring(command);
+    if (answer.error !== undefined) throw errorFrom(answer.error, command);
+    // Not validated: both ends of the socket are the same version of this program.
+    return answer.result as ControlResults[Command];
   }
-  if (typeof value !== 'object' || value === null || !('id' in value)) return undefined;
-  return value as
-    | { id: unknown; result: unknown }
-    | { id: unknown; error: unknown }
-    | { id: unknown; event: ControlEvent };
+
+  /** Reports events of these types (default: all) from now on; resolves when the troupe ends. */
+  async follow(
+    types: readonly ControlEvent['type'][] | undefined,
+    onEvent: (event: ControlEvent) => void,
+  ): Promise<void> {
+    this.#onEvent = onEvent;
+    await this.request('events', types === undefined ? {} : { types: [...types] });
+    await this.#closed;
+  }
+
+  /** Stops reading until the returned function is called. */
+  pause(): () => void {
+    this.#socket.pause();
+    return () => void this.#socket.resume();
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #receive(document: unknown): void {
+    if (!isRecord(document) || !('id' in document)) return;
+    const { id, event } = document as unknown as Message;
+    if (event === undefined) this.#waiting.get(id)?.(document as unknown as Message);
+    else this.#onEvent?.(event);
+  }
 }
 
 function errorFrom(error: unknown, command: ControlCommand): TroupeError {
-  if (!isErrorDocument(error)) {
-    return new TroupeError(
-      'INTERNAL',
-      'the running troupe is another version; stop it and run troupe up again',
-      { outcome: outcomeOf(command) },
-    );
-  }
-  return new TroupeError(error.code, error.message, error satisfies ErrorDocument);
+  if (isErrorDocument(error)) return new TroupeError(error.code, error.message, error);
+  return new TroupeError(
+    'INTERNAL',
+    'the running troupe is another version; stop it and run troupe up again',
+    { outcome: outcomeOf(command) },
+  );
 }
 
-function goneWhile(command: ControlCommand): TroupeError {
+function endedDuring(command: ControlCommand): TroupeError {
   return new TroupeError(
     'NOT_RUNNING',
     'the troupe ended before it answered; run troupe up to start it again',
@@ -207,13 +161,11 @@ function outcomeOf(command: ControlCommand): Outcome {
 }
 
 function late(command: ControlCommand): TroupeError {
-  return command === 'call'
-    ? new TroupeError(
-        'TIMEOUT',
-        'no answer came in time, but the call may have run; check before you repeat it',
-        {
-          outcome: 'unknown',
-        },
-      )
-    : new TroupeError('TIMEOUT_WAITING', notAnswering, { retryable: true });
+  if (command !== 'call')
+    return new TroupeError('TIMEOUT_WAITING', notAnswering, { retryable: true });
+  return new TroupeError(
+    'TIMEOUT',
+    'no answer came in time, but the call may have run; check before you repeat it',
+    { outcome: 'unknown' },
+  );
 }

@@ -5,8 +5,11 @@ import type { ApprovalRequest } from '../../domain/host/approval.ts';
 import { troupeEventNames } from '../../domain/host/event.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { defined } from '../../policies/defined.ts';
+import { realClock } from '../../runtime/real-clock.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
-import type { ControlEvent, ControlResults, DecisionReport, Identity } from './protocol.ts';
+import { waitOnce } from '../../runtime/wait-once.ts';
+import type { ControlEvent, ControlResults, Identity } from './protocol.ts';
 import type { ControlArgs, ControlCommand } from './schemas.ts';
 import type { ControlContext, ControlHandler } from './server.ts';
 import {
@@ -32,11 +35,6 @@ type Commands = {
 
 /** Builds the handler for one troupe, without `inspect`. */
 export function controlHandler(troupe: Troupe, identity: Identity): ControlHandler<TroupeCommand> {
-  const decide =
-    (type: 'approval.grant' | 'approval.reject' | 'approval.revoke') =>
-    (args: ControlArgs['approve'], { signal }: ControlContext): Promise<DecisionReport> =>
-      decideApproval(troupe, type, args, signal);
-
   const commands: Commands = {
     identify: () => identity,
     status({ server }) {
@@ -53,34 +51,29 @@ export function controlHandler(troupe: Troupe, identity: Identity): ControlHandl
     async tools({ server, timeoutMs = settleTimeoutMs }, { signal }) {
       return { tools: await listTools(troupe, server, { timeoutMs, signal }) };
     },
-    call({ server, tool, arguments: args, timeoutMs, requestId, permission }, { signal }) {
-      return troupe.callServerTool(server, tool, args ?? {}, {
-        signal,
-        ...(requestId === undefined ? {} : { requestId }),
-        ...(timeoutMs === undefined ? {} : { timeoutMs }),
-        // Only the user can connect here, and has answered at the terminal.
-        ...(permission === undefined ? {} : { askPermission: () => permission }),
-      });
+    call({ server, tool, arguments: args, timeoutMs, requestId, permission }, context) {
+      const { signal } = context;
+      // Only the user can connect here, and has answered at the terminal.
+      const askPermission = permission === undefined ? context.askPermission : () => permission;
+      const options = { signal, requestId, timeoutMs, askPermission };
+      return troupe.callServerTool(server, tool, args ?? {}, defined(options));
     },
     questions: () => ({ questions: troupe.questions() }),
     answer({ id, action, content }) {
-      const answer =
-        action === 'accept' && content !== undefined ? { action, content } : { action };
-      troupe.answer(id, answer);
+      troupe.answer(id, action === 'accept' ? defined({ action, content }) : { action });
       return { id };
     },
-    ...permissionCommands(troupe),
+    permissions: async () => ({ permissions: await troupe.permissions() }),
+    forgetPermissions: async (which) => ({
+      forgotten: await troupe.forgetPermissions(defined(which)),
+    }),
     plan: async () => ({ steps: await troupe.plan() }),
     approvals: () => ({ approvals: troupe.approvals() }),
-    approve: decide('approval.grant'),
-    reject: decide('approval.reject'),
-    revoke: decide('approval.revoke'),
-    async start({ server, timeoutMs = settleTimeoutMs }, { signal }) {
-      return { status: await startServer(troupe, 'server.start', server, { timeoutMs, signal }) };
-    },
-    async restart({ server, timeoutMs = settleTimeoutMs }, { signal }) {
-      return { status: await startServer(troupe, 'server.restart', server, { timeoutMs, signal }) };
-    },
+    approve: deciding(troupe, 'approval.grant'),
+    reject: deciding(troupe, 'approval.reject'),
+    revoke: deciding(troupe, 'approval.revoke'),
+    start: starting(troupe, 'server.start'),
+    restart: starting(troupe, 'server.restart'),
     async stop({ server, timeoutMs = settleTimeoutMs }, { signal }) {
       const { state } = requireServer(troupe, server);
       troupe.send({ type: 'server.stop', server });
@@ -113,18 +106,6 @@ export function controlHandler(troupe: Troupe, identity: Identity): ControlHandl
       const { server } = args as { readonly server?: string };
       throw server === undefined ? error : await errorOfAbsent(troupe, server, error);
     }
-  };
-}
-
-function permissionCommands(troupe: Troupe): Pick<Commands, 'permissions' | 'forgetPermissions'> {
-  return {
-    permissions: async () => ({ permissions: await troupe.permissions() }),
-    forgetPermissions: async ({ server, tool }) => ({
-      forgotten: await troupe.forgetPermissions({
-        ...(server === undefined ? {} : { server }),
-        ...(tool === undefined ? {} : { tool }),
-      }),
-    }),
   };
 }
 
@@ -167,7 +148,7 @@ const absentCodes: ReadonlySet<CallerCode> = new Set([
  * Lists the tools of all servers once they have settled, or of one, which is started if necessary.
  * @throws TroupeError when that one is unusable
  */
-export async function listTools(
+async function listTools(
   troupe: Troupe,
   server: string | undefined,
   options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
@@ -184,19 +165,16 @@ export async function listTools(
   return tools;
 }
 
-async function startServer(
-  troupe: Troupe,
-  type: 'server.start' | 'server.restart',
-  server: string,
-  options: { readonly timeoutMs: number; readonly signal: AbortSignal },
-): Promise<ServerStatus> {
-  requireServer(troupe, server);
-  troupe.send({ type, server });
-  const [settled] = await waitUntilSettled(troupe, server, options);
-  const status = settled ?? requireServer(troupe, server);
-  const error = unusableError(status);
-  if (error !== undefined) throw error;
-  return status;
+function starting(troupe: Troupe, type: 'server.start' | 'server.restart'): Commands['start'] {
+  return async ({ server, timeoutMs = settleTimeoutMs }, { signal }) => {
+    requireServer(troupe, server);
+    troupe.send({ type, server });
+    const [settled] = await waitUntilSettled(troupe, server, { timeoutMs, signal });
+    const status = settled ?? requireServer(troupe, server);
+    const error = unusableError(status);
+    if (error !== undefined) throw error;
+    return { status };
+  };
 }
 
 const decisionAfter = {
@@ -205,33 +183,23 @@ const decisionAfter = {
   'approval.revoke': 'pending',
 } as const;
 
-async function decideApproval(
-  troupe: Troupe,
-  type: 'approval.grant' | 'approval.reject' | 'approval.revoke',
-  args: ControlArgs['approve'],
-  signal: AbortSignal,
-): Promise<DecisionReport> {
-  const before = requireServer(troupe, args.server);
-  const approval = approvalOf(troupe, args.server);
-  if (args.fingerprint !== undefined && args.fingerprint !== approval.fingerprint) {
-    throw new TroupeError(
-      'PENDING_APPROVAL',
-      `${args.server} changed since it was shown, so nothing was decided; review it and repeat the command`,
-      { server: args.server },
-    );
-  }
-  const { fingerprint } = approval;
-  troupe.send({ type, server: args.server, fingerprint });
-  // Approving tool changes shows them at once and does not change the server's state.
-  const isOfServer = approval.because !== 'toolsChanged' || type !== 'approval.grant';
-  if (isOfServer && approval.decision !== decisionAfter[type]) {
-    await changeOf(troupe, before, signal);
-  }
-  const saved = await troupe.approvalsSaved();
-  return {
-    approval: approvalOf(troupe, args.server),
-    status: requireServer(troupe, args.server),
-    saved,
+function deciding(troupe: Troupe, type: keyof typeof decisionAfter): Commands['approve'] {
+  return async ({ server, fingerprint: shown }, { signal }) => {
+    const before = requireServer(troupe, server);
+    const { fingerprint, because, decision } = approvalOf(troupe, server);
+    if (shown !== undefined && shown !== fingerprint) {
+      throw new TroupeError(
+        'PENDING_APPROVAL',
+        `${server} changed since it was shown, so nothing was decided; review it and repeat the command`,
+        { server },
+      );
+    }
+    troupe.send({ type, server, fingerprint });
+    // Approving tool changes shows them at once and does not change the server's state.
+    const isOfServer = because !== 'toolsChanged' || type !== 'approval.grant';
+    if (isOfServer && decision !== decisionAfter[type]) await changeOf(troupe, before, signal);
+    const saved = await troupe.approvalsSaved();
+    return { approval: approvalOf(troupe, server), status: requireServer(troupe, server), saved };
   };
 }
 
@@ -239,16 +207,11 @@ function approvalOf(troupe: Troupe, server: string): ApprovalRequest {
   const approval = troupe.approvals().find((each) => each.server === server);
   if (approval !== undefined) return approval;
   const status = troupe.status(server);
-  if (status?.reason === 'invalidConfig') {
-    const next = status.action ?? `see troupe status ${server}`;
-    const message = `${server} cannot be approved or rejected while its settings are invalid: ${next}`;
-    throw new TroupeError('USAGE', message, { server });
-  }
-  throw new TroupeError(
-    'USAGE',
-    `${server} needs no approval, because your own settings name it; see troupe status ${server}`,
-    { server },
-  );
+  const isInvalid = status?.reason === 'invalidConfig';
+  const message = isInvalid
+    ? `${server} cannot be approved or rejected while its settings are invalid: ${status.action ?? `see troupe status ${server}`}`
+    : `${server} needs no approval, because your own settings name it; see troupe status ${server}`;
+  throw new TroupeError('USAGE', message, { server });
 }
 
 /** Resolves when the server's status changes, or after a short time. */
@@ -256,16 +219,10 @@ async function changeOf(troupe: Troupe, before: ServerStatus, signal: AbortSigna
   const same = (status: ServerStatus | undefined): boolean =>
     status?.state === before.state && status.reason === before.reason;
   if (!same(troupe.status(before.name))) return;
-  await new Promise<void>((resolve) => {
-    const finish = (): void => {
-      clearTimeout(timer);
-      end();
-      resolve();
-    };
-    const timer = setTimeout(finish, decisionTimeoutMs);
-    const end = troupe.on('status.changed', ({ status }) => {
-      if (status.name === before.name && !same(status)) finish();
-    });
-    signal.addEventListener('abort', finish, { once: true });
-  });
+  const deadlineAt = realClock.now() + decisionTimeoutMs;
+  await waitOnce({ clock: realClock, deadlineAt, signal }, (wake) =>
+    troupe.on('status.changed', ({ status }) => {
+      if (status.name === before.name && !same(status)) wake();
+    }),
+  );
 }

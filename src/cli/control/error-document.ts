@@ -3,6 +3,7 @@
 import { CommanderError } from 'commander';
 import { type ErrorDocument, exitCodeOf } from '../../domain/caller-code.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { defined } from '../../policies/defined.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 
 /** Enough for a sentence with two paths. */
@@ -13,15 +14,8 @@ export function errorDocumentOf(error: unknown): ErrorDocument {
   if (error instanceof CommanderError) return usageErrorOf(error, 'troupe --help').toJSON();
   if (isErrorDocument(error)) {
     const { code, server, tool, retryable, outcome, retryAfterMs, message } = error;
-    return {
-      code,
-      ...(server === undefined ? {} : { server }),
-      ...(tool === undefined ? {} : { tool }),
-      retryable,
-      outcome,
-      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-      message: printableLine(message, longestMessage),
-    };
+    const shown = printableLine(message, longestMessage);
+    return defined({ code, server, tool, retryable, outcome, retryAfterMs, message: shown });
   }
   const text = error instanceof Error ? error.message : String(error);
   return {

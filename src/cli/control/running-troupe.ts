@@ -4,10 +4,12 @@ import { TroupeError } from '../../domain/troupe-error.ts';
 import { quotedFor } from '../../policies/text/quoted.ts';
 import { type Launch, realOrPlanned } from '../launch.ts';
 import { type ControlClient, connectControl } from './client.ts';
-import type { Identity } from './protocol.ts';
+import type { ControlResults, Identity } from './protocol.ts';
+import type { ControlArgs, ControlCommand } from './schemas.ts';
 import { controlSocketPath } from './socket-path.ts';
 
-type LaunchFlag = '--config' | '--allow' | '--bare';
+const launchFlags = ['--config', '--allow', '--bare'] as const;
+type LaunchFlag = (typeof launchFlags)[number];
 
 export interface RunningTroupe {
   readonly client: ControlClient;
@@ -48,7 +50,7 @@ export async function findRunning(launch: Launch): Promise<RunningTroupe | undef
  */
 export async function withRunning<Result>(
   launch: Launch,
-  use: (client: ControlClient, identity: Identity) => Promise<Result>,
+  use: (client: ControlClient) => Promise<Result>,
 ): Promise<Result> {
   const running = await findRunning(launch);
   if (running === undefined) {
@@ -64,10 +66,19 @@ export async function withRunning<Result>(
         `the running troupe (pid ${running.identity.pid}) was started with a different ${running.differences.join(' and ')}; leave that out, or choose another --state-dir`,
       );
     }
-    return await use(running.client, running.identity);
+    return await use(running.client);
   } finally {
     running.client.close();
   }
+}
+
+/** Sends one command to the running troupe; throws as {@link withRunning} does. */
+export function askRunning<Command extends ControlCommand>(
+  launch: Launch,
+  command: Command,
+  args: ControlArgs[Command],
+): Promise<ControlResults[Command]> {
+  return withRunning(launch, (client) => client.request(command, args));
 }
 
 /**
@@ -93,37 +104,20 @@ export function withoutRunning(
 }
 
 /** Flags that are not given never differ. */
-function differencesOf(launch: Launch, identity: Identity): LaunchFlag[] {
-  const differences: LaunchFlag[] = [];
-  const { configFiles, allow } = launch;
-  // Order matters: later files win.
-  if (configFiles.length > 0 && !equal(configFiles, identity.config, isSameFile))
-    differences.push('--config');
-  if (
-    allow !== undefined &&
-    (identity.allow === null || !equal(sorted(allow), sorted(identity.allow)))
-  ) {
-    differences.push('--allow');
-  }
-  if (launch.bare && identity.bare !== true) differences.push('--bare');
-  return differences;
-}
-
-function equal(
-  one: readonly string[],
-  other: readonly string[],
-  isEqual = (value: string, counterpart: string | undefined): boolean => value === counterpart,
-): boolean {
-  return one.length === other.length && one.every((value, index) => isEqual(value, other[index]));
-}
-
-/** Whether two paths are equal or lead to the same file. */
-function isSameFile(one: string, other: string | undefined): boolean {
-  return one === other || (other !== undefined && realOrPlanned(one) === realOrPlanned(other));
-}
-
-function sorted(names: readonly string[]): string[] {
-  return [...names].sort();
+function differencesOf(
+  { configFiles, allow, bare }: Launch,
+  identity: Identity,
+): readonly LaunchFlag[] {
+  // The order of the files matters: later ones win. Links may lead to the same file.
+  const files = (paths: readonly string[]): string => JSON.stringify(paths.map(realOrPlanned));
+  const names = (allowed: readonly string[] | null): string =>
+    JSON.stringify(allowed?.toSorted() ?? null);
+  const differs: Readonly<Record<LaunchFlag, boolean>> = {
+    '--config': configFiles.length > 0 && files(configFiles) !== files(identity.config),
+    '--allow': allow !== undefined && names(allow) !== names(identity.allow),
+    '--bare': bare && identity.bare !== true,
+  };
+  return launchFlags.filter((flag) => differs[flag]);
 }
 
 function commandToStart(launch: Launch): string {

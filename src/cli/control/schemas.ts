@@ -5,6 +5,7 @@
 
 import { z } from 'zod';
 import { permissionAnswers } from '../../domain/permission.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
 import { longestName, maxLogLines } from './protocol.ts';
 
 const name = z.string().min(1).max(longestName);
@@ -64,3 +65,28 @@ export const controlRequest = z.object({
   command: z.string().max(100),
   args: z.unknown().optional(),
 });
+
+/**
+ * Validates a command, from the socket or from the inspector page.
+ * @throws TroupeError `INVALID_ARGUMENTS` with the fix
+ */
+export function checkedCommand(
+  command: string,
+  args: unknown,
+): { readonly command: ControlCommand; readonly args: unknown } {
+  if (!isCommand(command)) {
+    const known = Object.keys(controlArgs).join(', ');
+    throw new TroupeError('INVALID_ARGUMENTS', `unknown command; use one of ${known}`);
+  }
+  const checked = controlArgs[command].safeParse(args ?? {});
+  if (checked.success) return { command, args: checked.data };
+  const issue = checked.error.issues[0];
+  throw new TroupeError(
+    'INVALID_ARGUMENTS',
+    `args.${issue?.path.join('.') ?? ''} of ${command}: ${issue?.message ?? 'invalid'}; fix it and try again`,
+  );
+}
+
+function isCommand(command: string): command is ControlCommand {
+  return Object.hasOwn(controlArgs, command);
+}

@@ -12,11 +12,12 @@ import path from 'node:path';
 import { ConnectionLimits, usualStrangers } from '../../../actors/host/connection-limits.ts';
 import { listen } from '../../../actors/host/http-server.ts';
 import { Outbox, type OutboxLimits } from '../../../actors/host/outbox.ts';
+import type { CallerCode } from '../../domain/caller-code.ts';
+import type { AskPermission } from '../../domain/permission.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { checkedCommand } from './checked-command.ts';
 import { connectControl } from './client.ts';
 import { errorDocumentOf } from './error-document.ts';
-import { createLineReader } from './line-reader.ts';
+import { readJsonLines } from './json-lines.ts';
 import {
   type ControlAnswer,
   type ControlEvent,
@@ -24,7 +25,7 @@ import {
   maxAnswerBytes,
   maxRequestBytes,
 } from './protocol.ts';
-import { type ControlCommand, controlRequest } from './schemas.ts';
+import { type ControlCommand, checkedCommand, controlRequest } from './schemas.ts';
 import { makePrivateFolder } from './socket-path.ts';
 
 /** What a command gets besides its arguments. */
@@ -33,6 +34,8 @@ export interface ControlContext {
   readonly signal: AbortSignal;
   /** Sends an event under the id of this request. */
   readonly emit: (event: ControlEvent) => void;
+  /** Asks the user about a call; only where the troupe runs in the command's own process. */
+  readonly askPermission?: AskPermission | undefined;
 }
 
 /** Runs one command; its arguments were validated against `controlArgs`. */
@@ -79,7 +82,7 @@ export async function openControlServer(
     socket.on('close', () => sockets.delete(socket));
     connections.add(socket);
     outbox.add(socket);
-    serveClient(socket, handler, { connections, outbox });
+    serveClient(socket, handler, connections, outbox);
   });
   await listen(server, { path: socketPath }, ({ code }) =>
     code === 'EADDRINUSE'
@@ -137,52 +140,39 @@ function inodeOf(file: string): number | undefined {
   }
 }
 
-interface Bounds {
-  readonly connections: ConnectionLimits;
-  readonly outbox: Outbox;
-}
-
 function serveClient(
   socket: Socket,
   handler: ControlHandler,
-  { connections, outbox }: Bounds,
+  connections: ConnectionLimits,
+  outbox: Outbox,
 ): void {
   const gone = new AbortController();
   let inFlight = 0;
   let dropped = 0;
 
-  const send = (answer: ControlAnswer): void => {
-    outbox.write(socket, lineOf(answer));
+  const send = (answer: ControlAnswer): void => outbox.write(socket, lineOf(answer));
+  const refuse = (id: ControlId, code: CallerCode, message: string): void => {
+    const error = new TroupeError(code, message, { retryable: code === 'OVERLOADED' });
+    send({ id, error: error.toJSON() });
   };
   const emit = (id: ControlId, event: ControlEvent): void => {
     const gap: ControlEvent = { type: 'events.dropped', count: dropped };
     const missed = dropped === 0 ? '' : lineOf({ id, event: gap });
-    if (outbox.lags(socket)) dropped += 1;
-    else {
-      dropped = 0;
-      outbox.write(socket, missed + lineOf({ id, event }));
-    }
-  };
-  const overloaded = (id: ControlId, message: string): void => {
-    const error = new TroupeError('OVERLOADED', message, { retryable: true });
-    send({ id, error: errorDocumentOf(error) });
-  };
-  const refuse = (id: ControlId, message: string): void => {
-    send({ id, error: errorDocumentOf(new TroupeError('INVALID_ARGUMENTS', message)) });
+    dropped = outbox.note(socket, missed + lineOf({ id, event })) ? 0 : dropped + 1;
   };
 
-  const answer = async (line: string): Promise<void> => {
-    const request = controlRequest.safeParse(parseJson(line));
+  const answer = async (document: unknown): Promise<void> => {
+    const request = controlRequest.safeParse(document);
     if (!request.success) {
-      refuse(null, 'that line is not a request; send {"id": 1, "command": "status", "args": {}}');
-      return;
+      const example = '{"id": 1, "command": "status", "args": {}}';
+      return refuse(null, 'INVALID_ARGUMENTS', `that line is not a request; send ${example}`);
     }
     const { id, command, args } = request.data;
     if (inFlight >= maxRequestsInFlight)
-      return overloaded(id, 'too many requests at once; wait for an answer');
+      return refuse(id, 'OVERLOADED', 'too many requests at once; wait for an answer');
     const end = connections.begin(socket);
     if (end === undefined) {
-      overloaded(id, `${maxClients} clients are connected; try again later`);
+      refuse(id, 'OVERLOADED', `${maxClients} clients are connected; try again later`);
       socket.end();
       return;
     }
@@ -201,17 +191,15 @@ function serveClient(
     }
   };
 
-  const reader = createLineReader(
+  readJsonLines(
+    socket,
     maxRequestBytes,
-    (line) => {
-      if (line.trim() !== '') void answer(line);
-    },
+    (document) => void answer(document),
     () => {
-      refuse(null, 'that line is longer than 1 MB; send less');
+      refuse(null, 'INVALID_ARGUMENTS', 'that line is longer than 1 MB; send less');
       socket.end();
     },
   );
-  socket.on('data', (chunk: Buffer) => reader.push(chunk));
   // `close` always follows.
   socket.on('error', () => undefined);
   socket.on('close', () => gone.abort());
@@ -219,12 +207,4 @@ function serveClient(
 
 function lineOf(answer: ControlAnswer): string {
   return `${JSON.stringify(answer)}\n`;
-}
-
-function parseJson(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
 }

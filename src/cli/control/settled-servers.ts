@@ -1,12 +1,14 @@
 /** Waits until servers have settled, and gives the error of a settled server that is unusable. */
 
-import type { ServerStatus } from '../../domain/host/status.ts';
+import type { ServerStatus, TroupeSnapshot } from '../../domain/host/status.ts';
 import type { ServerState } from '../../domain/server-state.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { closestName } from '../../policies/text/closest-name.ts';
 import { gateFor } from '../../runtime/calls/gate.ts';
 import { unknownServer } from '../../runtime/errors/call-refusal.ts';
+import { realClock } from '../../runtime/real-clock.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
+import { waitOnce } from '../../runtime/wait-once.ts';
 
 /** A package runner with a cold cache needs several seconds; after this, report which server is late. */
 export const settleTimeoutMs = 30_000;
@@ -41,24 +43,20 @@ export async function waitUntilSettled(
     const { servers } = troupe.snapshot();
     return name === undefined ? servers : servers.filter((server) => server.name === name);
   };
-  if (present().every(isSettled)) return present();
-  await new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(() => finish(resolve), options.timeoutMs);
-    const look = (): void => {
-      if (present().every(isSettled)) finish(resolve);
+  const { timeoutMs, signal } = options;
+  const bounds = { clock: realClock, deadlineAt: realClock.now() + timeoutMs, signal };
+  await waitOnce(bounds, (wake) => {
+    const check = (): void => {
+      if (present().every(isSettled)) wake();
     };
-    const ends = [troupe.on('status.changed', look), troupe.on('reconciled', look)];
-    const abort = (): void => finish(() => reject(new TroupeError('CANCELLED', 'interrupted')));
-    const finish = (then: () => void): void => {
-      clearTimeout(timer);
-      for (const end of ends) end();
-      options.signal?.removeEventListener('abort', abort);
-      then();
-    };
-    options.signal?.addEventListener('abort', abort);
-    if (options.signal?.aborted === true) abort();
+    check();
+    const ends = [troupe.on('status.changed', check), troupe.on('reconciled', check)];
+    return () => ends.forEach((end) => end());
   });
-  return present();
+  const statuses = present();
+  if (signal?.aborted === true && !statuses.every(isSettled))
+    throw new TroupeError('CANCELLED', 'interrupted');
+  return statuses;
 }
 
 /**
@@ -84,23 +82,19 @@ export async function demandServer(
 export function requireServer(troupe: Troupe, name: string): ServerStatus {
   const status = troupe.status(name);
   if (status !== undefined) return status;
-  const known = troupe.snapshot().servers;
-  const isMistyped =
-    closestName(
-      name,
-      known.map((server) => server.name),
-    ) !== undefined;
-  const { problems } = troupe.snapshot().troupe;
-  const isExplained = problems.some(({ server }) => server === name);
-  const unread = isMistyped || isExplained ? undefined : unreadSettings(troupe);
-  throw unread ?? unknownServer(name, known, [], problems);
+  const snapshot = troupe.snapshot();
+  const { problems } = snapshot.troupe;
+  const names = snapshot.servers.map((server) => server.name);
+  const isExplained =
+    closestName(name, names) !== undefined || problems.some(({ server }) => server === name);
+  const unread = isExplained ? undefined : unreadSettings(snapshot);
+  throw unread ?? unknownServer(name, snapshot.servers, [], problems);
 }
 
 /** The error of a settings file that could not be read; undefined when all were read. */
-export function unreadSettings(troupe: Troupe): TroupeError | undefined {
-  const { servers, troupe: own } = troupe.snapshot();
+export function unreadSettings({ servers, troupe }: TroupeSnapshot): TroupeError | undefined {
   // A file that has servers in the list was read, so its problems are minor.
-  const problem = own.problems.find(
+  const problem = troupe.problems.find(
     ({ file }) => !servers.some((server) => server.source.file === file),
   );
   if (problem === undefined) return undefined;

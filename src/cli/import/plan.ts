@@ -26,6 +26,7 @@ import {
 import type { InputDefinition } from '../../domain/input.ts';
 import type { Problem, SourceRef } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { defined } from '../../policies/defined.ts';
 import { equalDocuments } from '../../policies/equal-typed.ts';
 import { isRecord } from '../../policies/is-record.ts';
 import { legibleServerName } from '../../policies/text/name-rule.ts';
@@ -47,7 +48,6 @@ export interface ImportedServer {
 }
 
 export interface ImportPlan {
-  readonly target: string;
   readonly servers: readonly ImportedServer[];
   /** Keys of the section `mcp` that are also written. */
   readonly mcp: readonly string[];
@@ -80,7 +80,7 @@ export async function planImport(
   const mcpKeys: string[] = [];
   for (const source of sources) {
     const origin: DocumentOrigin = { file: source.file, scope: 'config', projectRoot };
-    const conversion = await conversionOf(source, origin);
+    const conversion = await conversionOf(source, projectRoot);
     problems.push(...conversion.faults.map((fault) => problemAt(origin, fault)));
     const switchOf = switchesOf(conversion, origin);
     const inputs = conversion.inputs === undefined ? undefined : parseInputs(conversion.inputs);
@@ -104,15 +104,15 @@ export async function planImport(
     }
     additions.push(...inputsFor(conversion, existing.inputs, additions));
   }
-  const shown = { target: target.file, servers, mcp: mcpKeys, problems, warnings };
-  if (additions.length === 0) return shown;
+  const plan = { servers, mcp: mcpKeys, problems, warnings };
+  if (additions.length === 0) return plan;
   const text = addToSettings(target.text ?? '{}\n', additions);
   if (text === undefined)
     throw new TroupeError(
       'INVALID_CONFIG',
       `cannot add to ${target.file} without changing its content; set --to to another file`,
     );
-  return { ...shown, text: text.endsWith('\n') ? text : `${text}\n` };
+  return { ...plan, text: text.endsWith('\n') ? text : `${text}\n` };
 }
 
 interface Existing {
@@ -123,69 +123,59 @@ interface Existing {
 
 /** Reads the target, which must have our own format. */
 function existingIn(
-  { file, text }: { readonly file: string; readonly text?: string },
+  { file, text = '{}' }: { readonly file: string; readonly text?: string },
   projectRoot: string,
 ): Existing {
-  if (text === undefined) return { servers: new Map(), mcpKeys: new Set(), inputs: new Set() };
-  const refuse = (fault: Fault): never => {
-    throw new TroupeError(
-      'INVALID_CONFIG',
-      `nothing is written, because of ${file}:${fault.line}: ${fault.message}`,
-    );
-  };
   const tree = readTree(text);
-  if ('fault' in tree) return refuse(tree.fault);
+  if ('fault' in tree) return refuse('written', file, tree.fault);
   const { root } = tree;
-  const broken = root.kind === 'object' ? findFault({ ...root, members: root.members }) : undefined;
-  if (broken !== undefined) return refuse(broken);
+  const broken = root.kind === 'object' ? findFault(root) : undefined;
+  if (broken !== undefined) return refuse('written', file, broken);
   const conversion = convertSettings(root, { projectRoot });
-  if (conversion !== undefined && 'fault' in conversion) return refuse(conversion.fault);
-  const holder = memberOf(root, 'mcpServers');
-  const isMap = holder === undefined || holder.node.kind === 'object';
+  if (conversion !== undefined && 'fault' in conversion)
+    return refuse('written', file, conversion.fault);
+  const servers = memberOf(root, 'mcpServers');
+  const isMap = servers === undefined || servers.node.kind === 'object';
   if (root.kind !== 'object' || !isMap || (conversion?.format ?? 'mcpServers') !== 'mcpServers')
-    return refuse({
-      line: holder?.line ?? root.line,
-      path: [],
+    return refuse('written', file, {
+      line: servers?.line ?? root.line,
       message: 'it is a settings file of another program; set --to to a troupe settings file',
     });
-  return heldBy(root, holder);
+  return heldBy(root);
 }
 
-function heldBy(root: TreeNode, holder: TreeMember | undefined): Existing {
-  const servers = membersOf(holder).map(
-    ({ name, node }) => [name, valueOf(node) as Entry] as const,
-  );
+function heldBy(root: TreeNode): Existing {
+  const servers = memberOf(root, 'mcpServers');
   const inputs = memberOf(root, 'inputs')?.node;
   return {
-    servers: new Map(servers),
+    servers: new Map(membersOf(servers).map(({ name, node }) => [name, valueOf(node) as Entry])),
     mcpKeys: new Set(membersOf(memberOf(root, 'mcp')).map(({ name }) => name)),
     inputs: new Set(inputs?.kind === 'array' ? inputs.items.map((it) => idOf(valueOf(it))) : []),
   };
 }
 
-async function conversionOf(source: ImportSource, origin: DocumentOrigin): Promise<Conversion> {
-  const refuse = (fault: Fault): never => {
-    const at = `${source.file}:${fault.line}`;
-    throw new TroupeError(
-      'INVALID_CONFIG',
-      `nothing is imported, because of ${at}: ${fault.message}`,
-    );
-  };
+async function conversionOf(source: ImportSource, projectRoot: string): Promise<Conversion> {
+  const { file, program } = source;
   const tree = await readAnyTree(source);
-  if ('fault' in tree) return refuse(tree.fault);
-  const { projectRoot } = origin;
-  const { program } = source;
-  const conversion = convertSettings(tree.root, {
-    projectRoot,
-    ...(program === undefined ? {} : { program }),
-  });
+  if ('fault' in tree) return refuse('imported', file, tree.fault);
+  const conversion = convertSettings(tree.root, defined({ projectRoot, program }));
   if (conversion === undefined)
-    return refuse({
+    return refuse('imported', file, {
       line: 1,
-      path: [],
       message: 'found no MCP servers in a known format; see docs/import.md',
     });
-  return 'fault' in conversion ? refuse(conversion.fault) : conversion;
+  return 'fault' in conversion ? refuse('imported', file, conversion.fault) : conversion;
+}
+
+function refuse(
+  what: 'imported' | 'written',
+  file: string,
+  { line, message }: Pick<Fault, 'line' | 'message'>,
+): never {
+  throw new TroupeError(
+    'INVALID_CONFIG',
+    `nothing is ${what}, because of ${file}:${line}: ${message}`,
+  );
 }
 
 /**
@@ -193,17 +183,13 @@ async function conversionOf(source: ImportSource, origin: DocumentOrigin): Promi
  * invalid list stops the import.
  */
 function switchesOf(
-  conversion: Conversion,
-  origin: DocumentOrigin,
+  { mcp }: Conversion,
+  { file }: DocumentOrigin,
 ): (name: string) => boolean | undefined {
-  if (conversion.mcp === undefined) return () => undefined;
-  const { section, faults } = parseMcpSection(conversion.mcp);
-  const [fault] = faults;
+  if (mcp === undefined) return () => undefined;
+  const { section, faults } = parseMcpSection(mcp);
   if (section === undefined)
-    throw new TroupeError(
-      'INVALID_CONFIG',
-      `nothing is imported, because of ${origin.file}:${fault?.line ?? 1}: ${fault?.message ?? ''}`,
-    );
+    return refuse('imported', file, faults[0] ?? { line: mcp.line, message: 'fix it' });
   const { allowed, excluded = [], disabledServers = [], enabledServers = [] } = section;
   return (name) => {
     const isLeftOut = excluded.includes(name) || allowed?.includes(name) === false;
@@ -229,22 +215,13 @@ function importOne(
   const { desired, withoutConsent } = parseServerEntry({ ...member, name }, origin, origin.inputs);
   const value = valueOf(member.node);
   const raw: Entry = isRecord(value) ? value : {};
-  const entry = switched(raw, isOn);
+  // The lists may switch a server on or off.
+  const isSwitched = isOn !== undefined && isOn !== (raw['enabled'] ?? true);
+  const entry = isSwitched ? { ...raw, enabled: isOn } : raw;
   const { file, line } = desired.source;
-  const key = at([], '').key ?? '';
-  const from = {
-    key,
-    ...(file === undefined ? {} : { file }),
-    ...(line === undefined ? {} : { line }),
-  };
+  const from = { key: at([], '').key ?? '', ...defined({ file, line }) };
   const shown = (action: ImportedServer['action'], why?: string) => ({
-    shown: {
-      name,
-      action,
-      from,
-      entry: withoutSecrets(entry),
-      ...(why === undefined ? {} : { why }),
-    },
+    shown: { name, action, from, entry: withoutSecrets(entry), ...defined({ why }) },
     entry,
     warnings: warn,
   });
@@ -256,7 +233,7 @@ function importOne(
     return shown('conflict', 'a different server has this name; rename or remove one of them');
   if (name !== member.name)
     warn.push(at([], `this name is not valid here; it was changed to "${name}"`));
-  if (entry !== raw)
+  if (isSwitched)
     warn.push(at([], `written with "enabled": ${isOn}, as the lists of the file say`));
   if (withoutConsent !== undefined) warn.push(withoutConsent);
   for (const where of literalSecretsOf(entry))
@@ -267,12 +244,6 @@ function importOne(
       ),
     );
   return shown('add');
-}
-
-/** Applies the lists to an entry; returns the same object when they change nothing. */
-function switched(entry: Entry, isOn: boolean | undefined): Entry {
-  const isNews = isOn !== undefined && isOn !== (entry['enabled'] ?? true);
-  return isNews ? { ...entry, enabled: isOn } : entry;
 }
 
 /** Definitions of the inputs that the added servers use. */

@@ -1,10 +1,13 @@
-/** Decides which files count as the project's for an import, and where it may write. */
+/** Decides which files count as the project's for an import and where it may write, and writes. */
 
-import { realpath } from 'node:fs/promises';
+import { mkdir, readFile, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { isWithin, wayWithin } from '../../../actors/files/way-within.ts';
+import { replaceWhole } from '../../../actors/files/file-system.ts';
+import { withFileLock } from '../../../actors/stores/file-lock.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { printableLine } from '../../policies/text/printable.ts';
+import { realClock } from '../../runtime/real-clock.ts';
 import { type Launch, realOrPlanned } from '../launch.ts';
 
 /** Says whether a path leads through the project folder, however the folder is spelled. */
@@ -46,4 +49,41 @@ async function placeInProject(file: string, projectRoot: string): Promise<string
     if (isWithin(real, projectRoot)) return path.join(real, ...parts.slice(index + 1));
   }
   return undefined;
+}
+
+/**
+ * Creates or replaces a file in one step: readers see either the old text or the new one.
+ *
+ * Keeps the file's mode; a new file is readable only by its owner. Writes nothing if the file has changed
+ * meanwhile. Processes that write the same file take turns, so each sees the previous one's text.
+ *
+ * @param target - a real path; a link in its place is replaced, not followed
+ * @param before - the text that the new text is based on; undefined = the file did not exist
+ * @returns whether the file was written
+ */
+export async function replaceFile(
+  target: string,
+  before: string | undefined,
+  text: string,
+): Promise<boolean> {
+  await mkdir(path.dirname(target), { recursive: true });
+  const mode = await stat(target).then(
+    (found) => found.mode & 0o777,
+    () => 0o600,
+  );
+  return withFileLock(target, realClock, () =>
+    replaceWhole(target, text, {
+      mode,
+      isWanted: async () => (await textOf(target)) === before,
+    }),
+  );
+}
+
+async function textOf(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
 }

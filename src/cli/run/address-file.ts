@@ -9,7 +9,7 @@ import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { readdir, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { CliSession } from '../cli-session.ts';
+import type { CliSession } from '../command.ts';
 import { makePrivateFolder } from '../control/socket-path.ts';
 
 // Files left behind by a killed troupe lead nowhere; they are removed after a day.

@@ -3,11 +3,11 @@
 import { exitCodeFor } from '../../domain/caller-code.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import type { CliHost } from '../cli-host.ts';
-import type { CliSession } from '../cli-session.ts';
+import type { CliSession } from '../command.ts';
 import type { ControlClient } from '../control/client.ts';
 import { errorDocumentOf } from '../control/error-document.ts';
 import type { ControlEvent } from '../control/protocol.ts';
-import { exitCodeOfSignal, listenForStop } from './stop-request.ts';
+import { exitCodeOfSignal, listenForStop } from './stop.ts';
 
 /**
  * Reports events until a signal arrives or the reader of our output is gone.

@@ -127,7 +127,7 @@ async function run(
     );
   }
   // Loaded late: it needs Zod.
-  const { checkedCommand } = await import('../control/checked-command.ts');
+  const { checkedCommand } = await import('../control/schemas.ts');
   const checked = checkedCommand(name, args);
   return handler(checked.command, checked.args, { signal, emit: () => undefined });
 }

@@ -12,9 +12,8 @@ import type { SourceRef } from '../../domain/settings.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { lengthText, sinceText } from './durations.ts';
 import type { Paint } from './output.ts';
-import { actionOf, restsByFailure } from './status-facts.ts';
-import { cutTo, fitTable } from './table.ts';
-import { wrapText } from './wrap-text.ts';
+import { actionOf, restsByFailure } from './status-lines.ts';
+import { cutTo, fitTable, wrapText } from './table.ts';
 
 const titleWidth = 13;
 const longestLine = 1_000;

@@ -7,8 +7,7 @@ import type { ServerStatus, TroupeSnapshot } from '../../domain/host/status.ts';
 import type { ControlEvent } from '../control/protocol.ts';
 import { createLiveScreen } from './live-screen.ts';
 import type { Output } from './output.ts';
-import { planLines, problemLines, statusLine } from './status-log.ts';
-import { statusLines } from './status-table.ts';
+import { planLines, problemLines, statusLine, statusLines } from './status-lines.ts';
 import { cutTo } from './table.ts';
 
 export interface TroupeView {

@@ -151,7 +151,7 @@ describe('troupe approve', () => {
     const stdin = Object.assign(new PassThrough(), { isTTY: true });
     stdin.end(answer);
     const run = await runCliHere(['approve', 'gated'], { folder, stdin, columns: 80 });
-    expect(run.stdout).toContain('approve "gated"? [y/N]');
+    expect(run.stderr).toContain('approve "gated"? [y/N]');
     expect(run.exitCode).toBe(exitCode);
     expect(troupe.sent).toHaveLength(count);
   });

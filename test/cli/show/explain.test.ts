@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { logLine } from '../../../src/cli/commands/logs.ts';
 import { explanationLines } from '../../../src/cli/show/explanation-lines.ts';
-import { columnsOf } from '../../../src/cli/show/table.ts';
-import { wrapText } from '../../../src/cli/show/wrap-text.ts';
+import { columnsOf, wrapText } from '../../../src/cli/show/table.ts';
 import type { Explanation } from '../../../src/domain/host/explanation.ts';
 import type { ServerLogLine } from '../../../src/domain/server-log.ts';
 import { runCliHere, startCliHere, temporaryFolder } from '../run-cli.ts';

@@ -6,8 +6,13 @@ import {
   untilText,
 } from '../../../src/cli/show/durations.ts';
 import { createLiveScreen } from '../../../src/cli/show/live-screen.ts';
-import { planLines, problemLines, statusLine } from '../../../src/cli/show/status-log.ts';
-import { statusDetails, statusLines } from '../../../src/cli/show/status-table.ts';
+import {
+  planLines,
+  problemLines,
+  statusDetails,
+  statusLine,
+  statusLines,
+} from '../../../src/cli/show/status-lines.ts';
 import { statusOf } from '../stand-in-troupe.ts';
 
 const now = Date.parse('2026-01-02T03:06:10.000Z');

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { stopOrderly } from '../../../src/cli/run/orderly-stop.ts';
+import { stopOrderly } from '../../../src/cli/run/stop.ts';
 import type { Troupe } from '../../../src/runtime/troupe.ts';
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
 
@@ -13,7 +13,7 @@ describe('the end of a troupe that does not end', () => {
     const send = vi.fn<Troupe['send']>();
     const stubborn = { send, stop: () => new Promise<void>(() => {}) };
     const isOver = vi.fn<() => void>();
-    const request = { onInsist: () => undefined };
+    const request = { insisted: new AbortController().signal };
     void stopOrderly(stubborn, request, { spentMs, clock }).then(isOver);
     await clock.advanceAndSettle(untilKillMs - 1);
     expect(send).not.toHaveBeenCalled();

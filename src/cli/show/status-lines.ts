@@ -1,13 +1,13 @@
-/** Formats the status of servers as a table. */
+/** Formats the status of servers: a table, everything about one, and log lines. */
 
 import type { ServerStatus } from '../../domain/host/status.ts';
-import type { ServerState } from '../../domain/server-state.ts';
+import type { Step } from '../../domain/plan.ts';
+import { isUsable, needsUser, type ServerState } from '../../domain/server-state.ts';
+import type { Problem } from '../../domain/settings.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { sinceText, untilText } from './durations.ts';
 import type { Paint, Style } from './output.ts';
-import { actionOf, failureAtRest, reasonOf } from './status-facts.ts';
-import { type Cell, cutTo, fitTable, type Table } from './table.ts';
-import { wrapText } from './wrap-text.ts';
+import { type Cell, cutTo, fitTable, type Table, wrapText } from './table.ts';
 
 const styleOf: Readonly<Record<ServerState, Style>> = {
   ready: 'green',
@@ -147,4 +147,68 @@ export function statusDetails(server: ServerStatus, nowMs: number, width: number
 
 function lineOf(line: number | undefined): string {
   return line === undefined ? '' : `:${line}`;
+}
+
+const longestText = 500;
+
+/** The line of a status: name, state, reason and the facts that matter in that state. */
+export function statusLine(status: ServerStatus, nowMs: number): string {
+  const next = untilText(status.nextAttemptAt, nowMs);
+  const facts = [
+    status.tools > 0 ? `${status.tools} tools` : '',
+    status.catalog === 'deferred' || status.catalog === 'stale' ? status.catalog : '',
+    status.pid === undefined ? '' : `pid ${status.pid}`,
+    status.attempt === undefined || status.attempt < 2 ? '' : `attempt ${status.attempt}`,
+    next === '' ? '' : `next try ${next}`,
+    status.circuit === 'closed' ? '' : `circuit ${status.circuit}`,
+  ].filter((fact) => fact !== '');
+  const state = status.reason === undefined ? status.state : `${status.state} (${status.reason})`;
+  const details = facts.length === 0 ? '' : `: ${facts.join(', ')}`;
+  const failure = failureAtRest(status);
+  const why = failure === undefined ? '' : ` - ${failure}`;
+  const action = actionOf(status);
+  const help = action === undefined ? '' : ` -> ${action}`;
+  return printableLine(`${status.name} ${state}${details}${why}${help}`, longestText);
+}
+
+/** The steps of a plan that change something, one line each. */
+export function planLines(plan: readonly Step[]): string[] {
+  return plan
+    .filter((step) => step.step !== 'keep')
+    .map((step) => printableLine(`plan: ${step.step} ${step.server} (${step.why})`, longestText));
+}
+
+/** The problems in the settings, one line each. */
+export function problemLines(problems: readonly Problem[]): string[] {
+  return problems.map((problem) => {
+    const line = problem.line === undefined ? '' : `:${problem.line}`;
+    const key = problem.key === undefined ? '' : ` ${problem.key}`;
+    return printableLine(`settings: ${problem.file}${line}${key}: ${problem.message}`, 1_000);
+  });
+}
+
+/** Whether a server in this state waits because something failed or is not allowed. */
+export function restsByFailure(state: ServerState): boolean {
+  return state === 'backingOff' || needsUser(state);
+}
+
+/** The failure that a waiting server waits for. */
+function failureAtRest({ state, lastError }: ServerStatus): string | undefined {
+  return restsByFailure(state) ? lastError?.message : undefined;
+}
+
+/** The reason for a state; for a server that is up but refuses calls, its circuit. */
+function reasonOf(server: ServerStatus): string | undefined {
+  if (!refusesCalls(server)) return server.reason;
+  const circuit = `circuit ${server.circuit}`;
+  return server.reason === undefined ? circuit : `${circuit}, ${server.reason}`;
+}
+
+/** The command that helps. Restarting a server closes its circuit, as the refused call says. */
+export function actionOf(server: ServerStatus): string | undefined {
+  return server.action ?? (refusesCalls(server) ? `troupe restart ${server.name}` : undefined);
+}
+
+function refusesCalls({ state, circuit }: ServerStatus): boolean {
+  return isUsable(state) && circuit !== 'closed';
 }

@@ -1,0 +1,47 @@
+/** Reads JSON documents from a socket, one per line. */
+
+import type { Socket } from 'node:net';
+
+/**
+ * Reports each document, and undefined for a line that is not JSON; ignores empty lines. The first line
+ * longer than `maxBytes` calls `onTooLong`; everything after it is ignored.
+ */
+export function readJsonLines(
+  socket: Socket,
+  maxBytes: number,
+  onDocument: (document: unknown) => void,
+  onTooLong: () => void,
+): void {
+  let parts: Buffer[] = [];
+  let bytes = 0;
+  let overflowed = false;
+  socket.on('data', (chunk: Buffer) => {
+    let start = 0;
+    while (!overflowed && start < chunk.length) {
+      const end = chunk.indexOf('\n', start);
+      const part = chunk.subarray(start, end === -1 ? chunk.length : end);
+      parts.push(part);
+      bytes += part.length;
+      if (bytes > maxBytes) {
+        overflowed = true;
+        parts = [];
+        onTooLong();
+        return;
+      }
+      if (end === -1) return;
+      const line = Buffer.concat(parts).toString('utf8').trim();
+      parts = [];
+      bytes = 0;
+      start = end + 1;
+      if (line !== '') onDocument(parsed(line));
+    }
+  });
+}
+
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,170 @@
+/** Imports servers: finds the sources and the targets, plans, writes and reports. */
+
+import { homedir } from 'node:os';
+import path from 'node:path';
+import { readSettingsFile } from '../../../actors/settings/file.ts';
+import type { Problem } from '../../domain/settings.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
+import { defined } from '../../policies/defined.ts';
+import { closestName } from '../../policies/text/closest-name.ts';
+import { printableLine } from '../../policies/text/printable.ts';
+import type { CliSession } from '../command.ts';
+import { type ImportedServer, type ImportPlan, type ImportSource, planImport } from './plan.ts';
+import { placesOf, programNames } from './program-places.ts';
+import { isOfProject, replaceFile, writablePlace } from './target.ts';
+
+/** A file that servers are written to. */
+interface Target {
+  /** The path as given. */
+  readonly file: string;
+  /** The real path to write. */
+  readonly place: string;
+  readonly before: string | undefined;
+  readonly plan: ImportPlan;
+}
+
+/** Runs `troupe import`; resolves with 2 when a server was skipped. */
+export async function importServers(
+  session: CliSession,
+  {
+    from,
+    to,
+    dryRun = false,
+  }: { readonly from: string; readonly to?: string; readonly dryRun?: boolean },
+): Promise<number> {
+  const { launch, host } = session;
+  const sources = await readSources(session, from);
+  const chosen = to === undefined ? undefined : path.resolve(host.cwd, to);
+  const byTarget = new Map<string, ImportSource[]>();
+  for (const source of sources) {
+    const isTheirs = await isOfProject(source.file, launch.projectRoot);
+    const usual = isTheirs ? path.join(launch.projectRoot, '.mcp.json') : launch.userSettings;
+    const target = chosen ?? usual;
+    // One of the program's files may be the target itself.
+    if (target !== source.file) byTarget.set(target, [...(byTarget.get(target) ?? []), source]);
+    else if (sources.length === 1)
+      throw new TroupeError(
+        'USAGE',
+        `${target} is both source and target; set --to to another file`,
+      );
+  }
+  // Plan all targets before writing the first one.
+  const targets: Target[] = [];
+  for (const [file, itsSources] of byTarget)
+    targets.push(await planTarget(session, file, itsSources));
+  if (!dryRun) for (const target of targets) await write(session, target);
+  report(session, targets, dryRun);
+  const isWhole = targets.every(({ plan }) =>
+    plan.servers.every(({ action }) => action === 'add' || action === 'same'),
+  );
+  return isWhole ? 0 : 2;
+}
+
+async function planTarget(
+  { launch }: CliSession,
+  file: string,
+  sources: readonly ImportSource[],
+): Promise<Target> {
+  const place = await writablePlace(file, launch);
+  const reading = await readSettingsFile(place);
+  if ('message' in reading)
+    throw new TroupeError('INVALID_CONFIG', `cannot add to ${file}: ${reading.message}`);
+  const before = 'text' in reading ? reading.text : undefined;
+  const plan = await planImport(sources, defined({ file, text: before }), launch.projectRoot);
+  return { file, place, before, plan };
+}
+
+async function readSources(
+  { launch, host }: CliSession,
+  from: string,
+): Promise<readonly ImportSource[]> {
+  const program = programNames.find((name) => name === from);
+  const home = host.env['HOME'] ?? host.env['USERPROFILE'] ?? homedir();
+  const { projectRoot } = launch;
+  const places =
+    program === undefined
+      ? [path.resolve(host.cwd, from)]
+      : placesOf(program, { platform: process.platform, home, env: host.env, projectRoot });
+  const found: ImportSource[] = [];
+  for (const file of places) {
+    const reading = await readSettingsFile(file);
+    if ('message' in reading)
+      throw new TroupeError('INVALID_CONFIG', `${file}: ${reading.message}`);
+    if ('text' in reading) found.push(defined({ file, text: reading.text, program }));
+  }
+  if (found.length > 0) return found;
+  if (program !== undefined)
+    throw new TroupeError(
+      'INVALID_CONFIG',
+      `found no settings of ${program} in ${places.join(', ')}; pass the file to --from`,
+    );
+  const closest = closestName(from, programNames);
+  const next =
+    closest === undefined
+      ? `use a file or one of ${programNames.join(', ')}`
+      : `did you mean "${closest}"?`;
+  throw new TroupeError('INVALID_CONFIG', `file ${places.join('')} does not exist; ${next}`);
+}
+
+async function write(
+  { output }: CliSession,
+  { file, place, before, plan: { text } }: Target,
+): Promise<void> {
+  if (text === undefined) return;
+  output.note(`writing to ${printableLine(place, 500)}`);
+  if (await replaceFile(place, before, text)) return;
+  throw new TroupeError(
+    'INVALID_CONFIG',
+    `${file} was edited meanwhile, so nothing was written; run the import again`,
+  );
+}
+
+function report({ output }: CliSession, targets: readonly Target[], dryRun: boolean): void {
+  output.document({
+    dryRun,
+    targets: targets.map(({ file, place, plan: { text, ...plan } }) => ({
+      file,
+      realPath: place,
+      written: text !== undefined && !dryRun,
+      ...plan,
+    })),
+  });
+  for (const { place, plan } of targets) {
+    const { servers, mcp, problems, warnings, text } = plan;
+    const added = servers.filter(({ action }) => action === 'add').length;
+    const verb = dryRun ? 'would be written to' : 'written to';
+    const done = text === undefined ? 'to write to' : verb;
+    output.lines([
+      `${added} of ${servers.length} servers ${done} ${printableLine(place, 500)}`,
+      ...servers.flatMap((server) => serverLines(server, dryRun)),
+      ...(mcp.length === 0
+        ? []
+        : [`  section mcp: ${mcp.map((key) => printableLine(key, 100)).join(', ')}`]),
+      ...(warnings.length === 0 ? [] : ['check:', ...warnings.map(problemLine)]),
+      ...(problems.length === 0 ? [] : ['skipped:', ...problems.map(problemLine)]),
+    ]);
+  }
+}
+
+const verbs: Readonly<Record<ImportedServer['action'], string>> = {
+  add: '+',
+  same: '=',
+  conflict: '!',
+  invalid: '!',
+};
+
+function serverLines(
+  { name, action, from, entry, why }: ImportedServer,
+  dryRun: boolean,
+): readonly string[] {
+  const place = `${from.file ?? ''}:${from.line ?? 1} ${from.key}`;
+  const reason = action === 'same' ? 'exists already' : why;
+  const head = `  ${verbs[action]} ${name}  (${place})${reason === undefined ? '' : `: ${reason}`}`;
+  const body =
+    dryRun && action === 'add' ? [`      ${printableLine(JSON.stringify(entry), 2_000)}`] : [];
+  return [printableLine(head, 1_000).trimEnd(), ...body];
+}
+
+function problemLine({ file, line, key, message }: Problem): string {
+  return printableLine(`  ${file}:${line ?? 1} ${key ?? ''}: ${message}`, 1_000);
+}

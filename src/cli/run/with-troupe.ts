@@ -1,0 +1,144 @@
+/** Runs a command with the running troupe, or with one that lives only as long as the command. */
+
+import { dockerGatewayKey } from '../../domain/settings.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
+import { defined } from '../../policies/defined.ts';
+import { printableLine } from '../../policies/text/printable.ts';
+import { realClock } from '../../runtime/real-clock.ts';
+import type { Troupe } from '../../runtime/troupe.ts';
+import { waitOnce } from '../../runtime/wait-once.ts';
+import { createPermissionPrompt } from '../ask/permission.ts';
+import { createQuestionPrompt } from '../ask/question.ts';
+import type { CliSession } from '../command.ts';
+import type { ControlClient } from '../control/client.ts';
+import { controlHandler } from '../control/commands.ts';
+import { errorDocumentOf } from '../control/error-document.ts';
+import { findRunning, identityOf, withoutRunning } from '../control/running-troupe.ts';
+import { requireServer } from '../control/settled-servers.ts';
+import { type Launch, shownFiles, troupeOptionsOf } from '../launch.ts';
+import { showStartProgress } from '../show/start-progress.ts';
+import { exitCodeOfSignal, listenForStop, stopOrderly } from './stop.ts';
+
+// A pass takes milliseconds; after this, the call itself reports the problem.
+const passMs = 2_000;
+
+/** A troupe that a command can send requests to. */
+export interface UsedTroupe {
+  readonly request: ControlClient['request'];
+  /** The connection to the running troupe; undefined for a troupe of this process. */
+  readonly client?: ControlClient;
+  /** Adds how to start a lasting troupe, which most next steps need. */
+  readonly explained: (error: TroupeError) => TroupeError;
+}
+
+type Use = (troupe: UsedTroupe) => Promise<number>;
+
+/**
+ * Uses the running troupe. Without one of the same flags, starts a troupe in this process, and stops it
+ * afterwards; a note says so, because its state may differ from what `troupe status` shows.
+ *
+ * @param server - the only server to start; undefined = all
+ * @returns the command's exit code, or 128 plus the number of the signal that ended it
+ */
+export async function withTroupe(
+  session: CliSession,
+  server: string | undefined,
+  use: Use,
+): Promise<number> {
+  const running = await findRunning(session.launch);
+  const explained = (error: TroupeError): TroupeError =>
+    withoutRunning(session.launch, running, error);
+  try {
+    if (running === undefined || running.differences.length > 0)
+      return await inProcess(session, server, explained, use);
+    const { client } = running;
+    const request: ControlClient['request'] = (...asked) => client.request(...asked);
+    return await use({ client, request, explained });
+  } finally {
+    running?.client.close();
+  }
+}
+
+async function inProcess(
+  session: CliSession,
+  server: string | undefined,
+  explained: UsedTroupe['explained'],
+  use: Use,
+): Promise<number> {
+  const { host, launch, output } = session;
+  if (!output.json)
+    output.note(`no matching troupe is running; using ${shownFiles(launch).join(', ')}`);
+  const createTroupe = await host.loadRuntime();
+  const stop = listenForStop(host);
+  let crashed = false;
+  const crash = new Promise<never>((_, reject) => {
+    host.onCrash((error) => {
+      crashed = true;
+      reject(error instanceof Error ? error : new Error(String(error)));
+    });
+  });
+  const troupe = createTroupe({
+    ...troupeOptionsOf(launch, server === undefined ? undefined : [server]),
+    ...defined({ onQuestion: createQuestionPrompt(session) }),
+  });
+  const endProgress = showStartProgress(output, {
+    servers: () => troupe.snapshot().servers,
+    onChange: (listener) => troupe.on('status.changed', listener),
+  });
+  const run = async (): Promise<number> => {
+    await troupe.ready();
+    if (server !== undefined) {
+      refuseLeftOut(launch, troupe, server);
+      await hearDocker(troupe, server, stop.signal);
+      requireServer(troupe, server);
+    }
+    return use({ request: requestIn(troupe, session, stop.signal), explained });
+  };
+  try {
+    return await Promise.race([run(), crash]);
+  } catch (error) {
+    const received = stop.received();
+    const document = errorDocumentOf(error);
+    if (received === undefined || document.code !== 'CANCELLED') {
+      throw error instanceof TroupeError ? explained(error) : error;
+    }
+    output.error(document);
+    return exitCodeOfSignal(received);
+  } finally {
+    endProgress();
+    await stopOrderly(troupe, stop, { force: crashed });
+    stop.dispose();
+  }
+}
+
+/** Runs commands in this process the way the control socket runs them. */
+function requestIn(
+  troupe: Troupe,
+  session: CliSession,
+  signal: AbortSignal,
+): ControlClient['request'] {
+  const run = controlHandler(troupe, identityOf(session.launch, session.host.version));
+  const askPermission = createPermissionPrompt(session);
+  const context = { signal, emit: () => undefined, askPermission };
+  return ((command: Parameters<typeof run>[0], args: unknown) =>
+    run(command, args, context)) as ControlClient['request'];
+}
+
+/** Reports that `--allow` excludes the server before looking for it. */
+function refuseLeftOut({ allow }: Launch, troupe: Troupe, server: string): void {
+  if (allow === undefined || allow.includes(server) || troupe.status(server) !== undefined) return;
+  throw new TroupeError(
+    'NOT_ALLOWED',
+    `server ${printableLine(server, 100)} may not connect because --allow leaves it out; add it to --allow`,
+    { server },
+  );
+}
+
+/** Waits until Docker has answered whether its gateway exists, when the command needs only that server. */
+async function hearDocker(troupe: Troupe, server: string, signal: AbortSignal): Promise<void> {
+  if (troupe.status(server)?.source.key !== dockerGatewayKey) return;
+  const steps = await troupe.plan();
+  if (steps.every((step) => step.server !== server || step.step === 'keep')) return;
+  const bounds = { clock: realClock, deadlineAt: realClock.now() + passMs, signal };
+  await waitOnce(bounds, (wake) => troupe.on('reconciled', wake));
+}
