@@ -25,14 +25,13 @@ import { serverCommands } from './commands/server-control.ts';
 import { statusCommand } from './commands/status.ts';
 import { toolsCommand } from './commands/tools.ts';
 import { upCommand } from './commands/up.ts';
-import { knownNames } from './completion/known-names.ts';
 import { completeCommand } from './completion/scripts.ts';
 import { completeWords, type Suggestions } from './completion/words.ts';
 import { errorDocumentOf, usageErrorOf } from './control/error-document.ts';
 import { longestName } from './control/protocol.ts';
 import { gatherText, parseMilliseconds, parseNames, parseText } from './flag-values.ts';
 import { type CommonFlags, launchOf } from './launch.ts';
-import { createOutput, widthOf } from './show/output.ts';
+import { Output, widthOf } from './show/output.ts';
 
 /** Shells show a note on one line beside the word, and cut it. */
 const longestNote = 200;
@@ -93,7 +92,7 @@ export async function runCli(host: CliHost): Promise<number> {
     // Help or the version was printed.
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
     const document = errorDocumentOf(error);
-    createOutput(host, json).error(document);
+    new Output(host, json).error(document);
     if (document.code === 'INTERNAL' && host.env['TROUPE_DEBUG'] !== undefined) {
       host.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
     }
@@ -105,7 +104,7 @@ export async function runCli(host: CliHost): Promise<number> {
 async function answerShell(host: CliHost, words: readonly string[]): Promise<number> {
   try {
     const program = createProgram(host, () => undefined);
-    const suggestions = await completeWords(program, words, knownNames(host));
+    const suggestions = await completeWords(program, words, host);
     host.stdout.write(`${suggestionLines(suggestions).join('\n')}\n`);
     return 0;
   } catch {
@@ -178,7 +177,7 @@ function addCommand(
   command.action(async () => {
     const flags = command.optsWithGlobals<CommonFlags>();
     const launch = launchOf(flags, host.cwd, host.env, host.managedSettings);
-    const output = createOutput(host, launch.json);
+    const output = new Output(host, launch.json);
     const args = command.processedArgs
       .flat()
       .filter((arg): arg is string => typeof arg === 'string');

@@ -43,7 +43,7 @@ export const statusCommand: CommandDefinition<{ readonly watch?: true }> = {
 
 /** Assembles the table from the status changes that the socket sends. */
 async function watchStatus(
-  { host, output }: CliSession,
+  session: CliSession,
   client: ControlClient,
   first: TroupeSnapshot,
   only: string | undefined,
@@ -56,11 +56,7 @@ async function watchStatus(
     }),
     footer: [`pid ${first.troupe.pid}; Ctrl-C closes this view, not the troupe`],
   };
-  const view = createTroupeView(
-    output,
-    source,
-    (listener) => void host.stdout.on('resize', listener),
-  );
+  const view = createTroupeView(session, source);
   for (const status of first.servers) view.event({ type: 'status.changed', status });
   const refresh = async (): Promise<void> => {
     const { servers: present } = await client.request('status', {});
@@ -69,7 +65,7 @@ async function watchStatus(
   };
   const followed = ['status.changed', 'reconciled', 'settings.invalid'] as const;
   try {
-    return await followEvents(host, client, followed, (event) => {
+    return await followEvents(session.host, client, followed, (event) => {
       if (event.type === 'status.changed') {
         if (only !== undefined && event.status.name !== only) return;
         servers.set(event.status.name, event.status);

@@ -55,7 +55,7 @@ export const upCommand: CommandDefinition<UpFlags> = {
     ),
   ],
   async run(session, _args, flags) {
-    const { host, launch, output } = session;
+    const { host, launch } = session;
     const createTroupe = await host.loadRuntime();
     // Loaded late: it needs Zod, which no other command should wait for.
     const { openControlServer } = await import('../control/server.ts');
@@ -85,11 +85,10 @@ export const upCommand: CommandDefinition<UpFlags> = {
         inspecting = inspectHere(troupe, identityOf(launch, host.version), flags.inspect);
         answer = inspecting.handler;
         if (flags.inspect !== undefined) await showInspector(session, inspecting, troupe);
-        const screen = createTroupeView(
-          output,
-          { snapshot: () => troupe.snapshot(), footer: footerOf(session, socket.path) },
-          (listener) => void host.stdout.on('resize', listener),
-        );
+        const screen = createTroupeView(session, {
+          snapshot: () => troupe.snapshot(),
+          footer: footerOf(session, socket.path),
+        });
         view = screen;
         host.onRemark?.((line) => screen.say(line));
         for (const type of shown) {

@@ -1,9 +1,8 @@
-/**
- * Completes a command line. Commands and flags come from the program; names of servers and tools from
- * {@link KnownNames}.
- */
+/** Completes a command line with commands, flags, servers, tools, files and folders. */
 
 import type { Command, Option } from 'commander';
+import type { CliHost } from '../cli-host.ts';
+import { knownServers, knownTools, type Suggestion, type TypedFlags } from './known-names.ts';
 
 /** Candidates for the last word. */
 export type Suggestions =
@@ -11,31 +10,17 @@ export type Suggestions =
   /** Left to the shell. */
   | { readonly kind: 'files' | 'folders' };
 
-export interface Suggestion {
-  readonly word: string;
-  /** Shown beside the word in some shells. */
-  readonly note?: string;
-}
-
-/** All values typed for each flag, by the flag's long name. */
-export type TypedFlags = ReadonlyMap<string, readonly string[]>;
-
-export interface KnownNames {
-  servers(flags: TypedFlags): Promise<readonly Suggestion[]>;
-  tools(flags: TypedFlags, server: string): Promise<readonly Suggestion[]>;
-}
-
 const nothing: Suggestions = { kind: 'words', words: [] };
 
 /** Completes the last word, which may be empty. `words` excludes the program's name. */
 export async function completeWords(
   program: Command,
   words: readonly string[],
-  names: KnownNames,
+  host: CliHost,
 ): Promise<Suggestions> {
   const current = words.at(-1) ?? '';
   const typed = readTyped(program, words.slice(0, -1));
-  const suggestions = await suggest(program, typed, current, names);
+  const suggestions = await suggest(program, typed, current, host);
   if (suggestions.kind !== 'words') return suggestions;
   return {
     kind: 'words',
@@ -48,18 +33,11 @@ function isPlain(word: string): boolean {
   return /^[\w@%+=:,./-]+$/.test(word);
 }
 
-interface Typed {
-  readonly command: Command | undefined;
-  /** The command's words that are not flags. */
-  readonly operands: readonly string[];
-  readonly flags: TypedFlags;
-  /** The flag that expects a value next. */
-  readonly awaiting: Option | undefined;
-  /** After `--`, no word is a flag. */
-  readonly flagsEnded: boolean;
-}
-
-function readTyped(program: Command, words: readonly string[]): Typed {
+/**
+ * Reads the words before the last one. `operands` are the command's words that are not flags, `awaiting`
+ * is the flag whose value comes next, and after `--` no word is a flag.
+ */
+function readTyped(program: Command, words: readonly string[]) {
   const flags = new Map<string, string[]>();
   const operands: string[] = [];
   let command: Command | undefined;
@@ -91,26 +69,23 @@ function readTyped(program: Command, words: readonly string[]): Typed {
 
 async function suggest(
   program: Command,
-  typed: Typed,
+  { command, operands, flags, awaiting, flagsEnded }: ReturnType<typeof readTyped>,
   current: string,
-  names: KnownNames,
+  host: CliHost,
 ): Promise<Suggestions> {
-  const { command, operands, flags, awaiting, flagsEnded } = typed;
-  if (awaiting !== undefined) return valuesOf(awaiting, current, '', () => names.servers(flags));
+  if (awaiting !== undefined) return valuesOf(awaiting, current, flags, host);
   if (!flagsEnded && current.startsWith('-')) {
-    const at = current.indexOf('=');
-    if (at === -1) return { kind: 'words', words: flagsOf(program, command) };
-    const option = optionNamed(current.slice(0, at), program, command);
-    if (option === undefined) return nothing;
-    return valuesOf(option, current, current.slice(0, at + 1), () => names.servers(flags));
+    if (!current.includes('=')) return { kind: 'words', words: flagsOf(program, command) };
+    const option = optionNamed(current.slice(0, current.indexOf('=')), program, command);
+    return option === undefined ? nothing : valuesOf(option, current, flags, host);
   }
   if (command === undefined) return operands.length === 0 ? commandsOf(program) : nothing;
   const argument = command.registeredArguments[operands.length];
   switch (argument?.name()) {
     case 'server':
-      return { kind: 'words', words: await names.servers(flags) };
+      return { kind: 'words', words: await knownServers(host, flags) };
     case 'tool':
-      return { kind: 'words', words: await names.tools(flags, operands[0] ?? '') };
+      return { kind: 'words', words: await knownTools(host, flags, operands[0] ?? '') };
     case 'command':
       return commandsOf(program);
     case 'file':
@@ -123,8 +98,8 @@ async function suggest(
 async function valuesOf(
   option: Option,
   current: string,
-  before: string,
-  servers: () => Promise<readonly Suggestion[]>,
+  flags: TypedFlags,
+  host: CliHost,
 ): Promise<Suggestions> {
   switch (option.name()) {
     case 'config':
@@ -134,10 +109,10 @@ async function valuesOf(
     case 'state-dir':
       return { kind: 'folders' };
     case 'allow': {
-      const comma = current.lastIndexOf(',');
-      const head = comma === -1 ? before : current.slice(0, comma + 1);
-      const words = (await servers()).map(({ word, ...more }) => ({ word: head + word, ...more }));
-      return { kind: 'words', words };
+      // Completes the last name of the list, after `--allow=` or a comma.
+      const head = current.replace(/[^=,]*$/, '');
+      const servers = await knownServers(host, flags);
+      return { kind: 'words', words: servers.map((each) => ({ ...each, word: head + each.word })) };
     }
     default:
       return nothing;
@@ -150,10 +125,11 @@ function commandsOf(program: Command): Suggestions {
 }
 
 function flagsOf(program: Command, command: Command | undefined): readonly Suggestion[] {
-  const options = [...program.options, ...(command?.options ?? [])];
   return [
     // --version works only without a command.
-    ...options.filter(({ long }) => command === undefined || long !== '--version'),
+    ...optionsOf(program, command).filter(
+      ({ long }) => command === undefined || long !== '--version',
+    ),
     { long: '--help', description: 'show this help' },
   ].map(({ long, description }) => ({ word: long ?? '', note: description }));
 }
@@ -163,6 +139,9 @@ function optionNamed(
   program: Command,
   command: Command | undefined,
 ): Option | undefined {
-  const options = [...program.options, ...(command?.options ?? [])];
-  return options.find((option) => option.long === name || option.short === name);
+  return optionsOf(program, command).find(({ long, short }) => long === name || short === name);
+}
+
+function optionsOf(program: Command, command: Command | undefined): readonly Option[] {
+  return [...program.options, ...(command?.options ?? [])];
 }

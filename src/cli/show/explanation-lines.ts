@@ -11,9 +11,9 @@ import type { ServerStatus } from '../../domain/host/status.ts';
 import type { SourceRef } from '../../domain/settings.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { lengthText, sinceText } from './durations.ts';
-import type { Paint } from './output.ts';
-import { actionOf, restsByFailure } from './status-lines.ts';
-import { cutTo, fitTable, wrapText } from './table.ts';
+import type { Paint, Style } from './output.ts';
+import { actionOf, type Fact, factLines, restsByFailure, stderrLines } from './status-lines.ts';
+import { fitTable, wrapText } from './table.ts';
 
 const titleWidth = 13;
 const longestLine = 1_000;
@@ -25,21 +25,15 @@ export function explanationLines(
   paint: Paint,
 ): string[] {
   const next = explanation.nextStep ?? actionOf(explanation.status);
+  const painted = (style: Style, text: string): readonly string[] =>
+    wrapText(printableLine(text, longestLine), width).map((line) => paint(style, line));
+  const stderr = stderrLines(explanation.lastFailure?.stderrTail, width);
   return [
-    ...wrapText(printableLine(sentenceOf(explanation, nowMs), longestLine), width).map((line) =>
-      paint('bold', line),
-    ),
-    ...wrapText(
-      printableLine(`Next: ${next ?? waitOf(explanation, nowMs)}`, longestLine),
-      width,
-    ).map((line) => paint('cyan', line)),
+    ...painted('bold', sentenceOf(explanation, nowMs)),
+    ...painted('cyan', `Next: ${next ?? waitOf(explanation, nowMs)}`),
     '',
-    ...factsOf(explanation, nowMs).flatMap(([title, text]) =>
-      text === undefined
-        ? []
-        : wrapText(printableLine(text, longestLine), width, `${title.padEnd(titleWidth)} `),
-    ),
-    ...stderrLines(explanation, width),
+    ...factLines(factsOf(explanation, nowMs), titleWidth, width),
+    ...(stderr.length === 0 ? [] : ['', ...stderr]),
     ...attemptLines(explanation.attempts, width, paint),
   ];
 }
@@ -75,8 +69,6 @@ function waitOf({ timers, status }: Explanation, nowMs: number): string {
   if (status.state === 'ready' || timer?.to === undefined) return 'nothing to do';
   return `nothing to do; ${timer.name} leads to ${nameOf(timer.to)} in ${leftText(timer.dueAt, nowMs)}`;
 }
-
-type Fact = readonly [title: string, text: string | undefined];
 
 function factsOf(explanation: Explanation, nowMs: number): readonly Fact[] {
   const { decision, session, timers, circuit, budgets, admission, lastFailure } = explanation;
@@ -180,12 +172,6 @@ function placeText(source: SourceRef | undefined): string {
 
 function leftText(dueAt: string, nowMs: number): string {
   return lengthText(Math.max(0, Date.parse(dueAt) - nowMs));
-}
-
-function stderrLines({ lastFailure }: Explanation, width: number): string[] {
-  const tail = lastFailure?.stderrTail ?? [];
-  if (tail.length === 0) return [];
-  return ['', 'stderr', ...tail.map((line) => cutTo(`  | ${printableLine(line, 500)}`, width))];
 }
 
 function attemptLines(attempts: readonly Attempt[], width: number, paint: Paint): string[] {

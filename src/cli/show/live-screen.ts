@@ -5,17 +5,6 @@
  * cleared first, so nothing flickers.
  */
 
-export interface LiveScreen {
-  /** Replaces the block. */
-  show(lines: readonly string[]): void;
-  /** Adds permanent lines above the block. */
-  log(lines: readonly string[]): void;
-  /** Redraws everything, because a resize moved what was on the terminal. */
-  resized(): void;
-  /** Removes the block, keeps the log lines, and shows the cursor again. */
-  end(): void;
-}
-
 const hideCursor = '\u001b[?25l';
 const showCursor = '\u001b[?25h';
 const eraseRestOfLine = '\u001b[K';
@@ -23,37 +12,52 @@ const eraseBelow = '\u001b[J';
 const clearAll = '\u001b[2J\u001b[H';
 
 /** Draws through `write`; lines must already fit the terminal's width. */
-export function createLiveScreen(write: (text: string) => void): LiveScreen {
-  let block: readonly string[] = [];
-  let drawn = 0;
-  let begun = false;
-  let last = '';
+export class LiveScreen {
+  readonly #write: (text: string) => void;
+  #block: readonly string[] = [];
+  #drawn = 0;
+  #begun = false;
+  /** The frame on the screen; undefined once the terminal may have moved it. */
+  #last: string | undefined = '';
 
-  const draw = (above: readonly string[], fresh: boolean): void => {
-    const frame = [...above, ...block].map((line) => `${line}${eraseRestOfLine}\n`).join('');
-    if (above.length === 0 && !fresh && frame === last) return;
-    last = above.length === 0 ? frame : '';
-    const start = fresh ? clearAll : drawn > 0 ? `\u001b[${drawn}A\r` : '';
-    write(`${begun ? '' : hideCursor}${start}${frame}${eraseBelow}`);
-    begun = true;
-    drawn = block.length;
-  };
+  constructor(write: (text: string) => void) {
+    this.#write = write;
+  }
 
-  return {
-    show(lines) {
-      block = lines;
-      draw([], false);
-    },
-    log(lines) {
-      if (lines.length > 0) draw(lines, false);
-    },
-    resized() {
-      draw([], true);
-    },
-    end() {
-      if (begun) write(`${drawn > 0 ? `\u001b[${drawn}A\r` : ''}${eraseBelow}${showCursor}`);
-      begun = false;
-      drawn = 0;
-    },
-  };
+  /** Replaces the block. */
+  show(lines: readonly string[]): void {
+    this.#block = lines;
+    this.#draw([]);
+  }
+
+  /** Adds permanent lines above the block. */
+  log(lines: readonly string[]): void {
+    if (lines.length > 0) this.#draw(lines);
+  }
+
+  /** Redraws everything, because a resize moved what was on the terminal. */
+  resized(): void {
+    this.#last = undefined;
+    this.#draw([], clearAll);
+  }
+
+  /** Removes the block, keeps the log lines, and shows the cursor again. */
+  end(): void {
+    if (this.#begun) this.#write(`${this.#toFirstLine()}${eraseBelow}${showCursor}`);
+    this.#begun = false;
+    this.#drawn = 0;
+  }
+
+  #draw(above: readonly string[], start = this.#toFirstLine()): void {
+    const frame = [...above, ...this.#block].map((line) => `${line}${eraseRestOfLine}\n`).join('');
+    if (above.length === 0 && frame === this.#last) return;
+    this.#last = above.length === 0 ? frame : '';
+    this.#write(`${this.#begun ? '' : hideCursor}${start}${frame}${eraseBelow}`);
+    this.#begun = true;
+    this.#drawn = this.#block.length;
+  }
+
+  #toFirstLine(): string {
+    return this.#drawn > 0 ? `\u001b[${this.#drawn}A\r` : '';
+  }
 }

@@ -12,37 +12,6 @@ import { cutTo } from './table.ts';
 export type Style = Parameters<typeof styleText>[0];
 export type Paint = (style: Style, text: string) => string;
 
-export interface Output {
-  readonly json: boolean;
-  /** Whether stdout is a terminal. */
-  readonly interactive: boolean;
-  /** Columns of the terminal; without one, lines are not cut. */
-  readonly width: number;
-  readonly height: number;
-  /** Colours text when stdout is a terminal and `NO_COLOR` is not set. */
-  readonly paint: Paint;
-  /** Prints text lines; nothing with `--json`. */
-  lines(lines: readonly string[]): void;
-  /** Prints lines of a command that keeps running; a slow reader misses some. */
-  news(lines: readonly string[]): void;
-  /** Prints text unchanged, for frames that redraw themselves. */
-  raw(text: string): void;
-  /** Prints the document of `--json`; nothing without it. */
-  document(value: unknown): void;
-  /** Prints a document on one line, with or without `--json`, for commands that print many. */
-  documentLine(value: unknown): void;
-  /** Whether `progress` is visible. */
-  readonly showsProgress: boolean;
-  /**
-   * Shows one line on stderr in place of the previous one, at a terminal. The next output, or undefined,
-   * removes it.
-   */
-  progress(text: string | undefined): void;
-  /** Prints a note to stderr; a slow reader misses some. */
-  note(text: string): void;
-  error(error: ErrorDocument): void;
-}
-
 /** Wide enough that tables are not cut without a terminal. */
 const unlimitedWidth = 10_000;
 
@@ -52,71 +21,104 @@ const usualHeight = 24;
 
 const eraseRestOfLine = '\u001b[K';
 
-/** Builds the output for one run of the command line. */
-export function createOutput(
-  host: Pick<CliHost, 'stdout' | 'stderr' | 'env'>,
-  json: boolean,
-): Output {
-  const { stdout, stderr } = host;
-  const interactive = stdout.isTTY === true && !json;
-  const showsProgress = stderr.isTTY === true && host.env['TERM'] !== 'dumb' && !json;
-  let documentPrinted = false;
-  let progressShown = false;
-  const progress = (text: string | undefined): void => {
-    if (!showsProgress || (text === undefined && !progressShown)) return;
+/** The output of one run of the command line. */
+export class Output {
+  readonly json: boolean;
+  /** Whether stdout is a terminal. */
+  readonly interactive: boolean;
+  /** Whether `progress` is visible. */
+  readonly showsProgress: boolean;
+  /** Colours text when stdout is a terminal and `NO_COLOR` is not set. */
+  readonly paint: Paint;
+  readonly #host: Pick<CliHost, 'stdout' | 'stderr' | 'env'>;
+  readonly #outbox = new Outbox();
+  /** Lines that a slow reader missed, by stream. */
+  readonly #missed = new Map<TerminalStream, number>();
+  #hasDocument = false;
+  #hasProgress = false;
+
+  constructor(host: Pick<CliHost, 'stdout' | 'stderr' | 'env'>, json: boolean) {
+    const { stdout, stderr, env } = host;
+    this.#host = host;
+    this.json = json;
+    this.interactive = stdout.isTTY === true && !json;
+    this.showsProgress = stderr.isTTY === true && env['TERM'] !== 'dumb' && !json;
+    this.paint = painter(stdout, env);
+  }
+
+  /** Columns of the terminal; without one, lines are not cut. */
+  get width(): number {
+    return this.interactive ? widthOf(this.#host.stdout) : unlimitedWidth;
+  }
+
+  get height(): number {
+    return known(this.#host.stdout.rows) ?? usualHeight;
+  }
+
+  /** Prints text lines; nothing with `--json`. */
+  lines(lines: readonly string[]): void {
+    if (lines.length > 0) this.raw(`${lines.join('\n')}\n`);
+  }
+
+  /** Prints lines of a command that keeps running; a slow reader misses some. */
+  news(lines: readonly string[]): void {
+    if (!this.json && lines.length > 0) this.#writeNews(this.#host.stdout, lines);
+  }
+
+  /** Prints text unchanged, for frames that redraw themselves; nothing with `--json`. */
+  raw(text: string): void {
+    if (!this.json) this.#write(this.#host.stdout, text);
+  }
+
+  /** Prints the document of `--json`; nothing without it. */
+  document(value: unknown): void {
+    if (!this.json || this.#hasDocument) return;
+    this.#hasDocument = true;
+    this.#write(this.#host.stdout, `${jsonText(value, 2)}\n`);
+  }
+
+  /** Prints a document on one line, with or without `--json`, for commands that print many. */
+  documentLine(value: unknown): void {
+    this.#write(this.#host.stdout, `${jsonText(value)}\n`);
+  }
+
+  /**
+   * Shows one line on stderr in place of the previous one, at a terminal. The next output, or undefined,
+   * removes it.
+   */
+  progress(text: string | undefined): void {
+    if (!this.showsProgress || (text === undefined && !this.#hasProgress)) return;
+    const { stderr } = this.#host;
     // Leave one column free: a full line may wrap in some terminals.
     const line = text === undefined ? '' : cutTo(text, widthOf(stderr) - 1);
     stderr.write(`\r${line}${eraseRestOfLine}`);
-    progressShown = text !== undefined;
-  };
-  const writeTo = (stream: TerminalStream, text: string): void => {
-    progress(undefined);
+    this.#hasProgress = text !== undefined;
+  }
+
+  /** Prints a note to stderr; a slow reader misses some. */
+  note(text: string): void {
+    this.#writeNews(this.#host.stderr, [`troupe: ${text}`]);
+  }
+
+  error(error: ErrorDocument): void {
+    const { stderr, env } = this.#host;
+    if (this.json) this.document({ error });
+    else this.#write(stderr, `${painter(stderr, env)('red', 'troupe:')} ${error.message}\n`);
+  }
+
+  #write(stream: TerminalStream, text: string): void {
+    this.progress(undefined);
     stream.write(text);
-  };
-  const outbox = new Outbox();
-  const missed = new Map<TerminalStream, number>();
-  const writeNews = (stream: TerminalStream, lines: readonly string[]): void => {
-    progress(undefined);
-    const count = missed.get(stream) ?? 0;
+  }
+
+  #writeNews(stream: TerminalStream, lines: readonly string[]): void {
+    this.progress(undefined);
+    const count = this.#missed.get(stream) ?? 0;
     const remark = `troupe: dropped ${count} lines because the output was read too slowly`;
     const text = [...(count === 0 ? [] : [remark]), ...lines].map((line) => `${line}\n`).join('');
-    if (outbox.note(stream, text)) missed.delete(stream);
-    else missed.set(stream, count + lines.length);
-  };
-  const document = (value: unknown): void => {
-    if (!json || documentPrinted) return;
-    documentPrinted = true;
-    writeTo(stdout, `${jsonText(value, 2)}\n`);
-  };
-  return {
-    json,
-    interactive,
-    get width() {
-      return interactive ? widthOf(stdout) : unlimitedWidth;
-    },
-    get height() {
-      return known(stdout.rows) ?? usualHeight;
-    },
-    paint: painter(stdout, host.env),
-    lines(lines) {
-      if (!json && lines.length > 0) writeTo(stdout, `${lines.join('\n')}\n`);
-    },
-    news(lines) {
-      if (!json && lines.length > 0) writeNews(stdout, lines);
-    },
-    raw(text) {
-      if (!json) writeTo(stdout, text);
-    },
-    document,
-    documentLine: (value) => writeTo(stdout, `${jsonText(value)}\n`),
-    showsProgress,
-    progress,
-    note: (text) => writeNews(stderr, [`troupe: ${text}`]),
-    error(error) {
-      if (json) document({ error });
-      else writeTo(stderr, `${painter(stderr, host.env)('red', 'troupe:')} ${error.message}\n`);
-    },
-  };
+    if (this.#outbox.note(stream, text)) this.#missed.delete(stream);
+    else this.#missed.set(stream, count + lines.length);
+  }
 }
 
 /** Columns of a terminal; some report none, or zero. */

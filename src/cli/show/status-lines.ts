@@ -29,7 +29,10 @@ const styleOf: Readonly<Record<ServerState, Style>> = {
 /** The longest cell; a name has at most 100 characters. */
 const longestCell = 200;
 /** As long as a log line; `troupe status SERVER` shows the rest. */
-const longestWhy = 500;
+const longestText = 500;
+const longestFact = 1_000;
+
+export type Fact = readonly [title: string, value: string | number | undefined];
 
 /**
  * Formats the table of servers in lines that fit `width`, with the failure below a server that waits
@@ -72,7 +75,7 @@ function whyLines(
 ): string[] {
   const why = server === undefined ? undefined : failureAtRest(server);
   if (why === undefined) return [];
-  const text = printableLine(why, longestWhy);
+  const text = printableLine(why, longestText);
   const lines = mostLines === 1 ? [cutTo(`  ${text}`, width)] : wrapText(text, width, '  ');
   return lines.map((line) => paint('gray', line));
 }
@@ -114,7 +117,7 @@ function rowOf(server: ServerStatus, nowMs: number, paint: Paint): Cell[] {
 export function statusDetails(server: ServerStatus, nowMs: number, width: number): string[] {
   const { source, lastError } = server;
   const place = source.file === undefined ? source.key : `${source.file}${lineOf(source.line)}`;
-  const facts: readonly (readonly [string, string | number | undefined])[] = [
+  const facts: readonly Fact[] = [
     ['server', server.name],
     ['state', server.reason === undefined ? server.state : `${server.state} (${server.reason})`],
     ['since', `${server.since} (${sinceText(server.since, nowMs)} ago)`],
@@ -134,22 +137,28 @@ export function statusDetails(server: ServerStatus, nowMs: number, width: number
     ['exit', lastError?.signal ?? lastError?.exitCode],
     ['next step', actionOf(server)],
   ];
-  const told = facts.flatMap(([title, value]) =>
+  return [...factLines(facts, 11, width), ...stderrLines(lastError?.stderrTail, width)];
+}
+
+/** One line for each fact that has a value, wrapped to fit `width`. */
+export function factLines(facts: readonly Fact[], titleWidth: number, width: number): string[] {
+  return facts.flatMap(([title, value]) =>
     value === undefined || value === ''
       ? []
-      : wrapText(printableLine(String(value), 1_000), width, `${title.padEnd(11)} `),
+      : wrapText(printableLine(String(value), longestFact), width, `${title.padEnd(titleWidth)} `),
   );
-  const stderr = (lastError?.stderrTail ?? []).map((line) =>
-    cutTo(`  | ${printableLine(line, 500)}`, width),
-  );
-  return stderr.length === 0 ? told : [...told, 'stderr', ...stderr];
+}
+
+/** The end of a server's stderr below a title; nothing without any. */
+export function stderrLines(tail: readonly string[] = [], width: number): string[] {
+  if (tail.length === 0) return [];
+  const lines = tail.map((line) => cutTo(`  | ${printableLine(line, longestText)}`, width));
+  return ['stderr', ...lines];
 }
 
 function lineOf(line: number | undefined): string {
   return line === undefined ? '' : `:${line}`;
 }
-
-const longestText = 500;
 
 /** The line of a status: name, state, reason and the facts that matter in that state. */
 export function statusLine(status: ServerStatus, nowMs: number): string {
@@ -183,7 +192,7 @@ export function problemLines(problems: readonly Problem[]): string[] {
   return problems.map((problem) => {
     const line = problem.line === undefined ? '' : `:${problem.line}`;
     const key = problem.key === undefined ? '' : ` ${problem.key}`;
-    return printableLine(`settings: ${problem.file}${line}${key}: ${problem.message}`, 1_000);
+    return printableLine(`settings: ${problem.file}${line}${key}: ${problem.message}`, longestFact);
   });
 }
 

@@ -33,93 +33,84 @@ const gap = '  ';
 
 /** Formats a table in lines of at most `width` columns; the first line holds the titles. */
 export function fitTable(
-  table: Table,
+  { columns, rows }: Table,
   width: number,
   paintTitle = (text: string) => text,
 ): string[] {
-  const all = widthsOf(table);
-  const shown = chooseColumns(table, all, width);
-  const widths = fitWidths(
-    shown.map((index) => all[index] ?? { natural: 0, kept: 0, least: 0 }),
-    width,
-  );
+  const measured = columns.map((column, index): Fitted => {
+    const title = columnsOf(column.title);
+    const natural = Math.max(title, ...rows.map((row) => columnsOf(row[index]?.text ?? '')));
+    const least = Math.min(natural, column.leastWidth ?? title);
+    const kept = Math.min(natural, column.keptWidth ?? least);
+    return { ...column, index, width: natural, kept, least };
+  });
+  const shown = dropColumns(measured, width);
+  narrow(shown, width, ({ kept }) => kept);
+  narrow(shown, width, ({ least }) => least);
+  narrow(shown, width, () => 1);
   const line = (cells: readonly Cell[]): string => {
     let text = '';
+    // Written before the next cell that is not empty, so that no line ends in blanks.
     let blanks = '';
-    shown.forEach((index, place) => {
-      const cell = cells[index] ?? { text: '' };
-      const cut = cutTo(cell.text, widths[place] ?? 0);
-      const fill = ' '.repeat((widths[place] ?? 0) - columnsOf(cut));
-      const painted = cell.paint === undefined ? cut : cell.paint(cut);
-      const right = table.columns[index]?.align === 'right';
-      if (cut === '') {
-        blanks += fill + gap;
-        return;
+    for (const column of shown) {
+      const { text: whole = '', paint = (plainText: string) => plainText } =
+        cells[column.index] ?? {};
+      const cut = cutTo(whole, column.width);
+      const fill = ' '.repeat(column.width - columnsOf(cut));
+      if (cut === '') blanks += fill + gap;
+      else if (column.align === 'right') {
+        text += blanks + fill + paint(cut);
+        blanks = gap;
+      } else {
+        text += blanks + paint(cut);
+        blanks = fill + gap;
       }
-      text += blanks + (right ? fill + painted : painted);
-      blanks = (right ? '' : fill) + gap;
-    });
+    }
     return text;
   };
-  const titles = table.columns.map((column) => ({ text: column.title, paint: paintTitle }));
-  return [line(titles), ...table.rows.map(line)];
+  const titles = columns.map(({ title }) => ({ text: title, paint: paintTitle }));
+  return [titles, ...rows].map(line);
 }
 
-interface Width {
-  readonly natural: number;
-  /** Never more than `natural`. */
+interface Fitted extends Column {
+  readonly index: number;
+  /** Never more than the widest cell needs. */
+  width: number;
   readonly kept: number;
   /** Never more than `kept`. */
   readonly least: number;
-}
-
-function widthsOf(table: Table): readonly Width[] {
-  return table.columns.map((column, index) => {
-    const title = columnsOf(column.title);
-    const natural = Math.max(title, ...table.rows.map((row) => columnsOf(row[index]?.text ?? '')));
-    const least = Math.min(natural, column.leastWidth ?? title);
-    return { natural, kept: Math.min(natural, column.keptWidth ?? least), least };
-  });
 }
 
 function total(widths: readonly number[]): number {
   return widths.reduce((sum, each) => sum + each, 0) + gap.length * (widths.length - 1);
 }
 
-function chooseColumns(table: Table, widths: readonly Width[], width: number): number[] {
-  const shown = table.columns.map((_, index) => index);
-  const droppable = shown
-    .filter((index) => table.columns[index]?.dropOrder !== undefined)
-    .sort((a, b) => (table.columns[a]?.dropOrder ?? 0) - (table.columns[b]?.dropOrder ?? 0));
-  for (const index of droppable) {
-    if (total(shown.map((each) => widths[each]?.kept ?? 0)) <= width) break;
-    shown.splice(shown.indexOf(index), 1);
+function dropColumns(all: readonly Fitted[], width: number): readonly Fitted[] {
+  const droppable = all
+    .filter(({ dropOrder }) => dropOrder !== undefined)
+    .sort((a, b) => (a.dropOrder ?? 0) - (b.dropOrder ?? 0));
+  let shown = all;
+  for (const column of droppable) {
+    if (total(shown.map(({ kept }) => kept)) <= width) break;
+    shown = shown.filter((each) => each !== column);
   }
   return shown;
 }
 
-function fitWidths(chosen: readonly Width[], width: number): number[] {
-  const fitted = chosen.map((each) => each.natural);
-  const narrow = (floors: readonly number[]): void => {
-    for (let excess = total(fitted) - width; excess > 0; excess -= 1) {
-      const widest = widestAbove(fitted, floors);
-      if (widest === undefined) break;
-      fitted[widest] = (fitted[widest] ?? 0) - 1;
-    }
-  };
-  narrow(chosen.map((each) => each.kept));
-  narrow(chosen.map((each) => each.least));
-  narrow(chosen.map(() => 1));
-  return fitted;
-}
-
-function widestAbove(widths: readonly number[], floors: readonly number[]): number | undefined {
-  let best: number | undefined;
-  widths.forEach((each, place) => {
-    if (each <= (floors[place] ?? 0)) return;
-    if (best === undefined || each > (widths[best] ?? 0)) best = place;
-  });
-  return best;
+/** Narrows the widest columns until the table fits, but none below its floor. */
+function narrow(
+  shown: readonly Fitted[],
+  width: number,
+  floorOf: (column: Fitted) => number,
+): void {
+  let excess = total(shown.map((column) => column.width)) - width;
+  for (; excess > 0; excess -= 1) {
+    const [widest] = shown
+      .filter((column) => column.width > floorOf(column))
+      .sort((a, b) => b.width - a.width);
+    if (widest === undefined) return;
+    widest.width -= 1;
+  }
 }
 
 /** Cuts a text to at most `width` terminal columns; a cut text ends in an ellipsis. */

@@ -4,8 +4,10 @@
  */
 
 import type { ServerStatus, TroupeSnapshot } from '../../domain/host/status.ts';
+import type { CliHost } from '../cli-host.ts';
+import type { CliSession } from '../command.ts';
 import type { ControlEvent } from '../control/protocol.ts';
-import { createLiveScreen } from './live-screen.ts';
+import { LiveScreen } from './live-screen.ts';
 import type { Output } from './output.ts';
 import { planLines, problemLines, statusLine, statusLines } from './status-lines.ts';
 import { cutTo } from './table.ts';
@@ -34,12 +36,8 @@ export interface ViewSource {
 }
 
 /** Builds a table for a terminal, log lines otherwise. */
-export function createTroupeView(
-  output: Output,
-  source: ViewSource,
-  onResize: (listener: () => void) => void,
-): TroupeView {
-  return output.interactive ? liveView(output, source, onResize) : logView(output, source);
+export function createTroupeView({ host, output }: CliSession, source: ViewSource): TroupeView {
+  return output.interactive ? liveView(host, output, source) : logView(output, source);
 }
 
 function eventLines(event: ControlEvent): string[] {
@@ -75,12 +73,8 @@ function logView(output: Output, source: ViewSource): TroupeView {
   };
 }
 
-function liveView(
-  output: Output,
-  source: ViewSource,
-  onResize: (listener: () => void) => void,
-): TroupeView {
-  const screen = createLiveScreen((text) => output.raw(text));
+function liveView({ stdout }: CliHost, output: Output, source: ViewSource): TroupeView {
+  const screen = new LiveScreen((text) => output.raw(text));
   const cut = (line: string): string => cutTo(line, output.width);
   // Lines that arrive during a question are shown after it.
   let withheld: string[] | undefined;
@@ -110,7 +104,7 @@ function liveView(
     }, gatherMs);
   };
   const ticking = setInterval(draw, redrawEveryMs);
-  onResize(() => {
+  stdout.on('resize', () => {
     draw();
     if (withheld === undefined) screen.resized();
   });

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { createInputPrompt } from '../../../src/cli/ask/input.ts';
 import type { CliHost } from '../../../src/cli/cli-host.ts';
-import { createOutput } from '../../../src/cli/show/output.ts';
+import { Output } from '../../../src/cli/show/output.ts';
 import type { InputRequest } from '../../../src/domain/input.ts';
 
 function terminal({ isTTY = true, json = false } = {}) {
@@ -15,7 +15,7 @@ function terminal({ isTTY = true, json = false } = {}) {
     shown += text;
   });
   const prompt = createInputPrompt(
-    { host, output: createOutput(host, json) },
+    { host, output: new Output(host, json) },
     {
       hold: () => {
         story.push('hold');

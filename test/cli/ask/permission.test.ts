@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { createPermissionPrompt } from '../../../src/cli/ask/permission.ts';
 import type { CliHost } from '../../../src/cli/cli-host.ts';
-import { createOutput } from '../../../src/cli/show/output.ts';
+import { Output } from '../../../src/cli/show/output.ts';
 import { TroupeError } from '../../../src/index.ts';
 import { runCliHere, temporaryFolder } from '../run-cli.ts';
 import { createStandIn, reportOf, statusOf } from '../stand-in-troupe.ts';
@@ -18,7 +18,7 @@ function terminal(isTTY: boolean, json = false) {
   stderr.setEncoding('utf8').on('data', (text: string) => {
     shown += text;
   });
-  const prompt = createPermissionPrompt({ host, output: createOutput(host, json) });
+  const prompt = createPermissionPrompt({ host, output: new Output(host, json) });
   return { stdin, prompt, shown: () => shown };
 }
 

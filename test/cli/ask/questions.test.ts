@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 
 import { createQuestionPrompt } from '../../../src/cli/ask/question.ts';
 import type { CliHost } from '../../../src/cli/cli-host.ts';
-import { createOutput } from '../../../src/cli/show/output.ts';
+import { Output } from '../../../src/cli/show/output.ts';
 import type { Question } from '../../../src/domain/question.ts';
 import { runCliHere, startCliHere } from '../run-cli.ts';
 import { createStandIn, reportOf, statusOf } from '../stand-in-troupe.ts';
@@ -128,7 +128,7 @@ function terminal() {
     shown += text;
   });
   const ports = { hold: () => () => undefined, onInterrupt: () => undefined };
-  const prompt = createQuestionPrompt({ host, output: createOutput(host, false) }, ports);
+  const prompt = createQuestionPrompt({ host, output: new Output(host, false) }, ports);
   if (prompt === undefined) throw new Error('no prompt at this terminal');
   const abort = new AbortController();
   return {

@@ -5,7 +5,7 @@ import {
   sinceText,
   untilText,
 } from '../../../src/cli/show/durations.ts';
-import { createLiveScreen } from '../../../src/cli/show/live-screen.ts';
+import { LiveScreen } from '../../../src/cli/show/live-screen.ts';
 import {
   planLines,
   problemLines,
@@ -186,7 +186,7 @@ describe('what a person sees of a troupe', () => {
 describe('the live screen', () => {
   const drawn = () => {
     const writes: string[] = [];
-    return { writes, screen: createLiveScreen((text) => void writes.push(text)) };
+    return { writes, screen: new LiveScreen((text) => void writes.push(text)) };
   };
 
   it('writes each frame over the last one in one go, without clearing first', () => {
