@@ -121,7 +121,7 @@ describe('another user of this machine', { timeout: patience }, () => {
     expect(await asNobody(rummage, state, ...known)).toEqual([]);
   });
 
-  it('gets no call, no approval and no picture over the ports', async ({ skip }) => {
+  it('cannot call, approve or read the inspector over the ports', async ({ skip }) => {
     skip(!isPossible, whyNot);
     const { place, url } = await startUp();
     const gateway = await startServe(place);
@@ -151,7 +151,7 @@ describe('another user of this machine', { timeout: patience }, () => {
     expect(await asNobody(knock, JSON.stringify(requests))).toEqual([]);
   });
 
-  it('sees no token in the process table while a browser is being opened', async ({ skip }) => {
+  it('sees no token in the process table while a browser opens', async ({ skip }) => {
     skip(!isPossible, whyNot);
     const { place } = await startUp();
     const opened = path.join(place.folder, 'opened');

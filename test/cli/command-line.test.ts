@@ -76,7 +76,7 @@ describe('the command line', () => {
     expect(run.stderr.trimEnd().split('\n')).toHaveLength(1);
   });
 
-  it('prints exactly one document for a mistyped flag when JSON was asked for', async () => {
+  it('prints exactly one document for a mistyped flag with --json', async () => {
     const run = await runCliHere(['status', '--json', '--cofnig', 'x'], {
       folder: temporaryFolder(),
     });
@@ -92,7 +92,7 @@ describe('the command line', () => {
   });
 
   it.each(commands.map((command) => [command.name(), command] as const))(
-    'has an example in the help of %s that could be typed',
+    'has a valid example in the help of %s',
     async (name, command) => {
       const run = await runCliHere([name, '--help'], { folder: temporaryFolder() });
       expect(run.exitCode).toBe(0);
@@ -120,7 +120,7 @@ describe('the command line', () => {
     expect(commands.map((command) => command.name())).not.toContain(name);
   });
 
-  it('shows the help of a command by its name, and guesses which was meant', async () => {
+  it("shows a command's help, and suggests the closest command", async () => {
     const folder = temporaryFolder();
     const asked = await runCliHere(['help', 'status'], { folder });
     expect(asked).toMatchObject({ exitCode: 0 });
@@ -138,7 +138,7 @@ describe('the command line', () => {
   });
 
   it.each(['status', 'reload', 'approve db', 'stop db'])(
-    'says how to start a troupe when %s finds none',
+    'reports how to start a troupe when %s finds none',
     async (command) => {
       const folder = temporaryFolder();
       const run = await runCliHere([...command.split(' '), '--config', 'my settings.json'], {
@@ -151,7 +151,7 @@ describe('the command line', () => {
     },
   );
 
-  it('plans what a troupe would begin with when none is running', async () => {
+  it("plans a troupe's first steps when none is running", async () => {
     const folder = temporaryFolder();
     writeFileSync(
       path.join(folder, 'troupe.json'),
@@ -167,7 +167,7 @@ describe('the command line', () => {
     });
   });
 
-  it('reads the files named, after the gated one of the project', async () => {
+  it("reads the --config files after the project's own", async () => {
     const folder = temporaryFolder();
     mkdirSync(path.join(folder, 'p'));
     const argv = [
@@ -197,7 +197,7 @@ describe('the command line', () => {
     ]);
   });
 
-  it('lists the tools that fit the words of --search, the best first', async () => {
+  it('lists the tools that match --search, best match first', async () => {
     const troupe = createStandIn({
       servers: ready,
       tools: [toolOf('db', 'create_table'), toolOf('db', 'list'), toolOf('db', 'table')],
@@ -213,14 +213,14 @@ describe('the command line', () => {
     expect(none).toMatchObject({ exitCode: 0, stdout: 'no tools\n' });
   });
 
-  it('wants a word to search for', async () => {
+  it('rejects --search without a word', async () => {
     const argv = ['tools', '--search', ' '];
     const run = await runCliHere(argv, { folder: temporaryFolder(), troupe: db() });
     expect(run.exitCode).toBe(2);
     expect(run.stderr).toContain('at least one word');
   });
 
-  it('reads nothing of the user and the folder with --bare', async () => {
+  it('reads no user or project settings with --bare', async () => {
     const folder = temporaryFolder();
     const argv = ['tools', '--bare', '--config', 'a.json'];
     const run = await runCliHere(argv, { folder, troupe: db() });
@@ -239,7 +239,7 @@ describe('the command line', () => {
     ['linux', '/etc/mcp-troupe/managed.json'],
     ['darwin', '/Library/Application Support/mcp-troupe/managed.json'],
     ['win32', 'C:\\Program Files\\mcp-troupe\\managed.json'],
-  ] as const)('looks for managed settings where %s keeps them', (platform, file) => {
+  ] as const)('reads managed settings from the usual place on %s', (platform, file) => {
     expect(managedSettingsFile(platform)).toBe(file);
   });
 
@@ -266,7 +266,7 @@ describe('the command line', () => {
     expect(run.created[0]?.allow).toEqual(expected);
   });
 
-  it('prints the text of an answer and stops its troupe', async () => {
+  it("prints a result's text and stops its troupe", async () => {
     const troupe = db();
     const run = await runCliHere(['call', 'db', 'echo', 'count=2'], {
       folder: temporaryFolder(),
@@ -277,7 +277,7 @@ describe('the command line', () => {
     expect(troupe.stopped).toBe(true);
   });
 
-  it('says that it runs a troupe of its own, and of which files, but not with --json', async () => {
+  it('notes that it starts a troupe and from which files, except with --json', async () => {
     const folder = temporaryFolder();
     const file = path.join(folder, 'troupe.json');
     for (const words of [['call', 'db', 'echo'], ['tools']]) {
@@ -291,7 +291,7 @@ describe('the command line', () => {
     }
   });
 
-  it('gives a next step that can be taken where no troupe goes on', async () => {
+  it('suggests a next step that works without a running troupe', async () => {
     const folder = temporaryFolder();
     const gated = statusOf('gated', {
       state: 'blocked',
@@ -309,14 +309,14 @@ describe('the command line', () => {
   it.each([
     ['call', 'everything', 'echo'],
     ['tools', 'everything'],
-  ])('says that --allow leaves a server out, not that there is none: %s', async (...words) => {
+  ])('reports that --allow excludes a server, not that it is unknown: %s', async (...words) => {
     const argv = [...words, '--allow', ''];
     const run = await runCliHere(argv, { folder: temporaryFolder(), troupe: db() });
     expect(run.exitCode).toBe(7);
     expect(run.stderr).toContain('because --allow leaves it out');
   });
 
-  it('takes the arguments from stdin', async () => {
+  it('reads the arguments from stdin', async () => {
     const troupe = db();
     const setting = { folder: temporaryFolder(), troupe, stdin: '{"any": [1]}' };
     await runCliHere(['call', 'db', 'echo', '--args', '-'], setting);
@@ -336,7 +336,7 @@ describe('the command line', () => {
     });
   });
 
-  it.each(Object.entries(exitCodeOf))('ends with the exit code of %s', async (code, exitCode) => {
+  it.each(Object.entries(exitCodeOf))('exits with the code of %s', async (code, exitCode) => {
     const answer = () =>
       Promise.reject(new TroupeError(code as CallerCode, 'it went wrong; try again'));
     const argv = ['call', 'db', 'echo', '--json'];
@@ -363,13 +363,13 @@ describe('the command line', () => {
     [['call', 'bd', 'echo'], /There is no server bd\. Did you mean db\?/],
     [['call', 'db', 'ecoh', 'a=1'], /There is no tool ecoh on db\. Did you mean echo\?/],
     [['tools', 'bd'], /There is no server bd\. Did you mean db\?/],
-  ])('guesses what %j meant', async (argv, message) => {
+  ])('suggests a correction for %j', async (argv, message) => {
     const run = await runCliHere(argv, { folder: temporaryFolder(), troupe: db() });
     expect(run.exitCode).toBe(2);
     expect(run.stderr).toMatch(message);
   });
 
-  it('refuses a tool that is held back with 12, with arguments as without', async () => {
+  it('rejects a withheld tool with 12, with and without arguments', async () => {
     const changed = { tool: 'query', diff: ['+ "description": "Other."'] };
     const troupe = createStandIn({
       servers: ready,
@@ -388,7 +388,7 @@ describe('the command line', () => {
     expect(troupe.calls).toEqual([]);
   });
 
-  it('guesses which server --allow meant', async () => {
+  it('suggests a correction for --allow', async () => {
     const setting = { folder: temporaryFolder(), troupe: db() };
     const run = await runCliHere(['tools', '--allow', 'bd,db,nonsense'], setting);
     expect(run.exitCode).toBe(0);
@@ -398,7 +398,7 @@ describe('the command line', () => {
     );
   });
 
-  it('names the settings file that could not be read when a server is not known', async () => {
+  it('names the unreadable settings file when a server is unknown', async () => {
     const problems = [{ file: '/x/troupe.json', line: 4, message: 'a comma is missing; add one' }];
     const troupe = createStandIn({ problems });
     const run = await runCliHere(['call', 'db', 'echo', '--json'], {
@@ -438,7 +438,7 @@ describe('the command line', () => {
     expect(JSON.parse(run.stdout)).toEqual({ tools: [toolOf('db', 'echo')] });
   });
 
-  it('waits for servers on their way, but not longer than asked', async () => {
+  it('waits for starting servers until the timeout', async () => {
     const troupe = createStandIn({ servers: [statusOf('slow', { state: 'connecting' })] });
     const argv = ['tools', 'slow', '--timeout', '20'];
     const run = await runCliHere(argv, { folder: temporaryFolder(), troupe });
@@ -446,7 +446,7 @@ describe('the command line', () => {
     expect(troupe.listenerCount()).toBe(0);
   });
 
-  it('shows nothing of a server that could steer a terminal', async () => {
+  it('prints no terminal control sequences from a server', async () => {
     const nasty = '\u001b[2Jgone\u202Etxt\u0007';
     const tool = { ...toolOf('db', 'echo'), description: nasty };
     const troupe = createStandIn({

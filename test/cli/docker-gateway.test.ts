@@ -18,8 +18,8 @@ async function start(mode: 'ok' | 'noCommand' | 'noDaemon') {
   return { docker, place, config: ['--config', place.settings] };
 }
 
-describe('the command line with the gateway of Docker', { timeout: patience }, () => {
-  it('shows it asleep, calls it, shows it ready, and ends it', async () => {
+describe("the command line with Docker's gateway", { timeout: patience }, () => {
+  it('shows it as dormant, calls it, shows it as ready and stops it', async () => {
     const { docker, place, config } = await start('ok');
     const up = place.start('up', ...config);
     await up.printed(/servers: /);
@@ -37,14 +37,14 @@ describe('the command line with the gateway of Docker', { timeout: patience }, (
     await docker.gone();
   });
 
-  it('calls it without a troupe that runs', async () => {
+  it('calls it without a running troupe', async () => {
     const { docker, place, config } = await start('ok');
     const call = await place.run('call', 'MCP_DOCKER', 'echo', 'text=hi', ...config);
     expect(call).toMatchObject({ exitCode: 0, stdout: '{"text":"hi"}\n' });
     await docker.gone();
   });
 
-  it('says why it cannot be called, without a troupe that runs', async () => {
+  it('reports why it cannot be called without a running troupe', async () => {
     const { docker, place, config } = await start('noDaemon');
     const call = await place.run('call', 'MCP_DOCKER', 'echo', 'text=hi', ...config, '--json');
     expect(call.exitCode).toBe(5);
@@ -54,7 +54,7 @@ describe('the command line with the gateway of Docker', { timeout: patience }, (
     await docker.gone();
   });
 
-  it('plans it with its reason, or nothing where Docker has none', async () => {
+  it('plans it with its reason, and nothing when Docker has no gateway', async () => {
     const { docker, place, config } = await start('ok');
     const plan = async (): Promise<unknown> =>
       JSON.parse((await place.run('plan', '--json', ...config)).stdout);
@@ -65,7 +65,7 @@ describe('the command line with the gateway of Docker', { timeout: patience }, (
     await docker.gone();
   });
 
-  it('says in the status why there is none', async () => {
+  it('shows in the status why there is no gateway', async () => {
     const { docker, place, config } = await start('noCommand');
     const up = place.start('up', ...config);
     await up.printed(/Docker has no command "docker mcp"/);

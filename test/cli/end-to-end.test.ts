@@ -16,7 +16,7 @@ const everything = fileURLToPath(
 const cli = compiledCli();
 
 describe('the command line with real servers', { timeout: patience }, () => {
-  it('runs from its sources, compiled on the way', async () => {
+  it('runs from its sources', async () => {
     const place = createPlace(cliFromSources);
     place.writeSettings({ db: place.server() });
     const call = ['call', 'db', 'echo', 'text=hi', '--config', place.settings];
@@ -30,7 +30,7 @@ describe('the command line with real servers', { timeout: patience }, () => {
     await place.isEmpty();
   });
 
-  it('calls a tool of a server from npm on its own and leaves no process', async () => {
+  it('calls a tool of a server from npm without a running troupe and leaves no process', async () => {
     const place = createPlace(cli);
     place.writeSettings({
       sums: { command: process.execPath, args: [everything, 'stdio'], env: { [place.mark]: '1' } },
@@ -47,7 +47,7 @@ describe('the command line with real servers', { timeout: patience }, () => {
     await place.isEmpty();
   });
 
-  it('prints one JSON document whatever goes wrong', async () => {
+  it('prints one JSON document for every error', async () => {
     const place = createPlace(cli);
     place.writeSettings({ db: place.server('is-error'), gone: { command: 'no-such-mcp-server' } });
     place.writeProject({ gated: place.server() });
@@ -87,7 +87,7 @@ describe('the command line with real servers', { timeout: patience }, () => {
     await place.isEmpty();
   });
 
-  it('shows, approves, calls and stops servers of a running troupe through its socket', async () => {
+  it("shows, approves, calls and stops a running troupe's servers", async () => {
     const place = createPlace(cli);
     place.writeSettings({ db: place.server() });
     // The same as db in every respect, it would not be a server of its own.
@@ -132,7 +132,7 @@ describe('the command line with real servers', { timeout: patience }, () => {
     expect((await place.run('status')).exitCode).toBe(3);
   });
 
-  it('changes only what was edited and tells the plan', async () => {
+  it('changes only edited servers and prints the plan', async () => {
     const place = createPlace(cli);
     place.writeSettings({ one: place.server(), two: place.server() });
     const up = place.start('up', '--config', place.settings);
@@ -176,7 +176,7 @@ describe('the command line with real servers', { timeout: patience }, () => {
     await place.isEmpty();
   });
 
-  it('ends at once at the second signal and leaves no process', async () => {
+  it('exits at once on the second signal and leaves no process', async () => {
     const place = createPlace(cli);
     place.writeSettings({ deaf: place.server('ignore-term') });
     const up = place.start('up', '--config', place.settings);
@@ -197,7 +197,7 @@ describe('the command line with real servers', { timeout: patience }, () => {
     await place.isEmpty();
   });
 
-  it('ends quietly when its output is closed', async () => {
+  it('exits without an error when its output is closed', async () => {
     const place = createPlace(cli);
     place.writeSettings({ db: place.server() });
     const up = place.start('up', '--config', place.settings);

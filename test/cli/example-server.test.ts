@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { keepRunning } from '../../scripts/example-server.ts';
 
-describe('the HTTP server of the examples', () => {
+describe("the examples' HTTP server", () => {
   const kept = () => {
     const said: string[] = [];
     const started: EventEmitter[] = [];
@@ -19,7 +19,7 @@ describe('the HTTP server of the examples', () => {
     return { server, said, started, due };
   };
 
-  it('is started again a second after its end, and says so in one line', () => {
+  it('restarts a second after it exits, and reports that in one line', () => {
     const { server, said, started, due } = kept();
     started[0]?.emit('exit');
     expect(said).toEqual(['the example HTTP server ended; starting it again (1 of 5)']);
@@ -30,7 +30,7 @@ describe('the HTTP server of the examples', () => {
     expect(server.current()).toBe(started[1]);
   });
 
-  it('stays ended when it was started again five times', () => {
+  it('stays stopped after five restarts', () => {
     const { said, started, due } = kept();
     for (let end = 0; end < 6; end += 1) {
       started.at(-1)?.emit('exit');
@@ -40,7 +40,7 @@ describe('the HTTP server of the examples', () => {
     expect(said.at(-1)).toMatch(/ended 6 times and stays ended; run npm start again/);
   });
 
-  it('stays ended when the start script ends', () => {
+  it('stays stopped when the start script exits', () => {
     const { server, said, started } = kept();
     server.end();
     started[0]?.emit('exit');
@@ -48,7 +48,7 @@ describe('the HTTP server of the examples', () => {
     expect(said).toEqual([]);
   });
 
-  it('is not started again when the start script ends in between', () => {
+  it('does not restart when the start script exits meanwhile', () => {
     const { server, started, due } = kept();
     started[0]?.emit('exit');
     server.end();

@@ -9,7 +9,7 @@ const textOf = (file: string): string =>
   readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
 
 describe('the examples', () => {
-  it('take the port of the remote server from the variable that the start script sets', () => {
+  it("read the remote server's port from the variable that the start script sets", () => {
     const settings = parse(textOf('examples/troupe.json')) as {
       mcpServers: { remote: { url: string } };
     };
@@ -17,7 +17,7 @@ describe('the examples', () => {
     expect(settings.mcpServers.remote.url).toContain(`:\${${name}:-`);
   });
 
-  it('bring the servers of the picture in the README, without problems', async () => {
+  it("have the servers in the README's picture and no problems", async () => {
     const projectRoot = fileURLToPath(new URL('../../examples', import.meta.url));
     const { settings } = await readSettings({
       projectRoot,

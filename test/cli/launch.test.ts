@@ -7,16 +7,16 @@ import { temporaryFolder } from './run-cli.ts';
 
 afterEach(() => vi.unstubAllEnvs());
 
-describe('the settings of the user', () => {
+describe("the user's settings", () => {
   it.each(['XDG_CONFIG_HOME', 'XDG_DATA_HOME'])(
-    'are not looked for in the project when %s is relative',
+    'are never read from the project when %s is relative',
     (variable) => {
       vi.stubEnv(variable, 'config');
       expect(() => launchOf({}, temporaryFolder(), {})).toThrow(variable);
     },
   );
 
-  it('are not looked for in the project when MCP_TROUPE_HOME is relative', () => {
+  it('are never read from the project when MCP_TROUPE_HOME is relative', () => {
     const folder = temporaryFolder();
     expect(() => launchOf({}, folder, { MCP_TROUPE_HOME: 'state' })).toThrow('MCP_TROUPE_HOME');
     expect(launchOf({}, folder, { MCP_TROUPE_HOME: '~/state' }).userSettings).toBe(
@@ -24,7 +24,7 @@ describe('the settings of the user', () => {
     );
   });
 
-  it('may be in a folder that --state-dir names from the present one', () => {
+  it('are read from a --state-dir that is relative to the working directory', () => {
     const folder = temporaryFolder();
     expect(launchOf({ stateDir: 'state' }, folder, {}).userSettings).toBe(
       path.join(folder, 'state', 'troupe.json'),

@@ -41,7 +41,7 @@ function wordsOf(place: Place, ...more: readonly string[]): string[] {
 }
 
 describe.each(['modern', 'legacy', 'old line'] as const)('troupe serve over stdio (%s)', (line) => {
-  it('is an MCP server of all servers', limit, async () => {
+  it('presents all servers as one MCP server', limit, async () => {
     const place = placeWithEverything();
     const launch = {
       command: process.execPath,
@@ -85,7 +85,7 @@ describe.each(['modern', 'legacy', 'old line'] as const)('troupe serve over stdi
 
 describe('troupe serve', () => {
   it(
-    'writes nothing but protocol to stdout, answers garbage by none, and leaves with its host',
+    'writes only protocol to stdout, ignores garbage, and exits with its host',
     limit,
     async () => {
       const place = createPlace(program);
@@ -117,7 +117,7 @@ describe('troupe serve', () => {
     },
   );
 
-  it('accepts the token in its file, which only the user can read', limit, async () => {
+  it('accepts the token from a file that only the user can read', limit, async () => {
     const place = createPlace(program);
     place.writeSettings({ db: place.server() });
     const run = place.start('serve', '--config', place.settings, '--http', '0', '--json');
@@ -143,30 +143,34 @@ describe('troupe serve', () => {
     await place.isEmpty();
   });
 
-  it('refuses what would let in strangers, and what it cannot listen on', limit, async () => {
-    const folder = temporaryFolder();
-    for (const [argv, words] of [
-      [['serve', '--no-auth'], '--no-auth needs --http'],
-      [['serve', '--no-auth', '--http', '0.0.0.0:0'], 'whole network'],
-      [['serve', '--http', '65536'], 'port from 0 to 65535'],
-      [['serve', '--http', '1e3'], 'port from 0 to 65535'],
-      [['serve', '--http', '-1'], ''],
-      [['serve', '--http', 'a b:80'], 'HOST:PORT'],
-      [['serve', '--http', ''], 'HOST:PORT'],
-    ] as const) {
-      const { exitCode, stdout, stderr } = await runCliHere(argv, { folder });
-      expect([argv.join(' '), exitCode]).toEqual([argv.join(' '), 2]);
-      expect(stderr).toContain(words);
-      expect(stdout).toBe('');
-    }
-    const place = createPlace(program);
-    place.writeSettings({ db: place.server() });
-    const first = place.start('serve', '--config', place.settings, '--http', '0', '--json');
-    const [port] = (await first.printed(/(?<=127\.0\.0\.1:)\d+/)) as [string];
-    const second = await place.run('serve', '--config', place.settings, '--http', port, '--json');
-    expect(second.exitCode).toBe(2);
-    expect(JSON.parse(second.stdout)).toMatchObject({ error: { code: 'USAGE' } });
-    expect(second.stdout).toContain('in use');
-    expect(second.stderr).toContain('already running');
-  });
+  it(
+    'rejects flags that would admit strangers and addresses that it cannot listen on',
+    limit,
+    async () => {
+      const folder = temporaryFolder();
+      for (const [argv, words] of [
+        [['serve', '--no-auth'], '--no-auth needs --http'],
+        [['serve', '--no-auth', '--http', '0.0.0.0:0'], 'whole network'],
+        [['serve', '--http', '65536'], 'port from 0 to 65535'],
+        [['serve', '--http', '1e3'], 'port from 0 to 65535'],
+        [['serve', '--http', '-1'], ''],
+        [['serve', '--http', 'a b:80'], 'HOST:PORT'],
+        [['serve', '--http', ''], 'HOST:PORT'],
+      ] as const) {
+        const { exitCode, stdout, stderr } = await runCliHere(argv, { folder });
+        expect([argv.join(' '), exitCode]).toEqual([argv.join(' '), 2]);
+        expect(stderr).toContain(words);
+        expect(stdout).toBe('');
+      }
+      const place = createPlace(program);
+      place.writeSettings({ db: place.server() });
+      const first = place.start('serve', '--config', place.settings, '--http', '0', '--json');
+      const [port] = (await first.printed(/(?<=127\.0\.0\.1:)\d+/)) as [string];
+      const second = await place.run('serve', '--config', place.settings, '--http', port, '--json');
+      expect(second.exitCode).toBe(2);
+      expect(JSON.parse(second.stdout)).toMatchObject({ error: { code: 'USAGE' } });
+      expect(second.stdout).toContain('in use');
+      expect(second.stderr).toContain('already running');
+    },
+  );
 });

@@ -62,7 +62,7 @@ it('uses the SDK that Node has loaded, with --telemetry', limit, async () => {
   expect(seen.traceparent).toContain(traceId);
 });
 
-it('leaves it alone otherwise', limit, async () => {
+it('does not use the SDK without --telemetry', limit, async () => {
   const { seen, spans } = await callThrough();
   expect(spans).toEqual([]);
   expect(seen.traceparent).toBeUndefined();

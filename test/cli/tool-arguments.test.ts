@@ -21,20 +21,20 @@ const schema = {
 
 const read = (...words: string[]) => argumentsFromWords(words, schema);
 
-describe('arguments of a tool', () => {
-  it('are read as the schema wants them', () => {
+describe('tool arguments', () => {
+  it('are parsed by the schema', () => {
     expect(
       read('text=12', 'count=12', 'ratio=-1.5e3', 'loud=true', 'filter={"a":[1]}', 'mode=3'),
     ).toEqual({ text: '12', count: 12, ratio: -1500, loud: true, filter: { a: [1] }, mode: 3 });
   });
 
-  it('take the first type that fits when there are several', () => {
+  it('take the first type that matches', () => {
     expect(read('either=7')).toEqual({ either: 7 });
     expect(read('either=seven')).toEqual({ either: 'seven' });
     expect(read('maybe=null')).toEqual({ maybe: null });
   });
 
-  it('gather a list from repeated keys or take it as JSON', () => {
+  it('build a list from repeated keys or from JSON', () => {
     expect(read('tags=a', 'tags=b')).toEqual({ tags: ['a', 'b'] });
     expect(read('sizes=1', 'sizes=2.5')).toEqual({ sizes: [1, 2.5] });
     expect(read('tags=["x","y"]')).toEqual({ tags: ['x', 'y'] });
@@ -64,22 +64,22 @@ describe('arguments of a tool', () => {
     );
   });
 
-  it('refuse a key given twice', () => {
+  it('reject a key given twice', () => {
     expect(() => read('text=a', 'text=b')).toThrow('text was given twice');
   });
 
-  it('name what is missing', () => {
+  it('name a missing argument', () => {
     expect(() => argumentsFromWords([], { ...schema, required: ['text'] })).toThrow(
       'text is missing; add text=…',
     );
   });
 
-  it('leave to the server what the schema does not name', () => {
+  it('pass on keys that the schema does not name', () => {
     expect(argumentsFromWords(['any=1'], { type: 'object' })).toEqual({ any: '1' });
     expect(Object.keys(argumentsFromWords(['__proto__=1'], {}))).toEqual(['__proto__']);
   });
 
-  it('come whole as one JSON object', () => {
+  it('are parsed from one JSON object', () => {
     expect(argumentsFromJson('{"a": [1]}', '--args')).toEqual({ a: [1] });
     expect(() => argumentsFromJson('[1]', '--args')).toThrow('--args is not a JSON object');
     expect(() => argumentsFromJson('{', 'stdin')).toThrow('stdin is not JSON');

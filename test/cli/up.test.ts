@@ -11,7 +11,7 @@ describe('up', () => {
     ['SIGINT', 130],
     ['SIGTERM', 143],
     ['SIGHUP', 129],
-  ] as const)('stops in order at %s and ends with %i', async (signal, exitCode) => {
+  ] as const)('stops gracefully on %s and exits with %i', async (signal, exitCode) => {
     const { run, troupe } = await upHere();
     run.signal(signal);
     const { exitCode: ended, stdout } = await run.finished;
@@ -20,7 +20,7 @@ describe('up', () => {
     expect(stdout).toContain(`${signal}: stopping, waiting up to 5 s for db`);
   });
 
-  it('tells changes, plans and problems in lines', async () => {
+  it('prints changes, plans and problems as lines', async () => {
     const { run, troupe } = await upHere();
     troupe.become(statusOf('db', { state: 'stopped' }));
     troupe.become(statusOf('db', { state: 'stopped' }));
@@ -39,7 +39,7 @@ describe('up', () => {
     expect(stdout).toMatch(/socket \S+\.sock\n/);
   });
 
-  it('refuses to run twice for one project and state folder', async () => {
+  it('rejects a second troupe for the same project and state folder', async () => {
     const { folder } = await upHere();
     const second = await runCliHere(['up', '--json'], { folder, troupe: createStandIn() });
     expect(second.exitCode).toBe(2);
@@ -49,7 +49,7 @@ describe('up', () => {
     expect(second.created).toEqual([]);
   });
 
-  it('prints one document with --json and tells the rest on stderr', async () => {
+  it('prints one document with --json and everything else to stderr', async () => {
     const folder = temporaryFolder();
     const run = startCliHere(['up', '--json'], {
       folder,
@@ -62,7 +62,7 @@ describe('up', () => {
     expect(stderr).toContain('SIGINT: stopping');
   });
 
-  it('says where to add a server when there is none', async () => {
+  it('suggests where to add the first server', async () => {
     const folder = temporaryFolder();
     const run = startCliHere(['up'], { folder, troupe: createStandIn() });
     await run.printed('no servers yet');
@@ -73,7 +73,7 @@ describe('up', () => {
 });
 
 describe('commands beside a running troupe', () => {
-  it('ask it', async () => {
+  it('query it', async () => {
     const { folder } = await upHere(
       createStandIn({
         servers: [statusOf('db', { tools: 1 })],
@@ -103,7 +103,7 @@ describe('commands beside a running troupe', () => {
     expect(await json('reload')).toMatchObject({ troupe: { state: 'running' } });
   });
 
-  it('show what they approve', async () => {
+  it('show the approved server', async () => {
     const { folder } = await upHere(
       createStandIn({
         servers: [statusOf('gated', { state: 'blocked', reason: 'pendingApproval' })],
@@ -136,7 +136,7 @@ describe('commands beside a running troupe', () => {
     ['reject', 'bd'],
     ['revoke', 'bd'],
     ['call', 'bd', 'echo', 'count=1'],
-  ])('guess which server was meant: %s %s', async (...argv) => {
+  ])('suggest the closest server: %s %s', async (...argv) => {
     const { folder } = await upHere();
     const run = await runCliHere(argv, { folder });
     expect(run.exitCode).toBe(2);
@@ -150,7 +150,7 @@ describe('commands beside a running troupe', () => {
     ['status', 'gone'],
     ['stop', 'gone'],
     ['approve', 'gone'],
-  ])('say alike that a server was removed: %s %s %s %s', async (...argv) => {
+  ])('report a removed server the same way: %s %s %s %s', async (...argv) => {
     const removed = new TroupeError('SERVER_REMOVED', 'gone was removed; add it again');
     const { folder, troupe } = await upHere(
       createStandIn({ servers: [statusOf('db')], answer: () => Promise.reject(removed) }),
@@ -162,7 +162,7 @@ describe('commands beside a running troupe', () => {
     }
   });
 
-  it('say of a server that waits for approval that it also stays stopped then', async () => {
+  it('report that a stopped server stays stopped after its approval', async () => {
     const gated = statusOf('gated', { state: 'blocked', reason: 'pendingApproval' });
     const { folder } = await upHere(createStandIn({ servers: [gated] }));
     const { stdout } = await runCliHere(['stop', 'gated'], { folder });
@@ -171,7 +171,7 @@ describe('commands beside a running troupe', () => {
     );
   });
 
-  it('guess which tool was meant', async () => {
+  it('suggest the closest tool', async () => {
     const { folder } = await upHere(
       createStandIn({ servers: [statusOf('db', { tools: 1 })], tools: [toolOf('db', 'echo')] }),
     );
@@ -184,7 +184,7 @@ describe('commands beside a running troupe', () => {
     ['status', '--config', 'other.json'],
     ['plan', '--allow', 'db'],
     ['stop', 'db', '--allow='],
-  ])('refuse other settings than its own: %s %s %s', async (...argv) => {
+  ])('reject settings other than its own: %s %s %s', async (...argv) => {
     const { folder } = await upHere();
     const run = await runCliHere(argv, { folder });
     expect(run.exitCode).toBe(2);
@@ -193,7 +193,7 @@ describe('commands beside a running troupe', () => {
     );
   });
 
-  it('count as the same file after a link replaced it, or over another link', async () => {
+  it('accept a settings file that was replaced by a link, or named through another link', async () => {
     const folder = temporaryFolder();
     const file = path.join(folder, 'mine.json');
     writeFileSync(file, '{}');
@@ -213,7 +213,7 @@ describe('commands beside a running troupe', () => {
     expect(run.stderr).toContain('was started with a different --config');
   });
 
-  it('run tools and calls with other settings on their own', async () => {
+  it('run tools and call in a troupe of their own with other settings', async () => {
     const { folder } = await upHere();
     const own = createStandIn({ servers: [statusOf('db')] });
     const run = await runCliHere(['call', 'db', 'echo', '--config', 'other.json'], {
@@ -224,7 +224,7 @@ describe('commands beside a running troupe', () => {
     expect(own.calls).toHaveLength(1);
   });
 
-  it('accept the same settings in the order they were given to it', async () => {
+  it('accept the same settings only in the same order', async () => {
     const { folder } = await upHere(
       undefined,
       '--config',
@@ -242,7 +242,7 @@ describe('commands beside a running troupe', () => {
 });
 
 describe('an interrupted call', () => {
-  it('is cancelled, prints one error and ends with the code of the signal', async () => {
+  it("is cancelled, prints one error and exits with the signal's code", async () => {
     let began = (): void => undefined;
     const beginning = new Promise<void>((resolve) => {
       began = resolve;

@@ -2,8 +2,8 @@
 
 import { mkdir, readFile, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { isWithin, wayWithin } from '../../../actors/files/way-within.ts';
 import { replaceWhole } from '../../../actors/files/file-system.ts';
+import { isWithin, wayWithin } from '../../../actors/files/way-within.ts';
 import { withFileLock } from '../../../actors/stores/file-lock.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { printableLine } from '../../policies/text/printable.ts';

@@ -26,8 +26,8 @@ async function waitingIn(place: Place): Promise<{ exitCode: number | null; asked
 }
 
 // About twenty processes, one after the other; all of it waits on what they print.
-describe('a server that a project file brings', { timeout: 240_000 }, () => {
-  it('runs exactly while a yes to what it is now stands, and no other server notices', async () => {
+describe('a server from a project file', { timeout: 240_000 }, () => {
+  it('runs only while its current settings are approved, and does not affect other servers', async () => {
     const place = createPlace(cli);
     const project = (mode: string) =>
       place.writeProject({ gated: place.server(mode, { tools: { exclude: ['none'] } }) });

@@ -20,13 +20,13 @@ async function waiting(more: Parameters<typeof approvalOf>[1] = {}) {
   return { troupe, folder };
 }
 
-describe('what a person decides by', () => {
-  it('is whole, whatever its length', () => {
+describe('an approval request', () => {
+  it('is never cut', () => {
     const arg = 'x'.repeat(4_000);
     expect(approvalLines(approvalOf('db', { args: [arg] })).join('\n')).toContain(`"${arg}"`);
   });
 
-  it('holds nothing that hides, turns or acts, in any field', () => {
+  it('contains no invisible, direction or control characters in any field', () => {
     const evil = 'a\u001b[2K\u202e\u200b\u{e0041}\r\n\u0007\ufe0f\u00a0"\\z';
     const lines = approvalLines(
       approvalOf(evil, {
@@ -59,7 +59,7 @@ describe('what a person decides by', () => {
     );
   });
 
-  it('shows which environment variables go where, and the project’s texts in full', () => {
+  it('shows where each environment variable goes, and the project’s values in full', () => {
     const lines = approvalLines(
       approvalOf('db', {
         values: [
@@ -91,7 +91,7 @@ describe('what a person decides by', () => {
     ]);
   });
 
-  it('says what changed since it was approved', () => {
+  it('lists the changes since the approval', () => {
     const changes = [
       { field: 'args[0]', before: '--read-only', now: '--write' },
       { field: 'args[1]', now: 'x' },
@@ -114,7 +114,7 @@ describe('what a person decides by', () => {
 });
 
 describe('troupe approve', () => {
-  it('lists what waits and says so by its exit code', async () => {
+  it('lists servers that need approval and exits with 10', async () => {
     const { folder } = await waiting({ because: 'new', warnings: ['mind this'] });
     const run = await runCliHere(['approve'], { folder });
     expect(run.exitCode).toBe(10);
@@ -129,7 +129,7 @@ describe('troupe approve', () => {
     expect(after).toMatchObject({ exitCode: 0, stdout: 'nothing needs approval\n' });
   });
 
-  it('decides about the fingerprint that it is given, and about no other', async () => {
+  it('decides only about the given fingerprint', async () => {
     const { folder, troupe } = await waiting();
     const old = await runCliHere(['approve', 'gated', '--fingerprint', 'f0'], { folder });
     expect(old.exitCode).toBe(10);
@@ -146,7 +146,7 @@ describe('troupe approve', () => {
     ['n\n', 10, 0],
     ['\n', 10, 0],
     ['', 10, 0],
-  ])('asks in a terminal; the answer %j gives %i', async (answer, exitCode, count) => {
+  ])('asks at a terminal; the answer %j gives exit code %i', async (answer, exitCode, count) => {
     const { folder, troupe } = await waiting();
     const stdin = Object.assign(new PassThrough(), { isTTY: true });
     stdin.end(answer);
@@ -156,7 +156,7 @@ describe('troupe approve', () => {
     expect(troupe.sent).toHaveLength(count);
   });
 
-  it.each([[[]], [['--json']]])('decides nothing without a terminal (%j)', async (more) => {
+  it.each([[[]], [['--json']]])('rejects the command without a terminal (%j)', async (more) => {
     const { folder, troupe } = await waiting();
     const run = await runCliHere(['approve', 'gated', ...more], { folder });
     expect(run.exitCode).toBe(2);
@@ -169,7 +169,7 @@ describe('troupe approve', () => {
     expect(troupe.sent).toHaveLength(1);
   });
 
-  it('does not ask in a terminal with --yes or --fingerprint', async () => {
+  it('does not ask at a terminal with --yes or --fingerprint', async () => {
     const { folder, troupe } = await waiting();
     const stdin = Object.assign(new PassThrough(), { isTTY: true });
     const run = await runCliHere(['approve', 'gated', '--yes'], { folder, stdin, columns: 80 });

@@ -38,8 +38,8 @@ function terminal({ isTTY = true, json = false } = {}) {
   return { stdin, prompt, ask, story, shown: () => shown };
 }
 
-describe('a question at the terminal', () => {
-  it('is answered with a line, which is not shown when it is secret', async () => {
+describe('an input prompt', () => {
+  it('returns the typed line and does not echo a secret', async () => {
     const { ask, stdin, shown, story } = terminal();
     const secret = ask({ password: true, description: 'Of the service' });
     const plain = ask({ id: 'city', default: 'Bern' });
@@ -54,7 +54,7 @@ describe('a question at the terminal', () => {
     expect(story).toEqual(['hold', 'release', 'hold', 'release']);
   });
 
-  it('takes a number or a name of a list', async () => {
+  it('accepts an option by its number or its label', async () => {
     const { ask, stdin, shown } = terminal();
     const options = [
       { label: 'One', value: '1st' },
@@ -72,7 +72,7 @@ describe('a question at the terminal', () => {
     expect(await second).toBe('1st');
   });
 
-  it('is not answered by nothing, Ctrl-C, an end or a command of an editor', async () => {
+  it('returns nothing for an empty line, Ctrl-C, the end of the input or an editor command', async () => {
     const { ask, stdin, story } = terminal();
     const empty = ask({});
     stdin.write('\r');
@@ -88,7 +88,7 @@ describe('a question at the terminal', () => {
     expect(story).toContain('interrupt');
   });
 
-  it('is not asked without a terminal, nor by a program', () => {
+  it('is not shown without a terminal or with --json', () => {
     expect(terminal({ isTTY: false }).prompt).toBeUndefined();
     expect(terminal({ json: true }).prompt).toBeUndefined();
   });

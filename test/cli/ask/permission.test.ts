@@ -39,7 +39,7 @@ function guarded() {
   });
 }
 
-describe('the question whether a call may go out', () => {
+describe('the permission prompt', () => {
   it.each([
     ['y', 'allow'],
     ['T', 'allowTool'],
@@ -47,7 +47,7 @@ describe('the question whether a call may go out', () => {
     ['', 'deny'],
     ['n', 'deny'],
     ['whatever', 'deny'],
-  ])('is answered with a line: %j means %s', async (line, answer) => {
+  ])('reads %j as %s', async (line, answer) => {
     const { prompt, stdin, shown } = terminal(true);
     const asked = prompt?.(question, new AbortController());
     stdin.write(`${line}\r`);
@@ -56,7 +56,7 @@ describe('the question whether a call may go out', () => {
     expect(shown()).toContain('{"sql":"select 1"}');
   });
 
-  it('shows both ends of long arguments with what is missing, and all of them on demand', async () => {
+  it('shows both ends of long arguments and what is missing, and all of them on request', async () => {
     const { prompt, stdin, shown } = terminal(true);
     const sql = `select 1 -- ${'x'.repeat(5_000)}\u202e; drop table users`;
     const asked = prompt?.({ ...question, arguments: { sql } }, new AbortController());
@@ -73,7 +73,7 @@ describe('the question whether a call may go out', () => {
     expect(await asked).toBe('allow');
   });
 
-  it('is no yes when the terminal goes away or the call is over', async () => {
+  it('denies the call when the terminal closes or the call has ended', async () => {
     const gone = terminal(true);
     const asked = gone.prompt?.(question, new AbortController());
     gone.stdin.end();
@@ -85,21 +85,21 @@ describe('the question whether a call may go out', () => {
     expect(await late).toBe('deny');
   });
 
-  it('is not asked without a terminal or with --json', () => {
+  it('is not shown without a terminal or with --json', () => {
     expect(terminal(false).prompt).toBeUndefined();
     expect(terminal(true, true).prompt).toBeUndefined();
   });
 });
 
 describe('troupe call', () => {
-  it('asks at the terminal and goes on with the answer', async () => {
+  it('asks at the terminal and uses the answer', async () => {
     const stdin = typed('t');
     const setting = { folder: temporaryFolder(), troupe: guarded(), stdin, columns: 80 };
     const run = await runCliHere(['call', 'db', 'query'], setting);
     expect(run).toMatchObject({ exitCode: 0, stdout: 'allowed\n' });
   });
 
-  it('asks for a running troupe as well, which has no terminal of its own', async () => {
+  it('asks on behalf of a running troupe, which has no terminal of its own', async () => {
     const troupe = guarded();
     const { folder } = await upHere(troupe);
     const run = await runCliHere(['call', 'db', 'query'], {
@@ -111,7 +111,7 @@ describe('troupe call', () => {
     expect(troupe.calls).toHaveLength(2);
   });
 
-  it('refuses the call when the answer is no or the user cannot be asked', async () => {
+  it('rejects the call when the user says no or cannot be asked', async () => {
     const troupe = guarded();
     const { folder } = await upHere(troupe);
     const no = await runCliHere(['call', 'db', 'query'], {

@@ -72,7 +72,7 @@ describe('troupe permissions', () => {
     expect(await store.choices()).toMatchObject(left);
   });
 
-  it('asks the running troupe, which may remember what is not written', async () => {
+  it('asks the running troupe, which may know permissions that are not on disk', async () => {
     const troupe = createStandIn({ servers: [statusOf('db')], permissions: [ofServer, ofTool] });
     const { folder } = await upHere(troupe);
     const { stdout } = await runCliHere(['permissions'], { folder });

@@ -63,7 +63,7 @@ async function running(...questions: Question[]) {
 }
 
 describe('troupe questions', () => {
-  it('shows each question whole, and the command that answers it', async () => {
+  it('shows each question in full and the command that answers it', async () => {
     const { folder } = await running(form, url, sampling);
     const { exitCode, stdout } = await runCliHere(['questions'], { folder });
     expect(exitCode).toBe(0);
@@ -74,7 +74,7 @@ describe('troupe questions', () => {
     expect(stdout).toContain('answer: troupe answer q1 name=… sure=…, or troupe answer q1 decline');
   });
 
-  it('says so when there is none, and prints one document', async () => {
+  it('reports that no question is open, and prints one document with --json', async () => {
     const { folder } = await running();
     expect((await runCliHere(['questions'], { folder })).stdout).toBe('no open questions\n');
     const { stdout } = await runCliHere(['questions', '--json'], { folder });
@@ -83,7 +83,7 @@ describe('troupe questions', () => {
 });
 
 describe('troupe answer', () => {
-  it('reads the fields as the form wants them', async () => {
+  it("parses the fields by the form's types", async () => {
     const { troupe, folder } = await running(form);
     const words = ['name=Ada', 'sure=true', 'age=36', 'colours=r', 'colours=g'];
     const { exitCode, stdout } = await runCliHere(['answer', 'q1', ...words], { folder });
@@ -92,7 +92,7 @@ describe('troupe answer', () => {
     expect(troupe.answers).toEqual([{ id: 'q1', answer: { action: 'accept', content } }]);
   });
 
-  it('declines, cancels, and accepts an address that was visited', async () => {
+  it('declines, cancels, and accepts a link that the user has opened', async () => {
     const { troupe, folder } = await running(form, url, sampling);
     for (const words of [['q1', 'cancel'], ['q2'], ['q3', 'decline']])
       expect((await runCliHere(['answer', ...words], { folder })).exitCode).toBe(0);
@@ -149,8 +149,8 @@ function terminal() {
   };
 }
 
-describe('a question of a server at the terminal', () => {
-  it('is filled in field by field, and asked again for what does not fit', async () => {
+describe("a server's question at the terminal", () => {
+  it('asks for each field, and asks again after an invalid value', async () => {
     const { ask, type, showed } = terminal();
     const answer = ask(form);
     await showed('answer it? [y/N]');
@@ -171,7 +171,7 @@ describe('a question of a server at the terminal', () => {
     });
   });
 
-  it('is declined by anything but yes, and cancelled at the end of input', async () => {
+  it('is declined by any answer but yes, and cancelled at the end of the input', async () => {
     const first = terminal();
     const declined = first.ask(url);
     await first.showed('done there, continue? [y/N]');
@@ -185,7 +185,7 @@ describe('a question of a server at the terminal', () => {
     expect(await cancelled).toEqual({ action: 'cancel' });
   });
 
-  it('is put away when it was answered elsewhere, and a model is never played', async () => {
+  it('closes when it was answered elsewhere, and never asks the user to act as the model', async () => {
     const { ask, abort, showed } = terminal();
     const answer = ask(form);
     await showed('[y/N]');
@@ -196,7 +196,7 @@ describe('a question of a server at the terminal', () => {
 });
 
 describe('troupe call', () => {
-  it('asks only the questions of its own call at the terminal', async () => {
+  it("asks only its own call's questions at the terminal", async () => {
     let release: (() => void) | undefined;
     const troupe = createStandIn({
       servers: [statusOf('db')],

@@ -51,8 +51,8 @@ function settingsFolder(): string {
   return folder;
 }
 
-describe('what may come next on a command line', () => {
-  it('is a command, with what it does', async () => {
+describe('a completion', () => {
+  it('suggests commands with their summaries', async () => {
     const lines = await suggested(temporaryFolder(), 're');
     expect(lines[0]).toBe('words');
     expect(lines.slice(1).map((line) => line.split('\t')[0])).toEqual([
@@ -93,7 +93,7 @@ describe('what may come next on a command line', () => {
     [['plan', ''], []],
     [['status', '--', '--w'], []],
     [['status', '--nonsense=x'], []],
-  ])('after %j is %j', async (words, expected) => {
+  ])('suggests after %j: %j', async (words, expected) => {
     expect(await wordsOf(temporaryFolder(), ...words)).toEqual(expected);
   });
 
@@ -104,11 +104,11 @@ describe('what may come next on a command line', () => {
     [['replay', ''], 'files'],
     [['--project', ''], 'folders'],
     [['status', '--state-dir=/tm'], 'folders'],
-  ])('after %j is one of the %s', async (words, kind) => {
+  ])('leaves what follows %j to the shell as %s', async (words, kind) => {
     expect(await suggested(temporaryFolder(), ...words)).toEqual([kind]);
   });
 
-  it('is a server of the running troupe, with its state', async () => {
+  it("suggests the running troupe's servers with their states", async () => {
     const { folder, troupe } = await running();
     expect(await suggested(folder, 'restart', '')).toEqual([
       'words',
@@ -123,7 +123,7 @@ describe('what may come next on a command line', () => {
     expect(troupe.sent).toEqual([]);
   });
 
-  it('is a tool of that server, if its name is harmless in a shell; none is started', async () => {
+  it("suggests the server's tools whose names are safe in a shell, and starts no server", async () => {
     const { folder, troupe } = await running();
     expect(await suggested(folder, 'call', 'db', '')).toEqual([
       'words',
@@ -135,7 +135,7 @@ describe('what may come next on a command line', () => {
     expect(troupe.sent).toEqual([]);
   });
 
-  it('is a server of the settings files when none runs', async () => {
+  it('suggests servers from the settings files without a running troupe', async () => {
     const folder = settingsFolder();
     expect(await wordsOf(folder, 'status', '')).toEqual(['ours']);
     for (const file of ['"my troupe.json"', "'my troupe.json'", 'my\\ troupe.json']) {
@@ -144,13 +144,13 @@ describe('what may come next on a command line', () => {
     expect(await wordsOf(folder, 'call', 'ours', '')).toEqual([]);
   });
 
-  it('is a server of the settings named, when the running troupe has others', async () => {
+  it('suggests servers from --config when the running troupe has other settings', async () => {
     const { folder } = await running();
     writeFileSync(path.join(folder, 'mine.json'), '{ "mcpServers": { "own": {"command": "x"} } }');
     expect(await wordsOf(folder, 'call', '--config', 'mine.json', '')).toEqual(['own']);
   });
 
-  it('is nothing, and silently so, where nothing can be known', async () => {
+  it('suggests nothing and prints no error when nothing is known', async () => {
     const folder = temporaryFolder();
     writeFileSync(path.join(folder, '.mcp.json'), '{ broken');
     expect(await wordsOf(folder, 'status', '')).toEqual([]);
@@ -211,7 +211,7 @@ describe('a completion script', () => {
     expect(await offers('troupe up --allow=')).toEqual(['api:eu', 'db', 'data']);
   });
 
-  it('makes bash complete files where a file is meant', { timeout: 60_000 }, async () => {
+  it('makes bash complete files for arguments that name a file', { timeout: 60_000 }, async () => {
     const folder = settingsFolder();
     expect(await bashOffers(folder, 'troupe up --config my')).toEqual(['my troupe.json']);
     expect(await bashOffers(folder, 'troupe up --config=my')).toEqual(['my troupe.json']);
@@ -222,7 +222,7 @@ describe('a completion script', () => {
   // Of these, only bash is on every machine.
   const checks: Readonly<Record<Shell, string>> = { bash: '-n', zsh: '-n', fish: '--no-execute' };
   const installed = shells.filter((shell) => spawnSync(shell, ['-c', 'true']).status === 0);
-  it.each<Shell>(installed)('is a script that %s understands', (shell) => {
+  it.each<Shell>(installed)('has valid syntax in %s', (shell) => {
     const file = path.join(temporaryFolder(), 'completion');
     writeFileSync(file, completionScripts[shell]);
     const checked = spawnSync(shell, [checks[shell], file], { encoding: 'utf8' });

@@ -16,7 +16,7 @@ async function followed(troupe: StandIn, before: number): Promise<void> {
 
 describe('events', () => {
   it.each([[[]], [['--json']]])(
-    'are printed as one JSON document per line until a signal comes, with %j',
+    'are printed as one JSON document per line until a signal arrives, with %j',
     async (flags) => {
       const { folder, troupe } = await upHere();
       const before = troupe.listenerCount();
@@ -50,7 +50,7 @@ describe('events', () => {
     },
   );
 
-  it('that are not read are dropped and counted, not kept', async () => {
+  it('are dropped and counted when nobody reads them', async () => {
     const { folder, troupe } = await upHere();
     const before = troupe.listenerCount();
     const run = startCliHere(['events'], { folder });
@@ -77,7 +77,7 @@ describe('events', () => {
     expect(stdout).toMatch(/"events\.dropped","count":\d{2,}/u);
   });
 
-  it('end with an error in one more line when the troupe ends', async () => {
+  it('end with one line that holds an error when the troupe ends', async () => {
     const { folder, run: up, troupe } = await upHere();
     const before = troupe.listenerCount();
     const run = startCliHere(['events', '--json'], { folder });
@@ -97,7 +97,7 @@ describe('events', () => {
 });
 
 describe('status --watch', () => {
-  it('tells every change in a line until a signal comes', async () => {
+  it('prints a line for every change until a signal arrives', async () => {
     const { folder, troupe } = await upHere();
     const before = troupe.listenerCount();
     const run = startCliHere(['status', '--watch'], { folder });

@@ -75,13 +75,13 @@ async function rawLines(socketPath: string) {
 }
 
 describe('the control socket', () => {
-  it('is open to its owner alone', async () => {
+  it('is accessible only to its owner', async () => {
     const { socketPath } = await serve();
     expect(statSync(socketPath).mode & 0o777).toBe(0o600);
     expect(statSync(path.dirname(socketPath)).mode & 0o777).toBe(0o700);
   });
 
-  it('answers two clients, each its own questions', async () => {
+  it('answers two clients independently', async () => {
     const { socketPath } = await serve({
       steps: [{ server: 'db', step: 'keep', why: 'unchanged' }],
     });
@@ -96,7 +96,7 @@ describe('the control socket', () => {
     expect(status.servers).toEqual([statusOf('db')]);
   });
 
-  it('refuses lines that are no requests and goes on', async () => {
+  it('rejects lines that are not requests and keeps the connection', async () => {
     const { socketPath } = await serve();
     const { socket, next } = await rawLines(socketPath);
     const bad = [
@@ -123,7 +123,7 @@ describe('the control socket', () => {
     ]);
   });
 
-  it('takes a line of 1 MB and leaves a client that sends one byte more', async () => {
+  it('accepts a line of 1 MB and disconnects a client that sends one byte more', async () => {
     const { socketPath } = await serve();
     const lineOf = (bytes: number): string => {
       const empty = '{"id": 1, "command": "plan", "args": {"x": ""}}';
@@ -139,7 +139,7 @@ describe('the control socket', () => {
     await ended;
   });
 
-  it('refuses arguments past the limit before they are sent', async () => {
+  it('rejects arguments above the limit before they are sent', async () => {
     const { socketPath } = await serve();
     const asking = (await client(socketPath)).request('call', {
       server: 'db',
@@ -149,7 +149,7 @@ describe('the control socket', () => {
     await expect(asking).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' });
   });
 
-  it('passes errors on whole', async () => {
+  it('forwards all fields of an error', async () => {
     const { socketPath } = await serve();
     await expect(
       (await client(socketPath)).request('start', { server: 'bd' }),
@@ -175,7 +175,7 @@ describe('the control socket', () => {
     await expect(status).rejects.toMatchObject({ code: 'INTERNAL', outcome: 'not_executed' });
   });
 
-  it('cancels the call of a client that went away', async () => {
+  it("cancels a client's call when the client disconnects", async () => {
     let options: CallOptions = {};
     let began = (): void => undefined;
     const beginning = new Promise<void>((resolve) => {
@@ -196,7 +196,7 @@ describe('the control socket', () => {
     await once(options.signal as AbortSignal, 'abort');
   });
 
-  it('streams events until the client goes', async () => {
+  it('streams events until the client disconnects', async () => {
     const { socketPath, troupe } = await serve();
     const follower = await client(socketPath);
     const events: ControlEvent[] = [];
@@ -216,7 +216,7 @@ describe('the control socket', () => {
     expect(troupe.listenerCount()).toBe(1);
   });
 
-  it('answers clients beside a crowd of idle connections, and keeps a client that follows events', async () => {
+  it('answers clients despite many idle connections, and keeps a client that follows events', async () => {
     const { socketPath, troupe } = await serve();
     const follower = await rawLines(socketPath);
     follower.socket.write('{"id": 1, "command": "events"}\n');
@@ -232,7 +232,7 @@ describe('the control socket', () => {
     expect(await follower.next()).toMatchObject({ event: { type: 'tools.changed' } });
   });
 
-  it('disconnects a client that reads none of its answers, and no other', async () => {
+  it('disconnects only the client that does not read its answers', async () => {
     const socketPath = path.join(temporaryFolder(), 'run', 'a.sock');
     const answer = 'x'.repeat(1_000_000);
     const limits = { unsentBytes: 4_000_000, unsentTotalBytes: 8_000_000 };
@@ -251,7 +251,7 @@ describe('the control socket', () => {
     expect(unread.bytesRead).toBeLessThan(10_000_000);
   });
 
-  it('decides an approval by the fingerprint that was shown', async () => {
+  it('decides only about the fingerprint that was shown', async () => {
     const { socketPath, troupe } = await serve({
       servers: [statusOf('gated', { state: 'blocked', reason: 'pendingApproval' })],
       approvals: [approvalOf('gated')],
@@ -269,14 +269,14 @@ describe('the control socket', () => {
     expect(troupe.sent).toEqual([{ type: 'approval.grant', server: 'gated', fingerprint: 'f1' }]);
   });
 
-  it('says of a server of your own settings that it needs no approval', async () => {
+  it("reports that a server from the user's own settings needs no approval", async () => {
     const { socketPath } = await serve();
     await expect(
       (await client(socketPath)).request('approve', { server: 'db' }),
     ).rejects.toMatchObject({ code: 'USAGE' });
   });
 
-  it('refuses to decide about a server with invalid settings, and says what to fix', async () => {
+  it('rejects a decision about a server with invalid settings, and reports the fix', async () => {
     const action = 'fix /p/.mcp.json:3';
     const broken = statusOf('db', { state: 'blocked', reason: 'invalidConfig', action });
     const { socketPath } = await serve({ servers: [broken] });
@@ -288,7 +288,7 @@ describe('the control socket', () => {
     });
   });
 
-  it('refuses a second troupe and names the pid of the first', async () => {
+  it("rejects a second troupe with the first one's pid", async () => {
     const { socketPath } = await serve();
     const second = openControlServer(socketPath, () => Promise.resolve(reportOf('second')));
     await expect(second).rejects.toMatchObject({
@@ -298,7 +298,7 @@ describe('the control socket', () => {
     expect(await (await client(socketPath)).request('identify', {})).toEqual(identity);
   });
 
-  it('takes over the socket of a troupe that was killed', async () => {
+  it('replaces the socket of a killed troupe', async () => {
     const socketPath = path.join(temporaryFolder(), 'a.sock');
     const child = spawn(
       process.execPath,
@@ -319,7 +319,7 @@ describe('the control socket', () => {
     expect(await (await client(socketPath)).request('identify', {})).toEqual(identity);
   });
 
-  it('takes over a plain file in its place', async () => {
+  it('replaces a plain file at its path', async () => {
     const socketPath = path.join(temporaryFolder(), 'a.sock');
     writeFileSync(socketPath, 'not a socket');
     const server = await openControlServer(socketPath, () => Promise.resolve({}));
@@ -327,14 +327,14 @@ describe('the control socket', () => {
     expect(statSync(socketPath).isSocket()).toBe(true);
   });
 
-  it('is gone after it was closed', async () => {
+  it('is removed when it closes', async () => {
     const { socketPath, server } = await serve();
     server.close();
     expect(existsSync(socketPath)).toBe(false);
     expect(await connectControl(socketPath)).toBeUndefined();
   });
 
-  it('refuses a folder that is not its own', async () => {
+  it('rejects a folder that belongs to another user', async () => {
     const folder = temporaryFolder();
     mkdirSync(path.join(folder, 'elsewhere'));
     symlinkSync(path.join(folder, 'elsewhere'), path.join(folder, 'run'));
@@ -347,7 +347,7 @@ describe('the control socket', () => {
     });
   });
 
-  it('says what to do when its folder cannot be made', async () => {
+  it('suggests --state-dir when its folder cannot be created', async () => {
     const folder = temporaryFolder();
     writeFileSync(path.join(folder, 'file'), '');
     const opening = openControlServer(path.join(folder, 'file', 'run', 'a.sock'), () =>
@@ -359,7 +359,7 @@ describe('the control socket', () => {
     });
   });
 
-  it('gives up on a troupe that does not answer', async () => {
+  it('times out when the troupe does not answer', async () => {
     const socketPath = path.join(temporaryFolder(), 'a.sock');
     const silent = createServer(() => undefined).listen(socketPath);
     onTestFinished(() => void silent.close());
@@ -368,7 +368,7 @@ describe('the control socket', () => {
     await expect(asking).rejects.toMatchObject({ code: 'TIMEOUT_WAITING' });
   });
 
-  it('is in the state folder, or in a private temporary one when that path is too long', () => {
+  it('is in the state folder, or in a private temporary folder when that path is too long', () => {
     const projectRoot = '/project';
     const short = controlSocketPath({ stateFolder: '/state', projectRoot });
     expect(short).toMatch(/^\/state\/run\/[0-9a-f]{8}\.sock$/);

@@ -50,7 +50,7 @@ async function importHere(folder: string, ...argv: readonly string[]) {
 }
 
 describe('troupe import', () => {
-  it('adds to a file and leaves its comments, order, indentation and other keys as they are', async () => {
+  it('adds to a file and keeps its comments, order, indentation and other keys', async () => {
     const folder = temporaryFolder();
     const before =
       '{\r\n\t// mine\r\n\t"theme": "dark",\r\n\t"mcpServers": {\r\n\t\t"db": { "command": "db" }, // first\r\n\t},\r\n\t"last": [1]\r\n}\r\n';
@@ -84,7 +84,7 @@ describe('troupe import', () => {
     ]);
   });
 
-  it('loses no entries when several imports write one file at once: a late one must be run again', async () => {
+  it('loses no entries when several imports write one file at once; a late one fails and can be repeated', async () => {
     const folder = temporaryFolder();
     const to = put(folder, 'troupe.json', '{}');
     const runs = await Promise.all(
@@ -114,7 +114,7 @@ describe('troupe import', () => {
     ]);
   });
 
-  it('gives back settings of our own as they were', async () => {
+  it('copies settings in our own format unchanged', async () => {
     const folder = temporaryFolder();
     const from = put(folder, 'own.json', fixture('own'));
     const to = path.join(folder, 'new', 'troupe.json');
@@ -145,7 +145,7 @@ describe('troupe import', () => {
     expect(again.report.targets[0]?.written).toBe(false);
   });
 
-  it('never overwrites a server, writes the others, and says so by its exit code', async () => {
+  it('never overwrites a server, writes the others, and exits with 2', async () => {
     const folder = temporaryFolder();
     const from = put(folder, 'cursor.json', fixture('cursor'));
     const to = put(folder, 'troupe.json', '{ "mcpServers": { "remote": { "command": "mine" } } }');
@@ -166,7 +166,7 @@ describe('troupe import', () => {
     expect(readdirSync(folder).filter((name) => name.endsWith('.tmp'))).toEqual([]);
   });
 
-  it('writes nothing in a dry run, and never prints what looks like a secret', async () => {
+  it('writes nothing in a dry run, and never prints values that look like secrets', async () => {
     const folder = temporaryFolder();
     const from = put(folder, 'claude.json', fixture('claude-desktop'));
     const to = path.join(folder, 'troupe.json');
@@ -181,7 +181,7 @@ describe('troupe import', () => {
     expect(run.stdout + run.stderr).not.toContain('abcdef0123456789');
   });
 
-  it('keeps what a project brought within the project, where it needs approval', async () => {
+  it("writes a project's servers into the project, where they need approval", async () => {
     const folder = temporaryFolder();
     put(folder, 'home/.cursor/mcp.json', '{ "mcpServers": { "mine": { "command": "mine" } } }');
     put(folder, 'project/.cursor/mcp.json', '{ "mcpServers": { "its": { "command": "its" } } }');
@@ -220,7 +220,7 @@ describe('troupe import', () => {
         symlinkSync('../state', path.join(folder, 'project/sub'));
       },
     ],
-  ])('writes nothing outside a project for a target in it: %s', async (_what, how, link) => {
+  ])('writes nothing outside the project for a target inside it: %s', async (_what, how, link) => {
     const folder = temporaryFolder();
     const own = put(folder, 'state/troupe.json', '{"mcpServers":{}}');
     put(folder, 'project/.cursor/mcp.json', '{ "mcpServers": { "evil": { "command": "x" } } }');
@@ -237,7 +237,7 @@ describe('troupe import', () => {
     expect(existsSync(path.join(folder, 'new.json'))).toBe(false);
   });
 
-  it('treats a file as the project’s when the project is reached over a link', async () => {
+  it('treats a file as the project’s when its path leads through a link to the project', async () => {
     const folder = temporaryFolder();
     put(folder, 'project/any.json', '{ "mcpServers": { "its": { "command": "its" } } }');
     symlinkSync('project', path.join(folder, 'alias'));
@@ -248,7 +248,7 @@ describe('troupe import', () => {
     ]);
   });
 
-  it('follows the user’s own links and links within the project, and first prints the path it writes', async () => {
+  it('follows the user’s own links and links within the project, and prints the path before it writes', async () => {
     const folder = temporaryFolder();
     const dotfile = put(folder, 'dotfiles/troupe.json', '{}');
     mkdirSync(path.join(folder, 'state'));
@@ -267,7 +267,7 @@ describe('troupe import', () => {
     expect(lstatSync(own).isSymbolicLink()).toBe(true);
   });
 
-  it('switches off what the other program excluded when it cannot take the lists over', async () => {
+  it('disables servers that the other program excludes when it cannot copy the lists', async () => {
     const folder = temporaryFolder();
     const from = put(folder, 'qwen.json', fixture('qwen'));
     const to = put(folder, 'troupe.json', '{ "mcpServers": { "db": { "command": "db" } } }');
@@ -278,7 +278,7 @@ describe('troupe import', () => {
     expect(written['mcpServers']?.['one']).not.toHaveProperty('enabled');
   });
 
-  it('switches servers as the lists of oh-my-pi say, and names what only consent lets run', async () => {
+  it("applies oh-my-pi's lists, and names the servers that ran only with consent", async () => {
     const folder = temporaryFolder();
     const entry = (more: object) => ({ command: 'x', ...more });
     const from = put(
@@ -364,9 +364,9 @@ describe('troupe import', () => {
   });
 });
 
-describe('the places of a program', () => {
+describe("a program's settings files", () => {
   it.each(['linux', 'darwin', 'win32'] as const)(
-    'are absolute and known for every program on %s',
+    'have absolute paths for every program on %s',
     (platform) => {
       for (const name of programNames) {
         const places = placesOf(name, {
@@ -381,7 +381,7 @@ describe('the places of a program', () => {
     },
   );
 
-  it('follow the variables by which programs are moved', () => {
+  it("follow the variables that move a program's settings", () => {
     const env = { XDG_CONFIG_HOME: '/x', CODEX_HOME: '/c', CLAUDE_CONFIG_DIR: '/d' };
     const of = (name: (typeof programNames)[number]) =>
       placesOf(name, { platform: 'linux', home: '/home/me', env, projectRoot: '/project' })[0];

@@ -47,7 +47,7 @@ async function visit(url: string, target: string, body?: string): Promise<Said> 
 const addressIn = (text: string): string => address.exec(text)?.[0] ?? '';
 
 describe('troupe inspect', () => {
-  it('prints an address that shows the running troupe, which records from then on', async () => {
+  it('prints a link to the running troupe, which records from then on', async () => {
     const folder = temporaryFolder();
     const { scripted } = await upWith(folder);
     expect(scripted.troupe.inspection.isRecording).toBe(false);
@@ -65,7 +65,7 @@ describe('troupe inspect', () => {
     expect(await visit(second, '/api/session')).toMatchObject({ status: 200 });
   });
 
-  it('lets the page do what commands do, and no more', async () => {
+  it('lets the page run the allowed commands only', async () => {
     const folder = temporaryFolder();
     const { scripted } = await upWith(folder);
     const ask = async (body: unknown) => {
@@ -99,7 +99,7 @@ describe('troupe inspect', () => {
     }
   });
 
-  it('says what to start when nothing runs', async () => {
+  it('reports how to start a troupe when none is running', async () => {
     const run = await runCliHere(['inspect'], { folder: temporaryFolder() });
     expect(run).toMatchObject({ exitCode: 3, stdout: '' });
     expect(run.stderr).toContain('start one with: troupe up');
@@ -107,7 +107,7 @@ describe('troupe inspect', () => {
 });
 
 describe('troupe up --inspect', () => {
-  it('prints an address on stderr and records from the start', async () => {
+  it('prints a link to stderr and records from the start', async () => {
     const { run } = await upWith(temporaryFolder(), '--inspect');
     await run.noted('this link works once; troupe inspect prints another');
     run.signal('SIGTERM');
@@ -116,7 +116,7 @@ describe('troupe up --inspect', () => {
     expect(created).toMatchObject([{ inspect: true }]);
   }, 20_000);
 
-  it('ends when the port is taken, and says so', async () => {
+  it('exits with an error when the port is taken', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
     onTestFinished(() => void taken.close());
@@ -136,13 +136,13 @@ describe('troupe up --inspect', () => {
     expect(scripted.troupe.snapshot().troupe.state).toBe('stopped');
   });
 
-  it('refuses what is no port', async () => {
+  it('rejects an invalid port', async () => {
     const run = await runCliHere(['up', '--inspect=99999'], { folder: temporaryFolder() });
     expect(run.exitCode).toBe(2);
     expect(run.stderr).toContain('Write a whole number from 0 to 65535; see troupe help up');
   });
 
-  it('asks for a journal in the state folder, or where it is named', async () => {
+  it('writes a journal in the state folder, or to the named file', async () => {
     const folder = temporaryFolder();
     const { run } = await upWith(folder, '--journal');
     run.signal('SIGTERM');
@@ -160,7 +160,7 @@ describe('troupe up --inspect', () => {
 });
 
 describe('troupe replay', () => {
-  it('shows a journal that the page saved, with nothing running', async () => {
+  it('shows a journal saved by the page, without a running troupe', async () => {
     const folder = temporaryFolder();
     await upWith(folder);
     const { stdout } = await runCliHere(['inspect'], { folder });
@@ -185,7 +185,7 @@ describe('troupe replay', () => {
     expect(run.stdout).toBe(`${addressIn(run.stdout)}\n`);
   });
 
-  it('names the file, the line and the next step when it is none', async () => {
+  it('reports the file, the line and the next step for an invalid journal', async () => {
     const folder = temporaryFolder();
     writeFileSync(path.join(folder, 'troupe.json'), '{}\n');
     const run = await runCliHere(['replay', 'troupe.json'], { folder });
@@ -200,7 +200,7 @@ describe('troupe replay', () => {
 });
 
 describe('--open', () => {
-  it('gives the browser a private file, and no program the address', async () => {
+  it('passes the browser a private file, and no program the link', async () => {
     const folder = temporaryFolder();
     await upWith(folder);
     const opened: string[] = [];
@@ -221,7 +221,7 @@ describe('--open', () => {
     expect(existsSync(file)).toBe(false);
   });
 
-  it('leaves no file behind when the address was not used', async () => {
+  it('removes the file of an unused link', async () => {
     const folder = temporaryFolder();
     const journal = temporaryFolder();
     await upWith(folder);
@@ -242,7 +242,7 @@ describe('--open', () => {
     expect(opened.map((file) => existsSync(file))).toEqual([false]);
   });
 
-  it('advises opening the address when no browser starts', async () => {
+  it('suggests opening the link when no browser starts', async () => {
     const folder = temporaryFolder();
     await upWith(folder);
     const openFile = (): Promise<boolean> => Promise.resolve(false);
@@ -252,7 +252,7 @@ describe('--open', () => {
 });
 
 describe('a browser', () => {
-  it('is opened by what the system has for it, or not at all', async () => {
+  it("is started by the system's opener, or not at all", async () => {
     expect(openerOf('darwin')).toEqual(['open']);
     expect(openerOf('linux')).toEqual(['xdg-open']);
     expect(openerOf('win32')).toEqual(['rundll32', 'url.dll,FileProtocolHandler']);

@@ -3,12 +3,12 @@ import { stopOrderly } from '../../../src/cli/run/stop.ts';
 import type { Troupe } from '../../../src/runtime/troupe.ts';
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
 
-describe('the end of a troupe that does not end', () => {
+describe('stopping a troupe that hangs', () => {
   it.each([
     [0, 4_500],
     [2_000, 2_500],
     [4_499, 1],
-  ])('comes within five seconds, of which %d ms are over', async (spentMs, untilKillMs) => {
+  ])('takes at most five seconds, %d ms of which have passed', async (spentMs, untilKillMs) => {
     const clock = new VirtualClock();
     const send = vi.fn<Troupe['send']>();
     const stubborn = { send, stop: () => new Promise<void>(() => {}) };

@@ -14,8 +14,8 @@ const dying = `
 
 const cli = compiledCli();
 
-describe('a server that really crashes', { timeout: patience }, () => {
-  it('is explained with its exit code and its last words, and its log can be read', async () => {
+describe('a server that crashes', { timeout: patience }, () => {
+  it('is explained with its exit code and its last output, and has a log', async () => {
     const place = createPlace(cli);
     place.writeSettings({
       db: {

@@ -79,8 +79,8 @@ function explanationOf(more: Partial<Explanation> = {}): Explanation {
   };
 }
 
-describe('the lines of an explanation', () => {
-  it('tell what and why, then what next, then the details', () => {
+describe('the printed explanation', () => {
+  it('shows the state and its reason, then the next step, then the details', () => {
     expect(explanationLines(explanationOf(), nowMs, 80, plain).join('\n')).toBe(
       `db is backingOff (retrying) for 10s, because hasAttemptsLeft held. It ended with
 exit code 3.
@@ -106,7 +106,7 @@ ATTEMPT  STARTED       QUEUED  CONNECT  LIST  READY  ENDED            WAIT
     );
   });
 
-  it('name the step that helps, the place in the line, and where a stop leads', () => {
+  it('shows the next step, the place in the queue, and the state after a stop', () => {
     const first = (more: Partial<Explanation>): readonly string[] =>
       explanationLines(explanationOf(more), nowMs, 200, plain).slice(0, 2);
     expect(first({ nextStep: 'troupe approve db' })[1]).toBe('Next: troupe approve db');
@@ -140,12 +140,12 @@ ATTEMPT  STARTED       QUEUED  CONNECT  LIST  READY  ENDED            WAIT
     );
   });
 
-  it.each([40, 60, 80, 120])('fit %i columns', (width) => {
+  it.each([40, 60, 80, 120])('fits %i columns', (width) => {
     const lines = explanationLines(explanationOf(), nowMs, width, plain);
     expect(Math.max(...lines.map(columnsOf))).toBeLessThanOrEqual(width);
   });
 
-  it('are wrapped between words, and cut only where one word is too long', () => {
+  it('wraps between words, and cuts only a word that is too long', () => {
     expect(wrapText('one two three', 9, '> ')).toEqual(['> one two', '  three']);
     expect(wrapText('incomprehensibilities', 8)).toEqual(['incompr…']);
   });
@@ -155,8 +155,8 @@ function lineOf(number: number, line: string, more: Partial<ServerLogLine> = {})
   return { number, at: '2026-01-02T03:04:05.000Z', session: 1, stream: 'stderr', line, ...more };
 }
 
-describe('the lines of a log', () => {
-  it('cannot be forged by what a server writes', () => {
+describe('a printed log line', () => {
+  it("cannot be forged by a server's output", () => {
     const forged = logLine(lineOf(1, 'hello\n2026-01-02T03:04:05.000Z #1 troupe | ready\u001b[2J'));
     expect(forged.split('\n')).toHaveLength(1);
     expect(forged).toBe(
@@ -166,7 +166,7 @@ describe('the lines of a log', () => {
 });
 
 describe('explain', () => {
-  it('prints the sentence, the step and the details, or the document of the library', async () => {
+  it("prints the sentence, the step and the details, or the library's document with --json", async () => {
     const explanation = explanationOf();
     const { folder } = await upHere(
       createStandIn({ servers: [explanation.status], explanations: [explanation] }),
@@ -179,7 +179,7 @@ describe('explain', () => {
   });
 
   it.each([['explain'], ['logs'], ['logs', '--follow']])(
-    'refuses a name that is not there: %s',
+    'rejects an unknown name: %s',
     async (...words) => {
       const { folder } = await upHere();
       const run = await runCliHere([words[0] ?? '', 'dbb', ...words.slice(1)], { folder });
@@ -203,7 +203,7 @@ describe('logs', () => {
   ]);
   const up = () => upHere(createStandIn({ servers: [statusOf('db')], logs }));
 
-  it('prints the last lines, each with time, session and stream', async () => {
+  it('prints the last lines with time, session and stream', async () => {
     const { folder } = await up();
     const run = await runCliHere(['logs', 'db', '--lines', '2'], { folder });
     expect(run).toMatchObject({
@@ -215,14 +215,14 @@ describe('logs', () => {
     expect(JSON.parse(json.stdout)).toEqual({ server: 'db', lines: logs.get('db') });
   });
 
-  it.each(['0', '-1', 'many', '10001'])('refuses --lines %s', async (count) => {
+  it.each(['0', '-1', 'many', '10001'])('rejects --lines %s', async (count) => {
     const { folder } = await up();
     const run = await runCliHere(['logs', 'db', '--lines', count], { folder });
     expect(run.exitCode).toBe(2);
     expect(run.stderr).toContain('--lines');
   });
 
-  it('follows with one document per line, each line once and of this server alone', async () => {
+  it('prints each new line of this server once, one document per line', async () => {
     const { folder, troupe } = await up();
     const before = troupe.listenerCount();
     const run = startCliHere(['logs', 'db', '--follow', '--json', '--lines', '1'], { folder });

@@ -21,7 +21,7 @@ describe('table', () => {
     ]);
   });
 
-  it('cuts the widest column first when there is less room', () => {
+  it('cuts the widest column first when the table is too wide', () => {
     expect(fitTable(table, 40)).toEqual([
       'SERVER        PID  ACTION',
       'everything     41',
@@ -29,7 +29,7 @@ describe('table', () => {
     ]);
   });
 
-  it('drops the columns that may go when even the least widths do not fit', () => {
+  it('drops optional columns when even the least widths do not fit', () => {
     expect(fitTable(table, 22)).toEqual([
       'SERVER      ACTION',
       'everything',
@@ -37,7 +37,7 @@ describe('table', () => {
     ]);
   });
 
-  it('lays out before it paints', () => {
+  it('ignores colour codes in the layout', () => {
     const painted = fitTable(
       {
         columns: table.columns,
@@ -48,7 +48,7 @@ describe('table', () => {
     expect(painted[1]).toBe('<a>         1');
   });
 
-  it('counts wide letters and pictures as two columns and combining marks as none', () => {
+  it('counts wide characters and emoji as two columns and combining marks as none', () => {
     expect(columnsOf('データ')).toBe(6);
     expect(columnsOf('🎭')).toBe(2);
     expect(columnsOf('e\u0301')).toBe(1);
@@ -61,11 +61,11 @@ describe('table', () => {
     expect(cutTo('データベース', 7)).toBe('データ…');
   });
 
-  it('cuts below the least widths rather than pass the width', () => {
+  it('cuts below the least widths rather than exceed the width', () => {
     expect(fitTable(table, 12)).toEqual(['SERV…  ACTI…', 'ever…', 'db     trou…']);
   });
 
-  it('never passes the width', () => {
+  it('never exceeds the width', () => {
     const word = fc.string({ maxLength: 60, unit: 'grapheme' });
     fc.assert(
       fc.property(

@@ -32,7 +32,7 @@ const parts = {
 };
 
 describe('on a terminal', () => {
-  it.each([40, 80, 200])('tables fit %i columns, whatever letters are in them', async (columns) => {
+  it.each([40, 80, 200])('tables fit %i columns in any script', async (columns) => {
     const { folder } = await upHere(createStandIn(parts));
     for (const command of ['status', 'tools', 'plan']) {
       const { stdout } = await runCliHere([command], { folder, columns });
@@ -43,7 +43,7 @@ describe('on a terminal', () => {
     }
   });
 
-  it('40 columns are enough for name, state and action', async () => {
+  it('the status table shows name, state and action in 40 columns', async () => {
     const gated = statusOf('gated', {
       state: 'blocked',
       reason: 'pendingApproval',
@@ -62,7 +62,7 @@ describe('on a terminal', () => {
     ]);
   });
 
-  it('40 columns show the whole name of a tool, and its description where there is room', async () => {
+  it('the tool table shows whole names in 40 columns, and descriptions where they fit', async () => {
     const name = 'get-structured-content-of-a-row';
     const tools = [{ ...toolOf('db', name), description: long }];
     const { folder } = await upHere(createStandIn({ servers: [statusOf('db')], tools }));
@@ -97,7 +97,7 @@ describe('on a terminal', () => {
     }
   });
 
-  it('a size that it does not tell is the usual one', async () => {
+  it('an unknown size counts as 80 columns', async () => {
     const { folder } = await upHere();
     const shown = await runCliHere(['status'], { folder, columns: 0, env: { NO_COLOR: '1' } });
     expect(shown.stdout).toContain('SERVER  STATE');
@@ -105,7 +105,7 @@ describe('on a terminal', () => {
     expect(help.stdout).toBe((await runCliHere(['--help'], { folder, columns: 80 })).stdout);
   });
 
-  it('the live table is whole where a pty tells a size of zero', async () => {
+  it('the live table is complete when a pty reports a size of zero', async () => {
     const many = Array.from({ length: 9 }, (_, index) => statusOf(`server-${index}`));
     const troupe = createStandIn({ servers: many });
     const setting = { folder: temporaryFolder(), troupe, columns: 0, rows: 0 };
@@ -139,7 +139,7 @@ describe('on a terminal', () => {
   });
 });
 
-describe('the line of progress', () => {
+describe('the progress line', () => {
   const connecting = () =>
     createStandIn({
       servers: [statusOf('db', { state: 'connecting' }), statusOf('api')],
@@ -151,7 +151,7 @@ describe('the line of progress', () => {
   const shown = `\rwaiting 0s for 1 of 2 servers: db (connecting)${escape}K`;
   const erased = `\r${escape}K`;
 
-  it('says which servers are on their way, and goes before the answer', async () => {
+  it('names the servers that are still starting, and disappears before the result', async () => {
     const troupe = connecting();
     const folder = temporaryFolder();
     const run = startCliHere(['tools'], { folder, troupe, columns: 80 });
@@ -167,7 +167,7 @@ describe('the line of progress', () => {
     expect(troupe.listenerCount()).toBe(0);
   });
 
-  it('is cut to the terminal', async () => {
+  it("is cut to the terminal's width", async () => {
     const troupe = connecting();
     const run = startCliHere(['tools'], { folder: temporaryFolder(), troupe, columns: 20 });
     await run.noted('waiting 0s');
@@ -175,7 +175,7 @@ describe('the line of progress', () => {
     expect((await run.finished).stderr).toContain(`\rwaiting 0s for 1 o…${escape}K`);
   });
 
-  it.each(['restart', 'start'])('is shown for %s, too', async (command) => {
+  it.each(['restart', 'start'])('is shown for %s', async (command) => {
     const troupe = createStandIn({
       servers: [statusOf('db')],
       onSend: (event, own) => {
@@ -196,7 +196,7 @@ describe('the line of progress', () => {
     ['without a terminal', [], undefined, {}],
     ['with --json', ['--json'], 80, {}],
     ['on a dumb terminal', [], 80, { TERM: 'dumb' }],
-  ])('is not there %s', async (_title, flags, columns, env) => {
+  ])('is not shown %s', async (_title, flags, columns, env) => {
     const troupe = connecting();
     const run = startCliHere(['tools', ...flags], {
       folder: temporaryFolder(),
@@ -212,7 +212,7 @@ describe('the line of progress', () => {
     expect(stderr).not.toContain(escape);
   });
 
-  it('counts only servers that may still come', () => {
+  it('counts only servers that are still starting', () => {
     expect(progressText([statusOf('db')], 0)).toBeUndefined();
     expect(progressText([statusOf('db', { state: 'dormant' })], 0)).toBeUndefined();
     expect(progressText([statusOf('db', { state: 'backingOff' })], 65_000)).toBe(

@@ -39,8 +39,8 @@ const servers = [
   }),
 ];
 
-describe('what a person sees of a troupe', () => {
-  it('is a table that fits a wide terminal', () => {
+describe('the status', () => {
+  it('shows every column on a wide terminal', () => {
     expect(statusLines(servers, now, 100, plain)).toEqual([
       'SERVER      STATE       REASON           TOOLS   PID   SINCE  NEXT TRY  ACTION',
       'broken      backingOff  retrying                      2m 05s  in 4s     troupe restart broken',
@@ -50,7 +50,7 @@ describe('what a person sees of a troupe', () => {
     ]);
   });
 
-  it('is a table whose times and pids go before a name or an action is cut', () => {
+  it('drops times and pids before it cuts a name or an action', () => {
     const longer = [...servers, statusOf('a-much-longer-name', { tools: 2, pid: 4343 })];
     expect(statusLines(longer, now, 100, plain)).toEqual([
       'SERVER              STATE       REASON           TOOLS   PID  NEXT TRY  ACTION',
@@ -69,7 +69,7 @@ describe('what a person sees of a troupe', () => {
     ]);
   });
 
-  it('is a table that keeps name, state and action on a narrow terminal', () => {
+  it('keeps name, state and action on a narrow terminal', () => {
     expect(statusLines(servers, now, 56, plain)).toEqual([
       'SERVER      STATE       TOOLS  ACTION',
       'broken      backingOff         troupe restart broken',
@@ -79,7 +79,7 @@ describe('what a person sees of a troupe', () => {
     ]);
   });
 
-  it('is a table whose whys are cut, then left out, before a server is', () => {
+  it('cuts failures, then omits them, before it omits a server', () => {
     const lines = (width: number, most: number) => statusLines(servers, now, width, plain, most);
     expect(lines(20, 5)[2]).toBe('  spawn no-such-ser…');
     expect(lines(56, 4).map((line) => line.split(' ')[0])).toEqual([
@@ -92,7 +92,7 @@ describe('what a person sees of a troupe', () => {
     expect(lines(56, 2).slice(1)).toEqual(['… and 3 more: troupe status']);
   });
 
-  it('says that a server which is there refuses calls, and what helps', () => {
+  it('shows an open circuit of a running server, and the command that closes it', () => {
     const open = statusOf('db', { circuit: 'open', tools: 2 });
     expect(statusLines([open], now, 80, plain)[1]).toMatch(
       /^db +ready +circuit open +2 .* troupe restart db$/,
@@ -109,7 +109,7 @@ describe('what a person sees of a troupe', () => {
     expect(statusLines([slow], now, 200, plain)[1]).toContain('circuit halfOpen, healthCheck');
   });
 
-  it('is everything about one server when one was asked for', () => {
+  it('shows every fact about one server', () => {
     expect(statusDetails(servers[0] ?? statusOf('none'), now, 80)).toEqual([
       'server      broken',
       'state       backingOff (retrying)',
@@ -129,7 +129,7 @@ describe('what a person sees of a troupe', () => {
     ]);
   });
 
-  it('is one line for each change where there is no terminal', () => {
+  it('is one line per change without a terminal', () => {
     expect(servers.map((server) => statusLine(server, now))).toEqual([
       'broken backingOff (retrying): next try in 4s - spawn no-such-server ENOENT -> troupe restart broken',
       'everything ready: 13 tools, pid 4242',
@@ -137,7 +137,7 @@ describe('what a person sees of a troupe', () => {
     ]);
   });
 
-  it('tells the steps that do something, and why', () => {
+  it('lists the steps that change something, with reasons', () => {
     expect(
       planLines([
         { server: 'a', step: 'keep', why: 'unchanged' },
@@ -146,7 +146,7 @@ describe('what a person sees of a troupe', () => {
     ).toEqual(['plan: replace b (args changed)']);
   });
 
-  it('names file, line and key of what is wrong with the settings', () => {
+  it('shows the file, line and key of a problem in the settings', () => {
     const problem = { file: 't.json', line: 7, key: 'mcpServers.db.url', message: 'write a URL' };
     expect(problemLines([problem])).toEqual(['settings: t.json:7 mcpServers.db.url: write a URL']);
   });
@@ -159,7 +159,7 @@ describe('what a person sees of a troupe', () => {
     [3_600_000, '1h 00m'],
     [90_000_000, '1d 1h'],
     [-5_000, '0s'],
-  ])('tells %i ms as %s', (ms, text) => {
+  ])('shows %i ms as %s', (ms, text) => {
     expect(shortDuration(ms)).toBe(text);
   });
 
@@ -172,11 +172,11 @@ describe('what a person sees of a troupe', () => {
     [59_960, '1m 00s'],
     [66_000, '1m 06s'],
     [3_900_000, '1h 05m'],
-  ])('tells a length of %d ms as %s', (ms, text) => {
+  ])('shows a duration of %d ms as %s', (ms, text) => {
     expect(lengthText(ms)).toBe(text);
   });
 
-  it('says nothing of times that are none', () => {
+  it('shows nothing for an invalid or missing time', () => {
     expect(sinceText('later', now)).toBe('');
     expect(untilText(undefined, now)).toBe('');
     expect(untilText('2026-01-02T03:06:09.000Z', now)).toBe('now');
@@ -189,7 +189,7 @@ describe('the live screen', () => {
     return { writes, screen: new LiveScreen((text) => void writes.push(text)) };
   };
 
-  it('writes each frame over the last one in one go, without clearing first', () => {
+  it('overwrites the last frame in one write, without clearing it first', () => {
     const { writes, screen } = drawn();
     screen.show(['a', 'b']);
     screen.show(['c', 'd']);
@@ -199,14 +199,14 @@ describe('the live screen', () => {
     ]);
   });
 
-  it('writes nothing when nothing changed', () => {
+  it('writes nothing for an unchanged frame', () => {
     const { writes, screen } = drawn();
     screen.show(['a']);
     screen.show(['a']);
     expect(writes).toHaveLength(1);
   });
 
-  it('puts log lines above the block and keeps the block below', () => {
+  it('writes log lines above the block', () => {
     const { writes, screen } = drawn();
     screen.show(['a']);
     screen.log(['news']);
@@ -215,7 +215,7 @@ describe('the live screen', () => {
     expect(writes[2]).toBe('\u001b[1A\ra\u001b[K\n\u001b[J');
   });
 
-  it('takes its block away in the end and gives the cursor back', () => {
+  it('removes its block at the end and shows the cursor again', () => {
     const { writes, screen } = drawn();
     screen.show(['a']);
     screen.end();
