@@ -26,7 +26,7 @@ export interface CliHost {
   readonly loadRuntime: () => Promise<(options: TroupeOptions) => Troupe>;
   /** Subscribes to stop signals; returns how to unsubscribe. */
   readonly onStopSignal: (listener: (signal: StopSignal) => void) => () => void;
-  /** Calls back when the reader of stdout is gone. */
+  /** Calls back once stdout has no reader. */
   readonly onOutputClosed: (listener: () => void) => void;
   /** Discards pending output to stdout, so that the exit does not wait for a reader that stopped. */
   readonly giveUpOutput?: () => void;
@@ -34,6 +34,6 @@ export interface CliHost {
   readonly onCrash: (listener: (error: unknown) => void) => () => void;
   /** Opens a file in a browser; resolves with whether a browser started. Default: the system's opener. */
   readonly openFile?: (file: string) => Promise<boolean>;
-  /** Subscribes to notes of the program that embeds us; `up` shows them among its own. */
+  /** Subscribes to notes from the embedding program; `up` shows them among its own. */
   readonly onRemark?: (listener: (line: string) => void) => void;
 }

@@ -100,7 +100,7 @@ export async function runCli(host: CliHost): Promise<number> {
   }
 }
 
-/** Answers a completion script. Prints no errors, because the user is typing. */
+/** Prints suggestions for a completion script, but no errors, because the user is typing. */
 async function answerShell(host: CliHost, words: readonly string[]): Promise<number> {
   try {
     const program = createProgram(host, () => undefined);
@@ -181,14 +181,14 @@ function addCommand(
     const args = command.processedArgs
       .flat()
       .filter((arg): arg is string => typeof arg === 'string');
-    refuseNoNames(command);
+    rejectInvalidNames(command);
     const exitCode = await definition.run({ host, launch, output }, args, flags as never);
     onExitCode(exitCode ?? 0);
   });
 }
 
 /** Rejects names that the socket would reject, with a clearer message. */
-function refuseNoNames(command: Command): void {
+function rejectInvalidNames(command: Command): void {
   command.registeredArguments.forEach((argument, index) => {
     const given: unknown = command.processedArgs[index];
     if (typeof given !== 'string' || (given !== '' && given.length <= longestName)) return;

@@ -121,7 +121,7 @@ function choicesOf(schema: Schema): readonly unknown[] | undefined {
   return Object.hasOwn(schema, 'const') ? [schema['const']] : undefined;
 }
 
-/** The types a value may have; empty when the schema does not say. */
+/** The types that the schema allows; empty when it names none. */
 function typesOf(schema: Schema): ReadonlySet<string> {
   const types = new Set<string>();
   const open: Schema[] = [schema];

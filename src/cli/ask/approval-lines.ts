@@ -50,7 +50,7 @@ function changed(field: string, before: string | undefined, now: string | undefi
   if (before === undefined)
     return `${field} is new${now === '' ? '' : `: ${quotedWord(now ?? '')}`}`;
   if (now === undefined) return `${field} is gone${before === '' ? '' : `: ${quotedWord(before)}`}`;
-  // Both look the same because the secret part is not shown.
+  // Both look the same because secrets are not shown.
   if (before === now) return `${field} has another value`;
   return `${field}: ${quotedWord(before)} became ${quotedWord(now)}`;
 }

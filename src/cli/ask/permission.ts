@@ -1,4 +1,4 @@
-/** Asks the user at the terminal whether a call may go out. */
+/** Asks the user at the terminal whether a call is allowed. */
 
 import type { PermissionAnswer, PermissionRequest } from '../../domain/permission.ts';
 import { printableLine, spelledOut, spelledOutWithin } from '../../policies/text/printable.ts';

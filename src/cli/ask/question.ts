@@ -37,8 +37,8 @@ export function createQuestionPrompt(
 }
 
 /**
- * Lets the terminal that made a call also answer the server's questions about it, although the
- * troupe runs in another process. Another client may answer first.
+ * Asks a server's questions about a call at the terminal that made the call, although the troupe runs in
+ * another process. Another client may answer first.
  * @returns the id to send with the call; undefined when the user cannot be asked
  */
 export function answerHere(session: CliSession, client: ControlClient): string | undefined {
@@ -86,7 +86,7 @@ async function fillIn(fields: readonly NamedField[], terminal: Terminal): Promis
   return { action: 'accept', content: Object.fromEntries(content) };
 }
 
-/** Null: the field is left out; undefined: the user gave up. */
+/** Resolves with null for an omitted field, and with undefined when the user gave up. */
 async function valueOf(
   named: NamedField,
   { say, read }: Terminal,
@@ -152,7 +152,7 @@ function fieldLine({ name, isRequired, field }: NamedField): string {
   return `${name} (${facts.join(', ')})${purpose}`;
 }
 
-/** What a field accepts. */
+/** The values that a field accepts. */
 function takes(field: FormField): string {
   switch (field.type) {
     case 'string':

@@ -6,7 +6,7 @@ import type { CliHost } from '../cli-host.ts';
 import type { CliSession } from '../command.ts';
 
 export interface PromptOptions {
-  /** Takes everything else off the terminal; the returned function puts it back. */
+  /** Clears other output from the terminal; the returned function restores it. */
   readonly hold?: () => () => void;
   /** Called for Ctrl-C while a line is typed. Default: sends SIGINT to this process. */
   readonly onInterrupt?: () => void;

@@ -60,8 +60,8 @@ async function sendCall(
     return await request('call', call, timeoutMs + extraMs);
   } catch (error) {
     const prompt = client === undefined ? undefined : createPermissionPrompt(session);
-    const isWanting = error instanceof TroupeError && error.code === 'PERMISSION_DENIED';
-    if (!isWanting || !error.retryable || prompt === undefined) throw error;
+    const needsPermission = error instanceof TroupeError && error.code === 'PERMISSION_DENIED';
+    if (!needsPermission || !error.retryable || prompt === undefined) throw error;
     const permission = await prompt({ server, tool, arguments: args }, new AbortController());
     return request('call', { ...call, permission }, timeoutMs + extraMs);
   }

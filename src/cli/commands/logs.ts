@@ -74,7 +74,7 @@ async function follow(
   return following;
 }
 
-// As long as a log line may be.
+// The maximum length of a log line.
 const longestLine = 2_000;
 
 /** Time, session and stream precede every line, so a server cannot fake a line of another stream. */

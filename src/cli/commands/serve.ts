@@ -28,8 +28,8 @@ const loopbackHosts: ReadonlySet<string> = new Set(['127.0.0.1', '::1', 'localho
 
 const longestNote = 500;
 
-/** States that last only moments; logging them would hide the ones that matter. */
-const passing: ReadonlySet<ServerState> = new Set([
+/** States that last only moments; logging them would hide the others. */
+const transient: ReadonlySet<ServerState> = new Set([
   'queued',
   'connecting',
   'loadingTools',
@@ -196,7 +196,7 @@ function logStates({ output, launch }: CliSession, troupe: Troupe, only: string 
   const log = (status: ServerStatus): void => {
     if (only !== undefined && status.name !== only) return;
     const condition = `${status.state} ${status.reason ?? ''}`;
-    if (logged.get(status.name) === condition || passing.has(status.state)) return;
+    if (logged.get(status.name) === condition || transient.has(status.state)) return;
     logged.set(status.name, condition);
     output.note(statusLine(status, Date.now()));
   };

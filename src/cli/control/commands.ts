@@ -109,7 +109,7 @@ export function controlHandler(troupe: Troupe, identity: Identity): ControlHandl
   };
 }
 
-/** @throws TroupeError such as `SERVER_UNKNOWN` when there is no value */
+/** Returns the value; without one, throws the error of a missing server. */
 function present<Value>(troupe: Troupe, server: string, value: Value | undefined): Value {
   if (value !== undefined) return value;
   requireServer(troupe, server);
@@ -119,8 +119,8 @@ function present<Value>(troupe: Troupe, server: string, value: Value | undefined
 }
 
 /**
- * Gives the same error for a missing server, whichever command was run. Only a call reports that a
- * server was removed, so this makes one that is cancelled before it starts.
+ * Returns the same error for a missing server after every command. Only a call reports that a server was
+ * removed, so this makes a call that is cancelled before it starts.
  */
 async function errorOfAbsent(troupe: Troupe, server: string, error: unknown): Promise<unknown> {
   const isAbout = error instanceof TroupeError && absentCodes.has(error.code);

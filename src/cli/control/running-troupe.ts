@@ -81,9 +81,7 @@ export function askRunning<Command extends ControlCommand>(
   return withRunning(launch, (client) => client.request(command, args));
 }
 
-/**
- * Adds to an error of a one-off troupe how to start a lasting one, because most next steps need one.
- */
+/** Adds to a one-off troupe's error how to start a lasting troupe, which most next steps need. */
 export function withoutRunning(
   launch: Launch,
   running: RunningTroupe | undefined,

@@ -1,4 +1,4 @@
-/** Waits until servers have settled, and gives the error of a settled server that is unusable. */
+/** Waits until servers have settled, and explains why a settled server is unusable. */
 
 import type { ServerStatus, TroupeSnapshot } from '../../domain/host/status.ts';
 import type { ServerState } from '../../domain/server-state.ts';
@@ -91,7 +91,7 @@ export function requireServer(troupe: Troupe, name: string): ServerStatus {
   throw unread ?? unknownServer(name, snapshot.servers, [], problems);
 }
 
-/** The error of a settings file that could not be read; undefined when all were read. */
+/** Returns the error of an unreadable settings file; undefined when all were read. */
 export function unreadSettings({ servers, troupe }: TroupeSnapshot): TroupeError | undefined {
   // A file that has servers in the list was read, so its problems are minor.
   const problem = troupe.problems.find(
@@ -106,8 +106,8 @@ export function unreadSettings({ servers, troupe }: TroupeSnapshot): TroupeError
 }
 
 /**
- * The error of a server that should be usable; undefined when it is. Uses the runtime's own messages, so
- * that `start` and a call report the same.
+ * Returns why a server is unusable; undefined when it is usable. The messages are the runtime's, so
+ * `start` and a call report the same.
  */
 export function unusableError(status: ServerStatus): TroupeError | undefined {
   // An open circuit only stops calls; the server is up and its tools are known.

@@ -233,8 +233,7 @@ function importOne(
     return shown('conflict', 'a different server has this name; rename or remove one of them');
   if (name !== member.name)
     warn.push(at([], `this name is not valid here; it was changed to "${name}"`));
-  if (isSwitched)
-    warn.push(at([], `written with "enabled": ${isOn}, as the lists of the file say`));
+  if (isSwitched) warn.push(at([], `written with "enabled": ${isOn}, because of the file's lists`));
   if (withoutConsent !== undefined) warn.push(withoutConsent);
   for (const where of literalSecretsOf(entry))
     warn.push(

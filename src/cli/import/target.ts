@@ -10,7 +10,7 @@ import { printableLine } from '../../policies/text/printable.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 import { type Launch, realOrPlanned } from '../launch.ts';
 
-/** Says whether a path leads through the project folder, however the folder is spelled. */
+/** Whether a path leads through the project folder, possibly over links. */
 export async function isOfProject(file: string, projectRoot: string): Promise<boolean> {
   return (await placeInProject(file, projectRoot)) !== undefined;
 }

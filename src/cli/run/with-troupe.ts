@@ -89,7 +89,7 @@ async function inProcess(
     await troupe.ready();
     if (server !== undefined) {
       refuseLeftOut(launch, troupe, server);
-      await hearDocker(troupe, server, stop.signal);
+      await waitForDocker(troupe, server, stop.signal);
       requireServer(troupe, server);
     }
     return use({ request: requestIn(troupe, session, stop.signal), explained });
@@ -134,8 +134,8 @@ function refuseLeftOut({ allow }: Launch, troupe: Troupe, server: string): void 
   );
 }
 
-/** Waits until Docker has answered whether its gateway exists, when the command needs only that server. */
-async function hearDocker(troupe: Troupe, server: string, signal: AbortSignal): Promise<void> {
+/** Waits until Docker has reported whether its gateway exists, if the command uses that server. */
+async function waitForDocker(troupe: Troupe, server: string, signal: AbortSignal): Promise<void> {
   if (troupe.status(server)?.source.key !== dockerGatewayKey) return;
   const steps = await troupe.plan();
   if (steps.every((step) => step.server !== server || step.step === 'keep')) return;

@@ -1,4 +1,4 @@
-/** Prints an explanation: what and why first, then the next step, then the details. */
+/** Formats an explanation: the state and its reason, then the next step, then the details. */
 
 import type {
   Attempt,
@@ -38,7 +38,7 @@ export function explanationLines(
   ];
 }
 
-/** What and why, with the chart's own names for the state and the guard that decided. */
+/** The state and its reason; states and guards have the chart's names. */
 function sentenceOf(explanation: Explanation, nowMs: number): string {
   const { status, decision, queue, lastFailure } = explanation;
   const what = `${status.name} is ${nameOf(status)} for ${sinceText(status.since, nowMs)}`;
@@ -55,7 +55,7 @@ function sentenceOf(explanation: Explanation, nowMs: number): string {
   return `${what}, because ${guard} held.${failure}`;
 }
 
-/** A repeated start may wait although permits are free, which its place and the permits do not explain. */
+/** A restart may wait although permits are free; its place in the queue alone does not explain that. */
 function queueText({ position, waiting, permits, pool, heldBy, retriesLeft }: QueuePlace): string {
   const place = `place ${position} of ${waiting} in the queue for ${permits} ${pool} start permits`;
   const holders = heldBy.length === 0 ? '' : `; held by ${heldBy.join(', ')}`;
@@ -63,7 +63,7 @@ function queueText({ position, waiting, permits, pool, heldBy, retriesLeft }: Qu
   return `${place}${holders}; too many servers are restarting, so restarts take turns`;
 }
 
-/** What the server waits for when the user need not do anything. */
+/** The next transition of a server that does not need the user. */
 function waitOf({ timers, status }: Explanation, nowMs: number): string {
   const timer = timers.find(({ to }) => to !== undefined);
   if (status.state === 'ready' || timer?.to === undefined) return 'nothing to do';

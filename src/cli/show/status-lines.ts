@@ -196,12 +196,12 @@ export function problemLines(problems: readonly Problem[]): string[] {
   });
 }
 
-/** Whether a server in this state waits because something failed or is not allowed. */
+/** Whether a server in this state waits after a failure or for the user. */
 export function restsByFailure(state: ServerState): boolean {
   return state === 'backingOff' || needsUser(state);
 }
 
-/** The failure that a waiting server waits for. */
+/** The message of the failure because of which a server waits. */
 function failureAtRest({ state, lastError }: ServerStatus): string | undefined {
   return restsByFailure(state) ? lastError?.message : undefined;
 }
@@ -213,7 +213,7 @@ function reasonOf(server: ServerStatus): string | undefined {
   return server.reason === undefined ? circuit : `${circuit}, ${server.reason}`;
 }
 
-/** The command that helps. Restarting a server closes its circuit, as the refused call says. */
+/** The command that helps. Restarting a server closes its circuit. */
 export function actionOf(server: ServerStatus): string | undefined {
   return server.action ?? (refusesCalls(server) ? `troupe restart ${server.name}` : undefined);
 }
