@@ -1,7 +1,6 @@
 /** Asks questions at a terminal, one at a time. */
 
 import { createInterface } from 'node:readline';
-import { Writable } from 'node:stream';
 import type { CliHost } from '../cli-host.ts';
 import type { CliSession } from '../command.ts';
 
@@ -68,15 +67,10 @@ function readLine(
   onInterrupt: () => void,
 ): Promise<string | undefined> {
   return new Promise((resolve) => {
-    // We write the question ourselves, so that a hidden line needs no output at all.
-    const echo = new Writable({
-      write(chunk: Buffer, _encoding, done) {
-        if (!isHidden) stderr.write(chunk);
-        done();
-      },
-    });
+    // Without an output, nothing that is typed is shown.
+    const output = isHidden ? undefined : stderr;
     if (isHidden) stderr.write(question);
-    const lines = createInterface({ input: stdin, output: echo, terminal: true, historySize: 0 });
+    const lines = createInterface({ input: stdin, output, terminal: true, historySize: 0 });
     const leave = (): void => lines.close();
     let line: string | undefined;
     lines.once('line', (typed) => {

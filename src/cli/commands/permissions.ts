@@ -1,6 +1,7 @@
 import type { PermissionChoice } from '../../domain/permission.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { printableLine, quotedWord } from '../../policies/text/printable.ts';
+import { realClock } from '../../runtime/real-clock.ts';
 import { type CliSession, type CommandDefinition, flag } from '../command.ts';
 import { findRunning } from '../control/running-troupe.ts';
 import type { Launch } from '../launch.ts';
@@ -99,10 +100,7 @@ async function withRemembered(
 
 async function written(launch: Launch, note: (message: string) => void): Promise<Remembered> {
   // Loaded late: it is slow to load, and not needed with a running troupe.
-  const [{ createPermissionStore }, { realClock }] = await Promise.all([
-    import('../../../actors/stores/permissions.ts'),
-    import('../../runtime/real-clock.ts'),
-  ]);
+  const { createPermissionStore } = await import('../../../actors/stores/permissions.ts');
   const store = createPermissionStore({
     projectRoot: launch.projectRoot,
     stateDir: launch.stateFolder,
