@@ -9,7 +9,7 @@ import { once } from './flag-values.ts';
 import type { Launch } from './launch.ts';
 import type { Output } from './show/output.ts';
 
-/** What a command works with once the common flags are parsed. */
+/** Passed to each command after the common flags were parsed. */
 export interface CliSession {
   readonly host: CliHost;
   readonly launch: Launch;

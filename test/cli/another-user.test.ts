@@ -1,4 +1,4 @@
-/** What another user of the same machine gets hold of: nothing that approves, calls or configures. */
+/** Another user of the same machine cannot approve, call or configure anything. */
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +14,7 @@ const isPossible = process.platform === 'linux' && process.getuid?.() === 0;
 const whyNot = 'only root on Linux may become another user';
 const patience = 60_000;
 
-/** Runs a program as an unprivileged user, fed through stdin: this folder may be closed to others. */
+/** Runs a program as an unprivileged user, from stdin because that user may not read this folder. */
 async function asNobody(source: string, ...words: readonly string[]): Promise<unknown> {
   const become = [`--reuid=${nobodyId}`, `--regid=${nobodyId}`, '--clear-groups'];
   const run = [process.execPath, '--input-type=module', '-', ...words];
@@ -32,7 +32,7 @@ async function asNobody(source: string, ...words: readonly string[]): Promise<un
   return JSON.parse(said);
 }
 
-// Lists which files below a folder it may read or write, and which sockets it may talk to.
+// Lists the files in a folder that the user can read or write, and the sockets it can use.
 const rummage = `
   import { accessSync, constants, lstatSync, readdirSync } from 'node:fs';
   import { connect } from 'node:net';
@@ -56,12 +56,12 @@ const rummage = `
       if (may(file, constants.W_OK)) got.push('writes ' + file);
     }
   };
-  // By their names as well: a folder that lists nothing may still let through who knows a name.
+  // Also by name: a folder that cannot be listed may still allow access to a known name.
   for (const file of process.argv.slice(2)) await walk(file);
   console.log(JSON.stringify(got));
 `;
 
-// Says which requests over loopback were answered with anything but a refusal.
+// Lists the requests over loopback that were not rejected.
 const knock = `
   const got = [];
   for (const request of JSON.parse(process.argv[2])) {
@@ -72,7 +72,7 @@ const knock = `
   console.log(JSON.stringify(got));
 `;
 
-// Reads what the process table offers of everybody, and keeps what may be a token of ours.
+// Reads all processes' arguments and environments, and keeps text that may be a token.
 const spy = `
   import { readdirSync, readFileSync } from 'node:fs';
   const words = new Set();
@@ -94,7 +94,7 @@ function filesBelow(folder: string): readonly string[] {
   });
 }
 
-/** A running troupe with a server that waits for an approval, in a folder that everybody may enter. */
+/** A running troupe with a server that needs approval, in a folder that every user may enter. */
 async function startUp(): Promise<{ place: Place; url: string }> {
   const place = createPlace(program);
   chmodSync(place.folder, 0o755);
@@ -109,7 +109,7 @@ describe('another user of this machine', { timeout: patience }, () => {
   it('cannot read or write the state, and cannot use the socket', async ({ skip }) => {
     skip(!isPossible, whyNot);
     const { place } = await startUp();
-    // A decision and a token are there to be found.
+    // There are a decision and a token to find.
     const approved = await place.run('approve', 'pending', '--yes');
     expect(approved).toMatchObject({ exitCode: 0 });
     await startServe(place);
@@ -175,7 +175,7 @@ describe('another user of this machine', { timeout: patience }, () => {
   });
 });
 
-/** Starts a gateway over HTTP, and returns its address. */
+/** Starts a gateway over HTTP and returns its address. */
 async function startServe(place: Place): Promise<string> {
   const run = place.start('serve', '--http', '0', '--json');
   const [document] = await run.printed(/\{[^}]*\}/u);

@@ -1,4 +1,4 @@
-/** Runs the command line as a process of its own, and finds what it may leave behind. */
+/** Runs the command line as a process, and finds processes that it leaves behind. */
 
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -19,28 +19,28 @@ export interface CliProcess {
   readonly child: ChildProcessByStdio<null, Readable, Readable>;
   stdout(): string;
   stderr(): string;
-  /** Settles once stdout holds a match; rejects when the process ended without one. */
+  /** Resolves once stdout matches; rejects when the process ends without a match. */
   printed(pattern: RegExp): Promise<RegExpMatchArray>;
   readonly ended: Promise<{ readonly exitCode: number | null; readonly signal: string | null }>;
 }
 
 export interface Place {
   readonly folder: string;
-  /** In the environment of every server of this place, so that none can hide. */
+  /** In the environment of every server started here, so that all can be found. */
   readonly mark: string;
   /** Settings that `up` reads with `--config`. */
   readonly settings: string;
   writeSettings(servers: Record<string, object>): void;
   writeProject(servers: Record<string, object>): void;
-  /** A server of our own: `mode` is one of the fixture's. */
+  /** A fixture server in one of its modes. */
   server(mode?: string, more?: object): object;
-  /** Starts the command line; it is killed when the test ends. */
+  /** Starts the command line, and kills it when the test ends. */
   start(...argv: string[]): CliProcess;
-  /** Runs it to its end. */
+  /** Runs the command line until it exits. */
   run(...argv: string[]): Promise<{ exitCode: number | null; stdout: string; stderr: string }>;
-  /** Pids of the servers that live. */
+  /** Pids of the running servers. */
   servers(): readonly number[];
-  /** Settles when no server lives; fails when one still does after a while. */
+  /** Resolves when no server runs; fails when one is still running after a while. */
   isEmpty(): Promise<void>;
 }
 
@@ -81,7 +81,7 @@ export function createPlace(program: CliProgram): Place {
       return { exitCode, stdout: run.stdout(), stderr: run.stderr() };
     },
     servers: () => marked(mark),
-    // The kernel takes a killed process away in its own time, and tells only its parent.
+    // The kernel removes a killed process later, and notifies only its parent.
     isEmpty: () =>
       // oxlint-disable-next-line vitest/no-restricted-vi-methods
       vi.waitFor(() => expect(marked(mark)).toEqual([]), { timeout: 5_000, interval: 10 }),
@@ -123,7 +123,7 @@ function follow(child: CliProcess['child']): CliProcess {
   };
 }
 
-/** A process may end by itself between being found and being killed. */
+/** A process may exit between being found and being killed. */
 function killIfThere(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
@@ -132,7 +132,7 @@ function killIfThere(pid: number): void {
   }
 }
 
-/** Linux tells the environment of every process; a zombie's is empty. */
+/** Linux exposes each process's environment; a zombie's is empty. */
 function marked(mark: string): readonly number[] {
   return readdirSync('/proc')
     .filter((entry) => /^\d+$/.test(entry))

@@ -9,7 +9,7 @@ import { runCliHere, temporaryFolder } from './run-cli.ts';
 import { approvalOf, createStandIn, reportOf, statusOf, toolOf } from './stand-in-troupe.ts';
 import { upHere } from './up-here.ts';
 
-/** What a folder may bring, lowest precedence first. */
+/** The settings files of a project folder, lowest precedence first. */
 function folderFiles(folder: string) {
   return [
     { file: path.join(folder, '.mcp.json'), scope: 'project' },

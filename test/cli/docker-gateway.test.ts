@@ -1,4 +1,4 @@
-/** The gateway of Docker on the command line, with a stand-in of Docker on PATH. */
+/** Docker's gateway on the command line, with a fake `docker` on PATH. */
 
 import { writeFileSync } from 'node:fs';
 import { describe, expect, it, vi } from 'vitest';

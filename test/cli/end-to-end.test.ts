@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { createPlace } from './cli-process.ts';
 import { cliFromSources, compiledCli } from './compiled-cli.ts';
 
-// Each test starts two or three Node processes after another, a second each on a busy machine.
+// Each test starts two or three Node processes one after another, a second each on a busy machine.
 const patience = 30_000;
 const everything = fileURLToPath(
   new URL(
@@ -75,7 +75,7 @@ describe('the command line with real servers', { timeout: patience }, () => {
     ).toEqual([
       [3, 'NOT_RUNNING', false],
       [10, 'PENDING_APPROVAL', false],
-      // Whether the deadline strikes before the next attempt or during it is chance.
+      // The deadline may pass before the next attempt or during it.
       [expect.toBeOneOf([4, 5]), expect.toBeOneOf(['CONNECTING', 'BACKING_OFF']), false],
       [2, 'SERVER_UNKNOWN', false],
       [2, 'TOOL_UNKNOWN', false],
@@ -90,14 +90,14 @@ describe('the command line with real servers', { timeout: patience }, () => {
   it("shows, approves, calls and stops a running troupe's servers", async () => {
     const place = createPlace(cli);
     place.writeSettings({ db: place.server() });
-    // The same as db in every respect, it would not be a server of its own.
+    // With the same settings as db, it would not be a separate server.
     place.writeProject({ gated: { ...place.server(), tools: { exclude: ['none'] } } });
     const up = place.start('up', '--config', place.settings);
     const [, pid] = await up.printed(/db ready: 4 tools, pid (\d+)/);
     const json = async (...argv: string[]) =>
       JSON.parse((await place.run(...argv, '--json')).stdout) as unknown;
     expect(await json('status')).toMatchObject({
-      // A fast machine asks before the startup gate has opened.
+      // A fast machine sends the command before the startup gate has opened.
       troupe: { pid: up.child.pid, state: expect.toBeOneOf(['starting', 'running']) },
       servers: [
         { name: 'db', state: 'ready', pid: Number(pid) },
@@ -158,7 +158,7 @@ describe('the command line with real servers', { timeout: patience }, () => {
   });
 
   it.each([
-    // One that ignores SIGTERM takes both graces, 2 s each.
+    // A server that ignores SIGTERM takes both grace periods, 2 s each.
     ['SIGINT', 130, 'ignore-term'],
     ['SIGHUP', 129, 'ok'],
   ] as const)('ends within 5 s at %s and leaves no process', async (signal, exitCode, mode) => {
@@ -170,7 +170,7 @@ describe('the command line with real servers', { timeout: patience }, () => {
     const askedAt = performance.now();
     up.child.kill(signal);
     expect(await up.ended).toEqual({ exitCode, signal: null });
-    // Five seconds by our own clocks; a busy machine adds to start and end.
+    // Five seconds by our own clocks; a busy machine adds time at the start and the end.
     expect(performance.now() - askedAt).toBeLessThan(8_000);
     expect(up.stdout()).toContain(`${signal}: stopping, waiting up to 5 s for`);
     await place.isEmpty();
@@ -184,7 +184,7 @@ describe('the command line with real servers', { timeout: patience }, () => {
     const pressedAt = performance.now();
     up.child.kill('SIGINT');
     await up.printed(/deaf stopping/);
-    // Two signals within 100 ms count as one key press, and a fast machine answers before.
+    // Two signals within 100 ms count as one key press, and a fast machine responds sooner.
     do {
       const { stdout } = await place.run('status', '--json');
       expect(JSON.parse(stdout)).toMatchObject({ troupe: { state: 'stopping' } });
@@ -192,7 +192,7 @@ describe('the command line with real servers', { timeout: patience }, () => {
     const insistedAt = performance.now();
     up.child.kill('SIGINT');
     expect(await up.ended).toEqual({ exitCode: 130, signal: null });
-    // 600 ms by our own clocks; in order it would take four seconds.
+    // 600 ms by our own clocks; a graceful stop would take four seconds.
     expect(performance.now() - insistedAt).toBeLessThan(2_500);
     await place.isEmpty();
   });

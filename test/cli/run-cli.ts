@@ -1,4 +1,4 @@
-/** Runs a command line in this process, with streams that remember and a troupe that the test brings. */
+/** Runs a command line in this process, with recorded output and the test's own troupe. */
 
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ export interface CliRun {
   readonly exitCode: number;
   readonly stdout: string;
   readonly stderr: string;
-  /** With what the runtime was asked for a troupe; empty when it was not. */
+  /** The options of each troupe that was created. */
   readonly created: readonly TroupeOptions[];
 }
 
@@ -22,14 +22,14 @@ export interface CliSetting {
   readonly troupe?: Troupe;
   readonly stdin?: string | Readable;
   readonly env?: Readonly<Record<string, string>>;
-  /** Makes stdout and stderr terminals of so many columns. Default: no terminals. */
+  /** Makes stdout and stderr terminals of this width. Default: no terminals. */
   readonly columns?: number;
-  /** Lines of those terminals. Default: they do not tell. */
+  /** Height of those terminals. Default: unknown. */
   readonly rows?: number;
   readonly openFile?: (file: string) => Promise<boolean>;
 }
 
-/** A temporary folder that is gone after the test. */
+/** A temporary folder that is removed after the test. */
 export function temporaryFolder(): string {
   const folder = realpathSync(mkdtempSync(path.join(tmpdir(), 'troupe-cli-')));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -39,15 +39,15 @@ export function temporaryFolder(): string {
 export interface OngoingRun {
   readonly finished: Promise<CliRun>;
   readonly signal: (signal: StopSignal) => void;
-  /** What stdout holds by now. */
+  /** The text on stdout so far. */
   readonly printedSoFar: () => string;
-  /** Leaves stdout unread until the function that is returned is called. */
+  /** Stops reading stdout until the returned function is called. */
   readonly stopReading: () => () => void;
-  /** Bytes of stdout that are written and not taken. */
+  /** Bytes on stdout that were written but not read. */
   readonly unreadBytes: () => number;
-  /** Settles once stdout holds the text. */
+  /** Resolves once stdout contains the text. */
   readonly printed: (text: string) => Promise<void>;
-  /** Settles once stderr holds the text. */
+  /** Resolves once stderr contains the text. */
   readonly noted: (text: string) => Promise<void>;
 }
 

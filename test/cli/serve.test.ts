@@ -19,10 +19,10 @@ const everything = path.join(
   'node_modules/@modelcontextprotocol/server-everything/dist/index.js',
 );
 const program = compiledCli();
-// Two processes are started, each of which loads an SDK, on a machine that may be busy.
+// Starts two processes that each load an SDK, possibly on a busy machine.
 const limit = { timeout: 60_000 };
 
-/** A place with the reference server of the project, under the name `everything`. */
+/** A project with the reference server under the name `everything`. */
 function placeWithEverything(): Place {
   const place = createPlace(program);
   place.writeSettings({

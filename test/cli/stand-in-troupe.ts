@@ -1,4 +1,4 @@
-/** A troupe of plain data for tests of the command line: it does what the test says, when it says so. */
+/** A fake troupe for the command line's tests: its state changes only when the test changes it. */
 
 import type { ApprovalRequest } from '../../src/domain/host/approval.ts';
 import type { HostEvent, TroupeEventName, TroupeEvents } from '../../src/domain/host/event.ts';
@@ -15,7 +15,7 @@ import { countSessions } from '../../src/runtime/status/session-count.ts';
 import type { CallOptions, CallReport, Troupe } from '../../src/runtime/troupe.ts';
 
 export interface StandIn extends Troupe {
-  /** Sets the status of a server and tells listeners. */
+  /** Sets a server's status and notifies listeners. */
   become(status: ServerStatus): void;
   emit<Name extends TroupeEventName>(name: Name, event: TroupeEvents[Name]): void;
   readonly sent: HostEvent[];
@@ -25,12 +25,12 @@ export interface StandIn extends Troupe {
     readonly args: unknown;
     readonly options: CallOptions;
   }[];
-  /** How many listeners there are. */
+  /** The number of event listeners. */
   listenerCount(): number;
   stopped: boolean;
-  /** What was answered, oldest first. */
+  /** The answers to questions, oldest first. */
   readonly answers: { readonly id: string; readonly answer: QuestionAnswer }[];
-  /** A server asks something. */
+  /** Opens a question. */
   ask(question: Question): void;
 }
 
@@ -45,13 +45,13 @@ export interface StandInParts {
   readonly questions?: readonly Question[];
   readonly permissions?: readonly PermissionChoice[];
   readonly answer?: (args: unknown, options: CallOptions) => Promise<CallReport>;
-  /** What an event of the host does. */
+  /** Reacts to host events. */
   readonly onSend?: (event: HostEvent, troupe: StandIn) => void;
 }
 
 const aTime = '2026-01-02T03:04:05.000Z';
 
-/** A server's status; ready unless told otherwise. */
+/** A server's status; `ready` by default. */
 export function statusOf(name: string, more: Partial<ServerStatus> = {}): ServerStatus {
   return {
     name,

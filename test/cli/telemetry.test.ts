@@ -13,7 +13,7 @@ const server = path.join(root, 'test/fixtures/meta-server.mjs');
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const program = compiledCli();
 
-/** What the server of `troupe serve` saw of a call, and the spans that were recorded meanwhile. */
+/** The request that the server behind `troupe serve` received for a call, and the recorded spans. */
 async function callThrough(...flags: readonly string[]) {
   const place = createPlace(program);
   place.writeSettings({ meta: { command: process.execPath, args: [server] } });
@@ -48,7 +48,7 @@ async function callThrough(...flags: readonly string[]) {
   };
 }
 
-// Two processes are started, on a machine that may be busy.
+// Starts two processes, possibly on a busy machine.
 const limit = { timeout: 60_000 };
 
 it('uses the SDK that Node has loaded, with --telemetry', limit, async () => {

@@ -1,4 +1,4 @@
-/** Runs `up` in this process, with a troupe that the test brings. */
+/** Runs `up` in this process with the test's own troupe. */
 
 import { onTestFinished } from 'vitest';
 import { startCliHere, temporaryFolder } from './run-cli.ts';

@@ -48,7 +48,7 @@ function questionOf({ default: byDefault, password, options }: InputRequest): st
   return words === '' ? '  > ' : `  (${words}) > `;
 }
 
-/** An empty line selects the default; without a default, no value is given. */
+/** An empty line selects the default, if there is one. */
 function valueOf(line: string, request: InputRequest): string | undefined {
   if (line === '') return request.default;
   if (request.options === undefined) return line;

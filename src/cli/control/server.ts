@@ -28,7 +28,7 @@ import {
 import { type ControlCommand, checkedCommand, controlRequest } from './schemas.ts';
 import { makePrivateFolder } from './socket-path.ts';
 
-/** What a command gets besides its arguments. */
+/** Passed to a command besides its arguments. */
 export interface ControlContext {
   /** Fires when the client disconnects. */
   readonly signal: AbortSignal;

@@ -1,4 +1,4 @@
-/** One project file from its appearance to its end, as a person sees it who decides about it. */
+/** A project file from its creation to its removal, as seen by the user who approves its server. */
 
 import { describe, expect, it } from 'vitest';
 import { type CliProcess, createPlace, type Place } from '../cli-process.ts';
@@ -6,13 +6,13 @@ import { compiledCli } from '../compiled-cli.ts';
 
 const cli = compiledCli();
 
-/** Settles once this is logged after everything that is logged now. */
+/** Resolves once the pattern appears in later output. */
 function logsNext(up: CliProcess, pattern: RegExp): Promise<RegExpMatchArray> {
   const seen = up.stdout().length;
   return up.printed(new RegExp(`^[^]{${seen}}[^]*?(?:${pattern.source})`));
 }
 
-/** Does something, and settles once it is logged that it had this effect. */
+/** Runs an action and resolves once its effect is logged. */
 async function causes(up: CliProcess, pattern: RegExp, work: () => unknown): Promise<string[]> {
   const logged = logsNext(up, pattern);
   await work();
@@ -25,7 +25,7 @@ async function waitingIn(place: Place): Promise<{ exitCode: number | null; asked
   return { exitCode, asked: approvals.map(({ server, because }) => `${server} ${because}`) };
 }
 
-// About twenty processes, one after the other; all of it waits on what they print.
+// Starts about twenty processes, one after another, and waits for their output.
 describe('a server from a project file', { timeout: 240_000 }, () => {
   it('runs only while its current settings are approved, and does not affect other servers', async () => {
     const place = createPlace(cli);

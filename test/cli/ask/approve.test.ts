@@ -7,7 +7,7 @@ import { upHere } from '../up-here.ts';
 
 const pending = statusOf('gated', { state: 'blocked', reason: 'pendingApproval' });
 
-/** A running troupe with one server that waits. */
+/** A running troupe with one server that needs approval. */
 async function waiting(more: Parameters<typeof approvalOf>[1] = {}) {
   const troupe = createStandIn({
     servers: [pending],

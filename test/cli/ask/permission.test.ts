@@ -25,7 +25,7 @@ function terminal(isTTY: boolean, json = false) {
 const typed = (line: string) =>
   Object.assign(new PassThrough(), { isTTY: true }).end(`${line}\r`) as unknown as PassThrough;
 
-/** A stand-in whose calls a person must allow. */
+/** A fake troupe whose calls need the user's permission. */
 function guarded() {
   return createStandIn({
     servers: [statusOf('db', { state: 'ready' })],

@@ -14,7 +14,7 @@ const ofServer: PermissionChoice = { server: 'db', fingerprint: digest, decidedA
 const ofTool: PermissionChoice = { ...ofServer, tool: 'query', digest };
 const ofOther: PermissionChoice = { ...ofTool, server: 'web/api', tool: 'get' };
 
-/** Choices of an earlier run, with no process running now. */
+/** Permissions from an earlier run; no process is running now. */
 async function written(...choices: PermissionChoice[]) {
   const folder = temporaryFolder();
   const stateDir = path.join(folder, 'state');

@@ -118,7 +118,7 @@ describe('troupe answer', () => {
   });
 });
 
-/** A person at a terminal, who types lines. */
+/** A terminal at which the test types lines. */
 function terminal() {
   const stdin = Object.assign(new PassThrough(), { isTTY: true });
   const stderr = Object.assign(new PassThrough(), { isTTY: true });
@@ -137,7 +137,7 @@ function terminal() {
     type: (...lines: string[]) => stdin.write(lines.map((line) => `${line}\r`).join('')),
     end: () => stdin.end(),
     shown: () => shown,
-    /** Settles once the text was shown. */
+    /** Resolves once the text is shown. */
     showed: (text: string) =>
       new Promise<void>((resolve) => {
         const look = () => {

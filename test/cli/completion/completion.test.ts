@@ -11,7 +11,7 @@ import { upHere } from '../up-here.ts';
 
 const run = promisify(execFile);
 
-/** What the hidden helper of the scripts suggests for a line; the cursor is at its end. */
+/** The suggestions that the scripts get for a line with the cursor at its end. */
 async function suggested(folder: string, ...words: string[]): Promise<readonly string[]> {
   const { stdout, stderr, exitCode } = await runCliHere(['__complete', ...words], { folder });
   expect(stderr).toBe('');
@@ -166,7 +166,7 @@ describe('a completion', () => {
 describe('a completion script', () => {
   const cli = compiledCli();
 
-  /** What bash would offer for a line, cut into words at blanks, `=` and `:` as bash does. */
+  /** Bash's completions of a line, split into words at blanks, `=` and `:` as bash does. */
   async function bashOffers(folder: string, line: string): Promise<readonly string[]> {
     const troupe = path.join(folder, 'troupe');
     const words = [process.execPath, ...cli.words].map((word) => `'${word}'`).join(' ');
@@ -176,7 +176,7 @@ describe('a completion script', () => {
     const compWords = line.endsWith(' ') ? [...cut, ''] : cut;
     const script = [
       'source <(troupe completion bash)',
-      // What readline does: it looks the function up, and cuts the line.
+      // Like readline, look up the function and split the line.
       '[[ $(complete -p troupe) == "complete -F _troupe troupe" ]] || echo unbound',
       'COMP_LINE=$1; COMP_POINT=${#1}; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))',
       '_troupe troupe',
@@ -197,7 +197,7 @@ describe('a completion script', () => {
     return stdout === '' ? [] : stdout.trimEnd().split('\n');
   }
 
-  // Each line starts a shell and twice the program, half a second each on a busy machine.
+  // Each line starts a shell and the program twice, half a second each on a busy machine.
   it('makes bash complete commands, servers, tools and flags', { timeout: 60_000 }, async () => {
     const { folder } = await running();
     const offers = (line: string) => bashOffers(folder, line);
@@ -205,7 +205,7 @@ describe('a completion script', () => {
     expect(await offers('troupe call d')).toEqual(['db', 'data']);
     expect(await offers('troupe call  db get')).toEqual(['get-row', 'get_table']);
     expect(await offers('troupe status --wat')).toEqual(['--watch']);
-    // Bash itself keeps what stands before the colon, or the equals sign.
+    // Bash itself keeps the text before the colon or the equals sign.
     expect(await offers('troupe stop api:')).toEqual(['eu']);
     expect(await offers('troupe up --allow=da')).toEqual(['data']);
     expect(await offers('troupe up --allow=')).toEqual(['api:eu', 'db', 'data']);
@@ -219,7 +219,7 @@ describe('a completion script', () => {
     expect(await bashOffers(folder, 'troupe status o')).toEqual(['ours']);
   });
 
-  // Of these, only bash is on every machine.
+  // Only bash is installed everywhere.
   const checks: Readonly<Record<Shell, string>> = { bash: '-n', zsh: '-n', fish: '--no-execute' };
   const installed = shells.filter((shell) => spawnSync(shell, ['-c', 'true']).status === 0);
   it.each<Shell>(installed)('has valid syntax in %s', (shell) => {

@@ -9,7 +9,7 @@ const documentsOf = (stdout: string): unknown[] =>
     .split('\n')
     .map((line) => JSON.parse(line) as unknown);
 
-/** Settles once the troupe is listened to on top of what `up` itself listens to. */
+/** Resolves once the troupe has more listeners than `up` itself adds. */
 async function followed(troupe: StandIn, before: number): Promise<void> {
   while (troupe.listenerCount() <= before) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -45,7 +45,7 @@ describe('events', () => {
         { type: 'resource.updated', server: 'db', uri: 'db://rows' },
         { type: 'server.log', ...log },
       ]);
-      // A terminal that shows the stream is not steered by it.
+      // The stream contains no terminal control sequences.
       expect(stdout).not.toMatch(/[\u0080-\u009f\u202e]/);
     },
   );

@@ -225,7 +225,7 @@ describe('the control socket', () => {
     await crowd({ path: socketPath }, 200, '{"id": 1, "comm');
     const one = await client(socketPath);
     expect(await one.request('identify', {})).toEqual(identity);
-    // Clients that asked once and stay make way as well.
+    // Clients that stay connected after one request are evicted as well.
     await crowd({ path: socketPath }, 100, '{"id": 1, "command": "identify"}\n');
     expect(await (await client(socketPath)).request('identify', {})).toEqual(identity);
     troupe.emit('tools.changed', { servers: ['db'] });

@@ -35,7 +35,7 @@ function put(folder: string, name: string, text: string): string {
   return file;
 }
 
-/** Runs `troupe import` with a home and a project of its own. */
+/** Runs `troupe import` with its own home and project folders. */
 async function importHere(folder: string, ...argv: readonly string[]) {
   const project = path.join(folder, 'project');
   mkdirSync(project, { recursive: true });
@@ -59,7 +59,7 @@ describe('troupe import', () => {
     const { exitCode, report } = await importHere(folder, '--from', from, '--to', to);
     expect(exitCode).toBe(0);
     const after = readFileSync(to, 'utf8');
-    // Letter by letter what it was, with one piece more.
+    // The text is unchanged except for the addition.
     const at = after.indexOf(' // first') + ' // first'.length;
     const piece = after.slice(at, at + after.length - before.length);
     expect(after).toBe(before.slice(0, at) + piece + before.slice(at));
@@ -74,7 +74,7 @@ describe('troupe import', () => {
       scope: 'config',
       projectRoot: folder,
     });
-    // What has no counterpart has none in its new place either.
+    // Keys without a counterpart are not copied.
     expect(problems.map(({ key }) => key)).toEqual(['mcpServers.figma.headers.X-Cert']);
     expect(document?.servers.map(({ desired }) => desired.name)).toEqual(['db', 'github', 'figma']);
     expect(report.targets[0]).toMatchObject({ file: to, written: true });
@@ -108,7 +108,7 @@ describe('troupe import', () => {
         message: expect.stringContaining('run the import again') as string,
       });
     }
-    // Neither drafts nor locks stay.
+    // No drafts or locks are left.
     expect(readdirSync(folder).filter((file) => file.startsWith('troupe.json'))).toEqual([
       'troupe.json',
     ]);
@@ -133,7 +133,7 @@ describe('troupe import', () => {
     expect(meaning(to)).toEqual(meaning(from));
     expect(JSON.parse(readFileSync(to, 'utf8'))).toHaveProperty('inputs.0.id', 'db-password');
     expect(statSync(to).mode & 0o777).toBe(0o600);
-    // The second time there is nothing to do.
+    // The second import changes nothing.
     const again = await importHere(folder, '--from', from, '--to', to);
     expect(again.exitCode).toBe(0);
     expect(again.report.targets[0]?.servers.map(({ action }) => action)).toEqual([

@@ -1,4 +1,4 @@
-/** The inspector as a person at the command line meets it. */
+/** The inspector as used from the command line. */
 
 import { once } from 'node:events';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { runCliHere, startCliHere, temporaryFolder } from '../run-cli.ts';
 
 const address = /http:\/\/127\.0\.0\.1:(\d+)\/#token=[\w-]+/u;
 
-/** Runs `up` over a troupe of scripted servers until the test ends. */
+/** Runs `up` with scripted servers until the test ends. */
 async function upWith(folder: string, ...more: readonly string[]) {
   const scripted = setUp({ settings: servers({ db: 'srv' }) });
   const run = startCliHere(['up', ...more], { folder, troupe: scripted.troupe });
@@ -38,7 +38,7 @@ async function advanceUntil(scripted: ScriptedTroupe, done: Promise<void>): Prom
   }
 }
 
-/** Opens an address as a browser does, and asks. */
+/** Opens a link as a browser does, and sends a request. */
 async function visit(url: string, target: string, body?: string): Promise<Said> {
   const browser = await Browser.at(url);
   return body === undefined ? browser.get(target) : browser.post(target, body);
@@ -83,7 +83,7 @@ describe('troupe inspect', () => {
     await scripted.settle();
     expect(scripted.troupe.status('db')).toMatchObject({ state: 'ready', restarts: 1 });
     const refused = { error: { code: 'INVALID_ARGUMENTS', outcome: 'not_executed' } };
-    // What a page could put into settings would run.
+    // A page that could edit settings could run programs.
     const settings = { mcpServers: { evil: { command: 'sh' } } };
     for (const body of [
       { command: 'send', args: { event: { type: 'settings.changed', settings } } },

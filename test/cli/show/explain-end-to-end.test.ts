@@ -4,7 +4,7 @@ import type { ServerLogLine } from '../../../src/domain/server-log.ts';
 import { createPlace } from '../cli-process.ts';
 import { compiledCli } from '../compiled-cli.ts';
 
-// Four Node processes after another, a second each on a busy machine.
+// Starts four Node processes one after another, a second each on a busy machine.
 const patience = 30_000;
 const secret = 'hunter2-very-secret';
 const dying = `
