@@ -14,16 +14,10 @@ import type { ControlArgs, ControlCommand } from '../control/schemas.ts';
 import type { ControlHandler } from '../control/server.ts';
 import { writeAddressFile } from './address-file.ts';
 
-export interface InspectHere {
-  /** Handles socket commands, including `inspect`. */
-  readonly handler: ControlHandler;
-  /** Returns a link that works once, in one browser. */
-  address(): Promise<string>;
-  close(): void;
-}
+export type InspectHere = ReturnType<typeof inspectHere>;
 
 /** @param port - where to listen; 0 = any free port */
-export function inspectHere(troupe: Troupe, identity: Identity, port = 0): InspectHere {
+export function inspectHere(troupe: Troupe, identity: Identity, port = 0) {
   let starting: Promise<InspectorServer> | undefined;
   let isOver = false;
   const running = async (): Promise<InspectorServer> => {
@@ -35,22 +29,21 @@ export function inspectHere(troupe: Troupe, identity: Identity, port = 0): Inspe
     });
     return starting;
   };
-  const address = async (): Promise<string> => (await running()).newAddress();
-  const inspect = async ({ open = false }: ControlArgs['inspect']) => {
+  const runCommand = controlHandler(troupe, identity);
+  const handler: ControlHandler = async (command, args, context) => {
+    if (command !== 'inspect') return runCommand(command, args, context);
+    const { open = false } = args as ControlArgs['inspect'];
     const inspector = await running();
     const url = inspector.newAddress();
     if (!open) return { url };
     return { url, file: await writeAddressFile(inspector, url, identity.stateFolder) };
   };
-  const answer = controlHandler(troupe, identity);
-  const handler: ControlHandler = async (command, args, context) =>
-    command === 'inspect'
-      ? inspect(args as ControlArgs['inspect'])
-      : answer(command, args, context);
   return {
+    /** Handles socket commands, including `inspect`. */
     handler,
-    address,
-    close() {
+    /** Returns a link that works once, in one browser. */
+    address: async (): Promise<string> => (await running()).newAddress(),
+    close(): void {
       isOver = true;
       void starting?.then(
         (inspector) => inspector.close(),
