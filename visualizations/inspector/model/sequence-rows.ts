@@ -50,23 +50,9 @@ export type SequenceRow = { readonly n: number; readonly t: number; readonly lab
 );
 export type MarkTone = 'state' | 'ended' | 'ignored' | 'timer' | 'step' | 'status';
 
-function kindOf(record: InspectionRecord): RowKind {
-  switch (record.kind) {
-    case 'event':
-    case 'state':
-    case 'ignored':
-    case 'step':
-    case 'status':
-      return record.kind;
-    case 'timer':
-    case 'timerEnd':
-      return 'timer';
-    case 'actor':
-    case 'gone':
-    case 'reconciled':
-    case 'gap':
-      return 'life';
-  }
+function kindOf({ kind }: InspectionRecord): RowKind {
+  if (kind === 'timerEnd') return 'timer';
+  return rowKinds.find((each) => each === kind) ?? 'life';
 }
 
 /** Whether a record matches the choice. */
@@ -96,11 +82,10 @@ function touches(
     case 'event':
       return [record.to, record.from].some((key) => key !== undefined && serverOf(key) === server);
     case 'actor':
+    case 'gone':
       return record.server === server;
     case 'status':
       return record.status.name === server;
-    case 'gone':
-      return record.server === server;
     case 'gap':
       return true;
     case 'reconciled':
@@ -189,44 +174,26 @@ function lifelineOf({ actor, id, machine, server }: PicturedActor): Lifeline {
 export function rowOf(record: InspectionRecord, was?: readonly string[]): SequenceRow {
   const { n, t } = record;
   const base = { n, t, label: labelOf(record, was) };
-  const noted = (note: string | undefined) => (note === undefined || note === '' ? {} : { note });
+  const noted = (note: string) => (note === '' ? {} : { note });
+  const mark = (at: ActorKey, tone: MarkTone) => ({ ...base, draw: 'mark', at, tone }) as const;
+  const arrow = (from: ActorKey, to: ActorKey) => ({ ...base, draw: 'arrow', from, to }) as const;
   switch (record.kind) {
     case 'event':
-      return {
-        ...base,
-        draw: 'arrow',
-        from: record.from ?? outside,
-        to: record.to,
-        ...noted(factsText(record.facts)),
-      };
+      return { ...arrow(record.from ?? outside, record.to), ...noted(factsText(record.facts)) };
     case 'actor':
       return record.parent === undefined
-        ? { ...base, draw: 'mark', at: record.actor, tone: 'state' }
-        : { ...base, draw: 'arrow', from: record.parent, to: record.actor };
+        ? mark(record.actor, 'state')
+        : arrow(record.parent, record.actor);
     case 'state':
-      return {
-        ...base,
-        draw: 'mark',
-        at: record.actor,
-        tone: record.life === 'active' ? 'state' : 'ended',
-      };
+      return mark(record.actor, record.life === 'active' ? 'state' : 'ended');
     case 'step':
-      return {
-        ...base,
-        draw: 'mark',
-        at: record.actor,
-        tone: 'step',
-        ...noted(record.edges.join(' ')),
-      };
+      return { ...mark(record.actor, 'step'), ...noted(record.edges.join(' ')) };
     case 'ignored':
-      return { ...base, draw: 'mark', at: record.actor, tone: 'ignored' };
+      return mark(record.actor, 'ignored');
     case 'timer':
     case 'timerEnd':
-      return { ...base, draw: 'mark', at: record.actor, tone: 'timer' };
-    case 'status':
-    case 'gone':
-    case 'reconciled':
-    case 'gap':
+      return mark(record.actor, 'timer');
+    default:
       return { ...base, draw: 'line' };
   }
 }

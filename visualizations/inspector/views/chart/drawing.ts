@@ -6,8 +6,6 @@
 import type { LitStates } from '../../model/lit-states.ts';
 import type { Box, Size } from '../../model/viewport.ts';
 
-const svgName = 'http://www.w3.org/2000/svg';
-
 export interface ShownTimer {
   /** The arrow that it belongs to; the state if the picture has none. */
   readonly transition: string;
@@ -50,9 +48,11 @@ export class ChartDrawing {
         this.#arrows.set(transition, [...(this.#arrows.get(transition) ?? []), arrow]);
       }
     }
-    this.#timers = group('timers');
+    this.#timers = svgElement('g', { class: 'timers' });
     this.svg.append(this.#timers);
-    this.#describe();
+    this.svg.setAttribute('role', 'group');
+    for (const [path, state] of this.states)
+      setAttributes(state, { tabindex: 0, role: 'button', 'aria-label': `State ${path}` });
   }
 
   light({ lit, within }: LitStates): void {
@@ -155,15 +155,6 @@ export class ChartDrawing {
     }
   }
 
-  #describe(): void {
-    this.svg.setAttribute('role', 'group');
-    for (const [path, state] of this.states) {
-      state.setAttribute('tabindex', '0');
-      state.setAttribute('role', 'button');
-      state.setAttribute('aria-label', `State ${path}`);
-    }
-  }
-
   #moveAlong(arrow: SVGGElement): void {
     const way = arrow.querySelector<SVGPathElement>('.way');
     if (way === null) return;
@@ -212,10 +203,20 @@ function parsed(text: string): SVGSVGElement {
   return document.importNode(documentElement, true);
 }
 
-function group(name: string): SVGGElement {
-  const element = document.createElementNS(svgName, 'g');
-  element.setAttribute('class', name);
+function svgElement<Name extends keyof SVGElementTagNameMap>(
+  name: Name,
+  attributes: Readonly<Record<string, string | number>>,
+): SVGElementTagNameMap[Name] {
+  const element = document.createElementNS('http://www.w3.org/2000/svg', name);
+  setAttributes(element, attributes);
   return element;
+}
+
+function setAttributes(
+  element: Element,
+  attributes: Readonly<Record<string, string | number>>,
+): void {
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
 }
 
 const badge = { width: 76, height: 17 };
@@ -231,40 +232,29 @@ const letterWidth = 7.25;
 const buttonSize = 24;
 
 function foldButton(path: string, isUnfolded: boolean, box: Box): SVGGElement {
-  const button = group('fold-button');
-  button.dataset['fold'] = path;
-  button.setAttribute('role', 'button');
-  button.setAttribute('tabindex', '0');
-  button.setAttribute('aria-expanded', String(isUnfolded));
-  button.setAttribute('aria-label', `${isUnfolded ? 'Fold' : 'Unfold'} ${path}`);
-  const x = box.x + box.width - buttonSize - 6;
-  const y = box.y + 6;
-  button.setAttribute('transform', `translate(${x} ${y})`);
-  const rect = document.createElementNS(svgName, 'rect');
-  rect.setAttribute('width', String(buttonSize));
-  rect.setAttribute('height', String(buttonSize));
-  rect.setAttribute('rx', '5');
-  const sign = document.createElementNS(svgName, 'path');
-  sign.setAttribute('d', isUnfolded ? 'M7 12h10' : 'M7 12h10M12 7v10');
-  button.append(rect, sign);
+  const button = svgElement('g', {
+    class: 'fold-button',
+    'data-fold': path,
+    role: 'button',
+    tabindex: 0,
+    'aria-expanded': String(isUnfolded),
+    'aria-label': `${isUnfolded ? 'Fold' : 'Unfold'} ${path}`,
+    transform: `translate(${box.x + box.width - buttonSize - 6} ${box.y + 6})`,
+  });
+  button.append(
+    svgElement('rect', { width: buttonSize, height: buttonSize, rx: 5 }),
+    svgElement('path', { d: isUnfolded ? 'M7 12h10' : 'M7 12h10M12 7v10' }),
+  );
   return button;
 }
 
 function timerBadge(): SVGGElement {
-  const element = group('timer');
-  for (const name of ['timer-back', 'timer-left']) {
-    const rect = document.createElementNS(svgName, 'rect');
-    rect.setAttribute('class', name);
-    rect.setAttribute('width', String(badge.width));
-    rect.setAttribute('height', String(badge.height));
-    rect.setAttribute('rx', '8.5');
-    element.append(rect);
-  }
-  const text = document.createElementNS(svgName, 'text');
-  text.setAttribute('text-anchor', 'middle');
-  text.setAttribute('x', String(badge.width / 2));
-  text.setAttribute('y', '12.5');
-  element.append(text);
+  const element = svgElement('g', { class: 'timer' });
+  element.append(
+    svgElement('rect', { class: 'timer-back', ...badge, rx: 8.5 }),
+    svgElement('rect', { class: 'timer-left', ...badge, rx: 8.5 }),
+    svgElement('text', { 'text-anchor': 'middle', x: badge.width / 2, y: 12.5 }),
+  );
   return element;
 }
 

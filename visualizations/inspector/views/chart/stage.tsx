@@ -158,15 +158,16 @@ function useTimers(drawing: ChartDrawing, actor: PicturedActor, machine: Machine
   });
 }
 
-interface Pointing {
-  readonly point: (target: Target | undefined) => void;
-  readonly pin: (target: Target | undefined) => void;
-  readonly toggle: (path: string) => void;
-  readonly reveal: (path: string) => void;
-}
-
 /** Tracks the element under the pointer or focus; a click pins it, or folds and unfolds it. */
-function usePointing(frame: RefObject<HTMLElement | null>, pointing: Pointing): void {
+function usePointing(
+  frame: RefObject<HTMLElement | null>,
+  pointing: {
+    readonly point: (target: Target | undefined) => void;
+    readonly pin: (target: Target | undefined) => void;
+    readonly toggle: (path: string) => void;
+    readonly reveal: (path: string) => void;
+  },
+): void {
   const latest = useRef(pointing);
   latest.current = pointing;
   useEffect(() => {
@@ -175,9 +176,11 @@ function usePointing(frame: RefObject<HTMLElement | null>, pointing: Pointing): 
     const hover = (event: Event): void => latest.current.point(targetOf(event.target));
     const focus = (event: FocusEvent): void => {
       hover(event);
-      const path = foldAt(event.target) ?? stateOf(event.target);
+      const target = targetOf(event.target);
+      const path = foldAt(event.target) ?? (target?.kind === 'state' ? target.path : undefined);
       // A clicked state is already visible.
-      if (path !== undefined && isByKey(event.target)) latest.current.reveal(path);
+      const isByKey = event.target instanceof Element && event.target.matches(':focus-visible');
+      if (path !== undefined && isByKey) latest.current.reveal(path);
     };
     const leave = (): void => latest.current.point(undefined);
     const act = (at: EventTarget | null): boolean => {
@@ -195,28 +198,15 @@ function usePointing(frame: RefObject<HTMLElement | null>, pointing: Pointing): 
       if (event.key !== 'Enter' && event.key !== ' ') return;
       if (event.target !== element && act(event.target)) event.preventDefault();
     };
-    element.addEventListener('pointerover', hover);
-    element.addEventListener('focusin', focus);
-    element.addEventListener('pointerleave', leave);
-    element.addEventListener('click', press);
-    element.addEventListener('keydown', key);
-    return () => {
-      element.removeEventListener('pointerover', hover);
-      element.removeEventListener('focusin', focus);
-      element.removeEventListener('pointerleave', leave);
-      element.removeEventListener('click', press);
-      element.removeEventListener('keydown', key);
-    };
+    const stop = new AbortController();
+    const { signal } = stop;
+    element.addEventListener('pointerover', hover, { signal });
+    element.addEventListener('focusin', focus, { signal });
+    element.addEventListener('pointerleave', leave, { signal });
+    element.addEventListener('click', press, { signal });
+    element.addEventListener('keydown', key, { signal });
+    return () => stop.abort();
   }, [frame]);
-}
-
-function isByKey(element: EventTarget | null): boolean {
-  return element instanceof Element && element.matches(':focus-visible');
-}
-
-function stateOf(element: EventTarget | null): string | undefined {
-  const target = targetOf(element);
-  return target?.kind === 'state' ? target.path : undefined;
 }
 
 /** The part that a click folds or unfolds: its button, or the whole box of a folded part. */

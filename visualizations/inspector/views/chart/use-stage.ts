@@ -19,25 +19,12 @@ import type { ChartDrawing } from './drawing.ts';
 
 const panStep = 80;
 
-export interface Stage {
-  readonly isFollowing: boolean;
-  readonly scaleText: RefObject<HTMLSpanElement | null>;
-  readonly zoom: (factor: number) => void;
-  readonly fit: () => void;
-  readonly toggleFollowing: () => void;
-  readonly press: (event: KeyboardEvent) => void;
-  /** Keeps the state that is folded or unfolded next at its position on the screen. */
-  readonly hold: (path: string) => void;
-  /** Scrolls to a state that got the focus. */
-  readonly reveal: (path: string) => void;
-}
-
 export function useStage(
   frame: RefObject<HTMLDivElement | null>,
   drawing: ChartDrawing,
   lit: ReadonlySet<string>,
   leaves: readonly string[],
-): Stage {
+) {
   const viewport = useRef<Viewport>({ x: 0, y: 0, scale: 1 });
   const scaleText = useRef<HTMLSpanElement>(null);
   const [isFollowing, setFollowing] = useState(true);
@@ -57,6 +44,7 @@ export function useStage(
     set(following(viewport.current, drawing.size, sizeOf(), drawing.boxOf(lit)), isSmooth);
 
   const held = useRef<{ readonly path: string; readonly from: Box }>(undefined);
+  /** Keeps the state that is folded or unfolded next at its position on the screen. */
   const hold = (path: string): void => {
     const from = drawing.boxOf([path]);
     held.current = from === undefined ? undefined : { path, from };
@@ -91,6 +79,7 @@ export function useStage(
     [drawing],
   );
 
+  /** Scrolls to a state that got the focus. */
   const reveal = (path: string): void => {
     // The browser scrolls to the focused element; move the picture instead.
     frame.current?.scrollTo(0, 0);
@@ -135,10 +124,7 @@ export function useStage(
   return { isFollowing, scaleText, zoom, fit, toggleFollowing, press, hold, reveal };
 }
 
-interface Finger {
-  readonly x: number;
-  readonly y: number;
-}
+type Finger = Pick<Viewport, 'x' | 'y'>;
 
 // A shorter movement counts as a click.
 const dragPixels = 4;
@@ -190,18 +176,14 @@ function listenForPointers(
   const up = (event: PointerEvent): void => {
     fingers.delete(event.pointerId);
   };
-  element.addEventListener('wheel', wheel, { passive: false });
-  element.addEventListener('pointerdown', down);
-  element.addEventListener('pointermove', move);
-  element.addEventListener('pointerup', up);
-  element.addEventListener('pointercancel', up);
-  return () => {
-    element.removeEventListener('wheel', wheel);
-    element.removeEventListener('pointerdown', down);
-    element.removeEventListener('pointermove', move);
-    element.removeEventListener('pointerup', up);
-    element.removeEventListener('pointercancel', up);
-  };
+  const stop = new AbortController();
+  const { signal } = stop;
+  element.addEventListener('wheel', wheel, { passive: false, signal });
+  element.addEventListener('pointerdown', down, { signal });
+  element.addEventListener('pointermove', move, { signal });
+  element.addEventListener('pointerup', up, { signal });
+  element.addEventListener('pointercancel', up, { signal });
+  return () => stop.abort();
 }
 
 function distance(a: Finger, b: Finger): number {
