@@ -116,74 +116,49 @@ function FieldRow({ field, value, problem, onInput }: FieldRowProps) {
   );
 }
 
-interface InputProps {
-  readonly id: string;
-  readonly field: Field;
-  readonly value: string;
-  readonly onInput: (value: string) => void;
-}
-
-function Input({ id, field, value, onInput }: InputProps) {
-  const common = { id, name: field.name, 'aria-required': field.required, class: 'field' };
+function Input({
+  id,
+  field,
+  value,
+  onInput,
+}: Omit<FieldRowProps, 'problem'> & { readonly id: string }) {
+  const common = {
+    id,
+    name: field.name,
+    'aria-required': field.required,
+    class: 'field',
+    value,
+    onInput: (event: { readonly currentTarget: { readonly value: string } }) =>
+      onInput(event.currentTarget.value),
+  };
+  const options =
+    field.kind === 'boolean'
+      ? ['true', 'false'].map((label) => ({ label, place: label }))
+      : field.options?.map(({ label }, place) => ({ label, place: String(place) }));
   switch (field.kind) {
     case 'choice':
+    case 'boolean':
       return (
-        <select {...common} value={value} onChange={(event) => onInput(event.currentTarget.value)}>
+        <select {...common}>
           <option value="">{field.required ? 'Choose…' : 'leave out'}</option>
-          {field.options?.map(({ label }, place) => (
-            <option key={label} value={String(place)}>
+          {options?.map(({ label, place }) => (
+            <option key={label} value={place}>
               {shownLine(label, 120)}
             </option>
           ))}
         </select>
       );
-    case 'boolean':
-      return (
-        <select {...common} value={value} onChange={(event) => onInput(event.currentTarget.value)}>
-          <option value="">{field.required ? 'Choose…' : 'leave out'}</option>
-          <option value="true">true</option>
-          <option value="false">false</option>
-        </select>
-      );
     case 'json':
     case 'list':
-      return (
-        <textarea
-          {...common}
-          class="field mono"
-          rows={3}
-          spellcheck={false}
-          value={value}
-          onInput={(event) => onInput(event.currentTarget.value)}
-        />
-      );
+      return <textarea {...common} class="field mono" rows={3} spellcheck={false} />;
     case 'number':
     case 'integer':
-      return (
-        <input
-          {...common}
-          type="text"
-          inputMode="decimal"
-          value={value}
-          onInput={(event) => onInput(event.currentTarget.value)}
-        />
-      );
+      return <input {...common} type="text" inputMode="decimal" />;
     case 'text':
       return field.isLong ? (
-        <textarea
-          {...common}
-          rows={3}
-          value={value}
-          onInput={(event) => onInput(event.currentTarget.value)}
-        />
+        <textarea {...common} rows={3} />
       ) : (
-        <input
-          {...common}
-          type="text"
-          autocomplete="off"
-          value={value}
-          onInput={(event) => onInput(event.currentTarget.value)}
-        />
+        <input {...common} type="text" autocomplete="off" />
       );
   }
 }
