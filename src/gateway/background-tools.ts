@@ -1,8 +1,7 @@
 /**
- * Calls that a policy moved to the background, and the two tools with which clients collect or cancel them.
- * Each call has an id that cannot be guessed. In a session, the id is valid only for that session's client;
- * a client without a session proves with the token that it has access, and with the id that the call is
- * its own.
+ * Calls that a policy moved to the background, and two tools with which clients collect or cancel them. Each
+ * call has an unguessable id. In a session, the id is valid only for that session's client; a client without a
+ * session proves its access by the token, and its ownership of the call by the id.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -100,7 +99,7 @@ export class BackgroundTools {
     return isOffered && !listed.some(({ name }) => name === exposed);
   }
 
-  /** The result for a client: a receipt with an id when the call moved to the background. */
+  /** Returns a call's result, or a receipt with an id when the call moved to the background. */
   receipt({ result, meta }: CallReport, owner: object, abort: () => void): CallReport['result'] {
     if (meta.background === undefined) return result;
     this.#forgetOld();
@@ -131,7 +130,7 @@ export class BackgroundTools {
     if (isOver) return own(`This call has already ended. Get its result with ${collectName}.`, id);
     this.#parked.delete(id);
     parked.abort();
-    // The outcome is the answer; nothing is left to collect.
+    // The outcome is reported here, so nothing is left to collect.
     const end = await this.#troupe.collect(parked.id).catch((error: unknown) => error);
     const what = end instanceof TroupeError ? `Outcome: ${end.outcome}.` : 'It had already ended.';
     return own(`The call of ${parked.tool} on ${parked.server} was cancelled. ${what}`);

@@ -1,6 +1,6 @@
 /**
- * Runs the requests of one client of the gateway. A call may take several requests, because its server may
- * ask the client a question in between.
+ * Runs one client's requests. A call may take several requests, because its server may ask the client a
+ * question in between.
  */
 
 import {
@@ -35,7 +35,7 @@ export class ClientRequests {
   readonly #gateway: Gateway;
   readonly #era: 'legacy' | 'modern';
   readonly #server: Pick<Server, 'getClientCapabilities'>;
-  /** Requests in progress, with their server. */
+  /** Requests in progress, with their server's name. */
   readonly #underWay = new Map<RequestContext, string>();
   /** Calls that wait for this client's answer to a question. */
   readonly #waiting = new Set<HeldCall>();
@@ -50,7 +50,7 @@ export class ClientRequests {
     this.#server = server;
   }
 
-  /** Cleans up after a closed connection. Modern clients may come back on another one. */
+  /** Cleans up after a closed connection. Modern clients may return on another one. */
   close(): void {
     if (this.#era === 'legacy') for (const call of this.#waiting) this.#gateway.held.drop(call);
     this.#waiting.clear();
@@ -118,7 +118,7 @@ export class ClientRequests {
     }
   }
 
-  /** Waits for something that continues without its client, at most until the gateway shuts down. */
+  /** Waits for a call in the background, at most until the gateway shuts down. */
   async #untilShutdown<Result>(
     { mcpReq }: RequestContext,
     wait: (signal: AbortSignal) => Promise<Result>,
@@ -134,7 +134,7 @@ export class ClientRequests {
     }
   }
 
-  /** Runs any request but a tool call; `find` returns the server and its own name of the item. */
+  /** Runs any request except a tool call; `find` returns the server and the item's own name. */
   async request<Meant extends { readonly server: string; readonly name: string }>(
     context: RequestContext,
     find: () => Meant,
@@ -152,8 +152,8 @@ export class ClientRequests {
   }
 
   /**
-   * Runs one turn of a request: to its result, or to a question for the client. Only the request itself is
-   * passed on: no headers, no token, and of its metadata only the trace, with telemetry.
+   * Runs one turn of a request: until its result, or a question for the client. Only the request itself is
+   * forwarded: no headers, no token, and from its metadata only the trace, if telemetry is on.
    */
   async #converse(
     server: string,
@@ -162,7 +162,7 @@ export class ClientRequests {
     ask: (options: HeldCallOptions) => Promise<Answer>,
   ): Promise<Answer> {
     const { signal, _meta } = context.mcpReq;
-    // Before the call goes out, so that its server already logs at that level.
+    // Before the call is sent, so that its server already logs at that level.
     const level = this.#era === 'modern' ? levelOf(context.mcpReq.envelope) : undefined;
     const endLevel = level && this.#gateway.troupe.wantLogs(level);
     const call = this.#heldCall(subject, context) ?? this.#begin(subject, context, ask);
@@ -200,7 +200,7 @@ export class ClientRequests {
     }
   }
 
-  /** The held call that this request continues, with the client's answers. */
+  /** Returns the held call that this request continues, and gives it the client's answers. */
   #heldCall(subject: string, { mcpReq }: RequestContext): HeldCall | undefined {
     const state = mcpReq.requestState<string>();
     if (!HeldCalls.isState(state)) return undefined;
@@ -261,7 +261,7 @@ export class ClientRequests {
   }
 }
 
-/** A modern server's request for input, to be passed on unchanged. */
+/** A modern server's request for input, which is forwarded unchanged. */
 export function inputRequiredIn(result: object): Answer | undefined {
   const isAsking = 'resultType' in result && result.resultType === 'input_required';
   return isAsking ? { ...result } : undefined;

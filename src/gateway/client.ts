@@ -1,6 +1,6 @@
 /**
- * One client of the gateway. Each has its own protocol instance, so that request ids, cancellations, log
- * levels and watched resources of clients stay separate.
+ * One client of the gateway. Each client has its own protocol instance, which keeps its request ids,
+ * cancellations, log level and watched resources separate from those of other clients.
  */
 
 import { Server } from '@modelcontextprotocol/server';
@@ -41,7 +41,7 @@ const params = {
   level: z.looseObject({ level: z.enum(logLevels) }),
 };
 
-// Each question may be a round; ten are many.
+// Each question may take a round; ten are already many.
 const maxRounds = 16;
 // Other clients may have requested more detail; without a request, a client gets no debug lines.
 const defaultLevel: LogLevel = 'info';
@@ -82,7 +82,7 @@ export class GatewayClient implements Audience {
   readonly #missed = new Map<string, Notification>();
   readonly #leave: () => void;
   #level: LogLevel | undefined;
-  /** Withdraws the log level requested from servers. */
+  /** Withdraws this client's log level from the servers. */
   #endLevel: (() => void) | undefined;
 
   constructor(
@@ -94,7 +94,7 @@ export class GatewayClient implements Audience {
     this.#connection = connection;
     this.#gateway = gateway;
     this.#era = era;
-    // The SDK's high-level class needs to know every tool in advance.
+    // The SDK's high-level class requires every tool in advance.
     this.server = new Server(info, {
       capabilities,
       inputRequired: { maxRounds },
@@ -147,25 +147,6 @@ export class GatewayClient implements Audience {
     }
   }
 
-  /** Watches a resource; returns how to stop. */
-  watch(address: string): () => void {
-    const { server, name } = this.#gateway.view.resourceAt(address);
-    if (this.#watched.size >= maxWatched)
-      throw new TroupeError(
-        'OVERLOADED',
-        `This client already watches ${maxWatched} resources. Unsubscribe from one first.`,
-        { server },
-      );
-    this.#watched.get(address)?.();
-    const end = this.#gateway.troupe.subscribe(server, name);
-    this.#watched.set(address, end);
-    return () => {
-      if (this.#watched.get(address) !== end) return;
-      this.#watched.delete(address);
-      end();
-    };
-  }
-
   /** Calls a tool without the SDK; undefined when the SDK must handle the request. */
   callLightly(request: PlainRequest): LightCall | undefined {
     const { id, name, args } = request;
@@ -177,7 +158,7 @@ export class GatewayClient implements Audience {
     return call;
   }
 
-  /** Lets a request of the SDK continue a call that started without it. */
+  /** Marks a call that started without the SDK to be continued by this request. */
   handOver(call: LightCall, request: Request): void {
     this.#handedOver.set(request, call);
   }
@@ -209,7 +190,7 @@ export class GatewayClient implements Audience {
         const begun = request === undefined ? undefined : this.#handedOver.get(request);
         if (request === undefined || begun === undefined)
           return this.#requests.call(name, args, context);
-        // The SDK may ask again within one request, with an answer to a question.
+        // The SDK may call this handler again for one request, with an answer to a question.
         this.#handedOver.delete(request);
         return begun.goOn(context);
       },
@@ -237,7 +218,7 @@ export class GatewayClient implements Audience {
     if (!canWatch || this.#era === 'modern') return;
     this.server.setRequestHandler('resources/subscribe', { params: params.read }, ({ uri }) => {
       try {
-        this.watch(uri);
+        this.#watch(uri);
       } catch (error) {
         throw failedRequest(error);
       }
@@ -248,6 +229,18 @@ export class GatewayClient implements Audience {
       this.#watched.delete(uri);
       return {};
     });
+  }
+
+  #watch(address: string): void {
+    const { server, name } = this.#gateway.view.resourceAt(address);
+    if (this.#watched.size >= maxWatched)
+      throw new TroupeError(
+        'OVERLOADED',
+        `This client already watches ${maxWatched} resources. Unsubscribe from one first.`,
+        { server },
+      );
+    this.#watched.get(address)?.();
+    this.#watched.set(address, this.#gateway.troupe.subscribe(server, name));
   }
 
   #offerPrompts(): void {

@@ -1,6 +1,6 @@
 /**
- * Logs protocol faults of clients without letting a client flood the log: each kind of fault is logged once
- * per client, and a few a minute in all; the rest are counted.
+ * Logs clients' protocol faults without flooding the log: each kind of fault is logged once per client, and
+ * only a few per minute in total; the others are counted.
  */
 
 import type { Clock } from '../domain/clock.ts';
@@ -8,9 +8,9 @@ import { redactWords } from '../policies/text/redact-words.ts';
 import { createThrottle, type Throttle } from './throttle.ts';
 
 const countEveryMs = 60_000;
-// For clients that reconnect under a new name each time; well-behaved clients cause hardly one a day.
+// Bounds clients that reconnect under a new name each time; well-behaved clients cause hardly one a day.
 const maxLinesInTurn = 10;
-// As many as there are sessions; older faults may be logged again.
+// One for each possible session; older faults may be logged again.
 const maxKnown = 256;
 
 export class FaultLog {

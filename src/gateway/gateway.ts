@@ -17,35 +17,34 @@ import { type GatewayIdentity, identityOfAll, identityOfOne, unknownIdentity } f
 import { createThrottle, type Throttle } from './throttle.ts';
 import { createView, type View } from './view.ts';
 
-/** The lists whose changes clients are notified of. */
+/** The lists for which clients get change notifications. */
 export type ListKind = 'tools' | 'resources' | 'prompts';
-const listKinds: readonly ListKind[] = ['tools', 'resources', 'prompts'];
 
 /** A receiver of notifications. */
 export interface Audience {
   listChanged(kind: ListKind): void;
-  /** A resource, by the server's own address. */
+  /** A resource changed; `uri` is the server's own. */
   resourceUpdated(server: string, uri: string): void;
-  /** A line of a server's log. */
+  /** A server sent a log line. */
   logged(server: string, params: Readonly<Record<string, unknown>>): void;
 }
 
 export interface GatewayOptions {
   readonly troupe: Troupe;
   readonly clock: Clock;
-  /** The one server to pass through, under its own names. Default: all, with prefixed names. */
+  /** The only server to show, under its own names. Default: all servers, with prefixed names. */
   readonly only?: string;
-  /** Receives faults in the protocol, and our own. */
+  /** Receives protocol faults and our own faults. */
   readonly report: (message: string) => void;
 }
 
 // Frequent list changes of a server must not flood clients.
 const listChangedIntervalMs = 1_000;
-// As long as a server may take to connect; a client waits no longer for the server's identity.
+// A server may take this long to connect; a client waits no longer for the server's identity.
 const identityMs = 30_000;
 
-// Many hosts list the tools once, right after the start, and never again. A server started by a package
-// runner lists its tools within this time, and hosts wait longer for an answer.
+// Many hosts list tools only once, right after the start. Servers started by a package runner list their tools
+// within this time, and hosts wait longer than this for an answer.
 const firstListsMs = 5_000;
 
 export class Gateway {
@@ -96,15 +95,9 @@ export class Gateway {
         hasBackground = !hasBackground;
         this.#news.tools.trigger();
       }),
-      troupe.on('tools.changed', ({ servers }) => {
-        if (servers.some((each) => this.#isShown(each))) this.#news.tools.trigger();
-      }),
-      troupe.on('resources.changed', ({ server }) => {
-        if (this.#isShown(server)) this.#news.resources.trigger();
-      }),
-      troupe.on('prompts.changed', ({ server }) => {
-        if (this.#isShown(server)) this.#news.prompts.trigger();
-      }),
+      troupe.on('tools.changed', ({ servers }) => this.#changed('tools', servers)),
+      troupe.on('resources.changed', ({ server }) => this.#changed('resources', [server])),
+      troupe.on('prompts.changed', ({ server }) => this.#changed('prompts', [server])),
       troupe.on('resource.updated', ({ server, uri }) => {
         if (!this.#isShown(server)) return;
         for (const audience of this.#audiences) audience.resourceUpdated(server, uri);
@@ -198,7 +191,7 @@ export class Gateway {
   close(): void {
     this.#isDraining = true;
     for (const end of this.#ends) end();
-    for (const kind of listKinds) this.#news[kind].stop();
+    for (const throttle of Object.values(this.#news)) throttle.stop();
     this.metrics.close();
     this.held.close();
     this.faults.close();
@@ -212,6 +205,10 @@ export class Gateway {
 
   #within(limitMs: number) {
     return { clock: this.clock, deadlineAt: this.clock.now() + limitMs, signal: undefined };
+  }
+
+  #changed(kind: ListKind, servers: readonly string[]): void {
+    if (servers.some((each) => this.#isShown(each))) this.#news[kind].trigger();
   }
 
   #isShown(server: string): boolean {

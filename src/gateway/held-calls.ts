@@ -1,7 +1,7 @@
 /**
  * Calls that wait for their client. A server before 2026-07-28 asks questions during a call; a modern client
- * gets a result that requests input, and calls again with it. In between, the call is held here under a state
- * that only its client knows.
+ * gets a result that requests input, and repeats the call with it. In between, the call is held here under a
+ * secret state that only its client has.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -29,14 +29,14 @@ type Turn =
   | { readonly inputRequests: Record<string, InputRequest>; readonly requestState: string };
 
 const statePrefix = 'troupe-call:';
-// No call lasts longer; a client that comes back later must start again.
+// No call lasts longer; a client that returns later must start again.
 const heldMs = 600_000;
-// Each waits for a user; more come from a client that does not finish its calls.
+// Each waits for a user; only a client that abandons its calls holds more.
 const maxHeld = 256;
 
 /** A call that may span several client requests. */
 export class HeldCall {
-  /** What the call is about; a different request cannot continue it. */
+  /** The method, server and item; a different request cannot continue the call. */
   readonly subject: string;
   #state: string | undefined;
   /** Receives progress; set by the current request. */
@@ -85,7 +85,7 @@ export class HeldCall {
     this.#result.catch(() => undefined);
   }
 
-  /** Takes the client's answers; unanswered questions stay open. */
+  /** Settles questions with the client's answers; unanswered questions stay open. */
   answer(responses: Readonly<Record<string, unknown>> | undefined): void {
     for (const [id, { question, settle }] of [...this.#open]) {
       if (responses !== undefined && Object.hasOwn(responses, id))
@@ -139,7 +139,7 @@ export class HeldCalls {
     return this.#kept.size;
   }
 
-  /** Holds a call until its client comes back, or until the time limit. */
+  /** Holds a call until its client returns, or until the time limit. */
   keep(call: HeldCall): void {
     const [oldest] = this.#kept.values();
     if (this.#kept.size >= maxHeld && oldest !== undefined) this.drop(oldest.call);
@@ -159,7 +159,7 @@ export class HeldCalls {
     for (const { call } of [...this.#kept.values()]) this.drop(call);
   }
 
-  /** Cancels a call whose client will not come back. */
+  /** Cancels a call whose client will not return. */
   drop(call: HeldCall): void {
     const kept = this.#kept.get(call.state);
     if (kept === undefined) return;
@@ -221,7 +221,7 @@ function answerOf({ kind }: Question, response: unknown): QuestionAnswer {
   const { action, content } = response;
   if (action === 'decline') return { action: 'decline' };
   if (action !== 'accept') return { action: 'cancel' };
-  // The asking side validates it against the form.
+  // The runtime validates it against the form.
   const filledIn = isRecord(content) ? { content: content as Record<string, string> } : {};
   return { action: 'accept', ...filledIn };
 }

@@ -49,17 +49,17 @@ export interface HttpGatewayOptions extends AccessRules {
 export interface HttpLimits extends OutboxLimits, RequestTimeouts {}
 
 export interface HttpGateway {
-  /** Where clients connect to. */
+  /** The URL for clients. */
   readonly url: string;
-  /** Takes no new clients, lets what is under way finish within the limit, and leaves. */
+  /** Refuses new clients, waits for requests in progress up to the limit, then closes. */
   close(limitMs: number): Promise<void>;
 }
 
-// Longer than the pauses of an active client, so that it need not reconnect for each call.
+// Longer than an active client's pauses, so that it need not reconnect for each call.
 const keepAliveMs = 60_000;
-// Connections of clients with a token; strangers have a limit of their own.
+// For clients with a token; connections without one have a separate limit.
 const maxClientSockets = 512;
-// A machine that disappears closes no connection, so TCP checks whether it is still there.
+// A machine that disappears closes no connection, so TCP keep-alive detects it.
 const probeAfterMs = 60_000;
 
 /** @throws TroupeError `USAGE` when the address is not available */
@@ -282,7 +282,7 @@ const crowded: Refusal = {
   headers: { 'retry-after': '5' },
 };
 
-/** The status that Node answers for errors of a connection. */
+/** The status that Node sends for a connection's error. */
 function statusOf(code: string): number | undefined {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 408;
   if (code === 'HPE_HEADER_OVERFLOW') return 431;

@@ -1,6 +1,6 @@
 /**
- * HTTP clients of the protocol before 2026-07-28. Each has a session until it ends the session, is idle for
- * too long, or the gateway stops.
+ * Sessions of HTTP clients of the protocol before 2026-07-28. A session lasts until its client ends it, it is
+ * idle for too long, or the gateway stops.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -16,13 +16,13 @@ import type { Gateway } from './gateway.ts';
 import type { Answer } from './held-calls.ts';
 import { cancelledBy, type LightCall, plainRequestIn } from './light-call.ts';
 
-// One machine has a handful of clients; more are leaked sessions.
+// One machine has a handful of clients; more sessions are leaks.
 const maxSessions = 256;
-// A client learns of its expired session by a 404 and then initializes again.
+// A client gets a 404 for its expired session and then initializes again.
 const idleMs = 1_800_000;
 const checkEveryMs = 60_000;
-// A client that lost all its connections during a call cannot get the answer. A lost connection is not a
-// cancellation in its protocol, but after this time the client is considered gone.
+// A client that lost all its connections during a call cannot receive the answer. In its protocol, a lost
+// connection is not a cancellation, but after this time the client is considered gone.
 const abandonedMs = 60_000;
 
 /** An answer, and a function to call when it has been sent or the client is gone. */
@@ -31,7 +31,7 @@ interface SessionAnswer {
   readonly sent: () => void;
 }
 
-/** The outcome of a call without the SDK: its answer (none when cancelled), or a call for the SDK to continue. */
+/** The outcome of a light call: its answer (none when cancelled), or a call for the SDK to continue. */
 export type LightAnswer =
   | {
       readonly session: string;
@@ -109,7 +109,7 @@ export class HttpSessions {
     return this.#open(request, body);
   }
 
-  /** Ends them all. */
+  /** Closes all sessions. */
   async close(): Promise<void> {
     this.#gateway.clock.clearTimeout(this.#timer);
     await Promise.all([...this.#sessions.values()].map(({ transport }) => transport.close()));

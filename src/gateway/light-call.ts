@@ -1,7 +1,7 @@
 /**
- * A tool call that runs without the SDK, to be faster. Most calls are answered with one JSON document. A call
- * with more than that (progress, a log line, a question, an error, content other than text) is handed over to
- * the SDK while it runs, together with the notifications so far.
+ * A tool call that bypasses the SDK, which is faster. Most calls need only one JSON document as an answer. Any
+ * other call (with progress, a log line, a question, an error, or content other than text) is handed over to
+ * the SDK while it runs, together with its notifications so far.
  */
 
 import type { IncomingHttpHeaders } from 'node:http';
@@ -21,7 +21,7 @@ export interface RequestContext {
 type Notify = RequestContext['mcpReq']['notify'];
 type RequestId = string | number;
 
-/** A tool call in the plainest form. */
+/** A tool call with only the usual fields. */
 export interface PlainRequest {
   readonly id: RequestId;
   readonly name: string;
@@ -30,8 +30,8 @@ export interface PlainRequest {
 }
 
 /**
- * Reads a tool call of a client before 2026-07-28; undefined for anything else or anything unusual, which
- * the SDK handles.
+ * Reads a legacy client's tool call. Returns undefined for any other or unusual request, which the SDK
+ * handles.
  */
 export function plainRequestIn(
   headers: IncomingHttpHeaders,
@@ -139,7 +139,7 @@ export class LightCall {
   /** Continues within a request of the SDK, which gets the earlier notifications. */
   goOn({ mcpReq: { signal, notify } }: RequestContext): Promise<Answer> {
     this.#notify = notify;
-    // Sending fails when the client is gone.
+    // Sending fails when the client has disconnected.
     for (const news of this.#news.splice(0)) notify(...news).catch(() => undefined);
     signal.addEventListener('abort', () => this.abort(), { once: true });
     if (signal.aborted) this.abort();

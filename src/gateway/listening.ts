@@ -1,6 +1,6 @@
 /**
- * Resources that modern clients follow on a stream. While a stream is open, the gateway stays subscribed to its
- * resources, also across reconnects of their servers.
+ * Resources that modern clients watch through a stream. While a stream is open, the gateway stays subscribed to
+ * its resources, even when their servers reconnect.
  */
 
 import { isRecord } from '../policies/is-record.ts';

@@ -1,4 +1,4 @@
-/** Messages that a client can miss: log lines of its servers, and its calls' progress. */
+/** Messages that a client can miss: its servers' log lines, and its calls' progress. */
 
 import { isRecord } from '../policies/is-record.ts';
 
@@ -9,7 +9,7 @@ export function isNote(message: unknown): boolean {
   return isRecord(message) && notes.has(message['method']) && !('id' in message);
 }
 
-/** The same for one event of a stream; the SDK writes one event per chunk. */
+/** Whether a stream's chunk is such a message; the SDK writes one event per chunk. */
 export function isNoteEvent(chunk: Uint8Array): boolean {
   const data = /^data: (.*)$/mu.exec(Buffer.from(chunk).toString('utf8'))?.[1];
   try {

@@ -1,4 +1,4 @@
-/** Asks the user of a client, as a form, whether a call may go out. */
+/** Asks a client's user, by a form, whether a call may be sent. */
 
 import {
   type PermissionAnswer,
@@ -10,7 +10,7 @@ import { printableLine, spelledOutWithin } from '../policies/text/printable.ts';
 
 // Enough to recognize a name or a description.
 const maxShownLength = 400;
-// A page of text. A form cannot show more on demand, so it states how much is missing.
+// A page of text. A form cannot reveal more on demand, so it states how much is missing.
 const maxArgumentsLength = 4_000;
 const field = 'decision';
 
@@ -56,12 +56,12 @@ export function permissionQuestion(request: PermissionRequest, askedAt: string):
       required: [field],
     },
     askedAt,
-    // The asking side enforces the deadline.
+    // The runtime enforces the deadline.
     deadlineAt: askedAt,
   };
 }
 
-/** Any answer that is not one of the choices means no. */
+/** Any answer other than one of the choices denies the call. */
 export function permissionAnswerOf(answer: QuestionAnswer | undefined): PermissionAnswer {
   const said = answer?.action === 'accept' ? answer.content?.[field] : undefined;
   return permissionAnswers.find((known) => known === said) ?? 'deny';

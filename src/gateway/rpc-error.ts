@@ -6,7 +6,7 @@ import { printableLine } from '../policies/text/printable.ts';
 
 export const invalidParams = -32_602;
 
-/** Thrown in a request, it becomes that request's JSON-RPC error. */
+/** An error that becomes the JSON-RPC error of the request in which it is thrown. */
 export class RpcError extends Error {
   readonly code: number;
   readonly data: unknown;
@@ -21,14 +21,14 @@ export class RpcError extends Error {
 
 const errorKey = 'mcp-troupe/error';
 
-/** Unknown names: a mistake of the client rather than a failed call. */
+/** Codes for unknown names, which are the client's mistake rather than a failed call. */
 const unknownCodes: ReadonlySet<CallerCode> = new Set([
   'TOOL_UNKNOWN',
   'SERVER_UNKNOWN',
   'SERVER_REMOVED',
 ]);
 
-/** The server needs a capability that the client lacks: an error for the client, not for its model. */
+/** The server requires a capability that the client lacks: an error for the client, not for its model. */
 const missingCapability = -32_021;
 
 /** The error of a request that was cancelled because the gateway stopped. */
@@ -47,7 +47,7 @@ export function cutOff(error: unknown): TroupeError {
   });
 }
 
-/** The result of a failed call. Mistakes of the client itself are thrown as an RpcError. */
+/** Returns the result for a failed call. The client's own mistakes are thrown as an RpcError. */
 export function failedCall(error: unknown): Record<string, unknown> {
   const failed = troupeErrorOf(error);
   const document = failed.toJSON();
@@ -82,7 +82,7 @@ function rpcCodeOf(error: TroupeError): number {
 export function troupeErrorOf(error: unknown): TroupeError {
   if (error instanceof TroupeError) return error;
   const words = error instanceof Error ? error.message : String(error);
-  // A bug; its message may say anything.
+  // A bug in the gateway; its message may contain anything.
   const message = `The gateway failed: ${printableLine(words, 500).replace(/\.$/, '')}. Please report this, and repeat the call only if that is safe.`;
   return new TroupeError('INTERNAL', message, { outcome: 'unknown', cause: error });
 }

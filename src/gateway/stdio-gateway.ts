@@ -1,9 +1,9 @@
 /**
- * The gateway over stdin and stdout, for the host that started us. Nothing else may use the two streams.
+ * The gateway over stdin and stdout, for the host that started it. Nothing else may use the two streams.
  *
- * A host that stops reading loses log lines and progress first. Changes of lists and resources wait and are
- * sent once when it reads again. When it leaves more unread than an {@link Outbox} holds for one reader, the
- * gateway ends as if the host had closed its side.
+ * A host that stops reading first loses log lines and progress. Changes of lists and resources are held back and
+ * sent once when it reads again. When its unread output exceeds an {@link Outbox}'s limit for one reader, the
+ * gateway ends as if the host had closed stdin.
  */
 
 import type { Readable, Writable } from 'node:stream';
@@ -18,19 +18,19 @@ import { addressesIn, Listening } from './listening.ts';
 import { isNote } from './notes.ts';
 import { maxBodyBytes } from './request-guard.ts';
 
-export interface StdioGatewayOptions {
+interface StdioGatewayOptions {
   readonly stdin: Readable;
   readonly stdout: Writable;
-  /** What the host may leave unread. Default: {@link outboxLimits} */
+  /** Limits of unread output. Default: {@link outboxLimits} */
   readonly limits?: Partial<OutboxLimits>;
-  /** Called when the host left too much unread: pending output to stdout will never be read. */
+  /** Called when the host left too much unread; pending output to stdout will then never be read. */
   readonly onUnread?: () => void;
 }
 
 export interface StdioGateway {
-  /** Resolves when the host has closed its side or left too much unread. */
+  /** Resolves when the host has closed stdin or left too much unread. */
   readonly closed: Promise<undefined>;
-  /** Waits for requests in progress, up to the limit, and closes. */
+  /** Waits for requests in progress, up to the limit, then closes. */
   close(limitMs: number): Promise<void>;
 }
 
@@ -38,9 +38,9 @@ export function startStdioGateway(
   gateway: Gateway,
   { stdin, stdout, limits, onUnread }: StdioGatewayOptions,
 ): StdioGateway {
-  let close: (value?: undefined) => void = () => undefined;
+  let close = (): void => undefined;
   const closed = new Promise<undefined>((resolve) => {
-    close = resolve;
+    close = () => resolve(undefined);
   });
   for (const end of ['end', 'close', 'error'] as const) stdin.once(end, () => close());
   const outbox = new Outbox(
@@ -96,7 +96,7 @@ export function startStdioGateway(
 
 const subscriptionKey = 'io.modelcontextprotocol/subscriptionId';
 
-/** Reads from the messages what a modern client listens to, because the SDK does not expose it. */
+/** Reads a modern client's resource subscriptions from its messages, because the SDK does not expose them. */
 function followListening(transport: StdioServerTransport, listening: Listening): void {
   const { onmessage } = transport;
   const send = transport.send.bind(transport);

@@ -1,21 +1,18 @@
 /**
- * Passes a signal on at once, then at most once per interval; the last one is never lost. The interval
- * doubles while signals keep coming, up to a maximum, and resets after a quiet interval.
+ * Forwards the first signal at once, then at most one per interval; the last signal is never lost. The
+ * interval doubles while signals continue, up to a maximum, and resets after a quiet interval.
  */
 
 import type { Clock } from '../domain/clock.ts';
 
-export interface Throttle {
-  trigger(): void;
-  stop(): void;
-}
+export type Throttle = ReturnType<typeof createThrottle>;
 
 export function createThrottle(
   clock: Clock,
   intervalMs: number,
   fire: () => void,
   maxIntervalMs = intervalMs,
-): Throttle {
+) {
   let currentMs = intervalMs;
   let state: 'idle' | 'resting' | 'due' | 'stopped' = 'idle';
   let timer: unknown;
@@ -33,11 +30,11 @@ export function createThrottle(
     fire();
   };
   return {
-    trigger() {
+    trigger(): void {
       if (state === 'idle') pass();
       else if (state === 'resting') state = 'due';
     },
-    stop() {
+    stop(): void {
       state = 'stopped';
       clock.clearTimeout(timer);
     },

@@ -17,8 +17,8 @@ const bare: Example = () => ({});
 const ofSession: Example = ({ context: { session }, at }) => ({ session, at });
 const lost = { kind: 'transport', message: 'The session was lost.' } as const;
 
-// Complete, so that a new event of the chart does not compile until it is added here. Events between regions
-// are raised by the chart itself, also in a fork.
+// Complete, so that a new event of the chart does not compile until it is added here. The chart itself raises
+// events between regions, also in a fork.
 const examples: Readonly<Record<ServerEvent['type'], Example | 'raised'>> = {
   'server.start': bare,
   'server.stop': bare,

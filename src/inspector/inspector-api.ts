@@ -13,7 +13,7 @@ import { isRecord } from '../policies/is-record.ts';
 import { printableLine } from '../policies/text/printable.ts';
 import { machineHashes } from '../recorder/chart-names.ts';
 
-/** What the inspector shows, and what a page can do with it. */
+/** The data that the inspector shows, and the commands that a page can send. */
 export interface Inspected {
   readonly source: InspectionSource;
   readonly mode: 'live' | 'replay';
@@ -21,7 +21,7 @@ export interface Inspected {
   readonly title: string;
   /**
    * Runs a command of the control socket. Absent in a replay.
-   * @throws what the page gets as an error document
+   * @throws an error, which the page gets as a document
    */
   readonly command?: (name: string, args: unknown, signal: AbortSignal) => Promise<unknown>;
   /** Undefined for an unknown server. Absent in a replay. */
@@ -33,7 +33,7 @@ export interface Answer {
   readonly document: unknown;
 }
 
-// A page that needs more asks again; more at once would delay other requests.
+// A page requests further records separately, because a longer answer would delay other requests.
 const mostRecords = 5_000;
 // A command is small, but a tool call may carry a document.
 const maxBodyBytes = 1_048_576;

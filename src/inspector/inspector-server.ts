@@ -34,13 +34,13 @@ import { guardingHeaders, refuseForeign } from './request-guard.ts';
 
 const host = '127.0.0.1';
 
-// Streams, and a few windows that send requests at the same time. Strangers have a limit of their own.
+// For streams, and a few windows that send requests concurrently. Strangers have a separate limit.
 const maxPageSockets = 128;
 
 export interface InspectorOptions {
   /** Default: any free port. */
   readonly port?: number;
-  /** Folders that may hold the page. Default: where a build puts it. */
+  /** Folders in which to look for the page. Default: where a build puts it. */
   readonly pageFolders?: readonly string[];
   /** Milliseconds; only differences count. Default: the real time. */
   readonly now?: () => number;
@@ -107,14 +107,14 @@ class InspectorRequests {
   /** Answers one request. Never rejects. */
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     response.on('error', () => undefined);
-    // Until it has sent a secret, a connection would only take a slot from others.
+    // A connection without a secret would only take a slot from others.
     if (!this.connections.isKnown(request.socket)) response.setHeader('connection', 'close');
     this.#outbox.add(response);
     try {
       await this.#route(request, response);
       this.#outbox.bound(response);
     } catch {
-      // Perhaps the browser disconnected in the middle of a request.
+      // Perhaps the browser disconnected during the request.
       if (response.headersSent) response.destroy();
       else send(response, refused(500, 'INTERNAL', 'the inspector failed; reload the page'));
     }

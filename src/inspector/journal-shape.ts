@@ -20,7 +20,7 @@ type Kind =
 type Shape = Readonly<Record<string, Kind>>;
 
 const fits: Readonly<Record<Kind, (value: unknown) => boolean>> = {
-  // Names end up in programs, command lines and pictures, so the rules for settings apply here too.
+  // Names are inserted into programs, command lines and pictures, so the rules for settings apply here too.
   name: (value) => typeof value === 'string' && isServerName(value),
   maybeName: (value) => value === undefined || fits.name(value),
   plan: (value) => Array.isArray(value) && value.every((each) => hasShape(each, step)),

@@ -1,6 +1,6 @@
 /**
- * Exports the history of a server as a test: events from outside are repeated with a scripted troupe, which
- * needs neither processes nor real time.
+ * Exports a server's history as a test, which repeats the events from outside with a scripted troupe and needs
+ * neither processes nor real time.
  */
 
 import type {
@@ -116,7 +116,7 @@ const fromSession: Readonly<Record<string, Step>> = {
   'session.listFailed': (_, { failure }) => `session.failList(${failureText(failure)});`,
   'session.impaired': (_, { reason }) => `session.impair(${quoted(reason)});`,
   'session.recovered': (_, { reason }) => `session.recover(${quoted(reason)});`,
-  // A deadline may already have ended it, as it did in the recording.
+  // A deadline may already have ended the session, as in the recording.
   'xstate.done.actor.session': (_, { failure }) =>
     [
       "if (session.state === 'closing') session.closed();",
@@ -143,7 +143,7 @@ const steps: ReadonlyMap<string, Step> = new Map(
 );
 const needsSession: ReadonlySet<string> = new Set(Object.keys({ ...fromSession, ...toSession }));
 
-// More than a real server lists; a forged journal must not exhaust a test's memory.
+// More than a real server lists; a forged journal must not exhaust the memory of a test.
 const mostTools = 10_000;
 
 function countIn(count: unknown): number {

@@ -1,6 +1,6 @@
 /**
- * Reads all files of the page when the inspector starts. A path that is not in this list cannot be requested,
- * however it is written.
+ * Reads all of the page's files when the inspector starts. Only these paths can be requested, so no spelling of
+ * a path reaches another file.
  */
 
 import { readdir, readFile } from 'node:fs/promises';
@@ -32,7 +32,7 @@ const notBuilt = `<!doctype html><html lang="en"><meta charset="utf-8"><title>mc
 <p>The inspector page is not built. Run <code>npm run build</code>, then <code>troupe inspect</code> again.</p></html>
 `;
 
-/** By the path that a browser requests; the page itself is `/`. */
+/** Returns files by the path that a browser requests; the page itself is `/`. */
 export async function readPageFiles(
   folders: readonly string[] = pageFolders,
 ): Promise<ReadonlyMap<string, PageFile>> {

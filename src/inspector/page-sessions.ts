@@ -8,11 +8,11 @@ import { TokenBucket } from '../policies/token-bucket.ts';
 
 // 256 bits: cannot be guessed, however many tries.
 const secretBytes = 32;
-// A user who keeps asking for links does not use the old ones.
+// A user who requests more links no longer uses the oldest.
 const mostTokens = 16;
 // The browsers of one user, including windows left open.
 const mostSessions = 64;
-// More than a user clicks, and few enough to stop a page that misbehaves.
+// More than a user clicks, and few enough to slow down a misbehaving page.
 const actsPerSecond = 20;
 
 export class PageSessions {

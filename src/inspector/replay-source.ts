@@ -7,6 +7,7 @@ import type {
   InspectionRecord,
   InspectionSource,
   JournalHead,
+  StateRecord,
 } from '../domain/host/inspection.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { isRecord } from '../policies/is-record.ts';
@@ -17,11 +18,6 @@ import { isJournalHead, isJournalRecord } from './journal-shape.ts';
 const maxBytes = 268_435_456;
 // Records between two stored pictures.
 const checkpointCount = 500;
-
-interface Change {
-  readonly n: number;
-  readonly changed: Readonly<Record<string, unknown>>;
-}
 
 /** @throws TroupeError `USAGE` with the file, the line and the next step */
 export async function openJournal(file: string): Promise<InspectionSource> {
@@ -34,21 +30,15 @@ async function readText(file: string): Promise<string> {
     (error: NodeJS.ErrnoException) => {
       const why =
         error.code === 'ENOENT' ? 'file does not exist' : `cannot be read (${error.code})`;
-      throw new TroupeError('USAGE', `${file}: ${why}; use a journal from troupe up --journal`);
+      throw unusable(`${file}: ${why}; use a journal from troupe up --journal`);
     },
   );
   try {
     const found = await handle.stat();
     if (!found.isFile())
-      throw new TroupeError(
-        'USAGE',
-        `${file} is not a file; use a journal from troupe up --journal`,
-      );
+      throw unusable(`${file} is not a file; use a journal from troupe up --journal`);
     if (found.size > maxBytes)
-      throw new TroupeError(
-        'USAGE',
-        `${file} is larger than 256 MB; replay one of the parts it was rotated into`,
-      );
+      throw unusable(`${file} is larger than 256 MB; replay one of the parts it was rotated into`);
     return await handle.readFile('utf8');
   } finally {
     await handle.close();
@@ -64,7 +54,8 @@ class Journal implements InspectionSource {
   readonly #records: InspectionRecord[] = [];
   /** The picture before the first record, and after every {@link checkpointCount}. */
   readonly #checkpoints: InspectionPicture[];
-  readonly #changes = new Map<ActorKey, Change[]>();
+  /** Each actor's records with changes of its context. */
+  readonly #changes = new Map<ActorKey, StateRecord[]>();
 
   constructor(file: string, text: string) {
     const lines = text.split('\n');
@@ -80,8 +71,7 @@ class Journal implements InspectionSource {
     for (const [index, line] of lines.slice(1).entries()) {
       const record = parsed(line);
       if (!isJournalRecord(record) || record.n !== this.last + 1) {
-        throw new TroupeError(
-          'USAGE',
+        throw unusable(
           `${file}:${index + 2} is not a journal record; remove that line and all lines below it, then try again`,
         );
       }
@@ -119,7 +109,7 @@ class Journal implements InspectionSource {
     const changes = (this.#changes.get(actor) ?? []).filter(({ n }) => n <= at);
     if (before === undefined && changes.length === 0) return undefined;
     const context: Record<string, unknown> = { ...before };
-    // One by one: a journal may have more changes than a call can take arguments.
+    // One at a time, because a journal may have more changes than a call can take arguments.
     for (const { changed } of changes) Object.assign(context, changed);
     return context;
   }
@@ -136,7 +126,7 @@ class Journal implements InspectionSource {
     if (record.kind !== 'state' || record.changed === undefined) return;
     const changes = this.#changes.get(record.actor) ?? [];
     this.#changes.set(record.actor, changes);
-    changes.push({ n: record.n, changed: record.changed });
+    changes.push(record);
   }
 }
 
@@ -154,5 +144,9 @@ function notAJournal(file: string, head: unknown): TroupeError {
     typeof format === 'number' && format > 1
       ? 'was written by a newer version; use that version to replay it'
       : 'is not the start of a journal; use a journal from troupe up --journal';
-  return new TroupeError('USAGE', `${file}:1 ${why}`);
+  return unusable(`${file}:1 ${why}`);
+}
+
+function unusable(message: string): TroupeError {
+  return new TroupeError('USAGE', message);
 }

@@ -7,7 +7,7 @@ import type { IncomingMessage } from 'node:http';
 import { foreignRequest } from '../../actors/host/http-server.ts';
 
 const methods: ReadonlySet<string> = new Set(['GET', 'POST', 'DELETE']);
-// What a browser reports for requests that no page of another site caused.
+// The values that browsers send for requests that no other site caused.
 const ownSites: ReadonlySet<string> = new Set(['same-origin', 'none']);
 
 /**
@@ -34,7 +34,7 @@ export function refuseForeign(
   return undefined;
 }
 
-// For every response: nothing may be stored, framed, sniffed or loaded from elsewhere.
+// Headers for every response: it may not be stored, framed or sniffed, and loads nothing from elsewhere.
 export const guardingHeaders: Readonly<Record<string, string>> = {
   'cache-control': 'no-store',
   'content-security-policy': [

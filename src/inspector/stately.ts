@@ -1,10 +1,9 @@
 /**
- * Shows a troupe in Stately's tools: sends its records to an inspector of `@statelyai/inspect`, in its format.
- * This module does not load that package; the host creates the inspector and thereby decides where the records
- * go.
+ * Shows a troupe in Stately's tools by sending its records to an inspector of `@statelyai/inspect`. This module
+ * does not load that package: the host creates the inspector and thereby chooses the destination of the records.
  *
- * Records pass the same allow-lists and redaction as in the troupe's own inspector: no settings, arguments or
- * results.
+ * Records pass the same allow-lists and redaction as in the troupe's own inspector and contain no settings,
+ * arguments or results.
  */
 
 import type { StatelyInspectionEvent } from '@statelyai/inspect';
@@ -55,7 +54,7 @@ class StatelyBridge {
   readonly #source: Inspection;
   readonly #send: (event: StatelyInspectionEvent) => void;
   readonly #contexts = new Map<ActorKey, Record<string, unknown>>();
-  /** Each actor's last event, which its next state answers. */
+  /** Each actor's last event, which caused its next state. */
   readonly #events = new Map<ActorKey, string>();
   #rootId: ActorKey | undefined;
   #next = 1;
@@ -118,7 +117,7 @@ class StatelyBridge {
     const context = this.#contexts.get(actor) ?? {};
     this.#send({
       ...this.#stamp('@xstate.actor', actor, at),
-      // The root's id is not a name.
+      // The root's id is generated.
       name: parent === undefined ? (machine ?? id) : id,
       parentId: parent,
       definition: machine === undefined ? JSON.stringify({ id }) : definitionOf(machine),

@@ -12,34 +12,31 @@ import {
   withDescendants,
 } from './chart-parts.ts';
 
-/** What part of a chart to write. */
+/** The part of a chart to write. */
 export interface ChartTextOptions {
   /** Dotted path of the state to write; default the whole chart. */
   readonly of?: string;
-  /** States written elsewhere, by dotted path, and the name of the place. */
+  /** The file names of states that are written elsewhere, by dotted path. */
   readonly elsewhere?: Readonly<Record<string, string>>;
 }
 
-/** What is written of a chart. */
+/** The part of a chart that is written. */
 interface Written {
   readonly top: AnyStateNode;
   readonly elsewhere: ReadonlyMap<AnyStateNode, string>;
 }
 
-// With the ` * ` of a comment and the indentation of four levels before it, a line
-// stays within 110 columns.
+// With a comment's ` * ` and the indentation of four levels, a line stays within 110 columns.
 const widestColumns = 98;
 
 /**
  * Writes a chart as text, one line per transition.
  *
- * `[*] -> a` is where a level begins (`a + b`: regions that begin together), `b ->
- * [*]` where it ends, `(stays)` a transition that only acts. What is inside a state
- * is indented below its name. A target is named as seen from the line: a sibling, or
- * a state of a level around. Events with one and the same effect share a line;
- * several lines for one event are tried in their order. A state written elsewhere is
- * one line, `b -- (see b.ts) --> a | c`, with the states it leads to. Equal
- * charts give equal texts.
+ * `[*] -> a` is a level's initial state (`a + b`: regions that start together), `b -> [*]` its end,
+ * `(stays)` a transition without a target. A state's children are indented below its name. A target's
+ * name is relative to the line: a sibling, or a state of an enclosing level. Events with the same
+ * effect share a line; several lines for one event are tried in order. A state written elsewhere is
+ * one line with its targets, `b -- (see b.ts) --> a | c`. Equal charts give equal texts.
  */
 export function chartText(machine: AnyStateMachine, options: ChartTextOptions = {}): string {
   const { of, elsewhere = {} } = options;
@@ -154,7 +151,7 @@ function arrowsOf(state: AnyStateNode, top: AnyStateNode): readonly Arrow[] {
       }
       const arrow = { triggers: [trigger], rest };
       arrows.push(arrow);
-      // Alternatives of one event stay apart, for their order says which is tried first.
+      // Alternatives of one event stay separate, because they are tried in order.
       if (group.length === 1) shared.set(rest, arrow);
     }
   }
@@ -169,9 +166,8 @@ function targetText(transition: AnyTransitionDefinition, top: AnyStateNode): str
   return transition.actions.length === 0 ? '(ignored)' : '(stays)';
 }
 
-// The reader looks for a name on the level of the line first, then on the levels
-// around it, as with variables in blocks. A name that a nearer level hides is
-// written from further out.
+// A name is resolved on the line's level first, then on enclosing levels, like a variable in blocks.
+// A name that a nearer level hides is qualified.
 function nameSeenFrom(source: AnyStateNode, target: AnyStateNode, top: AnyStateNode): string {
   const scopes = withAncestors(source).slice(source === top ? 0 : 1);
   const nearest = scopes.findIndex((scope) => isWithin(target, scope) && target !== scope);

@@ -1,9 +1,9 @@
 /**
  * Connections that a test drives, below the real session chart.
  *
- * They replace the leaf actors of `actors/session/leaf-actors.ts`, and the same contract suite covers
- * both: ports are called in the same order, nothing is reported after the session was disposed of,
- * and every call settles. Each step completes synchronously when the test says so.
+ * They replace the leaf actors in `actors/session/leaf-actors.ts`, and the same contract suite covers
+ * both: ports are called in the same order, nothing is reported after disposal, and every call settles. Each
+ * step completes synchronously when the test requests it.
  */
 
 import { fromCallback, fromPromise, type PromiseActorLogic } from 'xstate';
@@ -39,7 +39,7 @@ export type ScriptedSessionPorts = Pick<
   'clock' | 'registry' | 'catalogs' | 'watched' | 'logLevel' | 'notified' | 'questions'
 >;
 
-/** How a scripted handshake went. */
+/** The outcome of a scripted handshake. */
 export interface ScriptedOpening {
   /** Default: `legacy`. */
   readonly era?: 'legacy' | 'modern';
@@ -69,12 +69,12 @@ export type ScriptedCommand =
   | 'session.close'
   | 'session.kill';
 
-/** One session from its server's side: the commands it got, and methods that make it act. */
+/** One session from its server's side: the commands it received, and methods that make it act. */
 export interface SessionScript {
   readonly input: SessionId;
-  /** The commands it got, oldest first. */
+  /** Received commands, oldest first. */
   readonly commands: readonly ScriptedCommand[];
-  /** The calls it got, oldest first. */
+  /** Received calls, oldest first. */
   readonly calls: readonly ScriptedCall[];
   readonly state: 'idle' | 'opening' | 'open' | 'closing' | 'over';
   /** Completes the handshake. */
@@ -84,11 +84,11 @@ export interface SessionScript {
   offer(lists: Partial<SideLists>): void;
   /** Reports that a watched resource changed. */
   update(uri: string): void;
-  /** Sends a line of its log. */
+  /** Sends a log line. */
   say(params: Readonly<Record<string, unknown>>): void;
-  /** The resources that the host watches, as last read. */
+  /** The resources that the host watched when last read. */
   readonly watched: readonly string[];
-  /** The least log level that the host wants, as last read. */
+  /** The lowest log level that the host had requested when last read. */
   readonly logLevel: LogLevel | undefined;
   failList(failure: Failure): void;
   /** Reports the result of a health check; default: an answer. */
@@ -96,18 +96,17 @@ export interface SessionScript {
   /** Reports that the tools changed. */
   notify(): void;
   /**
-   * Asks the host something, on behalf of a call in flight if one is named. Settles with the
-   * answer; undefined when there is no handler or the call is over. Throws when the session is not
-   * open.
+   * Asks the host a question, for a call in progress if given. Resolves with the answer; undefined
+   * when there is no handler or the call has settled. Throws when the session is not open.
    */
   ask(body: QuestionBody, call?: ScriptedCall): Promise<QuestionAnswer | undefined>;
-  /** Reports that the server sends faster than it may be read. */
+  /** Reports that the server sends faster than it is read. */
   pause(): void;
   impair(reason: DegradedReason): void;
   recover(reason: DegradedReason): void;
-  /** Breaks the connection while its process still runs; `fail` ends that. */
+  /** Breaks the connection while its process still runs; call `fail` to end the session. */
   breakOff(): void;
-  /** Loses the connection: calls in flight settle, and the session is over. */
+  /** Ends the session: its calls fail, and the connection is lost. */
   fail(failure: Failure): void;
   /** Completes the orderly close. */
   closed(): void;
@@ -119,17 +118,17 @@ export interface ScriptedSessions {
   readonly scripts: readonly SessionScript[];
   /** The latest session of a server; throws when there was none. */
   of(server: string): SessionScript;
-  /** Called for every session as it starts: a place to drive it from. */
+  /** Called for every session when it starts; a test can drive the session from here. */
   onStart: ((script: SessionScript) => void) | undefined;
   /** Called after every command that a session received. */
   onCommand: ((script: SessionScript, command: { type: ScriptedCommand }) => void) | undefined;
-  /** Called for every call that a session took. */
+  /** Called for every call that a session received. */
   onCall: ((script: SessionScript, call: ScriptedCall) => void) | undefined;
 }
 
 /** The sessions of one test, with the actors that the runtime needs. */
 export interface ScriptedSessionSource extends ScriptedSessions {
-  /** The leaf actors, to be provided in place of the real ones. */
+  /** Creates leaf actors to provide in place of the real ones. */
   createActors(ports: ScriptedSessionPorts): SessionActors;
 }
 
@@ -150,7 +149,7 @@ export function createScriptedSessions(): ScriptedSessionSource {
   return sessions;
 }
 
-/** A step that is completed from outside, synchronously. */
+/** Creates a step that is completed from outside, synchronously. */
 function answered<Output, Input>(
   ask: (input: Input, answer: (output: Output) => void) => void,
 ): PromiseActorLogic<Output, Input> {
@@ -165,7 +164,7 @@ function answered<Output, Input>(
     },
     start: ({ input }, { self }) => {
       ask(input as Input, (output) => {
-        // The state that asked may be left by now.
+        // The chart may have left the asking state.
         if (self.getSnapshot().status === 'active')
           self.send({ type: 'answered', output } as unknown as { type: string });
       });

@@ -1,6 +1,6 @@
 /**
  * A whole troupe in one thread and without real time: the real root, server charts, settings reader
- * and call path, with scripted sessions, files in memory and a clock that the test moves.
+ * and call path, with scripted sessions, in-memory files and a virtual clock.
  */
 
 import type { WatchListener } from '../../actors/files/watcher.ts';
@@ -16,8 +16,8 @@ import { VirtualClock, type VirtualClockOptions } from './virtual-clock.ts';
 export type SettingsContent = string | Readonly<Record<string, unknown>>;
 
 /**
- * What to run, and in which surroundings. Options of a real troupe mean the same here. By default
- * no host, plugin or user answers anything, and nothing outlives the run.
+ * The troupe's settings and environment. Options of a real troupe have the same meaning here. By
+ * default, no host, plugin or user answers, and nothing outlives the run.
  */
 export interface ScriptedTroupeOptions
   extends Pick<
@@ -55,7 +55,7 @@ export interface ScriptedTroupeOptions
   /** Settings of the host itself; highest precedence. */
   readonly hostSettings?: Readonly<Record<string, unknown>>;
   readonly clock?: VirtualClockOptions;
-  /** Whether what the charts do is recorded from the beginning. Default: false. */
+  /** Whether to record the charts from the beginning. Default: false. */
   readonly record?: NonNullable<TroupeOptions['inspect']>;
 }
 
@@ -86,7 +86,7 @@ export interface ScriptedTroupe {
   readonly clock: VirtualClock;
   readonly sessions: ScriptedSessions;
   readonly files: MemoryFiles;
-  /** Faults that were reported, oldest first. A healthy story has none. */
+  /** Reported faults, oldest first. A healthy run has none. */
   readonly errors: readonly ReportedFault[];
   /** Settles promises and fires timers that are due. */
   settle(): Promise<void>;
@@ -96,19 +96,19 @@ export interface ScriptedTroupe {
   apply(settings: SettingsContent): Promise<void>;
 }
 
-/** Where the user's own settings are. */
+/** Path of the user's own settings. */
 export const settingsFile = '/project/troupe.json';
-/** Where the folder's settings are. */
+/** Path of the folder's settings. */
 export const projectFile = '/project/.mcp.json';
-/** Where the administrator's settings are. */
+/** Path of the administrator's settings. */
 export const managedFile = '/managed/managed.json';
 
 // The settings source waits this long for an editor to finish.
 const debounceMs = 300;
 
 /**
- * Starts a troupe whose sessions are driven by the test. It has read nothing yet when this returns:
- * `await scripted.settle()` runs the first pass.
+ * Starts a troupe whose sessions the test drives. It has not read any settings when this function
+ * returns: `await scripted.settle()` runs the first pass.
  */
 export function createScriptedTroupe(options: ScriptedTroupeOptions = {}): ScriptedTroupe {
   const {
@@ -156,7 +156,6 @@ export function createScriptedTroupe(options: ScriptedTroupeOptions = {}): Scrip
       keepApprovals: keepApprovals ?? ((its) => createApprovalStore({ ...its, clock })),
       keepPermissions: keepPermissions ?? ((its) => createPermissionStore({ ...its, clock })),
       createSession: (sessionPorts) => sessions.createActors(sessionPorts),
-      // Loaded already, so that what happens next depends on the clock alone.
       settings: ports,
       report: (message, error) => {
         errors.push({ message, error });
@@ -204,6 +203,7 @@ function createMemoryFiles() {
     },
   };
   const ports: TroupeParts['settings'] = {
+    // Loaded already, so that later steps depend on the clock alone.
     stream: settingsStream,
     readFile: async (file) => {
       const text = texts.get(file);
