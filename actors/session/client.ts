@@ -1,5 +1,5 @@
 /**
- * Creates the MCP client. The SDK takes longer to load than all of this package, so only a session
+ * Creates the MCP client. The SDK takes longer to load than this whole package, so only a session
  * that opens imports this file, with `import()`: a host without servers never loads it, and a
  * server's process boots meanwhile. Code that imports a value of the SDK must be reached only
  * through this file or `remote.ts`.

@@ -1,6 +1,6 @@
 /**
  * How a connection begins: in which protocol era, and over HTTP or SSE. The settings decide, else
- * what an earlier session found out, else the server is asked.
+ * the era that an earlier session found, else a probe.
  */
 
 import type { VersionNegotiationOptions } from '@modelcontextprotocol/client';
@@ -12,7 +12,7 @@ import type { Seen } from '../transports/connection/connection.ts';
 import type { EraVerdict, SessionPorts } from './ports.ts';
 
 const modernRevision = '2026-07-28';
-// A local server that knows the probe answers at once; one that does not may stay silent.
+// A local server that supports the probe answers at once; others may stay silent.
 const stdioProbeMs = 1_500;
 
 /** Failures that leave the era open: the server is unreachable, demands a login, or is busy. */
@@ -53,7 +53,7 @@ export function chooseEra(
 /** SSE servers predate the modern era. */
 export const sseEra: EraChoice = { negotiation: { mode: 'legacy' } };
 
-// "Not found", "not by POST", and what frameworks say to an unexpected body.
+// "Not found", "not by POST", and the statuses with which frameworks reject an unexpected body.
 const olderStatuses: ReadonlySet<number> = new Set([400, 404, 405]);
 
 /**
@@ -66,7 +66,7 @@ export function mayBeOverSse(
   { status, rpcCode }: Seen,
 ): boolean {
   if (carrier !== 'http' || !fallsBackToSse(spec) || status === undefined) return false;
-  // A JSON-RPC answer comes from a server that understood the transport.
+  // Only a server that understood the transport sends a JSON-RPC answer.
   return olderStatuses.has(status) && rpcCode === undefined;
 }
 

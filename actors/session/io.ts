@@ -266,7 +266,7 @@ class NetworkSession implements SessionIo {
     this.#reconsider(failure, seen);
   }
 
-  /** A request failed in a way that may concern the whole session. */
+  /** Handles a failed request that may affect the whole session. */
   #reconsider(failure: Failure, seen: Seen): void {
     if (!this.#isOpen()) return;
     const described = { ...seen, phase: 'ready' } as const;

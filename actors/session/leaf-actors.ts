@@ -23,7 +23,7 @@ import type {
 export type Handshake = 'negotiated' | 'old' | 'overSse';
 export type Ending = 'orderly' | 'lost' | 'draining';
 
-/** The I/O of one session. A failed step is an outcome; a rejection is a fault of ours. */
+/** The I/O of one session. A failed step is an outcome; a rejection is a bug of ours. */
 export interface SessionIo {
   resolve(signal: AbortSignal): Promise<ResolveOutcome>;
   launch(isSecond: boolean, signal: AbortSignal): Promise<LaunchOutcome>;
@@ -37,7 +37,7 @@ export interface SessionIo {
   publish(): void;
   /** Ends the connection by force; a `close` under way then resolves. */
   kill(): void;
-  /** Releases everything at once, by force. Facts reported from now on do not count. */
+  /** Releases everything at once, by force. Facts reported after that are ignored. */
   dispose(): void;
 }
 

@@ -236,8 +236,8 @@ export class Opening {
   }
 
   /**
-   * The server may have been replaced by an older or newer one since its era was found out. The next
-   * start probes it again, so its answer to the wrong handshake is not final.
+   * The server may have been replaced by an older or newer version since its era was determined. The
+   * next start probes it again, so a refusal of the wrong handshake is not final.
    */
   doubted(failure: Failure): Failure {
     if (this.#assumed === undefined || failuresInEveryEra.has(failure.kind)) return failure;

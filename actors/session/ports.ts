@@ -114,7 +114,7 @@ export interface SessionPorts {
     /** These changed, or may have changed unnoticed. */
     changed(server: string, uris: readonly string[]): void;
   };
-  /** The lowest log level that hosts want; undefined = none was set. Absent = never. */
+  /** The lowest log level that hosts requested; undefined = none. Absent = never. */
   readonly logLevel?: () => LogLevel | undefined;
   /** The server sent a notification for hosts, on which the session does not act. */
   readonly notified?: (

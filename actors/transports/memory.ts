@@ -25,13 +25,13 @@ import {
   tooManyBytes,
 } from './connection/messages.ts';
 
-// The host's own code closes the server; the session waits no longer than this.
+// The host's own code closes the server; the session waits at most this long.
 const closeMs = 1_000;
 const messageCharacters = 300;
 
 export class MemoryTransport extends Connection {
   readonly kind = 'memory';
-  // With this field the SDK takes silence after the era probe as "no", as it does over stdio.
+  // With this field the SDK treats silence after the era probe as a legacy server, as it does over stdio.
   readonly stderr = null;
   readonly #server: EmbeddedServer;
   #end: EmbeddedTransport | undefined;

@@ -129,7 +129,7 @@ export class SseTransport extends Connection {
         },
       });
     } catch (error) {
-      // The stream is lost with it, but the request that it answers still gets its own error.
+      // The stream is lost, but the request that the long event answers still gets its own error.
       const failure = this.isOver ? undefined : tooLongAnswer(error, undefined);
       if (failure !== undefined) this.stages.deliver(failure, this.onmessage);
       seen = { ...describeError(error, this.setup.secrets), wasConnected: true };

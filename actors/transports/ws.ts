@@ -39,7 +39,7 @@ const goodbyeMs = 1_000;
 const subprotocol = 'mcp';
 const reasonCharacters = 200;
 
-// Registered with IANA as "unauthorized" and "forbidden"; the other codes do not ask for a log-in.
+// Registered with IANA as "unauthorized" and "forbidden"; the other codes do not require a login.
 const statusOfClose: ReadonlyMap<number, number> = new Map([
   [3000, 401],
   [3003, 403],
@@ -61,7 +61,7 @@ const wordsOfClose: ReadonlyMap<number, string> = new Map([
 
 export class WsTransport extends Connection {
   readonly kind = 'ws';
-  // With this field the SDK takes silence after the era probe as "no", as it does over stdio.
+  // With this field the SDK treats silence after the era probe as a legacy server, as it does over stdio.
   readonly stderr = null;
   readonly #endpoint: HttpEndpoint;
   readonly #sockets: Sockets;
@@ -82,7 +82,7 @@ export class WsTransport extends Connection {
     const { url, headers } = this.#endpoint;
     let wasConnected = false;
     try {
-      // A variable, because the published types do not know all of these options yet.
+      // A variable, because the published types lack some of these options.
       const options = {
         headers: { 'user-agent': `mcp-troupe/${version}`, ...headers },
         agent: this.#sockets.agentFor(asHttp(url)),

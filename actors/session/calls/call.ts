@@ -1,6 +1,6 @@
 /**
  * Makes tool calls over an open session. Results are checked only as far as callers rely on
- * them. A failure is a value that says whether the server can have run the tool.
+ * them. A failure is a value that includes whether the server may have run the tool.
  */
 
 import type { Client, RequestOptions } from '@modelcontextprotocol/client';
@@ -188,7 +188,7 @@ function sendOptions({ signal, onProgress }: SessionCallOptions): RequestOptions
     ...(signal !== undefined && { signal }),
     // Our own timer bounds the request; the SDK's must not fire first.
     timeout: longestTimerMs,
-    // We answer the server's questions; the SDK's loop knows neither our limits nor our callers.
+    // Questions are answered in `question-rounds.ts`: the SDK's loop has neither our limits nor our callers.
     allowInputRequired: true,
     ...(onProgress !== undefined && {
       onprogress: onProgress as NonNullable<RequestOptions['onprogress']>,
@@ -217,7 +217,7 @@ async function callTool(
   const options = sendOptions(callOptions);
   const params = { name, ...rest };
   if (connection.kind === 'http' && client.getProtocolEra() === 'modern') {
-    // Some tools of modern servers want arguments repeated as headers, which only `callTool` does.
+    // Some tools of modern servers require arguments as headers too, which only `callTool` sends.
     // Without a definition the SDK would resend a call refused with HeaderMismatch (-32020).
     const inputSchema = { ...toolNamed(name)?.inputSchema, type: 'object' as const };
     const result = await client.callTool(params, {
@@ -268,7 +268,7 @@ function rpcDataOf(error: unknown, secrets: readonly string[]): Pick<CallFailure
   return { rpcData: redactData(data, secrets) as typeof data };
 }
 
-/** The SDK only knows "Connection closed"; the connection knows how the process ended. */
+/** The message for a failed call. The SDK reports only "Connection closed"; the connection adds how the process ended. */
 function inWords(seen: Seen): string {
   const end = endOf(seen);
   if (end === undefined) return seen.message;

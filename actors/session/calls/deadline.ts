@@ -3,7 +3,7 @@
  * timer fires before any input is read after the event loop was blocked, and would fail a request
  * whose answer has already arrived.
  *
- * While the server waits for an answer of ours, its time stands still, within the caller's limit.
+ * While the server waits for our answer to a question, its timeout is paused, within the caller's limit.
  */
 
 import { type Clock, longestTimerMs } from '../../../src/domain/clock.ts';

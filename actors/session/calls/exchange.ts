@@ -32,14 +32,14 @@ export interface CallerSetup {
   readonly secrets: readonly string[];
   /** Answers the server's questions; absent = there may be none. */
   readonly questions?: SessionQuestions | undefined;
-  /** Aborted as soon as the session is ending: nothing is sent from then on. The reason says how. */
+  /** Aborted as soon as the session starts to end; nothing is sent from then on. The reason is how it ends. */
   readonly over: AbortSignal;
   readonly toolNamed: (name: string) => ListedTool | undefined;
   /** The wanted level of a modern server's log, which goes with each request. */
   readonly logLevel: () => LogLevel | undefined;
   /** From the present settings. */
   readonly rules: () => readonly ClassifyRule[];
-  /** A call failed in a way that may concern the whole session. */
+  /** Called when a call fails in a way that may affect the whole session. */
   readonly onTrouble: (failure: Failure, seen: Seen) => void;
 }
 
@@ -95,7 +95,7 @@ export function createExchange({ client, clock, connection, questions, logLevel 
   };
 }
 
-/** The parameters that a caller adds who handles the rounds itself. */
+/** The parameters added by a caller that handles the rounds itself. */
 function paramsOf({ inputResponses, requestState, capabilities }: InputRound): RoundParams {
   return {
     ...(inputResponses !== undefined && { inputResponses }),

@@ -16,12 +16,12 @@ import { type CallTime, renew, withDeadline } from './deadline.ts';
 import { kindOf, readQuestion, resultOf, rootsResult } from './question.ts';
 import type { SessionQuestions } from './questions.ts';
 
-// As many as the SDKs take: a form of ten pages is a long one.
+// As many as the SDKs accept: a form of ten pages is a long one.
 const maxRounds = 10;
 const maxRequests = 16;
-// The wait before a server that only wants to be asked later is asked again.
+// The wait before a request is resent to a server that answered without a question.
 const laterMs = 250;
-/** The error code of a server that wants the user to visit an address first. */
+/** The error code of a server that requires the user to visit an address first. */
 export const urlRequiredCode = -32_042;
 const wordsLength = 200;
 
@@ -39,7 +39,7 @@ interface RoundsSetup {
   readonly time: CallTime;
 }
 
-/** The server did not get an answer that it needs. The request did not run. */
+/** A question that the server requires an answer to was not answered. The request did not run. */
 export class InputRequiredError extends Error {
   override readonly name = 'InputRequiredError';
 }
@@ -69,7 +69,7 @@ export async function inRounds<Result extends object>(
   throw badResponse(`it still asked for input after ${maxRounds} rounds`);
 }
 
-/** Sends, and sends again after the user has visited an address that the server asked for. */
+/** Sends the request, and resends it after the user has visited the addresses that the server requires. */
 export async function withVisit<Result>(
   setup: RoundsSetup,
   send: () => Promise<Result>,
@@ -84,7 +84,7 @@ export async function withVisit<Result>(
   }
 }
 
-/** Asks within the caller's time, which stands still meanwhile if the caller allows it. */
+/** Asks questions within the caller's timeout, which is paused meanwhile if the caller allows it. */
 async function askMeanwhile<Answer>(
   setup: RoundsSetup,
   ask: (asking: Asking) => Promise<Answer>,
@@ -113,7 +113,7 @@ class Asking {
   readonly #signal: AbortSignal;
   readonly #open = new Set<AbortController>();
 
-  /** @param signal - aborted when the answers are no longer wanted */
+  /** @param signal - aborted when the answers are no longer needed */
   constructor(setup: RoundsSetup, signal: AbortSignal) {
     this.#setup = setup;
     this.#signal = signal;

@@ -1,8 +1,8 @@
 /**
- * Handles the questions of a server that speaks a protocol before 2026-07-28: takes them from the
+ * Handles the questions of servers with a protocol before 2026-07-28: intercepts them among the
  * incoming messages and sends the answers. The SDK's client refuses kinds that were not announced.
  *
- * A question belongs to a call if that is certain: it came on the response stream of the call's
+ * A question belongs to a call if that is certain: it arrived on the response stream of the call's
  * own POST, or only one call is at the server. A call that was given up counts until its late
  * answer arrives, because the server may still be working on it. A question without a certain
  * call is never passed to a caller.
@@ -44,7 +44,7 @@ interface WireCall {
 interface OpenQuestion {
   readonly controller: AbortController;
   readonly elicitationId: string | undefined;
-  /** `withdrawn`: the server wants no answer. `completed`: the server reports that it is done. */
+  /** `withdrawn`: the server cancelled the question. `completed`: the server reports that the user is done. */
   end: 'withdrawn' | 'completed' | undefined;
 }
 
@@ -142,7 +142,7 @@ export class QuestionWire {
   }
 
   async #answer(request: ServerRequest, kind: QuestionKind): Promise<void> {
-    // The answers to two questions with one id could not be told apart.
+    // Two questions with the same id would get indistinguishable answers.
     if (this.#open.has(request.id)) return;
     const body = this.#questions.kinds.includes(kind)
       ? readQuestion(request.method, request.params, this.#questions.secrets)
@@ -177,7 +177,7 @@ export class QuestionWire {
   #callOf(request: ServerRequest): WireCall | 'over' | undefined {
     if (this.#connection.kind === 'http') {
       const id = this.#connection.requestOf?.(request);
-      // The question came on the stream that belongs to no request.
+      // The question arrived on the stream that belongs to no request.
       if (id === undefined) return undefined;
       const call = this.#atServer.get(Number(id));
       return call === undefined || call.overAt !== undefined ? 'over' : call;
@@ -218,7 +218,7 @@ function end(question: OpenQuestion, how: 'withdrawn' | 'completed'): true {
   return true;
 }
 
-/** No one could answer, or the caller gave up. */
+/** The reply when no host answered, or when the caller aborted. */
 function unanswered({ aborted }: AbortSignal): QuestionAnswer {
   return { action: aborted ? 'cancel' : 'decline' };
 }

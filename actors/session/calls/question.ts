@@ -54,7 +54,7 @@ export function capabilitiesFor({ kinds, hasRoots }: AskableThings) {
   };
 }
 
-/** Returns the question, or in a few words why it cannot be shown. */
+/** Returns the question, or a short reason why it cannot be shown. */
 export function readQuestion(
   method: string,
   params: unknown,
@@ -153,7 +153,7 @@ function textOf(text: unknown, most: number, secrets: readonly string[]): string
     : undefined;
 }
 
-/** Returns the form, or in a few words why it cannot be shown. */
+/** Returns the form, or a short reason why it cannot be shown. */
 function readForm(
   schema: unknown,
 ): Pick<Extract<QuestionBody, { kind: 'form' }>, 'fields' | 'schema'> | string {
@@ -295,7 +295,7 @@ function propertyOf(field: FormField, written: unknown): Readonly<Record<string,
   const isTitled = choices.some(({ value, title }) => value !== title);
   const values = choices.map(({ value }) => value);
   const titled = choices.map(({ value, title }) => ({ const: value, title }));
-  // The older way to write titles, for clients that only know that one.
+  // The older way to write titles, for clients that support only that.
   if (type === 'choice' && isTitled && isRecord(written) && written['enumNames'] !== undefined)
     return { type: 'string', ...words, enum: values, enumNames: titled.map(({ title }) => title) };
   if (type === 'choice')

@@ -1,4 +1,4 @@
-/** The questions of one session: announces, asks and withdraws them. */
+/** Announces, asks and withdraws the questions of one session. */
 
 import type {
   QuestionAnswer,
@@ -67,7 +67,7 @@ export class SessionQuestions {
   ): Promise<QuestionAnswer | undefined> {
     const wanted = new AbortController();
     const withdraw = (): void => wanted.abort();
-    // A set of our own, because Node takes many listeners on one signal for a leak.
+    // A set instead of listeners, because Node warns of a leak when one signal has many.
     this.#open.add(wanted);
     signal.addEventListener('abort', withdraw, { once: true });
     if (signal.aborted || this.isOver) withdraw();

@@ -25,7 +25,7 @@ interface SessionCatalogSetup {
   readonly id: SessionId;
   readonly ports: Pick<SessionPorts, 'clock' | 'catalogs' | 'watched'>;
   readonly client: Client;
-  /** Modern servers may want arguments repeated in headers of the request. */
+  /** Modern servers may require arguments to be repeated in request headers. */
   readonly hasHeaders: boolean;
   readonly secrets: readonly string[];
   /** False as soon as the session is ending; nothing is reported from then on. */
@@ -150,7 +150,7 @@ export class SessionCatalog {
     if (isOpen() && uris.length > 0) ports.watched.changed(id.server, uris);
   }
 
-  /** Resources whose updates the server sends: a modern one acknowledges them, others get requests. */
+  /** Resources whose updates the server sends: those that a modern server acknowledged, or all watched ones. */
   #watched(): Iterable<string> {
     const { ports, id } = this.#setup;
     return this.#listening === undefined ? ports.watched.of(id.server) : this.#agreed;
@@ -212,7 +212,7 @@ export class SessionCatalog {
     } catch (error) {
       if (signal.aborted) return undefined;
       const { failure, rpcCode } = describe(error, kind.method);
-      // Many servers offer resources and do not know the request for templates.
+      // Many servers that offer resources do not implement the request for templates.
       if (kind === templateKind && rpcCode === methodNotFound) return this.#putSide(kind, noItems);
       this.#remarkOnce(kind.method, failure.message);
       return { gap: { kind: 'protocol', message: failure.message }, isMissing: true };

@@ -40,7 +40,7 @@ export const toolWithHeadersKind: ListKind<ListedTool> = {
   },
 };
 
-/** Returns the tool, or in a few words why it cannot be used. Reads schemas only up to their limits. */
+/** Returns the tool, or a short reason why it cannot be used. Reads schemas only up to their limits. */
 function readTool(value: unknown): ReadItem<ListedTool> | string {
   if (!isRecord(value)) return 'is not an object';
   const name = readName(value['name']);
@@ -143,7 +143,7 @@ export const promptKind: ListKind<ListedPrompt> = {
   read: readPrompt,
 };
 
-/** Returns the resource, or in a few words why it cannot be used. */
+/** Returns the resource, or a short reason why it cannot be used. */
 function readResource(value: unknown): ReadItem<ListedResource> | string {
   if (!isRecord(value)) return 'is not an object';
   const { uri, size } = value;
@@ -158,7 +158,7 @@ function readResource(value: unknown): ReadItem<ListedResource> | string {
   });
 }
 
-/** Returns the template, or in a few words why it cannot be used. */
+/** Returns the template, or a short reason why it cannot be used. */
 function readTemplate(value: unknown): ReadItem<ListedResourceTemplate> | string {
   if (!isRecord(value)) return 'is not an object';
   const { uriTemplate } = value;
@@ -172,7 +172,7 @@ function readTemplate(value: unknown): ReadItem<ListedResourceTemplate> | string
   });
 }
 
-/** Returns the prompt, or in a few words why it cannot be used. */
+/** Returns the prompt, or a short reason why it cannot be used. */
 function readPrompt(value: unknown): ReadItem<ListedPrompt> | string {
   if (!isRecord(value)) return 'is not an object';
   const name = readName(value['name']);

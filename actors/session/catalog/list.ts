@@ -1,6 +1,6 @@
 /**
- * Fetches a whole list of a session: page by page, bounded, and so that a malformed item costs
- * no other item its place.
+ * Fetches a whole list of a session: page by page, bounded, and so that a malformed item does not
+ * affect the others.
  */
 
 import type { Client } from '@modelcontextprotocol/client';
@@ -35,7 +35,7 @@ export interface ListKind<Item> {
   readonly method: 'tools/list' | 'resources/list' | 'resources/templates/list' | 'prompts/list';
   readonly one: string;
   readonly many: string;
-  /** Returns the item, or in a few words why it cannot be used. */
+  /** Returns the item, or a short reason why it cannot be used. */
   readonly read: (value: unknown) => ReadItem<Item> | string;
 }
 

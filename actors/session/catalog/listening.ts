@@ -14,11 +14,11 @@ const acknowledgeMs = 30_000;
 interface ListeningSetup {
   readonly client: Client;
   readonly clock: Clock;
-  /** What to listen for; undefined = nothing. */
+  /** The changes to listen for; undefined = none. */
   readonly filter: () => SubscriptionFilter | undefined;
-  /** The server has acknowledged the filter. */
+  /** Called when the server has acknowledged the filter. */
   readonly onAgreed: (filter: SubscriptionFilter) => void;
-  /** A stream was reopened; changes in between were not announced. */
+  /** Called when a stream was reopened; changes in between were not announced. */
   readonly onGap: () => void;
 }
 

@@ -63,7 +63,7 @@ export function logLevelReconciler(
   wanted: () => LogLevel | undefined,
   onRefused: (error: unknown) => void,
 ): () => void {
-  // The protocol has no way to say that the log is no longer wanted.
+  // The protocol has no request that turns the log off.
   let known: LogLevel | undefined;
   return createCoalescer(async () => {
     const level = wanted();

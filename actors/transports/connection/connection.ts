@@ -15,13 +15,13 @@ import type { KeptProcess } from '../../processes/keeper.ts';
 import type { InputEvents } from './input-budget.ts';
 import { MessageStages } from './stages.ts';
 
-/** A description without the phase, which only the session knows. */
+/** A description of a failure, without the phase, which the session adds. */
 export type Seen = Omit<FailureDescription, 'phase'>;
 
 export interface ConnectionEvents extends InputEvents {
   /**
    * An open connection broke off while its process lives; `ended` follows soon with the reason. Not
-   * sent when `ended` comes at once.
+   * sent when `ended` follows at once.
    */
   broke(): void;
   /** The connection has ended, and the session did not close it. Called at most once. */
@@ -81,7 +81,7 @@ export abstract class Connection implements Transport {
    */
   drain?(): void;
   /**
-   * The request on whose response stream this message came; undefined if it came another way.
+   * The request on whose response stream this message came; undefined if it arrived another way.
    * Absent where all messages share one stream.
    */
   requestOf?(message: JSONRPCMessage): string | number | undefined;
@@ -135,7 +135,7 @@ export abstract class Connection implements Transport {
 
 /** The largest message that any transport reads, in bytes; honest results are far smaller. */
 export const maxMessageBytes = 16 * 1024 * 1024;
-/** Bound on unsent bytes: we would hold every call to a server that does not read. */
+/** Bound on unsent bytes, because calls to a server that does not read would accumulate in memory. */
 export const maxUnsentBytes = 64 * 1024 * 1024;
 
 /** Rejects a message before any byte of it has left. */

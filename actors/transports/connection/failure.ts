@@ -11,9 +11,9 @@ import { SettingError } from '../../values/target.ts';
 import type { Seen } from './connection.ts';
 import { badResponse, resultTooLarge, streamLost } from './messages.ts';
 
-// A deeper chain is a loop.
+// A deeper chain of causes is a loop.
 const maxCauses = 8;
-// The beginning of a refusal says what it means; searching a whole page for secrets is slow.
+// The beginning of a refusal explains it; searching a whole page for secrets is slow.
 const bodyCharacters = 4_096;
 // A longer body is a page rather than a JSON-RPC error.
 const rpcBodyCharacters = 65_536;
@@ -139,7 +139,7 @@ function rpcErrorIn(body: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Says where a request went and why it failed. */
+/** Reports where a request was sent and why it failed. */
 export class RequestFailedError extends TypeError {
   /** Whether there was a connection; without one no byte was sent. */
   readonly wasConnected: boolean;
@@ -164,7 +164,7 @@ export function addressOf(url: string | URL): string {
   return `${protocol}//${host}${pathname}`;
 }
 
-/** The cause in words: a host with several addresses fails with a code and an empty message. */
+/** Describes the cause: a host with several addresses fails with a code and an empty message. */
 function reasonOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   if (!(cause instanceof Error)) return String(cause);
@@ -179,7 +179,7 @@ export function endOf({ exitCode, signal }: Partial<Seen>): string | undefined {
   return exitCode === undefined ? undefined : `exited with code ${exitCode}`;
 }
 
-/** The last line that a process wrote; it explains more than the exit code. */
+/** The last line that a process wrote, which explains more than its exit code. */
 export function lastWordsOf({ stderrTail }: Partial<Seen>): string {
   const last = stderrTail?.at(-1);
   return last === undefined ? '' : ` It last wrote: ${last}`;

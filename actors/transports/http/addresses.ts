@@ -1,12 +1,12 @@
 /**
- * Classifies addresses by how near they are, for the rules about who may connect where. The rules
+ * Classifies addresses by network range, for the rules about permitted connections. The rules
  * are applied to the address of the actual connection, so neither another spelling nor a name that
  * later resolves differently evades them.
  */
 
 import { BlockList, isIP } from 'node:net';
 
-/** `forbidden`: no MCP server has such an address, but services that give out credentials do. */
+/** `forbidden`: addresses of services that hand out credentials, never of MCP servers. */
 export type AddressRange = 'public' | 'private' | 'loopback' | 'forbidden';
 
 type Net = readonly [address: string, prefix: number, family?: 'ipv6'];

@@ -1,6 +1,6 @@
 /**
  * The body of an answer: decompressed, counted after that, and read no faster than its reader
- * asks for. Every chunk is passed on at once, so that no event of a stream waits for the next.
+ * asks for. Every chunk is passed on at once, so that no event is delayed until the next one.
  */
 
 import type { IncomingMessage } from 'node:http';
@@ -21,7 +21,7 @@ import { EnvelopeReader, refusedAnswer, tooManyBytes } from '../connection/messa
 // Compressing twice serves no one but an attacker.
 const maxCodings = 2;
 
-// Whether an answer is a result or an error stands before its long part.
+// The beginning of an answer shows whether it is a result or an error.
 export const headBytes = 4_096;
 
 /** The answer exceeds the limit, so the rest of it was not read. */
@@ -70,7 +70,7 @@ export async function* openBody(
   let head: Buffer = Buffer.alloc(0);
   let readBytes = 0;
   try {
-    // It broke off before its reader came.
+    // It broke off before anything read it.
     if (message.errored !== null) throw message.errored;
     for await (const chunk of decoded(message) as AsyncIterable<Buffer>) {
       if (head.length < headBytes) head = Buffer.concat([head, chunk.subarray(0, headBytes)]);
@@ -118,7 +118,7 @@ function decoded(message: IncomingMessage): Readable {
   return pipeline([message, ...decoders], () => {}) as unknown as Readable;
 }
 
-/** Many servers send raw deflate data under the name of the wrapped format; the first byte tells. */
+/** Many servers send raw deflate data under the name of the wrapped format; the first byte distinguishes them. */
 function inflated(message: IncomingMessage): Readable {
   const end = new PassThrough();
   message.once('error', (error) => end.destroy(error));
@@ -140,7 +140,7 @@ function isOfZlib(error: unknown): boolean {
   );
 }
 
-// Every chunk comes out at once, and a missing trailer does not lose the rest.
+// Flushes every chunk at once, and keeps the data when the trailer is missing.
 const flushed = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH };
 const brotliFlushed = {
   flush: constants.BROTLI_OPERATION_FLUSH,

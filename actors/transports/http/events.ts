@@ -24,11 +24,11 @@ export interface StreamEvent {
 }
 
 export interface EventListeners {
-  /** Charged for each line; also says when reading may go on. */
+  /** Charged for each line; delays reading when it is spent. */
   readonly budget?: Pick<InputBudget, 'charge' | 'free'> | undefined;
   /** Must not throw. */
   readonly onEvent: (event: StreamEvent) => void;
-  /** How long the server wants us to wait after this stream, in milliseconds. */
+  /** Receives the wait that the server requests after this stream, in milliseconds. */
   readonly onRetry?: (ms: number) => void;
 }
 
@@ -57,7 +57,7 @@ export class EventReader {
   #characters = 0;
   /** The beginning of a line whose end has not arrived. */
   #line: string[] = [];
-  /** A line feed that comes next belongs to the previous line end. */
+  /** A line feed at the start of the next chunk belongs to the previous line end. */
   #endsWithReturn = false;
   #id: string | undefined;
   #event: string | undefined;
@@ -137,7 +137,7 @@ function linesOf(text: string): string[] {
   return text.includes('\r') ? text.split(/\r\n?|\n/u) : text.split('\n');
 }
 
-// These mean "not now"; any other status means that there is no such stream.
+// The stream may be available later; any other status means that it does not exist.
 const busyStatuses: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504, 529]);
 
 /** Whether a refused stream may be available later. */

@@ -2,7 +2,7 @@
  * One request and the beginning of its answer, over `node:http`.
  *
  * The server may close a kept connection just when a request leaves on it, which then fails
- * without a byte of an answer. Node does not say how much of the request the server had read. So
+ * without a byte of an answer. Node does not report how much of the request the server had read. So
  * only a request that may run twice by the rules of HTTP is resent, once and on a new connection.
  * A POST never is: it carries a tool call, whose caller decides.
  */
@@ -31,7 +31,7 @@ export interface Order {
   readonly signal: AbortSignal | undefined;
 }
 
-/** No byte was sent. */
+/** No byte was sent when this occurs. */
 const noConnection = { name: 'ConnectTimeoutError', code: 'ERR_CONNECT_TIMEOUT' };
 const noWholeAnswer = { name: 'ExchangeTimeoutError', code: 'ETIMEDOUT' };
 
@@ -82,7 +82,7 @@ function start(
     const fail = (error: unknown): void => {
       end();
       reject(error as Error);
-      // The reader of the body gets the reason.
+      // Rejects the reader of the body with the reason.
       answered?.destroy(error as Error);
       request.destroy();
     };
@@ -104,7 +104,7 @@ function start(
     });
     request.once('response', (message) => {
       answered = message;
-      // Node would throw an error that comes before the body has a reader.
+      // Without a listener, Node would throw an error that occurs before the body is read.
       message.on('error', () => {});
       sockets.answered(message);
       if (isEventStream(message)) stopExchange?.();
@@ -113,7 +113,7 @@ function start(
     });
     request.on('error', fail);
     if (signal !== undefined) {
-      // Many requests may share a signal, and Node takes eleven listeners for a leak.
+      // Many requests may share a signal, and Node warns of a leak at eleven listeners.
       setMaxListeners(0, signal);
       signal.addEventListener('abort', abort);
     }

@@ -4,8 +4,8 @@
  *
  * - Scheme: http and https, never with a user name in the address.
  * - Address: the server itself may be on this machine or in a private network, because its
- *   address comes from the settings. Other origins must be public, or as near as the server
- *   itself was at first. Metadata services, which give out credentials, are always refused.
+ *   address comes from the settings. Other origins must be public, or in the same range as
+ *   the server's first address. Metadata services, which hand out credentials, are always refused.
  * - Redirects: followed within the origin, with the method kept, at most five times; returned
  *   if the caller asks for that.
  * - Connections are kept for the session and closed with it; see `sockets.ts`. Proxies named in

@@ -1,7 +1,7 @@
 /**
  * The messages in flight to a remote server, each in a POST of its own.
  *
- * A POST that is no longer needed is broken off: that of a request when it was given up, or when
+ * A POST that is no longer needed is aborted: a request's POST when the request was given up, or when
  * it was answered and the server keeps the POST or its stream open; any other after a while. So a
  * server that never closes a response holds no more of our connections than there are calls.
  */
@@ -16,7 +16,7 @@ import { NotSentError } from '../connection/connection.ts';
 const lingerMs = 5_000;
 // A notification or an answer only needs to be accepted.
 const acceptMs = 30_000;
-// A server that asks faster than it accepts our answers gets no more of them.
+// A server that sends requests faster than it accepts our answers receives no more answers.
 const maxAnswers = 32;
 
 const questions: ReadonlySet<string> = new Set(['ping', 'server/discover']);
@@ -97,7 +97,7 @@ export class Posts {
     return post;
   }
 
-  /** The POST has ended; its request may still get an answer elsewhere. */
+  /** Notes that a POST has ended; its request may still be answered on another stream. */
   end(post: Post): void {
     if (this.#open.delete(post)) post.stopTimer();
   }

@@ -1,6 +1,6 @@
 /**
  * Decides when a stream that has ended is reopened. The waits double while it keeps being lost,
- * within bounds, whatever the server says; jitter keeps clients that lost one server together
+ * within bounds, whatever the server requests; jitter keeps clients that lost one server together
  * from returning together. One per stream.
  */
 
@@ -34,7 +34,7 @@ export class Reopening {
     return this.#wait(signal, Math.max(shortestMs * 2 ** Math.min(this.#inARow, 16), askedMs));
   }
 
-  /** The server ended the stream on purpose, and says when to reopen it. */
+  /** The server ended the stream on purpose, and requested when to reopen it. */
   afterPause(signal: AbortSignal, askedMs: number): Promise<void> {
     // The next loss is the first in a row.
     this.#inARow = -1;

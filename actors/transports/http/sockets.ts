@@ -2,7 +2,7 @@
  * The connections of one session: checked against the address policy when they are made, kept for
  * reuse, and closed with the session.
  *
- * If the server closes a connection while a request leaves on it, no one knows whether the request
+ * If the server closes a connection while a request leaves on it, the client cannot know whether the request
  * ran. So an idle connection is closed before the server would: a second before the time that the
  * server announced, otherwise soon.
  */

@@ -1,6 +1,6 @@
 /**
  * Event streams of Streamable HTTP that end and are reopened: the answer to one request, and the
- * stream of news, on which a server sends what belongs to no request.
+ * notification stream, for messages that belong to no request.
  */
 
 import type { Clock } from '../../../src/domain/clock.ts';
@@ -12,7 +12,7 @@ import { Reopening } from './reopening.ts';
 
 // In a row; a stream that opens resets the count.
 const maxRefusedResumes = 2;
-// News are not urgent: a server that wants shorter pauses does not get them.
+// Notifications are not urgent, so shorter pauses that a server requests are ignored.
 const shortestPauseMs = 5_000;
 
 /**
@@ -39,7 +39,7 @@ interface StreamListeners {
 class Bookmark {
   /** The last event that was read. */
   lastEventId: string | undefined;
-  /** How long the server wants us to wait, in milliseconds. */
+  /** The wait that the server requested, in milliseconds. */
   waitMs = 0;
   #retryMs = 0;
   readonly #listeners: StreamListeners;
@@ -92,9 +92,9 @@ class Bookmark {
 }
 
 /**
- * Reads an answer that comes as an event stream; resolves at its end, and never rejects. A stream that
- * ends before the answer is resumed if the server gave its events ids: after growing waits if it was cut,
- * and as soon as the server asks for if it ended the stream on purpose.
+ * Reads an answer sent as an event stream; resolves at its end, and never rejects. A stream that ends
+ * before the answer is resumed if its events have ids: after growing waits if it was cut, and after the
+ * requested wait if the server ended it on purpose.
  */
 export async function readAnswer(
   first: AsyncIterable<Uint8Array>,
@@ -126,7 +126,7 @@ export async function readAnswer(
 }
 
 /**
- * Follows the stream of news. Reopens it for as long as the session lasts, after growing waits while
+ * Follows the notification stream. Reopens it for as long as the session lasts, after growing waits while
  * it keeps being lost.
  */
 export function createNewsStream({
@@ -173,7 +173,7 @@ export function createNewsStream({
       if (end === 'absent') {
         if (!hasOpened) return;
         closeGap();
-        // The stream had existed, so the server that answers now may not know this session.
+        // The stream existed before, so the server that answers now may have lost this session.
         return onDoubt();
       }
       if (end === 'paused') await reopening.afterPause(signal, Math.max(shortestPauseMs, waitMs));

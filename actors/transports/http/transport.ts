@@ -52,7 +52,7 @@ export class HttpTransport extends Connection {
   readonly #posts: Posts;
   #sessionId: string | undefined;
   #protocolVersion: string | undefined;
-  /** The request on whose response stream a message came. */
+  /** The request on whose response stream each message arrived. */
   readonly #origins = new WeakMap<JSONRPCMessage, string | number>();
   #stopDrain: (() => void) | undefined;
   #closed: Promise<void> | undefined;
@@ -78,7 +78,7 @@ export class HttpTransport extends Connection {
     });
   }
 
-  /** A request that may take its time is unanswered. */
+  /** Whether a request that may take long is unanswered. */
   get isBusy(): boolean {
     return this.#posts.isWorking;
   }
@@ -277,7 +277,7 @@ export class HttpTransport extends Connection {
     if (post.id !== undefined) this.#failUnanswered(post.id);
   }
 
-  /** Requests the stream of news, or the rest of an answer that was cut after this event. */
+  /** Requests the notification stream, or the rest of an answer that was cut after this event. */
   #askForEvents(lastEventId: string | undefined, signal: AbortSignal): Promise<Answer> {
     const headers = { ...this.#sessionHeaders(), accept: 'text/event-stream' };
     return this.#guarded.fetch(this.#url, {
@@ -389,7 +389,7 @@ function claimedVersionOf(message: JSONRPCMessage): string | undefined {
   return typeof version === 'string' ? version : undefined;
 }
 
-/** A header holds plain ASCII; the revision has other names written in base64. */
+/** Headers contain plain ASCII; the 2026-07-28 revision encodes other names in base64. */
 function encodedName(name: string): string {
   const isPlain =
     /^[\t -~]+$/u.test(name) && name.trim() === name && !/^=\?base64\?.*\?=$/u.test(name);

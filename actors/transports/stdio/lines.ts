@@ -19,7 +19,7 @@ export interface LineListeners {
   onTooLong(): void;
   /** A line is being skipped; nothing else can be read before it ends. */
   onSkipping(): void;
-  /** So many bytes of it were scanned and dropped. */
+  /** Bytes of the skipped line were scanned and dropped. */
   onSkippedBytes?(count: number): void;
   /** The skipped line has ended. */
   onSkipped(envelope: ReturnType<EnvelopeReader['envelope']>): void;

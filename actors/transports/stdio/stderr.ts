@@ -2,7 +2,7 @@
  * Collects what a server process writes to stderr, or to stdout when it is not MCP: keeps the last
  * lines, safe to print and without secrets, and passes all lines on at a bounded rate.
  *
- * The stream is always drained, and a line costs the same however many came before it. Beyond the
+ * The stream is always drained, and the cost of a line does not depend on the lines before it. Beyond the
  * budget the rest is dropped unread and only counted. Its last lines are kept raw, so that the tail
  * of a process that dies in a flood is still correct.
  */
@@ -136,7 +136,7 @@ function lastLinesOf(dropped: Buffer | undefined): readonly string[] {
   return lines.slice(dropped.length >= droppedTailBytes ? 1 : 0).slice(-tailLines - 1);
 }
 
-/** The offset after so many line ends; that of the chunk's end when it has fewer. */
+/** The offset after this many line ends, or the chunk's length if it has fewer. */
 function endOfLines(chunk: Buffer, count: number): number {
   let end = 0;
   for (let left = count; left > 0; left -= 1) {

@@ -2,15 +2,15 @@
  * Carries a session over the standard streams of a process that has its own process group.
  *
  * The end of the process is its `exit` event, not the closing of its pipes: a helper
- * that inherited them can hold them open for ever. A server that closes its input or output
+ * that inherited them can hold them open indefinitely. A server that closes its input or output
  * while it lives has also ended the session. `close` ends the group step by step and resolves
  * when it is empty; `dispose` kills it.
  *
  * `launch` only starts the process, so that it boots while the SDK is loaded. Messages that
  * arrive before `start` are delivered by it.
  *
- * The SDK recognises a stdio transport by its accessors `pid` and `stderr`. It then asks this
- * process for its era instead of starting a second one.
+ * The SDK recognises a stdio transport by its accessors `pid` and `stderr`. It then probes the
+ * era of this process instead of starting a second one.
  */
 
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
@@ -45,7 +45,7 @@ import { createStderrRing } from './stderr.ts';
 
 // Answers written just before the exit are still in the pipe; the end must be known within 100 ms.
 const drainMs = 50;
-// An answer may stand behind thousands of lines that are read in turns. A full pipe takes a fifth of
+// An answer may follow thousands of lines that are read in turns. A full pipe takes a fifth of
 // this; the bound is for a helper that holds the pipe and keeps writing.
 const longestDrainMs = 1_000;
 // A broken pipe is mostly the first sign of an exit, which follows within a few milliseconds, on a busy
