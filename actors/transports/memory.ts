@@ -103,11 +103,9 @@ export class MemoryTransport extends Connection {
 
   #readValue(message: unknown): readonly JSONRPCMessage[] {
     const fault = (text: string, mark: OwnErrorMark = badResponse): readonly JSONRPCMessage[] => {
-      const id = isRecord(message) ? message['id'] : undefined;
-      const isAnswer = isRecord(message) && !('method' in message);
-      return isAnswer && (typeof id === 'number' || typeof id === 'string')
-        ? [ownErrorFor(id, mark, text)]
-        : [];
+      if (!isRecord(message) || 'method' in message) return [];
+      const { id } = message;
+      return typeof id === 'number' || typeof id === 'string' ? [ownErrorFor(id, mark, text)] : [];
     };
     let text: string | undefined;
     try {

@@ -69,9 +69,22 @@ export class SseTransport extends Connection {
     if (this.isOver || this.#postTo === undefined) throw new NotSentError('Not connected');
     const body = serialize(message);
     const post = this.#posts.begin(message);
+    const version = this.#protocolVersion;
     this.noteSent(message);
     try {
-      await this.#post(this.#postTo, body, post.signal);
+      const answer = await this.#guarded.fetch(this.#postTo, {
+        method: 'POST',
+        headers: {
+          ...this.#endpoint.headers,
+          'content-type': 'application/json',
+          ...(version !== undefined && { 'mcp-protocol-version': version }),
+        },
+        body,
+        signal: post.signal,
+      });
+      if (!answer.ok) throw await refusalOf(answer, 'The server refused a message');
+      // Read to its end, so that the connection can be reused.
+      await answer.text().catch(() => {});
     } catch (error) {
       if (post.id !== undefined) this.#posts.settle(post.id);
       throw error;
@@ -98,23 +111,6 @@ export class SseTransport extends Connection {
     this.#controller.abort();
     this.#posts.breakOffAll();
     this.#guarded.close();
-  }
-
-  async #post(url: URL, body: string, signal: AbortSignal): Promise<void> {
-    const version = this.#protocolVersion;
-    const answer = await this.#guarded.fetch(url, {
-      method: 'POST',
-      headers: {
-        ...this.#endpoint.headers,
-        'content-type': 'application/json',
-        ...(version !== undefined && { 'mcp-protocol-version': version }),
-      },
-      body,
-      signal,
-    });
-    if (!answer.ok) throw await refusalOf(answer, 'The server refused a message');
-    // Read to its end, so that the connection can be reused.
-    await answer.text().catch(() => {});
   }
 
   async #read(body: AsyncIterable<Uint8Array>): Promise<void> {

@@ -66,6 +66,7 @@ export class WsTransport extends Connection {
   readonly #endpoint: HttpEndpoint;
   readonly #sockets: Sockets;
   #socket: WebSocket | undefined;
+  #wasConnected = false;
   #hasOpened = false;
   #error: Error | undefined;
   #retryAfterMs: number | undefined;
@@ -80,7 +81,6 @@ export class WsTransport extends Connection {
   async start(): Promise<void> {
     if (this.isOver) throw new NotSentError('Not connected');
     const { url, headers } = this.#endpoint;
-    let wasConnected = false;
     try {
       // A variable, because the published types lack some of these options.
       const options = {
@@ -96,13 +96,11 @@ export class WsTransport extends Connection {
       };
       const socket = new WebSocket(url, [subprotocol], options);
       this.#socket = socket;
-      await this.#opened(socket, () => {
-        wasConnected = true;
-      });
+      await this.#opened(socket);
     } catch (error) {
       // The server answered the handshake with something other than a WebSocket.
       if (error instanceof Error && 'status' in error) throw error;
-      throw new RequestFailedError(asHttp(url), error, wasConnected);
+      throw new RequestFailedError(asHttp(url), error, this.#wasConnected);
     }
   }
 
@@ -133,15 +131,16 @@ export class WsTransport extends Connection {
     this.#cut();
   }
 
-  #opened(socket: WebSocket, onConnected: () => void): Promise<void> {
+  #opened(socket: WebSocket): Promise<void> {
     return new Promise((resolve, reject) => {
       socket.once('open', () => {
         this.#hasOpened = true;
         resolve();
       });
-      socket.once('upgrade', onConnected);
+      socket.once('upgrade', () => {
+        this.#wasConnected = true;
+      });
       socket.once('unexpected-response', (_request, response) => {
-        onConnected();
         const { statusCode: status = 0, headers } = response;
         this.#retryAfterMs = retryAfterOf(headers['retry-after'], this.setup.clock);
         response.destroy();

@@ -169,8 +169,11 @@ export class QuestionWire {
     call?.open.delete(controller);
     this.#open.delete(request.id);
     if (question.end === 'withdrawn' || this.#questions.isOver) return;
-    const told = question.end === 'completed' ? accepted : answer;
-    this.#tell(request, body.kind, told ?? unanswered(controller.signal));
+    // The host did not answer, or the caller aborted.
+    const unanswered = controller.signal.aborted ? 'cancel' : 'decline';
+    const action = question.end === 'completed' ? 'accept' : unanswered;
+    const isAnswered = question.end === undefined && answer !== undefined;
+    this.#tell(request, body.kind, isAnswered ? answer : { action });
   }
 
   /** The call of a question; undefined if it is not certain, `over` if its caller no longer waits. */
@@ -210,15 +213,8 @@ export class QuestionWire {
   }
 }
 
-const accepted: QuestionAnswer = { action: 'accept' };
-
 function end(question: OpenQuestion, how: 'withdrawn' | 'completed'): true {
   question.end = how;
   question.controller.abort();
   return true;
-}
-
-/** The reply when no host answered, or when the caller aborted. */
-function unanswered({ aborted }: AbortSignal): QuestionAnswer {
-  return { action: aborted ? 'cancel' : 'decline' };
 }

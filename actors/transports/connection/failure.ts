@@ -20,18 +20,17 @@ const rpcBodyCharacters = 65_536;
 
 /** Describes any thrown value, without secrets. */
 export function describeError(error: unknown, secrets: readonly string[]): Seen {
+  const chain = [error];
+  for (let at = error; at instanceof Error && chain.length <= maxCauses; at = at.cause)
+    if (at.cause !== undefined) chain.push(at.cause);
   const first = causeOf(error, secrets);
-  const causes: FailureCause[] = [];
-  let next = error instanceof Error ? error.cause : undefined;
-  while (next !== undefined && causes.length < maxCauses) {
-    causes.push(causeOf(next, secrets));
-    next = next instanceof Error ? next.cause : undefined;
-  }
+  const causes = chain.slice(1).map((cause) => causeOf(cause, secrets));
   const ownWords = error instanceof SettingError ? first.message : inWords(first, causes);
   const status = statusOf(error);
   const rpcCode = rpcCodeOf(error);
   const body = bodyOf(error);
-  const request = requestFailureOf(error);
+  // Our own error inside the SDK's, whose wording helps no user.
+  const request = chain.find((each) => each instanceof RequestFailedError);
   return {
     ...first,
     message: redactWords(request?.message ?? '', secrets) || ownWords,
@@ -41,16 +40,6 @@ export function describeError(error: unknown, secrets: readonly string[]): Seen 
     ...(body !== undefined && { body: redactWords(body.slice(0, bodyCharacters), secrets) }),
     ...(request !== undefined && { wasConnected: request.wasConnected }),
   };
-}
-
-/** Our own error inside the SDK's, whose wording helps no user. */
-function requestFailureOf(error: unknown): RequestFailedError | undefined {
-  let next = error;
-  for (let depth = 0; depth <= maxCauses && next instanceof Error; depth += 1) {
-    if (next instanceof RequestFailedError) return next;
-    next = next.cause;
-  }
-  return undefined;
 }
 
 function causeOf(error: unknown, secrets: readonly string[]): FailureCause {

@@ -68,8 +68,10 @@ export function createSockets(
   const keep = (socket: Socket): void => {
     if (socket.destroyed) return;
     const forMs = idleMs.get(socket) ?? keptIdleMs;
-    if (forMs <= 0) socket.destroy();
-    else startIdle(clock, socket, forMs);
+    if (forMs <= 0) return void socket.destroy();
+    if (!stopIdle.has(socket)) socket.once('close', () => endIdle(socket));
+    const end = (): void => void socket.destroy();
+    stopIdle.set(socket, startDeadline(clock, forMs, end));
   };
   const create = (protocol: string): PlainAgent => {
     const options = {
@@ -121,14 +123,6 @@ export function announcedIdleMs(keepAlive: string): number {
 }
 
 const stopIdle = new WeakMap<Socket, () => void>();
-
-function startIdle(clock: Clock, socket: Socket, forMs: number): void {
-  if (!stopIdle.has(socket)) socket.once('close', () => endIdle(socket));
-  stopIdle.set(
-    socket,
-    startDeadline(clock, forMs, () => socket.destroy()),
-  );
-}
 
 /** Called when the connection is in use again. */
 export function endIdle(socket: Socket): void {
