@@ -11,10 +11,9 @@ import { explainServer } from './explain/explain.ts';
 import { ServerHistories } from './explain/server-history.ts';
 import type { Listeners } from './listeners.ts';
 import type { TroupeParts } from './root-actor.ts';
-import type { RootSnapshot, ServerRef, StatusBoard } from './status/board.ts';
+import type { RootSnapshot, StatusBoard } from './status/board.ts';
 import { lifecycleLines, ServerLogs } from './status/server-log.ts';
 
-import { conditionOf, type ServerSnapshot } from './status/status-of.ts';
 import { ServerTelemetry } from './telemetry/servers.ts';
 
 type RootContext = RootSnapshot['context'];
@@ -23,6 +22,8 @@ export class ServerRecords {
   readonly #clock: Clock;
   readonly #listeners: Listeners;
   readonly #histories: ServerHistories;
+  /** Must be called for every snapshot of every server, in order. */
+  readonly noteSnapshot: ServerHistories['observe'];
   readonly #logs = new ServerLogs();
   /** The last status of each server. */
   readonly #statuses = new Map<string, ServerStatus>();
@@ -36,6 +37,7 @@ export class ServerRecords {
   ) {
     this.#clock = clock;
     this.#histories = new ServerHistories(clock);
+    this.noteSnapshot = this.#histories.observe;
     this.#listeners = listeners;
     this.#telemetry = telemetry && new ServerTelemetry(telemetry, clock);
     if (this.#telemetry !== undefined) listeners.on('reconciled', this.#telemetry.notePass);
@@ -49,12 +51,6 @@ export class ServerRecords {
     };
     return { ...parts, inspect };
   }
-
-  readonly noteSnapshot = (name: string, owner: ServerRef, snapshot: ServerSnapshot): void => {
-    const condition = conditionOf(snapshot);
-    const nowMs = this.#clock.wallNow();
-    this.#histories.observe(name, owner, { snapshot, condition, nowMs });
-  };
 
   /** Adds a line of our own to a server's log. */
   readonly remark = (server: string, line: string): void => {
@@ -74,7 +70,7 @@ export class ServerRecords {
    */
   noteStatus(status: ServerStatus, session: number): ServerStatus | undefined {
     const nowMs = this.#clock.wallNow();
-    this.#histories.noteStatus(status, nowMs);
+    this.#histories.noteStatus(status);
     this.#telemetry?.noteStatus(status);
     const before = this.#statuses.get(status.name);
     this.#statuses.set(status.name, status);

@@ -1,7 +1,6 @@
 /**
- * Calls that take so long that their callers get a receipt instead of waiting, and collect the
- * answer later. Otherwise the call is an ordinary one: it ends by its deadline, its caller's
- * signal or the end of the troupe, and settles once.
+ * Long-running calls. Their callers get a receipt and collect the result later. Such a call still
+ * ends at its deadline, by its caller's signal or with the troupe, and settles once.
  */
 
 import type { Clock } from '../../domain/clock.ts';
@@ -10,12 +9,12 @@ import { printableLine } from '../../policies/text/printable.ts';
 import type { BackgroundCall, CallReport, WaitOptions } from '../troupe.ts';
 import { waitOnce } from '../wait-once.ts';
 
-/** A call as it is now. */
+/** A call that may move to the background. */
 export interface FollowedCall {
   readonly server: string;
   readonly tool: string;
   readonly startedAt: number;
-  /** How often it was sent so far. */
+  /** Number of times it has been sent. */
   readonly sends: () => number;
 }
 
@@ -29,9 +28,9 @@ interface Entry {
   readonly waiting: Set<() => void>;
 }
 
-// Four times the active calls of one server; bounds what a host that never collects keeps in memory.
+// Four times one server's active calls. Bounds the memory of a host that never collects.
 const maxCalls = 64;
-// An hour: a caller that has not collected its answer by then has forgotten it.
+// An hour: a caller that has not collected the result by then will not come back for it.
 const keptMs = 3_600_000;
 const defaultWaitMs = 60_000;
 const shownLength = 128;
@@ -52,7 +51,7 @@ export class BackgroundCalls {
       let timer: unknown;
       let entry: Entry | undefined;
       const look = (): void => {
-        // A call that only waits for its server has nothing to collect, and its deadline is near.
+        // A call that still waits for its server has nothing to collect yet.
         entry = call.sends() === 0 ? undefined : this.#add(call);
         if (entry === undefined) timer = clock.setTimeout(look, afterMs);
         else resolve(this.#receipt(call));
@@ -98,7 +97,7 @@ export class BackgroundCalls {
     }
     const { end } = entry;
     if (end === undefined) throw stillRunning(id, entry.call, signal?.aborted === true);
-    // If several callers wait for it, one gets it.
+    // If several callers wait for the result, only one gets it.
     if (!this.#entries.delete(id)) throw unknownCall(id);
     if ('error' in end) throw end.error;
     return end.report;
@@ -133,7 +132,7 @@ export class BackgroundCalls {
 
   #receipt({ server, tool, startedAt, sends }: FollowedCall): CallReport {
     const id = `call-${this.#count}`;
-    const text = `Tool ${tool} of ${server} takes long and goes on in the background as ${id}. Its answer is not here yet: collect it with this id.`;
+    const text = `Tool ${tool} of ${server} is still running and continues in the background as ${id}. Collect its result later with this id.`;
     return {
       result: { content: [{ type: 'text', text }] },
       meta: {
@@ -150,14 +149,14 @@ export class BackgroundCalls {
 function unknownCall(id: string): TroupeError {
   return new TroupeError(
     'INVALID_ARGUMENTS',
-    `There is no background call ${printableLine(id, shownLength)}: it was collected, or forgotten an hour after its end. See those there are: troupe.backgroundCalls()`,
+    `There is no background call ${printableLine(id, shownLength)}: it was collected, or dropped an hour after it settled. List the others: troupe.backgroundCalls()`,
   );
 }
 
 function stillRunning(id: string, { server, tool }: FollowedCall, isAborted: boolean): TroupeError {
   return new TroupeError(
     isAborted ? 'CANCELLED' : 'TIMEOUT_WAITING',
-    `Call ${id} of ${tool} on ${server} still runs. Collect it again later.`,
+    `Call ${id} of ${tool} on ${server} is still running. Collect it later.`,
     { server, tool, outcome: 'unknown', retryable: true },
   );
 }

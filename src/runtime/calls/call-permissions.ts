@@ -1,4 +1,4 @@
-/** Requests the permissions of calls, until the call or its server ends. */
+/** Requests permissions for calls; a request ends with its call or its server. */
 
 import type { Clock } from '../../domain/clock.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
@@ -37,13 +37,13 @@ export class CallPermissions {
     this.#ports = ports;
   }
 
-  /** Requests no more permissions. */
+  /** Withdraws all open requests. */
   close(): void {
     for (const permission of this.#asked) permission.withdraw();
   }
 
   /**
-   * Whether the call waits for its permission, which is requested here if needed and not done yet.
+   * Whether the call waits for its permission. Requests the permission if that was not done yet.
    *
    * @throws TroupeError `PERMISSION_DENIED`.
    */
@@ -94,7 +94,7 @@ export class CallPermissions {
     return permission === null && !this.#ports.permissions.isOpen(desired);
   }
 
-  /** Meanwhile the call holds no place at the server, and the policy's deadline is paused. */
+  /** While the user decides, the call holds no slot and the policy's deadline is paused. */
   #ask(
     call: PendingCall,
     args: Readonly<Record<string, unknown>>,

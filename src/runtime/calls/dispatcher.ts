@@ -58,13 +58,13 @@ export interface CallDispatcherPorts extends ResultsPorts {
   readonly approvals: Approvals;
   readonly sessions: SessionRegistry;
   readonly clock: Clock;
-  /** Says why there is no server of this name. */
+  /** The error for a name that no server has. */
   readonly absentError: (server: string) => TroupeError;
   readonly telemetry?: OpenTelemetry | undefined;
 }
 
-// One second: a session that lost a request usually reports it at once. One that is still
-// there afterwards is fine and may be used again.
+// One second: a session that lost a request usually closes immediately. One that is still
+// open afterwards is healthy and may be used again.
 const replacementMs = 1_000;
 
 interface Done<Result, About extends Subject> extends RequestReport<Result> {
@@ -76,9 +76,9 @@ interface Call extends PendingCall {
   readonly watch: CallWatch | undefined;
   sends: number;
   wasQueued: boolean;
-  /** The latest session at the time when this call first demanded a dormant server. */
+  /** The server's last session when this call first demanded it. Null = it was not demanded. */
   demandedAfter: { readonly actorId: string; readonly session: number } | null;
-  /** A first sending that was lost, and how long its session is given to be replaced. */
+  /** A first attempt that was lost, and until when the call waits for a new session. */
   lost: {
     readonly handle: SessionHandle;
     readonly error: TroupeError;
@@ -196,9 +196,9 @@ export class CallDispatcher {
     try {
       return await this.#run(call, operation);
     } catch (error) {
-      const told = asTroupeError(error, server, call.sends === 0 ? 'not_executed' : 'unknown');
-      // A first sending may have run, so no later error may say that the call did not.
-      throw call.lost?.replay === 'mayRepeat' ? ifNeverSent(told, call.lost.error) : told;
+      const failure = asTroupeError(error, server, call.sends === 0 ? 'not_executed' : 'unknown');
+      // The first attempt may have run, so a later error must not report `not_executed`.
+      throw call.lost?.replay === 'mayRepeat' ? ifNeverSent(failure, call.lost.error) : failure;
     } finally {
       this.#permissions.end(call);
       semaphore.leave();
@@ -248,7 +248,7 @@ export class CallDispatcher {
     }
   }
 
-  /** Sends as soon as the semaphore admits the call. Null = check again. */
+  /** Sends the call once the semaphore admits it. Null = check again. */
   async #inTurn<Result, About extends Subject>(
     call: Call,
     operation: Operation<Result, About>,
@@ -267,7 +267,7 @@ export class CallDispatcher {
     }
   }
 
-  /** The server to send to, null to wait for a change, or a refusal thrown. */
+  /** Returns the server to send to, or null to wait for a change; throws a refusal. */
   #admit(call: Call): ServerView | null {
     const { board, clock, absentError } = this.#ports;
     const { server } = call;
@@ -308,13 +308,13 @@ export class CallDispatcher {
     return handle === lost?.handle && isGivenTime ? undefined : handle;
   }
 
-  /** One sending. Null when it provably never ran and may be tried again. */
+  /** Sends the call once. Null = it provably never ran and may be retried. */
   async #send<Result, About extends Subject>(
     call: Call,
     operation: Operation<Result, About>,
   ): Promise<Done<Result, About> | null> {
     const { clock } = this.#ports;
-    // Time may have passed in the queue, so the gate is asked again at the last moment.
+    // Time may have passed in the queue, so the gate decides again just before sending.
     const view = this.#admit(call);
     const handle = view === null ? undefined : this.#handleFor(call, view);
     if (view === null || handle === undefined) return null;
@@ -342,7 +342,8 @@ export class CallDispatcher {
       this.#running.ended(handle);
     });
     if ('failure' in answer) return this.#fail(call, view, handle, about, answer.failure);
-    this.#noteSuccess(view, session);
+    if (this.#ports.board.view(view.status.name)?.countsFailures === true)
+      sendFact(view, { type: 'call.succeeded', session });
     return {
       result: answer.result,
       about,
@@ -367,11 +368,6 @@ export class CallDispatcher {
     if (leftMs < leastLeftMs(call.startedAt, call.deadlineAt)) {
       throw call.lost?.error ?? tooLate(call.server, call.wasQueued);
     }
-  }
-
-  #noteSuccess(view: ServerView, session: number): void {
-    const present = this.#ports.board.view(view.status.name);
-    if (present?.countsFailures === true) sendFact(view, { type: 'call.succeeded', session });
   }
 
   #fail(

@@ -1,6 +1,6 @@
 /**
- * Says whether a call to a server may go out now. Pure: it depends on the status
- * alone, so a caller's error always agrees with the status shown.
+ * Decides whether a call to a server may be sent now. It depends on the status alone,
+ * so a caller's error always agrees with the status shown.
  */
 
 import type { CallerCode } from '../../domain/caller-code.ts';
@@ -14,10 +14,11 @@ export type Gate =
   | { readonly pass: 'wait'; readonly demand: boolean }
   | { readonly pass: 'refuse'; readonly error: TroupeError };
 
-/** What the gate looks at besides the status; times are wall milliseconds. */
+/** The times that the gate uses besides the status. */
 export interface GateTimes {
+  /** Milliseconds since 1970, like `circuitUntilMs`. */
   readonly wallNowMs: number;
-  /** What is left of the call's own deadline. */
+  /** Time until the call's own deadline. */
   readonly remainingMs: number;
   /** When an open circuit will be probed, or a half-open one's probe is due; 0 = closed. */
   readonly circuitUntilMs: number;
@@ -34,7 +35,6 @@ export function gateFor(status: ServerStatus, times: GateTimes): Gate {
         : refuse(status, 'CIRCUIT_OPEN', circuitUntilMs - wallNowMs);
     case 'dormant':
     case 'stopping':
-      return { pass: 'wait', demand: true };
     case 'queued':
       return { pass: 'wait', demand: true };
     case 'connecting':
@@ -58,13 +58,13 @@ export function refusalAtRest(status: ServerStatus): TroupeError | undefined {
   return refusal(status, codeFor(status));
 }
 
-/** The error for a server that was started for the call, failed, and sleeps again. */
+/** The error for a server that was started for the call, failed, and is dormant again. */
 export function notStarted(status: ServerStatus): TroupeError {
   const { name, lastError } = status;
   const cause = lastError === undefined ? '' : `: ${lastError.message.replace(/\.$/, '')}`;
   return new TroupeError(
     'UNAVAILABLE',
-    `Server ${name} could not be started${cause}. Call again to try again, or look at it: troupe status ${name}`,
+    `Server ${name} could not be started${cause}. Call again to retry, or see its status: troupe status ${name}`,
     { server: name, retryable: true },
   );
 }
@@ -117,7 +117,7 @@ const calmStates: ReadonlySet<ServerState> = new Set(['stopped', 'disabled']);
 function sentenceFor(status: ServerStatus, code: CallerCode): string {
   const { name, state, reason, lastError, action } = status;
   if (code === 'CIRCUIT_OPEN') {
-    return `The last calls to ${name} failed, so it rests for a moment; try again later or run: troupe restart ${name}`;
+    return `The last calls to ${name} failed, so it takes no calls for a moment; retry later or run: troupe restart ${name}`;
   }
   const condition = reason === undefined ? state : `${state} (${reason})`;
   const hasCause = lastError !== undefined && !calmStates.has(state);

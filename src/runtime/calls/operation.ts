@@ -70,45 +70,39 @@ export function requestOperation(
   request: SessionRequest,
   approvals: Pick<Approvals, 'heldOffers'>,
 ): Operation<Readonly<Record<string, unknown>>, Subject> {
-  const about: Subject = { words: wordsFor(request) };
+  const { words, ...pinned } = meantBy(request);
+  const about: Subject = { words: printableLine(words, wordsLength) };
   return {
     server,
     toolAtEntry: () => undefined,
     find: ({ desired }) => {
-      const meant = meantBy(request);
-      if (approvals.heldOffers(desired).has(pinKey(meant))) throw changedOffer(server, about.words);
+      if (approvals.heldOffers(desired).has(pinKey(pinned)))
+        throw changedOffer(server, about.words);
       return about;
     },
     perform: (handle, _about, options) => handle.request(request, options),
   };
 }
 
-function meantBy(request: SessionRequest): Pick<ToolPin, 'kind' | 'tool'> {
-  switch (request.method) {
-    case 'resources/read':
-      return { kind: 'resource', tool: request.params.uri };
-    case 'prompts/get':
-      return { kind: 'prompt', tool: request.params.name };
-    case 'completion/complete': {
-      const { ref } = request.params;
-      return ref.type === 'ref/prompt'
-        ? { kind: 'prompt', tool: ref.name }
-        : { kind: 'resourceTemplate', tool: ref.uri };
-    }
-  }
-}
-
 // An address may be long, and the caller knows it.
 const wordsLength = 128;
 
-function wordsFor({ method, params }: SessionRequest): string {
+/** The definition that a request is about, and the request in words. */
+function meantBy({ method, params }: SessionRequest): Pick<ToolPin, 'kind' | 'tool'> & {
+  readonly words: string;
+} {
   switch (method) {
     case 'resources/read':
-      return printableLine(`resource ${params.uri}`, wordsLength);
+      return { kind: 'resource', tool: params.uri, words: `resource ${params.uri}` };
     case 'prompts/get':
-      return printableLine(`prompt ${params.name}`, wordsLength);
-    case 'completion/complete':
-      return printableLine(`completion of ${params.argument.name}`, wordsLength);
+      return { kind: 'prompt', tool: params.name, words: `prompt ${params.name}` };
+    case 'completion/complete': {
+      const { ref, argument } = params;
+      const words = `completion of ${argument.name}`;
+      return ref.type === 'ref/prompt'
+        ? { kind: 'prompt', tool: ref.name, words }
+        : { kind: 'resourceTemplate', tool: ref.uri, words };
+    }
   }
 }
 

@@ -1,8 +1,8 @@
 /**
- * Reports to a server's chart when its calls begin and when no more come. Calls in
- * quick succession are one stretch of work: `calls.drained` is sent once a server
- * had no call for a second, and its idle deadline counts from there. A server whose
- * successor has taken over gets it at once, because it waits for nothing else.
+ * Notifies a server's chart when calls begin and when the last one has ended.
+ * `calls.drained` is sent after a second without calls, and the server's idle
+ * deadline counts from there. A server whose successor has taken over gets it
+ * immediately, because it only waits for its calls.
  */
 
 import type { CallFact } from '../../../machines/server/server.ts';
@@ -17,9 +17,8 @@ export interface RunningCallsPorts {
   readonly sessions: SessionRegistry;
 }
 
-// One second: a sequence of calls has shorter gaps, and idle deadlines are minutes.
-// Sent at every gap, the two facts and the status update that follows each would
-// cost more than the call itself.
+// One second: consecutive calls have shorter gaps, and idle deadlines are minutes.
+// Two events and two status updates for each call would cost more than the call.
 const quietMs = 1_000;
 
 interface Work {
@@ -27,13 +26,13 @@ interface Work {
   count: number;
   /** Monotonic milliseconds at which the last call ended. */
   quietSince: number;
-  /** Ends the wait for more calls; undefined = there is none. */
+  /** Ends the wait for more calls. Undefined = nothing waits. */
   endWait: (() => void) | undefined;
 }
 
 export class RunningCalls {
   readonly #ports: RunningCallsPorts;
-  /** By session: the servers that got `calls.began` and not yet `calls.drained`. */
+  /** By session: servers that have received `calls.began` but not yet `calls.drained`. */
   readonly #work = new Map<SessionHandle, Work>();
   #isClosed = false;
 
@@ -106,7 +105,7 @@ export class RunningCalls {
     sendFact(work.view, { type: 'calls.drained', session: handle.session });
   }
 
-  /** Calls go to a successor now, so no more will come. */
+  /** Whether calls go to a successor now, so that this server gets no more. */
   #isReplaced({ view }: Work): boolean {
     const present = this.#ports.board.view(view.status.name);
     return present !== undefined && present.actorId !== view.actorId;

@@ -1,4 +1,4 @@
-/** How long one call may take: its deadline, its longest silence, and the minimum an answer needs. */
+/** A call's time limits: its deadline, its idle timeout, and the minimum time left for sending it. */
 
 import type { CallPolicy } from '../../domain/policy.ts';
 import type { ProgressRenewal } from '../../domain/session.ts';
@@ -10,7 +10,7 @@ import type { CallOptions } from '../troupe.ts';
 /** Monotonic milliseconds. */
 export interface CallTimes {
   readonly startedAt: number;
-  /** Time spent on questions to the user, which the policy's deadline does not count. */
+  /** Time spent on questions to the user, by which the policy's deadline is extended. */
   readonly pausedMs: number;
   readonly options: CallOptions;
 }
@@ -32,13 +32,13 @@ export function deadlineOf(
   tool: string | undefined,
 ): number {
   const { timeoutMs: own, idleTimeoutMs } = options;
-  // Also refuses NaN: a deadline that never comes would hold a place for ever.
+  // Also rejects NaN: a call without a deadline could hold its slot forever.
   for (const ms of [own, idleTimeoutMs])
     if (ms !== undefined && !(Number.isFinite(ms) && ms > 0)) throw badTimeout(server);
   return startedAt + (own ?? pausedMs + timeoutMsOf(desired, tool));
 }
 
-/** The times that the session gets when the call is sent now. */
+/** The time limits for the session, if the call is sent now. */
 export function runningTimes(
   { startedAt, pausedMs, options }: CallTimes,
   { deadlineAt, now }: { readonly deadlineAt: number; readonly now: number },
@@ -61,8 +61,8 @@ export function runningTimes(
 }
 
 /**
- * How long the server's questions may wait without counting: until the cap of all calls. A deadline
- * that the caller gave counts everything.
+ * How long the server's questions may pause the deadline: until `maxTimeoutMs`. A deadline that the
+ * caller gave is not paused.
  */
 function questionsMsOf(
   { startedAt, pausedMs, options }: CallTimes,
@@ -74,20 +74,20 @@ function questionsMsOf(
   return Math.max(0, endAt - deadlineAt);
 }
 
-// No answer crosses a network and the event loops of two busy processes faster.
+// A response needs at least this long across a network and two busy event loops.
 const leastAnswerMs = 20;
-// A caller that allows little time means it, and gets nine tenths of it.
+// A caller that allows little time can use nine tenths of it.
 const leastShare = 0.1;
 
 /**
- * How much time must be left for a call to be worth sending. With less it would run and its answer
- * come too late, so its outcome would be unknown; a call that is not sent provably did not run.
+ * Minimum time left for sending a call. With less, the response would arrive too late and the outcome
+ * would be unknown; a call that is not sent provably did not run.
  */
 export function leastLeftMs(startedAt: number, deadlineAt: number): number {
   return Math.min(leastAnswerMs, (deadlineAt - startedAt) * leastShare);
 }
 
-// For a server whose chart is just being replaced; the policy decides for all others.
+// For a server whose chart is being replaced; for others the policy decides.
 const { timeoutMs: defaultTimeoutMs }: CallPolicy = defaultPolicy.call;
 
 function timeoutMsOf(desired: DesiredServer | undefined, tool: string | undefined): number {

@@ -2,9 +2,9 @@ import type { TroupeError } from '../../domain/troupe-error.ts';
 import type { StatusBoard } from '../status/board.ts';
 import { type WaitBounds, waitOnce } from '../wait-once.ts';
 
-// Enough for any model's burst; further calls are better queued.
+// Enough for any model's burst; further calls are queued.
 const maxActive = 16;
-// Four rounds of the above: a call further back is better refused at once.
+// Four rounds of the above; a call further back would likely time out, so it is refused immediately.
 const maxQueued = 64;
 
 /** Bounds the active and the queued calls to one server. */
@@ -17,7 +17,7 @@ export class CallSemaphore {
     return this.#inside === 0;
   }
 
-  /** Counts a call until it leaves, or throws what `refusal` makes. */
+  /** Admits a call to the queue, or throws the error that `refusal` creates. */
   enter(refusal: () => TroupeError): void {
     if (this.#inside >= maxActive + maxQueued) throw refusal();
     this.#inside += 1;
@@ -34,7 +34,7 @@ export class CallSemaphore {
     return true;
   }
 
-  /** Waits in the queue until the call is active; false when the wait ended before. */
+  /** Waits in the queue until the call is active. False = the wait ended first. */
   async acquire(bounds: WaitBounds): Promise<boolean> {
     let isActive = false;
     await waitOnce(bounds, (wake) => {
@@ -51,7 +51,7 @@ export class CallSemaphore {
     return isActive;
   }
 
-  /** Hands over to the next call in the queue, if there is one. */
+  /** Ends an active call and activates the next in the queue, if any. */
   release(): void {
     const next = this.#queue.shift();
     if (next === undefined) this.#active -= 1;
@@ -59,7 +59,7 @@ export class CallSemaphore {
   }
 }
 
-/** Remembers whether a server's status changed since it was last asked. */
+/** Tracks whether a server's status changed since the last check. */
 export class StatusChanges {
   readonly #board: StatusBoard;
   readonly #server: string;
@@ -72,7 +72,7 @@ export class StatusChanges {
     this.#server = server;
   }
 
-  /** True at the first call, which starts the watch, and after each change. */
+  /** True on the first call, which starts the watch, and after each change. */
   isNews(): boolean {
     if (this.#unwatch === undefined) {
       this.#unwatch = this.#board.watch(this.#server, () => {

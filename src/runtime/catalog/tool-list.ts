@@ -155,7 +155,8 @@ export class ToolList {
     this.#tools = tools;
     this.#index = undefined;
     this.#byName = new Map(tools.map((tool) => [tool.name, tool]));
-    this.#byServer = byServer(tools);
+    // Grouped once, because searching all tools for each server is slow with many of both.
+    this.#byServer = grouped(tools.map((tool) => [tool.server, tool]));
   }
 
   /** Logs why tools are left out, unless that was also the case in the previous list. */
@@ -212,34 +213,31 @@ function isNameOf({ name: server, policy }: DesiredServer, tool: string, name: s
   return toolAliasesOf(server, tool, naming).includes(name);
 }
 
+/** The tools that each alias may mean. */
 function aliasesOf(
   views: readonly ServerView[],
   listed: (view: ServerView) => readonly ListedTool[],
 ): ReadonlyMap<string, readonly ToolOrigin[]> {
-  const found = new Map<string, ToolOrigin[]>();
-  const note = (alias: string, origin: ToolOrigin): void => {
-    const meant = found.get(alias);
-    if (meant === undefined) found.set(alias, [origin]);
-    else meant.push(origin);
-  };
-  for (const view of views) {
-    const { name: server, policy } = view.desired;
-    if (policy.naming.aliases.length === 0 || view.leaving) continue;
-    for (const { name: tool } of listed(view)) {
-      const aliases = new Set(toolAliasesOf(server, tool, policy.naming));
-      for (const alias of aliases) note(alias, { server, tool });
-    }
-  }
-  return found;
+  const named = views
+    .filter(({ desired, leaving }) => desired.policy.naming.aliases.length > 0 && !leaving)
+    .flatMap((view) => listed(view).map(({ name: tool }) => ({ desired: view.desired, tool })));
+  return grouped(
+    named.flatMap(({ desired: { name: server, policy }, tool }) =>
+      [...new Set(toolAliasesOf(server, tool, policy.naming))].map(
+        (alias) => [alias, { server, tool }] as const,
+      ),
+    ),
+  );
 }
 
-// Grouped once, because searching all tools for each server is slow with many of both.
-function byServer(tools: readonly ExposedTool[]): ReadonlyMap<string, readonly ExposedTool[]> {
-  const groups = new Map<string, ExposedTool[]>();
-  for (const tool of tools) {
-    const group = groups.get(tool.server);
-    if (group === undefined) groups.set(tool.server, [tool]);
-    else group.push(tool);
+function grouped<Value>(
+  entries: readonly (readonly [key: string, value: Value])[],
+): ReadonlyMap<string, readonly Value[]> {
+  const groups = new Map<string, Value[]>();
+  for (const [key, value] of entries) {
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [value]);
+    else group.push(value);
   }
   return groups;
 }

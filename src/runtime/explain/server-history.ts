@@ -19,7 +19,7 @@ import { equalTyped } from '../../policies/equal-typed.ts';
 import { delayNameOf } from '../../recorder/chart-names.ts';
 import type { ServerRef } from '../status/board.ts';
 import { rowTaken } from '../status/server-chart.ts';
-import type { ServerSnapshot } from '../status/status-of.ts';
+import { conditionOf, type ServerSnapshot } from '../status/status-of.ts';
 
 export interface ServerHistory {
   readonly timeline: AttemptTimeline;
@@ -54,7 +54,8 @@ export class ServerHistories {
   }
 
   /** Must be called for every snapshot of every server, in order. */
-  observe(server: string, owner: ServerRef, seen: Omit<Observation, 'life'>): void {
+  readonly observe = (server: string, owner: ServerRef, snapshot: ServerSnapshot): void => {
+    const nowMs = this.#clock.wallNow();
     // Its id, because an actor that is referenced is never collected, with all that it knew.
     const life = owner.sessionId;
     const history = this.#histories.get(server) ?? {
@@ -66,23 +67,24 @@ export class ServerHistories {
     };
     this.#histories.set(server, history);
     if (history.life !== life) {
-      if (history.life !== undefined) history.timeline.close(history.life, seen.nowMs);
+      if (history.life !== undefined) history.timeline.close(history.life, nowMs);
       history.life = life;
     }
-    const { lastError } = seen.snapshot.context;
+    const { lastError } = snapshot.context;
     if (lastError !== history.cause) {
       history.cause = lastError;
-      history.causedAtMs = seen.nowMs;
+      history.causedAtMs = nowMs;
     }
-    history.timeline.observe({ ...seen, life });
-  }
+    history.timeline.observe(life, snapshot, nowMs);
+  };
 
-  noteStatus({ name, lastError }: ServerStatus, nowMs: number): void {
+  noteStatus({ name, lastError }: ServerStatus): void {
+    const nowMs = this.#clock.wallNow();
     const history = this.#histories.get(name);
     if (history === undefined || lastError === undefined) return;
-    const told = history.lastFailure;
-    if (told !== undefined && history.causedAtMs <= told.atMs && equalTyped(told.error, lastError))
-      return;
+    const before = history.lastFailure;
+    const isNewCause = before === undefined || history.causedAtMs > before.atMs;
+    if (!isNewCause && equalTyped(before.error, lastError)) return;
     history.lastFailure = { atMs: nowMs, error: lastError };
   }
 
@@ -129,16 +131,6 @@ interface AttemptEntry {
   waitMs?: number;
 }
 
-/** A server's state at one moment. */
-interface Observation {
-  /** Id of the server actor. */
-  readonly life: string;
-  readonly snapshot: ServerSnapshot;
-  readonly condition: StateName;
-  /** Wall time, milliseconds since 1970. */
-  readonly nowMs: number;
-}
-
 /**
  * Remembers a server's last attempts across its generations: how long each phase took, how the
  * attempt ended, and the wait before the next. It only observes states.
@@ -146,7 +138,9 @@ interface Observation {
 class AttemptTimeline {
   readonly #entries: AttemptEntry[] = [];
 
-  observe({ life, snapshot, condition, nowMs }: Observation): void {
+  /** @param life - id of the server actor */
+  observe(life: string, snapshot: ServerSnapshot, nowMs: number): void {
+    const condition = conditionOf(snapshot);
     const { session, generation, attempt, loss, delayMs } = snapshot.context;
     const phase = phaseOf[condition.state];
     let entry = this.#entries.at(-1);

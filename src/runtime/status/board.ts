@@ -1,6 +1,6 @@
 /**
- * Holds the present status of every server, derived from the snapshots of the charts whenever one of
- * them changes. Its only facts of its own are the times of the changes.
+ * Holds the current status of every server, derived from the charts' snapshots at each change. The
+ * board itself only records the times of changes.
  */
 
 import { EventEmitter } from 'node:events';
@@ -12,7 +12,7 @@ import type { troupeMachine } from '../../../machines/troupe/troupe.ts';
 import type { Clock } from '../../domain/clock.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import type { LiveServer } from '../../domain/plan.ts';
-import type { CircuitState, Verdict } from '../../domain/server-state.ts';
+import type { Verdict } from '../../domain/server-state.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
 import { defined } from '../../policies/defined.ts';
@@ -20,7 +20,6 @@ import { equalTyped } from '../../policies/equal-typed.ts';
 import type { HeldCount, RefusingLists } from './next-step.ts';
 
 import {
-  type Condition,
   callStatusOf,
   circuitOf,
   conditionOf,
@@ -35,10 +34,10 @@ export type RootSnapshot = SnapshotFrom<typeof troupeMachine>;
 export type ServerRef = ActorRefFrom<typeof serverMachine>;
 type HandoverRef = ActorRefFrom<typeof handoverMachine>;
 
-/** One server as calls see it. */
+/** A server's status and the facts that calls need. */
 export interface ServerView {
   readonly status: ServerStatus;
-  /** What the gate decides calls by; for a closing server, the state in which it will rest. */
+  /** The status that the gate uses: for a closing server, the state in which it will rest. */
   readonly callStatus: ServerStatus;
   readonly desired: DesiredServer;
   readonly actorId: string;
@@ -48,36 +47,38 @@ export interface ServerView {
   readonly circuitUntilMs: number;
   /** Whether the circuit counts failed calls now, so that a success must be reported. */
   readonly countsFailures: boolean;
-  /** It leaves: it takes no calls and shows no tools. */
+  /** Whether the server is going away: it takes no calls and shows no tools. */
   readonly leaving: boolean;
 }
 
 export interface StatusBoardPorts {
   readonly root: RootRef;
   readonly clock: Clock;
-  /** How many of the server's tools are shown when its catalog is not `none`. */
+  /** Number of the server's shown tools, for a catalog that is not `none`. */
   readonly toolCountOf: (desired: DesiredServer, generation: string) => number;
-  /** How many of its definitions are held back. */
+  /** Number of the server's definitions that are held back. */
   readonly heldCountOf: (desired: DesiredServer) => HeldCount;
   /** Whether the server turned out to use SSE although its settings do not say so. */
   readonly isOverSse: (generation: string) => boolean;
-  /** The next step of a server whose state needs none. */
+  /** The next step for a server whose state requires none, such as answering its question. */
   readonly stepFor: (name: string) => string | undefined;
   readonly onChange: (status: ServerStatus) => void;
   /** Gets every snapshot of every server, in order, before it is reported. */
   readonly onSnapshot: (name: string, ref: ServerRef, snapshot: ServerSnapshot) => void;
-  /** A server came, left, or shows other tools. */
+  /** A server was added or removed, or its tools may have changed. */
   readonly onToolsMayDiffer: () => void;
 }
 
 interface Watched {
   readonly ref: ServerRef;
   readonly subscription: Subscription;
-  stamps: Stamps;
-  condition: Condition;
-  waitKey: string;
-  circuit: CircuitState;
-  circuitSinceMs: number;
+  /** The last values of what statuses date, each with its wall time in milliseconds. */
+  readonly marks: Record<'condition' | 'wait' | 'circuit', Mark>;
+}
+
+interface Mark {
+  readonly value: string;
+  readonly sinceMs: number;
 }
 
 export class StatusBoard {
@@ -88,7 +89,7 @@ export class StatusBoard {
   readonly #changes = new EventEmitter().setMaxListeners(0);
   /** Settings of servers that still leave after their entry was removed. */
   readonly #lastDesired = new Map<string, DesiredServer>();
-  /** Since when servers have no chart: it broke, or the troupe ended. */
+  /** When servers lost their chart, because it threw or the troupe ended. */
   readonly #restingSinceMs = new Map<string, number>();
   /** The last reported view of servers whose new view is not reported yet. */
   readonly #unreported = new Map<string, ServerView | undefined>();
@@ -142,13 +143,13 @@ export class StatusBoard {
     return desired && this.#restingStatus(desired);
   }
 
-  /** Calls back at every change of one server, whether or not it exists yet. */
+  /** Calls back at each change of one server, which need not exist yet. Returns the unsubscribe function. */
   watch(name: string, callback: () => void): () => void {
     this.#changes.on(`of ${name}`, callback);
     return () => this.#changes.off(`of ${name}`, callback);
   }
 
-  /** Calls back at every change of any server. */
+  /** Calls back at each change of any server. Returns the unsubscribe function. */
   watchAll(callback: () => void): () => void {
     this.#changes.on('any', callback);
     return () => this.#changes.off('any', callback);
@@ -182,7 +183,7 @@ export class StatusBoard {
     for (const [name, server] of before) {
       if (live.get(name) !== server) this.#unwatchOthers(server, live.get(name));
     }
-    // One of thousands came or left: the others are unchanged.
+    // Usually one of thousands was added or removed, and the others are unchanged.
     for (const [name, server] of live) {
       if (before.get(name) === server && this.#isSeen(name, server, snapshot, haveListsChanged))
         continue;
@@ -254,11 +255,11 @@ export class StatusBoard {
         // The root gets the error and reclaims everything.
         error: () => {},
       }),
-      stamps: { sinceMs: nowMs, waitingSinceMs: nowMs },
-      condition: { state: 'queued' },
-      waitKey: '',
-      circuit: 'closed',
-      circuitSinceMs: nowMs,
+      marks: {
+        condition: { value: 'queued undefined', sinceMs: nowMs },
+        wait: { value: '', sinceMs: nowMs },
+        circuit: { value: 'closed', sinceMs: nowMs },
+      },
     });
   }
 
@@ -301,7 +302,7 @@ export class StatusBoard {
   }
 
   #viewOf(
-    { ref, stamps, circuitSinceMs }: Watched,
+    { ref, marks }: Watched,
     snapshot: ServerSnapshot,
     desired: DesiredServer,
     server: LiveServer,
@@ -314,7 +315,7 @@ export class StatusBoard {
     const heldCount = isShown ? this.#ports.heldCountOf(desired) : undefined;
     const transport = this.#ports.isOverSse(context.generation) ? 'sse' : context.transport;
     const more = { transport, lists: this.#lists, heldCount };
-    const seen = statusOf(snapshot, desired, stamps, count, more);
+    const seen = statusOf(snapshot, desired, stampsOf(marks), count, more);
     const action = seen.action ?? this.#ports.stepFor(seen.name);
     const beside = this.#besideOf(server, desired);
     const status = deepFreeze({ ...seen, ...defined({ action }), ...beside });
@@ -325,7 +326,7 @@ export class StatusBoard {
       actorId,
       ref,
       session: context.session,
-      circuitUntilMs: circuitUntil(value.circuit, circuitSinceMs, context),
+      circuitUntilMs: circuitUntil(value.circuit, marks.circuit.sinceMs, context),
       countsFailures: context.failedCalls > 0 || value.circuit !== 'closed',
       leaving,
     };
@@ -346,7 +347,7 @@ export class StatusBoard {
     switch (handover?.status === 'active' ? handover.value : undefined) {
       case 'succeeding':
         this.#stamp(other, snapshot);
-        return { successor: successorStatusOf(snapshot, desired, other.stamps) };
+        return { successor: successorStatusOf(snapshot, desired, stampsOf(other.marks)) };
       case 'relieving': {
         const { generation, pid } = snapshot.context;
         return { predecessor: { generation, ...(pid === null ? {} : { pid }) } };
@@ -360,7 +361,7 @@ export class StatusBoard {
     if (!this.#unreported.has(name)) this.#unreported.set(name, this.#views.get(name));
   }
 
-  /** Nothing is reported twice: a change that a listener causes is reported first. */
+  /** Reports each change once. A change that a listener causes is reported before the remaining ones. */
   #report(name: string): void {
     if (!this.#unreported.has(name)) return;
     const before = this.#unreported.get(name);
@@ -380,24 +381,17 @@ export class StatusBoard {
     this.#notify(name);
   }
 
-  #stamp(watched: Watched, snapshot: ServerSnapshot): void {
+  #stamp({ marks }: Watched, snapshot: ServerSnapshot): void {
     const nowMs = this.#ports.clock.wallNow();
-    const condition = conditionOf(snapshot);
-    if (!equalTyped(condition, watched.condition)) {
-      watched.condition = condition;
-      watched.stamps = { ...watched.stamps, sinceMs: nowMs };
-    }
-    const circuit = circuitOf(snapshot);
-    if (circuit !== watched.circuit) {
-      watched.circuit = circuit;
-      watched.circuitSinceMs = nowMs;
-    }
+    const { state, reason } = conditionOf(snapshot);
     const { session, delayMs } = snapshot.context;
-    const waitKey = condition.state === 'backingOff' ? `${session} ${delayMs}` : '';
-    if (waitKey !== watched.waitKey) {
-      watched.waitKey = waitKey;
-      watched.stamps = { ...watched.stamps, waitingSinceMs: nowMs };
-    }
+    const present = {
+      condition: `${state} ${reason}`,
+      wait: state === 'backingOff' ? `${session} ${delayMs}` : '',
+      circuit: circuitOf(snapshot),
+    };
+    for (const key of ['condition', 'wait', 'circuit'] as const)
+      if (marks[key].value !== present[key]) marks[key] = { value: present[key], sinceMs: nowMs };
   }
 
   #notify(name: string): void {
@@ -427,6 +421,10 @@ export class StatusBoard {
 /** Verdicts whose next step names a list. */
 const refusingVerdicts: ReadonlySet<Verdict> = new Set(['excluded', 'notAllowed', 'overBudget']);
 
+function stampsOf({ condition, wait }: Watched['marks']): Stamps {
+  return { sinceMs: condition.sinceMs, waitingSinceMs: wait.sinceMs };
+}
+
 function circuitUntil(
   circuit: ServerSnapshot['value']['circuit'],
   sinceMs: number,
@@ -436,10 +434,10 @@ function circuitUntil(
   return circuit === 'halfOpen' ? sinceMs + policy.breaker.probeTimeoutMs : 0;
 }
 
-// The next pass creates its chart; only then is it known whether it may run.
+// The next pass creates the chart and decides about admission.
 const newCondition = { state: 'queued' } as const satisfies Partial<ServerStatus>;
 
-// Its chart broke, which is our bug; the root creates a new one within a second.
+// The chart threw, which is a bug of ours; the root replaces it within a second.
 const brokenCondition = {
   state: 'backingOff',
   reason: 'retrying',

@@ -140,7 +140,7 @@ function stepAgainst(
   const change = `${verb} ${name} ${to} ${rule}`;
   if (source === undefined) return `${change} where the list is set`;
   if (source.file === undefined) return `${change} of the host's settings`;
-  const place = source.line === undefined ? source.file : `${source.file}:${source.line}`;
+  const place = placeOf(source.file, source.line);
   if (source.scope === 'managed') return `ask the administrator of ${place} to ${change}`;
   return `${change} in ${place}`;
 }

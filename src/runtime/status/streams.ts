@@ -10,12 +10,6 @@ import type { StatusBoard } from './board.ts';
 
 type Report = (message: string, error: unknown) => void;
 
-interface Source<Value> {
-  readonly current: () => Value;
-  /** Calls back when the value may have changed. Returns a function that ends that. */
-  readonly follow: (check: () => void) => () => void;
-}
-
 /**
  * The handle of one server, which need not exist yet.
  *
@@ -24,8 +18,8 @@ interface Source<Value> {
 export function serverHandle(name: string, board: StatusBoard, report: Report): ServerHandle {
   checkName('name of the server', name);
   const status = () => board.status(name);
-  const source = { current: status, follow: (check: () => void) => board.watch(name, check) };
-  return streamable({ name, status }, streamOf(source, board, report));
+  const stream = streamOf(status, (check) => board.watch(name, check), board, report);
+  return streamable({ name, status }, stream);
 }
 
 /** The stream of all statuses. Changes within one turn of the event loop are one value. */
@@ -43,12 +37,17 @@ export function allStatuses(board: StatusBoard, report: Report): Stream<readonly
       }
     });
   };
-  return streamOf({ current: () => board.statuses(), follow }, board, report);
+  return streamOf(() => board.statuses(), follow, board, report);
 }
 
-/** Emits the present value at once and then each new one; completes when the board closes. */
+/**
+ * Emits the current value immediately, then each new one; completes when the board closes.
+ *
+ * @param follow - calls back when the value may have changed; returns a function that ends that
+ */
 function streamOf<Value extends ServerStatus | undefined | readonly ServerStatus[]>(
-  { current, follow }: Source<Value>,
+  current: () => Value,
+  follow: (check: () => void) => () => void,
   board: StatusBoard,
   report: Report,
 ): Stream<Value> {

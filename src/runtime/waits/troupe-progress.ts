@@ -4,6 +4,7 @@ import type { TroupeEmitted } from '../../../machines/troupe/troupe.ts';
 import type { Clock } from '../../domain/clock.ts';
 import type { ServerStatus, TroupeState, TroupeStatus } from '../../domain/host/status.ts';
 import { isOnItsWay, isUsable, needsUser } from '../../domain/server-state.ts';
+import { defined } from '../../policies/defined.ts';
 import { troupeStateOf } from '../root-actor.ts';
 import type { RootSnapshot, StatusBoard } from '../status/board.ts';
 import type { StartReport } from '../troupe.ts';
@@ -18,7 +19,7 @@ export class TroupeProgress {
   #lastReconcile: TroupeStatus['lastReconcile'];
   #settleReady: (() => void) | undefined;
 
-  /** Resolves once the host may go on; never rejects. */
+  /** Resolves with the result of `Troupe.ready()`; never rejects. */
   readonly ready: Promise<StartReport>;
 
   /** @param startedAt - monotonic milliseconds from which `ready()` counts its duration */
@@ -42,7 +43,7 @@ export class TroupeProgress {
     return this.#state === 'stopped';
   }
 
-  /** Whether the settings were read, or never will be. Before that, names mean nothing. */
+  /** Whether the settings were read, or never will be. Until then, server names are unknown. */
   hasReadSettings(): boolean {
     return this.#firstPassAt !== null || this.#state !== 'starting';
   }
@@ -56,14 +57,14 @@ export class TroupeProgress {
     return {
       since: new Date(this.#sinceMs).toISOString(),
       state: this.#state,
-      ...(this.#lastReconcile === undefined ? {} : { lastReconcile: this.#lastReconcile }),
+      ...defined({ lastReconcile: this.#lastReconcile }),
     };
   }
 
-  /** Runs a host's order: passes within it count from its beginning. */
-  during(order: () => void): void {
+  /** Handles a host event. The duration of passes that it causes counts from its beginning. */
+  during(handle: () => void): void {
     this.#wokenAt = this.#clock.now();
-    order();
+    handle();
     this.#wokenAt = null;
   }
 
@@ -110,14 +111,14 @@ export class TroupeProgress {
   }
 }
 
-/** The servers that `ready()` waits for: all but those that start in the background. */
+/** The servers that `ready()` waits for: all except background servers. */
 function awaitedStatuses(board: StatusBoard): readonly ServerStatus[] {
   const isInBackground = ({ name }: ServerStatus): boolean =>
     board.view(name)?.desired.policy.startup.mode === 'background';
   return board.statuses().filter((status) => !isInBackground(status));
 }
 
-/** Those of them that delay it however long they take, because their tools are unknown. */
+/** Servers without a catalog whose policy makes `ready()` wait for them however long they take. */
 function blockingStatuses(board: StatusBoard): readonly ServerStatus[] {
   return awaitedStatuses(board).filter(
     ({ name, catalog }) =>
@@ -135,20 +136,14 @@ function startReportOf(statuses: readonly ServerStatus[], elapsedMs: number): St
   const namesWhere = (matches: (status: ServerStatus) => boolean): string[] =>
     statuses.filter(matches).map(({ name }) => name);
   return {
-    live: namesWhere(isLive),
-    deferred: namesWhere((status) => !isLive(status) && status.catalog !== 'none'),
+    live: namesWhere(({ state }) => isUsable(state)),
+    deferred: namesWhere(({ state, catalog }) => !isUsable(state) && catalog !== 'none'),
     pending: namesWhere(isPending),
-    failed: statuses.filter(isFailed).map(({ name, state, reason }) => ({
-      name,
-      state,
-      ...(reason === undefined ? {} : { reason }),
-    })),
+    failed: statuses
+      .filter(isFailed)
+      .map(({ name, state, reason }) => ({ name, state, ...defined({ reason }) })),
     elapsedMs,
   };
-}
-
-function isLive({ state }: ServerStatus): boolean {
-  return isUsable(state);
 }
 
 function isPending({ state, catalog }: ServerStatus): boolean {
