@@ -59,8 +59,13 @@ export class BackgroundCalls {
       timer = clock.setTimeout(look, afterMs);
       const settle = (end: End): void => {
         clock.clearTimeout(timer);
-        if (entry !== undefined) this.#finish(entry, end);
-        else resolve(run);
+        if (entry === undefined) {
+          resolve(run);
+          return;
+        }
+        entry.end = end;
+        entry.endedAt = clock.now();
+        for (const wake of [...entry.waiting]) wake();
       };
       run.then(
         (report) => settle({ report }),
@@ -115,12 +120,6 @@ export class BackgroundCalls {
     const entry: Entry = { call, since, end: undefined, endedAt: 0, waiting: new Set() };
     this.#entries.set(`call-${this.#count}`, entry);
     return entry;
-  }
-
-  #finish(entry: Entry, end: End): void {
-    entry.end = end;
-    entry.endedAt = this.#clock.now();
-    for (const wake of [...entry.waiting]) wake();
   }
 
   #forgetOld(): void {

@@ -10,7 +10,6 @@
 
 import type { OpenTelemetry } from '../../../actors/host/open-telemetry.ts';
 import type { Clock } from '../../domain/clock.ts';
-import type { QuestionParty } from '../../domain/question.ts';
 import type {
   CallFailure,
   SessionCallOptions,
@@ -325,12 +324,13 @@ export class CallDispatcher {
     const now = clock.now();
     const { desired } = view;
     const { session } = handle;
-    const { signal, onProgress, round } = call.options;
+    const { signal, onProgress, round, requestId, onQuestion } = call.options;
     call.sends += 1;
     call.watch?.found(about.tool);
     const options: SessionCallOptions = {
       ...runningTimes(call, { deadlineAt: call.deadlineAt, now }, desired, about.tool),
-      party: partyOf(call.options, about),
+      // The party that answers the server's questions about this call.
+      party: defined({ tool: about.tool, requestId, onQuestion }),
       ...defined({ signal, onProgress, round }),
     };
     this.#running.began(handle, view);
@@ -402,11 +402,6 @@ export class CallDispatcher {
     this.#lostHandles.add(handle);
     return true;
   }
-}
-
-/** The party that answers the server's questions about this call. */
-function partyOf({ onQuestion, requestId }: CallOptions, { tool }: Subject): QuestionParty {
-  return defined({ tool, requestId, onQuestion });
 }
 
 function repeatedTool({ desired }: ServerView, { shown }: Subject): RepeatedTool {

@@ -84,8 +84,10 @@ export class RunningCalls {
     };
     // The end of a session shows as a change of its status, and ends this timer.
     const unwatch = board.watch(work.view.status.name, () => {
-      if (!this.#isOpen(handle, work)) this.#endWait(handle, work);
-      else if (work.count === 0 && this.#isReplaced(work)) this.#reportDrained(handle, work);
+      if (work.count > 0) {
+        if (!this.#isOpen(handle, work)) work.endWait?.();
+      } else if (!this.#isOpen(handle, work)) this.#forget(handle, work);
+      else if (this.#isReplaced(work)) this.#reportDrained(handle, work);
     });
     work.endWait = () => {
       work.endWait = undefined;
@@ -93,11 +95,6 @@ export class RunningCalls {
       unwatch();
     };
     timer = clock.setTimeout(check, quietMs);
-  }
-
-  #endWait(handle: SessionHandle, work: Work): void {
-    if (work.count === 0) this.#forget(handle, work);
-    else work.endWait?.();
   }
 
   #reportDrained(handle: SessionHandle, work: Work): void {

@@ -158,11 +158,6 @@ interface Kept {
   leftAt: number | null;
 }
 
-interface Unused extends Kept {
-  readonly leftAt: number;
-  readonly leftMs: number;
-}
-
 /**
  * Decides how long each catalog is remembered. The catalog of a server that left the settings, or
  * that has a new generation, is forgotten at once. Any other that is not live is forgotten after the
@@ -196,7 +191,7 @@ class CatalogLifetimes {
     const present = this.#ports.root().getSnapshot().context.settings;
     const desired = new Map(present?.servers.map((server) => [server.name, server]));
     const unused = [...this.#kept.values()].filter((kept) => this.#isUnused(kept));
-    const left: Unused[] = [];
+    const left: { owner: SessionOwner; leftAt: number; leftMs: number }[] = [];
     for (const kept of unused) {
       const leftMs = this.#leftMs(kept, desired.get(kept.owner.server));
       if (leftMs > 0) left.push({ ...kept, leftMs });

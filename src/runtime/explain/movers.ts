@@ -8,6 +8,8 @@ import { defined } from '../../policies/defined.ts';
 import { answeredEvents, whatIf } from '../status/server-chart.ts';
 import { conditionOf, type ServerSnapshot } from '../status/status-of.ts';
 
+type SessionRef = NonNullable<ServerSnapshot['children']['session']>;
+
 /** One event to try, and how it is shown. */
 interface Candidate {
   readonly send: ServerEvent;
@@ -16,10 +18,6 @@ interface Candidate {
   readonly sentBy: Mover['sentBy'];
   readonly failure?: FailureKind;
 }
-
-type SessionSnapshot = ReturnType<
-  NonNullable<ServerSnapshot['children']['session']>['getSnapshot']
->;
 
 /** A host event and the verdict that it would lead to. */
 export interface Opener {
@@ -31,7 +29,7 @@ interface Present {
   readonly context: ServerContext;
   readonly state: StateName;
   readonly openers: readonly Opener[];
-  readonly session: SessionSnapshot | undefined;
+  readonly session: ReturnType<SessionRef['getSnapshot']> | undefined;
   /** Monotonic milliseconds. */
   readonly now: number;
 }

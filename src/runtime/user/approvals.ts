@@ -1,9 +1,9 @@
 /**
- * Takes and keeps the approvals of servers, and requests those that are missing.
+ * Records approvals of servers and requests missing ones.
  *
- * The root decides by its own list of decisions. This class keeps the records behind that list,
- * hands them to the root whenever another process changed them, and holds back tools of an
- * approved server that differ from the approved ones.
+ * The root uses its own list of decisions. This class stores the records behind that list, updates
+ * the root when another process changed them, and holds back an approved server's tools that differ
+ * from the approved ones.
  */
 
 import { withinTime } from '../../../actors/host/time-limit.ts';
@@ -40,6 +40,7 @@ import {
   newPins,
   pinOf,
 } from '../../policies/approvals/tool-pins.ts';
+import { defined } from '../../policies/defined.ts';
 import { equalTyped } from '../../policies/equal-typed.ts';
 import { approvalFingerprint } from '../../policies/fingerprint.ts';
 import { printableLine } from '../../policies/text/printable.ts';
@@ -75,7 +76,7 @@ export function isApprovalOrder(event: HostEvent): event is ApprovalOrder {
   return event.type in decisionBy;
 }
 
-// A dead network folder must not keep settings from being read.
+// One second: an unreachable network folder must not block reading the settings for longer.
 const loadMs = 1_000;
 const shownTools = 5;
 // A month: a twelfth of the time after which an unused grant may be removed.
@@ -98,12 +99,12 @@ export class Approvals {
   readonly #clock: Clock;
   readonly #store: ApprovalStore;
   readonly #endListening: () => void;
-  /** The last report of changed tools, by server, so that none is repeated. */
+  /** By server: the changed tools as last logged, so that no line is repeated. */
   readonly #reported = new Map<string, string>();
   /** The decisions that the root has. */
   #known: readonly ApprovalDecision[] = [];
   #isKeeping = false;
-  /** The last comparison of each catalog, which is requested with every status of a server. */
+  /** The last comparison of each catalog, cached because every status needs it. */
   readonly #compared = new WeakMap<Catalog, Comparison>();
   /** Servers already reported for announcing more than is pinned. */
   readonly #hasUnpinned = new Set<string>();
@@ -138,7 +139,8 @@ export class Approvals {
     return {
       ...reader,
       read: async (now, scope) => {
-        await this.#loaded();
+        await withinTime(this.#clock, loadMs, this.#store.load());
+        this.#updateRoot();
         const reading = await withExecutables(
           await reader.read(now, scope),
           findExecutable,
@@ -178,8 +180,7 @@ export class Approvals {
     const within = confinesOf(desired, projectRoot);
     const { executable = null, envFileNames = null } = desired;
     return {
-      ...(parts.findExecutable === undefined ? {} : { executable }),
-      ...(parts.findExecutable === undefined || within === undefined ? {} : { within }),
+      ...(parts.findExecutable === undefined ? {} : { executable, ...defined({ within }) }),
       ...(parts.readEnvFileNames === undefined ? {} : { envFileNames }),
     };
   }
@@ -197,12 +198,12 @@ export class Approvals {
     const server = desired.name;
     throw new TroupeError(
       'PENDING_APPROVAL',
-      `${server} changed since it was shown, so nothing was decided. Look again and decide about the present one: troupe approve ${server}`,
+      `${server} changed since it was shown, so the decision was not recorded. Review its current form: troupe approve ${server}`,
       { server },
     );
   }
 
-  /** Keeps the decision, and passes it to the root if it concerns it. */
+  /** Stores the decision, and passes it to the root unless it only approves changed tools. */
   decide(order: ApprovalOrder, desired: DesiredServer, obey: (order: ApprovalOrder) => void): void {
     const asked = this.#caseOf(desired);
     const fingerprint = approvalFingerprint(desired);
@@ -219,7 +220,7 @@ export class Approvals {
     obey({ ...order, fingerprint });
   }
 
-  /** Pins the new ones of the definitions that a server has listed. */
+  /** Pins the definitions that a server listed for the first time. */
   noteListed({ server, generation }: SessionOwner): void {
     const desired = this.#servers().find(({ name }) => name === server);
     if (desired?.generation !== generation) return;
@@ -299,11 +300,6 @@ export class Approvals {
     this.#isKeeping = false;
   }
 
-  async #loaded(): Promise<void> {
-    await withinTime(this.#clock, loadMs, this.#store.load());
-    this.#updateRoot();
-  }
-
   #caseOf(desired: DesiredServer): ApprovalCase {
     const { specs, parts } = this.#ports;
     return {
@@ -350,7 +346,7 @@ export class Approvals {
     const more = names.length > shownTools ? ` and ${names.length - shownTools} more` : '';
     const what = isHeld
       ? `held back until they are approved again: troupe approve ${server}`
-      : 'shown all the same, as its policy says';
+      : 'still shown, as its policy says';
     const subject = changes.every(({ kind }) => kind === undefined) ? 'tools' : 'definitions';
     const line = `${subject} changed since they were approved: ${shown}${more}; ${what}`;
     this.#ports.records.remark(server, line);

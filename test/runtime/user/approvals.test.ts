@@ -308,7 +308,7 @@ describe('a changed tool', () => {
     const here = await approved({ policy: { catalog: { pinTools: 'warn' } } });
     await lists(here, [evil, other]);
     expect(shown(here)).toEqual(['other', 'query']);
-    expect(here.troupe.logs('db')?.at(-1)?.line).toContain('shown all the same');
+    expect(here.troupe.logs('db')?.at(-1)?.line).toContain('still shown');
     expect(request(here)).toMatchObject({ decision: 'granted' });
   });
 
@@ -420,7 +420,7 @@ describe('another definition of a server', () => {
     await offers(here, 'Never ask.', changed);
     expect(offered(here)).toEqual(['Never ask.', ...everything.slice(1)]);
     expect(await asksFor(here)).toEqual(['ok', 'ok', 'ok', 'ok']);
-    expect(here.troupe.logs('db')?.at(-1)?.line).toContain('shown all the same');
+    expect(here.troupe.logs('db')?.at(-1)?.line).toContain('still shown');
   });
 
   it('is reported once when it exceeds what can be pinned', async () => {
