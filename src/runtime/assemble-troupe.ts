@@ -1,4 +1,4 @@
-/** Makes a running troupe of its services: the methods that a host calls, from start to stop. */
+/** Implements the public `Troupe` on top of its services, from start to stop. */
 
 import { planOf } from '../../machines/troupe/troupe.ts';
 import type { HostEvent } from '../domain/host/event.ts';
@@ -94,7 +94,7 @@ function orders(services: Services, ended: Promise<void>) {
   };
   const send = (event: HostEvent): void => {
     const order = checkHostEvent(event);
-    // A command for a server that does not exist is a mistake to report at once.
+    // Commands for unknown servers are rejected immediately.
     const desired = 'server' in order ? desiredNamed(order.server, services) : undefined;
     if (isApprovalOrder(order)) approvals.refuseOutdated(order, desired as DesiredServer);
     const isEnd = order.type === 'troupe.stop' || order.type === 'troupe.kill';
@@ -177,7 +177,7 @@ function snapshotOf({ board, progress, budget, problems }: Services): TroupeSnap
   };
 }
 
-/** @throws TroupeError that says why there is no such server. */
+/** @throws TroupeError with the reason why there is no such server. */
 function desiredNamed(server: string, { root, absentError }: Services): DesiredServer {
   const { settings } = root.getSnapshot().context;
   const desired = settings?.servers.find(({ name }) => name === server);
@@ -185,7 +185,7 @@ function desiredNamed(server: string, { root, absentError }: Services): DesiredS
   return desired;
 }
 
-/** Refuses further calls, and ends those that wait and all questions. */
+/** Ends waiting calls and open questions, and refuses new ones. */
 function closeRequests({ calls, questions }: Services): void {
   calls.close();
   questions.close();
@@ -231,7 +231,7 @@ function follow(services: Services, inspection: RecordedInspection): Promise<voi
   });
 }
 
-/** The guardian goes last, because it watches the processes of all others. */
+/** Closes the stores first and the guardian last, because it watches all other processes. */
 async function close(
   { catalogs, approvals, values, processes }: Services,
   inspection: RecordedInspection,

@@ -23,9 +23,9 @@ import type { Troupe, TroupeOptions } from './troupe.ts';
 const seedRange = 2 ** 31;
 
 /**
- * Starts a troupe: reads the settings, starts what may start, and goes on
- * reconciling until it is stopped. Returns at once; `ready()` tells when the
- * startup gate has passed.
+ * Starts a troupe: reads the settings, starts admitted servers, and keeps
+ * reconciling until it is stopped. Returns immediately; `ready()` resolves
+ * after the startup gate.
  *
  * Faults of listeners and actors are reported as process warnings, because they
  * must not end the host and must not be lost.
@@ -36,7 +36,7 @@ export function createTroupe(options: TroupeOptions = {}): Troupe {
   return assembleTroupe(options, {
     clock,
     coreCount: availableParallelism(),
-    // The prompt clock, so that servers learn of the wake-up before their overdue deadlines fire.
+    // The prompt clock, so that servers get the wake-up before their overdue deadlines fire.
     watchSleep: (onWoke) => watchSleep(options.clock ?? promptClock, onWoke),
     seed: options.seed ?? randomInt(seedRange),
     env,

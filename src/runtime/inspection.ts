@@ -15,14 +15,14 @@ export interface InspectionPorts {
   readonly snapshot: () => TroupeSnapshot;
 }
 
-/** What hosts see of the charts. Nothing is recorded, and nothing is spent on it, before `start`. */
+/** Records the charts for the host. Until `start`, recording has no cost. */
 export class RecordedInspection extends Recorder implements Inspection {
   readonly #ports: InspectionPorts;
   readonly #options: InspectOptions;
   #journal: JournalWriter | undefined;
   #isRecording = false;
 
-  /** Starts at once when the host's options say so. */
+  /** Starts immediately when the host's options enable recording. */
   constructor({ inspect = false }: TroupeOptions, ports: InspectionPorts) {
     const options = typeof inspect === 'object' ? inspect : {};
     super({ ...ports, ...options });

@@ -34,7 +34,7 @@ export class Listeners {
 
 export type OnThrow = (error: unknown) => void;
 
-/** Calls a host's function; passes to `onThrow` what it throws or rejects with. */
+/** Calls a host's function. Passes exceptions and rejections to `onThrow`. */
 export function callListener(call: () => unknown, onThrow: OnThrow): void {
   try {
     const returned = call();

@@ -7,7 +7,7 @@ const drainTurns = 2;
 
 const wholeDelay = (delayMs: number): number => Math.min(delayMs, longestTimerMs);
 
-/** The machine's time, with timers that call back as soon as they can. */
+/** The machine's time, with plain timers. */
 export const promptClock: Clock = {
   now: () => performance.now(),
   wallNow: () => Date.now(),
@@ -23,8 +23,8 @@ const draining = new WeakMap<object, NodeJS.Immediate>();
 /**
  * The machine's time: monotonic for decisions, wall time for display.
  *
- * A timer that is late because something blocked the event loop first lets pending input be read.
- * Otherwise a deadline could fail a request whose answer is already in the pipe, because timers run
+ * A timer that is late because the event loop was blocked first waits until pending input was read.
+ * Otherwise a deadline could fail a request whose response is already in the pipe, because timers run
  * before input is read.
  */
 export const realClock: Clock = {

@@ -1,6 +1,6 @@
 /**
- * Records what happens to servers: their logs, and the history that explains their state. It
- * observes charts, statuses and sessions, and acts on none of them.
+ * Records servers' logs and the history that explains their states. Recording never affects a
+ * server.
  */
 
 import type { Clock } from '../domain/clock.ts';
@@ -102,7 +102,7 @@ export class ServerRecords {
     return explainServer(server, board, root, this.#histories, this.#clock);
   }
 
-  /** Undefined when nothing was recorded about it. */
+  /** Undefined without any record of the server. */
   logs(server: string): readonly ServerLogLine[] | undefined {
     return this.#logs.of(server);
   }

@@ -1,6 +1,6 @@
 /**
- * Creates and connects all parts of a troupe: the only place that knows charts and actors. I/O
- * comes in as parts, so a test runs the same services with scripted sessions and virtual time.
+ * Creates and connects all parts of a troupe. This is the only place that joins charts and actors. I/O
+ * is passed in, so tests run the same services with scripted sessions and virtual time.
  */
 
 import {
@@ -38,7 +38,7 @@ import { TroupeProgress } from './waits/troupe-progress.ts';
 
 export type Services = ReturnType<typeof createServices>;
 
-/** The root is created, not started. Services that need a later one get a function that returns it. */
+/** Creates the root without starting it. Services get later ones through functions. */
 export function createServices(options: TroupeOptions, parts: TroupeParts) {
   const { clock, report } = parts;
   const startedAt = clock.now();
@@ -129,7 +129,7 @@ function inputOf(
   return { seed, startedAt, trusted, launchBound: allow ?? null, slots, coreCount, startupGateMs };
 }
 
-/** What a session of this server opens; undefined when the settings no longer contain it. */
+/** The target that a server's session opens. Undefined = the server left the settings. */
 function targetOf(
   { server, generation }: SessionOwner,
   specs: SpecBook,

@@ -1,8 +1,8 @@
 import type { SessionHandle } from '../domain/session.ts';
 
 /**
- * The open sessions, by the actor that owns them. It is updated before the charts learn that a
- * session opened or closed, so a call that a chart admits finds its session, or fails at once.
+ * The open sessions, by the actor that owns them. It is updated before the charts are notified that a
+ * session opened or closed, so an admitted call finds its session or fails immediately.
  */
 export class SessionRegistry {
   readonly #handles = new Map<string, SessionHandle>();

@@ -60,7 +60,7 @@ async function withGated<Reading extends MergedSettings>(
   return { ...reading, settings: { ...settings, servers: await Promise.all(servers) } };
 }
 
-// A second: an unreachable network folder must not delay settings for longer.
+// One second: an unreachable network folder must not delay the settings for longer.
 const loadMs = 1_000;
 
 /**

@@ -1,6 +1,6 @@
 import type { Clock } from '../domain/clock.ts';
 
-/** What ends a wait besides its wake-up. */
+/** The deadline and the signal that also end a wait. */
 export interface WaitBounds {
   readonly clock: Clock;
   /** Monotonic milliseconds; Infinity = no deadline. */

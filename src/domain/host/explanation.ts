@@ -1,7 +1,6 @@
 /**
- * Explains a server's state, as plain data. Guards, timers and events have the names
- * of the charts and come from the charts, so that an explanation cannot differ from
- * the decision.
+ * Explains a server's state as plain data. Guards, timers and events are read from
+ * the charts, so an explanation always matches the decision.
  */
 
 import type { FailureKind } from '../failure.ts';
@@ -98,9 +97,9 @@ export interface Attempt {
   /** How long it was ready or degraded. */
   readonly readyMs?: number;
   readonly stoppingMs?: number;
-  /** Absent while it goes on. */
+  /** Absent while the attempt continues. */
   readonly endedAt?: string;
-  /** What ended it; absent when it was closed on request or is still open. */
+  /** The failure that ended it; absent when it was closed on request or is still open. */
   readonly failure?: {
     readonly kind: FailureKind;
     readonly message: string;
@@ -109,7 +108,7 @@ export interface Attempt {
   };
   /** The state the server then rested in. */
   readonly rested?: StateName;
-  /** The wait before the next try: as planned, then as it was. */
+  /** The wait before the next attempt: first the planned time, then the actual time. */
   readonly waitMs?: number;
 }
 
@@ -142,7 +141,7 @@ export interface Explanation {
   /** While there is a session: where its chart is, for example `opening.connecting.asking` or `open`. */
   readonly session?: { readonly state: string };
   readonly movedBy: readonly Mover[];
-  /** The soonest first; those of the session included. */
+  /** The soonest first; includes the session's timers. */
   readonly timers: readonly RunningTimer[];
   /** Present while it waits for its turn to start. */
   readonly queue?: QueuePlace;

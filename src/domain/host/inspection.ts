@@ -1,8 +1,8 @@
 /**
  * The inspector's data: records of the charts' transitions, the picture they add up
  * to, and the messages between its page and its server. Everything
- * here is plain data that has passed the redactor; contexts and inputs are never
- * part of it wholesale.
+ * here is redacted plain data; whole contexts and inputs are never
+ * included.
  *
  * A journal is a sequence of records, one JSON document a line, that begins with
  * a `journal` line. The same records travel to the page as server-sent events,
@@ -12,7 +12,7 @@
 import type { Step } from '../plan.ts';
 import type { ServerStatus, TroupeStatus } from './status.ts';
 
-/** The charts that are recorded. An actor without a chart (the I/O of a session, the settings source) has none. */
+/** The recorded charts. Actors without a chart, such as a session's I/O, have no key. */
 export type MachineKey =
   | 'troupe'
   | 'server'
@@ -22,13 +22,13 @@ export type MachineKey =
   | 'slots'
   | 'permit';
 
-/** Session id of an actor in XState's words, for example `x:7`: never used twice in a run. */
+/** An actor's XState session id, for example `x:7`; unique within a run. */
 export type ActorKey = string;
 
 /** The state of an actor's life. `error`: its chart threw. */
 export type ActorLife = 'active' | 'done' | 'error' | 'stopped';
 
-/** Values of an event that its allow-list lets through, redacted, strings cut at 200 characters. */
+/** An event's allow-listed values, redacted; strings are cut at 200 characters. */
 export type EventFacts = Readonly<Record<string, string | number | boolean | null>>;
 
 interface InRecord<Kind extends string> {
@@ -53,7 +53,7 @@ export interface ActorRecord extends InRecord<'actor'> {
 /** An event was delivered. */
 export interface EventRecord extends InRecord<'event'> {
   readonly to: ActorKey;
-  /** Absent: from outside, that is by the host or by I/O. The same as `to` for timers and what it raised. */
+  /** Absent: the host or I/O. The same as `to` for timers and raised events. */
   readonly from?: ActorKey;
   readonly type: string;
   readonly facts?: EventFacts;
@@ -62,7 +62,7 @@ export interface EventRecord extends InRecord<'event'> {
 /** A chart took transitions: one microstep. */
 export interface StepRecord extends InRecord<'step'> {
   readonly actor: ActorKey;
-  /** Of the event that caused it; empty for what was taken at once because its guard held. */
+  /** Type of the event that caused the step; empty for an eventless transition. */
   readonly type: string;
   /** `<id of the state>#<place in the state>`, as `data-transitions` of the pictures has them. */
   readonly edges: readonly string[];
@@ -138,12 +138,12 @@ export type InspectionRecord =
   | ReconciledRecord
   | GapRecord;
 
-/** First line of every file of a journal: a file stands alone, whatever was rotated away. */
+/** First line of each journal file, so that the file is readable without rotated ones. */
 export interface JournalHead {
   readonly kind: 'journal';
   /** Version of this format. */
   readonly format: 1;
-  /** Of mcp-troupe. */
+  /** Version of mcp-troupe. */
   readonly version: string;
   /** ISO 8601; `t` of all records counts from here. */
   readonly startedAt: string;
@@ -176,7 +176,7 @@ export interface PicturedActor {
   }[];
 }
 
-/** Everything that the records up to `n` add up to, contexts aside. */
+/** The state after record `n`, without contexts. */
 export interface InspectionPicture {
   readonly n: number;
   readonly t: number;
@@ -187,7 +187,7 @@ export interface InspectionPicture {
   readonly troupe?: TroupeStatus;
 }
 
-/** `GET api/session`: what a page shows. */
+/** Response of `GET api/session`. */
 export interface InspectionSession {
   /** `replay`: a journal; nothing runs, and nothing can be done. */
   readonly mode: 'live' | 'replay';
@@ -198,10 +198,10 @@ export interface InspectionSession {
   /** The records that can still be asked for; `last` moves on while it is live. */
   readonly first: number;
   readonly last: number;
-  /** `t` of those two. */
+  /** `t` of the first and the last record. */
   readonly firstT: number;
   readonly lastT: number;
-  /** False: the pictures of this version are not those of the charts that were recorded. */
+  /** Whether this version's pictures match the recorded charts. */
   readonly sameCharts: boolean;
 }
 
@@ -222,27 +222,27 @@ export interface InspectionSource {
   readonly startedAt: string;
   /** The charts' clock at that time, in milliseconds; times in contexts use it. */
   readonly clockStart: number;
-  /** Of the mcp-troupe that recorded. */
+  /** Version of the mcp-troupe that recorded. */
   readonly version: string;
   /** Hashes of the charts that were recorded. */
   readonly machines: Readonly<Record<MachineKey, string>>;
-  /** Number of the oldest record that is still there; one more than `last` when there is none. */
+  /** Number of the oldest available record; `last + 1` when there is none. */
   readonly first: number;
   readonly last: number;
   /** Returns the picture after record `at`, by default the last one. Undefined when it is not known. */
   picture(at?: number): InspectionPicture | undefined;
-  /** Records from number `from` on, or from the oldest that is there. */
+  /** Records from number `from` on, or from the oldest available one. */
   records(from: number, limit: number): readonly InspectionRecord[];
   /** Context values of an actor after record `at`, by default the last one. Undefined when there was none. */
   context(actor: ActorKey, at?: number): Readonly<Record<string, unknown>> | undefined;
-  /** Calls back soon after there are more records; many at once cause one call. Returns what ends it. */
+  /** Calls back when there are more records, once for a batch. Returns the unsubscribe function. */
   follow(onMore: () => void): () => void;
 }
 
 /** The host's view of its charts: see the option `inspect`. */
 export interface Inspection extends InspectionSource {
   readonly isRecording: boolean;
-  /** Begins to record, if that was not done yet: from what is true now. */
+  /** Starts recording from the current state, unless recording is on already. */
   start(): void;
 }
 
@@ -258,7 +258,7 @@ export interface ForkView {
   readonly records: readonly InspectionRecord[];
   /** The actor as it stands in the fork. */
   readonly state: PicturedActor;
-  /** Events that its present state answers, each with an example of what it carries. */
+  /** Events that the current state handles, each with an example payload. */
   readonly events: readonly {
     readonly type: string;
     readonly example: Readonly<Record<string, unknown>>;

@@ -43,7 +43,7 @@ export interface ServerStatus {
   readonly lastError?: LastError;
   /** The one command or step that would help. */
   readonly action?: string;
-  /** Its next generation, which starts beside it; all else here is about the one that serves. */
+  /** The next generation, which starts beside the serving one. The other fields describe the serving one. */
   readonly successor?: SuccessorStatus;
   /** The generation it took over from, which still finishes its calls. */
   readonly predecessor?: Pick<ServerStatus, 'generation' | 'pid'>;
@@ -78,19 +78,18 @@ export interface TroupeStatus {
 export interface SessionCount {
   readonly total: number;
   readonly byTransport: Readonly<Record<TransportKind, number>>;
-  /** Processes of servers that are up, also those that are just ending. */
+  /** Running server processes, including those that are ending. */
   readonly subprocessCount: number;
 }
 
 /**
- * The used part of the server budget. A place is kept through reconnects, and while a lazy server
- * sleeps; a server gives it back when it is blocked, disabled or stopped, waits for a log-in, or has
- * given up.
+ * Use of the server budget. A server keeps its place through reconnects and while dormant. It releases
+ * the place when it is blocked, disabled, stopped, waiting for a log-in, or has given up.
  */
 export interface BudgetUse {
   readonly max: number;
   readonly mode: 'warn' | 'enforce';
-  /** Places. */
+  /** Number of places in use. */
   readonly taken: number;
   /** Names of the servers that wait for a place, in settings order. */
   readonly refused: readonly string[];

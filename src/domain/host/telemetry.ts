@@ -1,6 +1,6 @@
 /** OpenTelemetry options in our own types, so that the package need not be installed. */
 
-/** Where spans and metrics go in place of what is registered for the whole process. */
+/** Destinations of spans and metrics, instead of the globally registered providers. */
 export interface TelemetryProviders {
   /** A `TracerProvider` of `@opentelemetry/api`. Default: the global one. */
   readonly tracerProvider?: { getTracer(name: string, version?: string): object };
@@ -13,7 +13,7 @@ export interface TelemetryProviders {
   };
 }
 
-/** The trace that something belongs to, as W3C Trace Context and Baggage write it. */
+/** A trace context in the format of W3C Trace Context and Baggage. */
 export interface TraceContext {
   readonly traceparent?: string;
   readonly tracestate?: string;

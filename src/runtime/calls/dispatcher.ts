@@ -1,6 +1,6 @@
 /**
- * The direct path of calls, reads and all other requests to a server: look up, ask the gate,
- * send, report the outcome.
+ * Dispatches calls, reads and other requests to servers: finds the server, waits for the gate,
+ * sends the request and reports its outcome.
  *
  * Payloads never pass through a chart. A call that has to wait is keyed by the server's name,
  * checks again at every change of its status and at its own deadline, and holds no server
@@ -289,7 +289,7 @@ export class CallDispatcher {
     return null;
   }
 
-  /** Demands the server for this call, only once: a start that fails at once would be repeated without end. */
+  /** Demands the server once for this call: repeated demands would restart a server that fails immediately forever. */
   #demand(call: Call, { callStatus, actorId, session, ref }: ServerView): void {
     if (callStatus.state === 'dormant') {
       const { demandedAfter } = call;

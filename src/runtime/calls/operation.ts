@@ -1,4 +1,4 @@
-/** A request to a server: the part in which tool calls and reads differ. */
+/** The operations behind a dispatched request: tool calls, and reads of resources and prompts. */
 
 import type { ToolPin } from '../../domain/host/approval.ts';
 import type { NamingPolicy } from '../../domain/policy.ts';
@@ -42,7 +42,7 @@ export interface Operation<Result, About extends Subject> {
   ) => Promise<{ readonly result: Result } | { readonly failure: CallFailure }>;
 }
 
-/** A tool by its server's own name, as it is shown now. */
+/** A tool as it is currently shown. */
 export interface ToolSubject extends Subject {
   readonly tool: string;
   readonly shown: ExposedTool;
@@ -84,7 +84,7 @@ export function requestOperation(
   };
 }
 
-// An address may be long, and the caller knows it.
+// An address may be long, and the caller knows it already.
 const wordsLength = 128;
 
 /** The definition that a request is about, and the request in words. */

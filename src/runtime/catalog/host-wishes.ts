@@ -1,12 +1,12 @@
 import { type LogLevel, logLevels } from '../../domain/log-level.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 
-// Each costs a request after every reconnect; beyond this, polling is cheaper.
+// Each watched resource costs a request after every reconnect; beyond this number, polling is cheaper.
 const maxPerServer = 256;
 
-/** Which resources the host watches, independent of sessions. */
+/** The resources that the host watches, across sessions. */
 export class WatchedResources {
-  /** How many subscriptions each address has, by server. */
+  /** By server: the number of subscriptions of each address. */
   readonly #wishes = new Map<string, Map<string, number>>();
   readonly #onChange: (server: string) => void;
 

@@ -15,7 +15,7 @@ const loadMs = 100;
 // Of a stop that takes 5 s at most.
 const closeMs = 1_000;
 
-/** Joins the catalogs in memory with those on disk. */
+/** Loads stored catalogs, saves new ones, and forgets those that are no longer needed. */
 export class CatalogKeeping implements Pick<SessionPorts, 'catalogs'> {
   readonly #store: CatalogStore;
   readonly #eras: EraStore;
@@ -135,7 +135,7 @@ export class CatalogKeeping implements Pick<SessionPorts, 'catalogs'> {
   }
 }
 
-/** An empty stored catalog says nothing about the server. */
+/** An empty stored catalog is treated like a missing one. */
 function isEmpty({ tools, resources, resourceTemplates, prompts }: Catalog): boolean {
   return [tools, resources, resourceTemplates, prompts].every((list) => list.length === 0);
 }
@@ -145,16 +145,16 @@ function ownerOf({ name, generation }: DesiredServer): SessionOwner {
 }
 
 interface LifetimeOwner {
-  /** It is in settings that were read and are about to apply. */
+  /** Whether the server is in settings that were read and are about to apply. */
   readonly isExpected: (owner: SessionOwner) => boolean;
-  /** Its session is over: the server no longer reports changes. */
+  /** The server's session ended, so it no longer reports changes. */
   readonly onLeft: (owner: SessionOwner) => void;
   readonly onForgotten: (owner: SessionOwner) => void;
 }
 
 interface Kept {
   readonly owner: SessionOwner;
-  /** When its server was last live, in monotonic milliseconds; null = it is live. */
+  /** When the server was last live, in monotonic milliseconds. Null = it is live. */
   leftAt: number | null;
 }
 
@@ -203,10 +203,10 @@ class CatalogLifetimes {
     clock.clearTimeout(this.#timer);
     this.#timer = undefined;
     const dueInMs = Math.min(...left.map(({ leftMs }) => leftMs));
-    // What is kept without a limit is never due.
+    // Catalogs without a time limit are never due.
     if (dueInMs === Number.POSITIVE_INFINITY) return;
     this.#timer = clock.setTimeout(() => this.prune(), Math.min(dueInMs, longestTimerMs));
-    // It must not keep the process running.
+    // The timer must not keep the process running.
     (this.#timer as { unref?: () => void }).unref?.();
   }
 

@@ -10,7 +10,7 @@ interface Offer {
   readonly known: Catalog;
 }
 
-// As for tools: more than any model or user reads.
+// As many as tools: more than any model or user reads.
 const maxItems = 10_000;
 
 /** What callers see of the servers besides their tools, built from all catalogs. */
@@ -40,7 +40,7 @@ export class OfferList {
     this.#lists = undefined;
   }
 
-  /** Returns the same object as long as the same definitions are held back, because lists are compared by identity. */
+  /** Removes held-back definitions. Returns the same object for the same input, because lists are compared by identity. */
   #without(held: ReadonlySet<string>, catalog: Catalog): Catalog {
     if (held.size === 0) return catalog;
     const before = this.#filtered.get(catalog);

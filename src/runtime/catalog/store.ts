@@ -31,8 +31,8 @@ export interface CatalogsPorts {
 }
 
 /**
- * What servers announced, by server and generation. Charts know only that a list exists and where
- * it comes from; the contents are here.
+ * The lists that servers announced, by server and generation. Charts only hold each list's state and
+ * origin.
  */
 export class CatalogStore {
   readonly #catalogs = new Map<string, Catalog>();
@@ -67,14 +67,14 @@ export class CatalogStore {
     this.#onPut(server);
   }
 
-  /** Adds an earlier run's catalog, unless this run has its own. Returns whether it did. */
+  /** Adds an earlier run's catalog unless this run has its own. Returns whether it was added. */
   restore(server: string, generation: string, catalog: Catalog): boolean {
     if (this.#catalogs.has(keyOf({ server, generation }))) return false;
     this.#keep(server, generation, catalog);
     return true;
   }
 
-  /** The empty catalog when nothing is known. */
+  /** Returns an empty catalog for an unknown generation. */
   get(server: string, generation: string): Catalog {
     return this.#catalogs.get(keyOf({ server, generation })) ?? emptyCatalog;
   }
@@ -102,13 +102,13 @@ export interface DatedVerdict {
   readonly at: number;
 }
 
-// One day: an updated server still answers the old handshake, so without an expiry it would never
+// One day: an updated server still accepts the old handshake, so without an expiry it would never
 // be probed again.
 const longestUseMs = 86_400_000;
 // More than the servers of a large host.
 const rememberedVerdicts = 1_000;
 
-/** Which era servers were found to speak, by generation; a known verdict saves the probe. */
+/** The protocol era of servers, by generation. A known era saves the probe. */
 export class EraStore implements Eras {
   readonly #verdicts = new Map<string, DatedVerdict>();
   readonly #wallNow: () => number;
@@ -132,7 +132,7 @@ export class EraStore implements Eras {
     if (!this.#verdicts.has(generation)) this.#keep(generation, dated);
   }
 
-  /** Undefined when there is no verdict, or it is too old. */
+  /** Undefined without a verdict, or when it has expired. */
   dated(generation: string): DatedVerdict | undefined {
     const known = this.#verdicts.get(generation);
     if (known === undefined) return undefined;

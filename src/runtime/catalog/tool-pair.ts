@@ -20,7 +20,7 @@ export interface PairedTool {
   readonly inputSchema: Readonly<Record<string, unknown>>;
 }
 
-/** Two tools that stand for all others. */
+/** Two tools that replace all others. */
 export interface ToolPair {
   readonly tools: readonly [search: PairedTool, call: PairedTool];
   /**
@@ -36,17 +36,17 @@ export interface ToolPair {
 }
 
 const mostTools = 50;
-// Few enough to read, and the right one is usually among them.
+// Few enough to read, and usually enough to include the right tool.
 const usualLimit = 10;
-// A schema may have 256 KB; a model that searches for a tool should not have to read that.
+// A schema may have 256 KB, too much for a model to read in a search result.
 const maxSchemaCharacters = 16_384;
 // With more unavailable servers than this, `status` is the better list.
 const maxUnavailable = 20;
 
 /**
- * Makes the two tools `search_tools` and `call_tool`, which a host may show a model instead of
- * hundreds: it looks for a tool by words, and calls it by the name it found. What is found is what
- * there is at that moment, so the two stay the same whatever comes and goes.
+ * Creates the tools `search_tools` and `call_tool`, which a host can show a model instead of hundreds
+ * of tools: the model searches by words and calls a tool by the name it found. A search covers the
+ * current tools, so the pair never changes.
  */
 export function createToolPair(
   troupe: Pick<Troupe, 'searchTools' | 'callTool' | 'snapshot'>,

@@ -7,7 +7,7 @@ import { TroupeError } from '../../domain/troupe-error.ts';
 import { nameHint } from '../../policies/text/closest-name.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 
-// A name may be as long as a line, and the caller knows it.
+// A name may be long, and the caller knows it already.
 const shownLength = 128;
 
 export function cancelled(server: string): TroupeError {
@@ -41,10 +41,10 @@ export function tooLate(server: string, wasQueued: boolean): TroupeError {
 }
 
 /**
- * The error instead of one that says "not executed", after a first sending that was lost and may have
+ * Replaces an error with the outcome `not_executed` after a first attempt that was lost and may have
  * run.
  *
- * @param lost - the error of that sending
+ * @param lost - the first attempt's error
  */
 export function ifNeverSent(error: TroupeError, lost: TroupeError): TroupeError {
   if (error.outcome !== 'not_executed') return error;

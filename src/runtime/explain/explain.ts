@@ -116,7 +116,7 @@ function sessionTimer(timer: ChartTimer): RunningTimer {
   return shownTimer(timer, to);
 }
 
-/** The server's own timers; a timer whose guard fails now would do nothing. */
+/** The server's own timers, except those whose guard would fail now. */
 function serverTimers(
   snapshot: ServerSnapshot,
   timers: readonly ChartTimer[],

@@ -160,7 +160,7 @@ class AttemptTimeline {
       this.#entries.push(entry);
       if (this.#entries.length > keptAttempts) this.#entries.shift();
     }
-    // A server that never attempted to start has no timeline.
+    // A server without any attempt has no timeline.
     if (entry === undefined || !isOf(entry, life, session)) return;
     if (loss !== null) entry.failure = loss;
     if (phase !== undefined) {
@@ -173,7 +173,7 @@ class AttemptTimeline {
     if (condition.state === 'backingOff') entry.waitMs = delayMs;
   }
 
-  /** The actor is gone, so its attempt has ended. */
+  /** Ends the attempt of an actor that is gone. */
   close(life: string, nowMs: number): void {
     const entry = this.#entries.at(-1);
     if (entry?.life === life) end(entry, nowMs);

@@ -41,7 +41,7 @@ export function nextStepFor(
   }
 }
 
-/** How many of a server's definitions are held back because they changed: tools and others. */
+/** Number of a server's definitions that are held back because they changed. */
 export interface HeldCount {
   readonly tools: number;
   readonly offers: number;
@@ -59,7 +59,7 @@ export function stepForHeld(
   return `troupe approve ${name}: ${what} held back`;
 }
 
-/** The next step, with what must be fixed first: an unavailable command fails after a restart as well. */
+/** The next step, preceded by a fix for an unavailable command, which a restart alone would not help. */
 export function nextStepAfter(
   { source }: DesiredServer,
   { state, action, transport, lastError }: ServerStatus,
@@ -115,7 +115,7 @@ export function refusingRule(
   lists: RefusingLists,
 ): RuleAndPlace {
   const { bar } = desired;
-  // Of several lists that leave a server out, those without a file come first: no edit undoes them.
+  // Lists without a file come first: no edit of the settings could lift them.
   if (verdict === 'notAllowed' && lacks(lists.launchBound, desired)) return { rule: 'launchBound' };
   if (verdict === 'notAllowed' && lacks(lists.hostAllowed, desired)) return { rule: 'hostAllowed' };
   if (bar?.verdict === verdict) return withSource(bar.rule, bar.source);
@@ -157,7 +157,7 @@ function refuses({ list, names }: Limit, { name }: DesiredServer): boolean {
   return setOf(names).has(name) === (list === 'excluded');
 }
 
-// Ten thousand servers may ask one list of ten thousand names.
+// Ten thousand servers may be looked up in one list of ten thousand names.
 const sets = new WeakMap<readonly string[], ReadonlySet<string>>();
 
 function setOf(names: readonly string[]): ReadonlySet<string> {

@@ -1,6 +1,6 @@
 /**
  * Analyses a server's chart: which table row led to a state, and where an event would lead. It reads
- * the chart itself, so no rule is repeated, and no running actor gets an event.
+ * the chart's own tables and guards, and never sends an event to a running actor.
  */
 
 import { type AnyStateNode, type AnyTransitionDefinition, transition } from 'xstate';
@@ -44,7 +44,7 @@ const sendingKinds: ReadonlySet<string | undefined> = new Set([
   'xstate.enqueueActions',
 ]);
 
-// Sends nothing, so that a computation has no side effects.
+// The chart without its sends, so that `whatIf` has no side effects.
 const silentMachine = serverMachine.provide({
   actions: Object.fromEntries(
     Object.entries(actions)
@@ -73,7 +73,7 @@ function rowsOf({ always = [] }: AnyStateNode): readonly AnyTransitionDefinition
 }
 
 /**
- * The decision that led to the present state; while the server stops, the one to come.
+ * The decision that led to the current state; while the server stops, the next decision.
  *
  * @param lastRow - the row that was taken last, as {@link rowTaken} counts them
  */
@@ -82,9 +82,9 @@ export function decisionOf(snapshot: ServerSnapshot, lastRow: number | undefined
   const leadsHere = (row: AnyTransitionDefinition | undefined): boolean =>
     row?.target?.some((node) => active.has(node)) === true;
   if (active.has(closing)) return decisionBy(rowsAhead(snapshot.context).at(-1), true);
-  // The context may have moved on since: a suspension forgets what it was counted by.
+  // The context may have changed since: a suspension resets the counts that caused it.
   const last = lastRow === undefined ? undefined : rows[lastRow];
-  // The innermost table comes last: it says more than the one that leads to it.
+  // The innermost table comes last and is the most specific.
   return decisionBy(leadsHere(last) ? last : rows.findLast(leadsHere), false);
 }
 

@@ -21,7 +21,7 @@ import { decidedRest } from './server-chart.ts';
 
 export type { ServerSnapshot } from '../../../machines/server/server.ts';
 
-/** Wall times of changes, which charts do not know. */
+/** Wall times of changes; charts use a monotonic clock only. */
 export interface Stamps {
   /** When the present state and reason were entered, milliseconds since 1970. */
   readonly sinceMs: number;
@@ -136,9 +136,8 @@ export function successorStatusOf(
 }
 
 /**
- * The status by which the gate decides calls. While a server closes, admission or the user's stop has
- * often decided already where it will rest; a call is then refused at once instead of waiting for the
- * end of the session.
+ * The status that the gate uses. While a server closes, admission or the user's stop has often already
+ * decided its next state; calls are then refused immediately instead of waiting for the session's end.
  */
 export function callStatusOf(
   status: ServerStatus,

@@ -1,6 +1,6 @@
 /**
  * Spans and metrics of calls. A call has one span, and below it one for each wait and each sending.
- * It only observes, never throws, and records neither arguments nor results.
+ * Observing never throws; arguments and results are not recorded.
  */
 
 import type {
@@ -29,7 +29,7 @@ interface Report {
   readonly meta: { readonly attempts: number; readonly background?: string };
 }
 
-// As in the semantic conventions.
+// The boundaries of the semantic conventions, in seconds.
 const boundaries = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
 
 export class CallTelemetry {
@@ -62,7 +62,7 @@ export class CallTelemetry {
     });
     try {
       const answer = await this.#telemetry.within(watch.context, () => work(watch));
-      // It runs on in the background; `follow` records its end.
+      // The call continues in the background; `follow` records its end.
       if (answer.meta.background === undefined) watch.answered(answer);
       else watch.leftBehind();
       return answer;
@@ -115,25 +115,25 @@ export class CallWatch {
     return this.#span.context;
   }
 
-  /** Its server exists: names that callers made up are not recorded. */
+  /** The call's server exists. Names of unknown servers are not recorded. */
   aimedAt({ name, transport }: Pick<ServerStatus, 'name' | 'transport'>): void {
     this.#setLabels({ 'mcp_troupe.server.name': name, ...networkOf(transport) });
   }
 
-  /** Its tool exists as well. */
+  /** The call's tool exists. Names of unknown tools are not recorded. */
   found(tool: string | undefined): void {
     if (tool === undefined || this.#labels['gen_ai.tool.name'] === tool) return;
     this.#setLabels({ 'gen_ai.tool.name': tool });
     this.#span.rename(`${this.#method} ${tool}`);
   }
 
-  /** It cannot be sent yet. Repeated reports of one reason are one wait. */
+  /** The call cannot be sent yet. Repeated reports of one reason count as one wait. */
   held(hold: Hold, state?: ServerStatus['state']): void {
     if (this.#part?.kind === hold) return;
     this.#begin(hold, state === undefined ? {} : { 'mcp_troupe.server.state': state });
   }
 
-  /** Sends it within its trace, and passes the trace context to the server. */
+  /** Sends the call within its trace, and passes the trace context to the server. */
   send<Answer>(
     perform: (added: Pick<SessionCallOptions, 'meta'>) => Promise<Answer>,
   ): Promise<Answer> {
@@ -144,7 +144,7 @@ export class CallWatch {
     return this.#telemetry.within(context, () => perform(meta === undefined ? {} : { meta }));
   }
 
-  /** The sending failed, and may be repeated. */
+  /** The attempt failed, and may be retried. */
   lost({ code }: TroupeError, replay: Replay): void {
     this.#endPart(code);
     if (replay !== 'no') {

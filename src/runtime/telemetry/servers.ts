@@ -1,6 +1,6 @@
 /**
  * Spans and metrics of servers: a span for each attempt to connect, their states and their
- * transitions. All of it is derived from statuses; it only observes and never throws.
+ * transitions, derived from statuses. Observing never throws and never affects a server.
  */
 
 import type { OpenTelemetry, SafeSpan } from '../../../actors/host/open-telemetry.ts';
@@ -10,7 +10,7 @@ import type { ServerStatus, SuccessorStatus } from '../../domain/host/status.ts'
 import type { ServerState } from '../../domain/server-state.ts';
 import { BoundedLabels, networkOf } from './calls.ts';
 
-/** A server or its successor, which starts beside it. */
+/** The part of a status that a server shares with its successor. */
 type Starting = Pick<SuccessorStatus, 'generation' | 'state' | 'attempt' | 'lastError'>;
 
 interface ConnectAttempt {

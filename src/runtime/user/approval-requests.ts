@@ -1,4 +1,4 @@
-/** Collects what a user must see of a gated server before deciding. References stay unresolved. */
+/** Collects the facts about a gated server that the user needs for a decision. References stay unresolved. */
 
 import type {
   ApprovalReason,
@@ -18,7 +18,7 @@ import { defined } from '../../policies/defined.ts';
 import { approvalFingerprint, digestOf } from '../../policies/fingerprint.ts';
 import { redactWords } from '../../policies/text/redact-words.ts';
 
-/** One gated server and what is known about it. */
+/** A gated server with its spec, its records and its changed tools. */
 export interface ApprovalCase {
   readonly desired: DesiredServer;
   readonly spec: ServerSpec | undefined;

@@ -1,9 +1,8 @@
 /**
- * Obtains a call's permission before it goes out: from the host, from what the user allowed before,
+ * Obtains a call's permission before the call is sent: from the host, from the user's stored choices,
  * or from the user, in the order that the permission chart decides. By default no call needs one.
  *
- * A permission that the user gave for longer covers the tool or the server as it was then, not its
- * replacement.
+ * A stored choice covers the tool or the server as it was then, not its replacement.
  */
 
 import { type ActorRefFrom, createActor, fromPromise } from 'xstate';
@@ -79,7 +78,7 @@ export class Permissions {
     this.#chart = this.#provide();
   }
 
-  /** Whether calls to this server need no check of any rule. */
+  /** Whether no hook, policy or rule can concern calls to this server. */
   isOpen(desired: DesiredServer): boolean {
     return (
       this.#hook === undefined && !desired.policy.approval.perCall && this.#rules.isSilent(desired)
@@ -87,7 +86,7 @@ export class Permissions {
   }
 
   /**
-   * The permission that a call needs, yet to be started; undefined when rules and policy allow it.
+   * Creates the permission that a call needs, not started yet. Undefined = rules and policy allow it.
    *
    * @throws TroupeError `PERMISSION_DENIED` by a rule.
    */
@@ -143,7 +142,7 @@ export class Permissions {
     return asked;
   }
 
-  /** The host callback's answer, if it is one of the known ones; else null. */
+  /** Calls a host callback. Null = it returned none of the known answers. */
   async #answerOf<Answer extends string>(
     input: AskedPermission,
     signal: AbortSignal,
@@ -154,7 +153,7 @@ export class Permissions {
       const said = await say(requestOf(this.#caseOf(input)));
       return known.find((answer) => answer === said) ?? null;
     } catch (error) {
-      const message = 'The host could not say whether a call may go out, so it did not.';
+      const message = "The host's permission callback failed, so its call was denied.";
       if (!signal.aborted) this.#report(message, error);
       throw error;
     }
@@ -171,7 +170,7 @@ interface PermissionParts {
   readonly onEnd: () => void;
 }
 
-/** One call's permission: whether it is being requested, and the result. */
+/** The permission of one call: the open request, then its result. */
 export class Permission {
   readonly #parts: PermissionParts;
   /** Settles when the permission is decided or withdrawn. */
@@ -208,7 +207,7 @@ export class Permission {
     this.#parts.actor.start();
   }
 
-  /** The answer is no longer wanted. */
+  /** Withdraws the open request. */
   withdraw(): void {
     if (this.isAsking) this.#parts.actor.send({ type: 'permission.withdrawn' });
   }
@@ -220,7 +219,7 @@ export class Permission {
   }
 
   /**
-   * Compares what was allowed with the present settings and tool; a difference may end the permission.
+   * Compares the permission with the current settings and tool; a difference may end it.
    *
    * @throws TroupeError `TOOL_CHANGED` or `PERMISSION_DENIED`.
    */

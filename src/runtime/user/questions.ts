@@ -1,6 +1,6 @@
 /**
- * Keeps the questions of servers until they are answered: by the caller whose call they belong
- * to, by the host's handler, or by their id. The question chart decides how each of them ends.
+ * Keeps servers' questions until they are answered by the caller whose call they belong to, by the
+ * host's handler, or through `answer()`. The question chart decides how each question ends.
  */
 
 import { type ActorRefFrom, createActor, fromPromise } from 'xstate';
@@ -33,7 +33,7 @@ export interface QuestionsPorts {
   readonly projectRoot: string;
   readonly clock: Clock;
   readonly listeners: Listeners;
-  /** Nothing of an answer gets into them. */
+  /** Answers are never recorded. */
   readonly records: ServerRecords;
   /** A function, because the board is created later. */
   readonly board: () => StatusBoard;
@@ -43,9 +43,9 @@ interface OpenQuestion {
   readonly question: Question;
   readonly handler: QuestionHandler;
   readonly actor: ActorRefFrom<typeof questionMachine>;
-  /** Outlives the handler's promise, so a handler that left its question to others also learns of its end. */
+  /** Aborted when the question ends, even after the handler returned undefined. */
   readonly wanted: AbortController;
-  /** The content of the latest answer, which the chart does not see. */
+  /** The latest answer's content, which never enters the chart. */
   answer: QuestionAnswer | undefined;
 }
 
@@ -59,7 +59,7 @@ const ends = {
 
 export class Questions {
   readonly roots: Roots;
-  /** The part that sessions use. */
+  /** The functions that sessions use. */
   readonly session: QuestionPorts;
   readonly #ports: QuestionsPorts;
   /** The kinds that the host answers; other questions go only to a caller that answers questions. */
@@ -68,7 +68,7 @@ export class Questions {
   readonly #chart: typeof questionMachine;
   /** By id, oldest first. */
   readonly #open = new Map<string, OpenQuestion>();
-  /** Servers whose log already says that they ask too much. */
+  /** Servers whose log already has a line about too many questions. */
   readonly #crowded = new Set<string>();
   #count = 0;
   #isClosed = false;
@@ -79,7 +79,7 @@ export class Questions {
   ) {
     this.#ports = ports;
     this.#onQuestion = onQuestion;
-    // A model costs money: sampling requests reach the handler only if the host enables them.
+    // Sampling costs money, so the host must enable it explicitly.
     this.#kinds = questions ?? (onQuestion === undefined ? [] : ['form', 'url']);
     this.roots = new Roots(roots, ports.projectRoot);
     this.#chart = questionMachine.provide({
@@ -100,7 +100,7 @@ export class Questions {
     return [...this.#open.values()].filter(isListed).map(({ question }) => question);
   }
 
-  /** The command that answers a server's question; undefined = it asks none. */
+  /** The command that answers a server's question. Undefined = it has none. */
   stepFor(server: string): string | undefined {
     const question = this.list().find((one) => one.server === server);
     return question && `troupe answer ${question.id}`;
@@ -118,7 +118,7 @@ export class Questions {
     if (fault !== undefined) {
       throw new TroupeError(
         'INVALID_ARGUMENTS',
-        `this is no answer to question ${id} of ${question.server}: ${fault}; correct it and answer again`,
+        `invalid answer to question ${id} of ${question.server}: ${fault}; correct it and answer again`,
         { server: question.server },
       );
     }
@@ -188,7 +188,7 @@ export class Questions {
     });
   }
 
-  /** Runs the chart of a question, from its start to its end. */
+  /** Runs a question's chart until the question ends. */
   #follow(open: OpenQuestion, signal: AbortSignal): Promise<QuestionAnswer | undefined> {
     const { question, actor } = open;
     const { id, server } = question;
@@ -225,9 +225,9 @@ export class Questions {
     });
   }
 
-  /** The handler is code of the host: it may throw, be late, or answer with anything. */
+  /** Calls the host's handler, which may throw, never settle, or return anything. */
   async #consult(id: string, signal: AbortSignal): Promise<QuestionReply> {
-    // A turn later, because the question is listed before its handler is called.
+    // One turn later, so that the question is listed before its handler is called.
     await Promise.resolve();
     const open = this.#open.get(id);
     if (open === undefined || signal.aborted) return { action: null, fault: null };
@@ -241,12 +241,12 @@ export class Questions {
   }
 }
 
-/** Whether others may see and answer it. */
+/** Whether the question is listed, so that anyone can answer it. */
 function isListed({ actor }: OpenQuestion): boolean {
   return actor.getSnapshot().matches({ open: 'listed' });
 }
 
-/** The server's answer; undefined = none, because its session or call is over. */
+/** The answer for the server. Undefined = none, because its session or call ended. */
 function answerAt(
   end: QuestionEnd,
   answer: QuestionAnswer | undefined,
@@ -258,7 +258,7 @@ function answerAt(
 
 const actions: readonly string[] = ['accept', 'decline', 'cancel'];
 
-/** What is wrong with an answer, without quoting any of its values; undefined = it fits. */
+/** Describes an invalid answer without quoting its values. Undefined = it is valid. */
 function answerFault(question: Question, answer: unknown): string | undefined {
   if (!isRecord(answer) || !actions.includes(String(answer['action'])))
     return '"action" must be accept, decline or cancel';
@@ -279,7 +279,7 @@ function answerFault(question: Question, answer: unknown): string | undefined {
   }
 }
 
-/** The part of a fitting answer that is sent: the requested fields only, with the form's defaults. */
+/** The answer as it is sent: only the requested fields, with the form's defaults. */
 function readyAnswer(question: Question, answer: QuestionAnswer): QuestionAnswer {
   if (answer.action !== 'accept') return { action: answer.action };
   const { content, sampling } = answer;

@@ -59,7 +59,7 @@ export async function waitForStatus(wait: StatusWait, options: WaitOptions): Pro
   }
 }
 
-/** The status of a matching server that does not leave. */
+/** The status of a server that matches and is not leaving. */
 export function presentStatus(
   view: ServerView | undefined,
   matches: (status: ServerStatus, view: ServerView) => boolean,
@@ -71,10 +71,10 @@ export function presentStatus(
 /**
  * Whether a server is ready in a later session than before.
  *
- * @throws TroupeError that says why it will not become ready
+ * @throws TroupeError with the reason why it will not become ready
  */
 export function isReadyAgain({ status, ref, session }: ServerView, before?: ServerView): boolean {
-  // A replaced server counts its sessions from 1 again.
+  // A replacement counts its sessions from 1.
   const isLater = ref !== before?.ref || session > before.session;
   const mayNotStart = status.state === 'blocked' || status.state === 'disabled';
   const refusal = isLater || mayNotStart ? refusalAtRest(status) : undefined;
@@ -82,7 +82,7 @@ export function isReadyAgain({ status, ref, session }: ServerView, before?: Serv
   return isLater && isUsable(status.state);
 }
 
-/** The rest of the message: the present state, or a guess at a mistyped name. */
+/** The rest of the message: the current state, or a suggestion for a mistyped name. */
 function whatInstead(board: StatusBoard, server: string): string {
   const status = board.status(server);
   if (status !== undefined) return `(it is ${status.state}). Look at it: troupe status ${server}`;
@@ -100,7 +100,7 @@ interface RequiredWait extends Pick<StatusWait, 'board' | 'clock' | 'isOver'> {
 /**
  * Resolves when every required server is ready, or known not to become ready by itself.
  *
- * @throws RequiredServersError with those that are not; TroupeError `SHUTTING_DOWN`.
+ * @throws RequiredServersError with the servers that are not ready; TroupeError `SHUTTING_DOWN`.
  */
 export async function waitForRequired(wait: RequiredWait): Promise<void> {
   const required = wait.servers.filter(({ enabled, policy }) => enabled && policy.startup.required);
