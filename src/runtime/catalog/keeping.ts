@@ -15,34 +15,41 @@ const loadMs = 100;
 // Of a stop that takes 5 s at most.
 const closeMs = 1_000;
 
-/** Loads stored catalogs, saves new ones, and forgets those that are no longer needed. */
+interface Kept {
+  readonly owner: SessionOwner;
+  /** When the server was last live, in monotonic milliseconds. Null = it is live. */
+  leftAt: number | null;
+}
+
+/**
+ * Loads stored catalogs, saves new ones, and decides how long each is remembered.
+ *
+ * The catalog of a server that left the settings, or that has a new generation, is forgotten
+ * immediately. Any other that is not live is forgotten after the policy's `catalog.ttlMs`, or, oldest
+ * first, when there are more than `catalog.maxEntries`. A live catalog is never forgotten.
+ */
 export class CatalogKeeping implements Pick<SessionPorts, 'catalogs'> {
   readonly #store: CatalogStore;
   readonly #eras: EraStore;
   readonly #ports: CatalogsPorts;
+  readonly #clock: Clock;
   /** Undefined = nothing is stored beyond the run. */
   readonly #files: CatalogFiles | undefined;
   /** The servers of the last reading, which were already looked up on disk, found or not. */
   #looked: ReadonlySet<string> = new Set();
   /** Secrets of the sessions that listed, and whether their lists are complete. */
   readonly #extras = new Map<string, CatalogExtra>();
-  readonly #lifetimes: CatalogLifetimes;
+  /** The catalogs in memory. */
+  readonly #kept = new Map<string, Kept>();
+  #timer: unknown;
+  #isClosed = false;
 
   constructor(store: CatalogStore, eras: EraStore, ports: CatalogsPorts) {
     this.#store = store;
     this.#eras = eras;
     this.#ports = ports;
+    this.#clock = ports.parts.clock;
     this.#files = ports.parts.keepCatalogs?.((list) => ports.problems.set('catalogs', list));
-    this.#lifetimes = new CatalogLifetimes(ports, {
-      isExpected: (owner) => this.#looked.has(keyOf(owner)),
-      // Dates the file again: its age counts from the end of the session that reported changes.
-      onLeft: (owner) => this.#save(owner),
-      onForgotten: (owner) => {
-        store.forget(owner.server, owner.generation);
-        this.#extras.delete(keyOf(owner));
-        ports.root().send({ type: 'catalog.forgotten', ...owner });
-      },
-    });
   }
 
   readonly catalogs: SessionPorts['catalogs'] = {
@@ -50,7 +57,7 @@ export class CatalogKeeping implements Pick<SessionPorts, 'catalogs'> {
       const { instructions, completions = false, secrets = [] } = extra;
       const shownTools = redactedTools(tools, secrets);
       this.#extras.set(keyOf(owner), extra);
-      this.#lifetimes.keep(owner);
+      this.#keep(owner);
       this.#store.put(owner.server, owner.generation, {
         tools,
         completions,
@@ -62,7 +69,7 @@ export class CatalogKeeping implements Pick<SessionPorts, 'catalogs'> {
       this.#save(owner);
     },
     putSide: (owner, lists) => {
-      this.#lifetimes.keep(owner);
+      this.#keep(owner);
       this.#store.putSide(owner.server, owner.generation, lists);
       // Instructions arrive with the tools; until then they cannot be pinned as absent.
       if (this.#extras.has(keyOf(owner))) this.#ports.approvals.noteListed(owner);
@@ -84,104 +91,7 @@ export class CatalogKeeping implements Pick<SessionPorts, 'catalogs'> {
     const loaded = files.load(owners).then((entries) => {
       for (const entry of entries) this.#restore(entry);
     });
-    await withinTime(this.#ports.parts.clock, loadMs, loaded);
-  }
-
-  /** Servers came, left or changed: forgets the catalogs that are no longer needed. */
-  prune(): void {
-    this.#lifetimes.prune();
-  }
-
-  /** Resolves when all is stored, or a second later. Undefined when there is nothing to store. */
-  close(): Promise<void> | undefined {
-    this.#lifetimes.close();
-    return this.#files && withinTime(this.#ports.parts.clock, closeMs, this.#files.close());
-  }
-
-  #restore({ server, generation, listedAt, catalog, era }: CatalogEntry): void {
-    const { parts, root } = this.#ports;
-    if (era !== undefined) this.#eras.restore(generation, era);
-    const owner = { server, generation };
-    if (isEmpty(catalog) || !this.#looked.has(keyOf(owner))) return;
-    if (this.#store.restore(server, generation, catalog))
-      this.#lifetimes.keep(owner, parts.clock.wallNow() - listedAt);
-    root().send({ type: 'catalog.listed', ...owner });
-  }
-
-  #save(owner: SessionOwner): void {
-    const { root, parts } = this.#ports;
-    const { settings } = root().getSnapshot().context;
-    const wanted = settings?.servers.find(({ name }) => name === owner.server);
-    const extra = this.#extras.get(keyOf(owner));
-    // A partial list would hide tools at the next start; the earlier complete one is better.
-    if (wanted === undefined || extra?.partial === true) return;
-    if (wanted.generation !== owner.generation || !this.#mayBeStored(wanted)) return;
-    const { server, generation } = owner;
-    const era = this.#eras.dated(generation);
-    this.#files?.save(
-      {
-        server,
-        generation,
-        listedAt: parts.clock.wallNow(),
-        catalog: this.#store.get(server, generation),
-        ...(era === undefined ? {} : { era }),
-      },
-      extra?.secrets ?? [],
-    );
-  }
-
-  #mayBeStored({ policy }: DesiredServer): boolean {
-    return policy.catalog.cache === 'disk';
-  }
-}
-
-/** An empty stored catalog is treated like a missing one. */
-function isEmpty({ tools, resources, resourceTemplates, prompts }: Catalog): boolean {
-  return [tools, resources, resourceTemplates, prompts].every((list) => list.length === 0);
-}
-
-function ownerOf({ name, generation }: DesiredServer): SessionOwner {
-  return { server: name, generation };
-}
-
-interface LifetimeOwner {
-  /** Whether the server is in settings that were read and are about to apply. */
-  readonly isExpected: (owner: SessionOwner) => boolean;
-  /** The server's session ended, so it no longer reports changes. */
-  readonly onLeft: (owner: SessionOwner) => void;
-  readonly onForgotten: (owner: SessionOwner) => void;
-}
-
-interface Kept {
-  readonly owner: SessionOwner;
-  /** When the server was last live, in monotonic milliseconds. Null = it is live. */
-  leftAt: number | null;
-}
-
-/**
- * Decides how long each catalog is remembered. The catalog of a server that left the settings, or
- * that has a new generation, is forgotten at once. Any other that is not live is forgotten after the
- * policy's `catalog.ttlMs`, or when there are more than `catalog.maxEntries`, oldest first. A live
- * catalog is never forgotten.
- */
-class CatalogLifetimes {
-  readonly #ports: CatalogsPorts;
-  readonly #clock: Clock;
-  readonly #keeping: LifetimeOwner;
-  readonly #kept = new Map<string, Kept>();
-  #timer: unknown;
-  #isClosed = false;
-
-  constructor(ports: CatalogsPorts, keeping: LifetimeOwner) {
-    this.#ports = ports;
-    this.#clock = ports.parts.clock;
-    this.#keeping = keeping;
-  }
-
-  /** @param ageMs - since the server was seen with this catalog; absent = it reported it just now */
-  keep(owner: SessionOwner, ageMs?: number): void {
-    const leftAt = ageMs === undefined ? null : this.#clock.now() - ageMs;
-    this.#kept.set(keyOf(owner), { owner, leftAt });
+    await withinTime(this.#clock, loadMs, loaded);
   }
 
   /** Removes unused catalogs that have expired or exceed the limit; called when servers change. */
@@ -210,13 +120,51 @@ class CatalogLifetimes {
     (this.#timer as { unref?: () => void }).unref?.();
   }
 
-  /** The run is over: every live server has left. */
-  close(): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    this.#clock.clearTimeout(this.#timer);
-    for (const { owner, leftAt } of this.#kept.values())
-      if (leftAt === null) this.#keeping.onLeft(owner);
+  /** Resolves when all is stored, or a second later. Undefined when there is nothing to store. */
+  close(): Promise<void> | undefined {
+    if (!this.#isClosed) {
+      this.#isClosed = true;
+      this.#clock.clearTimeout(this.#timer);
+      // With the run, every live server leaves.
+      for (const { owner, leftAt } of this.#kept.values()) if (leftAt === null) this.#save(owner);
+    }
+    return this.#files && withinTime(this.#clock, closeMs, this.#files.close());
+  }
+
+  #restore({ server, generation, listedAt, catalog, era }: CatalogEntry): void {
+    if (era !== undefined) this.#eras.restore(generation, era);
+    const owner = { server, generation };
+    if (isEmpty(catalog) || !this.#looked.has(keyOf(owner))) return;
+    if (this.#store.restore(server, generation, catalog))
+      this.#keep(owner, this.#clock.wallNow() - listedAt);
+    this.#ports.root().send({ type: 'catalog.listed', ...owner });
+  }
+
+  #save(owner: SessionOwner): void {
+    const { settings } = this.#ports.root().getSnapshot().context;
+    const wanted = settings?.servers.find(({ name }) => name === owner.server);
+    const extra = this.#extras.get(keyOf(owner));
+    // A partial list would hide tools at the next start; the earlier complete one is better.
+    if (wanted === undefined || extra?.partial === true) return;
+    if (wanted.generation !== owner.generation || !this.#mayBeStored(wanted)) return;
+    const { server, generation } = owner;
+    const era = this.#eras.dated(generation);
+    this.#files?.save(
+      {
+        server,
+        generation,
+        listedAt: this.#clock.wallNow(),
+        catalog: this.#store.get(server, generation),
+        ...(era === undefined ? {} : { era }),
+      },
+      extra?.secrets ?? [],
+    );
+  }
+
+  /** @param ageMs - time since the server was last live with this catalog; absent = it is live */
+  #keep(owner: SessionOwner, ageMs?: number): void {
+    const leftAt = ageMs === undefined ? null : this.#clock.now() - ageMs;
+    this.#kept.set(keyOf(owner), { owner, leftAt });
   }
 
   #isUnused(kept: Kept): kept is Kept & { readonly leftAt: number } {
@@ -225,19 +173,20 @@ class CatalogLifetimes {
       kept.leftAt = null;
       return false;
     }
-    if (kept.leftAt === null) this.#keeping.onLeft(kept.owner);
+    // Dates the file again: its age counts from the end of the session that reported changes.
+    if (kept.leftAt === null) this.#save(kept.owner);
     kept.leftAt ??= this.#clock.now();
     return true;
   }
 
-  /** How much longer it is kept, in milliseconds. */
+  /** Milliseconds until the catalog expires. */
   #leftMs({ owner, leftAt }: Kept & { readonly leftAt: number }, desired?: DesiredServer): number {
     if (desired?.generation === owner.generation) {
       const { ttlMs } = desired.policy.catalog;
       return ttlMs === null ? Number.POSITIVE_INFINITY : leftAt + ttlMs - this.#clock.now();
     }
     // A leaving server may still have running calls.
-    const isNeeded = this.#statusOf(owner) !== undefined || this.#keeping.isExpected(owner);
+    const isNeeded = this.#statusOf(owner) !== undefined || this.#looked.has(keyOf(owner));
     return isNeeded ? Number.POSITIVE_INFINITY : 0;
   }
 
@@ -248,6 +197,21 @@ class CatalogLifetimes {
 
   #forget(owner: SessionOwner): void {
     this.#kept.delete(keyOf(owner));
-    this.#keeping.onForgotten(owner);
+    this.#store.forget(owner.server, owner.generation);
+    this.#extras.delete(keyOf(owner));
+    this.#ports.root().send({ type: 'catalog.forgotten', ...owner });
   }
+
+  #mayBeStored({ policy }: DesiredServer): boolean {
+    return policy.catalog.cache === 'disk';
+  }
+}
+
+/** An empty stored catalog is treated like a missing one. */
+function isEmpty({ tools, resources, resourceTemplates, prompts }: Catalog): boolean {
+  return [tools, resources, resourceTemplates, prompts].every((list) => list.length === 0);
+}
+
+function ownerOf({ name, generation }: DesiredServer): SessionOwner {
+  return { server: name, generation };
 }

@@ -263,6 +263,12 @@ export class StatusBoard {
     });
   }
 
+  #unwatchOthers(before: LiveServer, now: LiveServer | undefined): void {
+    const present = now === undefined ? [] : actorsOf(now).map(({ actorId }) => actorId);
+    for (const { actorId } of actorsOf(before))
+      if (!present.includes(actorId)) this.#unwatch(actorId);
+  }
+
   #unwatch(actorId: string): void {
     this.#watched.get(actorId)?.subscription.unsubscribe();
     this.#watched.delete(actorId);
