@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification, type VitestPluginContext } from 'vitest/node';
 import { closingLineReporter } from './test/support/closing-line-reporter.ts';
 
 /** Path of a file of this repository, for any working directory. */
@@ -17,33 +19,101 @@ const xstateProduction = {
   replacement: fileURLToPath(import.meta.resolve('xstate')),
 };
 
-/** Which tests a mode runs and which of these it leaves out; a second run skips what cannot differ. */
-const testsOf: Readonly<
-  Record<string, { readonly include: string[]; readonly exclude: string[] }>
-> = {
-  // Charts run in these folders alone; a process of its own has XState's production build in every
-  // run, and the search only takes the transitions that the traces and reply tables take.
-  [xstateProductionMode]: {
-    include: ['test/{machines,runtime,testing,inspector,recorder,security}/**/*.test.ts'],
-    exclude: [
-      'test/machines/*/explore.test.ts',
-      'test/runtime/{abrupt-ends,broken-pipes,killed-host,starved-host}.test.ts',
-    ],
-  },
-  // Processes, sockets, files and clocks, which are what differs between versions of Node.
-  node24: {
-    include: [
-      'test/{actors,cli,gateway,inspector,package,recorder,security}/**/*.test.ts',
-      'test/runtime/**/*-real.test.ts',
-      'test/runtime/{abrupt-ends,broken-pipes,killed-host,real-clock,starved-host}.test.ts',
-      'test/runtime/{stopping-children,transports}.test.ts',
-    ],
-    exclude: [],
+/**
+ * How the tests are run: those that do no I/O share processes, because starting a process and
+ * loading all modules for each file took longer than these tests; all others have a process each.
+ */
+const projectNames = ['covered', 'simulated', 'apart'] as const;
+type ProjectName = (typeof projectNames)[number];
+
+interface Tests {
+  readonly include: string[];
+  readonly exclude?: string[];
+}
+
+/** Of the runtime: real processes and servers, or modules replaced for the whole process. */
+const apartOfRuntime = [
+  'test/runtime/**/*-real.test.ts',
+  'test/runtime/{broken-pipes,killed-host,real-clock,starved-host}.test.ts',
+  'test/runtime/{stopping-children,transports}.test.ts',
+  'test/runtime/{abrupt-ends,options/untouched-paths}.test.ts',
+];
+/** Branches are counted in this project alone, because counting slows every test down. */
+const covered: Tests = { include: ['test/{machines,policies}/**/*.test.ts'] };
+const simulated: Tests = {
+  include: ['test/{adapters,config,recorder,runtime,testing}/**/*.test.ts'],
+  exclude: apartOfRuntime,
+};
+
+const everything: Readonly<Record<ProjectName, Tests>> = {
+  covered,
+  simulated,
+  apart: {
+    include: ['test/!(runtime)/**/*.test.ts', ...apartOfRuntime],
+    // Those that need a browser have a configuration of their own: `npm run test:browser`.
+    exclude: ['test/{adapters,browser,config,machines,policies,recorder,testing}/**'],
   },
 };
-const everything = { include: ['test/**/*.test.ts'], exclude: [] };
+
+/** Which tests a mode runs; a second run leaves out what cannot differ. */
+const testsOf: Readonly<Record<string, Partial<Record<ProjectName, Tests>>>> = {
+  // Charts run in these folders alone, and a process of its own has XState's production build in
+  // every run. The searches and random walks take the transitions that traces and reply tables
+  // take; charts are drawn and linted from their configuration, which is the same in both builds.
+  [xstateProductionMode]: {
+    covered: {
+      include: ['test/machines/**/*.test.ts'],
+      exclude: [
+        'test/machines/**/{explore,properties}.test.ts',
+        'test/machines/{chart-facts,diagrams,lint,pictures,random-walks}.test.ts',
+      ],
+    },
+    simulated: {
+      include: ['test/{recorder,runtime,testing}/**/*.test.ts'],
+      exclude: [...apartOfRuntime, 'test/runtime/{reconcile,simulation,explain/guards}.test.ts'],
+    },
+  },
+  // What differs between versions of Node: processes, signals, sockets, fetch, files and clocks.
+  node24: {
+    apart: {
+      include: [
+        'test/actors/{files,host,processes,transports}/**/*.test.ts',
+        'test/actors/session/{modern-session,real-servers,session}.test.ts',
+        'test/actors/settings/files.test.ts',
+        'test/actors/stores/{approvals,results}.test.ts',
+        'test/cli/end-to-end.test.ts',
+        'test/gateway/{http-gateway,http-limits,listening,stdio-outbox}.test.ts',
+        'test/inspector/inspector-server.test.ts',
+        'test/package/{loaded-packages,surroundings}.test.ts',
+        'test/recorder/journal.test.ts',
+        'test/runtime/{broken-pipes,killed-host,real-clock,starved-host}.test.ts',
+        'test/runtime/{stopping-children,transports}.test.ts',
+      ],
+    },
+  },
+};
+
+/** Runs one project after another, since only the files of one share a process; in random order within each. */
+class ByProject extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const { seed } = this.ctx.config.sequence;
+    const placeOf = ({ project, moduleId }: TestSpecification): string =>
+      project.name + createHash('sha256').update(`${seed} ${moduleId}`).digest('hex');
+    return files.toSorted((one, other) => (placeOf(one) < placeOf(other) ? -1 : 1));
+  }
+}
 
 export default defineConfig(({ mode }) => ({
+  plugins: [
+    {
+      // Coverage has no option for this: all projects get the root's.
+      name: 'coverage-of-one-project',
+      configureVitest({ project }: VitestPluginContext) {
+        if (project.name === 'covered') return;
+        project.config.coverage = { ...project.config.coverage, enabled: false };
+      },
+    },
+  ],
   resolve: {
     alias: [
       { find: /^mcp-troupe\/testing$/, replacement: here('src/testing/index.ts') },
@@ -53,11 +123,14 @@ export default defineConfig(({ mode }) => ({
     ],
   },
   test: {
-    include: (testsOf[mode] ?? everything).include,
-    // Those that need a browser have a configuration of their own: `npm run test:browser`.
-    exclude: ['test/browser/**', ...(testsOf[mode] ?? everything).exclude],
+    projects: Object.entries(testsOf[mode] ?? everything).map(
+      ([name, { include, exclude = [] }]) => ({
+        extends: true as const,
+        test: { name, include, exclude, isolate: name === 'apart' },
+      }),
+    ),
     // A test that needs another to run before it is broken; a new order every run finds it.
-    sequence: { shuffle: true },
+    sequence: { shuffle: true, sequencer: ByProject },
     // Processes, not threads: the tests signal children and change directories, and a process
     // that cannot be ended politely can still be killed.
     pool: 'forks',
