@@ -8,7 +8,7 @@ import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, vi } from 'vitest';
-import type { CliProgram } from './compiled-cli.ts';
+import type { Program } from '../support/compiled-program.ts';
 import { temporaryFolder } from './run-cli.ts';
 
 const pathOf = (file: string): string => fileURLToPath(new URL(file, import.meta.url));
@@ -44,7 +44,7 @@ export interface Place {
   isEmpty(): Promise<void>;
 }
 
-export function createPlace(program: CliProgram): Place {
+export function createPlace(program: Program): Place {
   const folder = temporaryFolder();
   const mark = `MARK_${randomUUID()}`;
   const settings = path.join(folder, 'troupe.json');

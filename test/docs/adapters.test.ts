@@ -4,26 +4,29 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import { compiledProgram } from '../support/compiled-program.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const run = promisify(execFile);
 
-// Compiling the sources and starting a published server takes ten seconds on a busy machine. The
-// limit only reports a hang.
+// Starting a published server takes seconds on a busy machine. The limit only reports a hang.
 const limitMs = 90_000;
 
 const examples = ['ai-sdk', 'langchain', 'openai'];
 
 describe("an adapter's example", () => {
+  const programs = new Map(
+    examples.map((name) => [name, compiledProgram(`examples/adapters/${name}.ts`)]),
+  );
+
   it.each(examples)(
     '%s answers the model with a tool of a real server, and exits',
     { timeout: limitMs },
     async (name) => {
-      const { stdout, stderr } = await run(
-        process.execPath,
-        ['--import', 'tsx', `examples/adapters/${name}.ts`],
-        { cwd: root, timeout: limitMs - 5_000 },
-      );
+      const { stdout, stderr } = await run(process.execPath, programs.get(name)?.words ?? [], {
+        cwd: root,
+        timeout: limitMs - 5_000,
+      });
       expect(stderr).toBe('');
       expect(stdout).toContain('The sum of 2 and 3 is 5.\n');
     },

@@ -7,17 +7,20 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { temporaryFolder } from '../cli/run-cli.ts';
+import { compiledProgram } from '../support/compiled-program.ts';
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 const example = path.join(repository, 'examples/host/host.ts');
 const fixture = path.join(repository, 'test/fixtures/stdio-server.mjs');
 
-// Compiling the sources and starting several servers takes seconds on a busy machine.
+// Starting several servers takes seconds on a busy machine.
 const limitMs = 60_000;
+
+const program = compiledProgram('examples/host/host.ts');
 
 /** A dialogue with the host. `hears` waits for text after the last text it found. */
 function talkIn(folder: string) {
-  const child = spawn(process.execPath, ['--import', 'tsx', example, folder], { cwd: repository });
+  const child = spawn(process.execPath, [...program.words, folder], { cwd: repository });
   onTestFinished(() => void child.kill('SIGKILL'));
   let unheard = '';
   let errors = '';

@@ -15,10 +15,11 @@ import type { TroupeSnapshot } from '../../src/domain/host/status.ts';
 import { createTroupe } from '../../src/runtime/create-troupe.ts';
 import { launcherFile } from '../actors/processes/stubborn-processes.ts';
 import { ended, isRunning } from '../actors/session/bench.ts';
+import { compiledProgram } from '../support/compiled-program.ts';
 
-// A host compiled on the way, a launcher and its server: three Node processes, one after another.
+// A host, a launcher and its server: three Node processes, one after another.
 const patience = 40_000;
-const hostFile = fileURLToPath(new URL('../fixtures/hosts/killable-host.ts', import.meta.url));
+const hostProgram = compiledProgram('test/fixtures/hosts/killable-host.ts');
 
 const serverFile = fileURLToPath(new URL('../fixtures/stdio-server.mjs', import.meta.url));
 
@@ -61,7 +62,7 @@ interface Host {
 }
 
 async function startHost(more: readonly string[] = [stateDir]): Promise<Host> {
-  const words = ['--import', 'tsx', hostFile, launcherFile, ...more];
+  const words = [...hostProgram.words, launcherFile, ...more];
   const child = spawn(process.execPath, words, {
     env: { ...process.env, MARK: mark },
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -178,7 +179,7 @@ describe.runIf(process.platform === 'linux')('a host', { timeout: patience }, ()
 
   // First the guardian, then the server: at no moment is there a server without a guardian.
   it.each([1, 2, 3])('leaves no process when it is killed during spawn %i', async (killAt) => {
-    const words = ['--import', 'tsx', '--import', killPatch, hostFile, launcherFile, stateDir];
+    const words = ['--import', killPatch, ...hostProgram.words, launcherFile, stateDir];
     const host = spawn(process.execPath, words, {
       env: { ...process.env, MARK: mark, KILL_AT: String(killAt) },
       stdio: ['pipe', 'ignore', 'inherit'],

@@ -5,15 +5,16 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
+import { compiledProgram } from '../support/compiled-program.ts';
 
-const hostFile = fileURLToPath(new URL('../fixtures/hosts/starved-host.ts', import.meta.url));
+const hostProgram = compiledProgram('test/fixtures/hosts/starved-host.ts');
 const serverFile = fileURLToPath(new URL('../faults/servers/least-server.sh', import.meta.url));
 
 // 110 descriptors: three for each of 36 servers, and more than twenty that Node has open itself.
 it.runIf(process.platform === 'linux')(
   'a host without free file descriptors keeps retrying its servers until it has some',
   async () => {
-    const words = ['--import', 'tsx', hostFile, serverFile, '36'];
+    const words = [...hostProgram.words, serverFile, '36'];
     const host = spawn(process.execPath, words, { stdio: ['pipe', 'pipe', 'inherit'] });
     onTestFinished(() => void host.kill('SIGKILL'));
     const said: string[] = [];

@@ -19,6 +19,7 @@ import { createInterface } from 'node:readline';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { watchSettingsFiles } from '../../../actors/files/watcher.ts';
+import { compiledProgram } from '../../support/compiled-program.ts';
 
 type WatchFolder = typeof watch;
 type Hear = (event: string, name: string | null) => void;
@@ -241,10 +242,12 @@ const mayTakeAway =
   spawnSync('unshare', ['-Ur', 'sh', '-c', `echo 0 > ${limitFile}`]).status === 0;
 
 describe.runIf(mayTakeAway)('a settings watch on a system without watches left', () => {
+  const program = compiledProgram('test/fixtures/hosts/watching-host.ts');
+
   it('polls, reports it, and watches again when there are some', async () => {
     const file = path.join(temporaryFolder(), 'troupe.json');
-    const script = `echo 0 > ${limitFile} && exec "$0" --import tsx "$@"`;
-    const words = [process.execPath, 'test/fixtures/hosts/watching-host.ts', file, limitFile];
+    const script = `echo 0 > ${limitFile} && exec "$0" "$@"`;
+    const words = [process.execPath, ...program.words, file, limitFile];
     const host = spawn('unshare', ['-Ur', 'sh', '-c', script, ...words], {
       stdio: ['pipe', 'pipe', 'inherit'],
     });

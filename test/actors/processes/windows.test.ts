@@ -4,7 +4,6 @@ import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -15,8 +14,9 @@ import type { ProcessStart } from '../../../actors/processes/system.ts';
 import { createWindowsSystem } from '../../../actors/processes/windows.ts';
 import type { ClosePolicy } from '../../../src/domain/policy.ts';
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
+import { compiledProgram } from '../../support/compiled-program.ts';
 
-const fixture = fileURLToPath(new URL('../../fixtures/windows-starts.ts', import.meta.url));
+const starter = compiledProgram('test/fixtures/windows-starts.ts');
 const cmd = 'C:\\Windows\\System32\\cmd.exe';
 const taskkill = 'C:\\Windows\\System32\\taskkill.exe';
 
@@ -54,9 +54,7 @@ describe('starting a process on Windows', () => {
       env: { Path: `${folder};${bin}` },
     }));
     const { stdout } = await promisify(execFile)(process.execPath, [
-      '--import',
-      'tsx',
-      fixture,
+      ...starter.words,
       JSON.stringify(launches),
     ]);
     return JSON.parse(stdout) as readonly (ProcessStart | string)[];

@@ -27,6 +27,7 @@ import type { Decision } from '../../../src/domain/host/approval.ts';
 import type { Problem } from '../../../src/domain/settings.ts';
 import { decisionsOf } from '../../../src/policies/approvals/records.ts';
 import { realClock } from '../../../src/runtime/real-clock.ts';
+import { compiledProgram } from '../../support/compiled-program.ts';
 
 const f1 = '1'.repeat(64);
 const isRoot = process.getuid?.() === 0;
@@ -443,11 +444,11 @@ describe('a lock', () => {
 });
 
 describe('two processes that decide at once', { timeout: 120_000 }, () => {
+  const program = compiledProgram('test/fixtures/hosts/deciding-host.ts');
   const host = (name: string, count: number): ChildProcessWithoutNullStreams => {
-    const program = path.resolve('test/fixtures/hosts/deciding-host.ts');
     const child = spawn(
       process.execPath,
-      ['--import', 'tsx', program, stateDir, project, name, String(count)],
+      [...program.words, stateDir, project, name, String(count)],
       { stdio: 'pipe' },
     );
     children.push(child);

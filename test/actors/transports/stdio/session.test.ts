@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 
 import { afterEach, describe, expect, it, vi } from 'vitest';
 
+import { compiledProgram } from '../../../support/compiled-program.ts';
 import {
   type Bench,
   type BenchOptions,
@@ -380,6 +381,8 @@ describe('calls of a stdio session', () => {
 });
 
 describe('the end of a stdio session', () => {
+  const leavingHost = compiledProgram('test/fixtures/hosts/leaving-host.ts');
+
   it('is reported promptly after the process was killed', async () => {
     const { bench: session, pid } = await opened('ok');
     const killedAt = performance.now();
@@ -483,12 +486,7 @@ describe('the end of a stdio session', () => {
 
   it('also ends the server when the host exits without closing', async () => {
     const fixtures = new URL('../../../fixtures/', import.meta.url).pathname;
-    const args = [
-      '--import',
-      'tsx',
-      `${fixtures}hosts/leaving-host.ts`,
-      `${fixtures}stdio-server.mjs`,
-    ];
+    const args = [...leavingHost.words, `${fixtures}stdio-server.mjs`];
     const { stdout } = await promisify(execFile)(process.execPath, args);
     const pid = Number(stdout);
     expect(pid).toBeGreaterThan(0);
