@@ -2,31 +2,31 @@ import { describe, expect, it } from 'vitest';
 import { agreeWithExit, closingLine } from './closing-line-reporter.ts';
 
 describe('the closing line', () => {
-  it('names passed and failed tests', () => {
+  it('counts passed and failed tests', () => {
     expect(closingLine({ passed: 12, failed: 0, skipped: 0 })).toBe('12 passed, 0 failed');
   });
 
-  it('adds the skipped tests only when there are some', () => {
+  it('mentions skipped tests only if there are any', () => {
     expect(closingLine({ passed: 2, failed: 1, skipped: 3 })).toBe('2 passed, 1 failed, 3 skipped');
   });
 });
 
-describe('a tally', () => {
+describe('agreeWithExit()', () => {
   const green = { passed: 2, failed: 0, skipped: 0 };
 
-  it('stays as it is when the run succeeds', () => {
+  it('keeps the tally of a successful run', () => {
     expect(agreeWithExit(green, 0)).toEqual(green);
   });
 
-  it('gains a failure when the run fails although no test did', () => {
+  it('adds a failure if the run failed without a failed test', () => {
     expect(agreeWithExit(green, 1)).toEqual({ ...green, failed: 1 });
   });
 
-  it('keeps its failures when the run fails because of them', () => {
+  it('adds no failure if tests failed', () => {
     expect(agreeWithExit({ ...green, failed: 3 }, 1)).toEqual({ ...green, failed: 3 });
   });
 
-  it('has a failure when no test ran', () => {
+  it('adds a failure if no test ran', () => {
     expect(agreeWithExit({ passed: 0, failed: 0, skipped: 4 }, 0).failed).toBe(1);
   });
 });

@@ -1,23 +1,22 @@
 /**
- * Ends a test run with one plain line: `12 passed, 0 failed`, and `, 3 skipped`
- * when some were.
+ * Prints the counts of a test run as its last line, below the coverage table:
+ * `12 passed, 0 failed`, followed by `, 3 skipped` if tests were skipped.
  *
- * The line is the last of the output, below the coverage table, and it never says
- * `0 failed` about a run that failed: a file that does not load, a failing hook, an
- * error outside any test, a run without tests and a missed coverage threshold
- * each count as a failure.
+ * A failed run never ends with `0 failed`: a file that does not load, a failing
+ * hook, an error outside any test, a run without tests and a missed coverage
+ * threshold each count as a failure.
  */
 
 import type { Reporter, TestModule } from 'vitest/node';
 
-/** What became of a run, in numbers. */
+/** The test counts of a run. */
 export interface Tally {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
 }
 
-/** Writes a tally the way people and scripts read it. */
+/** Formats a tally as the closing line. */
 export function closingLine({ passed, failed, skipped }: Tally): string {
   const line = `${passed} passed, ${failed} failed`;
   return skipped === 0 ? line : `${line}, ${skipped} skipped`;

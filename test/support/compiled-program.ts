@@ -1,4 +1,4 @@
-/** Bundles a program once for a test file: plain Node starts that in a quarter of the time. */
+/** Bundles a program once per test file: Node starts a bundle in a quarter of the time. */
 
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -9,12 +9,12 @@ import { afterAll, beforeAll } from 'vitest';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The words after `node` that start a program, from the root of the repository. */
+/** The arguments of `node` that start a program from the root of the repository. */
 export interface Program {
   readonly words: readonly string[];
 }
 
-/** A program compiled before the first test of this file, and removed after the last. */
+/** Compiles a program before the calling file's first test and removes it after the last. */
 export function compiledProgram(source: string): Program {
   let folder = '';
   beforeAll(() => {
@@ -23,7 +23,7 @@ export function compiledProgram(source: string): Program {
       entryPoints: [path.join(root, source)],
       outdir: folder,
       bundle: true,
-      // As in the package, the runtime is loaded late and dependencies are their own.
+      // As in the package, the runtime is loaded lazily and dependencies are not bundled.
       splitting: true,
       packages: 'external',
       platform: 'node',

@@ -1,8 +1,8 @@
 import { assign, fromCallback, raise, sendParent, sendTo, setup } from 'xstate';
 
 /**
- * A small chart with everything that the chart tools must understand: regions,
- * nesting, timers, an invoked child, `always`, raised events, a parent and an end.
+ * A small chart with every feature that the chart tools must support: regions,
+ * nesting, timers, an invoked child, `always`, raised events, a parent and a final state.
  */
 export const sampleServerMachine = setup({
   types: {

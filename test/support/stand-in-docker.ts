@@ -1,7 +1,7 @@
 /**
- * A program `docker` in a folder of its own, for PATH. It does what its mode says,
- * and tells the test through a socket when it runs: the connection is the news that
- * a process is there, and its end that the process is gone.
+ * A fake `docker` executable in a folder of its own, for PATH. Its mode selects its
+ * behaviour. Each process keeps a socket to the test open while it runs, so that the
+ * test notices its start and its end.
  */
 
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -24,16 +24,16 @@ export type DockerMode =
   | 'noVersion';
 
 export interface StandInDocker {
-  /** The folder with the program alone. */
+  /** The folder that contains only the executable. */
   readonly folder: string;
-  /** What a process needs to find and run it. */
+  /** The environment in which a process finds and runs it. */
   readonly env: Readonly<Record<string, string>>;
   become(mode: DockerMode): void;
-  /** What it was run with so far: the words, or `helper` for a process that it started. */
+  /** The arguments of each run so far, or `helper` for a process that it started. */
   readonly runs: readonly string[];
-  /** Settles when it was run so many times in all. */
+  /** Resolves after this many runs in total. */
   ran(count: number): Promise<void>;
-  /** Settles when nothing of it runs. */
+  /** Resolves when none of its processes runs. */
   gone(): Promise<void>;
 }
 
@@ -140,6 +140,6 @@ const line = connect(process.env.DOCKER_STAND_IN, () => line.write(words, () => 
   line.unref();
   act();
 }));
-// When the test is over, so is whatever it failed to end.
+// Ends with the test, even if the test failed to end it.
 line.on('close', () => process.exit());
 `;

@@ -24,7 +24,7 @@ import {
 import { onTestFinished } from 'vitest';
 import type { TelemetryProviders } from '../../src/domain/host/telemetry.ts';
 
-/** What an SDK registers so that a span is active through every `await` below it. */
+/** The context manager that an SDK registers to keep a span active across `await`. */
 class StoredContext implements ContextManager {
   readonly #storage = new AsyncLocalStorage<Context>();
 
@@ -55,7 +55,7 @@ class StoredContext implements ContextManager {
   }
 }
 
-/** Lets spans be active, for this test. */
+/** Enables active spans for the current test. */
 export function rememberActiveSpans(): void {
   context.setGlobalContextManager(new StoredContext());
   onTestFinished(() => context.disable());
@@ -70,21 +70,21 @@ export interface Point {
   readonly metric: string;
   readonly unit: string;
   readonly attributes: Readonly<Record<string, unknown>>;
-  /** Of a histogram, how many there are. */
+  /** The number of values in a histogram. */
   readonly value: number;
   readonly sum: number | undefined;
 }
 
 export interface TelemetryRecorder {
-  /** What a host hands over to be told. */
+  /** The option that a host passes to `createTroupe`. */
   readonly providers: Required<TelemetryProviders>;
   readonly tracerProvider: BasicTracerProvider;
-  /** Spans that ended, in the order of their ends. */
+  /** Finished spans, in the order in which they ended. */
   spans(): readonly ReadableSpan[];
   /** The only span with this name. */
   span(name: string): ReadableSpan;
   points(metric: string): Promise<readonly Point[]>;
-  /** Everything that was exported, as one text. */
+  /** All exported data as one string. */
   text(): Promise<string>;
 }
 
@@ -135,7 +135,7 @@ export function recordTelemetry({ sampler }: { sampler?: Sampler } = {}): Teleme
   };
 }
 
-/** A span as a table of a test shows it. */
+/** A span in the form that tests compare. */
 export function told({ name, status, attributes }: ReadableSpan): {
   readonly name: string;
   readonly status: SpanStatus;
