@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
-import { BaseSequencer, type TestSpecification, type VitestPluginContext } from 'vitest/node';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { closingLineReporter } from './test/support/closing-line-reporter.ts';
 
 /** Path of a file of this repository, for any working directory. */
@@ -23,8 +23,7 @@ const xstateProduction = {
  * How the tests are run: those that do no I/O share processes, because starting a process and
  * loading all modules for each file took longer than these tests; all others have a process each.
  */
-const projectNames = ['covered', 'simulated', 'apart'] as const;
-type ProjectName = (typeof projectNames)[number];
+type ProjectName = 'shared' | 'apart';
 
 interface Tests {
   readonly include: string[];
@@ -38,17 +37,11 @@ const apartOfRuntime = [
   'test/runtime/{stopping-children,transports}.test.ts',
   'test/runtime/{abrupt-ends,options/untouched-paths}.test.ts',
 ];
-const pictures = ['test/machines/{diagrams,pictures}.test.ts'];
-/** Branches are counted in this project alone, because counting slows every test down. */
-const covered: Tests = { include: ['test/{machines,policies}/**/*.test.ts'], exclude: pictures };
-const simulated: Tests = {
-  include: ['test/{adapters,config,recorder,runtime,testing}/**/*.test.ts', ...pictures],
-  exclude: apartOfRuntime,
-};
-
 const everything: Readonly<Record<ProjectName, Tests>> = {
-  covered,
-  simulated,
+  shared: {
+    include: ['test/{adapters,config,machines,policies,recorder,runtime,testing}/**/*.test.ts'],
+    exclude: apartOfRuntime,
+  },
   apart: {
     include: ['test/!(runtime)/**/*.test.ts', ...apartOfRuntime],
     // Those that need a browser have a configuration of their own: `npm run test:browser`.
@@ -62,16 +55,14 @@ const testsOf: Readonly<Record<string, Partial<Record<ProjectName, Tests>>>> = {
   // every run. The searches and random walks take the transitions that traces and reply tables
   // take; charts are drawn and linted from their configuration, which is the same in both builds.
   [xstateProductionMode]: {
-    covered: {
-      include: ['test/machines/**/*.test.ts'],
+    shared: {
+      include: ['test/{machines,recorder,runtime,testing}/**/*.test.ts'],
       exclude: [
+        ...apartOfRuntime,
         'test/machines/**/{explore,properties}.test.ts',
         'test/machines/{chart-facts,diagrams,lint,pictures,random-walks}.test.ts',
+        'test/runtime/{reconcile,simulation,explain/guards}.test.ts',
       ],
-    },
-    simulated: {
-      include: ['test/{recorder,runtime,testing}/**/*.test.ts'],
-      exclude: [...apartOfRuntime, 'test/runtime/{reconcile,simulation,explain/guards}.test.ts'],
     },
   },
   // What differs between versions of Node: processes, signals, sockets, fetch, files and clocks.
@@ -105,16 +96,6 @@ class ByProject extends BaseSequencer {
 }
 
 export default defineConfig(({ mode }) => ({
-  plugins: [
-    {
-      // Coverage has no option for this: all projects get the root's.
-      name: 'coverage-of-one-project',
-      configureVitest({ project }: VitestPluginContext) {
-        if (project.name === 'covered') return;
-        project.config.coverage = { ...project.config.coverage, enabled: false };
-      },
-    },
-  ],
   resolve: {
     alias: [
       { find: /^mcp-troupe\/testing$/, replacement: here('src/testing/index.ts') },
