@@ -18,9 +18,9 @@ import {
   parseServerEntry,
   problemAt,
 } from './entry/server-entry.ts';
-import { codebuddySetting } from './formats/codebuddy.ts';
 import type { Conversion } from './formats/conversion.ts';
 import { convertSettings } from './formats/convert-settings.ts';
+import { codebuddySetting } from './formats/editors.ts';
 import { listKeys } from './formats/mcp-servers.ts';
 import { readAnyTree } from './formats/settings-language.ts';
 import { parseInputs } from './inputs-section.ts';

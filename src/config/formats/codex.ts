@@ -2,15 +2,15 @@
 
 import { type Fault, memberOf, membersOf, type TreeNode } from '../settings-tree.ts';
 import type { Conversion } from './conversion.ts';
-import type { KeyRule } from './entry-draft.ts';
+import { convertEntry, type KeyRule } from './entry-draft.ts';
 import {
   callApproval,
-  convertEntry,
   drop,
-  keep,
   kept,
+  keyRules,
   leave,
   logIn,
+  remoteLaunch,
   seconds,
   textOf,
   toolList,
@@ -23,12 +23,11 @@ const passedOn: KeyRule = (member, draft) => {
     return;
   }
   for (const [index, item] of member.node.items.entries()) {
-    const written = draft.at('env_vars', index);
     const name = textOf(item) ?? textOf(memberOf(item, 'name')?.node);
-    const from = { ...member, line: item.line };
+    const from = draft.placed(member, { ...member, line: item.line }, index);
     if (name === undefined || textOf(memberOf(item, 'source')?.node) === 'remote')
-      draft.leave(from, 'this variable does not come from here; set it in "env"', written);
-    else draft.putReference('env', name, `\${${name}}`, from, written);
+      draft.leave(from, 'this variable is not set on this machine; set it in "env"');
+    else draft.putReference('env', name, `\${${name}}`, from);
   }
 };
 
@@ -40,64 +39,52 @@ const bearer: KeyRule = (member, draft) => {
 
 const headersFromVariables: KeyRule = (member, draft) => {
   for (const header of membersOf(member.node)) {
-    const written = draft.at(member.name, header.name);
+    const from = draft.placed(member, header);
     const name = textOf(header.node);
-    if (name === undefined) draft.putInto('headers', header.name, header.node, header, written);
-    else draft.putReference('headers', header.name, `\${${name}}`, header, written);
+    if (name === undefined) draft.putInto('headers', header.name, header.node, from);
+    else draft.putReference('headers', header.name, `\${${name}}`, from);
   }
 };
 
-const rules = new Map<string, KeyRule>([
+/** Codex prefers the seconds where both are given. */
+const startupMilliseconds: KeyRule = (member, draft) => {
+  const preferred = draft.given('startup_timeout_sec');
+  if (preferred === undefined) draft.put('connectTimeoutMs', member.node, member);
+  else
+    draft.leave(member, `line ${preferred.line} sets the same and counts; remove one of the two`);
+};
+
+const rules = keyRules({
   ...kept('command', 'args', 'env', 'cwd', 'url', 'enabled', 'required'),
-  ['env_vars', passedOn],
-  ['http_headers', keep('headers')],
-  ['env_http_headers', headersFromVariables],
-  ['bearer_token_env_var', bearer],
-  [
-    'bearer_token',
-    leave(
-      'Codex takes no token here either; put it into a variable and name that in "bearer_token_env_var"',
-    ),
-  ],
-  ['startup_timeout_sec', seconds('connectTimeoutMs')],
-  ['startup_timeout_ms', keep('connectTimeoutMs')],
-  ['tool_timeout_sec', seconds('timeoutMs')],
-  ['enabled_tools', toolList('include')],
-  ['disabled_tools', toolList('exclude')],
-  ['scopes', logIn],
-  ['oauth', logIn],
-  ['oauth_resource', logIn],
-  ['default_tools_approval_mode', callApproval],
-  ['tools', callApproval],
-  [
-    'supports_parallel_tool_calls',
-    leave('calls to a server always run concurrently; no action needed'),
-  ],
-  [
-    'experimental_environment',
-    leave('remote launch is not supported; start the server on its own host and set "url"'),
-  ],
-  ['name', drop],
-]);
+  env_vars: passedOn,
+  http_headers: 'headers',
+  env_http_headers: headersFromVariables,
+  bearer_token_env_var: bearer,
+  bearer_token: leave(
+    'Codex does not read a token from its settings either; put it into a variable and set "bearer_token_env_var" to its name',
+  ),
+  startup_timeout_sec: seconds('connectTimeoutMs'),
+  startup_timeout_ms: startupMilliseconds,
+  tool_timeout_sec: seconds('timeoutMs'),
+  enabled_tools: toolList('include'),
+  disabled_tools: toolList('exclude'),
+  scopes: logIn,
+  oauth: logIn,
+  oauth_resource: logIn,
+  default_tools_approval_mode: callApproval,
+  tools: callApproval,
+  supports_parallel_tool_calls: leave(
+    'calls to a server always run concurrently; no action needed',
+  ),
+  experimental_environment: remoteLaunch,
+  name: drop,
+});
 
 export function convertCodex(root: TreeNode): Conversion {
   const faults: Fault[] = [];
-  const servers = membersOf(memberOf(root, 'mcp_servers')?.node).map(({ name, line, node }) => {
-    const own = node.kind === 'object' ? inOrder(node) : node;
-    const entry = { name, line, path: ['mcp_servers', name], node: own };
-    // Codex expands nothing; it refers to variables by name only.
-    return convertEntry(entry, 'literal', rules, faults);
-  });
+  // Codex expands nothing; it refers to variables by name only.
+  const servers = membersOf(memberOf(root, 'mcp_servers')?.node).map((member) =>
+    convertEntry({ ...member, written: ['mcp_servers', member.name] }, 'literal', rules, faults),
+  );
   return { format: 'codex', servers, faults };
-}
-
-/** Seconds win over milliseconds there, wherever they stand. */
-function inOrder(node: Extract<TreeNode, { kind: 'object' }>): TreeNode {
-  const isLate = (name: string): boolean => name === 'startup_timeout_ms';
-  return {
-    ...node,
-    members: [...node.members].sort(
-      (one, other) => Number(isLate(one.name)) - Number(isLate(other.name)),
-    ),
-  };
 }

@@ -2,20 +2,17 @@
 
 import type { Fault, TreeMember } from '../settings-tree.ts';
 
-export const formatNames = [
-  'mcpServers',
-  'vscode',
-  'codex',
-  'opencode',
-  'zed',
-  'codebuddy',
-  'docker-agent',
-] as const;
-
 /** Formats of settings texts. */
-export type FormatName = (typeof formatNames)[number];
+export type FormatName =
+  | 'mcpServers'
+  | 'vscode'
+  | 'codex'
+  | 'opencode'
+  | 'zed'
+  | 'codebuddy'
+  | 'docker-agent';
 
-/** Settings in our format; every part knows its place in the text. */
+/** Settings in our format; every part keeps its place in the text. */
 export interface Conversion {
   readonly format: FormatName;
   /** Entries of `mcpServers`. */
@@ -24,12 +21,12 @@ export interface Conversion {
   readonly mcp?: TreeMember;
   /** Definitions of the inputs that `${input:id}` refers to. */
   readonly inputs?: TreeMember;
-  /** What was not converted, with reasons and next steps. */
+  /** Parts that were not converted, with reasons and next steps. */
   readonly faults: readonly Fault[];
 }
 
 export interface ConversionContext {
-  /** Absolute path; of settings that a program keeps by project, this project's are used. */
+  /** Absolute path of the project, for programs that keep settings by project. */
   readonly projectRoot: string;
   /** The program that owns the file, if known. */
   readonly program?: string;

@@ -10,20 +10,18 @@ import {
   type TreeMember,
   type TreeNode,
 } from '../settings-tree.ts';
-import { codebuddySetting, convertCodebuddy } from './codebuddy.ts';
 import { convertCodex } from './codex.ts';
 import type { Conversion, ConversionContext, FormatName } from './conversion.ts';
 import { convertDockerAgent } from './docker-agent.ts';
+import { codebuddySetting, convertCodebuddy, convertVscode, convertZed } from './editors.ts';
 import { textOf } from './key-rules.ts';
 import { convertMcpServers } from './mcp-servers.ts';
 import { convertOpencode } from './opencode.ts';
-import { convertVscode } from './vscode.ts';
-import { convertZed } from './zed.ts';
 
 interface Format {
   /** Completes "settings of …" in a message. */
   readonly program: string;
-  /** The member that identifies this format; undefined = it is another format. */
+  /** Finds the member that identifies this format; undefined = it is another format. */
   readonly sign: (root: TreeNode) => TreeMember | undefined;
   readonly convert: (root: TreeNode, context: ConversionContext) => Conversion;
 }
@@ -34,21 +32,13 @@ const formats: Readonly<Record<FormatName, Format>> = {
     sign: (root) => memberOf(root, 'mcpServers') ?? claudeProjects(root),
     convert: convertMcpServers,
   },
-  vscode: {
-    program: 'VS Code',
-    sign: (root) => serversOf(root),
-    convert: convertVscode,
-  },
+  vscode: { program: 'VS Code', sign: serversOf, convert: convertVscode },
   codex: {
     program: 'Codex',
     sign: (root) => objectAt(root, 'mcp_servers'),
     convert: convertCodex,
   },
-  opencode: {
-    program: 'opencode',
-    sign: opencodeSign,
-    convert: convertOpencode,
-  },
+  opencode: { program: 'opencode', sign: opencodeSign, convert: convertOpencode },
   zed: {
     program: 'Zed',
     sign: (root) => objectAt(root, 'context_servers'),
@@ -62,17 +52,10 @@ const formats: Readonly<Record<FormatName, Format>> = {
         .find((member) => member?.node.kind === 'array'),
     convert: convertCodebuddy,
   },
-  'docker-agent': {
-    program: 'docker-agent',
-    sign: dockerAgentSign,
-    convert: convertDockerAgent,
-  },
+  'docker-agent': { program: 'docker-agent', sign: dockerAgentSign, convert: convertDockerAgent },
 };
 
-/**
- * Converts the settings in a tree; undefined when it is in no known format, and a
- * fault when it could be in two.
- */
+/** Converts the settings in a tree; undefined for an unknown format, and a fault when two formats match. */
 export function convertSettings(
   root: TreeNode,
   context: ConversionContext,
@@ -87,7 +70,7 @@ export function convertSettings(
   const places = found
     .map(({ format, sign }) => `${format.program} ("${sign.name}", line ${sign.line})`)
     .join(' and of ');
-  const message = `the text holds servers in two ways, of ${places}; keep one of them in this file`;
+  const message = `this file has the settings of ${places}; keep one of them`;
   return { fault: { line: second.sign.line, path: [second.sign.name], message } };
 }
 
@@ -147,10 +130,9 @@ function dockerAgentSign(root: TreeNode): TreeMember | undefined {
   return objectAt(root, 'mcps');
 }
 
-/** Claude Code may know servers of single projects only. */
+/** Finds the servers of single projects, which may be the only ones in Claude Code's settings. */
 function claudeProjects(root: TreeNode): TreeMember | undefined {
   const projects = objectAt(root, 'projects');
-  return membersOf(projects?.node).some(({ node }) => objectAt(node, 'mcpServers') !== undefined)
-    ? projects
-    : undefined;
+  const hasServers = membersOf(projects?.node).some(({ node }) => objectAt(node, 'mcpServers'));
+  return hasServers ? projects : undefined;
 }

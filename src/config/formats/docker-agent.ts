@@ -9,32 +9,27 @@ import {
   membersOf,
   type TreeMember,
   type TreeNode,
-  type TreePath,
 } from '../settings-tree.ts';
 import type { Conversion } from './conversion.ts';
-import type { EntryDraft, KeyRule } from './entry-draft.ts';
+import { convertEntry, type EntryDraft, type ForeignEntry, type KeyRule } from './entry-draft.ts';
 import {
-  convertEntry,
+  alwaysLoaded,
   drop,
-  keep,
   kept,
+  keyRules,
   leave,
   logIn,
-  logInMessage,
+  nested,
   ofTheEditor,
   scalar,
   textOf,
   toolList,
-  unknownKeyMessage,
   unlessFalse,
 } from './key-rules.ts';
 
 /** A complete toolset with its place and a suggested name. */
-interface Toolset {
-  readonly name: string;
+interface Toolset extends ForeignEntry {
   readonly agent?: string;
-  readonly line: number;
-  readonly path: TreePath;
   readonly node: Extract<TreeNode, { kind: 'object' }>;
 }
 
@@ -52,20 +47,6 @@ const transports: ReadonlyMap<string, string> = new Map([
   ['streamable-http', 'http'],
   ['sse', 'sse'],
 ]);
-
-const remote: KeyRule = (member, draft) => {
-  for (const part of membersOf(member.node)) {
-    const written = draft.placeOf(member, part.name);
-    if (part.name === 'url' || part.name === 'headers')
-      draft.put(part.name, part.node, part, written);
-    else if (part.name === 'transport_type') {
-      const type = transports.get(textOf(part.node) ?? '');
-      draft.put('type', type === undefined ? part.node : scalar(part.line, type), part, written);
-    } else if (part.name === 'oauth') draft.leave(part, logInMessage, written);
-    else draft.leave(part, unknownKeyMessage, written);
-  }
-};
-
 const presets: ReadonlyMap<string, string> = new Map([
   ['resilient', 'dockerResilient'],
   ['strict', 'dockerStrict'],
@@ -77,112 +58,120 @@ const restarts: ReadonlyMap<string, string> = new Map([
   ['always', 'always'],
 ]);
 
-type LifecycleRule = (part: TreeMember, draft: EntryDraft, written: TreePath) => void;
+const remote = nested(
+  keyRules({
+    ...kept('url', 'headers'),
+    transport_type: (part, draft) => {
+      const type = transports.get(textOf(part.node) ?? '');
+      draft.put('type', type === undefined ? part.node : scalar(part.line, type), part);
+    },
+    oauth: logIn,
+  }),
+);
 
-/** Finds our word for a value; notes a fault when there is none. */
+const lifecycle = nested(
+  keyRules({
+    profile: (part, draft) => {
+      const preset = translated(presets, part, draft);
+      if (preset !== undefined) draft.putInto('policy', 'preset', preset, part);
+    },
+    required: 'required',
+    startup_timeout: duration('startupTimeoutMs'),
+    call_timeout: duration('timeoutMs'),
+    restart: (part, draft) => {
+      const rule = translated(restarts, part, draft);
+      if (rule !== undefined) draft.put('restart', rule, part);
+    },
+    max_restarts: maxRestarts,
+    backoff,
+  }),
+);
+
+/** Finds our value for one of docker-agent; reports a fault when there is none. */
 function translated(
-  words: ReadonlyMap<string, string>,
+  values: ReadonlyMap<string, string>,
   part: TreeMember,
   draft: EntryDraft,
-  written: TreePath,
 ): TreeNode | undefined {
-  const ours = words.get(textOf(part.node) ?? '');
+  const ours = values.get(textOf(part.node) ?? '');
   if (ours !== undefined) return scalar(part.line, ours);
-  draft.leave(part, `unknown value; write one of ${[...words.keys()].join(', ')}`, written);
+  draft.leave(part, `unknown value; write one of ${[...values.keys()].join(', ')}`);
   return undefined;
 }
 
-const duration =
-  (key: string): LifecycleRule =>
-  (part, draft, written) => {
+function duration(key: string): KeyRule {
+  return (part, draft) => {
     const ms = milliseconds(part.node);
-    if (ms === undefined)
-      draft.leave(part, 'this is not a duration; write it as 30s or 500ms', written);
-    else draft.put(key, scalar(part.line, ms), part, written);
+    if (ms === undefined) draft.leave(part, 'this is not a duration; write 30s or 500ms');
+    else draft.put(key, scalar(part.line, ms), part);
   };
-
-const lifecycleRules: ReadonlyMap<string, LifecycleRule> = new Map<string, LifecycleRule>([
-  ['profile', profile],
-  ['required', (part, draft, written) => draft.put('required', part.node, part, written)],
-  ['startup_timeout', duration('startupTimeoutMs')],
-  ['call_timeout', duration('timeoutMs')],
-  ['restart', restart],
-  ['max_restarts', maxRestarts],
-  ['backoff', backoff],
-]);
-
-function profile(part: TreeMember, draft: EntryDraft, written: TreePath): void {
-  const preset = translated(presets, part, draft, written);
-  if (preset !== undefined) draft.putInto('policy', 'preset', preset, part, written);
 }
 
-function restart(part: TreeMember, draft: EntryDraft, written: TreePath): void {
-  const rule = translated(restarts, part, draft, written);
-  if (rule !== undefined) draft.put('restart', rule, part, written);
-}
-
-function maxRestarts(part: TreeMember, draft: EntryDraft, written: TreePath): void {
+function maxRestarts(part: TreeMember, draft: EntryDraft): void {
   const { line, node } = part;
   const count = node.kind === 'scalar' ? node.value : undefined;
   // Zero is its default; a negative number means no limit.
   if (count === 0) return;
   const limit = typeof count === 'number' && count < 0 ? scalar(line, null) : node;
-  const members = [{ name: 'maxAttempts', line, node: limit, written }];
-  draft.putInto('policy', 'restart', objectOf(line, members), part, written);
+  putRestart(part, draft, { maxAttempts: limit });
 }
 
-/** Its four numbers are two of our fields; `delays` needs three of them. */
-function backoff(part: TreeMember, draft: EntryDraft, written: TreePath): void {
-  const field = (name: string): TreeMember | undefined => memberOf(part.node, name);
-  const initialMs = milliseconds(field('initial')?.node) ?? 1_000;
-  const maxMs = milliseconds(field('max')?.node) ?? 32_000;
-  const factor = field('multiplier')?.node;
+/** Three of its four numbers are our `delays`; the fourth is our `jitter`. */
+function backoff(part: TreeMember, draft: EntryDraft): void {
   const { line } = part;
-  const delays = objectOf(line, [
-    { name: 'initialMs', line, node: scalar(line, initialMs), written },
-    { name: 'factor', line, node: factor ?? scalar(line, 2), written },
-    { name: 'maxMs', line, node: scalar(line, maxMs), written },
-  ]);
-  const jitter = field('jitter');
-  const members: TreeMember[] = [{ name: 'delays', line, node: delays, written }];
-  if (jitter !== undefined) members.push({ ...jitter, written: [...written, 'jitter'] });
-  draft.putInto('policy', 'restart', objectOf(line, members), part, written);
+  const field = (name: string): TreeNode | undefined => memberOf(part.node, name)?.node;
+  const delays = objectOf(part, draft, {
+    initialMs: scalar(line, milliseconds(field('initial')) ?? 1_000),
+    factor: field('multiplier') ?? scalar(line, 2),
+    maxMs: scalar(line, milliseconds(field('max')) ?? 32_000),
+  });
+  putRestart(part, draft, { delays }, memberOf(part.node, 'jitter'));
 }
 
-const lifecycle: KeyRule = (member, draft) => {
-  for (const part of membersOf(member.node)) {
-    const written = draft.placeOf(member, part.name);
-    const rule = lifecycleRules.get(part.name);
-    if (rule === undefined) draft.leave(part, unknownKeyMessage, written);
-    else rule(part, draft, written);
-  }
-};
+function putRestart(
+  part: TreeMember,
+  draft: EntryDraft,
+  fields: Readonly<Record<string, TreeNode>>,
+  jitter?: TreeMember,
+): void {
+  const { line, members } = objectOf(part, draft, fields);
+  const all = jitter === undefined ? members : [...members, draft.placed(part, jitter)];
+  draft.putInto('policy', 'restart', { kind: 'object', line, members: all }, part);
+}
 
-const rules = new Map<string, KeyRule>([
-  ['type', drop],
-  ['name', drop],
-  ['ref', ref],
+/** Builds an object whose keys all come from one part of the text. */
+function objectOf(
+  part: TreeMember,
+  draft: EntryDraft,
+  fields: Readonly<Record<string, TreeNode>>,
+): Extract<TreeNode, { kind: 'object' }> {
+  const { line } = part;
+  const written = draft.pathOf(part);
+  const members = Object.entries(fields).map(([name, node]) => ({ name, line, node, written }));
+  return { kind: 'object', line, members };
+}
+
+const rules = keyRules({
+  type: drop,
+  name: drop,
+  ref,
   ...kept('command', 'args', 'env', 'description'),
-  ['working_dir', keep('cwd')],
-  ['remote', remote],
-  ['tools', toolList('include')],
-  ['lifecycle', lifecycle],
-  [
-    'instruction',
-    leave('instructions for the model are not kept here; give them to the agent itself'),
-  ],
-  ['defer', leave('tool lists are never deferred; no action needed')],
-  ['version', leave('no program is installed here; install it and see that it is on PATH')],
-  [
-    'config',
-    leave(
-      "settings of a server of Docker's catalogue stay with Docker; set them there: docker mcp config write",
-    ),
-  ],
-  ['allow_private_ips', unlessFalse(logIn)],
-  ['toon', ofTheEditor],
-  ['model', ofTheEditor],
-]);
+  working_dir: 'cwd',
+  remote,
+  tools: toolList('include'),
+  lifecycle,
+  instruction: leave('instructions for the model are not imported; give them to the agent itself'),
+  defer: alwaysLoaded,
+  version: leave(
+    'programs are not installed automatically; install it and check that it is on PATH',
+  ),
+  config: leave(
+    'Docker keeps the settings of servers in its catalogue; set them there: docker mcp config write',
+  ),
+  allow_private_ips: unlessFalse(logIn),
+  toon: ofTheEditor,
+  model: ofTheEditor,
+});
 
 export function convertDockerAgent(root: TreeNode): Conversion {
   const faults: Fault[] = [];
@@ -194,11 +183,8 @@ export function convertDockerAgent(root: TreeNode): Conversion {
     const definition = definitions.get(name);
     if (definition === undefined) {
       const { line } = memberOf(toolset.node, 'ref') ?? toolset;
-      faults.push({
-        line,
-        path: [...toolset.path, 'ref'],
-        message: 'there is no such name under "mcps"; write one that is there, or docker:NAME',
-      });
+      const message = '"mcps" has no such name; write one of its names, or docker:NAME';
+      faults.push({ line, path: [...toolset.written, 'ref'], message });
       return [];
     }
     used.add(name);
@@ -213,7 +199,7 @@ export function convertDockerAgent(root: TreeNode): Conversion {
 
 function definitionsOf(root: TreeNode): readonly Toolset[] {
   return membersOf(memberOf(root, 'mcps')?.node).flatMap(({ name, line, node }) =>
-    node.kind === 'object' ? [{ name, line, path: ['mcps', name], node }] : [],
+    node.kind === 'object' ? [{ name, line, written: ['mcps', name], node }] : [],
   );
 }
 
@@ -224,13 +210,13 @@ function toolsetsOf(root: TreeNode): readonly Toolset[] {
   return [...ofAgents, ...listOf(root, [])];
 }
 
-function listOf(holder: TreeNode, path: TreePath, agent?: string): readonly Toolset[] {
+function listOf(holder: TreeNode, path: readonly string[], agent?: string): readonly Toolset[] {
   const list = memberOf(holder, 'toolsets')?.node;
   if (list?.kind !== 'array') return [];
   return list.items.flatMap((node, index) => {
     if (node.kind !== 'object' || textOf(memberOf(node, 'type')?.node) !== 'mcp') return [];
-    const here = { name: nameFor(node), line: node.line, path: [...path, 'toolsets', index], node };
-    return [agent === undefined ? here : { ...here, agent }];
+    const written = [...path, 'toolsets', index];
+    return [{ name: nameFor(node), line: node.line, written, node, ...(agent && { agent }) }];
   });
 }
 
@@ -239,7 +225,7 @@ function withDefinition(toolset: Toolset, definition: Toolset): Toolset {
   const own = toolset.node.members.filter(({ name }) => name !== 'ref' && name !== 'type');
   const rest = definition.node.members
     .filter(({ name }) => !own.some((it) => it.name === name))
-    .map((member) => ({ ...member, written: [...definition.path, member.name] }));
+    .map((member) => ({ ...member, written: [...definition.written, member.name] }));
   // Alone, the reference is the definition itself, and two of them are one server.
   if (own.length === 0) return definition;
   return { ...toolset, node: { ...toolset.node, members: [...rest, ...own] } };
@@ -293,8 +279,4 @@ function milliseconds(node: TreeNode | undefined): number | undefined {
   for (const [, count = '', unit = ''] of text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/gu))
     sum += Number(count) * (units.get(unit) ?? 0);
   return Math.round(sum);
-}
-
-function objectOf(line: number, members: readonly TreeMember[]): TreeNode {
-  return { kind: 'object', line, members };
 }

@@ -1,5 +1,5 @@
 /**
- * An entry of ours while it is converted from another program's: every key keeps its
+ * Converts one entry of another program's settings to an entry of ours. Every key keeps its
  * line and path in the text, and keys without a counterpart are reported.
  */
 
@@ -7,6 +7,7 @@ import { referencesIn } from '../../policies/expand-variables.ts';
 import {
   type Fault,
   findFault,
+  memberOf,
   type TreeMember,
   type TreeNode,
   type TreePath,
@@ -17,158 +18,156 @@ import { convertText, type FolderMeaning, type ReferenceStyle } from './referenc
 export type KeyRule = (member: TreeMember, draft: EntryDraft) => void;
 export type KeyRules = ReadonlyMap<string, KeyRule>;
 
+/** An entry in another program's form, with its path in the text. */
+export type ForeignEntry = TreeMember & { readonly written: TreePath };
+
 /** Keys whose values are merged when several foreign keys set them. */
-const joined: ReadonlySet<string> = new Set(['env', 'headers', 'tools', 'policy']);
+const mergedKeys = ['env', 'headers', 'tools', 'policy'];
 
+const referenceKeys = ['command', 'args', 'env', 'envFile', 'cwd', 'url', 'headers'];
+
+const misreadMessage =
+  'this is literal text in that program and would be a reference here; put the text into a variable and write ${NAME}';
+
+/** An entry of ours under construction. The rules for the foreign keys set its keys. */
 export class EntryDraft {
-  readonly name: string;
-  readonly line: number;
-  readonly faults: Fault[] = [];
-  readonly #written: TreePath;
-  readonly style: ReferenceStyle;
+  readonly #entry: ForeignEntry;
+  readonly #style: ReferenceStyle;
+  readonly #faults: Fault[];
+  readonly #folder: FolderMeaning;
   readonly #members = new Map<string, TreeMember>();
-  readonly #final = new Set<string>();
-  /** A value that cannot be an entry is passed on unchanged; the entry parser refuses it. */
-  #asIs: TreeNode | undefined;
-  #folder: FolderMeaning = 'isProject';
-  /** Texts that are literal there and would be references here. */
-  readonly #misread: { readonly line: number; readonly path: TreePath }[] = [];
-  #refers = false;
+  /** Texts that are literal in the other program and would be references here. */
+  readonly #misread: Pick<Fault, 'line' | 'path'>[] = [];
+  #hasReferences = false;
+  #isSwitchedOff = false;
 
-  constructor(name: string, line: number, written: TreePath, style: ReferenceStyle) {
-    this.name = name;
-    this.line = line;
-    this.#written = written;
-    this.style = style;
+  constructor(entry: ForeignEntry, style: ReferenceStyle, faults: Fault[]) {
+    this.#entry = entry;
+    this.#style = style;
+    this.#faults = faults;
+    const cwd = ['cwd', 'workingDirectory', 'working_dir'].flatMap((key) => this.given(key) ?? []);
+    this.#folder = cwd.every(({ node }) => isProjectFolder(node)) ? 'isProject' : 'isOther';
   }
 
-  /** Converts the keys of a foreign entry one by one; `orElse` handles keys without a rule. */
-  take(node: TreeNode, rules: KeyRules, orElse: KeyRule): void {
-    if (node.kind !== 'object' || findFault(node) !== undefined) {
-      this.#asIs = node;
-      return;
-    }
-    const cwd = node.members.find(({ name }) => /^(?:cwd|working_?[dD]ir(?:ectory)?)$/u.test(name));
-    this.#folder = cwd === undefined || isProjectFolder(cwd.node) ? 'isProject' : 'isOther';
-    for (const member of node.members) (rules.get(member.name) ?? orElse)(member, this);
+  /** Returns a key of the foreign entry; undefined when it is absent. */
+  given(key: string): TreeMember | undefined {
+    return memberOf(this.#entry.node, key);
   }
 
-  /** The path of a key of this entry in the text. */
-  at(...below: TreePath): TreePath {
-    return [...this.#written, ...below];
+  /** Returns the path of a member in the text; a definition may be elsewhere. */
+  pathOf({ name, written }: TreeMember): TreePath {
+    return written ?? [...this.#entry.written, name];
   }
 
-  /** The path of a member in the text, or of something below it; a definition may be elsewhere. */
-  placeOf(member: TreeMember, ...below: TreePath): TreePath {
-    return [...(member.written ?? this.at(member.name)), ...below];
+  /** Gives a part of a member its path in the text. */
+  placed(member: TreeMember, part: TreeMember, key: string | number = part.name): TreeMember {
+    return { ...part, written: [...this.pathOf(member), key] };
   }
 
-  /** Sets a key of ours. The first value wins; lists of names are joined. */
-  put(key: string, node: TreeNode, from: TreeMember, written: TreePath = this.placeOf(from)): void {
-    this.#set(key, this.#referencesOf(node, key, from.line, written), from, written);
-  }
-
-  #set(key: string, value: TreeNode, from: TreeMember, written: TreePath): void {
-    if (this.#final.has(key)) return;
-    const earlier = this.#members.get(key);
-    const member = { name: key, line: from.line, node: value, written };
-    if (earlier === undefined) this.#members.set(key, member);
-    else if (joined.has(key) && earlier.node.kind === 'object' && value.kind === 'object')
-      this.#members.set(key, { ...earlier, node: join(earlier.node, value) });
-    else
-      this.remark(
-        from.line,
-        written,
-        `line ${earlier.line} sets the same and counts; remove one of the two`,
-      );
+  /** Sets a key of ours. The first value wins; objects of names are merged. */
+  put(key: string, node: TreeNode, from: TreeMember): void {
+    this.#set(key, this.#converted(node, key, from), from, this.pathOf(from));
   }
 
   /** Sets one key within `env`, `headers`, `tools` or `policy`. */
-  putInto(
-    key: string,
-    name: string,
-    node: TreeNode,
-    from: TreeMember,
-    written: TreePath = this.placeOf(from),
-  ): void {
-    const value = this.#referencesOf(
-      within(name, node, from.line, written),
-      key,
-      from.line,
-      written,
-    );
-    this.#set(key, value, from, holderOf(name, written));
+  putInto(key: string, name: string, node: TreeNode, from: TreeMember): void {
+    this.#setWithin(key, this.#converted(this.#within(name, node, from), key, from), name, from);
   }
 
   /** Sets one key of `env` or `headers` to a text with a reference in our syntax. */
-  putReference(
-    key: 'env' | 'headers',
-    name: string,
-    text: string,
-    from: TreeMember,
-    written: TreePath = this.placeOf(from),
-  ): void {
-    this.#refers = true;
-    const node: TreeNode = { kind: 'scalar', line: from.line, value: text };
-    this.#set(key, within(name, node, from.line, written), from, holderOf(name, written));
+  putReference(key: 'env' | 'headers', name: string, value: string, from: TreeMember): void {
+    this.#hasReferences = true;
+    const node: TreeNode = { kind: 'scalar', line: from.line, value };
+    this.#setWithin(key, this.#within(name, node, from), name, from);
   }
 
-  /** Sets a key of ours and ignores every earlier or later value. */
-  override(key: string, node: TreeNode, from: TreeMember): void {
-    this.#final.add(key);
-    this.#members.set(key, { name: key, line: from.line, node, written: this.placeOf(from) });
-  }
-
-  remark(line: number, path: TreePath, message: string): void {
-    this.faults.push({ line, path, message });
+  /** Disables the server, whatever `enabled` is set to. */
+  switchOff(from: TreeMember): void {
+    this.#isSwitchedOff = true;
+    const node: TreeNode = { kind: 'scalar', line: from.line, value: false };
+    const written = this.pathOf(from);
+    this.#members.set('enabled', { name: 'enabled', line: from.line, node, written });
   }
 
   /** Reports that a key is not converted, and what to do. */
-  leave(member: TreeMember, message: string, written: TreePath = this.placeOf(member)): void {
-    this.remark(member.line, written, message);
+  leave(member: TreeMember, message: string): void {
+    this.#faults.push({ line: member.line, path: this.pathOf(member), message });
   }
 
   finish(): TreeMember {
     const [first] = this.#misread;
-    if (first !== undefined && this.#refers) {
-      for (const { line, path } of this.#misread) this.remark(line, path, misreadMessage);
-    } else if (first !== undefined && !this.#members.has('values')) {
+    if (this.#hasReferences)
+      this.#faults.push(...this.#misread.map((place) => ({ ...place, message: misreadMessage })));
+    else if (first !== undefined && !this.#members.has('values')) {
       const node: TreeNode = { kind: 'scalar', line: first.line, value: 'literal' };
       this.#members.set('values', { name: 'values', line: first.line, node, written: first.path });
     }
-    const members = [...this.#members.values()];
-    const node = this.#asIs ?? { kind: 'object', line: this.line, members };
-    return { name: this.name, line: this.line, node, written: this.#written };
+    const { line } = this.#entry;
+    return { ...this.#entry, node: { kind: 'object', line, members: [...this.#members.values()] } };
+  }
+
+  #within(name: string, node: TreeNode, from: TreeMember): TreeNode {
+    const { line } = from;
+    return { kind: 'object', line, members: [{ name, line, node, written: this.pathOf(from) }] };
+  }
+
+  /** Sets a part of an object, which is one level up in the text if the part kept its name. */
+  #setWithin(key: string, value: TreeNode, name: string, from: TreeMember): void {
+    const written = this.pathOf(from);
+    this.#set(key, value, from, written.at(-1) === name ? written.slice(0, -1) : written);
+  }
+
+  #set(key: string, value: TreeNode, { line }: TreeMember, written: TreePath): void {
+    if (key === 'enabled' && this.#isSwitchedOff) return;
+    const earlier = this.#members.get(key);
+    if (earlier === undefined) this.#members.set(key, { name: key, line, node: value, written });
+    else if (mergedKeys.includes(key) && earlier.node.kind === 'object' && value.kind === 'object')
+      this.#members.set(key, { ...earlier, node: merged(earlier.node, value) });
+    else {
+      const message = `line ${earlier.line} sets the same and counts; remove one of the two`;
+      this.#faults.push({ line, path: written, message });
+    }
   }
 
   /** Converts a value's references to our syntax; lines and paths stay. */
-  #referencesOf(node: TreeNode, key: string, line: number, written: TreePath): TreeNode {
-    if (!referenceKeys.has(key)) return node;
+  #converted(node: TreeNode, key: string, from: TreeMember): TreeNode {
+    if (!referenceKeys.includes(key)) return node;
     const folder = key === 'url' || key === 'headers' ? 'isOther' : this.#folder;
     const meaning = key === 'cwd' || key === 'envFile' ? 'isProject' : folder;
     const takesCommands = key === 'env' || key === 'headers';
-    return withTexts(node, line, written, (text, at, path) => {
+    return withTexts(node, from.line, this.pathOf(from), (text, line, path) => {
       const isMisread = referencesIn(text).length > 0 || (takesCommands && text.startsWith('!'));
-      if (this.style === 'literal' && isMisread) this.#misread.push({ line: at, path });
-      const converted = convertText(text, this.style, meaning);
-      for (const message of converted.remarks) this.remark(at, path, message);
+      if (this.#style === 'literal' && isMisread) this.#misread.push({ line, path });
+      const converted = convertText(text, this.#style, meaning);
+      this.#faults.push(...converted.remarks.map((message) => ({ line, path, message })));
       return converted.text;
     });
   }
 }
 
-const misreadMessage =
-  'this is plain text there and would be a reference here; put the text into a variable and write ${NAME}';
+/**
+ * Converts one entry by its program's rules, and adds to `faults` what was not converted.
+ *
+ * @param orElse - handles keys without a rule
+ */
+export function convertEntry(
+  entry: ForeignEntry,
+  style: ReferenceStyle,
+  rules: KeyRules,
+  faults: Fault[],
+  orElse: KeyRule = unknownKey,
+): TreeMember {
+  const { node } = entry;
+  // The entry's parser refuses a value that is not an object, or that holds a fault.
+  if (node.kind !== 'object' || findFault(node) !== undefined) return entry;
+  const draft = new EntryDraft(entry, style, faults);
+  for (const member of node.members) (rules.get(member.name) ?? orElse)(member, draft);
+  return draft.finish();
+}
 
-const referenceKeys: ReadonlySet<string> = new Set([
-  'command',
-  'args',
-  'env',
-  'envFile',
-  'cwd',
-  'url',
-  'headers',
-]);
+/** A key that its program does not document, or has added since. */
+export const unknownKey: KeyRule = (member, draft) =>
+  draft.leave(member, 'this key is unknown here and was left out; docs/settings.md lists all keys');
 
 /** Replaces every text in a node. */
 function withTexts(
@@ -177,15 +176,15 @@ function withTexts(
   path: TreePath,
   replace: (text: string, line: number, path: TreePath) => string,
 ): TreeNode {
-  if (node.kind === 'scalar')
-    return typeof node.value === 'string'
-      ? { ...node, value: replace(node.value, line, path) }
-      : node;
   if (node.kind === 'array')
     return {
       ...node,
       items: node.items.map((item, index) => withTexts(item, item.line, [...path, index], replace)),
     };
+  if (node.kind === 'scalar') {
+    const { value } = node;
+    return typeof value === 'string' ? { ...node, value: replace(value, line, path) } : node;
+  }
   const members = node.members.map((member) => {
     const written = member.written ?? [...path, member.name];
     return { ...member, node: withTexts(member.node, member.line, written, replace) };
@@ -193,38 +192,25 @@ function withTexts(
   return { ...node, members };
 }
 
-function within(name: string, node: TreeNode, line: number, written: TreePath): TreeNode {
-  return { kind: 'object', line, members: [{ name, line, node, written }] };
-}
+type ObjectNode = Extract<TreeNode, { kind: 'object' }>;
 
-/** The path of the object that a part was put into: one level up if the part kept its name. */
-function holderOf(name: string, written: TreePath): TreePath {
-  return written.at(-1) === name ? written.slice(0, -1) : written;
-}
-
-function join(
-  first: Extract<TreeNode, { kind: 'object' }>,
-  second: Extract<TreeNode, { kind: 'object' }>,
-): TreeNode {
-  const taken = new Map(first.members.map((member) => [member.name, member]));
+/** Merges two objects; lists of excluded tools are concatenated. */
+function merged(first: ObjectNode, second: ObjectNode): TreeNode {
+  const members = new Map(first.members.map((member) => [member.name, member]));
   const added: TreeMember[] = [];
   for (const member of second.members) {
-    const earlier = taken.get(member.name);
-    if (earlier?.node.kind === 'object' && member.node.kind === 'object')
-      taken.set(member.name, { ...earlier, node: join(earlier.node, member.node) });
-    else if (
-      member.name === 'exclude' &&
-      earlier?.node.kind === 'array' &&
-      member.node.kind === 'array'
-    )
-      taken.set(member.name, {
-        ...earlier,
-        node: { ...earlier.node, items: [...earlier.node.items, ...member.node.items] },
-      });
+    const { name, node } = member;
+    const earlier = members.get(name);
+    if (earlier?.node.kind === 'object' && node.kind === 'object')
+      members.set(name, { ...earlier, node: merged(earlier.node, node) });
+    else if (name === 'exclude' && earlier?.node.kind === 'array' && node.kind === 'array') {
+      const items = [...earlier.node.items, ...node.items];
+      members.set(name, { ...earlier, node: { ...earlier.node, items } });
+    }
     // A duplicate key stays: the entry's parser reports it with both lines.
     else added.push(member);
   }
-  return { ...first, members: [...taken.values(), ...added] };
+  return { ...first, members: [...members.values(), ...added] };
 }
 
 function isProjectFolder(node: TreeNode): boolean {

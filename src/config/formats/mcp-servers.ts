@@ -15,11 +15,12 @@ import {
   type TreePath,
 } from '../settings-tree.ts';
 import type { Conversion, ConversionContext } from './conversion.ts';
-import { EntryDraft, type KeyRule } from './entry-draft.ts';
+import { convertEntry, type KeyRule } from './entry-draft.ts';
 import {
+  alwaysLoaded,
   callApproval,
   drop,
-  keep,
+  keyRules,
   leave,
   logIn,
   negated,
@@ -49,6 +50,12 @@ const httpUrl: KeyRule = (member, draft) => {
   draft.put('type', scalar(member.line, 'http'), member);
 };
 
+/** With both keys, Gemini CLI uses `httpUrl` and ignores `url`, its key for SSE. */
+const url: KeyRule = (member, draft) => {
+  if (draft.given('httpUrl') === undefined) draft.put('url', member.node, member);
+  else draft.leave(member, '"httpUrl" counts where both are given; remove "url"');
+};
+
 const transportWords: ReadonlyMap<string, string> = new Map([
   ['streamableHttp', 'http'],
   ['streamable_http', 'http'],
@@ -75,52 +82,49 @@ const envPolicy: KeyRule = (member, draft) => {
     draft.put('values', scalar(member.line, 'literal'), member);
 };
 
-/** Keys of other programs. `type` and `tools` are also ours, with other values. */
-const rules = new Map<string, KeyRule>([
-  ['type', transport],
-  ['tools', tools],
-  ['transport', transport],
-  ['transportType', transport],
-  ['disabled', negated],
-  ['timeout', timeout],
-  ['request_timeout_ms', keep('timeoutMs')],
-  ['httpUrl', httpUrl],
-  ['serverUrl', keep('url')],
-  ['environment', keep('env')],
-  ['workingDirectory', keep('cwd')],
-  ['working_dir', keep('cwd')],
-  ['includeTools', toolList('include')],
-  ['excludeTools', toolList('exclude')],
-  ['enabledTools', toolList('include')],
-  ['disabledTools', toolList('exclude')],
-  ['envPolicy', envPolicy],
+/** Keys of other programs. `type`, `tools` and `url` are also ours, with other values. */
+const rules = keyRules({
+  type: transport,
+  tools,
+  url,
+  transport,
+  transportType: transport,
+  disabled: negated,
+  timeout,
+  request_timeout_ms: 'timeoutMs',
+  httpUrl,
+  serverUrl: 'url',
+  environment: 'env',
+  workingDirectory: 'cwd',
+  working_dir: 'cwd',
+  includeTools: toolList('include'),
+  excludeTools: toolList('exclude'),
+  enabledTools: toolList('include'),
+  disabledTools: toolList('exclude'),
+  envPolicy,
   // Redirects to another origin are always refused here.
-  ['headerPolicy', drop],
-  [
-    'requestIdFormat',
-    leave('request ids are always sequential numbers; open an issue if the server rejects them'),
-  ],
-  [
-    'headersHelper',
-    leave(
-      'no program is run for headers; put the value into a variable and write "headers": { "Authorization": "Bearer ${TOKEN}" }',
-    ),
-  ],
-  ['auth', logIn],
-  ['oauth', logIn],
-  ['authProviderType', logIn],
-  ['targetAudience', logIn],
-  ['targetServiceAccount', logIn],
-  ['alwaysAllow', callApproval],
-  ['autoApprove', callApproval],
-  ['alwaysLoad', leave('tool lists are never deferred; no action needed')],
-  ['tcp', leave('there is no such transport; give the "url" of the server')],
-  ['sandboxEnabled', protection],
-  ['sandbox', drop],
-  ['dev', ofTheEditor],
-  ['icon', ofTheEditor],
-  ['extensionName', drop],
-]);
+  headerPolicy: drop,
+  requestIdFormat: leave(
+    'request ids are always sequential numbers; open an issue if the server rejects them',
+  ),
+  headersHelper: leave(
+    'no program is run for headers; put the value into a variable and write "headers": { "Authorization": "Bearer ${TOKEN}" }',
+  ),
+  auth: logIn,
+  oauth: logIn,
+  authProviderType: logIn,
+  targetAudience: logIn,
+  targetServiceAccount: logIn,
+  alwaysAllow: callApproval,
+  autoApprove: callApproval,
+  alwaysLoad: alwaysLoaded,
+  tcp: leave('this transport is not supported; set "url" to an address of the server'),
+  sandboxEnabled: protection,
+  sandbox: drop,
+  dev: ofTheEditor,
+  icon: ofTheEditor,
+  extensionName: drop,
+});
 
 /** Supported keys of other programs. */
 export const foreignEntryKeys: readonly string[] = [...rules.keys()].filter(
@@ -138,18 +142,18 @@ export function convertMcpServers(root: TreeNode, context: ConversionContext): C
   const faults: Fault[] = [];
   const convertAll = (holder: TreeNode, path: TreePath): readonly TreeMember[] =>
     membersOf(memberOf(holder, 'mcpServers')?.node).map((member) => {
-      const draft = new EntryDraft(
-        member.name,
-        member.line,
-        [...path, 'mcpServers', member.name],
-        isLiteral(member) ? 'literal' : style,
+      const entry = { ...member, written: [...path, 'mcpServers', member.name] };
+      const own = isLiteral(member) ? 'literal' : style;
+      if (!isForeign(member, own)) return entry;
+      // An unknown key stays; the entry parser refuses it.
+      return convertEntry(entry, own, rules, faults, (field, draft) =>
+        draft.put(field.name, field.node, field),
       );
-      const converted = convertEntry(member, draft, path.length > 0);
-      faults.push(...draft.faults);
-      return converted;
     });
   const everywhere = convertAll(root, []);
-  const project = projectOf(root, context.projectRoot);
+  // Claude Code keeps servers of single projects.
+  const projects = memberOf(root, 'projects')?.node;
+  const project = projects && memberOf(projects, context.projectRoot);
   const here = project === undefined ? [] : convertAll(project.node, ['projects', project.name]);
   const servers = [
     ...everywhere.filter(({ name }) => !here.some((it) => it.name === name)),
@@ -157,13 +161,7 @@ export function convertMcpServers(root: TreeNode, context: ConversionContext): C
   ];
   const mcp = withoutNameless(listsOf(root, project?.node), faults);
   const inputs = memberOf(root, 'inputs');
-  return {
-    format: 'mcpServers',
-    servers,
-    ...(mcp === undefined ? {} : { mcp }),
-    ...(inputs === undefined ? {} : { inputs }),
-    faults,
-  };
+  return { format: 'mcpServers', servers, ...(mcp && { mcp }), ...(inputs && { inputs }), faults };
 }
 
 /** Whether its texts are literal, in our syntax or in oh-my-pi's. */
@@ -185,24 +183,6 @@ function isForeign({ node }: TreeMember, style: ReferenceStyle): boolean {
 function isForeignText(text: string, style: ReferenceStyle): boolean {
   if (style === 'gemini' && /\$[A-Za-z_]/u.test(text)) return true;
   return style !== 'literal' && foreignWord.test(text);
-}
-
-function convertEntry(member: TreeMember, draft: EntryDraft, isMoved: boolean): TreeMember {
-  const style: ReferenceStyle = draft.style;
-  if (!isForeign(member, style)) return isMoved ? { ...member, written: draft.at() } : member;
-  const node = withoutSse(member.node, draft);
-  // An unknown key stays; the entry parser refuses it.
-  draft.take(node, rules, (field, its) => its.put(field.name, field.node, field));
-  return draft.finish();
-}
-
-/** With both keys, Gemini CLI uses `httpUrl` and ignores `url`, its key for SSE. */
-function withoutSse(node: TreeNode, draft: EntryDraft): TreeNode {
-  if (node.kind !== 'object' || memberOf(node, 'httpUrl') === undefined) return node;
-  const sse = memberOf(node, 'url');
-  if (sse === undefined) return node;
-  draft.leave(sse, '"httpUrl" counts where both are given; remove "url"');
-  return { ...node, members: node.members.filter((member) => member !== sse) };
 }
 
 /** Top-level keys and entry keys that only Gemini CLI and Qwen Code use. */
@@ -227,12 +207,6 @@ function styleOf(root: TreeNode, program: string | undefined): ReferenceStyle {
     words.some((word) => memberOf(root, word) !== undefined) ||
     entries.some(({ node }) => ofEntry.some((word) => memberOf(node, word) !== undefined));
   return holds(geminiWords, geminiEntryWords) ? 'gemini' : 'editor';
-}
-
-/** Claude Code's settings of this project. */
-function projectOf(root: TreeNode, projectRoot: string): TreeMember | undefined {
-  const projects = memberOf(root, 'projects')?.node;
-  return projects === undefined ? undefined : memberOf(projects, projectRoot);
 }
 
 /** Lists that some programs keep outside `mcp`. All but the last only narrow; the last is ignored in a folder's files. */

@@ -6,20 +6,19 @@ import {
   membersOf,
   type TreeMember,
   type TreeNode,
-  type TreePath,
 } from '../settings-tree.ts';
 import type { Conversion } from './conversion.ts';
-import { EntryDraft, type KeyRule } from './entry-draft.ts';
+import { convertEntry, type KeyRule } from './entry-draft.ts';
 import {
   drop,
-  keep,
   kept,
+  keyRules,
   logIn,
   negated,
+  nested,
   scalar,
   textOf,
-  unknownKey,
-  unknownKeyMessage,
+  toolList,
   unlessFalse,
 } from './key-rules.ts';
 
@@ -32,45 +31,34 @@ const command: KeyRule = (member, draft) => {
   }
   const [program, ...rest] = node.items;
   if (program === undefined) return;
-  draft.put('command', program, { ...member, line: program.line }, draft.at('command', 0));
+  draft.put('command', program, draft.placed(member, { ...member, line: program.line }, 0));
   if (rest.length > 0)
     draft.put('args', { kind: 'array', line: rest[0]?.line ?? node.line, items: rest }, member);
 };
 
+const phases = nested(keyRules({ startup: 'connectTimeoutMs', request: 'timeoutMs' }));
+
 /** A single number is the deadline of the tool list; the second version has one per phase. */
 const timeout: KeyRule = (member, draft) => {
-  if (member.node.kind !== 'object') {
-    const limit = {
-      name: 'listTimeoutMs',
-      line: member.line,
-      node: member.node,
-      written: draft.at('timeout'),
-    };
-    draft.putInto(
-      'policy',
-      'connect',
-      { kind: 'object', line: member.line, members: [limit] },
-      member,
-    );
-    return;
-  }
-  for (const part of member.node.members) {
-    const written = draft.at('timeout', part.name);
-    if (part.name === 'startup') draft.put('connectTimeoutMs', part.node, part, written);
-    else if (part.name === 'request') draft.put('timeoutMs', part.node, part, written);
-    else draft.leave(part, unknownKeyMessage, written);
+  const { line, node } = member;
+  if (node.kind === 'object') phases(member, draft);
+  else {
+    const limit = { name: 'listTimeoutMs', line, node, written: draft.pathOf(member) };
+    draft.putInto('policy', 'connect', { kind: 'object', line, members: [limit] }, member);
   }
 };
 
-const rules = new Map<string, KeyRule>([
-  ['type', drop],
-  ['command', command],
-  ['environment', keep('env')],
+const rules = keyRules({
+  type: drop,
+  command,
+  environment: 'env',
   ...kept('cwd', 'url', 'headers', 'enabled'),
-  ['disabled', negated],
-  ['timeout', timeout],
-  ['oauth', unlessFalse(logIn)],
-]);
+  disabled: negated,
+  timeout,
+  oauth: unlessFalse(logIn),
+  // Added below, from the list `tools` beside the servers.
+  hiddenTools: toolList('exclude'),
+});
 
 export function convertOpencode(root: TreeNode): Conversion {
   const faults: Fault[] = [];
@@ -78,31 +66,24 @@ export function convertOpencode(root: TreeNode): Conversion {
   const second = memberOf(mcp ?? root, 'servers');
   const isSecond =
     second !== undefined && textOf(memberOf(second.node, 'type')?.node) === undefined;
-  const path: TreePath = isSecond ? ['mcp', 'servers'] : ['mcp'];
-  const drafts = membersOf(isSecond ? second.node : mcp).flatMap((member) => {
-    const draft = new EntryDraft(member.name, member.line, [...path, member.name], 'opencode');
-    if (isSwitch(member)) {
-      draft.remark(
-        member.line,
-        draft.at(),
-        'this only enables or disables a server your organization provides; add "command" or "url" to define it here',
-      );
-      faults.push(...draft.faults);
-      return [];
-    }
-    draft.take(member.node, rules, unknownKey);
-    return { draft };
+  const path = isSecond ? ['mcp', 'servers'] : ['mcp'];
+  const entries = membersOf(isSecond ? second.node : mcp).flatMap((member) => {
+    const written = [...path, member.name];
+    if (!isSwitch(member)) return [{ ...member, written }];
+    const message =
+      'this only enables or disables a server that your organization provides; add "command" or "url" to define it here';
+    faults.push({ line: member.line, path: written, message });
+    return [];
   });
-  hideTools(
-    memberOf(root, 'tools'),
-    drafts.map(({ draft }) => draft),
-  );
-  const servers = drafts.map(({ draft }) => draft.finish());
-  return {
-    format: 'opencode',
-    servers,
-    faults: [...faults, ...drafts.flatMap(({ draft }) => draft.faults)],
-  };
+  const names = entries.map(({ name }) => name);
+  const hidden = membersOf(memberOf(root, 'tools')?.node).flatMap((it) => hiddenBy(it, names));
+  const servers = entries.map((entry) => {
+    const { name, node } = entry;
+    const added = hidden.flatMap(({ server, member }) => (server === name ? [member] : []));
+    const whole = node.kind === 'object' ? { ...node, members: [...node.members, ...added] } : node;
+    return convertEntry({ ...entry, node: whole }, 'opencode', rules, faults);
+  });
+  return { format: 'opencode', servers, faults };
 }
 
 function isSwitch({ node }: TreeMember): boolean {
@@ -111,15 +92,15 @@ function isSwitch({ node }: TreeMember): boolean {
   );
 }
 
-/** `"db_drop*": false` hides tools of the server `db`; names of tools begin with that of their server. */
-function hideTools(tools: TreeMember | undefined, drafts: readonly EntryDraft[]): void {
-  for (const { name: pattern, line, node } of membersOf(tools?.node)) {
-    const owner = drafts
-      .filter(({ name }) => pattern.startsWith(`${name}_`) || pattern.replace(/\*+$/u, '') === name)
-      .toSorted((one, other) => other.name.length - one.name.length)[0];
-    if (owner === undefined || node.kind !== 'scalar' || node.value !== false) continue;
-    const rest = pattern.startsWith(`${owner.name}_`) ? pattern.slice(owner.name.length + 1) : '*';
-    const list: TreeNode = { kind: 'array', line, items: [scalar(line, rest)] };
-    owner.putInto('tools', 'exclude', list, { name: pattern, line, node }, ['tools', pattern]);
-  }
+/** `"db_drop*": false` hides tools of the server `db`: names of tools begin with their server's name. */
+function hiddenBy({ name: pattern, line, node }: TreeMember, servers: readonly string[]) {
+  const [server] = servers
+    .filter((name) => pattern.startsWith(`${name}_`) || pattern.replace(/\*+$/u, '') === name)
+    .toSorted((one, other) => other.length - one.length);
+  if (server === undefined || node.kind !== 'scalar' || node.value !== false) return [];
+  const rest = pattern.startsWith(`${server}_`) ? pattern.slice(server.length + 1) : '*';
+  const list: TreeNode = { kind: 'array', line, items: [scalar(line, rest)] };
+  return [
+    { server, member: { name: 'hiddenTools', line, node: list, written: ['tools', pattern] } },
+  ];
 }

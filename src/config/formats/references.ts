@@ -48,13 +48,29 @@ export function convertText(
       return editorText(plain, folder);
     }
     case 'opencode':
-      return opencodeText(text);
-    case 'dockerAgent':
-      return dockerAgentText(text);
+    case 'dockerAgent': {
+      const { reference, foreign, remark } = agentStyles[style];
+      const converted = text.replaceAll(reference, '${$1}');
+      return { text: converted, remarks: foreign.test(converted) ? [remark] : [] };
+    }
     case 'literal':
       return { text, remarks: [] };
   }
 }
+
+const agentStyles = {
+  opencode: {
+    reference: new RegExp(String.raw`\{env:(${variable})\}`, 'gu'),
+    foreign: /\{file:[^}]*\}/u,
+    remark: '"{file:…}" has no counterpart here; put the value into a variable and write ${NAME}',
+  },
+  dockerAgent: {
+    reference: new RegExp(String.raw`\$\{env\.(${variable})\}`, 'gu'),
+    foreign: /\$\{(?:env|headers)\b[^}]*\}/u,
+    remark:
+      'this reference has no counterpart here; put the value into a variable and write ${NAME}',
+  },
+} as const;
 
 function editorText(text: string, folder: FolderMeaning): ConvertedText {
   const remarks: string[] = [];
@@ -80,23 +96,5 @@ function editorText(text: string, folder: FolderMeaning): ConvertedText {
       );
     return whole;
   });
-  return { text: converted, remarks };
-}
-
-function opencodeText(text: string): ConvertedText {
-  const remarks = /\{file:[^}]*\}/u.test(text)
-    ? ['"{file:…}" has no counterpart here; put the value into a variable and write ${NAME}']
-    : [];
-  const pattern = new RegExp(String.raw`\{env:(${variable})\}`, 'gu');
-  return { text: text.replaceAll(pattern, '${$1}'), remarks };
-}
-
-function dockerAgentText(text: string): ConvertedText {
-  const pattern = new RegExp(String.raw`\$\{env\.(${variable})\}`, 'gu');
-  const converted = text.replaceAll(pattern, '${$1}');
-  const word = /\$\{(?:env|headers)\b[^}]*\}/u.test(converted);
-  const remarks = word
-    ? ['this reference has no counterpart here; put the value into a variable and write ${NAME}']
-    : [];
   return { text: converted, remarks };
 }

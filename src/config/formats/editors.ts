@@ -1,0 +1,157 @@
+/** The settings of editors: VS Code, Zed and CodeBuddy. */
+
+import {
+  type Fault,
+  memberOf,
+  membersOf,
+  type TreeMember,
+  type TreeNode,
+} from '../settings-tree.ts';
+import type { Conversion } from './conversion.ts';
+import { convertEntry, type KeyRule, unknownKey } from './entry-draft.ts';
+import {
+  callApproval,
+  drop,
+  kept,
+  keyRules,
+  leave,
+  logIn,
+  negated,
+  ofTheEditor,
+  protection,
+  remoteLaunch,
+  scalar,
+  seconds,
+  textOf,
+} from './key-rules.ts';
+
+const env: KeyRule = (member, draft) => {
+  if (member.node.kind !== 'object') draft.put('env', member.node, member);
+  for (const variable of membersOf(member.node)) {
+    const { name, node } = variable;
+    const value = node.kind === 'scalar' ? node.value : undefined;
+    const from = draft.placed(member, variable);
+    if (value === null)
+      draft.leave(from, 'variables cannot be unset; a server gets only the variables it is given');
+    else if (typeof value === 'number')
+      draft.putInto('env', name, scalar(node.line, String(value)), from);
+    else draft.putInto('env', name, node, from);
+  }
+};
+
+const vscodeRules = keyRules({
+  // Its `http` also falls back to SSE, as an entry of ours without a type does.
+  type: (member, draft) => {
+    if (textOf(member.node) !== 'http') draft.put('type', member.node, member);
+  },
+  ...kept('command', 'args', 'cwd', 'url', 'headers', 'envFile'),
+  env,
+  oauth: logIn,
+  dev: ofTheEditor,
+  gallery: drop,
+  version: drop,
+  sandboxEnabled: protection,
+  sandbox: drop,
+});
+
+/** VS Code: `servers` and `inputs`, in `mcp.json` or within `mcp` of its settings. */
+export function convertVscode(root: TreeNode): Conversion {
+  const top = memberOf(root, 'servers') === undefined ? memberOf(root, 'mcp') : undefined;
+  const holder = top?.node ?? root;
+  const path = top === undefined ? ['servers'] : ['mcp', 'servers'];
+  const faults: Fault[] = [];
+  const servers = membersOf(memberOf(holder, 'servers')?.node).map((member) =>
+    convertEntry({ ...member, written: [...path, member.name] }, 'editor', vscodeRules, faults),
+  );
+  const inputs = memberOf(holder, 'inputs');
+  return { format: 'vscode', servers, ...(inputs && { inputs }), faults };
+}
+
+/** The program itself, or in older settings an object of `path`, `args` and `env`. */
+const command: KeyRule = (member, draft) => {
+  if (member.node.kind !== 'object') draft.put('command', member.node, member);
+  for (const part of membersOf(member.node)) {
+    const from = draft.placed(member, part);
+    const isNull = part.node.kind === 'scalar' && part.node.value === null;
+    if (part.name === 'path') draft.put('command', part.node, from);
+    else if (part.name !== 'args' && part.name !== 'env') unknownKey(from, draft);
+    // Absent variables are written as null.
+    else if (!isNull) draft.put(part.name, part.node, from);
+  }
+};
+
+const zedRules = keyRules({
+  command,
+  ...kept('args', 'env', 'url', 'headers', 'enabled'),
+  timeout: seconds('timeoutMs'),
+  source: drop,
+  oauth: logIn,
+  remote: remoteLaunch,
+  settings: leave(
+    'extension settings are not imported; pass the server what it needs in "args" or "env"',
+  ),
+});
+
+/** Zed: `context_servers` of its settings. */
+export function convertZed(root: TreeNode): Conversion {
+  const faults: Fault[] = [];
+  const servers = membersOf(memberOf(root, 'context_servers')?.node).flatMap((member) => {
+    const written = ['context_servers', member.name];
+    if (!isOfExtension(member))
+      return [convertEntry({ ...member, written }, 'literal', zedRules, faults)];
+    const message =
+      'a Zed extension provides the command of this server; write an entry with "command" and "args"';
+    faults.push({ line: member.line, path: written, message });
+    return [];
+  });
+  return { format: 'zed', servers, faults };
+}
+
+function isOfExtension({ node }: TreeMember): boolean {
+  if (node.kind !== 'object') return false;
+  const has = (key: string): boolean => memberOf(node, key) !== undefined;
+  if (textOf(memberOf(node, 'source')?.node) === 'extension') return true;
+  return !has('command') && !has('url') && (has('settings') || has('enabled'));
+}
+
+const codebuddyRules = keyRules({
+  name: drop,
+  transport: 'type',
+  ...kept('command', 'args', 'env', 'cwd', 'url', 'headers', 'description', 'enabled'),
+  disabled: negated,
+  autoApprove: callApproval,
+});
+
+export const codebuddySetting = 'codebuddy.mcp.servers';
+
+/** CodeBuddy: a list `servers`, or `codebuddy.mcp.servers` in the editor's settings. */
+export function convertCodebuddy(root: TreeNode): Conversion {
+  const faults: Fault[] = [];
+  const list = memberOf(root, 'servers') ?? memberOf(root, codebuddySetting);
+  const items = list?.node.kind === 'array' ? list.node.items : [];
+  const servers = items.flatMap((item, index): readonly TreeMember[] => {
+    const { line } = item;
+    const path = [list?.name ?? 'servers', index];
+    const name = textOf(memberOf(item, 'name')?.node);
+    if (item.kind === 'object' && name !== undefined) {
+      const entry = { name, line, written: path, node: forTransport(item) };
+      return [convertEntry(entry, 'editor', codebuddyRules, faults)];
+    }
+    const message = 'a server in this list has no "name"; add one';
+    faults.push({ line, path, message });
+    return [];
+  });
+  return { format: 'codebuddy', servers, faults };
+}
+
+/** Removes the keys of the other transport, which may be present and are ignored. */
+function forTransport(node: Extract<TreeNode, { kind: 'object' }>): TreeNode {
+  const transport = textOf(memberOf(node, 'transport')?.node) ?? 'stdio';
+  const [required, unused] =
+    transport === 'stdio'
+      ? ['command', ['url', 'headers']]
+      : ['url', ['command', 'args', 'env', 'cwd']];
+  // Without the key that its transport requires, the whole entry is shown and refused.
+  if (memberOf(node, required) === undefined) return node;
+  return { ...node, members: node.members.filter(({ name }) => !unused.includes(name)) };
+}
