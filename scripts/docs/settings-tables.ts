@@ -42,7 +42,7 @@ export const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
     takes: '`"stdio"`, `"http"` (`"streamable-http"` is the same), `"sse"` or `"ws"`',
     byDefault: { words: 'follows from `command` or `url`' },
     meaning:
-      'What carries the session: a process, Streamable HTTP, the HTTP with SSE of 2024, or a WebSocket. Left out, an `https:` address that refuses Streamable HTTP with 400, 404 or 405 is tried once with SSE. Servers that a host hands in itself have `"memory"`.',
+      'What carries the session: a process, Streamable HTTP, the HTTP with SSE of 2024, or a WebSocket. Left out, an `https:` address that refuses Streamable HTTP with 400, 404 or 405 is tried once with SSE. Servers that a host provides itself have `"memory"`.',
     example: undefined,
   },
   command: {

@@ -13,7 +13,7 @@ import {
   type Fault,
   findFault,
   lineAt,
-  pathOf,
+  schemaFault,
   type TreeMember,
   type TreePath,
   valueOf,
@@ -93,8 +93,8 @@ export function parseInputs({ node, line }: TreeMember): ParsedInputs {
     };
     const parsed = inputSchema.safeParse(valueOf(item));
     if (!parsed.success) {
-      const [issue] = parsed.error.issues;
-      faultAt(pathOf(issue), issue?.message ?? itemError);
+      const { path, message } = schemaFault(parsed.error, () => itemError);
+      faultAt(path, message);
       continue;
     }
     const { id } = parsed.data;

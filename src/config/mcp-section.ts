@@ -13,13 +13,14 @@ import type { SlotCounts } from '../domain/settings.ts';
 import { type ServerRule, urlRulePattern } from '../policies/admission/server-rule.ts';
 import { closestName, unknownKeyMessage } from '../policies/text/closest-name.ts';
 import { permissionsSchema } from './permission-schema.ts';
-import { parsePolicyChoice } from './policy-choice.ts';
+import { type PolicyFault, parsePolicyChoice } from './policy-choice.ts';
 import { restartRequired } from './restart-required.ts';
 import {
   type Fault,
   findFault,
   lineAt,
-  pathOf,
+  membersOf,
+  schemaFault,
   type TreeMember,
   valueOf,
 } from './settings-tree.ts';
@@ -69,7 +70,7 @@ const listOf = (key: string) => {
 };
 
 const ruleError =
-  'this names no server; write ["db"], or in the place of a name { "command": ["npx", "-y", "x"] } or { "url": "https://*.example.com/*" }';
+  'this is not a server; write ["db"], or in place of a name { "command": ["npx", "-y", "x"] } or { "url": "https://*.example.com/*" }';
 const ruleText = z.string({ error: ruleError }).min(1, { error: ruleError });
 const serverRule = z.union(
   [
@@ -122,17 +123,11 @@ const limitingKeys: ReadonlySet<string> = new Set([
 ]);
 
 export function parseMcpSection(member: TreeMember): ParsedMcpSection {
-  const { node } = member;
-  if (node.kind !== 'object')
-    return {
-      faults: [
-        {
-          line: member.line,
-          path: ['mcp'],
-          message: '"mcp" must be an object; write { "excluded": [] }',
-        },
-      ],
-    };
+  const { node, line } = member;
+  if (node.kind !== 'object') {
+    const message = '"mcp" must be an object; write { "excluded": [] }';
+    return { faults: [{ line, path: ['mcp'], message }] };
+  }
   const broken = findFault(node, ['mcp']);
   if (broken !== undefined) return { faults: [broken] };
 
@@ -147,8 +142,13 @@ export function parseMcpSection(member: TreeMember): ParsedMcpSection {
       noteLines(field, '', lines);
       continue;
     }
-    faults.push(result.fault);
-    if (result.limits) isUsable = false;
+    const { path, message, limits = false } = result.fault;
+    faults.push({
+      line: path.length === 0 ? field.line : lineAt(field.node, path),
+      path: [...(field.written ?? ['mcp', field.name]), ...path],
+      message,
+    });
+    if (limits) isUsable = false;
   }
   // Every value has passed the schema of its own key.
   return isUsable
@@ -156,25 +156,31 @@ export function parseMcpSection(member: TreeMember): ParsedMcpSection {
     : { faults };
 }
 
-function parseField(
-  field: TreeMember,
-): { readonly value: unknown } | { readonly fault: Fault; readonly limits: boolean } {
-  if (field.name === 'policy') return parsePolicy(field);
-  const schema = fieldSchemas.get(field.name);
-  if (schema === undefined) return unknownField(field);
-  const parsed = schema.safeParse(valueOf(field.node));
+/** Parses one key. The path of a fault starts below the key; `limits` = the document is unusable. */
+function parseField({
+  name,
+  node,
+}: TreeMember):
+  | { readonly value: unknown }
+  | { readonly fault: PolicyFault & { readonly limits?: boolean } } {
+  if (name === 'policy') {
+    // An invalid policy counts as absent, because it limits nothing.
+    const parsed = parsePolicyChoice(valueOf(node), 'troupe');
+    return 'choice' in parsed ? { value: parsed.choice } : parsed;
+  }
+  const schema = fieldSchemas.get(name);
+  if (schema === undefined) {
+    const closest = closestName(name, fieldSchemas.keys());
+    // A misspelt limit would not apply.
+    const limits = closest !== undefined && limitingKeys.has(closest);
+    const message = unknownKeyMessage(name, [...fieldSchemas.keys()]);
+    return { fault: { path: [], message, limits } };
+  }
+  const parsed = schema.safeParse(valueOf(node));
   if (parsed.success) return { value: parsed.data };
-  const [issue] = parsed.error.issues;
-  const where = pathOf(issue);
-  const unknown = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
-  const inner = [...where, ...unknown];
-  const line = inner.length === 0 ? field.line : lineAt(field.node, inner);
-  const known = field.name === 'slots' ? slotsError : 'remove it';
-  const message = unknown.length === 0 ? (issue?.message ?? '') : `unknown key; ${known}`;
-  return {
-    fault: { line, path: [...(field.written ?? ['mcp', field.name]), ...inner], message },
-    limits: limitingKeys.has(field.name),
-  };
+  const remedy = name === 'slots' ? slotsError : 'remove it';
+  const fault = schemaFault(parsed.error, () => `unknown key; ${remedy}`);
+  return { fault: { ...fault, limits: limitingKeys.has(name) } };
 }
 
 function noteLines(
@@ -183,26 +189,5 @@ function noteLines(
   lines: Map<string, number>,
 ): void {
   lines.set(above + name, line);
-  if (node.kind !== 'object') return;
-  for (const member of node.members) noteLines(member, `${above}${name}.`, lines);
-}
-
-/** An invalid policy counts as absent, because it limits nothing. */
-function parsePolicy(field: TreeMember): ReturnType<typeof parseField> {
-  const parsed = parsePolicyChoice(valueOf(field.node), 'troupe');
-  if ('choice' in parsed) return { value: parsed.choice };
-  const { path, message } = parsed.fault;
-  const line = path.length === 0 ? field.line : lineAt(field.node, path);
-  return { fault: { line, path: ['mcp', field.name, ...path], message }, limits: false };
-}
-
-function unknownField({ name, line }: TreeMember): {
-  readonly fault: Fault;
-  readonly limits: boolean;
-} {
-  const closest = closestName(name, fieldSchemas.keys());
-  // A misspelt limit would not apply.
-  const limits = closest !== undefined && limitingKeys.has(closest);
-  const message = unknownKeyMessage(name, [...fieldSchemas.keys()]);
-  return { fault: { line, path: ['mcp', name], message }, limits };
+  for (const member of membersOf(node)) noteLines(member, `${above}${name}.`, lines);
 }

@@ -6,6 +6,7 @@
  */
 
 import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
+import type { z } from 'zod';
 
 import { tooLong } from './settings-bytes.ts';
 import { excessOf, ownText, type TextBounds } from './text-bounds.ts';
@@ -100,9 +101,19 @@ export function membersOf(node: TreeNode | undefined): readonly TreeMember[] {
   return node?.kind === 'object' ? node.members : [];
 }
 
-/** Returns the path of a schema's issue. */
-export function pathOf(issue: { readonly path: readonly PropertyKey[] } | undefined): TreePath {
-  return (issue?.path ?? []).map((part) => (typeof part === 'symbol' ? '' : part));
+/**
+ * Returns the path and message of a schema's first issue. An unknown key has a path of its own.
+ *
+ * @param unknownKey - writes the message about a key, given the path of its object
+ */
+export function schemaFault(
+  { issues: [issue] }: z.ZodError,
+  unknownKey: (key: string, where: TreePath) => string,
+): Omit<Fault, 'line'> {
+  const where = (issue?.path ?? []).map((part) => (typeof part === 'symbol' ? '' : part));
+  if (issue?.code !== 'unrecognized_keys') return { path: where, message: issue?.message ?? '' };
+  const [key = ''] = issue.keys;
+  return { path: [...where, key], message: unknownKey(key, where) };
 }
 
 /** Finds the line of the deepest existing part of a path. */

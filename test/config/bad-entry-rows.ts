@@ -58,7 +58,7 @@ export const badEntries: readonly BadEntry[] = [
     7,
     '"type": "http"',
   ],
-  ['a server that only a host has', ['"type": "memory"'], 'type', 5, 'a host hands in'],
+  ['a server that only a host has', ['"type": "memory"'], 'type', 5, 'a host provides'],
   ['an embedded command', ['"type": "memory"', command], 'command', 6, 'takes no "command"'],
   ['an embedded address', ['"type": "memory"', url], 'url', 6, 'takes no "url"'],
   ['embedded headers', ['"type": "memory"', '"headers": {}'], 'headers', 6, 'takes no "headers"'],

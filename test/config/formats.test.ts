@@ -197,7 +197,7 @@ describe('a settings file of another program', () => {
   it.each([
     ['[mcp_servers.a]\ncommand = \n', 2, 'not valid TOML'],
     ['a: 1\nb: [1\n', 3, 'not valid YAML'],
-    ['a: 1\n---\nb: 2\n', 2, 'keep one in it'],
+    ['a: 1\n---\nb: 2\n', 2, 'keep one'],
     ['agents: *unknown\n', 1, 'write the value itself'],
     [`a: 1\nb: ${'['.repeat(10_000)}${']'.repeat(10_000)}\n`, 2, 'flatten it'],
     [`a: ${'- '.repeat(1_000)}x\n`, 1, 'not valid YAML'],

@@ -316,12 +316,12 @@ describe('a folder that an entry names', () => {
       file: '/settings/troupe.json',
       line: 3,
       key: 'mcpServers.a.cwd',
-      message: 'there is no folder /project/gone; create it or write another "cwd"',
+      message: 'folder /project/gone does not exist; create it or change "cwd"',
     });
   });
 
   it.each([
-    ['notFolder', '/project/gone is not a folder; write the path of one as "cwd"'],
+    ['notFolder', '/project/gone is not a folder; set "cwd" to the path of a folder'],
     ['unreachable', 'cannot read folder /project/gone; grant access or change "cwd"'],
   ] as const)('has its own message when it is %s', (fault, message) => {
     const { servers } = refuseFolders(documentOf(text), new Map([['/project/gone', fault]]));

@@ -74,8 +74,8 @@ describe('values in settings', () => {
 
   it.each([
     [{ env: { A: '${input:unknown}' } }, 'mcpServers.db.env.A', 'there is no input "unknown"'],
-    [{ args: ['${input:}'] }, 'mcpServers.db.args.0', 'names no input'],
-    [{ cwd: '${keychain:x}' }, 'mcpServers.db.cwd', 'names no entry of the keychain'],
+    [{ args: ['${input:}'] }, 'mcpServers.db.args.0', 'has no input name'],
+    [{ cwd: '${keychain:x}' }, 'mcpServers.db.cwd', 'has no keychain entry'],
     [{ env: { A: '${A:-${B}}' } }, 'mcpServers.db.env.A', 'cannot contain another in its default'],
     [{ env: { A: '!' } }, 'mcpServers.db.env.A', 'the command is empty or needs a shell'],
     [{ env: { A: '!op read | head' } }, 'mcpServers.db.env.A', 'needs a shell'],
@@ -83,7 +83,7 @@ describe('values in settings', () => {
     [{ env: { A: { command: 'x' } } }, 'mcpServers.db.env.A', 'a value from a command'],
     [{ env: { A: 5 } }, 'mcpServers.db.env.A', 'must be text in quotes'],
     [{ envFile: ' ' }, 'mcpServers.db.envFile', 'is empty'],
-    [{ envFile: '~/x' }, 'mcpServers.db.envFile', 'only a shell knows'],
+    [{ envFile: '~/x' }, 'mcpServers.db.envFile', 'only a shell expands'],
     [
       { values: 'literal', env: { A: { command: ['x'] } } },
       'mcpServers.db.env.A',
@@ -152,10 +152,10 @@ describe('commands for values', () => {
       parsed({ mcp: { commandValues: value } }, scope);
     const invalid = (...more: ReturnType<typeof parsed>[]) =>
       mergeSettings([parsed(commands), ...more]).settings.servers[0]?.invalid?.message;
-    expect(invalid()).toContain('commands may not give values');
+    expect(invalid()).toContain('values from commands are not allowed');
     expect(invalid(consent(true))).toBeUndefined();
-    expect(invalid(consent(true), consent(false))).toContain('commands may not give values');
-    expect(invalid(consent(true, 'project'))).toContain('commands may not give values');
+    expect(invalid(consent(true), consent(false))).toContain('values from commands are not allowed');
+    expect(invalid(consent(true, 'project'))).toContain('values from commands are not allowed');
     expect(mergeSettings([parsed(commands)]).specs.size).toBe(0);
   });
 

@@ -22,7 +22,7 @@ const broken = (key: string, message: string): BrokenRule => ({ path: [key], mes
 
 const isSupported: Rule = ({ type, era }) => {
   if (type === 'sse' && era === 'modern')
-    return broken('era', '"era": "modern" is not spoken over SSE; write "type": "http"');
+    return broken('era', 'SSE does not support "era": "modern"; write "type": "http"');
   return undefined;
 };
 
@@ -100,7 +100,7 @@ function holdsArguments(command: string, args: readonly string[]): boolean {
 
 function shellShorthand(key: string, value: string): BrokenRule | undefined {
   if (value.startsWith('~'))
-    return broken(key, `"${key}" begins with "~", which only a shell knows; write \${HOME}`);
+    return broken(key, `"${key}" begins with "~", which only a shell expands; write \${HOME}`);
   if (/^\$\w/.test(value))
     return broken(
       key,

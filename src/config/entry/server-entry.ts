@@ -7,10 +7,7 @@
 
 import path from 'node:path';
 
-import type { z } from 'zod';
-
 import type { InputDefinition } from '../../domain/input.ts';
-import type { PermissionRules } from '../../domain/permission.ts';
 import type {
   PolicyChoice,
   PolicyGroup,
@@ -39,13 +36,13 @@ import {
   findFault,
   lineAt,
   memberOf,
-  pathOf,
+  schemaFault,
   type TreeMember,
   type TreePath,
   valueOf,
   writtenPath,
 } from '../settings-tree.ts';
-import { brokenRuleOf } from './rules.ts';
+import { type BrokenRule, brokenRuleOf } from './rules.ts';
 import {
   maxDescriptionLength,
   privilegedKeys,
@@ -108,120 +105,88 @@ function keyOf(where: TreePath): string {
   return where.map((segment) => printableLine(String(segment), maxShownLength)).join('.');
 }
 
-/** @param inputs - those that the same document declares */
+/** @param inputs - those declared in the same document */
 export function parseServerEntry(
   member: TreeMember,
   origin: DocumentOrigin,
   inputs: readonly InputDefinition[] = [],
 ): ParsedServer {
-  const raw = valueOf(member.node);
+  const invalid = (fault: BrokenRule) => invalidServer(member, origin, fault);
   const fault = nameFault(member) ?? findFault(member.node, []);
-  if (fault !== undefined) return invalidServer(member, origin, fault);
-
-  const parsed = serverEntrySchema.safeParse(raw);
-  const issue = parsed.error?.issues[0];
-  const broken =
-    issue === undefined ? brokenRuleOf(parsed.data as ServerEntry) : brokenShapeOf(issue);
-  if (broken !== undefined || !parsed.success) {
-    return brokenServer(
-      member,
-      origin,
-      broken ?? { path: [], message: 'the entry cannot be read' },
-    );
+  if (fault !== undefined) return invalid(fault);
+  const parsed = serverEntrySchema.safeParse(valueOf(member.node));
+  if (!parsed.success) {
+    const known = (where: TreePath) => (where.length === 0 ? serverEntryKeys : toolKeys);
+    return invalid(schemaFault(parsed.error, (key, at) => unknownKeyMessage(key, known(at))));
   }
-  if (parsed.data.type === 'memory' && origin.scope !== 'api') {
+  const entry = parsed.data;
+  const broken = brokenRuleOf(entry);
+  if (broken !== undefined) return invalid(broken);
+  if (entry.type === 'memory' && origin.scope !== 'api') {
     const message =
-      '"type": "memory" is for servers that a host hands in; write "command" or "url"';
-    return brokenServer(member, origin, { path: ['type'], message });
+      '"type": "memory" is for servers that a host provides; write "command" or "url"';
+    return invalid({ path: ['type'], message });
   }
-  const values = entryValuesOf(parsed.data, {
-    ...origin,
-    isGated: !isPrivileged(origin.scope),
-    inputs,
-  });
-  if ('fault' in values) return brokenServer(member, origin, values.fault);
-  const policy = policyOf(parsed.data, origin);
-  if ('fault' in policy) {
-    const { path: where, message } = policy.fault;
-    return brokenServer(member, origin, { path: ['policy', ...where], message });
-  }
-  return validServer(member, origin, { entry: parsed.data, values, choice: policy.choice });
+  const isGated = !isPrivileged(origin.scope);
+  const values = entryValuesOf(entry, { ...origin, isGated, inputs });
+  if ('fault' in values) return invalid(values.fault);
+  const policy = policyOf(entry, origin);
+  if ('fault' in policy)
+    return invalid({ ...policy.fault, path: ['policy', ...policy.fault.path] });
+  return validServer(member, origin, entry, values, policy.choice);
 }
 
-function brokenServer(
-  member: TreeMember,
-  origin: DocumentOrigin,
-  { path: where, message }: Omit<Fault, 'line'>,
-): ParsedServer {
-  // An unknown key has its own line; a missing one gets the entry's.
-  const line = where.length === 0 ? member.line : lineAt(member.node, where);
-  return invalidServer(member, origin, { line, path: where, message });
-}
-
-function nameFault({ name, line }: TreeMember): Fault | undefined {
+function nameFault({ name }: TreeMember): BrokenRule | undefined {
   if (isServerName(name)) return undefined;
   const message = 'this name cannot be used; write 1 to 100 letters, digits, "_", ".", ":" or "-"';
-  return { line, path: [], message };
-}
-
-function brokenShapeOf(issue: z.core.$ZodIssue): { path: TreePath; message: string } {
-  const where = pathOf(issue);
-  if (issue.code !== 'unrecognized_keys') return { path: where, message: issue.message };
-  const [key = ''] = issue.keys;
-  return {
-    path: [...where, key],
-    message: unknownKeyMessage(key, where.length === 0 ? serverEntryKeys : toolKeys),
-  };
-}
-
-interface Understood {
-  readonly entry: ServerEntry;
-  readonly values: EntryValues;
-  readonly choice: PolicyChoice;
+  return { path: [], message };
 }
 
 function validServer(
   member: TreeMember,
   origin: DocumentOrigin,
-  { entry, values, choice }: Understood,
+  entry: ServerEntry,
+  values: EntryValues,
+  choice: PolicyChoice,
 ): ParsedServer {
   const spec = specOf(member.name, entry, values, origin.projectRoot);
-  const gated = isFolderScope(origin.scope);
   const isOwn = isPrivileged(origin.scope);
-  const ignored = isOwn ? [] : privilegedKeys.filter((key) => entry[key] !== undefined);
+  const ignored: TreePath[] = isOwn
+    ? []
+    : privilegedKeys.filter((key) => entry[key] !== undefined).map((key) => [key]);
+  if (!isOwn && entry.tools?.permissions?.allow !== undefined)
+    ignored.push(['tools', 'permissions', 'allow']);
   const folder = folderOf(member, origin, entry, spec);
   return {
     spec,
-    ...(folder === undefined ? {} : { folder }),
-    ...(values.commandAt === undefined
-      ? {}
-      : { withoutConsent: problemInEntry(member, origin, values.commandAt, consentMissing) }),
+    ...(folder && { folder }),
+    ...(values.commandAt && {
+      withoutConsent: problemInEntry(member, origin, values.commandAt, consentMissing),
+    }),
     policy: choice,
-    problems: [
-      ...ignored.map((key) => ignoredProblem(member, origin, [key])),
-      ...(isOwn || entry.tools?.permissions?.allow === undefined
-        ? []
-        : [ignoredProblem(member, origin, ['tools', 'permissions', 'allow'])]),
-    ],
+    problems: ignored.map((where) => {
+      const message = `"${where.at(-1)}" is ignored in a ${origin.scope} file; set it in settings of your own`;
+      return problemInEntry(member, origin, where, message);
+    }),
     desired: withPolicy(defaultPolicy, choice, {
       name: member.name,
       generation: fingerprintOf(spec),
       transport: spec.type,
       enabled: entry.enabled ?? true,
-      trust: isOwn ? (entry.trust ?? false) : false,
+      trust: isOwn && entry.trust === true,
       tools: toolFilterOf(entry, isOwn),
-      ...(entry.handover === 'seamless' ? { handover: 'seamless' } : {}),
-      ...(entry.description === undefined
-        ? {}
-        : { description: printableText(entry.description, maxDescriptionLength) }),
+      ...(entry.handover === 'seamless' && { handover: 'seamless' }),
+      ...(entry.description !== undefined && {
+        description: printableText(entry.description, maxDescriptionLength),
+      }),
       source: sourceOf(member, origin),
-      gated,
+      gated: isFolderScope(origin.scope),
     }),
   };
 }
 
 const consentMissing =
-  'commands may not give values; write "mcp": { "commandValues": true } in settings of your own to let them, or "values": "literal" if the text itself is meant';
+  'values from commands are not allowed; write "mcp": { "commandValues": true } in settings of your own to allow them, or "values": "literal" if the text itself is meant';
 
 /** Applies the troupe's policy and the entry's own choice to a server. */
 export function withPolicy(
@@ -243,12 +208,6 @@ function problemInEntry(
 ): Problem {
   const line = lineAt(member.node, where);
   return problemAt(origin, { line, path: pathInText(member, where), message });
-}
-
-function ignoredProblem(member: TreeMember, origin: DocumentOrigin, where: TreePath): Problem {
-  const key = where.at(-1);
-  const message = `"${key}" is ignored in a ${origin.scope} file; set it in settings of your own`;
-  return problemInEntry(member, origin, where, message);
 }
 
 function specOf(
@@ -297,27 +256,24 @@ function fromProject(projectRoot: string, folder: string, values: ServerEntry['v
 function folderOf(
   member: TreeMember,
   origin: DocumentOrigin,
-  entry: ServerEntry,
+  { cwd, values }: ServerEntry,
   spec: ServerSpec,
 ): ParsedServer['folder'] {
-  if (entry.cwd === undefined || spec.type !== 'stdio') return undefined;
-  if (entry.cwd.includes('${') && entry.values !== 'literal') return undefined;
+  if (cwd === undefined || spec.type !== 'stdio') return undefined;
+  if (cwd.includes('${') && values !== 'literal') return undefined;
   const shown = printableLine(spec.cwd, maxShownLength);
-  const problemOf = (fault: FolderFault): Problem =>
-    problemAt(origin, {
-      line: lineAt(member.node, ['cwd']),
-      path: pathInText(member, ['cwd']),
-      message: wordsForFolder[fault](shown),
-    });
-  return { path: spec.cwd, problemOf };
+  return {
+    path: spec.cwd,
+    problemOf: (fault) => problemInEntry(member, origin, ['cwd'], folderMessages[fault](shown)),
+  };
 }
 
 /** Why a folder is unusable. */
 export type FolderFault = 'missing' | 'notFolder' | 'unreachable';
 
-const wordsForFolder: Readonly<Record<FolderFault, (folder: string) => string>> = {
-  missing: (folder) => `there is no folder ${folder}; create it or write another "cwd"`,
-  notFolder: (folder) => `${folder} is not a folder; write the path of one as "cwd"`,
+const folderMessages: Readonly<Record<FolderFault, (folder: string) => string>> = {
+  missing: (folder) => `folder ${folder} does not exist; create it or change "cwd"`,
+  notFolder: (folder) => `${folder} is not a folder; set "cwd" to the path of a folder`,
   unreachable: (folder) => `cannot read folder ${folder}; grant access or change "cwd"`,
 };
 
@@ -340,15 +296,12 @@ function toolFilterOf({ tools = {} }: ServerEntry, isOwn: boolean): ToolFilter {
   );
   // A folder or a plugin may ask and deny; its `allow` is ignored.
   const { allow, ...narrowing } = tools.permissions ?? {};
-  const permissions = {
-    ...(isOwn && allow !== undefined ? { allow } : {}),
-    ...narrowing,
-  } as PermissionRules;
+  const permissions = { ...(isOwn && allow && { allow }), ...narrowing };
   return {
     include: tools.include ?? ['*'],
     exclude: tools.exclude ?? [],
-    ...(overrides.length === 0 ? {} : { overrides }),
-    ...(Object.keys(permissions).length === 0 ? {} : { permissions }),
+    ...(overrides.length > 0 && { overrides }),
+    ...(Object.keys(permissions).length > 0 && { permissions }),
   };
 }
 
@@ -405,12 +358,18 @@ function sourceOf(member: TreeMember, origin: DocumentOrigin): SourceRef {
   return hasLines(origin) ? { file, key, line: member.line, scope } : { key, scope };
 }
 
-function invalidServer(member: TreeMember, origin: DocumentOrigin, fault: Fault): ParsedServer {
+/** An unknown key has its own line; a missing one gets the entry's. */
+function invalidServer(
+  member: TreeMember,
+  origin: DocumentOrigin,
+  { path: where, message, line }: BrokenRule & { readonly line?: number },
+): ParsedServer {
   const name = legibleServerName(member.name);
+  const at = line ?? (where.length === 0 ? member.line : lineAt(member.node, where));
   return {
     problems: [],
     policy: { overrides: {} },
-    ...(name === member.name ? {} : { isMisnamed: true }),
+    ...(name !== member.name && { isMisnamed: true }),
     desired: {
       name,
       // Of the entry as written: fixing it is a new generation, reformatting it is not.
@@ -424,7 +383,7 @@ function invalidServer(member: TreeMember, origin: DocumentOrigin, fault: Fault)
       policy: defaultPolicy,
       source: sourceOf(member, origin),
       gated: isFolderScope(origin.scope),
-      invalid: problemAt(origin, { ...fault, path: pathInText(member, fault.path) }),
+      invalid: problemAt(origin, { line: at, path: pathInText(member, where), message }),
     },
   };
 }

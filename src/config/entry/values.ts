@@ -26,12 +26,12 @@ export interface ValuesOrigin {
   readonly scope: Scope;
   readonly projectRoot: string;
   readonly isGated: boolean;
-  /** The inputs that the same document declares. */
+  /** The inputs declared in the same document. */
   readonly inputs: readonly InputDefinition[];
 }
 
 export interface EntryValues {
-  /** The values that are texts; outputs of commands are not known yet. */
+  /** The literal texts and those with references; outputs of commands are not known yet. */
   readonly env: Readonly<Record<string, string>>;
   readonly headers: Readonly<Record<string, string>>;
   /** Absent when there is nothing but texts and variables. */
@@ -41,12 +41,12 @@ export interface EntryValues {
 }
 
 interface TextValue {
-  readonly path: TreePath;
+  readonly path: readonly [string, ...(string | number)[]];
   readonly text: string;
 }
 
 interface CommandValue {
-  readonly path: TreePath;
+  readonly path: readonly [group: string, name: string];
   readonly words: readonly string[];
 }
 
@@ -58,65 +58,59 @@ export function entryValuesOf(
   origin: ValuesOrigin,
 ): EntryValues | { readonly fault: BrokenRule } {
   const isLiteral = entry.values === 'literal';
-  const named = namedValues(entry, isLiteral);
-  const texts = [...plainTexts(entry), ...named.texts];
+  const env = namedValues('env', entry.env, isLiteral);
+  const headers = namedValues('headers', entry.headers, isLiteral);
+  // Equal settings have equal fingerprints, in whichever order they are written.
+  const commands = [...env.commands, ...headers.commands].sort((one, other) =>
+    keyOf(one) < keyOf(other) ? -1 : 1,
+  );
+  const texts = [...plainTexts(entry), ...env.texts, ...headers.texts];
   const references = isLiteral ? [] : texts.flatMap(referencesOf);
   const fault =
-    firstOf(named.commands, (command) => commandFault(command, isLiteral, origin)) ??
+    firstOf(commands, (command) => commandFault(command, isLiteral, origin)) ??
     envFileFault(entry.envFile, origin) ??
     firstOf(references, (reference) => referenceFault(reference, origin));
   if (fault !== undefined) return { fault };
 
-  const [first] = named.commands;
+  const [first] = commands;
   const rules: ValueRules = {
     ...(isLiteral ? { literal: true } : {}),
     ...envFileOf(entry.envFile, isLiteral, origin),
-    ...(first === undefined ? {} : { commands: named.commands.map(valueCommandOf) }),
+    ...(first && { commands: commands.map((one) => ({ key: keyOf(one), words: one.words })) }),
     ...inputsOf(references, origin),
   };
   return {
-    env: textsByName(entry.env, isLiteral),
-    headers: textsByName(entry.headers, isLiteral),
-    ...(Object.keys(rules).length === 0 ? {} : { rules }),
-    ...(first === undefined ? {} : { commandAt: first.path }),
+    env: textsByName(env.texts),
+    headers: textsByName(headers.texts),
+    ...(Object.keys(rules).length > 0 && { rules }),
+    ...(first && { commandAt: first.path }),
   };
 }
 
-/** The texts that may hold references, without commands. */
-function plainTexts(entry: ServerEntry): readonly TextValue[] {
-  const { args = [] } = entry;
+/** Lists the texts that may hold references, except those of `env` and `headers`. */
+function plainTexts({ args = [], ...entry }: ServerEntry): readonly TextValue[] {
   const keys = ['command', 'cwd', 'envFile', 'url'] as const;
   return [
-    ...keys.flatMap((key) => {
-      const text = entry[key];
-      return text === undefined ? [] : [{ path: [key], text }];
-    }),
-    ...args.map((text, index) => ({ path: ['args', index], text })),
+    ...keys.map((key) => ({ path: [key] as const, text: entry[key] ?? '' })),
+    ...args.map((text, index) => ({ path: ['args', index] as const, text })),
   ];
 }
 
-function namedValues(entry: ServerEntry, isLiteral: boolean) {
+function namedValues(group: string, values: ServerEntry['env'] = {}, isLiteral: boolean) {
   const texts: TextValue[] = [];
   const commands: CommandValue[] = [];
-  for (const group of ['env', 'headers'] as const) {
-    for (const [name, value] of Object.entries(entry[group] ?? {})) {
-      const where = [group, name];
-      if (typeof value !== 'string') commands.push({ path: where, words: value.command });
-      else if (isCommandText(value, isLiteral))
-        commands.push({ path: where, words: wordsOf(value) });
-      else texts.push({ path: where, text: value });
-    }
+  for (const [name, value] of Object.entries(values)) {
+    const where = [group, name] as const;
+    if (typeof value !== 'string') commands.push({ path: where, words: value.command });
+    else if (!isLiteral && value.startsWith('!'))
+      commands.push({ path: where, words: wordsOf(value) });
+    else texts.push({ path: where, text: value });
   }
-  // Equal settings have equal fingerprints, in whichever order they are written.
-  return { texts, commands: commands.sort((left, right) => (keyOf(left) < keyOf(right) ? -1 : 1)) };
+  return { texts, commands };
 }
 
 function keyOf({ path: where }: CommandValue): string {
   return where.join('.');
-}
-
-function isCommandText(value: string, isLiteral: boolean): boolean {
-  return !isLiteral && value.startsWith('!');
 }
 
 /** Splits a command into words; empty when it needs a shell. */
@@ -125,20 +119,8 @@ function wordsOf(text: string): readonly string[] {
   return line === '' || shellMarks.test(line) ? [] : line.split(/\s+/u);
 }
 
-function textsByName(
-  values: ServerEntry['env'] = {},
-  isLiteral: boolean,
-): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    Object.entries(values).filter(
-      (one): one is [string, string] =>
-        typeof one[1] === 'string' && !isCommandText(one[1], isLiteral),
-    ),
-  );
-}
-
-function valueCommandOf(command: CommandValue): ValueCommand {
-  return { key: keyOf(command), words: command.words };
+function textsByName(texts: readonly TextValue[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(texts.map(({ path: [, name], text }) => [name, text]));
 }
 
 function commandFault(
@@ -146,23 +128,19 @@ function commandFault(
   isLiteral: boolean,
   { isGated, scope }: ValuesOrigin,
 ): BrokenRule | undefined {
+  const fault = (message: string): BrokenRule => ({ path: where, message });
   if (isLiteral)
-    return {
-      path: where,
-      message:
-        'with "values": "literal" no command gives a value; write the text, or remove "values"',
-    };
+    return fault(
+      'with "values": "literal" no command gives a value; write the text, or remove "values"',
+    );
   if (isGated)
-    return {
-      path: where,
-      message: `a ${scope} file may not run a command for a value; set the value in settings of your own, or write "values": "literal" if the text itself is meant`,
-    };
+    return fault(
+      `a ${scope} file may not run a command for a value; set the value in settings of your own, or write "values": "literal" if the text itself is meant`,
+    );
   if (words[0] !== undefined && words[0] !== '') return undefined;
-  return {
-    path: where,
-    message:
-      'the command is empty or needs a shell, and none is used; write { "command": ["program", "argument"] }, or { "command": ["sh", "-c", "…"] } for a shell',
-  };
+  return fault(
+    'the command is empty or needs a shell, and none is used; write { "command": ["program", "argument"] }, or { "command": ["sh", "-c", "…"] } for a shell',
+  );
 }
 
 interface PlacedReference {
@@ -176,9 +154,9 @@ function referencesOf({ path: where, text }: TextValue): readonly PlacedReferenc
 
 const brokenReferences: Readonly<Record<BrokenReference, string>> = {
   nested: 'a reference cannot contain another in its default; keep one of them',
-  input: 'a reference names no input; write ${input:token} and declare "token" in "inputs"',
+  input: 'a reference has no input name; write ${input:token} and declare "token" in "inputs"',
   keychain:
-    'a reference names no entry of the keychain; write ${keychain:service/account}, as in ${keychain:github/me}',
+    'a reference has no keychain entry; write ${keychain:service/account}, as in ${keychain:github/me}',
 };
 
 function referenceFault(
@@ -214,7 +192,7 @@ function envFileFault(
   if (isGated && referencesIn(envFile).some(({ kind }) => kind === 'input'))
     return fault(`"envFile" of a ${scope} file may not depend on an input; write its path`);
   if (!envFile.startsWith('~')) return undefined;
-  return fault('"envFile" begins with "~", which only a shell knows; write ${HOME}');
+  return fault('"envFile" begins with "~", which only a shell expands; write ${HOME}');
 }
 
 function envFileOf(

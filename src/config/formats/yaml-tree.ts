@@ -31,29 +31,24 @@ const notValid = 'the text is not valid YAML; fix it here or just above';
 
 export function readYamlTree(body: string): TreeReading {
   const counter = new LineCounter();
+  const lineOf = (offset: number): number => counter.linePos(offset).line;
   try {
-    const [document, second] = documentsOf(body, counter);
+    const composer = new Composer({ uniqueKeys: false });
+    const [document, second] = composer.compose(boundedTokens(body, counter));
     const [error] = document?.errors ?? [];
-    if (error !== undefined) {
-      const { line } = counter.linePos(error.pos[0]);
-      throw new TreeLimit(notValid, line);
-    }
-    if (second !== undefined) {
-      const { line } = counter.linePos(second.range[0]);
-      throw new TreeLimit('the file holds several YAML documents; keep one in it', line);
-    }
+    if (error !== undefined) throw new TreeLimit(notValid, lineOf(error.pos[0]));
+    if (second !== undefined)
+      throw new TreeLimit(
+        'the file holds several YAML documents; keep one',
+        lineOf(second.range[0]),
+      );
     if (document?.contents === null || document === undefined)
       throw new TreeLimit('the text is empty; write at least {}', 1);
-    return { root: new TreeBuilder(counter).tree(document.contents, 0) };
+    return { root: new TreeBuilder(document, lineOf).tree(document.contents, 0) };
   } catch (error) {
     if (!(error instanceof TreeLimit)) throw error;
     return { fault: { line: error.line, path: [], message: error.message } };
   }
-}
-
-function documentsOf(body: string, counter: LineCounter): readonly Document.Parsed[] {
-  const composer = new Composer({ uniqueKeys: false });
-  return [...composer.compose(boundedTokens(body, counter))];
 }
 
 // Marks the next token as a scalar's text, which may look like any token.
@@ -88,37 +83,31 @@ function boundedTokens(body: string, counter: LineCounter): readonly CST.Token[]
 }
 
 class TreeBuilder {
-  readonly #counter: LineCounter;
-  /** The last node so far under each anchor; an alias refers to the last one above it. */
-  readonly #anchors = new Map<string, Node>();
-  /** Each alias's target, resolved where the alias is written. */
+  readonly #document: Document;
+  readonly #lineOf: (offset: number) => number;
+  /** Each alias's target, because `yaml` searches the whole document for it. */
   readonly #targets = new Map<Node, Node>();
-  /** How many aliases are being expanded. */
-  #expanding = 0;
   #nodes = 0;
 
-  constructor(counter: LineCounter) {
-    this.#counter = counter;
+  constructor(document: Document, lineOf: (offset: number) => number) {
+    this.#document = document;
+    this.#lineOf = lineOf;
   }
 
   tree(node: unknown, depth: number, inherited = 1): TreeNode {
-    const line = this.#lineOf(node) ?? inherited;
+    const line = this.#startOf(node) ?? inherited;
     this.#nodes += 1;
     if (depth > maxDepth) throw new TreeLimit(tooDeepMessage, line);
     // A text has fewer values than tokens, unless aliases repeat them.
     if (this.#nodes > yamlText.tokens) throw new TreeLimit(tooManyTokens(yamlText), line);
     if (isAlias(node)) {
-      const target = this.#targets.get(node) ?? this.#anchors.get(node.source);
+      const target = this.#targets.get(node) ?? node.resolve(this.#document);
       if (target === undefined)
         throw new TreeLimit('an alias names no anchor above it; write the value itself', line);
       this.#targets.set(node, target);
-      this.#expanding += 1;
-      const tree = this.tree(target, depth + 1, line);
-      this.#expanding -= 1;
-      // The lines of what it stands for are elsewhere: here is where it counts.
-      return { ...tree, line };
+      // An alias has its own line, not that of its target.
+      return { ...this.tree(target, depth + 1, line), line };
     }
-    this.#noteAnchor(node);
     if (isSeq(node))
       return { kind: 'array', line, items: node.items.map((it) => this.tree(it, depth + 1, line)) };
     if (isMap(node))
@@ -134,9 +123,8 @@ class TreeBuilder {
     // `<<` merges another map; keys that are written here win.
     let written: Set<string> | undefined;
     return pairs.flatMap(({ key, value }) => {
-      this.#noteAnchor(key);
-      const line = this.#lineOf(key) ?? inherited;
-      // Turning such a key into a name takes twice as long with each level of nesting.
+      const line = this.#startOf(key) ?? inherited;
+      // Converting such a key to a name takes twice as long with each level of nesting.
       if (isCollection(key))
         throw new TreeLimit('a key is a list or a map; write a name in its place', line);
       const node = this.tree(value, depth + 1, line);
@@ -146,14 +134,9 @@ class TreeBuilder {
     });
   }
 
-  #noteAnchor(node: unknown): void {
-    if (this.#expanding > 0 || !(isScalar(node) || isCollection(node))) return;
-    if (node.anchor !== undefined) this.#anchors.set(node.anchor, node as Node);
-  }
-
-  #lineOf(node: unknown): number | undefined {
+  #startOf(node: unknown): number | undefined {
     const range = (node as Node | null | undefined)?.range;
-    return range === undefined || range === null ? undefined : this.#counter.linePos(range[0]).line;
+    return range === undefined || range === null ? undefined : this.#lineOf(range[0]);
   }
 }
 
