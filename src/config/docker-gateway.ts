@@ -128,30 +128,30 @@ function problemOf(
   { lack, said }: Extract<DockerFinding, { readonly isThere: false }>,
 ): Problem {
   const { why, next } = lacks[lack](said);
-  const message = `there is no server ${dockerGatewayName}, because ${why}; ${next}, then reload: troupe reload`;
+  const message = `server ${dockerGatewayName} is not available: ${why}; ${next}, then run troupe reload`;
   return { file, ...(line === undefined ? {} : { line }), key, server: dockerGatewayName, message };
 }
 
 const lacks: Readonly<Record<DockerLack, (said: string) => { why: string; next: string }>> = {
   program: (said) => ({
     why: `the program "docker" ${said}`,
-    next: 'install Docker or add its folder to PATH',
+    next: 'install Docker, or add its folder to PATH',
   }),
   command: (said) => ({
     why: `Docker has no command "docker mcp"${inBrackets(said)}`,
     next: "install Docker's MCP plugin",
   }),
   daemon: (said) => ({
-    why: `the daemon of Docker does not answer${inBrackets(said)}`,
+    why: `Docker's daemon does not answer${inBrackets(said)}`,
     next: 'start Docker',
   }),
   time: (said) => ({
     why: `"${said}" did not end within ${dockerAnswerMs / 1_000} seconds`,
-    next: 'see what keeps it by running it yourself',
+    next: 'run it yourself to see what it waits for',
   }),
   sense: (said) => ({
-    why: `"${said}" gave an answer that is not Docker's`,
-    next: 'see which "docker" comes first on PATH',
+    why: `"${said}" printed something unexpected`,
+    next: 'check which "docker" comes first on PATH',
   }),
 };
 

@@ -43,7 +43,7 @@ export function parsePolicyChoice(value: unknown, reach: PolicyReach): ParsedPol
   if (!isRecord(value))
     return faultAt(
       [],
-      `"policy" must be ${presetWords}, or an object as { "preset": "default", "restart": { "maxAttempts": 3 } }`,
+      `"policy" must be ${presetWords}, or an object such as { "preset": "default", "restart": { "maxAttempts": 3 } }`,
     );
   const overrides: [string, Readonly<Record<string, unknown>>][] = [];
   let preset: PresetName | undefined;

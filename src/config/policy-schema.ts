@@ -103,7 +103,7 @@ const delays = ruled(
       floorMs: ms(0).optional(),
     }),
   ]),
-  'a list of milliseconds, as [500, 1000], or { "initialMs": 500, "factor": 2, "maxMs": 30000 }',
+  'a list of milliseconds, such as [500, 1000], or { "initialMs": 500, "factor": 2, "maxMs": 30000 }',
 );
 
 const closeSteps = ruled(
@@ -111,7 +111,7 @@ const closeSteps = ruled(
     z.strictObject({ by: choice('stdinEnd', 'SIGINT', 'SIGTERM', 'SIGKILL'), waitMs: ms(0) }),
     1,
   ),
-  'a list of steps, as [{ "by": "stdinEnd", "waitMs": 2000 }, { "by": "SIGTERM", "waitMs": 2000 }]',
+  'a list of steps, such as [{ "by": "stdinEnd", "waitMs": 2000 }, { "by": "SIGTERM", "waitMs": 2000 }]',
 );
 
 // Of Node, of the SDK: the longest known has 48.
@@ -120,7 +120,7 @@ const ruleParts = {
   status: [whole('', 100, 599), 'a whole number from 100 to 599, without quotes'],
   code: [
     z.union([z.string().min(1).max(maxCodeLength), z.int()]),
-    'a text as "ECONNRESET", or the number of a JSON-RPC error',
+    'a text such as "ECONNRESET", or the number of a JSON-RPC error',
   ],
   message: [
     z.string().regex(/\S/).max(maxNameLength),
@@ -132,7 +132,7 @@ const ruleKind = z.enum(failureKinds);
 /** Says what is wrong with one rule; undefined = nothing. */
 function ruleFault(rule: unknown): string | undefined {
   if (typeof rule !== 'object' || rule === null || Array.isArray(rule))
-    return 'must be an object as { "status": 599, "kind": "unavailable" }';
+    return 'must be an object such as { "status": 599, "kind": "unavailable" }';
   const parts = Object.entries(ruleParts);
   const names = parts.map(([name]) => name);
   const given = new Map<string, unknown>(Object.entries(rule));
@@ -163,7 +163,7 @@ sentences.add(classifyRules, {
     const faults = Array.isArray(given) && given.length <= maxItems ? given.map(ruleFault) : [];
     const index = faults.findIndex((fault) => fault !== undefined);
     return index === -1
-      ? `must be a list of at most ${maxItems} rules, as [{ "status": 599, "kind": "unavailable" }]`
+      ? `must be a list of at most ${maxItems} rules, such as [{ "status": 599, "kind": "unavailable" }]`
       : `rule ${index + 1} ${faults[index]}`;
   },
 });
@@ -181,7 +181,7 @@ export const policySchemas: {
     overflow: choice('hash', 'middle', 'error'),
     stripServerPrefix: truth(),
     collision: choice('originOrder', 'suffix', 'error'),
-    aliases: ruled(list(templateText), 'a list of texts with {tool}, as ["{server}.{tool}"]'),
+    aliases: ruled(list(templateText), 'a list of texts with {tool}, such as ["{server}.{tool}"]'),
   },
   startup: {
     mode: choice('eager', 'lazy', 'background'),
@@ -212,7 +212,7 @@ export const policySchemas: {
     delays,
     jitter: ruled(
       z.union([z.enum(['none', 'full']), fraction()]),
-      '"none", "full" or a fraction from 0 to 1, as 0.2',
+      '"none", "full" or a fraction from 0 to 1, such as 0.2',
     ),
     maxAttempts: countOrNull('no limit', 0),
     budgetReset: ruled(

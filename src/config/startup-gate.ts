@@ -41,6 +41,6 @@ export function changedSinceStart(atStart: StartupGate, now: StartupGate): reado
   // A key that was removed is reported in the file that had it.
   const { file = 'settings', key = 'mcp.startupGateMs' } = now.place ?? atStart.place ?? {};
   const line = now.place?.line;
-  const message = `this counts from the start of a troupe, so the running one keeps ${atStart.ms}; restart the troupe, or write ${atStart.ms} again`;
+  const message = `a new startup gate applies at the next start, so the running troupe keeps ${atStart.ms}; restart the troupe, or set ${atStart.ms} again`;
   return [{ file, ...(line === undefined ? {} : { line }), key, message }];
 }

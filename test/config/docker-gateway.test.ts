@@ -175,7 +175,7 @@ describe('a Docker without a gateway', () => {
   it.each([
     [
       lacking('program', 'was not found on PATH'),
-      'the program "docker" was not found on PATH; install Docker or add its folder to PATH',
+      'the program "docker" was not found on PATH; install Docker, or add its folder to PATH',
     ],
     [lacking('command'), `Docker has no command "docker mcp"; install Docker's MCP plugin`],
     [
@@ -184,15 +184,15 @@ describe('a Docker without a gateway', () => {
     ],
     [
       lacking('daemon', 'Cannot connect'),
-      'the daemon of Docker does not answer (Cannot connect); start Docker',
+      "Docker's daemon does not answer (Cannot connect); start Docker",
     ],
     [
       lacking('time', 'docker mcp --help'),
-      '"docker mcp --help" did not end within 3 seconds; see what keeps it by running it yourself',
+      '"docker mcp --help" did not end within 3 seconds; run it yourself to see what it waits for',
     ],
     [
       lacking('sense', 'docker info'),
-      `"docker info" gave an answer that is not Docker's; see which "docker" comes first on PATH`,
+      '"docker info" printed something unexpected; check which "docker" comes first on PATH',
     ],
   ])('is a problem instead of a server: %j', async (finding, words) => {
     const { settings, specs } = await read(mine(wanted), { finding });
@@ -204,7 +204,7 @@ describe('a Docker without a gateway', () => {
         line: 3,
         key: 'mcp.dockerGateway',
         server: 'MCP_DOCKER',
-        message: `there is no server MCP_DOCKER, because ${words}, then reload: troupe reload`,
+        message: `server MCP_DOCKER is not available: ${words}, then run troupe reload`,
       },
     ]);
   });

@@ -83,7 +83,7 @@ describe('a policy in settings', () => {
     [
       'a jitter of two',
       { restart: { jitter: 2 } },
-      'restart.jitter: "restart.jitter" must be "none", "full" or a fraction from 0 to 1, as 0.2',
+      'restart.jitter: "restart.jitter" must be "none", "full" or a fraction from 0 to 1, such as 0.2',
     ],
     ['no delays', { restart: { delays: [] } }, 'restart.delays: "restart.delays" must be a list'],
     [

@@ -61,7 +61,7 @@ describe('the notice about such a key', () => {
         file: '/config.json',
         ...(line === undefined ? {} : { line }),
         key,
-        message: `this counts from the start of a troupe, so the running one keeps ${value}; restart the troupe, or write ${value} again`,
+        message: `a new startup gate applies at the next start, so the running troupe keeps ${value}; restart the troupe, or set ${value} again`,
       },
     ]);
   });

@@ -154,7 +154,9 @@ describe('commands for values', () => {
       mergeSettings([parsed(commands), ...more]).settings.servers[0]?.invalid?.message;
     expect(invalid()).toContain('values from commands are not allowed');
     expect(invalid(consent(true))).toBeUndefined();
-    expect(invalid(consent(true), consent(false))).toContain('values from commands are not allowed');
+    expect(invalid(consent(true), consent(false))).toContain(
+      'values from commands are not allowed',
+    );
     expect(invalid(consent(true, 'project'))).toContain('values from commands are not allowed');
     expect(mergeSettings([parsed(commands)]).specs.size).toBe(0);
   });

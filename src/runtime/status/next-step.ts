@@ -80,7 +80,7 @@ function stepWhenBlocked(
     case 'rejected':
       return `troupe approve ${name}`;
     case 'untrusted':
-      return `trust the folder that brings it in ${place}: start with --trust`;
+      return `start with --trust to trust the folder of ${place}`;
     case 'overBudget':
       return `stop or disable another server, or raise admission.maxServers in mcp.policy${ofFile(budget?.source)}`;
     default:
@@ -134,7 +134,7 @@ function stepAgainst(
   const { rule, source } = refusingRule(verdict, desired, lists);
   if (rule === 'launchBound')
     return `start again with ${name} in the list given at launch (--allow, or the option "allow" of the host)`;
-  if (rule === 'hostAllowed') return `have the host put ${name} on its list (allow.changed)`;
+  if (rule === 'hostAllowed') return `add ${name} to the host's list (allow.changed)`;
   if (bar?.verdict === verdict) return bar.next;
   const [verb, to] = verdict === 'excluded' ? ['remove', 'from'] : ['add', 'to'];
   const change = `${verb} ${name} ${to} ${rule}`;

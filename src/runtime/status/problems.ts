@@ -124,11 +124,11 @@ export class BudgetWatch {
 
 // Without the number of running servers, which would change the message with each of them.
 function sentenceFor({ max, mode, taken, refused }: BudgetUse): string {
-  const next = 'disable servers that are not needed, or raise the number';
+  const next = 'disable servers that you do not need, or raise the limit';
   if (refused.length > 0) {
-    return `the budget of ${max} servers is used up, and ${refused.join(', ')} may not run; ${next}`;
+    return `the budget of ${max} servers is exhausted, so these are blocked: ${refused.join(', ')}; ${next}`;
   }
   if (mode === 'warn' && taken > max)
-    return `there are more servers than the budget of ${max}; ${next}`;
-  return `the budget of ${max} servers is nearly used up; ${next}`;
+    return `more servers run than the budget of ${max} allows; ${next}`;
+  return `the budget of ${max} servers is nearly exhausted; ${next}`;
 }

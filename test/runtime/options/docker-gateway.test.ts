@@ -94,7 +94,7 @@ const isThere = (troupe: Troupe): Promise<void> =>
 
 const isAbsent = (troupe: Troupe): Promise<void> =>
   until(troupe, () =>
-    messagesOf(troupe).some((message) => message.includes('daemon of Docker does not answer')),
+    messagesOf(troupe).some((message) => message.includes("Docker's daemon does not answer")),
   );
 
 const messagesOf = (troupe: Troupe): readonly string[] =>
@@ -120,7 +120,7 @@ describe('the gateway of an installed Docker', () => {
     await expect(troupe.callServerTool(name, 'echo')).rejects.toMatchObject({
       code: 'UNAVAILABLE',
       message: expect.stringMatching(
-        /^There is no server MCP_DOCKER, because the daemon of Docker does not answer .*start Docker/,
+        /^Server MCP_DOCKER is not available: Docker's daemon does not answer .*start Docker/,
       ) as unknown,
     });
 

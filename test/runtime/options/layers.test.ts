@@ -57,7 +57,7 @@ describe('each admission reason', () => {
       'blocked.untrusted',
       'UNTRUSTED',
       'trust',
-      'trust the folder that brings it in /project/.mcp.json:3: start with --trust',
+      'start with --trust to trust the folder of /project/.mcp.json:3',
       { projectSettings: db, trusted: false },
     ],
     [
@@ -120,7 +120,7 @@ describe('each admission reason', () => {
       'blocked.notAllowed',
       'NOT_ALLOWED',
       'hostAllowed',
-      'have the host put db on its list (allow.changed)',
+      "add db to the host's list (allow.changed)",
       { settings: db, event: { type: 'allow.changed', allowed: [] } },
     ],
     [
@@ -191,7 +191,7 @@ describe('each admission reason', () => {
     await there.apply(text({ slots: { local: 3 }, allowed: [] }));
     expect(step()).toBe('add db to mcp.allowed in /project/troupe.json:11');
     await tell(there, { type: 'allow.changed', allowed: [] });
-    expect(step()).toBe('have the host put db on its list (allow.changed)');
+    expect(step()).toBe("add db to the host's list (allow.changed)");
     await tell(there, { type: 'allow.changed', allowed: null });
     expect(step()).toBe('add db to mcp.allowed in /project/troupe.json:11');
   });
@@ -362,7 +362,7 @@ describe('the server budget', () => {
     expect(budgetOf(there)).toEqual({ max: 2, mode: 'enforce', taken: 2, refused: ['c', 'd'] });
     expect(there.story.filter((line) => line.includes('overBudget'))).toHaveLength(2);
     expect(warning(there)).toEqual([
-      'the budget of 2 servers is used up, and c, d may not run; disable servers that are not needed, or raise the number',
+      'the budget of 2 servers is exhausted, so these are blocked: c, d; disable servers that you do not need, or raise the limit',
     ]);
   });
 
@@ -447,11 +447,11 @@ describe('the server budget', () => {
     expect(warning(there)).toEqual([]);
     await there.apply(some('abcde'));
     expect(there.troupe.snapshot().servers.every(({ state }) => state === 'ready')).toBe(true);
-    expect(warning(there)[0]).toContain('there are more servers than the budget of 4');
+    expect(warning(there)[0]).toContain('more servers run than the budget of 4 allows');
     await there.apply(some('abc'));
-    expect(warning(there)[0]).toContain('nearly used up');
+    expect(warning(there)[0]).toContain('nearly exhausted');
     await there.apply(some('ab'));
-    expect(warning(there)[0]).toContain('nearly used up');
+    expect(warning(there)[0]).toContain('nearly exhausted');
     await there.apply(some('a'));
     expect(warning(there)).toEqual([]);
     await there.apply(servers({ a: 'a' }));

@@ -119,7 +119,7 @@ const lists: RefusingLists = {
 };
 const actionSentences = [
   /^set "enabled": true for db in \/project\/troupe\.json:7$/,
-  /^trust the folder that brings it in \/project\/troupe\.json:7: start with --trust$/,
+  /^start with --trust to trust the folder of \/project\/troupe\.json:7$/,
   /^remove db from mcp\.excluded in \/project\/troupe\.json:9$/,
   /^add db to mcp\.allowed in \/project\/troupe\.json:9$/,
   /^stop or disable another server, or raise admission\.maxServers in mcp\.policy of \/project\/troupe\.json$/,
