@@ -5,7 +5,7 @@
  */
 
 import type { StdioSpec } from '../domain/server-spec.ts';
-import type { Problem, SourceRef } from '../domain/settings.ts';
+import type { SourceRef } from '../domain/settings.ts';
 import { fingerprintOf } from '../policies/fingerprint.ts';
 import { defaultPolicy } from '../policies/presets/default-policy.ts';
 import { isPrivileged, type ParsedServer, withPolicy } from './entry/server-entry.ts';
@@ -15,32 +15,21 @@ import type { ParsedDocument, ParsedSettings } from './parse-settings.ts';
 /** The name that Docker itself gives the gateway in the settings of its clients. */
 const dockerGatewayName = 'MCP_DOCKER';
 
-/** The result of querying Docker. */
+/** The result of querying Docker: the gateway is available, or what is missing. */
 export type DockerFinding =
   | { readonly isThere: true }
   | {
       readonly isThere: false;
-      readonly lack: DockerLack;
+      readonly lack: keyof typeof lacks;
       /** The query that failed, or Docker's own message; may be empty. */
       readonly said: string;
     };
 
-/** What is missing: the program, its command `mcp`, the daemon, an answer in time, a valid answer. */
-export type DockerLack = 'program' | 'command' | 'daemon' | 'time' | 'sense';
-
 /** The setting that counts, and its place. */
-export interface DockerGatewayChoice {
+interface DockerGatewayChoice {
   readonly wish: true | 'auto';
   readonly file: string;
   readonly source: SourceRef;
-}
-
-export interface DockerGatewayFacts {
-  readonly projectRoot: string;
-  /** Names of variables that the `docker` program needs. */
-  readonly variables: readonly string[];
-  /** Absent while Docker has not answered yet; until then the gateway counts as present. */
-  readonly finding: DockerFinding | undefined;
 }
 
 // The original stops its gateway after five idle minutes, which frees the containers it holds.
@@ -71,14 +60,31 @@ export function dockerGatewayChoice(
   return { wish, file: last.file, source: placeOfKey(last, 'dockerGateway') };
 }
 
-/** Returns the gateway as a source with one server, or with the problem that prevents it. */
+/**
+ * Returns the gateway as a source with one server, or with the problem that prevents it.
+ * Until Docker has answered, the gateway counts as available. `variables` are the names of the
+ * variables that the `docker` program needs.
+ */
 export function dockerGatewaySource(
   { wish, file, source }: DockerGatewayChoice,
-  { projectRoot, variables, finding }: DockerGatewayFacts,
+  {
+    projectRoot,
+    variables,
+    finding,
+  }: {
+    readonly projectRoot: string;
+    readonly variables: readonly string[];
+    readonly finding: DockerFinding | undefined;
+  },
 ): ParsedSettings {
   if (finding?.isThere === false) {
-    const isNews = wish === true || (finding.lack !== 'program' && finding.lack !== 'command');
-    return { problems: isNews ? [problemOf(file, source, finding)] : [] };
+    const { lack, said } = finding;
+    if (wish === 'auto' && (lack === 'program' || lack === 'command')) return { problems: [] };
+    const [why, next] = lacks[lack](said);
+    const { key, line } = source;
+    const server = dockerGatewayName;
+    const message = `server ${server} is not available: ${why}; ${next}, then run troupe reload`;
+    return { problems: [{ file, ...(line !== undefined && { line }), key, server, message }] };
   }
   const spec = dockerGatewaySpec(projectRoot, variables);
   return {
@@ -122,38 +128,26 @@ function serverOf(spec: StdioSpec, source: SourceRef): ParsedServer {
   };
 }
 
-function problemOf(
-  file: string,
-  { key, line }: SourceRef,
-  { lack, said }: Extract<DockerFinding, { readonly isThere: false }>,
-): Problem {
-  const { why, next } = lacks[lack](said);
-  const message = `server ${dockerGatewayName} is not available: ${why}; ${next}, then run troupe reload`;
-  return { file, ...(line === undefined ? {} : { line }), key, server: dockerGatewayName, message };
-}
-
-const lacks: Readonly<Record<DockerLack, (said: string) => { why: string; next: string }>> = {
-  program: (said) => ({
-    why: `the program "docker" ${said}`,
-    next: 'install Docker, or add its folder to PATH',
-  }),
-  command: (said) => ({
-    why: `Docker has no command "docker mcp"${inBrackets(said)}`,
-    next: "install Docker's MCP plugin",
-  }),
-  daemon: (said) => ({
-    why: `Docker's daemon does not answer${inBrackets(said)}`,
-    next: 'start Docker',
-  }),
-  time: (said) => ({
-    why: `"${said}" did not end within ${dockerAnswerMs / 1_000} seconds`,
-    next: 'run it yourself to see what it waits for',
-  }),
-  sense: (said) => ({
-    why: `"${said}" printed something unexpected`,
-    next: 'check which "docker" comes first on PATH',
-  }),
-};
+/** What is missing, and the next step. */
+const lacks = {
+  program: (said: string) => [
+    `the program "docker" ${said}`,
+    'install Docker, or add its folder to PATH',
+  ],
+  command: (said: string) => [
+    `Docker has no command "docker mcp"${inBrackets(said)}`,
+    "install Docker's MCP plugin",
+  ],
+  daemon: (said: string) => [`Docker's daemon does not answer${inBrackets(said)}`, 'start Docker'],
+  time: (said: string) => [
+    `"${said}" did not end within ${dockerAnswerMs / 1_000} seconds`,
+    'run it yourself to see what it waits for',
+  ],
+  sense: (said: string) => [
+    `"${said}" printed something unexpected`,
+    'check which "docker" comes first on PATH',
+  ],
+} as const;
 
 function inBrackets(said: string): string {
   return said === '' ? '' : ` (${said})`;

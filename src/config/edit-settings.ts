@@ -1,7 +1,7 @@
 /** Adds to a settings text in our format, and leaves everything else in it unchanged. */
 
-import { createScanner, type Node, parse, parseTree } from 'jsonc-parser';
-import { equalDocuments } from '../policies/equal-typed.ts';
+import { applyEdits, createScanner, modify, type Node, parse, parseTree } from 'jsonc-parser';
+import { equalData } from '../policies/equal-data.ts';
 
 export interface Addition {
   /** Its path, as `['mcpServers', 'db']`; `-1` after a list appends to it. */
@@ -17,13 +17,14 @@ export function addToSettings(text: string, additions: readonly Addition[]): str
   const mark = text.startsWith('\ufeff') ? '\ufeff' : '';
   const body = text.slice(mark.length);
   let edited: string | undefined = body;
-  for (const addition of additions) {
+  // The parser's own editor adds the same, but may move comments: it serves as a check.
+  let expected = body;
+  for (const { path, value } of additions) {
+    edited = withAddition(edited, { path, value });
     if (edited === undefined) return undefined;
-    edited = withAddition(edited, addition);
+    expected = applyEdits(expected, modify(expected, [...path], value, { isArrayInsertion: true }));
   }
-  if (edited === undefined || !isSame(plain(edited), expectedAfter(plain(body), additions)))
-    return undefined;
-  return mark + edited;
+  return equalData(plain(edited), plain(expected)) ? mark + edited : undefined;
 }
 
 function withAddition(text: string, { path, value }: Addition): string | undefined {
@@ -33,6 +34,7 @@ function withAddition(text: string, { path, value }: Addition): string | undefin
     const found: Node | undefined =
       typeof segment === 'string' ? propertyOf(holder, segment) : undefined;
     if (found === undefined) {
+      if (holder.type !== (typeof segment === 'number' ? 'array' : 'object')) return undefined;
       const rest = path.slice(depth + 1).toReversed();
       const content = rest.reduce<unknown>(
         (inner, key) => (typeof key === 'number' ? [inner] : Object.fromEntries([[key, inner]])),
@@ -137,31 +139,4 @@ function unitOf(text: string): string {
 
 function plain(text: string): unknown {
   return parse(text, [], { allowTrailingComma: true });
-}
-
-/** Compares as JSON, in which no key is undefined. */
-function isSame(one: unknown, other: unknown): boolean {
-  return equalDocuments(jsonOf(one), jsonOf(other));
-}
-
-function jsonOf(value: unknown): unknown {
-  return JSON.parse(JSON.stringify(value) ?? 'null');
-}
-
-/** The expected content, computed without the editor that it checks. */
-function expectedAfter(before: unknown, additions: readonly Addition[]): unknown {
-  let value = before;
-  for (const { path, value: added } of additions) value = withValue(value, path, added);
-  return value;
-}
-
-function withValue(holder: unknown, path: readonly (string | number)[], added: unknown): unknown {
-  const [first, ...rest] = path;
-  if (first === undefined) return added;
-  if (typeof first === 'number')
-    return [...(Array.isArray(holder) ? (holder as unknown[]) : []), added];
-  const entries = typeof holder === 'object' && holder !== null ? Object.entries(holder) : [];
-  const earlier = entries.find(([key]) => key === first)?.[1] as unknown;
-  const others = entries.filter(([key]) => key !== first);
-  return Object.fromEntries([...others, [first, withValue(earlier, rest, added)]]);
 }

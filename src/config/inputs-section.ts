@@ -71,19 +71,15 @@ export const inputSchema = z.discriminatedUnion(
   { error: ({ code }) => (code === 'invalid_union' ? typeError : itemError) },
 );
 
-export interface ParsedInputs {
+export function parseInputs({ node, line }: TreeMember): {
   readonly inputs: readonly InputDefinition[];
   readonly faults: readonly Fault[];
-}
-
-export function parseInputs({ node, line }: TreeMember): ParsedInputs {
-  const whole = (message: string): ParsedInputs => ({
-    inputs: [],
-    faults: [{ line, path: ['inputs'], message }],
-  });
-  if (node.kind !== 'array' || node.items.length > maxInputs) return whole(listError);
-  const broken = findFault(node, ['inputs']);
-  if (broken !== undefined) return { inputs: [], faults: [broken] };
+} {
+  const isList = node.kind === 'array' && node.items.length <= maxInputs;
+  const broken = isList
+    ? findFault(node, ['inputs'])
+    : { line, path: ['inputs'], message: listError };
+  if (!isList || broken !== undefined) return { inputs: [], faults: broken ? [broken] : [] };
 
   const faults: Fault[] = [];
   const inputs = new Map<string, InputDefinition | undefined>();
@@ -100,7 +96,7 @@ export function parseInputs({ node, line }: TreeMember): ParsedInputs {
     const { id } = parsed.data;
     if (inputs.has(id)) {
       // Neither is used, because a reviewer may have read the other one.
-      faultAt(['id'], 'there is an input with this id already; rename or remove one of the two');
+      faultAt(['id'], 'another input has this id; rename or remove one of the two');
       inputs.set(id, undefined);
       continue;
     }
@@ -109,14 +105,17 @@ export function parseInputs({ node, line }: TreeMember): ParsedInputs {
   return { inputs: [...inputs.values()].filter((one) => one !== undefined), faults };
 }
 
-function definitionOf(input: z.infer<typeof inputSchema>): InputDefinition {
-  const { id, description, default: byDefault } = input;
+function definitionOf({
+  description,
+  default: byDefault,
+  ...input
+}: z.infer<typeof inputSchema>): InputDefinition {
   const rest = {
-    id,
-    ...(description === undefined
-      ? {}
-      : { description: printableLine(description, maxDescriptionLength) }),
-    ...(byDefault === undefined ? {} : { default: byDefault }),
+    id: input.id,
+    ...(description !== undefined && {
+      description: printableLine(description, maxDescriptionLength),
+    }),
+    ...(byDefault !== undefined && { default: byDefault }),
   };
   switch (input.type) {
     case 'promptString':
@@ -125,9 +124,8 @@ function definitionOf(input: z.infer<typeof inputSchema>): InputDefinition {
       return { ...rest, type: input.type, password: false, options: input.options.map(choiceOf) };
     case 'command': {
       const { type, command, args } = input;
-      const given = args === undefined ? {} : { args };
       // A command's output is usually a token.
-      return { ...rest, type, password: true, command, ...given };
+      return { ...rest, type, password: true, command, ...(args !== undefined && { args }) };
     }
   }
 }

@@ -1,14 +1,7 @@
 /** Applies the lists of all layers: which servers may run, and which calls may go out. */
 
 import type { PermissionRules } from '../domain/permission.ts';
-import type {
-  Bar,
-  DesiredServer,
-  Limit,
-  PlacedRules,
-  Settings,
-  SourceRef,
-} from '../domain/settings.ts';
+import type { Bar, Limit, PlacedRules, Settings, SourceRef } from '../domain/settings.ts';
 import {
   isAllowedByRule,
   isForbidden,
@@ -41,60 +34,45 @@ export function limitsOf(
   servers: readonly ParsedServer[],
 ): Limits {
   const last = own.findLast(({ mcp }) => mcp.allowed !== undefined);
-  const excluding = documents.filter((it) => own.includes(it) || narrowing.includes(it));
-  const allowing = documents.filter((it) => it === last || narrowing.includes(it));
   const bars = new Map<string, Bar>();
-  const managedSource = managed && { file: managed.file, key: 'mcpServers', scope: managed.scope };
-  if (managedSource !== undefined) {
-    for (const { desired } of servers) {
-      if (!isBesideManaged(desired)) continue;
-      const next = `ask the administrator of ${managedSource.file}, which allows no other servers`;
-      bars.set(desired.name, {
-        verdict: 'notAllowed',
-        rule: 'managed',
-        source: managedSource,
-        next,
-      });
+  if (managed !== undefined) {
+    const { file, scope } = managed;
+    const source = { file, key: 'mcpServers', scope };
+    const next = `ask the administrator of ${file}, which allows no other servers`;
+    for (const { desired } of servers.filter(isBesideManaged))
+      bars.set(desired.name, { verdict: 'notAllowed', rule: 'managed', source, next });
+  }
+  const limits: Limit[] = [];
+  for (const document of documents) {
+    const { excluded, allowed } = document.mcp;
+    const isNarrowing = narrowing.includes(document);
+    if (excluded !== undefined && (isNarrowing || own.includes(document))) {
+      const source = placeOfKey(document, 'excluded');
+      barExcluded(excluded, source, servers, bars);
+      limits.push({ list: 'excluded', names: namesIn(excluded), source });
+    }
+    if (allowed !== undefined && (isNarrowing || document === last)) {
+      const source = placeOfKey(document, 'allowed');
+      limits.push({ list: 'allowed', names: allowedBy(allowed, source, servers, bars), source });
     }
   }
-  const allowedIn = new Map(
-    allowing.flatMap((document) => {
-      const rules = document.mcp.allowed;
-      if (rules === undefined) return [];
-      return [
-        [document, allowedBy(rules, placeOfKey(document, 'allowed'), servers, bars)] as const,
-      ];
-    }),
-  );
-  // Last, because an exclusion takes precedence over other reasons.
-  for (const document of excluding) {
-    noteForbidden(document.mcp.excluded ?? [], placeOfKey(document, 'excluded'), servers, bars);
-  }
-  const limit = (document: ParsedDocument, list: Limit['list'], names?: readonly string[]) =>
-    names === undefined ? [] : [{ list, names, source: placeOfKey(document, list) }];
-  const excludedIn = ({ mcp }: ParsedDocument): readonly string[] | undefined =>
-    mcp.excluded === undefined ? undefined : namesIn(mcp.excluded);
-  const [first, ...others] = allowedIn.values();
-  const rest = others.map((names) => new Set(names));
+  const namesOf = (list: Limit['list']) =>
+    limits.flatMap((limit) => (limit.list === list ? [new Set(limit.names)] : []));
+  const [first, ...others] = namesOf('allowed');
   return {
-    ...(first === undefined
-      ? {}
-      : { allowed: first.filter((name) => rest.every((names) => names.has(name))) }),
-    excluded: [...new Set(excluding.flatMap((document) => excludedIn(document) ?? []))],
-    limits: documents.flatMap((document) => [
-      ...(excluding.includes(document) ? limit(document, 'excluded', excludedIn(document)) : []),
-      ...limit(document, 'allowed', allowedIn.get(document)),
-    ]),
+    ...(first && { allowed: [...first].filter((name) => others.every((it) => it.has(name))) }),
+    excluded: [...new Set(namesOf('excluded').flatMap((names) => [...names]))],
+    limits,
     bars,
   };
 }
 
 /** A server inside the host runs no program, so managed settings do not keep it out. */
-function isBesideManaged({ source, transport }: DesiredServer): boolean {
+function isBesideManaged({ desired: { source, transport } }: ParsedServer): boolean {
   return source.scope !== 'managed' && transport !== 'memory';
 }
 
-/** Returns the names that a list allows, and adds bars for servers whose command or address it refuses. */
+/** Returns the names that a list allows, and bars servers whose command or address it refuses. */
 function allowedBy(
   rules: readonly ServerRule[],
   source: SourceRef,
@@ -102,31 +80,30 @@ function allowedBy(
   bars: Map<string, Bar>,
 ): readonly string[] {
   const names = new Set(namesIn(rules));
+  const next = `add its command or address to ${ruleText(source)}`;
   for (const { desired, spec } of servers) {
     const { name } = desired;
-    const answer = isAllowedByRule(rules, { name, ...(spec === undefined ? {} : { spec }) });
-    if (answer === true) names.add(name);
-    if (answer !== false) continue;
+    const isAllowed = isAllowedByRule(rules, spec);
+    if (isAllowed === true) names.add(name);
+    if (isAllowed !== false) continue;
     names.delete(name);
-    const next = `add its command or address to ${ruleText(source)}`;
     if (!bars.has(name))
       bars.set(name, { verdict: 'notAllowed', rule: 'mcp.allowed', source, next });
   }
   return [...names];
 }
 
-function noteForbidden(
+function barExcluded(
   rules: readonly ServerRule[],
   source: SourceRef,
   servers: readonly ParsedServer[],
   bars: Map<string, Bar>,
 ): void {
-  for (const { desired, spec } of servers) {
-    const { name } = desired;
-    if (!isForbidden(rules, { name, ...(spec === undefined ? {} : { spec }) })) continue;
-    const next = `run something else, or remove the matching rule from ${ruleText(source)}`;
-    bars.set(name, { verdict: 'excluded', rule: 'mcp.excluded', source, next });
-  }
+  const next = `run something else, or remove the matching rule from ${ruleText(source)}`;
+  // Also in place of another bar: an exclusion takes precedence.
+  for (const { desired, spec } of servers)
+    if (isForbidden(rules, spec))
+      bars.set(desired.name, { verdict: 'excluded', rule: 'mcp.excluded', source, next });
 }
 
 function ruleText({ file, line, key }: SourceRef): string {
@@ -144,7 +121,7 @@ export function placeOfKey({ file, scope, lines }: ParsedDocument, name: PlacedK
   // The host's own settings have no file to open.
   if (scope === 'api') return { key, scope };
   const line = lines?.get(name);
-  return { file, ...(line === undefined ? {} : { line }), key, scope };
+  return { file, ...(line !== undefined && { line }), key, scope };
 }
 
 /** Joins the permission rules of all layers. A layer that only narrows may ask and deny; its `allow` is ignored. */

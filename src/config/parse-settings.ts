@@ -107,39 +107,31 @@ function settingsIn(tree: TreeReading, origin: DocumentOrigin): ParsedSettings {
   const conversion = convertSettings(root, origin) ?? hostSettings(root);
   if ('fault' in conversion) return fail(conversion.fault);
   const most = isFolderScope(origin.scope) ? maxFolderServers : maxServers;
-  const tooMany = countFault(conversion.servers, root, most);
-  if (tooMany !== undefined) return fail(tooMany);
+  if (conversion.servers.length > most) {
+    const line = conversion.servers[0]?.line ?? root.line;
+    return fail({ line, path: [], message: `there are more than ${most} servers; split the file` });
+  }
 
   const { mcp } = conversion;
-  const parsedMcp =
-    mcp === undefined ? { section: {}, faults: [], lines: undefined } : parseMcpSection(mcp);
+  const section = mcp === undefined ? { section: {}, faults: [] } : parseMcpSection(mcp);
   const isOurs = conversion.format === 'mcpServers';
   const given = conversion.inputs ?? (isOurs ? memberOf(root, 'inputs') : undefined);
-  const { inputs, faults: inputFaults } =
-    given === undefined ? { inputs: [], faults: [] } : parseInputs(given);
-  const faults = [
+  const { inputs, faults } = given === undefined ? { inputs: [], faults: [] } : parseInputs(given);
+  const problems = [
     ...(isOurs ? unknownKeys(root) : []),
     ...conversion.faults,
-    ...parsedMcp.faults,
-    ...inputFaults,
-  ];
-  if (parsedMcp.section === undefined)
-    return { problems: faults.map((fault) => problemAt(origin, fault)) };
+    ...section.faults,
+    ...faults,
+    ...(section.section && mcp ? ignoredKeys(mcp, origin) : []),
+  ].map((fault) => problemAt(origin, fault));
+  if (section.section === undefined) return { problems };
 
-  const gatedFaults = mcp === undefined ? [] : ignoredKeys(mcp, origin);
-  const { servers, problems } = parseServers(conversion.servers, origin, inputs);
+  const parsed = parseServers(conversion.servers, origin, inputs);
+  const { file, scope } = origin;
+  const lines = 'lines' in section && { lines: section.lines };
   return {
-    document: {
-      file: origin.file,
-      scope: origin.scope,
-      servers,
-      mcp: parsedMcp.section,
-      ...(parsedMcp.lines === undefined ? {} : { lines: parsedMcp.lines }),
-    },
-    problems: [
-      ...[...faults, ...gatedFaults].map((fault) => problemAt(origin, fault)),
-      ...problems,
-    ],
+    document: { file, scope, servers: parsed.servers, mcp: section.section, ...lines },
+    problems: [...problems, ...parsed.problems],
   };
 }
 
@@ -150,24 +142,19 @@ function hostSettings(root: TreeNode): Conversion {
 }
 
 function documentFault(root: TreeNode): Fault | undefined {
+  const { line } = root;
   if (root.kind !== 'object')
     return {
-      line: root.line,
+      line,
       path: [],
       message: 'the settings must be an object; write { "mcpServers": {} }',
     };
   const repeated = repeatedKey(root, []);
-  if (repeated !== undefined) return repeated;
   const servers = memberOf(root, 'mcpServers');
-  if (servers === undefined) return undefined;
-  const path = ['mcpServers'];
-  if (servers.node.kind !== 'object')
-    return {
-      line: servers.line,
-      path,
-      message: '"mcpServers" must be an object; write { "name": { "command": "npx" } }',
-    };
-  return undefined;
+  if (repeated !== undefined || servers === undefined || servers.node.kind === 'object')
+    return repeated;
+  const message = '"mcpServers" must be an object; write { "name": { "command": "npx" } }';
+  return { line: servers.line, path: ['mcpServers'], message };
 }
 
 /** Finds the first duplicate of such a key: at the top, in a section `mcp`, or in a project of Claude Code. */
@@ -186,16 +173,6 @@ function repeatedKey(node: TreeNode, path: TreePath): Fault | undefined {
     if (within !== undefined) return within;
   }
   return undefined;
-}
-
-function countFault(
-  servers: readonly TreeMember[],
-  root: TreeNode,
-  most: number,
-): Fault | undefined {
-  if (servers.length <= most) return undefined;
-  const message = `there are more than ${most} servers; split the file`;
-  return { line: servers[0]?.line ?? root.line, path: [], message };
 }
 
 /**
@@ -227,21 +204,16 @@ const ungatedKeys: ReadonlySet<string> = new Set([
 function ignoredKeys(mcp: TreeMember, origin: DocumentOrigin): Fault[] {
   if (isPrivileged(origin.scope)) return [];
   // A plugin brings servers and may not affect any others.
-  if (origin.scope === 'plugin')
-    return [
-      {
-        line: mcp.line,
-        path: ['mcp'],
-        message: '"mcp" is ignored in the settings of a plugin; remove it',
-      },
-    ];
+  if (origin.scope === 'plugin') {
+    const message = '"mcp" is ignored in the settings of a plugin; remove it';
+    return [{ line: mcp.line, path: ['mcp'], message }];
+  }
   const allowing = membersOf(memberOf(mcp.node, 'permissions')?.node)
     .filter(({ name }) => name === 'allow')
-    .map((member) => ({
-      ...member,
-      name: 'permissions.allow',
-      written: ['mcp', 'permissions', 'allow'],
-    }));
+    .map(({ line }) => {
+      const written = ['mcp', 'permissions', 'allow'];
+      return { name: 'permissions.allow', line, written };
+    });
   return [...membersOf(mcp.node), ...allowing]
     .filter(({ name }) => ungatedKeys.has(name))
     .map(({ name, line, written }) => ({
@@ -285,9 +257,20 @@ function parseServers(
 }
 
 /** Marks a server as invalid. */
-function refuse(server: ParsedServer, invalid: Problem): ParsedServer {
-  const { desired, policy, problems } = server;
+function refuse({ desired, policy, problems }: ParsedServer, invalid: Problem): ParsedServer {
   return { desired: { ...desired, invalid }, policy, problems };
+}
+
+/** Marks the servers that have a problem as invalid. */
+function refuseThose(
+  document: ParsedDocument,
+  problemOf: (server: ParsedServer) => Problem | undefined,
+): ParsedDocument {
+  const servers = document.servers.map((server) => {
+    const problem = problemOf(server);
+    return problem === undefined ? server : refuse(server, problem);
+  });
+  return { ...document, servers };
 }
 
 /** Lists the folders that a document's entries name and that must exist, as absolute paths. */
@@ -300,21 +283,15 @@ export function refuseFolders(
   document: ParsedDocument,
   faults: ReadonlyMap<string, FolderFault>,
 ): ParsedDocument {
-  const servers = document.servers.map((server) => {
-    const fault = faults.get(server.folder?.path ?? '');
-    return server.folder === undefined || fault === undefined
-      ? server
-      : refuse(server, server.folder.problemOf(fault));
+  return refuseThose(document, ({ folder }) => {
+    const fault = faults.get(folder?.path ?? '');
+    return fault && folder?.problemOf(fault);
   });
-  return { ...document, servers };
 }
 
 /** Refuses the servers whose values come from commands. */
 export function refuseCommands(document: ParsedDocument): ParsedDocument {
-  const servers = document.servers.map((server) =>
-    server.withoutConsent === undefined ? server : refuse(server, server.withoutConsent),
-  );
-  return { ...document, servers };
+  return refuseThose(document, ({ withoutConsent }) => withoutConsent);
 }
 
 function listOf<Item>(item: Item | undefined): readonly Item[] {

@@ -13,7 +13,7 @@ import canonicalize from 'canonicalize';
 
 import type { ServerPolicy } from '../domain/policy.ts';
 import type { MemorySpec, ServerSpec } from '../domain/server-spec.ts';
-import type { DesiredServer, Scope } from '../domain/settings.ts';
+import type { DesiredServer } from '../domain/settings.ts';
 
 /**
  * Names the connection a spec leads to: the `generation` of its server.
@@ -24,30 +24,18 @@ import type { DesiredServer, Scope } from '../domain/settings.ts';
 export function fingerprintOf(spec: ServerSpec): string {
   const { type, era } = spec;
   switch (spec.type) {
-    case 'stdio':
-      return digestOf({
-        type,
-        era,
-        command: spec.command,
-        args: spec.args,
-        env: spec.env,
-        cwd: spec.cwd,
-        ...valueRulesOf(spec),
-      });
+    case 'stdio': {
+      const { command, args, env, cwd } = spec;
+      return digestOf({ type, era, command, args, env, cwd, ...valueRulesOf(spec) });
+    }
     case 'memory':
       return digestOf({ type, era, server: spec.server });
     case 'http':
     case 'sse':
     case 'ws': {
-      const fallback = spec.type === 'http' ? spec.fallback : undefined;
-      return digestOf({
-        type,
-        era,
-        url: spec.url,
-        headers: spec.headers,
-        ...(fallback === undefined ? {} : { fallback }),
-        ...valueRulesOf(spec),
-      });
+      const { url, headers } = spec;
+      const fallback = spec.type === 'http' && spec.fallback && { fallback: spec.fallback };
+      return digestOf({ type, era, url, headers, ...fallback, ...valueRulesOf(spec) });
     }
   }
 }
@@ -62,44 +50,21 @@ function valueRulesOf({ values }: Exclude<ServerSpec, MemorySpec>): { values?: u
   return { values: { ...values, inputs: { ...values.inputs, definitions } } };
 }
 
-/** The subject of an approval. */
-export interface ApprovalSubject {
-  readonly generation: string;
-  readonly scope: Scope;
-  readonly name: string;
-  /** The program that the command leads to; absent where it has none. */
-  readonly executable?: string;
-  /** Names that the variables file sets, sorted; absent without a readable file. */
-  readonly envFileNames?: readonly string[];
-}
-
 /**
- * Identifies what the user approves: this connection, under this name, from this
- * scope, run by this program. Approving a project's server does not approve a
- * workspace's, nor another program that the same command now leads to.
+ * The fingerprint that a user's decision binds to: this connection, under this name, from this
+ * scope, run by this program. Approving a project's server does not approve a workspace's, nor
+ * another program that the same command now leads to.
  */
-export function approvalFingerprintOf(subject: ApprovalSubject): string {
-  const { generation, scope, name, executable, envFileNames } = subject;
-  return digestOf({
-    generation,
-    scope,
-    name,
-    ...(executable === undefined ? {} : { executable }),
-    ...(envFileNames === undefined ? {} : { envFileNames }),
-  });
-}
-
-/** The fingerprint that a decision about this server binds to. */
 export function approvalFingerprint(desired: DesiredServer): string {
   const known = approvalFingerprints.get(desired);
   if (known !== undefined) return known;
   const { name, source, executable, envFileNames } = desired;
-  const fingerprint = approvalFingerprintOf({
+  const fingerprint = digestOf({
     generation: desired.specDigest ?? desired.generation,
-    name,
     scope: source.scope,
-    ...(executable === undefined ? {} : { executable }),
-    ...(envFileNames === undefined ? {} : { envFileNames }),
+    name,
+    ...(executable !== undefined && { executable }),
+    ...(envFileNames && { envFileNames }),
   });
   approvalFingerprints.set(desired, fingerprint);
   return fingerprint;
@@ -117,38 +82,30 @@ const approvalFingerprints = new WeakMap<DesiredServer, string>();
 export function settingsDigestOf(desired: DesiredServer): string {
   const known = settingsDigests.get(desired);
   if (known !== undefined) return known;
-  const { startup, handover, trust, tools, description } = desired;
-  const ofPolicy = digestsUnder(desired.policy);
+  const { startup, handover, trust, tools, description, policy } = desired;
+  let ofPolicy = underPolicies.get(policy);
+  if (ofPolicy === undefined) {
+    ofPolicy = { digest: digestOf(policy), byText: new Map() };
+    underPolicies.set(policy, ofPolicy);
+  }
+  const { byText } = ofPolicy;
   // Nearly all servers have equal settings, so one of them is hashed.
   const text = JSON.stringify([startup, handover, trust, tools, description]);
   const digest =
-    ofPolicy.byText.get(text) ??
+    byText.get(text) ??
     digestOf({ startup, handover, trust, tools, policy: ofPolicy.digest, description });
-  if (ofPolicy.byText.size >= rememberedTexts) ofPolicy.byText.clear();
-  ofPolicy.byText.set(text, digest);
+  if (byText.size >= rememberedTexts) byText.clear();
+  byText.set(text, digest);
   settingsDigests.set(desired, digest);
   return digest;
-}
-
-interface DigestsUnder {
-  readonly digest: string;
-  /** Digests of everything else that applies in place, by its text. */
-  readonly byText: Map<string, string>;
-}
-
-/** Policies are most of the hashed data, and nearly all servers share one. */
-function digestsUnder(policy: ServerPolicy): DigestsUnder {
-  const known = underPolicies.get(policy);
-  if (known !== undefined) return known;
-  const made: DigestsUnder = { digest: digestOf(policy), byText: new Map() };
-  underPolicies.set(policy, made);
-  return made;
 }
 
 // Every pass needs every server's digest, and settings are never changed in place, so
 // digests are cached for as long as the settings are held.
 const settingsDigests = new WeakMap<DesiredServer, string>();
-const underPolicies = new WeakMap<ServerPolicy, DigestsUnder>();
+// Policies are most of the hashed data, and nearly all servers share one. `byText` has the
+// digests of everything else that applies in place.
+const underPolicies = new WeakMap<ServerPolicy, { digest: string; byText: Map<string, string> }>();
 // A kilobyte each at worst, and usually a handful; beyond it some are hashed twice.
 const rememberedTexts = 1_000;
 

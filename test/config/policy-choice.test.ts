@@ -137,9 +137,9 @@ describe('a rule for failures', () => {
   });
 
   it.each([
-    ['no object', 'x', 'rule 1 must be an object as'],
-    ['nothing', null, 'rule 1 must be an object as'],
-    ['a list', [], 'rule 1 must be an object as'],
+    ['no object', 'x', 'rule 1 must be an object such as'],
+    ['nothing', null, 'rule 1 must be an object such as'],
+    ['a list', [], 'rule 1 must be an object such as'],
     [
       'a status out of range',
       { status: 99, kind: 'protocol' },

@@ -8,7 +8,7 @@ import type { ServerSpec } from '../../src/domain/server-spec.ts';
 import type { Settings } from '../../src/domain/settings.ts';
 import type { ExposedTool } from '../../src/domain/tool.ts';
 import { equalData } from '../../src/policies/equal-data.ts';
-import { equalDocuments, equalTyped } from '../../src/policies/equal-typed.ts';
+import { equalTyped } from '../../src/policies/equal-typed.ts';
 
 const names = ['a', 'entries', '', '__proto__', 'constructor', 'toString', 'valueOf'] as const;
 const name = fc.constantFrom(...names, 'hasOwnProperty', 'toJSON');
@@ -61,18 +61,11 @@ function reversed(value: unknown): unknown {
 }
 
 describe('two settings documents', () => {
-  it('are equal exactly when equalData says so, whatever the names of their keys', () => {
-    const pair = fc.oneof(fc.tuple(documents, documents), fc.tuple(data, data));
-    fc.assert(
-      fc.property(pair, ([one, other]) => {
-        expect(equalDocuments(one, other)).toBe(equalData(one, other));
-        expect(equalDocuments(one, reversed(one))).toBe(true);
-      }),
-      { numRuns: 1000 },
-    );
+  it('are equal in whichever order their keys are written', () => {
+    fc.assert(fc.property(fc.oneof(documents, data), (one) => equalData(one, reversed(one))));
   });
 
-  it('are equal exactly when equalData says so, once they are read', () => {
+  it('compare alike with equalTyped and equalData, once they are read', () => {
     fc.assert(
       fc.property(documents, documents, (one, other) => {
         const [before, after] = [settingsOf(one), settingsOf(other)];
@@ -86,20 +79,20 @@ describe('two settings documents', () => {
   it.each(names)('may have a key called "%s", with any value', (key) => {
     for (const value of [null, 1, 'a', {}, []]) {
       const one = { env: Object.fromEntries([[key, value]]) };
-      expect(equalDocuments(one, structuredClone(one))).toBe(true);
-      expect(equalDocuments(one, { env: Object.fromEntries([[key, 2]]) })).toBe(false);
-      expect(equalDocuments(one, { env: {} })).toBe(false);
+      expect(equalData(one, structuredClone(one))).toBe(true);
+      expect(equalData(one, { env: Object.fromEntries([[key, 2]]) })).toBe(false);
+      expect(equalData(one, { env: {} })).toBe(false);
     }
   });
 
   it('differ when a list holds the entries of an object', () => {
-    expect(equalDocuments({ a: 1 }, [['a', 1]])).toBe(false);
-    expect(equalDocuments({ a: 1 }, { entries: [['a', 1]] })).toBe(false);
+    expect(equalData({ a: 1 }, [['a', 1]])).toBe(false);
+    expect(equalData({ a: 1 }, { entries: [['a', 1]] })).toBe(false);
   });
 });
 
 describe('the comparison by fast-deep-equal', () => {
-  it('compiles for our own types, and for no type with free keys', () => {
+  it('accepts our own types and rejects types with free keys at compile time', () => {
     const compilesFor = (
       settings: Settings,
       status: ServerStatus,

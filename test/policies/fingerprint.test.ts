@@ -7,7 +7,6 @@ import type { HttpSpec, ServerSpec, StdioSpec } from '../../src/domain/server-sp
 import type { DesiredServer } from '../../src/domain/settings.ts';
 import {
   approvalFingerprint,
-  approvalFingerprintOf,
   digestOf,
   fingerprintOf,
   settingsDigestOf,
@@ -149,30 +148,26 @@ describe('fingerprint', () => {
 });
 
 describe('approval fingerprint', () => {
-  const subject = { generation: 'a'.repeat(64), scope: 'project', name: 'db' } as const;
+  const { source } = desired;
 
   it.each([
-    ['generation', { ...subject, generation: 'b'.repeat(64) }],
-    ['scope', { ...subject, scope: 'workspace' as const }],
-    ['name', { ...subject, name: 'db2' }],
-    ['program', { ...subject, executable: '/usr/bin/node' }],
-  ])('changes with the %s', (_field, changed) => {
-    expect(approvalFingerprintOf(changed)).not.toBe(approvalFingerprintOf(subject));
+    ['generation', { generation: 'b'.repeat(64) }],
+    ['scope', { source: { ...source, scope: 'workspace' } as const }],
+    ['name', { name: 'db2' }],
+    ['program', { executable: '/usr/bin/node' }],
+    ['names in the variables file', { envFileNames: ['TOKEN'] }],
+  ])('changes with the %s', (_field, change) => {
+    expect(approvalFingerprint({ ...desired, ...change })).not.toBe(approvalFingerprint(desired));
   });
 
-  it('of a server is that of its parts', () => {
-    const { generation, name, source } = desired;
-    const parts = { generation, name, scope: source.scope };
-    expect(approvalFingerprint(desired)).toBe(approvalFingerprintOf(parts));
-    const executable = '/usr/bin/node';
-    expect(approvalFingerprint({ ...desired, executable })).toBe(
-      approvalFingerprintOf({ ...parts, executable }),
-    );
+  it('uses the digest of the spec where the generation is keyed', () => {
+    const keyed = { ...desired, generation: 'keyed', specDigest: desired.generation };
+    expect(approvalFingerprint(keyed)).toBe(approvalFingerprint(desired));
   });
 
   it('ignores everything else', () => {
-    const elsewhere = { ...subject, line: 3 };
-    expect(approvalFingerprintOf(elsewhere)).toBe(approvalFingerprintOf(subject));
+    const moved = { ...desired, trust: !desired.trust, source: { ...source, line: 3 } };
+    expect(approvalFingerprint(moved)).toBe(approvalFingerprint(desired));
   });
 });
 

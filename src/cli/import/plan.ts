@@ -27,7 +27,7 @@ import type { InputDefinition } from '../../domain/input.ts';
 import type { Problem, SourceRef } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { defined } from '../../policies/defined.ts';
-import { equalDocuments } from '../../policies/equal-typed.ts';
+import { equalData } from '../../policies/equal-data.ts';
 import { isRecord } from '../../policies/is-record.ts';
 import { legibleServerName } from '../../policies/text/name-rule.ts';
 
@@ -227,7 +227,7 @@ function importOne(
   });
   if (desired.invalid !== undefined) return shown('invalid', desired.invalid.message);
   const earlier = taken.get(name);
-  if (earlier !== undefined && (equalDocuments(earlier, raw) || equalDocuments(earlier, entry)))
+  if (earlier !== undefined && (equalData(earlier, raw) || equalData(earlier, entry)))
     return shown('same');
   if (earlier !== undefined)
     return shown('conflict', 'a different server has this name; rename or remove one of them');

@@ -12,39 +12,28 @@ import {
 } from '../../domain/server-spec.ts';
 import { matchesGlob } from '../text/glob.ts';
 
-/** A program, whatever its arguments, or the whole command line. `*` stands for any characters. */
-export interface CommandRule {
-  readonly command: string | readonly string[];
-}
+/** One entry of a list: a name, a command or an address. `*` stands for any characters. */
+export type ServerRule =
+  | string
+  /** A program, whatever its arguments, or the whole command line. */
+  | { readonly command: string | readonly string[] }
+  /** Without a path it covers all paths. */
+  | { readonly url: string };
 
-/** An address with `*` for any characters of its host or path; without a path, all paths. */
-export interface UrlRule {
-  readonly url: string;
-}
-
-/** One entry of a list: a name, a command or an address. */
-export type ServerRule = string | CommandRule | UrlRule;
-
-/** The subject of a rule; without a spec only the name is known. */
-export interface RuleSubject {
-  readonly name: string;
-  readonly spec?: ServerSpec;
-}
-
-/** Says whether a list forbids a server by its command or address. */
-export function isForbidden(rules: readonly ServerRule[], { spec }: RuleSubject): boolean {
+/** Returns whether a list forbids a server by its command or address. */
+export function isForbidden(rules: readonly ServerRule[], spec: ServerSpec | undefined): boolean {
   return spec !== undefined && rules.some((rule) => fits(rule, spec, 'possibly'));
 }
 
 /**
- * Says whether a list allows a server by its command or address; undefined when it
- * has nothing to say about servers of this kind, and the names decide. A list that
- * holds commands judges all local servers by them, one with addresses all remote
- * ones: otherwise anything would pass under a name that is allowed.
+ * Returns whether a list allows a server by its command or address; undefined when only its
+ * names apply to servers of this kind. A list with commands decides about all local servers by
+ * their commands, and one with addresses about all remote servers. Otherwise an allowed name
+ * would let any program run.
  */
 export function isAllowedByRule(
   rules: readonly ServerRule[],
-  { spec }: RuleSubject,
+  spec: ServerSpec | undefined,
 ): boolean | undefined {
   if (spec === undefined || spec.type === 'memory') return undefined;
   const kind = isRemote(spec.type) ? 'url' : 'command';
@@ -65,7 +54,7 @@ function fits(rule: ServerRule, spec: ServerSpec, how: Certainty): boolean {
 }
 
 function fitsCommand(
-  rule: CommandRule['command'],
+  rule: string | readonly string[],
   { command, args }: StdioSpec,
   how: Certainty,
 ): boolean {

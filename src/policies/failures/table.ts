@@ -44,20 +44,20 @@ interface FailureRow {
   readonly ended?: true | number;
   /** One status, or the first and the last of a range. */
   readonly status?: number | readonly [number, number];
-  readonly rpcCodes?: 'any' | ReadonlySet<number>;
+  readonly rpcCodes?: 'any' | readonly number[];
   readonly notRpcCode?: number;
   /** Of the error or of one of its causes. */
-  readonly names?: ReadonlySet<string>;
-  readonly codes?: ReadonlySet<string>;
+  readonly names?: readonly string[];
+  readonly codes?: readonly string[];
   readonly words?: RegExp;
   readonly hadSessionId?: true;
   readonly wasConnected?: true;
 }
 
 // This process, not the server, lacks file descriptors or process slots.
-const starved: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'EAGAIN']);
+const starved = ['EMFILE', 'ENFILE', 'EAGAIN'];
 
-const neverReached: ReadonlySet<string> = new Set([
+const neverReached = [
   'ENOENT',
   'EACCES',
   'ENOTDIR',
@@ -77,9 +77,9 @@ const neverReached: ReadonlySet<string> = new Set([
   'INVALID_SETTING',
   'ERR_CONNECT_TIMEOUT',
   'ERR_ADDRESS_BLOCKED',
-]);
+];
 
-const brokenOff: ReadonlySet<string> = new Set([
+const brokenOff = [
   'ECONNRESET',
   'EPIPE',
   'ETIMEDOUT',
@@ -93,9 +93,9 @@ const brokenOff: ReadonlySet<string> = new Set([
   'NOT_CONNECTED',
   'SEND_FAILED',
   'STREAM_LOST',
-]);
+];
 
-const wrongAnswer: ReadonlySet<string> = new Set([
+const wrongAnswer = [
   'INVALID_RESULT',
   'UNSUPPORTED_RESULT_TYPE',
   'CLIENT_HTTP_UNEXPECTED_CONTENT',
@@ -103,29 +103,21 @@ const wrongAnswer: ReadonlySet<string> = new Set([
   'RESULT_TOO_LARGE',
   'METHOD_NOT_SUPPORTED_BY_PROTOCOL_VERSION',
   'LIST_PAGINATION_EXCEEDED',
-]);
-const wrongAnswerNames: ReadonlySet<string> = new Set(['SyntaxError', 'ZodError', '$ZodError']);
+];
+const wrongAnswerNames = ['SyntaxError', 'ZodError', '$ZodError'];
 
-const authNames: ReadonlySet<string> = new Set([
-  'UnauthorizedError',
-  'OAuthError',
-  'InsufficientScopeError',
-]);
-const authCodes: ReadonlySet<string> = new Set([
-  'CLIENT_HTTP_AUTHENTICATION',
-  'CLIENT_HTTP_FORBIDDEN',
-]);
+const authNames = ['UnauthorizedError', 'OAuthError', 'InsufficientScopeError'];
+const authCodes = ['CLIENT_HTTP_AUTHENTICATION', 'CLIENT_HTTP_FORBIDDEN'];
 
-const timeoutCodes: ReadonlySet<string> = new Set(['REQUEST_TIMEOUT']);
-const capabilityCodes: ReadonlySet<string> = new Set(['CAPABILITY_NOT_SUPPORTED']);
+const timeoutCodes = ['REQUEST_TIMEOUT'];
 
 const methodNotFoundRpc = -32_601;
 // Servers made with the SDK's first line say the former of a session that is gone, others the latter.
 // Both numbers have other uses, too.
-const refusedWholeRpc: ReadonlySet<number> = new Set([-32_001, -32_600]);
+const refusedWholeRpc = [-32_001, -32_600];
 // Of the 2026-07-28 revision.
-const missingCapabilityRpc: ReadonlySet<number> = new Set([-32_021]);
-const unsupportedVersionRpc: ReadonlySet<number> = new Set([-32_022]);
+const missingCapabilityRpc = [-32_021];
+const unsupportedVersionRpc = [-32_022];
 
 const versionWords =
   /protocol version is not supported|unsupported protocol version|did not offer pinned protocol version|no modern evidence/iu;
@@ -174,7 +166,7 @@ const failureTable: readonly FailureRow[] = [
   { kind: 'versionUnsupported', words: versionWords },
   { kind: 'versionUnsupported', phases: ['initialize'], words: versionShapeWords },
   { kind: 'capabilityMissing', rpcCodes: missingCapabilityRpc },
-  { kind: 'capabilityMissing', codes: capabilityCodes },
+  { kind: 'capabilityMissing', codes: ['CAPABILITY_NOT_SUPPORTED'] },
   { kind: 'initNotification', phases: ['initialized'] },
   // The server, or what stands before it, had no time.
   { kind: 'unavailable', status: 408 },
@@ -214,43 +206,31 @@ export function chainOf(seen: FailureDescription): readonly FailureCause[] {
 }
 
 function fits(row: FailureRow, seen: FailureDescription): boolean {
+  const { names, codes, words, status } = row;
+  const chain = chainOf(seen);
+  const [lowest, highest] = typeof status === 'number' ? [status, status] : (status ?? []);
+  const seenStatus = seen.status ?? Number.NaN;
   return (
     (row.phases?.includes(seen.phase) ?? true) &&
     (row.hadSessionId === undefined || seen.hasSessionId === true) &&
     (row.wasConnected === undefined || seen.wasConnected === true) &&
     (row.notRpcCode === undefined || row.notRpcCode !== seen.rpcCode) &&
     fitsEnd(row, seen) &&
-    fitsStatus(row, seen) &&
+    (lowest === undefined || (seenStatus >= lowest && seenStatus <= Number(highest))) &&
     fitsRpcCode(row, seen) &&
-    fitsChain(row, chainOf(seen))
+    (names === undefined || chain.some(({ name = '' }) => names.includes(name))) &&
+    (codes === undefined || chain.some(({ code = '' }) => codes.includes(code))) &&
+    (words === undefined || chain.some(({ message }) => words.test(message)))
   );
 }
 
-function fitsEnd({ ended }: FailureRow, seen: FailureDescription): boolean {
-  if (ended === undefined) return true;
-  if (ended !== true) return seen.exitCode === ended;
-  return seen.exitCode !== undefined || seen.signal !== undefined;
-}
-
-function fitsStatus({ status }: FailureRow, seen: FailureDescription): boolean {
-  if (status === undefined) return true;
-  if (seen.status === undefined) return false;
-  if (typeof status === 'number') return seen.status === status;
-  return seen.status >= status[0] && seen.status <= status[1];
+function fitsEnd({ ended }: FailureRow, { exitCode, signal }: FailureDescription): boolean {
+  if (ended === true) return exitCode !== undefined || signal !== undefined;
+  return ended === undefined || exitCode === ended;
 }
 
 function fitsRpcCode({ rpcCodes }: FailureRow, { rpcCode }: FailureDescription): boolean {
   if (rpcCodes === undefined) return true;
   if (rpcCode === undefined) return false;
-  return rpcCodes === 'any' || rpcCodes.has(rpcCode);
-}
-
-function fitsChain({ names, codes, words }: FailureRow, chain: readonly FailureCause[]): boolean {
-  const has = (set: ReadonlySet<string>, value: string | undefined): boolean =>
-    value !== undefined && set.has(value);
-  return (
-    (names === undefined || chain.some(({ name }) => has(names, name))) &&
-    (codes === undefined || chain.some(({ code }) => has(codes, code))) &&
-    (words === undefined || chain.some(({ message }) => words.test(message)))
-  );
+  return rpcCodes === 'any' || rpcCodes.includes(rpcCode);
 }

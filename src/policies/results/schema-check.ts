@@ -124,14 +124,11 @@ const countOf = (fields: Fields, walk: Walk) => {
   return canPass(walk, count * perName) ? count : undefined;
 };
 
-const types: ReadonlyMap<unknown, (value: unknown) => boolean> = new Map<
-  unknown,
-  (value: unknown) => boolean
->([
+const types = new Map<unknown, (value: unknown) => boolean>([
   ['null', (value) => value === null],
   ['boolean', (value) => typeof value === 'boolean'],
   ['number', isNumber],
-  ['integer', (value) => Number.isInteger(value)],
+  ['integer', Number.isInteger],
   ['string', isText],
   ['array', isList],
   ['object', isRecord],
@@ -142,57 +139,44 @@ const each =
   (operand, value, walk) =>
     isList(operand) ? join(operand.map((schema) => check(schema, value, walk))) : undefined;
 
-const unread: Keyword = () => undefined;
+const undecidable: Keyword = () => undefined;
 
-const keywords: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
-  [
-    'type',
-    (operand, value, walk) => {
+const keywords: ReadonlyMap<string, Keyword> = new Map(
+  Object.entries<Keyword>({
+    type: (operand, value, walk) => {
       const names = isList(operand) ? operand : [operand];
       if (!canPass(walk, names.length * perName)) return undefined;
       const fits = names.map((name) => types.get(name)?.(value));
       return not(all(fits.map(not)));
     },
-  ],
-  [
-    'enum',
-    (operand, value, walk) => {
+    enum: (operand, value, walk) => {
       if (!isList(operand)) return undefined;
       return not(all(operand.map((one) => not(equals(walk, one, value)))));
     },
-  ],
-  ['const', (operand, value, walk) => equals(walk, operand, value)],
-  ['minimum', bound(isNumber, own, atLeast)],
-  ['maximum', bound(isNumber, own, atMost)],
-  ['exclusiveMinimum', bound(isNumber, own, (measured, limit) => measured > limit)],
-  ['exclusiveMaximum', bound(isNumber, own, (measured, limit) => measured < limit)],
-  ['minLength', bound(isText, lengthOf, atLeast)],
-  ['maxLength', bound(isText, lengthOf, atMost)],
-  ['minItems', bound(isList, (list) => list.length, atLeast)],
-  ['maxItems', bound(isList, (list) => list.length, atMost)],
-  ['minProperties', bound(isRecord, countOf, atLeast)],
-  ['maxProperties', bound(isRecord, countOf, atMost)],
-  [
-    'required',
-    about(isRecord, (operand, value, walk) =>
+    const: (operand, value, walk) => equals(walk, operand, value),
+    minimum: bound(isNumber, own, atLeast),
+    maximum: bound(isNumber, own, atMost),
+    exclusiveMinimum: bound(isNumber, own, (measured, limit) => measured > limit),
+    exclusiveMaximum: bound(isNumber, own, (measured, limit) => measured < limit),
+    minLength: bound(isText, lengthOf, atLeast),
+    maxLength: bound(isText, lengthOf, atMost),
+    minItems: bound(isList, (list) => list.length, atLeast),
+    maxItems: bound(isList, (list) => list.length, atMost),
+    minProperties: bound(isRecord, countOf, atLeast),
+    maxProperties: bound(isRecord, countOf, atMost),
+    required: about(isRecord, (operand, value, walk) =>
       isList(operand) && canPass(walk, operand.length * perName)
         ? operand.every((name) => Object.hasOwn(value, String(name)))
         : undefined,
     ),
-  ],
-  [
-    'properties',
-    about(isRecord, (operand, value, walk) => {
+    properties: about(isRecord, (operand, value, walk) => {
       if (!isRecord(operand)) return undefined;
       const listed = Object.entries(operand);
       if (!canPass(walk, listed.length * perName)) return undefined;
       const named = listed.filter(([name]) => Object.hasOwn(value, name));
       return all(named.map(([name, schema]) => check(schema, value[name], walk)));
     }),
-  ],
-  [
-    'additionalProperties',
-    about(isRecord, (operand, value, walk, schema) => {
+    additionalProperties: about(isRecord, (operand, value, walk, schema) => {
       if (Object.hasOwn(schema, 'patternProperties')) return undefined;
       const listed = isRecord(schema['properties']) ? schema['properties'] : {};
       const fields = Object.entries(value);
@@ -200,18 +184,12 @@ const keywords: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
       const others = fields.filter(([name]) => !Object.hasOwn(listed, name));
       return all(others.map(([, one]) => check(operand, one, walk)));
     }),
-  ],
-  [
-    'prefixItems',
-    about(isList, (operand, value, walk) =>
+    prefixItems: about(isList, (operand, value, walk) =>
       isList(operand)
         ? all(operand.slice(0, value.length).map((schema, at) => check(schema, value[at], walk)))
         : undefined,
     ),
-  ],
-  [
-    'items',
-    about(isList, (operand, value, walk, schema) => {
+    items: about(isList, (operand, value, walk, schema) => {
       // A list is the older form of `prefixItems`.
       if (isList(operand)) return undefined;
       const prefix = isList(schema['prefixItems']) ? schema['prefixItems'].length : 0;
@@ -219,47 +197,39 @@ const keywords: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
       const looked = value.slice(prefix, prefix + Math.max(0, walk.stepsLeft) + 1);
       return all(looked.map((one) => check(operand, one, walk)));
     }),
-  ],
-  ['allOf', each(all)],
-  ['anyOf', each((verdicts) => not(all(verdicts.map(not))))],
-  [
-    'oneOf',
-    each((verdicts) => {
+    allOf: each(all),
+    anyOf: each((verdicts) => not(all(verdicts.map(not)))),
+    oneOf: each((verdicts) => {
       const fitting = verdicts.filter((verdict) => verdict === true).length;
       if (fitting > 1) return false;
       return verdicts.includes(undefined) ? undefined : fitting === 1;
     }),
-  ],
-  ['not', (operand, value, walk) => not(check(operand, value, walk))],
-  [
-    '$ref',
-    (operand, value, walk) => {
+    not: (operand, value, walk) => not(check(operand, value, walk)),
+    $ref: (operand, value, walk) => {
       const isPassed = isText(operand) && canPass(walk, operand.length);
       const target = isPassed ? within(walk.root, operand) : undefined;
       return check(target, value, walk);
     },
-  ],
-  ...[
-    '$dynamicRef',
-    '$recursiveRef',
-    'additionalItems',
-    'contains',
-    'dependencies',
-    'dependentRequired',
-    'dependentSchemas',
-    'else',
-    'format',
-    'if',
-    'multipleOf',
-    'pattern',
-    'patternProperties',
-    'propertyNames',
-    'then',
-    'unevaluatedItems',
-    'unevaluatedProperties',
-    'uniqueItems',
-  ].map((word): [string, Keyword] => [word, unread]),
-]);
+    $dynamicRef: undecidable,
+    $recursiveRef: undecidable,
+    additionalItems: undecidable,
+    contains: undecidable,
+    dependencies: undecidable,
+    dependentRequired: undecidable,
+    dependentSchemas: undecidable,
+    else: undecidable,
+    format: undecidable,
+    if: undecidable,
+    multipleOf: undecidable,
+    pattern: undecidable,
+    patternProperties: undecidable,
+    propertyNames: undecidable,
+    then: undecidable,
+    unevaluatedItems: undecidable,
+    unevaluatedProperties: undecidable,
+    uniqueItems: undecidable,
+  }),
+);
 
 /** Resolves a reference within the schema; undefined for any other. */
 function within(root: unknown, reference: string): unknown {

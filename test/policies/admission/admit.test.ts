@@ -4,22 +4,18 @@ import type { ApprovalDecision } from '../../../src/domain/host/approval.ts';
 import type { Verdict } from '../../../src/domain/server-state.ts';
 import type { DesiredServer, Problem, Settings } from '../../../src/domain/settings.ts';
 import { admit, admitAll, type Gates } from '../../../src/policies/admission/admit.ts';
-import { approvalFingerprintOf } from '../../../src/policies/fingerprint.ts';
+import { approvalFingerprint } from '../../../src/policies/fingerprint.ts';
 import { desiredServer } from '../desired-server.ts';
 
 const open: Gates = { trusted: true, excluded: [], hostAllowed: null, decisions: [] };
 const problem: Problem = { file: 'a.json', message: 'Give a command.' };
 const fromFolder = desiredServer({ gated: true, source: { key: 'db', scope: 'project' } });
 
-function fingerprint({ generation, name, source }: DesiredServer): string {
-  return approvalFingerprintOf({ generation, name, scope: source.scope });
-}
-
 function decided(
   decision: ApprovalDecision['decision'],
   about: DesiredServer = fromFolder,
 ): ApprovalDecision {
-  return { server: about.name, fingerprint: fingerprint(about), decision };
+  return { server: about.name, fingerprint: approvalFingerprint(about), decision };
 }
 
 function settings(change: Partial<Settings> = {}): Settings {
@@ -270,7 +266,7 @@ function naiveVerdict(server: DesiredServer, gates: Gates): Verdict {
   if (server.gated) {
     verdict = 'pendingApproval';
     for (const made of gates.decisions) {
-      if (made.server !== server.name || made.fingerprint !== fingerprint(server)) continue;
+      if (made.server !== server.name || made.fingerprint !== approvalFingerprint(server)) continue;
       verdict = made.decision === 'granted' ? 'admitted' : 'rejected';
     }
   }

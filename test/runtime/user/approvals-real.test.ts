@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { approvalFingerprintOf, fingerprintOf } from '../../../src/policies/fingerprint.ts';
+import { digestOf, fingerprintOf } from '../../../src/policies/fingerprint.ts';
 import { createTroupe } from '../../../src/runtime/create-troupe.ts';
 import { previewPlan } from '../../../src/runtime/preview-plan.ts';
 import type { Troupe } from '../../../src/runtime/troupe.ts';
@@ -183,7 +183,7 @@ describe('an approved server', { timeout: 60_000 }, () => {
     const record = {
       project: there.project,
       server: 'db',
-      fingerprint: approvalFingerprintOf(subject),
+      fingerprint: digestOf(subject),
       decision: 'granted',
       decidedAt: 1,
       facts: [],
