@@ -17,23 +17,18 @@ import { overridePolicy } from '../policies/presets/override-policy.ts';
 import { presets } from '../policies/presets/presets.ts';
 import { closestName, unknownKeyMessage } from '../policies/text/closest-name.ts';
 import { isTroupeWide, policySchemas, sentenceFor } from './policy-schema.ts';
-import type { TreePath } from './settings-tree.ts';
+import type { Fault, TreePath } from './settings-tree.ts';
 
 /** A fault of one key; the path starts below `policy`. */
-export interface PolicyFault {
-  readonly path: TreePath;
-  readonly message: string;
-}
+export type PolicyFault = Omit<Fault, 'line'>;
 
 export type ParsedPolicy = { readonly choice: PolicyChoice } | { readonly fault: PolicyFault };
-
-/** A server's own policy may not set fields that apply to the whole troupe. */
-export type PolicyReach = 'troupe' | 'server';
 
 const groups = Object.keys(policySchemas) as readonly PolicyGroup[];
 const presetWords = `one of ${presetNames.map((name) => `"${name}"`).join(', ')}`;
 
-export function parsePolicyChoice(value: unknown, reach: PolicyReach): ParsedPolicy {
+/** @param reach - a server's own policy may not set fields that apply to the whole troupe */
+export function parsePolicyChoice(value: unknown, reach: 'troupe' | 'server'): ParsedPolicy {
   if (typeof value === 'string') {
     const preset = presetNamed(value);
     return preset === undefined
@@ -71,7 +66,7 @@ export function parsePolicyChoice(value: unknown, reach: PolicyReach): ParsedPol
 function parseGroup(
   group: PolicyGroup,
   content: unknown,
-  reach: PolicyReach,
+  reach: 'troupe' | 'server',
 ): { readonly fault: PolicyFault } | { readonly fields: Readonly<Record<string, unknown>> } {
   const schemas = new Map(Object.entries(policySchemas[group]));
   const names = [...schemas.keys()];
@@ -89,8 +84,7 @@ function parseGroup(
         `${name} applies to all servers together; set it in "mcp": { "policy": { … } }`,
       );
     const parsed = schema.safeParse(given);
-    if (!parsed.success)
-      return faultAt(path, `${name} ${sentenceFor(schema, given, parsed.error)}`);
+    if (!parsed.success) return faultAt(path, `${name} ${sentenceFor(schema, parsed.error)}`);
     fields.push([field, parsed.data]);
   }
   return { fields: Object.fromEntries(fields) };

@@ -7,7 +7,6 @@ import { z } from 'zod';
 import { longestTimerMs } from '../domain/clock.ts';
 import { failureKinds } from '../domain/failure.ts';
 import {
-  type ClassifyRule,
   type PolicyField,
   type PolicyGroup,
   restartRules,
@@ -32,15 +31,15 @@ const maxServers = 10_000;
 const shape = (takes: string) => ({ error: `must be ${takes}` });
 
 /** Messages for values with parts, whose own issues cover one part each. */
-const sentences = z.registry<{ readonly sentenceFor: (given: unknown) => string }>();
+const sentences = z.registry<{ readonly sentenceFor: (error: z.ZodError) => string }>();
 const ruled = <Schema extends z.ZodType>(schema: Schema, takes: string): Schema => {
   sentences.add(schema, { sentenceFor: () => `must be ${takes}` });
   return schema;
 };
 
-/** Says what to write in place of a value that a schema of this file has refused. */
-export function sentenceFor(schema: z.ZodType, given: unknown, { issues }: z.ZodError): string {
-  return sentences.get(schema)?.sentenceFor(given) ?? issues[0]?.message ?? 'is wrong';
+/** Describes the value to write in place of one that a schema of this file has refused. */
+export function sentenceFor(schema: z.ZodType, error: z.ZodError): string {
+  return sentences.get(schema)?.sentenceFor(error) ?? error.issues[0]?.message ?? 'is wrong';
 }
 
 /** A whole number within bounds, in a sentence that names both. */
@@ -116,55 +115,44 @@ const closeSteps = ruled(
 
 // Of Node, of the SDK: the longest known has 48.
 const maxCodeLength = 128;
-const ruleParts = {
-  status: [whole('', 100, 599), 'a whole number from 100 to 599, without quotes'],
-  code: [
-    z.union([z.string().min(1).max(maxCodeLength), z.int()]),
-    'a text such as "ECONNRESET", or the number of a JSON-RPC error',
-  ],
-  message: [
-    z.string().regex(/\S/).max(maxNameLength),
-    `a part of the message, of 1 to ${maxNameLength} characters; it is no pattern`,
-  ],
-} as const satisfies Record<Exclude<keyof ClassifyRule, 'kind'>, readonly [z.ZodType, string]>;
-const ruleKind = z.enum(failureKinds);
-
-/** Says what is wrong with one rule; undefined = nothing. */
-function ruleFault(rule: unknown): string | undefined {
-  if (typeof rule !== 'object' || rule === null || Array.isArray(rule))
-    return 'must be an object such as { "status": 599, "kind": "unavailable" }';
-  const parts = Object.entries(ruleParts);
-  const names = parts.map(([name]) => name);
-  const given = new Map<string, unknown>(Object.entries(rule));
-  const odd = [...given.keys()].find((key) => key !== 'kind' && !names.includes(key));
-  if (odd !== undefined) return `has an unknown key "${odd}"; a rule has ${names.join(', ')}, kind`;
-  for (const [name, [schema, takes]] of parts) {
-    if (given.has(name) && !schema.safeParse(given.get(name)).success)
-      return `has a wrong "${name}": it must be ${takes}`;
-  }
-  if (!ruleKind.safeParse(given.get('kind')).success)
-    return `needs a "kind", one of ${failureKinds.join(', ')}`;
-  return given.size > 1 ? undefined : `would fit every failure; give it ${names.join(' or ')}`;
-}
-
+const partOfMessage = shape(
+  `a part of the message, of 1 to ${maxNameLength} characters; it is no pattern`,
+);
 const classifyRule = z
-  .strictObject({
-    status: ruleParts.status[0].optional(),
-    code: ruleParts.code[0].optional(),
-    message: ruleParts.message[0].optional(),
-    kind: ruleKind,
+  .strictObject(
+    {
+      status: whole('', 100, 599).optional(),
+      code: z
+        .union(
+          [z.string().min(1).max(maxCodeLength), z.int()],
+          shape('a text such as "ECONNRESET", or the number of a JSON-RPC error'),
+        )
+        .optional(),
+      message: z
+        .string(partOfMessage)
+        .regex(/\S/, partOfMessage)
+        .max(maxNameLength, partOfMessage)
+        .optional(),
+      kind: z.enum(failureKinds, { error: `needs a "kind", one of ${failureKinds.join(', ')}` }),
+    },
+    { error: 'must be an object such as { "status": 599, "kind": "unavailable" }' },
+  )
+  .refine((rule) => Object.keys(rule).length > 1, {
+    error: 'would fit every failure; give it status or code or message',
   })
-  .refine((rule) => ruleFault(rule) === undefined)
   .meta({ minProperties: 2 });
 
 const classifyRules = z.array(classifyRule).max(maxItems);
 sentences.add(classifyRules, {
-  sentenceFor: (given) => {
-    const faults = Array.isArray(given) && given.length <= maxItems ? given.map(ruleFault) : [];
-    const index = faults.findIndex((fault) => fault !== undefined);
-    return index === -1
-      ? `must be a list of at most ${maxItems} rules, such as [{ "status": 599, "kind": "unavailable" }]`
-      : `rule ${index + 1} ${faults[index]}`;
+  sentenceFor: ({ issues: [issue] }) => {
+    const [index, key] = issue?.path ?? [];
+    if (issue === undefined || index === undefined)
+      return `must be a list of at most ${maxItems} rules, such as [{ "status": 599, "kind": "unavailable" }]`;
+    const rule = `rule ${Number(index) + 1}`;
+    if (issue.code === 'unrecognized_keys')
+      return `${rule} has an unknown key "${issue.keys[0]}"; a rule has status, code, message, kind`;
+    const isOfPart = key !== undefined && key !== 'kind';
+    return `${rule} ${isOfPart ? `has a wrong "${String(key)}": it ` : ''}${issue.message}`;
   },
 });
 

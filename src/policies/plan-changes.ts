@@ -44,15 +44,10 @@ export function planChanges(
   present: PresentServers,
 ): readonly Step[] {
   const { live } = present;
-  const steps: Step[] = [];
-  let liveCount = 0;
-  for (const server of desired) {
-    const found = live.get(server.desired.name);
-    if (found !== undefined) liveCount += 1;
-    addStepsFor(steps, server, found, present);
-  }
-  // Usually no server left the settings, and the search can be skipped.
-  return liveCount === live.size ? steps : [...stepsOfUnwanted(desired, live), ...steps];
+  const steps = desired.flatMap((server) =>
+    stepsFor(server, live.get(server.desired.name), present),
+  );
+  return [...stepsOfUnwanted(desired, live), ...steps];
 }
 
 function stepsOfUnwanted(
@@ -73,30 +68,28 @@ export function changesNothing(steps: readonly Step[]): boolean {
   return steps.every(({ step: kind }) => kind === 'keep');
 }
 
-function addStepsFor(
-  steps: Step[],
+function stepsFor(
   server: AdmittedServer,
   live: LiveServer | undefined,
   present: PresentServers,
-): void {
+): readonly Step[] {
   const { desired, verdict } = server;
-  const { name } = desired;
-  const add = (kind: StepKind, why: string): void => void steps.push(step(name, kind, why));
-  const successor = live && successorOf(live);
+  const one = (kind: StepKind, why: string) => [step(desired.name, kind, why)];
   if (live === undefined) {
     const but = verdict === 'admitted' ? '' : `, but ${verdict}`;
-    add('spawn', `${originOf(desired)}, not running yet${but}`);
-  } else if (live.leaving) add('keep', 'leaving');
-  else if (successor !== undefined)
-    steps.push(...stepsOfHandover(server, live, successor, present));
-  else if (live.generation === desired.generation) addStepsInPlace(steps, server, live, present);
-  else if (!mayHandOver(server, live, present)) add('replace', 'connection settings changed');
-  else if (live.beside === undefined)
-    add('handover', 'connection settings changed; its successor starts beside it');
+    return one('spawn', `${originOf(desired)}, not running yet${but}`);
+  }
+  if (live.leaving) return one('keep', 'leaving');
+  const successor = successorOf(live);
+  if (successor !== undefined) return stepsOfHandover(server, live, successor, present);
+  if (live.generation === desired.generation) return stepsInPlace(server, live, present);
+  if (!mayHandOver(server, live, present)) return one('replace', 'connection settings changed');
+  if (live.beside === undefined)
+    return one('handover', 'connection settings changed; its successor starts beside it');
   // Two at a time are enough, however often the entry is edited.
-  else if (live.beside.leaving === 'afterCalls')
-    add('keep', 'its predecessor still finishes its calls');
-  else add('keep', 'its successor makes way for another');
+  return live.beside.leaving === 'afterCalls'
+    ? one('keep', 'its predecessor still finishes its calls')
+    : one('keep', 'its successor makes way for another');
 }
 
 /** A server that is not ready leaves first: there is nothing to hand over. */
@@ -140,30 +133,21 @@ function joined(last: Step, before: readonly Step[]): readonly Step[] {
 }
 
 function stepsInPlace(
-  server: AdmittedServer,
-  live: LiveServer,
-  present: PresentServers,
-): readonly Step[] {
-  const steps: Step[] = [];
-  addStepsInPlace(steps, server, live, present);
-  return steps;
-}
-
-function addStepsInPlace(
-  steps: Step[],
   { desired, verdict }: AdmittedServer,
   live: LiveServer,
   { digestOf }: PresentServers,
-): void {
-  const server = desired.name;
+): readonly Step[] {
+  const { name } = desired;
   const isUpdate = live.settingsDigest !== digestOf(desired);
   const isMove = live.verdict !== verdict;
+  if (!isUpdate && !isMove) return [step(name, 'keep', 'unchanged')];
+  const update = isUpdate ? [step(name, 'update', 'settings changed')] : [];
+  if (!isMove) return update;
   // Nothing may run for a moment under rules that no longer hold, or not yet:
   // a block goes out before the new settings, an admission after them.
-  if (isMove && verdict !== 'admitted') steps.push(step(server, 'block', verdict));
-  if (isUpdate) steps.push(step(server, 'update', 'settings changed'));
-  if (isMove && verdict === 'admitted') steps.push(step(server, 'admit', 'now admitted'));
-  if (!isUpdate && !isMove) steps.push(step(server, 'keep', 'unchanged'));
+  return verdict === 'admitted'
+    ? [...update, step(name, 'admit', 'now admitted')]
+    : [step(name, 'block', verdict), ...update];
 }
 
 /** A server without an entry comes from the key that its source names. */

@@ -49,15 +49,17 @@ export function compareFacts(
 
 function valuesOf(spec: ServerSpec, { executable, envFileNames }: FoundFacts): readonly Value[] {
   const { type, era } = spec;
-  const names =
-    envFileNames === undefined ? [] : [['envFileNames', envFileNames.join(', ')] as const];
-  const more: readonly Value[] = [...rulesOf(spec), ...names, ['era', era]];
+  const more: readonly Value[] = [
+    ...rulesOf(spec),
+    ...given('envFileNames', envFileNames?.join(', ')),
+    ['era', era],
+  ];
   switch (spec.type) {
     case 'stdio':
       return [
         ['type', type],
         ['command', spec.command],
-        ...(executable === undefined ? [] : [['executable', executable] as const]),
+        ...given('executable', executable),
         ...spec.args.map((arg, index) => [`args[${index}]`, arg] as const),
         ...entriesOf('env', spec.env),
         ['cwd', spec.cwd],
@@ -75,17 +77,25 @@ function valuesOf(spec: ServerSpec, { executable, envFileNames }: FoundFacts): r
 /** The settings that decide values that are not known yet. */
 function rulesOf(spec: ServerSpec): readonly Value[] {
   const { literal, envFile, inputs } = (spec.type === 'memory' ? undefined : spec.values) ?? {};
+  const definitions = inputs?.definitions ?? [];
   return [
-    ...(literal === true ? [['values', 'literal'] as const] : []),
-    ...(envFile === undefined ? [] : [['envFile', envFile.path] as const]),
-    ...(inputs?.definitions ?? []).map(
-      (input) =>
-        [`inputs.${input.id}`, JSON.stringify({ ...input, description: undefined })] as const,
-    ),
+    ...given('values', literal && 'literal'),
+    ...given('envFile', envFile?.path),
+    ...definitions.map((input): Value => {
+      const shown = JSON.stringify({ ...input, description: undefined });
+      return [`inputs.${input.id}`, shown];
+    }),
   ];
 }
 
-function entriesOf(group: string, entries: Readonly<Record<string, string>>): readonly Value[] {
+function given(field: string, value: string | undefined): readonly Value[] {
+  return value === undefined ? [] : [[field, value]];
+}
+
+export function entriesOf(
+  group: string,
+  entries: Readonly<Record<string, string>>,
+): readonly Value[] {
   return Object.entries(entries).map(([key, value]) => [`${group}.${key}`, value]);
 }
 

@@ -32,15 +32,9 @@ const maxPinsOfKind = 1_000;
 
 /** Returns the prefix of a definition's name in a list; empty for a tool. */
 export function kindWords(kind: PinKind | undefined): string {
-  return kind === undefined ? '' : kindTitles[kind];
+  if (kind === undefined || kind === 'instructions') return kind ?? '';
+  return kind === 'resourceTemplate' ? 'resource template ' : `${kind} `;
 }
-
-const kindTitles: Readonly<Record<PinKind, string>> = {
-  instructions: 'instructions',
-  prompt: 'prompt ',
-  resource: 'resource ',
-  resourceTemplate: 'resource template ',
-};
 
 /** Lists a catalog's pinned definitions, in its order. */
 export function announcedBy(catalog: Catalog): readonly Announced[] {
@@ -49,26 +43,21 @@ export function announcedBy(catalog: Catalog): readonly Announced[] {
     ...tools.map((tool) => announcedTool(tool)),
     // Also without instructions: those that a server adds later were not approved.
     { kind: 'instructions', tool: '', meaning: instructions },
+    ...joined(prompts, 'prompt', ({ name, title, description, arguments: args }) => [
+      name,
+      { name, title, description, arguments: args },
+    ]),
+    ...joined(resources, 'resource', ({ uri, name, title, description, mimeType }) => [
+      uri,
+      { uri, name, title, description, mimeType },
+    ]),
     ...joined(
-      prompts.map(({ name, title, description, arguments: args }) => ({
-        kind: 'prompt',
-        tool: name,
-        meaning: { name, title, description, arguments: args },
-      })),
-    ),
-    ...joined(
-      resources.map(({ uri, name, title, description, mimeType }) => ({
-        kind: 'resource',
-        tool: uri,
-        meaning: { uri, name, title, description, mimeType },
-      })),
-    ),
-    ...joined(
-      resourceTemplates.map(({ uriTemplate, name, title, description, mimeType }) => ({
-        kind: 'resourceTemplate',
-        tool: uriTemplate,
-        meaning: { uriTemplate, name, title, description, mimeType },
-      })),
+      resourceTemplates,
+      'resourceTemplate',
+      ({ uriTemplate, name, title, description, mimeType }) => [
+        uriTemplate,
+        { uriTemplate, name, title, description, mimeType },
+      ],
     ),
   ];
 }
@@ -78,12 +67,15 @@ export function announcedTool(tool: ListedTool): Announced {
 }
 
 /** Joins definitions of the same name into one, which is held back as a whole. */
-function joined(announced: readonly Announced[]): readonly Announced[] {
+function joined<Item>(
+  items: readonly Item[],
+  kind: PinKind,
+  split: (item: Item) => readonly [tool: string, meaning: unknown],
+): readonly Announced[] {
   const byName = new Map<string, Announced>();
-  for (const one of announced) {
-    const before = byName.get(one.tool);
-    const meaning = before === undefined ? one.meaning : [before.meaning, one.meaning];
-    byName.set(one.tool, { ...one, meaning });
+  for (const [tool, meaning] of items.map(split)) {
+    const before = byName.get(tool);
+    byName.set(tool, { kind, tool, meaning: before ? [before.meaning, meaning] : meaning });
   }
   return [...byName.values()];
 }
@@ -93,10 +85,10 @@ export function pinOf({ kind, tool, meaning }: Announced): ToolPin {
   const definition = definitionOf(meaning);
   const longest = kind === 'instructions' ? longestInstructions : longestKept;
   return {
-    ...(kind === undefined ? {} : { kind }),
+    ...(kind && { kind }),
     tool,
     digest: digestOf(meaning),
-    ...(definition.length > longest ? {} : { definition }),
+    ...(definition.length <= longest && { definition }),
   };
 }
 
@@ -107,16 +99,14 @@ export function newPins(
 ): readonly ToolPin[] {
   const known = new Set(pins.map(pinKey));
   const counts = new Map<PinKind, number>();
-  for (const { kind } of pins)
-    if (kind !== undefined) counts.set(kind, (counts.get(kind) ?? 0) + 1);
-  return announced.flatMap((one) => {
-    if (known.has(pinKey(one))) return [];
-    if (one.kind === undefined) return [pinOf(one)];
-    const count = counts.get(one.kind) ?? 0;
-    if (count >= maxPinsOfKind) return [];
-    counts.set(one.kind, count + 1);
-    return [pinOf(one)];
-  });
+  const hasRoom = (kind: PinKind): boolean => {
+    const count = (counts.get(kind) ?? pins.filter((pin) => pin.kind === kind).length) + 1;
+    counts.set(kind, count);
+    return count <= maxPinsOfKind;
+  };
+  return announced
+    .filter((one) => !known.has(pinKey(one)) && (one.kind === undefined || hasRoom(one.kind)))
+    .map(pinOf);
 }
 
 /** Lists definitions that differ from their pins, each with a diff for the user. A missing definition is not a change. */
@@ -130,22 +120,18 @@ export function changedTools(
     const pin = pinned.get(pinKey(one));
     if (pin === undefined || meaning === '' || pin.digest === digestOf(meaning)) return [];
     const diff = compare(pin.definition, definitionOf(meaning));
-    return [{ ...(kind === undefined ? {} : { kind }), tool, diff }];
+    return [{ ...(kind && { kind }), tool, diff }];
   });
 }
 
-/** Says whether callers were twice shown the same, under whatever exposed name. */
+/** Returns whether callers were shown the same tool twice, under whatever exposed name. */
 export function isSameTool(one: ExposedTool, other: ExposedTool): boolean {
   return one === other || digestOfShown(one) === digestOfShown(other);
 }
 
-/** Names all that callers are shown of a tool, under whatever exposed name. */
-export function digestOfShown(tool: ExposedTool): string {
-  return digestOf(shownMeaningOf(tool));
-}
-
-function shownMeaningOf({ tool, ...shown }: ExposedTool): unknown {
-  return meaningOf({ ...shown, name: tool });
+/** Returns a digest of everything that callers see of a tool, except its exposed name. */
+export function digestOfShown({ tool, ...shown }: ExposedTool): string {
+  return digestOf(meaningOf({ ...shown, name: tool }));
 }
 
 function meaningOf({ name, title, description, annotations, ...tool }: ListedTool): unknown {

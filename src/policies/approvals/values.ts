@@ -9,6 +9,7 @@ import type { MemorySpec, ServerSpec } from '../../domain/server-spec.ts';
 import { type Reference, referenceKey, referencesIn } from '../expand-variables.ts';
 import { nameWord, quotedWord } from '../text/printable.ts';
 import { decidesWhatRuns } from './decides-what-runs.ts';
+import { entriesOf } from './spec-facts.ts';
 
 type Spec = Exclude<ServerSpec, MemorySpec>;
 type Text = readonly [field: string, text: string];
@@ -28,11 +29,7 @@ export function approvalValuesOf(spec: ServerSpec, scope: Scope): readonly Appro
     spec.type === 'stdio' ? entriesOf('env', spec.env) : entriesOf('headers', spec.headers);
   const valueOf = ([field, text]: Text, isText: boolean): ApprovalValue => {
     const from = isLiteral ? [] : originsOf(text);
-    return {
-      field,
-      ...(isText ? { text } : {}),
-      ...(from.length === 0 ? {} : { from }),
-    };
+    return { field, ...(isText && { text }), ...(from.length > 0 && { from }) };
   };
   return [
     ...named.map((one) => valueOf(one, isShown || isHarmless(one, isLiteral))),
@@ -63,10 +60,7 @@ function otherTexts(spec: Spec): readonly Text[] {
   ];
 }
 
-function entriesOf(group: string, texts: Readonly<Record<string, string>>): readonly Text[] {
-  return Object.entries(texts).map(([name, text]) => [`${group}.${name}`, text]);
-}
-
+/** Lists the origins of a text's references, each once. */
 function originsOf(text: string): readonly ValueOrigin[] {
   const origins = referencesIn(text).flatMap((reference) => originOf(reference));
   const seen = new Set<string>();

@@ -8,22 +8,18 @@ import type {
   TextField,
 } from '../../domain/question.ts';
 
-export type CheckedForm =
-  | { readonly content: Readonly<Record<string, FormValue>> }
-  /** The fault, without the value. */
-  | { readonly fault: string };
-
 // No honest answer is longer; a text of a field is at most so long whatever the server allows.
 const maxTextLength = 65_536;
 
 /**
- * Fields that are left out get their defaults. A value that does not fit, a field that is missing
- * and one that the form does not have are faults.
+ * Checks the values of a form and adds the defaults of missing fields. A value that does not
+ * match its field, a missing required field and an unknown field are faults; a fault never
+ * contains the value.
  */
 export function checkForm(
   fields: readonly NamedField[],
   given: Readonly<Record<string, unknown>>,
-): CheckedForm {
+): { readonly content: Readonly<Record<string, FormValue>> } | { readonly fault: string } {
   const left = new Map(Object.entries(given));
   const content: [string, FormValue][] = [];
   for (const { name, isRequired, field } of fields) {

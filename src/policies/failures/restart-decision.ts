@@ -4,7 +4,7 @@ import { type Failure, isBusy } from '../../domain/failure.ts';
 import type { AfterGiveUp, BusyBackoff, ServerPolicy } from '../../domain/policy.ts';
 import { isRemote, type TransportKind } from '../../domain/server-spec.ts';
 
-export interface LossFacts {
+interface LossFacts {
   readonly policy: ServerPolicy;
   readonly transport: TransportKind;
   /** Null = nothing was lost. */
@@ -15,36 +15,24 @@ export interface LossFacts {
   readonly hasServed: boolean;
 }
 
-/** The restart rule of one transport after a loss. */
-function restartRuleOf({ policy, transport }: LossFacts): 'never' | 'failure' | 'always' {
-  const { on } = policy.restart;
-  if (on === 'auto') return isRemote(transport) ? 'always' : 'failure';
-  if (on === 'remote') return isRemote(transport) ? 'always' : 'never';
-  return on;
-}
-
-/** Says whether the rule of restarting stands against another try, whatever the budget. */
-export function isRestartForbidden(facts: LossFacts): boolean {
-  const { loss, policy, hasServed } = facts;
-  // What never got its turn to start is not started again, but for the first time.
+/** Returns whether the restart rule forbids another attempt, whatever the budget. */
+export function isRestartForbidden({ loss, policy, transport, hasServed }: LossFacts): boolean {
+  // A server that never got a start permit is not restarted but started for the first time.
   if (loss === null || loss.kind === 'notStarted') return false;
-  if (policy.restart.on === 'never') return true;
-  const rule = restartRuleOf(facts);
-  return (rule === 'never' && hasServed) || (loss.kind === 'cleanExit' && rule !== 'always');
+  const { on } = policy.restart;
+  if (on === 'never') return true;
+  const isAlways = on === 'always' || (isRemote(transport) && on !== 'failure');
+  const isNever = on === 'remote' && !isRemote(transport);
+  return (isNever && hasServed) || (loss.kind === 'cleanExit' && !isAlways);
 }
 
 // The attempt and one re-initialization: a server that forgot both sessions at once would forget the next.
 const mostForgottenStarts = 2;
 
 /** A start and an outage have budgets of their own. */
-export function hasAttemptsLeft({
-  attempt,
-  hasServed,
-  loss,
-  policy,
-  transport,
-}: LossFacts): boolean {
-  const { startup, restart } = policy;
+export function hasAttemptsLeft(facts: LossFacts): boolean {
+  const { attempt, hasServed, loss, transport } = facts;
+  const { startup, restart } = facts.policy;
   const { maxAttempts } = hasServed ? restart : startup;
   if (loss === null || (maxAttempts !== null && attempt >= maxAttempts)) return false;
   // Only where quiet attempts follow, so that it never gives a server up.

@@ -122,12 +122,12 @@ function redactedTool(tool: ListedTool, secrets: readonly string[]): ListedTool 
   return {
     // Callers need it.
     name,
-    ...(title === undefined ? {} : { title: redact(title, secrets) }),
-    ...(description === undefined ? {} : { description: redact(description, secrets) }),
+    ...(title !== undefined && { title: redact(title, secrets) }),
+    ...(description !== undefined && { description: redact(description, secrets) }),
     inputSchema: redactedSchema(inputSchema, secrets),
-    ...(outputSchema === undefined ? {} : { outputSchema: redactedSchema(outputSchema, secrets) }),
-    ...(annotations === undefined
-      ? {}
-      : { annotations: redactedData(annotations, secrets) as typeof annotations }),
+    ...(outputSchema && { outputSchema: redactedSchema(outputSchema, secrets) }),
+    ...(annotations && {
+      annotations: redactedData(annotations, secrets) as typeof annotations,
+    }),
   };
 }
