@@ -18,8 +18,8 @@ import type {
   SourceRef,
 } from '../domain/settings.ts';
 import { defaultPolicy } from '../policies/presets/default-policy.ts';
+import { applyHostRules } from './apply-host-rules.ts';
 import { withPolicy } from './entry/server-entry.ts';
-import { ruledServers } from './host-rules.ts';
 import { layersOf, winnersOf } from './layers.ts';
 import { type Limits, limitsOf, permissionsOf, placeOfKey } from './limits.ts';
 import { type ParsedDocument, type ParsedSettings, refuseCommands } from './parse-settings.ts';
@@ -74,7 +74,7 @@ export function mergeSettings(
       }),
     ),
   }));
-  const ruled = ruledServers(treated, rules);
+  const ruled = applyHostRules(treated, rules);
   // Only the user's own lists count here: a server that a folder disables must not make way for another.
   const ownLimits = limitsOf({ ...layers, narrowing: [] }, ruled);
   const { servers: distinct, problems } = distinctServers(ruled, mayRunUnder(ownLimits));
@@ -141,7 +141,7 @@ function switchesOf(
   };
 }
 
-/** Says which servers may run under switches, rules and lists. */
+/** Returns which servers may run under switches, rules and lists. */
 function mayRunUnder({ allowed, excluded, bars }: Limits): (desired: DesiredServer) => boolean {
   const leftOut = new Set(excluded);
   const letIn = allowed === undefined ? undefined : new Set(allowed);

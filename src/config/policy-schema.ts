@@ -291,7 +291,7 @@ const troupeWideFields: ReadonlySet<string> = new Set<PolicyField>([
   'approval.gatedScopes',
 ]);
 
-/** Says whether the field applies to all servers together, so that one server cannot differ in it. */
+/** Returns whether the field applies to all servers together, so that one server cannot differ in it. */
 export function isTroupeWide(group: PolicyGroup, field: string): boolean {
   return troupeWideFields.has(`${group}.${field}`);
 }

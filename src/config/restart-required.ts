@@ -9,7 +9,7 @@ import type { z } from 'zod';
 /** The mark of such a key's schema: `.meta(restartRequired)`. */
 export const restartRequired = { restartRequired: true } as const;
 
-/** Says whether a running troupe ignores an edit of this key. */
+/** Returns whether a running troupe ignores an edit of this key. */
 export function isRestartRequired(schema: z.ZodType): boolean {
   return schema.meta()?.['restartRequired'] === true;
 }

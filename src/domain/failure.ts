@@ -76,12 +76,12 @@ const permanentKinds: ReadonlySet<FailureKind> = new Set([
   'authRequired',
 ]);
 
-/** Says whether a retry without the user's help is pointless. */
+/** Returns whether a retry without the user's help is pointless. */
 export function isPermanent(kind: FailureKind): boolean {
   return permanentKinds.has(kind);
 }
 
-/** Says whether a retry may succeed. `notStarted` and `unknown` are neither. */
+/** Returns whether a retry may succeed. `notStarted` and `unknown` are neither. */
 export function isTransient(kind: FailureKind): boolean {
   return !permanentKinds.has(kind) && kind !== 'notStarted' && kind !== 'unknown';
 }
@@ -89,7 +89,7 @@ export function isTransient(kind: FailureKind): boolean {
 // "Come back later" in its several forms: too slow, too many, broken, overloaded.
 const busyStatuses: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504, 529]);
 
-/** Says whether a peer answered that it is temporarily unable to serve. */
+/** Returns whether a peer answered that it is temporarily unable to serve. */
 export function isBusy({ httpStatus }: Failure): boolean {
   return httpStatus !== undefined && busyStatuses.has(httpStatus);
 }

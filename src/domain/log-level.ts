@@ -12,7 +12,7 @@ export const logLevels = [
 
 export type LogLevel = (typeof logLevels)[number];
 
-/** Says whether a line is requested; without a request every line is. */
+/** Returns whether a line is requested; without a request every line is. */
 export function levelPasses(level: unknown, wanted: LogLevel | undefined): boolean {
   if (wanted === undefined) return true;
   const rank = logLevels.findIndex((each) => each === level);

@@ -16,7 +16,7 @@ export const scopes = [
 ] as const;
 export type Scope = (typeof scopes)[number];
 
-/** Says whether a folder brought it, rather than the user or the host. */
+/** Returns whether a folder brought it, rather than the user or the host. */
 export function isFolderScope(scope: Scope): boolean {
   return scope === 'project' || scope === 'workspace' || scope === 'local';
 }

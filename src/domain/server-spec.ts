@@ -80,7 +80,7 @@ export type ServerSpec = StdioSpec | RemoteSpec | MemorySpec;
 /** The transport of a session, as shown in the status. */
 export type TransportKind = 'stdio' | 'http' | 'sse' | 'ws' | 'memory';
 
-/** Says whether the server lives on the other side of a network address. */
+/** Returns whether the server lives on the other side of a network address. */
 export function isRemote(transport: TransportKind): boolean {
   return transport === 'http' || transport === 'sse' || transport === 'ws';
 }

@@ -129,7 +129,7 @@ export const reasonsOf: Readonly<Record<ServerState, readonly StateReason[]>> = 
 // The four predicates below are the chart's tags `usable`, `needsUser`, `atRest` and `busy`, for
 // where only the word is at hand. The search through the chart compares both in every state.
 
-/** Says whether a server in this state takes calls: it is ready, degraded or not. */
+/** Returns whether a server in this state takes calls: it is ready, degraded or not. */
 export function isUsable(state: ServerState): boolean {
   return state === 'ready' || state === 'degraded';
 }
@@ -141,12 +141,12 @@ const statesThatNeedUser: ReadonlySet<ServerState> = new Set([
   'failed',
 ]);
 
-/** Says whether a server in this state waits for a user's decision, repair or command. */
+/** Returns whether a server in this state waits for a user's decision, repair or command. */
 export function needsUser(state: ServerState): boolean {
   return statesThatNeedUser.has(state);
 }
 
-/** Says whether a server in this state will not become ready by itself. */
+/** Returns whether a server in this state will not become ready by itself. */
 export function isAtRest(state: ServerState): boolean {
   return needsUser(state) || state === 'disabled' || state === 'stopped';
 }
@@ -158,7 +158,7 @@ const movingStates: ReadonlySet<ServerState> = new Set([
   'stopping',
 ]);
 
-/** Says whether a server in this state is on its way to another, however long it takes. */
+/** Returns whether a server in this state is on its way to another, however long it takes. */
 export function isOnItsWay(state: ServerState): boolean {
   return movingStates.has(state);
 }

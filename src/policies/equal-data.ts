@@ -1,5 +1,5 @@
 /**
- * Says whether two values of plain data hold the same.
+ * Returns whether two values of plain data hold the same.
  *
  * Only own keys count, and no method of a value is ever called: tools of servers
  * bring keys of any name, `toString` and `constructor` among them. The order of

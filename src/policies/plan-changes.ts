@@ -63,7 +63,7 @@ function stepsOfUnwanted(
   );
 }
 
-/** Says whether a plan changes nothing. */
+/** Returns whether a plan changes nothing. */
 export function changesNothing(steps: readonly Step[]): boolean {
   return steps.every(({ step: kind }) => kind === 'keep');
 }

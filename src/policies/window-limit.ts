@@ -20,7 +20,7 @@ export function recordInWindow(
   return recent.slice(Math.max(0, recent.length - limit));
 }
 
-/** Says whether the recorded times trip the limit. */
+/** Returns whether the recorded times trip the limit. */
 export function reachesLimit(
   times: readonly number[],
   storm: Pick<StormLimit, 'limit'> | null,

@@ -192,7 +192,7 @@ describe('the list of inputs', () => {
     [[{ ...token, password: 'yes' }], 'inputs.0.password', 'true or false'],
     [[{ id: 'x', type: 'pickString' }], 'inputs.0.options', '"options" must be'],
     [[{ id: 'x', type: 'command' }], 'inputs.0.command', '"command" must be text'],
-    [[token, token], 'inputs.1.id', 'already'],
+    [[token, token], 'inputs.1.id', 'another input has this id'],
   ])('is refused with what is wrong: %#', (list, key, message) => {
     const { problems, document } = parsed({ inputs: list, mcpServers: {} });
     expect(problems[0]?.key).toBe(key);

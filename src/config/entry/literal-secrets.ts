@@ -48,7 +48,7 @@ export function withoutSecrets(
   return copy;
 }
 
-/** Says whether a text holds more than references and a scheme such as "Bearer". */
+/** Returns whether a text holds more than references and a scheme such as "Bearer". */
 function isLiteral(text: string): boolean {
   const rest = text
     .replaceAll(reference, '')

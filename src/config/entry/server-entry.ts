@@ -82,7 +82,7 @@ export interface ParsedServer {
   readonly problems: readonly Problem[];
 }
 
-/** Says whether settings of this scope may decide how servers are treated. */
+/** Returns whether settings of this scope may decide how servers are treated. */
 export function isPrivileged(scope: Scope): boolean {
   return !isFolderScope(scope) && scope !== 'plugin';
 }

@@ -169,7 +169,7 @@ function isLiteral({ node }: TreeMember): boolean {
   return ['values', 'envPolicy'].some((key) => textOf(memberOf(node, key)?.node) === 'literal');
 }
 
-/** Says whether an entry has a foreign key or value. */
+/** Returns whether an entry has a foreign key or value. */
 function isForeign({ node }: TreeMember, style: ReferenceStyle): boolean {
   if (node.kind !== 'object') return false;
   return node.members.some(({ name, node: value }) => {

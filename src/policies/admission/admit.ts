@@ -28,7 +28,7 @@ export interface Gates {
 }
 
 /**
- * Says whether one server may connect, and if not, the first reason why. Whether
+ * Returns whether one server may connect, and if not, the first reason why. Whether
  * the budget has a place for it depends on all others: {@link admitAll} says that.
  *
  * The order of the reasons is part of the contract: a server that the user

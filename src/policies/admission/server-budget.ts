@@ -24,7 +24,7 @@ export interface Turn extends Pick<Places, 'heir'> {
 }
 
 /**
- * Says which servers have a place now.
+ * Returns which servers have a place now.
  *
  * @param halted - ids of the actors that wait for the user, rather than for their turn or a timer
  * @param turn - the server whose turn causes the question
@@ -78,7 +78,7 @@ export function withinBudget(
 const warnShare = 0.75;
 const rearmShare = 0.375;
 
-/** Says whether to warn that the budget is nearly used up, given whether one warned before. */
+/** Returns whether to warn that the budget is nearly used up, given whether one warned before. */
 export function isNearBudget(before: boolean, taken: number, max: number): boolean {
   if (taken > 0 && taken >= max * warnShare) return true;
   return before && taken >= max * rearmShare && taken > 0;

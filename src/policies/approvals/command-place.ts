@@ -2,7 +2,7 @@ import type { StdioSpec } from '../../domain/server-spec.ts';
 import { referencesIn } from '../expand-variables.ts';
 
 /**
- * Says whether a command can be resolved without expanding a variable and without searching folders
+ * Returns whether a command can be resolved without expanding a variable and without searching folders
  * that the entry itself names. Before approval no other command is resolved: a project's file must
  * not cause a path with a secret in it, or a network folder, to be touched.
  */

@@ -32,12 +32,12 @@ const endings = [
 
 const decisive = new RegExp(`^(?:(?:${families})_.*|${single}|.*(?:${endings}))$`, 'iu');
 
-/** Says whether every program and shell reads a name as that of a plain variable. */
+/** Returns whether every program and shell reads a name as that of a plain variable. */
 export function isPlainVariable(name: string): boolean {
   return /^[A-Za-z_][A-Za-z0-9_]*$/u.test(name);
 }
 
-/** Says whether setting this variable can change which code or configuration a program loads. */
+/** Returns whether setting this variable can change which code or configuration a program loads. */
 export function decidesWhatRuns(name: string): boolean {
   // Bash imports functions from names such as `BASH_FUNC_ls%%`.
   return !isPlainVariable(name) || decisive.test(name);

@@ -43,7 +43,7 @@ export function approvalValuesOf(spec: ServerSpec, scope: Scope): readonly Appro
   ];
 }
 
-/** Says whether a text of the user's own settings cannot be a secret. */
+/** Returns whether a text of the user's own settings cannot be a secret. */
 function isHarmless([field, text]: Text, isLiteral: boolean): boolean {
   if (field.startsWith('env.') && decidesWhatRuns(field.slice('env.'.length))) return true;
   return !isLiteral && /^\$\{[^}]*\}$/u.test(text) && referencesIn(text).length === 1;

@@ -67,7 +67,7 @@ export interface ChoiceSubject {
   readonly digest: string;
 }
 
-/** Says whether the user allowed this and further calls. */
+/** Returns whether the user allowed this and further calls. */
 export function isRemembered(
   choices: readonly PermissionChoice[],
   { server, fingerprint, tool, digest }: ChoiceSubject,
@@ -82,7 +82,7 @@ export function isRemembered(
 
 type Meaning = 'yes' | 'maybe' | 'no';
 
-/** Says whether a pattern matches this tool of this server. */
+/** Returns whether a pattern matches this tool of this server. */
 function meaning(
   pattern: PermissionPattern,
   { server, tool, name }: PermittedTool,

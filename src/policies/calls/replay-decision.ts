@@ -35,7 +35,7 @@ export function replayOf({ failure, sends, rule, tool }: LostCall): Replay {
 }
 
 /**
- * Says whether a second run is acceptable: by the rule, or because a trusted server marks the tool as
+ * Returns whether a second run is acceptable: by the rule, or because a trusted server marks the tool as
  * read-only or idempotent. Checked again when the server is back.
  */
 export function mayRunTwice(
@@ -47,7 +47,7 @@ export function mayRunTwice(
   return annotations?.readOnlyHint === true || annotations?.idempotentHint === true;
 }
 
-/** Says whether the request provably never ran, so that sending it again is no second run. */
+/** Returns whether the request provably never ran, so that sending it again is no second run. */
 export function provablyNeverRan({ reason, written }: LostCall['failure']): boolean {
   return (
     !written &&

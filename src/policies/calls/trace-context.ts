@@ -6,7 +6,7 @@ const traceKeys = ['traceparent', 'tracestate', 'baggage'] as const;
 // What W3C asks everybody to carry of baggage; the other two are shorter.
 const longestValue = 8_192;
 
-/** Says whether a value is valid in metadata. */
+/** Returns whether a value is valid in metadata. */
 export function isTracePart(key: string, value: unknown): value is string {
   return (
     traceKeys.some((known) => known === key) &&

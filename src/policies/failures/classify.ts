@@ -73,7 +73,7 @@ export function asLoss(
 }
 
 /**
- * Says whether a failed request of an open session is its end. By the table alone, one
+ * Returns whether a failed request of an open session is its end. By the table alone, one
  * request may want a log-in or lack a capability; a rule says it of the whole session.
  */
 export function endsSession(

@@ -53,7 +53,7 @@ export function afterGiveUpOf({ hasServed, policy }: LossFacts): AfterGiveUp {
 }
 
 /**
- * Says whether a busy server's start is repeated. A server that goes dormant after giving up
+ * Returns whether a busy server's start is repeated. A server that goes dormant after giving up
  * also backs off; a new demand must not retry immediately.
  */
 export function isBusyStart(facts: LossFacts): boolean {
@@ -61,13 +61,13 @@ export function isBusyStart(facts: LossFacts): boolean {
   return !isRestartForbidden(facts) || afterGiveUpOf(facts) === 'untilDemanded';
 }
 
-/** Says whether a server that is not tried again sleeps until a caller needs it. */
+/** Returns whether a server that is not tried again sleeps until a caller needs it. */
 export function sleepsAfterGivingUp(facts: LossFacts): boolean {
   if (facts.loss === null || afterGiveUpOf(facts) !== 'untilDemanded') return false;
   return isRestartForbidden(facts) || !hasAttemptsLeft(facts);
 }
 
-/** Says whether a remote server without attempts left is retried quietly, for ever. */
+/** Returns whether a remote server without attempts left is retried quietly, for ever. */
 export function isLostRemote(facts: LossFacts): boolean {
   const { loss, transport } = facts;
   return loss !== null && isRemote(transport) && typeof afterGiveUpOf(facts) === 'object';

@@ -9,7 +9,7 @@ export interface ResultBounds {
   readonly maxDepth: number;
 }
 
-/** Says which bound a result exceeds; undefined = none. Stops at the first excess. */
+/** Returns the bound that a result exceeds; undefined = none. Stops at the first excess. */
 export function excessOf(
   result: ToolResult,
   { maxLength, maxDepth }: ResultBounds,
@@ -35,7 +35,7 @@ function measure(value: unknown, levels: number, walk: { left: number; isTooDeep
 const challengeKey = 'mcp/www_authenticate';
 
 /**
- * Says whether an error result demands a log-in: beside its text it carries what an HTTP server would
+ * Returns whether an error result demands a log-in: beside its text it carries what an HTTP server would
  * put into `WWW-Authenticate`. Only errors count.
  */
 export function wantsLogIn({ isError, _meta: meta }: ToolResult): boolean {

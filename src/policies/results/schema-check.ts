@@ -1,5 +1,5 @@
 /**
- * Says whether a value matches an untrusted JSON Schema, in bounded time.
+ * Returns whether a value matches an untrusted JSON Schema, in bounded time.
  *
  * It never runs a pattern and never follows an address; unsupported keywords are undecided. So there
  * are three answers, and only a certain "no" rejects. The work is counted in steps, which a schema

@@ -1,5 +1,5 @@
 /**
- * Says whether a text fits a pattern, in which `*` stands for any run of
+ * Returns whether a text fits a pattern, in which `*` stands for any run of
  * characters, even an empty one; every other character stands for itself.
  */
 export function matchesGlob(pattern: string, text: string): boolean {

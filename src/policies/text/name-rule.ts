@@ -2,7 +2,7 @@
 const maxLength = 100;
 
 /**
- * Says whether a name may be a server's.
+ * Returns whether a name may be a server's.
  *
  * Letters, digits and `_ . : -` of ASCII only: a name ends up in tool names,
  * file names, actor ids and terminals, and two names that look alike must be

@@ -127,7 +127,7 @@ function isSecretValue(name: string, sign: string, value: string): boolean {
   return surelySecret.test(name) || (sign === '=' && !/^\d+$/u.test(value)) || looksRandom(value);
 }
 
-/** Says whether a value is neither a word of prose nor a number. */
+/** Returns whether a value is neither a word of prose nor a number. */
 function looksRandom(value: string): boolean {
   return value.length >= 20 || !/^(?:[a-z]+|[A-Z]?[a-z]+|\d+)[.!?:]?$/u.test(value);
 }

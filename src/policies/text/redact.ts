@@ -8,7 +8,7 @@ const shortestLine = 6;
 const secretKey =
   /token|secret|passw|passphrase|api.?key|access.?key|private.?key|credential|authorization|cookie|session|^auth|_pat$|bearer/iu;
 
-/** Says whether a setting of this name usually holds a secret. */
+/** Returns whether a setting of this name usually holds a secret. */
 export function looksSecret(key: string): boolean {
   return secretKey.test(key);
 }

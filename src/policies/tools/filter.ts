@@ -4,7 +4,7 @@ import type { ToolFilter } from '../../domain/settings.ts';
 import { matchesGlob } from '../text/glob.ts';
 
 /**
- * Says whether a tool is shown: some include pattern matches and no exclude does.
+ * Returns whether a tool is shown: some include pattern matches and no exclude does.
  * Without `include` all are included; with an empty one, none. One that is switched off by its own
  * name is not shown either.
  *

@@ -1,4 +1,4 @@
-/** Applies the host's rules to each server. */
+/** Applies the rules that the host passes in to each server: a rule may leave it out or change it. */
 
 import { z } from 'zod';
 
@@ -7,7 +7,7 @@ import type { Bar } from '../domain/settings.ts';
 import { printableLine } from '../policies/text/printable.ts';
 import type { ParsedServer } from './entry/server-entry.ts';
 
-// As long as a line of the status may be.
+// The maximum length of a line in the status.
 const longestReason = 200;
 
 const names = z.array(z.string()).optional();
@@ -22,15 +22,15 @@ const answerSchema = z.union([
   }),
 ]);
 
-/** Applies the rules in order, each to the result of the one before. */
-export function ruledServers(
+/** Applies the rules in order, each to the previous rule's result. */
+export function applyHostRules(
   servers: readonly ParsedServer[],
   rules: readonly HostRule[],
 ): readonly ParsedServer[] {
-  return servers.map((server) => rules.reduce(ruled, server));
+  return servers.map((server) => rules.reduce(applyRule, server));
 }
 
-function ruled(server: ParsedServer, rule: HostRule): ParsedServer {
+function applyRule(server: ParsedServer, rule: HostRule): ParsedServer {
   const { spec, desired } = server;
   if (spec === undefined || desired.bar !== undefined) return server;
   const { name, source, enabled, trust, tools } = desired;
@@ -47,17 +47,10 @@ function ruled(server: ParsedServer, rule: HostRule): ParsedServer {
     return barred(server, `use what the host has instead; it leaves this server out: ${why}`);
   }
   const { change } = answer;
+  const { include = tools.include, exclude = tools.exclude } = change.tools ?? {};
   return {
     ...server,
-    desired: {
-      ...desired,
-      trust: change.trust ?? trust,
-      tools: {
-        ...tools,
-        include: change.tools?.include ?? tools.include,
-        exclude: change.tools?.exclude ?? tools.exclude,
-      },
-    },
+    desired: { ...desired, trust: change.trust ?? trust, tools: { ...tools, include, exclude } },
   };
 }
 
