@@ -12,7 +12,7 @@ import type { PolicyChoice } from '../domain/policy.ts';
 import type { SlotCounts } from '../domain/settings.ts';
 import { type ServerRule, urlRulePattern } from '../policies/admission/server-rule.ts';
 import { closestName, unknownKeyMessage } from '../policies/text/closest-name.ts';
-import { permissionsSchema } from './permission-schema.ts';
+import { permissionsSchema } from './entry/schema.ts';
 import { type PolicyFault, parsePolicyChoice } from './policy-choice.ts';
 import { restartRequired } from './restart-required.ts';
 import {

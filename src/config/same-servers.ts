@@ -20,28 +20,18 @@ import { digestOf } from '../policies/fingerprint.ts';
 import type { ParsedServer } from './entry/server-entry.ts';
 import { strengthOf } from './layers.ts';
 
-export interface DistinctServers {
-  readonly servers: readonly ParsedServer[];
-  readonly problems: readonly Problem[];
-}
-
 /** @param mayRun - whether switches and lists let a server run */
 export function distinctServers(
   all: readonly ParsedServer[],
   mayRun: (desired: DesiredServer) => boolean,
-): DistinctServers {
+): { readonly servers: readonly ParsedServer[]; readonly problems: readonly Problem[] } {
   const lost = new Map<ParsedServer, ParsedServer>();
   const running = all.filter(({ desired, spec }) => spec !== undefined && mayRun(desired));
   const isOfPlugin = ({ desired }: ParsedServer): boolean => desired.source.scope === 'plugin';
   // Grouped by generation first: it is at hand, and nearly always differs.
-  for (const group of groupsBy(
-    running.filter((it) => !isOfPlugin(it)),
-    generationOf,
-  )) {
-    for (const same of groupsBy(group, effectOf)) {
-      noteLosers(same, same.reduce(higher), lost);
-    }
-  }
+  const declared = running.filter((it) => !isOfPlugin(it));
+  for (const group of groupsBy(declared, ({ desired }) => desired.generation))
+    for (const same of groupsBy(group, effectOf)) noteLosers(same, same.reduce(higher), lost);
   const rest = running.filter((server) => !lost.has(server) && !server.desired.gated);
   for (const same of groupsBy(rest, signatureOf)) {
     const winner = same.filter((it) => !isOfPlugin(it)).at(-1) ?? same[0];
@@ -88,10 +78,6 @@ function pluginOf({ desired }: ParsedServer): string | undefined {
   return desired.name.split(':')[1];
 }
 
-function generationOf({ desired }: ParsedServer): string {
-  return desired.generation;
-}
-
 function effectOf({ desired }: ParsedServer): string {
   const { startup, handover, trust, tools, policy } = desired;
   return digestOf({ startup, handover, trust, tools, policy });
@@ -126,7 +112,7 @@ function sameProblem({ name, source }: DesiredServer, winner: DesiredServer): Pr
     server: name,
     ...problemOf(
       source,
-      `there is no server "${name}", because it is the same as "${winner.name}" (${placeOf(winner.source)}); use that one, or make the two differ`,
+      `there is no server "${name}", because it is the same as "${winner.name}" (${placeOf(winner.source)}); use that server, or make the two differ`,
     ),
   };
 }

@@ -18,21 +18,17 @@ export function startupGateOf(
   const direct = own.findLast(({ mcp }) => mcp.startupGateMs !== undefined);
   if (direct?.mcp.startupGateMs !== undefined)
     return { ms: direct.mcp.startupGateMs, place: placeIn(direct, 'startupGateMs') };
-  const chosen = own.findLast(
-    ({ mcp: { policy } }) =>
-      policy?.preset !== undefined || policy?.overrides.startup?.gateMs !== undefined,
-  );
-  if (chosen === undefined) return { ms: startup.gateMs };
-  const isField = chosen.mcp.policy?.overrides.startup?.gateMs !== undefined;
-  return {
-    ms: startup.gateMs,
-    place: placeIn(chosen, isField ? 'policy.startup.gateMs' : 'policy'),
-  };
+  const ms = startup.gateMs;
+  const isField = ({ mcp }: ParsedDocument): boolean =>
+    mcp.policy?.overrides.startup?.gateMs !== undefined;
+  const chosen = own.findLast((it) => it.mcp.policy?.preset !== undefined || isField(it));
+  if (chosen === undefined) return { ms };
+  return { ms, place: placeIn(chosen, isField(chosen) ? 'policy.startup.gateMs' : 'policy') };
 }
 
 function placeIn({ file, scope, lines }: ParsedDocument, key: string): StartupGate['place'] & {} {
   const line = scope === 'api' ? undefined : lines?.get(key);
-  return { file, ...(line === undefined ? {} : { line }), key: `mcp.${key}` };
+  return { file, ...(line !== undefined && { line }), key: `mcp.${key}` };
 }
 
 /** Reports a gate that differs from the running troupe's; nothing once it is as at the start. */
@@ -42,5 +38,5 @@ export function changedSinceStart(atStart: StartupGate, now: StartupGate): reado
   const { file = 'settings', key = 'mcp.startupGateMs' } = now.place ?? atStart.place ?? {};
   const line = now.place?.line;
   const message = `a new startup gate applies at the next start, so the running troupe keeps ${atStart.ms}; restart the troupe, or set ${atStart.ms} again`;
-  return [{ file, ...(line === undefined ? {} : { line }), key, message }];
+  return [{ file, ...(line !== undefined && { line }), key, message }];
 }

@@ -354,7 +354,7 @@ describe('servers that are the same', () => {
         key: 'mcpServers.alias',
         server: 'alias',
         message:
-          'there is no server "alias", because it is the same as "db" (/config.json:1); use that one, or make the two differ',
+          'there is no server "alias", because it is the same as "db" (/config.json:1); use that server, or make the two differ',
       },
     ]);
   });

@@ -5,9 +5,8 @@
  */
 
 import { z } from 'zod';
-
+import type { PermissionPattern } from '../../domain/permission.ts';
 import { restartRules } from '../../domain/policy.ts';
-import { toolPermissionsSchema } from '../permission-schema.ts';
 
 // The longest delay a timer takes; one millisecond more fires at once.
 const maxTimerMs = 2_147_483_647;
@@ -58,6 +57,38 @@ const valueByName = (key: string, example: string) => {
 };
 
 const toolNames = (key: string) => texts(key, '["read_*"]');
+
+// Lists of calls that are allowed, need approval, or are denied.
+const permissionsError =
+  '"permissions" must be an object of lists "allow", "ask" and "deny"; write { "ask": ["mcp__db__*"] }';
+const patternError =
+  'this is not a tool name; write an exposed name as "mcp__db__query" or "mcp__db__*", or { "server": "db", "tool": "drop_*" }';
+const toolError = 'this is not the name of a tool; write ["drop_*"]';
+const filled = (error: string) => text(error).min(1, { error });
+
+const listsOf = (pattern: z.ZodType<PermissionPattern>) =>
+  z.strictObject(
+    {
+      allow: z.array(pattern, { error: permissionsError }).optional(),
+      ask: z.array(pattern, { error: permissionsError }).optional(),
+      deny: z.array(pattern, { error: permissionsError }).optional(),
+    },
+    { error: permissionsError },
+  );
+
+/** For all servers, in the section `mcp`. */
+export const permissionsSchema = listsOf(
+  z.union(
+    [
+      filled(patternError),
+      z.strictObject({ server: filled(patternError), tool: filled(patternError).optional() }),
+    ],
+    { error: patternError },
+  ),
+);
+
+/** For one server, in its entry, by its own tool names. */
+const toolPermissionsSchema = listsOf(filled(toolError));
 
 const descriptionError = `"description" must be text of at most ${maxDescriptionLength} characters; shorten it`;
 const attemptsError = `"maxAttempts" must be a whole number from 1 to ${maxAttempts}, without quotes`;

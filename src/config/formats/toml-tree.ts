@@ -111,15 +111,10 @@ function keyAt(text: string, start: number, line: number): { path: string[]; end
   return { path, end };
 }
 
+/** Returns the name in a key, or in one part of a dotted key. */
 function nameOf(written: string): string {
-  if (written.startsWith("'")) return written.slice(1, -1);
-  if (!written.startsWith('"')) return written;
-  try {
-    return String(JSON.parse(written));
-  } catch {
-    // JSON lacks this escape; the key keeps its table's line.
-    return written;
-  }
+  const [name = ''] = Object.keys(parse(`${written} = 0`));
+  return name;
 }
 
 function endOfValue(text: string, start: number): number {

@@ -49,14 +49,15 @@ export function mayRunTwice(
 
 /** Returns whether the request provably never ran, so that sending it again is no second run. */
 export function provablyNeverRan({ reason, written }: LostCall['failure']): boolean {
-  return (
-    !written &&
-    (reason === 'notSent' ||
-      reason === 'sessionMissing' ||
-      reason === 'unavailable' ||
-      reason === 'crashed')
-  );
+  return !written && neverRan.has(reason);
 }
+
+const neverRan: ReadonlySet<CallFailure['reason']> = new Set([
+  'notSent',
+  'sessionMissing',
+  'unavailable',
+  'crashed',
+]);
 
 const lostOnTheWay: ReadonlySet<CallFailure['reason']> = new Set([
   'crashed',

@@ -25,10 +25,8 @@ const nameLimit = 64;
 // As much of a message as is searched. A server decides how long its own are.
 const searchedCharacters = 4_096;
 
-const addressCodes: ReadonlySet<string> = new Set(['ERR_ADDRESS_BLOCKED']);
-const redirectCodes: ReadonlySet<string> = new Set(['ERR_REDIRECT_BLOCKED']);
 // An answer with one of them reaches us only when it was not followed.
-const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+const redirectStatuses: readonly unknown[] = [301, 302, 303, 307, 308];
 
 /** Converts a description into a failure; a failure is returned unchanged. */
 export function classifyFailure(
@@ -118,12 +116,9 @@ function keptOf({ name, code, message }: FailureCause): FailureCause {
   };
 }
 
-function hasCode(description: FailureDescription, codes: ReadonlySet<string>): boolean {
-  return chainOf(description).some(({ code }) => code !== undefined && codes.has(code));
-}
-
 function blockedCodeOf(seen: FailureDescription): BlockedCode | undefined {
-  if (hasCode(seen, addressCodes)) return 'ADDRESS_BLOCKED';
-  const isRedirect = seen.status !== undefined && redirectStatuses.has(seen.status);
-  return isRedirect || hasCode(seen, redirectCodes) ? 'REDIRECT_BLOCKED' : undefined;
+  const codes = chainOf(seen).map(({ code }) => code);
+  if (codes.includes('ERR_ADDRESS_BLOCKED')) return 'ADDRESS_BLOCKED';
+  const isRedirect = redirectStatuses.includes(seen.status);
+  return isRedirect || codes.includes('ERR_REDIRECT_BLOCKED') ? 'REDIRECT_BLOCKED' : undefined;
 }

@@ -130,48 +130,38 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : 1;
 }
 
-interface Exposure
-  extends Pick<ServerTools, 'server' | 'catalog' | 'descriptionMaxLength' | 'trust'> {
-  readonly exposed: ExposedTool;
-}
-
 // Cleaning a description is the largest cost here, and most tools are unchanged, so equal inputs
 // give the same object, which is also fast to compare.
-const exposures = new WeakMap<ListedTool, Exposure>();
+const exposures = new WeakMap<ListedTool, { readonly key: string; readonly made: ExposedTool }>();
 
-function exposed(name: string, origin: Origin): ExposedTool {
-  const { server, catalog, descriptionMaxLength, trust } = origin.from;
-  const known = exposures.get(origin.tool);
-  const isSame =
-    known?.exposed.name === name &&
-    known.server === server &&
-    known.catalog === catalog &&
-    known.descriptionMaxLength === descriptionMaxLength &&
-    known.trust === trust;
-  if (isSame) return known.exposed;
-  const made = makeExposed(name, origin);
-  exposures.set(origin.tool, { server, catalog, descriptionMaxLength, trust, exposed: made });
+function exposed(name: string, { from, tool }: Origin): ExposedTool {
+  const { server, catalog, descriptionMaxLength, trust } = from;
+  const key = JSON.stringify([name, server, catalog, descriptionMaxLength, trust]);
+  const known = exposures.get(tool);
+  if (known?.key === key) return known.made;
+  const made = makeExposed(name, from, tool);
+  exposures.set(tool, { key, made });
   return made;
 }
 
-function makeExposed(name: string, { from, tool }: Origin): ExposedTool {
+function makeExposed(name: string, from: ServerTools, tool: ListedTool): ExposedTool {
   const { server, catalog, descriptionMaxLength, trust } = from;
   const { description, inputSchema, outputSchema, annotations } = tool;
   const title = tool.title ?? annotations?.title;
   const words = { description: descriptionMaxLength, title: maxTitleLength };
+  const isDescribed = description !== undefined && descriptionMaxLength > 0;
   return {
     name,
     server,
     tool: tool.name,
-    ...(title === undefined ? {} : { title: printableLine(title, maxTitleLength) }),
-    ...(description === undefined || descriptionMaxLength === 0
-      ? {}
-      : { description: printableText(description, descriptionMaxLength) }),
+    ...(title !== undefined && { title: printableLine(title, maxTitleLength) }),
+    ...(isDescribed && { description: printableText(description, descriptionMaxLength) }),
     inputSchema: printableSchema(inputSchema, words),
-    ...(outputSchema === undefined ? {} : { outputSchema: printableSchema(outputSchema, words) }),
-    ...(annotations === undefined
-      ? {}
-      : { annotations: shownAnnotations(annotations), traits: traitsOf(annotations, trust) }),
+    ...(outputSchema && { outputSchema: printableSchema(outputSchema, words) }),
+    ...(annotations && {
+      annotations: shownAnnotations(annotations),
+      traits: traitsOf(annotations, trust),
+    }),
     catalog,
   };
 }

@@ -14,40 +14,32 @@ const hashLength = 8;
 const headShare = 28 / 60;
 const gap = '___';
 
-/**
- * The name that a tool would like.
- *
- * `rank` is its distance from the tool's own name, which decides a collision: 0 = it spells server and
- * tool exactly, 1 = but for what the policy asks for (small letters, no prefix of the server), 2 = it
- * is cut in its middle.
- */
-export interface WantedName {
-  readonly name: string;
-  readonly rank: 0 | 1 | 2;
-}
+export type ToolNamer = ReturnType<typeof toolNamer>;
 
 /** Builds the names of one server's tools; their common parts are computed once. */
-export interface ToolNamer {
-  /** `hashed`: only a hash makes the name unique. `refused`: the policy allows no name. */
-  wanted(tool: string): WantedName | 'hashed' | 'refused';
-  /** A name that no other tool has, but for a chance that `salt` takes care of. */
-  hashed(tool: string, salt: number): string;
-}
-
-export function toolNamer(naming: NamingPolicy, server: string): ToolNamer {
+export function toolNamer(naming: NamingPolicy, server: string) {
   const { overflow, maxLength } = naming;
   const spell = speller(naming, naming.template, server);
   return {
-    wanted(tool) {
+    /**
+     * Returns the preferred name of a tool; `hashed` when only a hash makes it unique, and
+     * `refused` when the policy allows no name.
+     *
+     * `rank` is the distance from the tool's own name, which decides a collision: 0 = the name
+     * spells server and tool exactly, 1 = except for changes that the policy asks for (lower
+     * case, no prefix of the server), 2 = its middle is cut.
+     */
+    wanted(tool: string): { name: string; rank: 0 | 1 | 2 } | 'hashed' | 'refused' {
       const { name, isClean, isExact } = spell(tool);
       const isLong = name.length > maxLength;
       if (isLong && overflow === 'error') return 'refused';
-      // A character that had to be replaced: another tool may have the name by right.
+      // A replaced character: the name may belong to another tool.
       if (!isClean || (isLong && overflow === 'hash')) return 'hashed';
       if (isLong) return { name: withoutMiddle(name, maxLength), rank: 2 };
       return { name, rank: isExact ? 0 : 1 };
     },
-    hashed(tool, salt) {
+    /** Returns a name that is almost certainly unique; another `salt` gives another name. */
+    hashed(tool: string, salt: number): string {
       const salted = salt === 0 ? `${server}\0${tool}` : `${server}\0${tool}\0${salt}`;
       return `${spell(tool).name.slice(0, maxLength - hashLength - 1)}_${hashOf(salted)}`;
     },
@@ -114,32 +106,23 @@ function cutBefore({ overflow }: NamingPolicy, maxLength: number): number {
   return overflow === 'middle' ? Math.min(hashed, headLength(maxLength)) : hashed;
 }
 
-interface Spelling {
-  readonly name: string;
-  /** No character had to be replaced. */
-  readonly isClean: boolean;
-  /** Server and tool are in it as they call themselves. */
-  readonly isExact: boolean;
-}
-
-function speller(
-  naming: NamingPolicy,
-  template: string,
-  server: string,
-): (tool: string) => Spelling {
+/** Returns a function that spells a tool's name by a template. */
+function speller(naming: NamingPolicy, template: string, server: string) {
   const cased = (text: string) => (naming.case === 'lower' ? text.toLowerCase() : text);
   const ownServer = cased(server);
   const shownServer = nameCharacters(ownServer);
   const around = template
     .split('{tool}')
     .map((part) => part.split('{server}').map(templateText).join(shownServer));
-  return (tool) => {
+  return (tool: string) => {
     const ownTool = cased(tool);
     const short = naming.stripServerPrefix ? withoutPrefix(ownTool, ownServer) : ownTool;
     const shownTool = nameCharacters(short);
     return {
       name: around.join(shownTool),
+      /** No character had to be replaced. */
       isClean: shownServer === ownServer && shownTool === short,
+      /** The name holds the server and the tool as they call themselves. */
       isExact: ownServer === server && short === tool,
     };
   };
