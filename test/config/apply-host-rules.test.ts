@@ -26,7 +26,7 @@ describe('rules that the host passes in', () => {
     });
   });
 
-  it('apply in order, each to the previous rule's result', () => {
+  it("apply in order, each to the previous rule's result", () => {
     const settings = merged(
       [user],
       [
