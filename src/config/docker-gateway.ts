@@ -1,7 +1,6 @@
 /**
  * The server that `mcp.dockerGateway` adds: Docker's own MCP gateway, which serves
- * all servers of Docker's catalogue. It is one source of settings among others, so
- * no other file treats it specially.
+ * all servers of Docker's catalogue. It is a source of settings like any other.
  */
 
 import type { StdioSpec } from '../domain/server-spec.ts';

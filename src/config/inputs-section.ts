@@ -19,10 +19,10 @@ import {
   valueOf,
 } from './settings-tree.ts';
 
-// No user answers more questions.
+// More questions than any user answers.
 export const maxInputs = 100;
 const maxOptions = 1_000;
-// One line of a terminal or the title of a window, and a few more.
+// A few lines of a terminal.
 const maxDescriptionLength = 500;
 
 const listError = `"inputs" must be a list of at most ${maxInputs}; write [{ "id": "token", "type": "promptString", "password": true }]`;

@@ -1,11 +1,9 @@
 /**
- * Decides which documents count, and which server gets a name that several declare.
+ * Decides which documents count, and which server wins a name that several declare.
  *
- * Documents are ordered by scope, however they were found. The later server wins a
- * name, except that a folder's server never takes another layer's name, and a
- * plugin's server never takes one of the user's own. Managed settings win every
- * name, and beside them the user's own numbers and lists count no more than a
- * folder's.
+ * Documents are ordered by scope. The later server wins, except that a folder's server never
+ * takes another layer's name, and a plugin's server never takes a name of the user's. Managed
+ * settings win every name, and reduce the user's own settings to the rights of a folder's.
  */
 
 import { isFolderScope, type Problem, problemOf, type Scope, scopes } from '../domain/settings.ts';
@@ -73,7 +71,7 @@ export function winnersOf(documents: readonly ParsedDocument[]): {
     }
     if (order > 0 && earlier !== undefined) {
       losers.push(earlier);
-      // The loser does not decide the order either, which the budget follows.
+      // The winner's position counts, because the budget follows this order.
       winners.delete(name);
     }
     winners.set(name, server);

@@ -24,7 +24,7 @@ export interface Limits {
   readonly excluded: readonly string[];
   /** Every list in force, with its place. */
   readonly limits: readonly Limit[];
-  /** By name: servers that a list keeps out by their command or address. */
+  /** Servers that a list bars by their command or address, by name. */
   readonly bars: ReadonlyMap<string, Bar>;
 }
 
@@ -145,7 +145,7 @@ function joined(
   return Object.fromEntries(lists);
 }
 
-/** Places of the rules that hold calls back; nothing shows which list allowed one. */
+/** Returns the places of rules that hold calls back; those that allow calls are never shown. */
 function placesIn(document: ParsedDocument): readonly PlacedRules[] {
   return (['deny', 'ask'] as const).flatMap((verdict) => {
     const patterns = document.mcp.permissions?.[verdict];

@@ -1,5 +1,5 @@
 /**
- * The schema of each field of a policy. Every message says what to write instead.
+ * The schema of each field of a policy. Every message ends with a remedy.
  */
 
 import { z } from 'zod';
@@ -113,7 +113,7 @@ const closeSteps = ruled(
   'a list of steps, such as [{ "by": "stdinEnd", "waitMs": 2000 }, { "by": "SIGTERM", "waitMs": 2000 }]',
 );
 
-// Of Node, of the SDK: the longest known has 48.
+// The longest known code of Node or the SDK has 48 characters.
 const maxCodeLength = 128;
 const partOfMessage = shape(
   `a part of the message, of 1 to ${maxNameLength} characters; it is no pattern`,
@@ -233,7 +233,7 @@ export const policySchemas: {
     // A stored list outlives any timer.
     ttlMs: orNull('no limit', ' of milliseconds', 1, Number.MAX_SAFE_INTEGER),
     maxEntries: orNull('no limit', '', 1, maxServers),
-    // As much as is read of one.
+    // The maximum length that is read.
     descriptionMaxLength: whole('', 0, 16_384),
     pinTools: choice('off', 'warn', 'hold'),
   },

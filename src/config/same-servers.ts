@@ -1,11 +1,10 @@
 /**
- * Finds servers that several layers bring under different names, so that the same
- * program does not run twice and no tool is shown twice.
+ * Finds servers that several layers declare under different names, so that no program runs
+ * twice and no tool is shown twice.
  *
- * Entries of user and folder files are one server only if they are equal in every
- * respect; a plugin's server gives way to any server with the same command or
- * address. Two entries of one file are deliberate. Only a server that may run takes
- * another's place: a disabled, excluded or unapproved one does not.
+ * Entries of user and folder files are duplicates only if they are equal in every respect; a
+ * plugin's server yields to any server with the same command or address. Two entries in one
+ * file are deliberate. A disabled, excluded or unapproved server never replaces another.
  */
 
 import type { ServerSpec } from '../domain/server-spec.ts';
@@ -28,7 +27,7 @@ export function distinctServers(
   const lost = new Map<ParsedServer, ParsedServer>();
   const running = all.filter(({ desired, spec }) => spec !== undefined && mayRun(desired));
   const isOfPlugin = ({ desired }: ParsedServer): boolean => desired.source.scope === 'plugin';
-  // Grouped by generation first: it is at hand, and nearly always differs.
+  // Grouped by generation first, which is already computed and nearly always differs.
   const declared = running.filter((it) => !isOfPlugin(it));
   for (const group of groupsBy(declared, ({ desired }) => desired.generation))
     for (const same of groupsBy(group, effectOf)) noteLosers(same, same.reduce(higher), lost);

@@ -1,8 +1,8 @@
 /**
- * JSON with comments as a tree that knows the line of every key.
+ * JSON with comments as a tree with the line of every key.
  *
- * Objects stay lists of members: a key given twice is still there to be seen,
- * and no text of a user ever indexes an object of ours.
+ * Objects stay lists of members, so that duplicate keys can be reported and a user's text never
+ * becomes a key of one of our objects.
  */
 
 import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
@@ -22,7 +22,7 @@ export interface TreeMember {
   /** Line of the name, 1-based. */
   readonly line: number;
   readonly node: TreeNode;
-  /** Its place in the text, when the tree was converted and has it elsewhere. */
+  /** Its path in the text, if the tree was converted and has it elsewhere. */
   readonly written?: TreePath;
 }
 
@@ -54,7 +54,7 @@ export function readableText(
   return { body };
 }
 
-/** Reads a text, or says in which line it stops being JSON. */
+/** Parses a text, or returns the line of its first syntax error. */
 export function readTree(text: string, bounds: TextBounds = ownText): TreeReading {
   const readable = readableText(text, bounds);
   if ('fault' in readable) return readable;

@@ -1,5 +1,5 @@
 /**
- * Bounds what a JSON or TOML text may cost, in one pass over its characters before a
+ * Bounds the cost of a JSON or TOML text, in one pass over its characters before a
  * parser sees it. The result depends only on the text, never on the machine's load or
  * on how much stack is left.
  */
@@ -28,7 +28,7 @@ export class TreeLimit extends Error {
   }
 }
 
-/** What a text may cost. Both numbers are checked before a parser sees the text. */
+/** Bounds of a text. Both numbers are checked before a parser sees the text. */
 export interface TextBounds {
   /** Characters. */
   readonly length: number;

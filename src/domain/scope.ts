@@ -1,8 +1,7 @@
 /**
- * Where a server was declared, in the order of the layers, lowest first; `managed`
- * stands apart, because nothing else counts beside it. Folder scopes (`project`,
- * `workspace`, `local`) are gated: what a folder brings needs approval before it
- * may start.
+ * Where a server was declared, lowest layer first; `managed` is separate, because it replaces
+ * all other layers. Folder scopes (`project`, `workspace`, `local`) are gated: their servers
+ * need approval before they may start.
  */
 export const scopes = [
   'managed',
@@ -16,7 +15,7 @@ export const scopes = [
 ] as const;
 export type Scope = (typeof scopes)[number];
 
-/** Returns whether a folder brought it, rather than the user or the host. */
+/** Returns whether a project folder declared it, rather than the user or the host. */
 export function isFolderScope(scope: Scope): boolean {
   return scope === 'project' || scope === 'workspace' || scope === 'local';
 }

@@ -34,7 +34,7 @@ export interface SessionInput extends SessionId {
 export type SessionCommand =
   /** Closes in an orderly way. The session ends within the deadlines of its policy; repeats do nothing. */
   | { readonly type: 'session.close' }
-  /** Gives the session up as lost, for this reason. */
+  /** Ends the session as lost, for this reason. */
   | { readonly type: 'session.giveUp'; readonly failure: Failure }
   /** Lists the tools; during a list, once more after it. */
   | { readonly type: 'session.list' }
@@ -70,22 +70,22 @@ export type SessionFact =
    */
   | { readonly type: 'session.closing' };
 
-/** How a session ended: the output of its chart. */
+/** The output of a session's chart: how the session ended. */
 export interface SessionEnd extends Stamp {
-  /** It had listed its tools: what went wrong is an outage, not a failed start. */
+  /** The session had listed its tools, so a failure is an outage and not a failed start. */
   readonly wasOpen: boolean;
   /** Null when it was asked to close. */
   readonly failure: Failure | null;
   /** The server was disconnected because it sent too much for too long. */
   readonly isFlood: boolean;
-  /** What is left of the connection; may explain a failure that was found from outside. */
+  /** Details of the connection that may explain a failure. */
   readonly evidence: SessionEvidence;
 }
 
 /** How a connection was lost. */
 type WireEnd = Stamp & {
   readonly failure: Failure;
-  /** No process is left that has yet to end. */
+  /** No process is left to end. */
   readonly isGone: boolean;
   /** The server forgot the session; requests in flight are still answered. */
   readonly drains: boolean;
@@ -106,7 +106,7 @@ export type WireFact =
    * `unknownMethod` means that it does not support the check.
    */
   | { readonly type: 'wire.probed'; readonly answer: ProbeAnswer; readonly failure?: Failure }
-  /** The server announced that a list changed, or may have announced it unheard. */
+  /** The server announced that a list changed, or such an announcement may have been missed. */
   | { readonly type: 'tools.changed' | 'resources.changed' | 'prompts.changed' }
   /** The server announced that a watched resource changed. */
   | { readonly type: 'resource.updated' }
@@ -128,7 +128,7 @@ export type ProbeAnswer = 'alive' | 'unknownMethod' | 'none';
 
 /** What the session chart asks of the connection without waiting for an answer. */
 export type WireCommand =
-  /** Asks the server whether it is alive; a question that is still out is given up. */
+  /** Starts a health check, and abandons one that is still pending. */
   | { readonly type: 'wire.probe' }
   /** Passes on which watched resources changed. */
   | { readonly type: 'wire.publish' }
@@ -141,13 +141,13 @@ export interface StepFailed extends Stamp {
   readonly failure: Failure;
 }
 
-/** What the settings of a server lead to. */
+/** The result of resolving a server's settings. */
 export type ResolveOutcome =
   | StepFailed
   | {
       readonly type: 'resolved';
       readonly hasProcess: boolean;
-      /** The protocol era is unknown, so the server is asked first. */
+      /** The protocol era is unknown, so the server is probed first. */
       readonly asksEra: boolean;
     };
 
@@ -162,7 +162,7 @@ export type ConnectOutcome =
       readonly offers: { readonly resources: boolean; readonly prompts: boolean };
     })
   | (StepFailed & {
-      /** The process left when it was asked for its era. */
+      /** The process exited during the probe for its era. */
       readonly hasLeft: boolean;
       /** The address refused as servers of the SSE transport do. */
       readonly mayBeOverSse: boolean;
@@ -192,17 +192,17 @@ export interface CloseOutcome extends Stamp {
   readonly evidence: SessionEvidence;
 }
 
-/** What a session knows of its server that no failure of its own has told. */
+/** Details of a session's server that its failure does not include. */
 export interface SessionEvidence extends Pick<Failure, 'exitCode' | 'signal' | 'stderrTail'> {
-  /** How many lines of its output were no MCP. */
+  /** Number of lines in its output that were not MCP messages. */
   readonly noiseCount?: number;
-  /** Nothing was started yet: what its settings refer to was not known. */
+  /** Nothing was started yet, because a value that its settings refer to was missing. */
   readonly isWaitingForValues?: true;
 }
 
 export interface SessionCallOptions {
   readonly signal?: AbortSignal;
-  /** Milliseconds that the server has to answer, or to report progress if that counts. */
+  /** Time in which the server must answer, or report progress if `renewal` is set. */
   readonly timeoutMs: number;
   /** How progress restarts the wait; absent = it does not. */
   readonly renewal?: ProgressRenewal;
@@ -215,16 +215,16 @@ export interface SessionCallOptions {
   readonly party?: QuestionParty;
   /** Metadata sent with the request. Absent = none. */
   readonly meta?: Readonly<Record<string, string>>;
-  /** The caller goes through the rounds of a modern server himself; absent = they are gone through here. */
+  /** The caller handles the rounds of a modern server itself. Absent = they are handled here. */
   readonly round?: InputRound;
   readonly onProgress?: (progress: CallProgress) => void;
 }
 
-/** How news of progress moves the deadline of a running call. */
+/** How progress extends the deadline of a running call. */
 export interface ProgressRenewal {
-  /** What the server has from each news on, in milliseconds. */
+  /** Time that each progress report grants, in milliseconds. */
   readonly silenceMs: number;
-  /** The end of all renewals, in milliseconds from the sending. */
+  /** Maximum total time, in milliseconds after the request was sent. */
   readonly untilMs: number;
 }
 
@@ -234,13 +234,13 @@ export interface CallProgress {
   readonly message?: string;
 }
 
-/** What a failed call tells of itself: why, and whether its request was ever written. */
+/** A failed call: the reason, and whether its request was written. */
 export interface CallFailure {
   /**
-   * `invalidArguments`: they are no JSON, which is the caller's fault.
-   * `unsupported`: the server does not offer such a thing at all.
-   * `resultTooLarge`: the result was seen and not taken, so the request did run.
-   * `inputRequired`: the server asked for input first and did not get it.
+   * `invalidArguments`: the arguments are not JSON, which is the caller's fault.
+   * `unsupported`: the server does not support the request.
+   * `resultTooLarge`: the result arrived and was discarded, so the request did run.
+   * `inputRequired`: the server requested input first and got none.
    */
   readonly reason:
     | 'crashed'
@@ -274,7 +274,7 @@ export interface CallFailure {
   readonly retryAfterMs?: number;
 }
 
-/** A request that is no call of a tool and takes the same way. */
+/** A request other than a tool call, which takes the same path. */
 export type SessionRequest =
   | { readonly method: 'resources/read'; readonly params: { readonly uri: string } }
   | {
@@ -286,7 +286,7 @@ export type SessionRequest =
     }
   | { readonly method: 'completion/complete'; readonly params: CompletionRequest };
 
-/** Who a server says it is, and what it says it can do, in the words of the protocol. */
+/** A server's own name, version and capabilities, as the protocol defines them. */
 export interface ServerProfile {
   readonly name: string;
   readonly version: string;
@@ -294,10 +294,10 @@ export interface ServerProfile {
   readonly capabilities: Readonly<Record<string, unknown>>;
 }
 
-/** How the direct call path reaches an open session. */
+/** The interface of an open session for calls, which bypass the chart. */
 export interface SessionHandle {
   readonly session: number;
-  /** Undefined when the server did not say. */
+  /** Undefined when the server did not send it. */
   readonly profile: ServerProfile | undefined;
   /** Never rejects: a failed call is a value. */
   callTool(
@@ -314,6 +314,6 @@ export interface SessionHandle {
   >;
   /** Reconciles the subscriptions with the resources that hosts watch. */
   reconcileWatched(): void;
-  /** Reconciles the level of the server's log with the one that hosts want. */
+  /** Reconciles the level of the server's log with the level that hosts request. */
   reconcileLogLevel(): void;
 }

@@ -32,7 +32,7 @@ export function restartDelay(
   );
 }
 
-/** The same for the quiet attempts after giving up. */
+/** Draws the wait before a quiet attempt after giving up. */
 export function quietDelay(
   { retryFromMs, toMs, floorMs = 0 }: QuietRetries,
   jitter: Jitter,
@@ -43,7 +43,7 @@ export function quietDelay(
   return restartDelay({ first: 'delayed', delays, jitter }, wait, chance);
 }
 
-/** The same for a start that was answered with "too busy": never shorter than the grown wait. */
+/** Draws the wait after a start that the server answered as busy; jitter only lengthens it. */
 export function busyDelay(
   { initialMs, factor, maxMs, addedJitter }: BusyBackoff,
   wait: number,
@@ -53,18 +53,18 @@ export function busyDelay(
   return wholeMs(grown + grown * addedJitter * chance);
 }
 
-// Nothing is checked or retried at the very moment of waking, because the network is often not back yet.
+// Nothing is checked or retried immediately after a wake-up, because the network is often not back yet.
 const wakeFloorMs = 100;
 
-/** Delay of a health check after the machine woke: a random point within the spread. */
+/** Draws the delay of a health check after a wake-up, within the spread. */
 export function wakeDelay(spreadMs: number, chance: number): number {
   return wholeMs(wakeFloorMs + spreadMs * chance);
 }
 
 /**
- * `full`: every whole millisecond from the floor to the wait is equally likely,
- * so that many clients of one server that fell over do not come back together. A
- * fraction spreads evenly to both sides and may pass the longest wait.
+ * `full`: every whole millisecond from the floor to the wait is equally likely, so that the
+ * clients of a crashed server do not all reconnect at once. A fraction spreads evenly to both
+ * sides and may exceed the longest wait.
  */
 function jittered(delayMs: number, jitter: Jitter, floorMs: number, chance: number): number {
   const lowest = wholeMs(Math.ceil(floorMs));
@@ -84,7 +84,7 @@ function grownMs(
   { initialMs, factor }: { readonly initialMs: number; readonly factor: number },
   wait: number,
 ): number {
-  // Bounded on the way, because 1 ** Infinity and 0 * Infinity are not numbers.
+  // Bounded, because 1 ** Infinity and 0 * Infinity are not numbers.
   const growths = Math.min(Math.max(wait - 1, 0), Number.MAX_SAFE_INTEGER);
   return initialMs * Math.min(factor ** growths, Number.MAX_VALUE);
 }

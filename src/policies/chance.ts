@@ -1,14 +1,14 @@
-/** Seeded chance: nothing random is drawn below the runtime, which hands in the seed. */
+/** Seeded random numbers. The runtime provides the seed, so everything below it is deterministic. */
 
 /**
- * A number in [0, 1) that depends on nothing but its arguments; equal draws of
- * different seeds always differ. Of both only the lower 32 bits count.
+ * Returns a number in [0, 1) that depends only on its arguments. The same draw differs between
+ * seeds. Only the lower 32 bits of both arguments count.
  *
  * @param draw - counts the draws made with this seed
  */
 export function chanceOf(seed: number, draw: number): number {
-  // Both are scrambled before they meet: were they just added, one seed's
-  // sequence would be another's, some draws later.
+  // Both are scrambled before they are combined: a plain sum would give two seeds the same
+  // sequence, shifted by some draws.
   return scramble(scramble(seed) ^ scramble(~draw)) / 2 ** 32;
 }
 

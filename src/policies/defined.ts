@@ -7,7 +7,7 @@ type Defined<Fields> = {
   >;
 };
 
-/** The same fields without those that are undefined. */
+/** Returns the fields that are not undefined. */
 export function defined<Fields extends object>(fields: Fields): Defined<Fields> {
   const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
   return Object.fromEntries(entries) as Defined<Fields>;

@@ -1,10 +1,10 @@
 /**
- * Returns whether two values of plain data hold the same.
+ * Returns whether two values of plain data are deeply equal.
  *
- * Only own keys count, and no method of a value is ever called: tools of servers
- * bring keys of any name, `toString` and `constructor` among them. The order of
- * keys says nothing, that of lists does; a key that is `undefined` is there. What
- * is neither list nor object is compared by `Object.is`, but that 0 equals -0.
+ * Only own keys count, and no method of a value is called, because servers may use any key,
+ * such as `toString` or `constructor`. The order of keys does not matter, and a key with the
+ * value `undefined` differs from a missing one. Primitives are compared by `Object.is`, except
+ * that 0 equals -0.
  */
 export function equalData(one: unknown, other: unknown): boolean {
   if (one === other) return true;

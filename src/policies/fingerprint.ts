@@ -1,10 +1,9 @@
 /**
- * The three hashes a server is known by.
+ * The three hashes that identify a server.
  *
- * All are SHA-256 over RFC 8785 canonical JSON, as 64 hex digits: equal values
- * give equal hashes whatever the order of their keys, on every machine, and a
- * field cannot be mistaken for its neighbour. They are taken before secrets are
- * resolved, so a hash may be shown and stored.
+ * All are SHA-256 over RFC 8785 canonical JSON, as 64 hex digits, so equal values give equal
+ * hashes on every machine, whatever the order of their keys. They are computed before secrets
+ * are resolved, so a hash may be shown and stored.
  */
 
 import { createHash } from 'node:crypto';
@@ -16,10 +15,9 @@ import type { MemorySpec, ServerSpec } from '../domain/server-spec.ts';
 import type { DesiredServer } from '../domain/settings.ts';
 
 /**
- * Names the connection a spec leads to: the `generation` of its server.
+ * Hashes the fields of a spec that decide its connection: the `generation` of its server.
  *
- * Only the fields that decide the connection count, so one more field on the
- * object (a comment, a line number) does not replace a running server.
+ * Other fields, such as a comment or a line number, do not replace a running server.
  */
 export function fingerprintOf(spec: ServerSpec): string {
   const { type, era } = spec;
@@ -70,7 +68,7 @@ export function approvalFingerprint(desired: DesiredServer): string {
   return fingerprint;
 }
 
-// Every pass asks for every gated server's fingerprint, and settings are never changed in place.
+// Every pass needs the fingerprint of every gated server, and settings are never changed in place.
 const approvalFingerprints = new WeakMap<DesiredServer, string>();
 
 /**

@@ -1,4 +1,4 @@
-/** Returns whether a value is an object with keys of any name: no list, and not null. */
+/** Returns whether a value is an object and neither an array nor null. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

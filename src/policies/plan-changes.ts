@@ -15,7 +15,7 @@ export interface PresentServers {
   readonly live: ReadonlyMap<string, LiveServer>;
   /** Ids of the actors that are ready. */
   readonly serving: ReadonlySet<string>;
-  /** The handover that asks to be completed. */
+  /** The handover to complete now. */
   readonly due?: DueHandover;
   /** Digest of what applies in place, compared with what was applied. */
   readonly digestOf: (desired: DesiredServer) => string;
@@ -30,12 +30,11 @@ export interface DueHandover {
 /**
  * Lists the steps that make the live servers match the desired ones.
  *
- * Total: every desired and every live server is named at least once. Leaving servers
- * come first, by name; then the desired servers in settings order, so equal
- * inputs give equal plans. A server whose generation differs is stopped and
- * started again, never changed in place; while it leaves, edits coalesce. One that
- * is ready and changes hands seamlessly stays until its successor is ready too, or
- * will not be. Planning an applied plan gives nothing but `keep`.
+ * Every desired and every live server appears at least once: first servers that leave, by name,
+ * then the desired servers in settings order, so equal inputs give equal plans. A server whose
+ * generation differs is stopped and started again, never changed in place; edits coalesce while
+ * it leaves. In a seamless handover the old server stays until its successor is ready or has
+ * failed. Planning an applied plan gives only `keep`.
  *
  * @param desired - names are unique
  */
@@ -92,7 +91,7 @@ function stepsFor(
     : one('keep', 'its successor makes way for another');
 }
 
-/** A server that is not ready leaves first: there is nothing to hand over. */
+/** Returns whether a successor may start first. A server that is not ready has nothing to hand over. */
 function mayHandOver(
   { desired, verdict }: AdmittedServer,
   { actorId }: LiveServer,
@@ -127,7 +126,7 @@ function stepsOfHandover(
   ];
 }
 
-/** The settings before what is done under them. */
+/** Puts changes of settings before the step that depends on them. */
 function joined(last: Step, before: readonly Step[]): readonly Step[] {
   return [...before.filter(({ step: kind }) => kind !== 'keep'), last];
 }
@@ -143,8 +142,8 @@ function stepsInPlace(
   if (!isUpdate && !isMove) return [step(name, 'keep', 'unchanged')];
   const update = isUpdate ? [step(name, 'update', 'settings changed')] : [];
   if (!isMove) return update;
-  // Nothing may run for a moment under rules that no longer hold, or not yet:
-  // a block goes out before the new settings, an admission after them.
+  // A server must never run with settings that it was not admitted with: a block comes before
+  // the new settings, an admission after them.
   return verdict === 'admitted'
     ? [...update, step(name, 'admit', 'now admitted')]
     : [step(name, 'block', verdict), ...update];

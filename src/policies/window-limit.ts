@@ -3,9 +3,8 @@
 import type { StormLimit } from '../domain/policy.ts';
 
 /**
- * Adds a time and forgets what no longer matters: times that left the window (one
- * exactly `windowMs` old is out) and all but the newest `limit`. The result is in
- * ascending order. Without a limit nothing is remembered.
+ * Adds a time and drops times that are at least `windowMs` old, and all but the newest `limit`
+ * times. The result is in ascending order; without a limit it is empty.
  *
  * @param at - monotonic milliseconds
  */
@@ -20,7 +19,7 @@ export function recordInWindow(
   return recent.slice(Math.max(0, recent.length - limit));
 }
 
-/** Returns whether the recorded times trip the limit. */
+/** Returns whether the recorded times reach the limit. */
 export function reachesLimit(
   times: readonly number[],
   storm: Pick<StormLimit, 'limit'> | null,

@@ -47,11 +47,11 @@ const isLocalOrRemote: Rule = ({ type, command, url }) => {
   return undefined;
 };
 
-/** The host decides where such a server runs. */
+/** Rejects a command or URL, because the host runs such a server. */
 function embeddedFault(command?: string, url?: string): BrokenRule | undefined {
   if (command === undefined && url === undefined) return undefined;
   const key = command === undefined ? 'url' : 'command';
-  return broken(key, `"type": "memory" takes no "${key}"; the host hands the server in itself`);
+  return broken(key, `"type": "memory" takes no "${key}"; the host provides the server itself`);
 }
 
 const hasFittingFields: Rule = (entry) => {
@@ -88,9 +88,8 @@ const hasPlainCommand: Rule = ({ command, args }) => {
 };
 
 /**
- * A path may hold spaces, a program found by its name hardly ever does. A path
- * with something like an option behind it is a whole command line as well,
- * unless the arguments are given apart.
+ * Returns whether a command is a whole command line. A path may contain spaces, but a program
+ * name rarely does. A path followed by an option is a command line too, unless `args` is set.
  */
 function holdsArguments(command: string, args: readonly string[]): boolean {
   const [first = ''] = command.split(/\s/, 1);
@@ -164,7 +163,7 @@ function parseUrl(url: string, isLiteral: boolean): URL | undefined {
   return undefined;
 }
 
-// Set by the protocol itself; other values would break the session.
+// The protocol sets these itself; other values would break the session.
 export const reservedHeaders: ReadonlySet<string> = new Set([
   'accept',
   'connection',

@@ -1,20 +1,20 @@
 /**
  * The schema of one entry of `mcpServers`.
  *
- * Every message says what to write instead; rules between fields are in `rules.ts`.
+ * Every message ends with a remedy; rules between fields are in `rules.ts`.
  */
 
 import { z } from 'zod';
 import type { PermissionPattern } from '../../domain/permission.ts';
 import { restartRules } from '../../domain/policy.ts';
 
-// The longest delay a timer takes; one millisecond more fires at once.
+// The longest delay of a timer; one millisecond more fires at once.
 const maxTimerMs = 2_147_483_647;
 
 // More than a thousand attempts mean no limit, which is `null` in a policy.
 const maxAttempts = 1_000;
 
-// As much as a model is shown of any description.
+// The maximum length of a description that a model sees.
 export const maxDescriptionLength = 2_048;
 
 // The longest address that servers and proxies commonly take.

@@ -1,5 +1,5 @@
 /**
- * TOML as a tree that knows the line of every key.
+ * TOML as a tree with the line of every key.
  *
  * The package `smol-toml` reads the values but reports no positions. A scan of the text,
  * once it is known to be valid, finds the line of every table header and key; values

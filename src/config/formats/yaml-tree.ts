@@ -1,5 +1,5 @@
 /**
- * YAML as a tree that knows the line of every key, read by the package `yaml`.
+ * YAML as a tree with the line of every key, read by the package `yaml`.
  *
  * The package composes a document by recursion, and its work grows faster than the text.
  * The text is therefore bounded while its tokens are read, before composition begins. The
@@ -158,6 +158,6 @@ function nameOf(key: unknown): string {
 function plainValue(value: unknown): string | number | boolean | null {
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
     return value;
-  // Dates and the like are written out again; nothing of ours takes them.
+  // Dates and similar values become text; no setting accepts them.
   return value === null || value === undefined ? null : JSON.stringify(value);
 }

@@ -1,6 +1,6 @@
 /**
- * Decides which servers may connect. Every list here can only narrow: whatever
- * allows a server, one list that does not is enough to keep it out.
+ * Decides which servers may connect. Lists only narrow: a server must be on every list of
+ * allowed servers and on no list of excluded ones.
  */
 
 import type { ApprovalDecision } from '../../domain/host/approval.ts';
@@ -12,24 +12,24 @@ import { type Places, withinBudget } from './server-budget.ts';
 
 /** Everything besides the server itself that admission depends on. */
 export interface Gates {
-  /** Whether the files of the folder may count at all. */
+  /** Whether the files of the project folder count. */
   readonly trusted: boolean;
   /** Absent = all are allowed; empty = none. */
   readonly allowed?: readonly string[];
   readonly excluded: readonly string[];
   /** The host's own list; null = no list. */
   readonly hostAllowed: readonly string[] | null;
-  /** The list given at launch. It bounds the other two, which never widen it. */
+  /** The list given at launch, which the other two never widen. */
   readonly launchBound?: readonly string[];
-  /** Oldest first: of several about one fingerprint the last one counts. */
+  /** Oldest first; the last decision about a fingerprint counts. */
   readonly decisions: readonly ApprovalDecision[];
   /** Places of the budget that are taken; absent = none. */
   readonly places?: Places;
 }
 
 /**
- * Returns whether one server may connect, and if not, the first reason why. Whether
- * the budget has a place for it depends on all others: {@link admitAll} says that.
+ * Returns whether one server may connect, and if not, the first reason. Only {@link admitAll}
+ * applies the budget, which depends on all servers.
  *
  * The order of the reasons is part of the contract: a server that the user
  * disabled shows `disabled` even if it is also excluded, and the user is not asked to
@@ -86,7 +86,7 @@ function admission([gates, ...more]: readonly [Gates, ...Lists[]]): (
   };
 }
 
-// As JSON, because no choice of names can then make two different pairs alike.
+// As JSON, so that different pairs never have the same key.
 function decisionKey(server: string, fingerprint: string): string {
   return JSON.stringify([server, fingerprint]);
 }

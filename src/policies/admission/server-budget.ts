@@ -27,7 +27,7 @@ export interface Turn extends Pick<Places, 'heir'> {
  * Returns which servers have a place now.
  *
  * @param halted - ids of the actors that wait for the user, rather than for their turn or a timer
- * @param turn - the server whose turn causes the question
+ * @param turn - the server that is about to start or has just ended
  */
 export function placesOf(
   live: ReadonlyMap<string, LiveServer>,
@@ -45,8 +45,8 @@ export function placesOf(
 }
 
 /**
- * Refuses the servers that find no place. Only admitted servers take one; disabled and
- * otherwise blocked ones cost nothing.
+ * Refuses the servers that exceed the budget. Only admitted servers take a place; disabled and
+ * blocked ones do not.
  *
  * @param servers - in settings order
  */
@@ -73,12 +73,12 @@ export function withinBudget(
   );
 }
 
-// As in the original: warns at three quarters, and not again before half of that is free,
-// so that one server that comes and goes does not repeat the warning.
+// As in the original: warns at three quarters, and again only after the use has dropped to half
+// of that, so that a single server that starts and stops does not repeat the warning.
 const warnShare = 0.75;
 const rearmShare = 0.375;
 
-/** Returns whether to warn that the budget is nearly used up, given whether one warned before. */
+/** Returns whether to warn that the budget is nearly exhausted. `before` is the previous result. */
 export function isNearBudget(before: boolean, taken: number, max: number): boolean {
   if (taken > 0 && taken >= max * warnShare) return true;
   return before && taken >= max * rearmShare && taken > 0;

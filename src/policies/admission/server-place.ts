@@ -1,9 +1,9 @@
 import type { Settings } from '../../domain/settings.ts';
 
-// Every start asks, and thousands may start: remembered for as long as the settings are held.
+// Every start needs a place, and thousands of servers may start, so places are cached with the settings.
 const places = new WeakMap<Settings, ReadonlyMap<string, number>>();
 
-/** Tells where a server stands in the settings; behind all others when they do not name it. */
+/** Returns a server's position in the settings; an unknown server comes last. */
 export function placeOf(settings: Settings | null, server: string): number {
   if (settings === null) return Number.MAX_SAFE_INTEGER;
   const known =

@@ -99,12 +99,12 @@ export function entriesOf(
   return Object.entries(entries).map(([key, value]) => [`${group}.${key}`, value]);
 }
 
-/** Variables, headers and defaults of inputs hold keys whatever they are called. */
+/** Returns whether a field's text may be kept. Variables, headers and inputs may hold any secret. */
 function isKept(field: string): boolean {
   return !/^(?:env|headers|inputs)\./u.test(field);
 }
 
-/** Keys are often written behind the question mark. */
+/** Redacts secrets in a URL's query. */
 function withoutQuery(field: string, value: string): string {
   if (field !== 'url') return value;
   return value.replace(/([?&]([^=&#]*)=)[^&#]*/gu, (whole, head: string, key: string) =>

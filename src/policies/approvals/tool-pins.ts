@@ -1,8 +1,8 @@
 /**
- * Decides whether a server's definitions are still the approved ones.
+ * Compares a server's definitions with the approved ones.
  *
- * Only the texts that a model sees and the form of a call count. The order of tools or
- * keys, marks of a protocol era and a schema's dialect do not.
+ * Only the texts that a model sees and the form of a call count. The order of tools or keys,
+ * fields of a protocol era and a schema's dialect do not.
  */
 
 import type { Catalog } from '../../domain/catalog.ts';
@@ -20,9 +20,9 @@ export interface Announced {
   readonly meaning: unknown;
 }
 
-// Enough for most tools; of a longer one the digest alone is kept.
+// Enough for most tools; only the digest of a longer definition is kept.
 const longestKept = 4_096;
-// Whole instructions: a session keeps no more.
+// The length of instructions that a session keeps.
 const longestInstructions = 16_384;
 /**
  * Maximum number of pinned prompts, of resources and of templates of one server. Resource
@@ -139,7 +139,7 @@ function meaningOf({ name, title, description, annotations, ...tool }: ListedToo
     name,
     title,
     description,
-    // None and an empty one promise the same.
+    // Missing and empty annotations mean the same.
     annotations: Object.keys(annotations ?? {}).length === 0 ? undefined : annotations,
     inputSchema: withoutDialect(tool.inputSchema),
     outputSchema: withoutDialect(tool.outputSchema),
@@ -152,7 +152,7 @@ function withoutDialect(schema: ListedTool['outputSchema']): unknown {
   return rest;
 }
 
-/** One fact a line, keys in order, so that lines can be compared. */
+/** Formats a definition with one field per line and sorted keys, so that lines can be compared. */
 function definitionOf(meaning: unknown): string {
   return typeof meaning === 'string' ? meaning : JSON.stringify(sorted(meaning), undefined, 2);
 }
@@ -165,7 +165,7 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, inner]) => [key, sorted(inner)]));
 }
 
-/** The lines between what both begin and end with. */
+/** Returns the changed lines, without the common beginning and end. */
 function compare(before: string | undefined, now: string): readonly string[] {
   const [old, present] = [(before ?? '').split('\n'), now.split('\n')];
   const shorter = Math.min(old.length, present.length);

@@ -1,14 +1,14 @@
-/** Tells a command line that may run something else tomorrow: a package without a version. */
+/** Finds packages without a fixed version in a command line, whose content may change later. */
 
 type Ecosystem = 'npm' | 'python' | 'image';
 
 interface Runner {
-  /** The words that the command line begins with. */
+  /** The first words of the command line. */
   readonly words: readonly string[];
   readonly of: Ecosystem;
   /** Switches that name the package. */
   readonly naming?: readonly string[];
-  /** Switches whose next word is theirs, and no package. */
+  /** Switches that take a value, which is not a package. */
   readonly taking?: readonly string[];
 }
 
@@ -25,7 +25,7 @@ const runTaking = [
   ...['--hostname', '--security-opt', '--tmpfs', '--gpus', '--ulimit', '--pull', '--device'],
 ];
 
-// The longer beginning first.
+// Longer prefixes come first.
 const runners: readonly Runner[] = [
   { words: ['npx'], ...npx },
   { words: ['npm', 'exec'], ...npx },
@@ -43,7 +43,7 @@ const runners: readonly Runner[] = [
   { words: ['podman', 'run'], of: 'image', taking: runTaking },
 ];
 
-/** One sentence for each package or image whose content the command line leaves open. */
+/** Returns a sentence about each package or image without a fixed version. */
 export function unpinnedPackages(command: string, args: readonly string[]): readonly string[] {
   const line = [programOf(command), ...args];
   const [program, flag, ...rest] = line;
@@ -65,7 +65,7 @@ function programOf(command: string): string {
   return command.replace(/^.*[/\\]/su, '').replace(/\.(?:cmd|exe|bat|ps1)$/iu, '');
 }
 
-/** The packages that switches name; without any, the first word that belongs to no switch. */
+/** Returns the packages given by switches, or else the first word that belongs to no switch. */
 function packagesIn(
   words: readonly string[],
   { naming = [], taking = [] }: Runner,
@@ -95,7 +95,7 @@ function isPinned(name: string, ecosystem: Ecosystem): boolean {
   if (/^git\+|^https?:|^github:/u.test(name)) return /[@#][0-9a-f]{40}(?:$|#)/u.test(name);
   switch (ecosystem) {
     case 'npm':
-      // A folder or an archive on this machine is what it is.
+      // A local folder or archive has no version.
       return /^(?:\.{0,2}\/|file:)/u.test(name) || /.@v?\d+\.\d+\.\d+[\w.+-]*$/u.test(name);
     case 'python':
       return /^(?:\.{0,2}\/|file:)/u.test(name) || /.(?:===?|@)\d[\w.+!-]*$/u.test(name);

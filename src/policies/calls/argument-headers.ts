@@ -1,7 +1,7 @@
 /**
- * Servers of 2026-07-28 may want arguments of a tool repeated as headers of the HTTP request: its
- * input schema marks them with `x-mcp-header`. A tool whose marks cannot be kept must not be called
- * over HTTP (Streamable HTTP, "Custom headers from tool parameters").
+ * Validates `x-mcp-header` in a tool's input schema. Servers of 2026-07-28 use it to request an
+ * argument also as a header of the HTTP request. A tool with an invalid mark must not be called over
+ * HTTP (Streamable HTTP, "Custom headers from tool parameters").
  */
 
 import { isRecord } from '../is-record.ts';
@@ -9,10 +9,10 @@ import { isRecord } from '../is-record.ts';
 const mark = 'x-mcp-header';
 /** A token of RFC 9110. */
 const headerName = /^[\w!#$%&'*+\-.^`|~]+$/;
-/** The type `number` is left out there on purpose: its texts differ between languages. */
+/** The specification excludes `number`, because its text differs between languages. */
 const markable: ReadonlySet<unknown> = new Set(['string', 'integer', 'boolean']);
 
-/** Keywords whose value is a schema or a list of them; of no one argument for certain. */
+/** Keywords with a schema or a list of schemas, which may not belong to a single argument. */
 const keywordsOfSchemas = [
   'items',
   'prefixItems',
@@ -29,10 +29,10 @@ const keywordsOfSchemas = [
   'then',
   'else',
 ];
-/** Keywords whose value holds schemas by name. */
+/** Keywords with schemas by name. */
 const keywordsOfNamedSchemas = ['patternProperties', 'dependentSchemas', '$defs', 'definitions'];
 
-/** Why the arguments of a tool cannot be repeated as it wants; undefined = they can. */
+/** Describes the first invalid mark; undefined when all are valid. */
 export function wrongArgumentHeader(
   inputSchema: Readonly<Record<string, unknown>>,
 ): string | undefined {

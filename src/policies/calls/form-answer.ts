@@ -1,4 +1,4 @@
-/** Checks what was filled into a form of a server before it leaves, and adds its defaults. */
+/** Validates the values of a server's form before they are sent, and adds defaults. */
 
 import type {
   ChoicesField,
@@ -8,7 +8,7 @@ import type {
   TextField,
 } from '../../domain/question.ts';
 
-// No honest answer is longer; a text of a field is at most so long whatever the server allows.
+// No legitimate answer is longer; this bound applies whatever the server allows.
 const maxTextLength = 65_536;
 
 /**
@@ -63,7 +63,7 @@ export function faultOf(field: FormField, value: unknown): string | undefined {
 function textFault(field: TextField, value: unknown): string | undefined {
   if (typeof value !== 'string') return 'must be a text';
   const { minLength, maxLength = maxTextLength, format } = field;
-  // A server counts characters as people do.
+  // The limits count code points.
   const fault = boundsFault(lengthOf(value), minLength, maxLength, ' characters');
   if (fault !== undefined || format === undefined) return fault;
   const [isOfFormat, words] = formats[format];

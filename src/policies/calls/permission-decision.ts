@@ -1,4 +1,4 @@
-/** Decides whether one call may go out, must be asked for, or may not. The strictest voice counts. */
+/** Decides whether a call is allowed, needs the user's permission, or is denied. The strictest verdict counts. */
 
 import {
   type PermissionChoice,
@@ -21,11 +21,11 @@ export interface PermittedTool {
 /**
  * Returns the verdict of one set of rules on a tool; undefined = none.
  *
- * An exposed name reads in two ways where one server is called as another and the beginning of its
- * tools are (`db`, `x__q` and `db__x`, `q`). What is said of one of them with certainty says nothing of
- * the other. What may be about both asks and denies for both, and allows neither.
+ * An exposed name may be ambiguous: `db__x__q` is `x__q` of `db` or `q` of `db__x`. A pattern that
+ * certainly means one of them does not affect the other. A pattern that may mean either asks or
+ * denies for both, and allows neither.
  *
- * @param servers - all that there are; absent where the names are those of one server
+ * @param servers - all servers; absent when the names belong to one server
  */
 export function verdictByRules(
   rules: PermissionRules,
@@ -41,7 +41,7 @@ export function verdictByRules(
   return rules.allow?.some(means) === true ? 'allow' : undefined;
 }
 
-/** The pattern by which rules keep a tool back, an exact one first; undefined when none does. */
+/** Returns the pattern that holds a tool back, preferably an exact one; undefined when none does. */
 export function patternBehind(
   rules: PermissionRules,
   tool: PermittedTool,
@@ -59,7 +59,7 @@ export function strictestVerdict(
   return permissionVerdicts.findLast((verdict) => voices.includes(verdict));
 }
 
-/** Finds the stored permissions for the tool and its server in their present form. */
+/** A tool and its server, in their present form. */
 export interface ChoiceSubject {
   readonly server: string;
   readonly fingerprint: string;
@@ -101,8 +101,8 @@ function meaning(
   const namesOther = servers.some((one) => one !== own && names(one));
   if (names(own)) return namesOther ? 'maybe' : 'yes';
   if (namesOther) return 'no';
-  // The star stands for some of the server's name, or for all of it; but `db__*` is no beginning of
-  // a name, it is all of another, whether or not there is such a server now.
+  // The star covers the rest of the server's name or all of it. But `db__*` contains a complete
+  // server name, which is another one, whether or not that server exists now.
   const { lead, parting } = own.place ?? { lead: '', parting: undefined };
   return parting !== undefined && head.slice(lead.length).includes(parting) ? 'maybe' : 'yes';
 }

@@ -1,4 +1,4 @@
-/** Decides whether a lost call may be sent a second time. The safest answer is no. */
+/** Decides whether a lost call may be sent again. In doubt it is not. */
 
 import type { CallPolicy } from '../../domain/policy.ts';
 import type { CallFailure } from '../../domain/session.ts';
@@ -19,13 +19,13 @@ export interface RepeatedTool {
   readonly annotations?: ToolAnnotations | undefined;
 }
 
-/** `neverRan`: a second sending is the first run. `mayRepeat`: it may be the second, and that is accepted. */
+/** `neverRan`: the call runs for the first time. `mayRepeat`: it may run twice, which is accepted. */
 export type Replay = 'no' | 'neverRan' | 'mayRepeat';
 
-// A third time would be a storm.
+// A third attempt could cause a storm.
 const maxSends = 2;
 
-/** The decision for one lost sending. Deadlines and refusals by the server are never sent again. */
+/** Decides about one lost call. Calls that timed out or that the server refused are never sent again. */
 export function replayOf({ failure, sends, rule, tool }: LostCall): Replay {
   if (sends >= maxSends || rule === 'never') return 'no';
   if (provablyNeverRan(failure)) {

@@ -3,7 +3,7 @@ import type { TraceContext } from '../../domain/host/telemetry.ts';
 /** The only keys of a trace that metadata of MCP may hold, by their W3C names. */
 const traceKeys = ['traceparent', 'tracestate', 'baggage'] as const;
 
-// What W3C asks everybody to carry of baggage; the other two are shorter.
+// The baggage length that W3C requires every participant to propagate; the other two are shorter.
 const longestValue = 8_192;
 
 /** Returns whether a value is valid in metadata. */
@@ -16,7 +16,7 @@ export function isTracePart(key: string, value: unknown): value is string {
   );
 }
 
-/** Picks the trace out of the metadata of a request, and nothing else. Undefined when there is none. */
+/** Returns the trace keys of a request's metadata; undefined when there are none. */
 export function traceContextIn(
   meta: Readonly<Record<string, unknown>> | undefined,
 ): TraceContext | undefined {

@@ -18,14 +18,14 @@ import { chainOf, type FailureDescription, kindByTable, type SessionPhase } from
 export type { FailureDescription, SessionPhase };
 
 const messageLimit = 500;
-// Causes are details: enough of each to recognize it.
+// Causes are details, shortened to a recognizable length.
 const maxCauses = 8;
 const causeMessageLimit = 200;
 const nameLimit = 64;
-// As much of a message as is searched. A server decides how long its own are.
+// Only this much of a message is searched, because servers decide how long their messages are.
 const searchedCharacters = 4_096;
 
-// An answer with one of them reaches us only when it was not followed.
+// A response with one of these statuses arrives only when the redirect was not followed.
 const redirectStatuses: readonly unknown[] = [301, 302, 303, 307, 308];
 
 /** Converts a description into a failure; a failure is returned unchanged. */
@@ -59,7 +59,7 @@ function kindByRules(
   return rules.find((rule) => obeys(searched, rule))?.kind;
 }
 
-/** Classifies a failure of an open connection: unreachable then means that it broke. */
+/** Classifies a failure of an open connection, where "unreachable" means that it broke. */
 export function asLoss(
   failure: Failure,
   seen: FailureDescription,
@@ -71,8 +71,8 @@ export function asLoss(
 }
 
 /**
- * Returns whether a failed request of an open session is its end. By the table alone, one
- * request may want a log-in or lack a capability; a rule says it of the whole session.
+ * Returns whether a failed request ends its open session. By the table alone, a single request
+ * may require a log-in or lack a capability; a rule applies to the whole session.
  */
 export function endsSession(
   { kind }: Failure,
@@ -83,7 +83,7 @@ export function endsSession(
   return (kind === 'crashed' || isPermanent(kind)) && kindByRules(seen, rules) === kind;
 }
 
-/** Message and code may be of any cause: what the SDK throws is mostly a wrapping. */
+/** Message and code may come from any cause, because the SDK wraps most errors. */
 function obeys(seen: FailureDescription, { status, code, message }: ClassifyRule): boolean {
   const chain = chainOf(seen);
   const words = message?.toLowerCase();

@@ -1,4 +1,4 @@
-/** Applies a policy to a loss: whether the server is retried, and what follows if not. */
+/** Decides whether a lost server is retried, and what follows if it is not. */
 
 import { type Failure, isBusy } from '../../domain/failure.ts';
 import type { AfterGiveUp, BusyBackoff, ServerPolicy } from '../../domain/policy.ts';
@@ -9,9 +9,9 @@ interface LossFacts {
   readonly transport: TransportKind;
   /** Null = nothing was lost. */
   readonly loss: Failure | null;
-  /** Tries of the present start or outage. */
+  /** Attempts of the current start or outage. */
   readonly attempt: number;
-  /** The server was ready before: this is an outage, no failing start. */
+  /** The server was ready before, so this is an outage and not a failed start. */
   readonly hasServed: boolean;
 }
 
@@ -26,16 +26,16 @@ export function isRestartForbidden({ loss, policy, transport, hasServed }: LossF
   return (isNever && hasServed) || (loss.kind === 'cleanExit' && !isAlways);
 }
 
-// The attempt and one re-initialization: a server that forgot both sessions at once would forget the next.
+// One attempt and one re-initialization: a server that forgot both sessions at once would also forget the next.
 const mostForgottenStarts = 2;
 
-/** A start and an outage have budgets of their own. */
+/** Returns whether another attempt is allowed. Starts and outages have separate budgets. */
 export function hasAttemptsLeft(facts: LossFacts): boolean {
   const { attempt, hasServed, loss, transport } = facts;
   const { startup, restart } = facts.policy;
   const { maxAttempts } = hasServed ? restart : startup;
   if (loss === null || (maxAttempts !== null && attempt >= maxAttempts)) return false;
-  // Only where quiet attempts follow, so that it never gives a server up.
+  // Only if quiet attempts follow, so that this limit never gives up on a server.
   const isQuietNext = isRemote(transport) && typeof startup.afterGiveUp === 'object';
   const isForgotten = loss.kind === 'sessionMissing' && !hasServed;
   if (isForgotten && isQuietNext && attempt >= mostForgottenStarts) return false;
@@ -43,7 +43,7 @@ export function hasAttemptsLeft(facts: LossFacts): boolean {
   return startup.retryOn.includes(loss.kind);
 }
 
-/** The waits of a server that answered its start and could do nothing for us; null = not so. */
+/** Returns the waits after a start that the server answered as busy; null for any other loss. */
 export function busyBackoffOf({ hasServed, loss, policy }: LossFacts): BusyBackoff | null {
   return !hasServed && loss !== null && isBusy(loss) ? policy.startup.busyBackoff : null;
 }
@@ -61,13 +61,13 @@ export function isBusyStart(facts: LossFacts): boolean {
   return !isRestartForbidden(facts) || afterGiveUpOf(facts) === 'untilDemanded';
 }
 
-/** Returns whether a server that is not tried again sleeps until a caller needs it. */
+/** Returns whether a server without further attempts goes dormant until a caller needs it. */
 export function sleepsAfterGivingUp(facts: LossFacts): boolean {
   if (facts.loss === null || afterGiveUpOf(facts) !== 'untilDemanded') return false;
   return isRestartForbidden(facts) || !hasAttemptsLeft(facts);
 }
 
-/** Returns whether a remote server without attempts left is retried quietly, for ever. */
+/** Returns whether a remote server without further attempts is retried quietly and indefinitely. */
 export function isLostRemote(facts: LossFacts): boolean {
   const { loss, transport } = facts;
   return loss !== null && isRemote(transport) && typeof afterGiveUpOf(facts) === 'object';

@@ -1,13 +1,11 @@
 /**
- * Which kind a failure is of, as a table. It is read from top to bottom, and the
- * first row that fits decides; a row fits when all that it names fits.
+ * A table of the kinds of failures. The first row that matches decides; a row matches when
+ * all its conditions do.
  *
- * The order is the sense of it: what became of the process, and how far the
- * handshake had come; whether a log-in is wanted, anywhere among the causes; what
- * the server answered, by HTTP or by JSON-RPC; how the socket ended; what the SDK
- * made of it; and words last of all. A failure that the caller brought about by an
- * abort never gets here: its caller checks the signal first, because the SDK
- * calls an abort a timeout.
+ * The order matters: the end of the process, the phase of the handshake, a required log-in,
+ * the server's answer over HTTP or JSON-RPC, the end of the socket, the SDK's errors, and
+ * finally the text of messages. Aborted calls are not classified here: the SDK reports an
+ * abort as a timeout, so callers check the signal first.
  */
 
 import type { FailureCause, FailureKind } from '../../domain/failure.ts';
@@ -15,14 +13,14 @@ import type { FailureCause, FailureKind } from '../../domain/failure.ts';
 /** The phase of the connection. */
 export type SessionPhase = 'connect' | 'initialize' | 'initialized' | 'ready';
 
-/** A failure as an actor saw it, before anybody decided what it means. Without secrets. */
+/** A failure as an actor observed it, before it is classified. It has no secrets. */
 export interface FailureDescription extends FailureCause {
   readonly phase: SessionPhase;
   /** HTTP status of the answer. */
   readonly status?: number;
   /** Code of a JSON-RPC error answer. */
   readonly rpcCode?: number;
-  /** Of an answer that refuses. Searched like a message, never shown. */
+  /** Body of an error response. It is searched like a message and never shown. */
   readonly body?: string;
   /** Its causes, nearest first. */
   readonly causes?: readonly FailureCause[];
@@ -46,7 +44,7 @@ interface FailureRow {
   readonly status?: number | readonly [number, number];
   readonly rpcCodes?: 'any' | readonly number[];
   readonly notRpcCode?: number;
-  /** Of the error or of one of its causes. */
+  /** Names of the error or of one of its causes. */
   readonly names?: readonly string[];
   readonly codes?: readonly string[];
   readonly words?: RegExp;
@@ -112,21 +110,21 @@ const authCodes = ['CLIENT_HTTP_AUTHENTICATION', 'CLIENT_HTTP_FORBIDDEN'];
 const timeoutCodes = ['REQUEST_TIMEOUT'];
 
 const methodNotFoundRpc = -32_601;
-// Servers made with the SDK's first line say the former of a session that is gone, others the latter.
-// Both numbers have other uses, too.
+// Servers on version 1 of the SDK report an expired session with the first code, others with the
+// second. Both codes also have other uses.
 const refusedWholeRpc = [-32_001, -32_600];
-// Of the 2026-07-28 revision.
+// Codes of the 2026-07-28 revision.
 const missingCapabilityRpc = [-32_021];
 const unsupportedVersionRpc = [-32_022];
 
 const versionWords =
   /protocol version is not supported|unsupported protocol version|did not offer pinned protocol version|no modern evidence/iu;
-// The only thing wrong with the answer is that its version is none; the words are those of Zod.
+// Zod's message about an answer whose only fault is a missing version.
 const versionShapeWords =
   /for initialize: \[\s*\{[^{}]*"path":\s*\[\s*"protocolVersion"\s*\][^{}]*\}\s*\]/u;
 const sessionWords =
   /session (?:id |has )?(?:not found|expired|unknown|invalid|missing|terminated)|(?:no|invalid|unknown|missing) (?:valid )?(?:mcp-)?session|mcp-session-id|not initialized/iu;
-// What an authorization server calls it. "Unauthorized" alone is said of too much else.
+// The error of an authorization server. "Unauthorized" alone is too common elsewhere.
 const tokenWords = /\binvalid[_ ]token\b/iu;
 const unreachableWords = /connection refused|no such file or directory/iu;
 const brokenWords =
@@ -135,26 +133,26 @@ const brokenWords =
 const beforeReady: readonly SessionPhase[] = ['connect', 'initialize', 'initialized'];
 
 const failureTable: readonly FailureRow[] = [
-  // The end of the process explains everything else that was seen around it.
+  // The end of the process explains every other symptom.
   { kind: 'cleanExit', ended: 0, phases: ['ready'] },
   { kind: 'crashed', ended: true },
-  // An answer that never came. Failures of `initialized` come below.
+  // No answer came. Failures of `initialized` are below.
   { kind: 'initTimeout', codes: timeoutCodes, phases: ['connect', 'initialize'] },
 
-  // Before `initNotification`: without a log-in no second try of the handshake helps.
+  // Before `initNotification`: a second handshake does not help without a log-in.
   { kind: 'authRequired', status: 401 },
   { kind: 'authRequired', status: 403 },
   { kind: 'authRequired', names: authNames },
   { kind: 'authRequired', codes: authCodes },
 
-  // Before `initNotification` as well: a server that says how long to wait is given that time.
+  // Before `initNotification` as well: the requested wait is respected.
   { kind: 'rateLimited', status: 429 },
-  // Only a session that had an id can lose it: 404 before that is a wrong address. And a
-  // server of the modern era says "no such method" by this status.
+  // Only a session with an id can expire: 404 before that means a wrong address. Servers of
+  // the modern era also use this status for an unknown method.
   { kind: 'sessionMissing', status: 404, hadSessionId: true, notRpcCode: methodNotFoundRpc },
   { kind: 'sessionMissing', status: 400, hadSessionId: true, words: sessionWords },
-  // Some answer with status 200. Both codes are for requests that were refused as a whole; a
-  // tool that lost a session of its own uses others.
+  // Some servers answer with status 200. Both codes are for requests that were refused as a
+  // whole; a tool that lost a session of its own uses other codes.
   {
     kind: 'sessionMissing',
     rpcCodes: refusedWholeRpc,
@@ -168,19 +166,19 @@ const failureTable: readonly FailureRow[] = [
   { kind: 'capabilityMissing', rpcCodes: missingCapabilityRpc },
   { kind: 'capabilityMissing', codes: ['CAPABILITY_NOT_SUPPORTED'] },
   { kind: 'initNotification', phases: ['initialized'] },
-  // The server, or what stands before it, had no time.
+  // The server, or a proxy in front of it, timed out.
   { kind: 'unavailable', status: 408 },
   { kind: 'unavailable', status: [500, 599] },
-  // Not followed, so the server was not reached.
+  // Redirects are not followed, so the server was not reached.
   { kind: 'transport', status: [300, 399] },
   { kind: 'protocol', status: [100, 599] },
   { kind: 'protocol', rpcCodes: 'any' },
 
-  // Nothing was started or reached because we lack resources, which says nothing about the server.
+  // This process lacks resources, so nothing was started; the server is not at fault.
   { kind: 'notStarted', codes: starved, phases: beforeReady },
   { kind: 'unavailable', codes: starved },
 
-  // A route that breaks down looks alike before and after a connection was made.
+  // A broken route gives the same error before and after the connection was made.
   { kind: 'transport', codes: neverReached, wasConnected: true },
   { kind: 'unavailable', codes: neverReached },
   { kind: 'transport', codes: brokenOff },
@@ -199,7 +197,7 @@ export function kindByTable(seen: FailureDescription): FailureKind | undefined {
   return failureTable.find((row) => fits(row, seen))?.kind;
 }
 
-/** A failure, what a refusal said and its causes, nearest first. */
+/** Lists a failure, the body of its response, and its causes, nearest first. */
 export function chainOf(seen: FailureDescription): readonly FailureCause[] {
   const { body, causes = [] } = seen;
   return [seen, ...(body === undefined ? [] : [{ message: body }]), ...causes];

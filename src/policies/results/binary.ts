@@ -38,8 +38,8 @@ export function bytesOf(base64: string): number {
   return Math.floor((base64.length * 3) / 4) - padding;
 }
 
-// What opens such a file shows it or plays it. Whatever may hold a script (HTML, SVG) is not among
-// them, and a name that the sender made up never is.
+// Programs only show or play these files. Types that may contain a script, such as HTML and SVG,
+// are left out, and names from the sender are never used.
 const extensions: ReadonlyMap<string, string> = new Map([
   ['application/json', 'json'],
   ['application/pdf', 'pdf'],

@@ -1,9 +1,9 @@
 /**
- * Returns whether a value matches an untrusted JSON Schema, in bounded time.
+ * Checks a value against an untrusted JSON Schema, in bounded time.
  *
- * It never runs a pattern and never follows an address; unsupported keywords are undecided. So there
- * are three answers, and only a certain "no" rejects. The work is counted in steps, which a schema
- * that refers to itself, or to everything twice, uses up like any other.
+ * Patterns are not run and external references are not followed; a schema that depends on them is
+ * undecidable, and only a certain mismatch rejects the value. Work is counted in steps, which also
+ * bounds schemas that refer to themselves.
  */
 
 import { equalData } from '../equal-data.ts';
@@ -14,7 +14,7 @@ export type Verdict = boolean | undefined;
 
 // A few milliseconds of work; a result of a thousand rows with ten fields takes a fifth of it.
 const usualSteps = 100_000;
-// Several times the depth of a schema, because references lead from one part into another.
+// Several times the depth of a schema, because references add to it.
 const maxNesting = 128;
 
 interface Walk {

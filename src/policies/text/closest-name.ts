@@ -1,18 +1,18 @@
-/** Guesses what the user meant to type, for "did you mean". */
+/** Suggests corrections for mistyped names. */
 
 // A third of the letters may be wrong, but at most three: beyond that, a guess is
 // unlikely to be right.
 const mostEdits = 3;
 const lettersPerEdit = 3;
-// No name is longer, see the limits on names; the work grows with the square of it.
+// No valid name is longer; the work grows with the square of the length.
 const maxLength = 128;
 
 /**
- * Finds the name nearest to a mistyped word; undefined when none is near enough.
+ * Finds the name closest to a mistyped word; undefined when none is close enough.
  *
- * Counts letters missing, added, replaced, and swapped with their neighbour;
- * upper and lower case are alike. Of several names equally near, the first in
- * code-unit order is taken, so the answer does not depend on the order given.
+ * The distance counts letters that are missing, added, replaced or swapped with their
+ * neighbour, and ignores case. Ties go to the first name in code-unit order, so the result
+ * does not depend on the order of the names.
  */
 export function closestName(word: string, names: Iterable<string>): string | undefined {
   const sought = word.toLowerCase();
@@ -29,7 +29,7 @@ export function closestName(word: string, names: Iterable<string>): string | und
   return closest?.name;
 }
 
-/** Says what to do about a key that is none of the names. */
+/** Returns the message about an unknown key, with the closest known one. */
 export function unknownKeyMessage(key: string, names: readonly string[]): string {
   const closest = closestName(key, names);
   return closest === undefined
@@ -37,7 +37,7 @@ export function unknownKeyMessage(key: string, names: readonly string[]): string
     : `unknown key; did you mean "${closest}"?`;
 }
 
-/** The end of a message about an unknown name: the nearest known one, or the other hint. */
+/** Returns the hint about an unknown name: the closest known one, or the given text. */
 export function nameHint(word: string, names: Iterable<string>, otherwise: string): string {
   const closest = closestName(word, names);
   return closest === undefined ? otherwise : `Did you mean ${closest}?`;
@@ -64,7 +64,7 @@ function isAnotherEnding(word: string, name: string): boolean {
   return editsBetween(ending, other, allowed) > allowed;
 }
 
-/** Length of what both begin with, up to the last separator in it. */
+/** Returns the length of the common prefix, up to its last separator. */
 function sharedQualifier(word: string, name: string): number {
   let shared = 0;
   while (shared < word.length && word[shared] === name[shared]) shared += 1;
@@ -73,9 +73,9 @@ function sharedQualifier(word: string, name: string): number {
 }
 
 /**
- * Optimal string alignment distance, row by row; gives up with infinity once it
- * is certain to pass `allowed`: the least of a row never shrinks, and a swap, which
- * looks back two rows, costs no less than it would have cost to get to this one.
+ * Computes the optimal string alignment distance row by row, and returns infinity as soon as
+ * it must exceed `allowed`: the minimum of a row never decreases, not even by a swap, which
+ * looks back two rows.
  */
 function editsBetween(word: string, name: string, allowed: number): number {
   let older: readonly number[] = [];

@@ -1,12 +1,12 @@
-// With a tool's name behind it, a name of this length still fits a status line.
+// A name of this length and a tool's name still fit into a status line.
 const maxLength = 100;
 
 /**
- * Returns whether a name may be a server's.
+ * Returns whether a server may have this name.
  *
- * Letters, digits and `_ . : -` of ASCII only: a name ends up in tool names,
- * file names, actor ids and terminals, and two names that look alike must be
- * alike. `__proto__` is refused because it vanishes from persisted objects.
+ * Only ASCII letters, digits and `_ . : -` are allowed: names are used in tool names, file
+ * names, actor ids and terminals, and names that look the same must be the same. `__proto__`
+ * is refused because it vanishes from persisted objects.
  */
 export function isServerName(name: string): boolean {
   return /^[\w.:-]{1,100}$/.test(name) && name !== '__proto__';

@@ -15,7 +15,7 @@ const unprintable =
   // oxlint-disable-next-line no-control-regex, no-misleading-character-class
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u{34f}\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\u{fe00}-\u{fe0d}\ufeff\uffa0\ufff0-\ufffb\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}\ud800-\udfff]/gu;
 
-// Of the two, one stands behind a sign; a row of them would spell a hidden text.
+// One selector may follow a character; several in a row can encode hidden text.
 const furtherSelectors = /(?<=\ufe0e|\ufe0f)(?:\ufe0e|\ufe0f)+/gu;
 
 /** Keeps tabs and line feeds; line ends become line feeds. At most `maxLength` characters. */
@@ -30,7 +30,7 @@ export function printableText(text: string, maxLength: number): string {
   return shorten(clean, maxLength);
 }
 
-/** Makes one line of it: every run of white space becomes one space. */
+/** Converts text to one line: consecutive white space becomes one space. */
 export function printableLine(text: string, maxLength: number): string {
   return shorten(
     printableText(text, maxLength * 2)
@@ -51,7 +51,7 @@ export function spelledOut(text: string): string {
   return text.replace(unseen, escaped);
 }
 
-/** The same as one word in quotation marks, which can be read in one way only. */
+/** Like {@link spelledOut}, as one unambiguous word in quotation marks. */
 export function quotedWord(text: string): string {
   return `"${spelledOut(text.replace(/["\\]/gu, String.raw`\$&`))}"`;
 }

@@ -1,8 +1,8 @@
-/** Takes secrets out of text, by value: whatever shape the text has, the value is gone. */
+/** Removes secrets from text by their values, in whatever form the text has. */
 
 // Shorter values are ports, flags and counts: hiding every "1" would leave nothing to read.
 const shortestSecret = 4;
-// A key has lines of 64 characters; shorter ones than this are brackets and words of every text.
+// A key has lines of 64 characters; lines shorter than this are brackets and common words.
 const shortestLine = 6;
 
 const secretKey =
@@ -16,10 +16,10 @@ export function looksSecret(key: string): boolean {
 // Password of `scheme://user:password@host`. The bounds keep long texts from taking long.
 const urlPassword = /:\/\/[^\s/?#:@]{0,256}:([^\s/?#]{1,1024})@/gu;
 const bearer = /\b(?:bearer|basic)\s+(\S{4,})/giu;
-// What stands behind a switch such as `--use-token` and is none.
+// Text after a switch such as `--use-token` that is not a secret.
 const switchValue = /^(?:-|true$|false$|none$|null$)/iu;
 
-/** Finds the secrets that a text holds whatever it is called: passwords in URLs, bearer tokens. */
+/** Finds the secrets in a text, whatever the name of its setting: passwords in URLs, bearer tokens. */
 export function secretsInText(text: string): readonly string[] {
   const passwords = [...text.matchAll(urlPassword)].flatMap(([, password = '']) => [
     password,
@@ -48,16 +48,15 @@ function decoded(text: string): string {
 }
 
 /**
- * Puts the secrets into the order in which they must be taken out: the longest
- * first, so that a secret that contains another one leaves no half behind. Of a
- * secret of several lines each line is one, because it is shown line by line. A
- * secret is also known as it looks in an address, in JSON and in Base64.
+ * Sorts secrets into the order in which they must be removed: the longest first, so that a
+ * secret that contains another is removed completely. Each line of a secret counts as a
+ * secret, because text is shown line by line. So do its forms in URLs, JSON and Base64.
  */
 export function secretsOf(values: Iterable<string>): readonly string[] {
   const kept = new Set<string>();
   for (const value of values) {
     if (value.length >= shortestSecret) kept.add(value);
-    // A header "Bearer abc" turns up in messages as "abc", too.
+    // Messages may show only "abc" of a header "Bearer abc".
     const word = /^\S+\s+(\S+)$/u.exec(value)?.[1];
     if (word !== undefined && word.length >= shortestSecret) kept.add(word);
     for (const line of linesOf(value)) kept.add(line);
@@ -66,9 +65,9 @@ export function secretsOf(values: Iterable<string>): readonly string[] {
   return [...kept].sort((left, right) => right.length - left.length);
 }
 
-// A key of 4,096 bits in its usual wrapping is shorter; what is longer is a document.
+// A key of 4,096 bits in its usual format is shorter; longer text is a document.
 const longestEncoded = 8_192;
-// Shorter ones give four characters of Base64 or fewer, which are in many words.
+// Shorter secrets give at most four characters of Base64, which occur in many words.
 const shortestEncoded = 6;
 
 function formsOf(value: string): readonly string[] {
@@ -81,9 +80,8 @@ function formsOf(value: string): readonly string[] {
 }
 
 /**
- * What a secret looks like in the Base64 of any text that holds it, as `user:password`
- * does: it may begin at each of three places of a group, and the characters that it
- * shares with its neighbours are not its own.
+ * Returns the forms of a secret in the Base64 of a longer text, such as `user:password`. It may
+ * begin at any of a group's three bytes; characters that it shares with neighbours are left out.
  */
 function inBase64(value: string): readonly string[] {
   const bytes = Buffer.from(value, 'utf8');
@@ -103,8 +101,8 @@ function linesOf(value: string): readonly string[] {
 }
 
 /**
- * Where a text that is not over yet can be cut so that no secret is: neither one
- * that stands in it nor one of which it holds only the beginning.
+ * Returns where a text that is still growing can be cut without splitting a secret, including
+ * one whose end has not arrived yet.
  */
 export function safeCut(text: string, secrets: readonly string[]): number {
   // A secret of several lines is looked for line by line.

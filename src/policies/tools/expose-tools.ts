@@ -31,17 +31,15 @@ export interface NamelessTool {
 }
 
 /**
- * Lists the tools that callers see, under names that are unique, no longer than their
- * policy allows, and sorted.
+ * Lists the tools that callers see, sorted, under unique names within the length limit of
+ * their policy.
  *
- * A tool keeps its plain name when that spells its server and itself exactly, or as
- * its policy wants them spelled. A name in which a character had to be replaced, or
- * whose end had to be cut, always ends in a hash, so that a server `my.db` cannot
- * take the names of `my_db`. What is left are names that read in two ways (`a`,
- * `b__c` and `a__b`, `c`): the more exact one, then origin (server, then tool)
- * decides, never the order in which servers came up, and the other gets a hash;
- * a policy may give both a hash, or neither a name. Of tools that one server lists
- * twice, the first counts.
+ * A tool keeps its plain name if the name spells its server and itself exactly, or as its
+ * policy requires. A name with a replaced character or a cut end always ends in a hash, so
+ * that a server `my.db` cannot take the names of `my_db`. Some names remain ambiguous (`a`,
+ * `b__c` and `a__b`, `c`). The more exact one wins, then the first by server and tool, but
+ * never the server that started first; the other gets a hash. A policy may instead give both
+ * a hash, or hide both. If a server lists a tool twice, the first counts.
  *
  * @param onNameless - called for each tool that is left out because of its name
  */
@@ -67,7 +65,7 @@ export function exposeTools(
     if (losers === 'nameless') for (const { origin } of rivals) leaveOut(origin, 'collision');
     else unnamed.push(...losers);
   }
-  // Plain names first: a hash must never take the name that a tool has by right.
+  // Plain names first: a hashed name must never displace a plain one.
   for (const origin of unnamed.sort(byOrigin)) {
     const { namer, tool } = origin;
     let salt = 0;
@@ -124,7 +122,7 @@ function byOrigin(a: Origin, b: Origin): number {
   return compare(a.from.server, b.from.server) || compare(a.tool.name, b.tool.name);
 }
 
-// By code unit, because locales order differently on different machines.
+// Compares by code unit, because the order of a locale differs between machines.
 function compare(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;
@@ -177,7 +175,7 @@ function traitsOf(annotations: ToolAnnotations, trust: boolean): ToolTraits {
   const readOnly = trust && readOnlyHint === true;
   return {
     readOnly,
-    // What only reads cannot get in its own way.
+    // Calls that only read do not interfere with each other.
     concurrencySafe: readOnly,
     destructive: !readOnly && !(trust && destructiveHint === false),
     openWorld: !(trust && openWorldHint === false),

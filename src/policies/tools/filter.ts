@@ -4,12 +4,10 @@ import type { ToolFilter } from '../../domain/settings.ts';
 import { matchesGlob } from '../text/glob.ts';
 
 /**
- * Returns whether a tool is shown: some include pattern matches and no exclude does.
- * Without `include` all are included; with an empty one, none. One that is switched off by its own
- * name is not shown either.
+ * Returns whether a tool is shown: an `include` pattern matches, no `exclude` pattern does, and no
+ * override disables the tool. Without `include` all tools are included; with an empty list, none.
  *
- * In a pattern `*` stands for any run of characters, even an empty one; every
- * other character stands for itself. Upper and lower case differ.
+ * In a pattern `*` matches any number of characters. Matching is case-sensitive.
  *
  * @param toolName - the server's own name of the tool
  */

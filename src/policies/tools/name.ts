@@ -1,16 +1,13 @@
-/**
- * Builds a tool's exposed name by its policy. `expose-tools.ts` decides between two tools that want the
- * same name.
- */
+/** Builds a tool's exposed name by its policy. `expose-tools.ts` resolves collisions. */
 
 import { createHash } from 'node:crypto';
 import type { NamingPolicy } from '../../domain/policy.ts';
 import { defaultPolicy } from '../presets/default-policy.ts';
 
-// Eight digits of base 36 hold 40 bits: among 10,000 tools, two that begin alike
-// and share a hash are a chance of 1 in 20,000, and even then get different names.
+// Eight digits of base 36 hold 40 bits: among 10,000 tools, two with the same beginning share a
+// hash with a probability of 1 in 20,000, and even then they get different names.
 const hashLength = 8;
-// Of a name that is cut in its middle, what stands before the gap; the tool itself mostly stands behind.
+// The share of a cut name before the gap; the tool's own name is mostly behind it.
 const headShare = 28 / 60;
 const gap = '___';
 
@@ -58,7 +55,7 @@ export function toolNamesOf(
   return typeof wanted === 'string' ? [hashed] : [wanted.name, hashed];
 }
 
-/** Further spellings that a call may use. They name nothing by themselves: two tools may share one. */
+/** Returns further spellings that a call may use. Two tools may share one, so it identifies no tool. */
 export function toolAliasesOf(
   server: string,
   tool: string,
@@ -100,7 +97,7 @@ export function serverInName(server: string, naming: NamingPolicy): ServerInName
   return { server, place: { lead: String(lead), prefix, parting: templateText(String(parting)) } };
 }
 
-/** A name that is cut begins with at least so many of its own characters. */
+/** Returns how many of its own characters a cut name keeps at least. */
 function cutBefore({ overflow }: NamingPolicy, maxLength: number): number {
   const hashed = maxLength - hashLength - 1;
   return overflow === 'middle' ? Math.min(hashed, headLength(maxLength)) : hashed;
@@ -128,7 +125,7 @@ function speller(naming: NamingPolicy, template: string, server: string) {
   };
 }
 
-/** `github_search` of `github` is `search`; a tool that has no other word keeps it. */
+/** Shortens `github_search` of `github` to `search`; a tool named `github` keeps its name. */
 function withoutPrefix(tool: string, server: string): string {
   const rest = tool.slice(server.length);
   return tool.startsWith(server) && /^[_-]./u.test(rest) ? rest.slice(1) : tool;
@@ -149,7 +146,7 @@ function templateText(text: string): string {
 }
 
 function nameCharacters(text: string): string {
-  // Most need no change, and to see that costs less than to make a copy.
+  // Most names need no change, and checking is cheaper than copying.
   return /^[A-Za-z0-9_-]*$/.test(text) ? text : text.replaceAll(/[^A-Za-z0-9_-]/gu, '_');
 }
 

@@ -1,25 +1,24 @@
 /**
- * Finds tools by words, offline and always in the same order.
+ * Finds tools by words, offline and in a stable order.
  *
- * A word of the query is compared with the words of a tool's name, title, server and
- * description. What it finds there counts by place, a whole word twice as much as the
- * beginning of one; the best place counts, once for each word of the query. A tool is
- * found when one word is, and loses for each that is not: the sum is multiplied by the
- * share of words that were found. Equals stay in the order of the list.
+ * Each word of the query is compared with the words of a tool's name, title, server and
+ * description. Each of these places has a weight; a whole word counts twice as much as a
+ * prefix, and only the best place counts. A tool matches when any word does. Its score is
+ * multiplied by the share of words that matched, and ties keep the order of the list.
  */
 
 import type { ExposedTool } from '../../domain/tool.ts';
 
-/** A tool and how well it fits; more is better. Scores compare within one search only. */
+/** A tool and its score; higher is better. Scores are comparable within one search only. */
 export interface ToolMatch {
   readonly tool: ExposedTool;
   readonly score: number;
 }
 
-// A name says what a tool is, a title says it again; a server says which of several; of a
-// description much is said by the way.
+// A name is the best hint, and a title repeats it. The server narrows the choice; descriptions
+// also mention other things.
 const weights = { name: 8, title: 5, server: 4, description: 2 } as const;
-// What a tool is for stands in its first sentences; examples and warnings come after them.
+// The first sentences describe the purpose of a tool; examples and warnings follow.
 const readCharacters = 400;
 const maxQueryCharacters = 400;
 const maxQueryWords = 16;
@@ -37,7 +36,7 @@ export interface ToolIndex {
   readonly findings: readonly (readonly Finding[])[];
 }
 
-/** Made once for a list: a search then costs what it finds, not what there is. */
+/** Builds the index of a list once, so that the cost of a search depends on its matches only. */
 export function indexTools(tools: readonly ExposedTool[]): ToolIndex {
   const byWord = new Map<string, Finding[]>();
   tools.forEach((tool, at) => {
@@ -55,14 +54,14 @@ export function indexTools(tools: readonly ExposedTool[]): ToolIndex {
   };
 }
 
-/** The best matches, the best first; a query without a word finds nothing. */
+/** Returns the best matches first; a query without words matches nothing. */
 export function searchTools(
   { tools, words, findings }: ToolIndex,
   query: string,
   limit: number,
 ): readonly ToolMatch[] {
   const wanted = [...new Set(wordsOf(query.slice(0, maxQueryCharacters)))].slice(0, maxQueryWords);
-  // By place in the list: with thousands of tools a map of each word would be the larger cost.
+  // Indexed by position: with thousands of tools, a map for each word would cost more.
   const sums = new Float64Array(tools.length);
   const foundWords = new Uint8Array(tools.length);
   for (const word of wanted) {
@@ -87,10 +86,10 @@ export function searchTools(
     .map((at) => ({ tool: tools[at] as ExposedTool, score: scores[at] as number }));
 }
 
-/** Every word of a tool with the weight of its best place. */
+/** Returns every word of a tool with the weight of its best place. */
 function weightsOf({ server, tool, title, description }: ExposedTool): Map<string, number> {
   const weighed = new Map<string, number>();
-  // The lightest first, so that a better place writes over it.
+  // In ascending order, so that a better place overwrites a worse one.
   for (const [text, weight] of [
     [description?.slice(0, readCharacters) ?? '', weights.description],
     [server, weights.server],
