@@ -9,7 +9,7 @@ const url = '"url": "https://host/mcp"';
 
 describe('a bad entry', () => {
   it.each(badEntries)(
-    'is refused for %s, and says where and what to write',
+    'is rejected for %s, with its place and a remedy',
     (_what, fields, key, line, next) => {
       const { document, problems } = parseSettings(textWith('bad', ...fields), origin);
       const [good, bad] = document?.servers ?? [];
@@ -28,7 +28,7 @@ describe('a bad entry', () => {
   );
 
   it.each(['null', '[]', '"npx"', '7'])(
-    'is refused when it is %s in place of an object',
+    'is rejected when it is %s instead of an object',
     (entry) => {
       const text = `{ "mcpServers": {\n"bad": ${entry},\n"good": { "command": "node" } } }`;
       const [bad, good] = parseSettings(text, origin).document?.servers ?? [];
@@ -42,7 +42,7 @@ describe('a bad entry', () => {
   );
 
   it.each(['', ' ', '__proto__', 'a/b', 'é', '😀', 'a\nb', '\u202edb', 'a'.repeat(101)])(
-    'is refused for its name %j and shown under one that can be typed',
+    'is rejected for its name %j and shown under a legible one',
     (name) => {
       const [, bad] = parseSettings(textWith(name, command), origin).document?.servers ?? [];
       expect(bad?.desired.name).toMatch(/^[\w.:-]{1,100}$/);
@@ -53,7 +53,7 @@ describe('a bad entry', () => {
     },
   );
 
-  it('is refused under a duplicate name, with both lines', () => {
+  it('is rejected under a duplicate name, with both lines', () => {
     const text = textWith('good', command);
     const { document } = parseSettings(text, origin);
     expect(document?.servers).toHaveLength(1);
@@ -69,7 +69,7 @@ describe('a bad entry', () => {
   it.each([
     ['before', '"a/b": { "command": "x" },\n"a_b": { "command": "node" }', 2],
     ['after', '"a_b": { "command": "node" },\n"a/b": { "command": "x" }', 3],
-  ])('of an invalid name does not affect its namesake %s it', (_where, entries, line) => {
+  ])('does not affect a server with its legible name %s it', (_where, entries, line) => {
     const { document, problems } = parseSettings(`{ "mcpServers": {\n${entries} } }`, origin);
     expect(document?.servers.map(({ desired }) => [desired.name, desired.invalid])).toEqual([
       ['a_b', undefined],
@@ -77,7 +77,7 @@ describe('a bad entry', () => {
     expect(problems).toEqual([expect.objectContaining({ line, key: 'mcpServers.a/b' })]);
   });
 
-  it('never shows a value, which may be a secret', () => {
+  it('never appears in a message by its values', () => {
     const secret = 'hunter2';
     const entries = [
       [`"command": "npx ${secret}"`],

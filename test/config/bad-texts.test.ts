@@ -71,7 +71,7 @@ describe('bytes of a settings file', () => {
     ['filled with NUL', new Uint8Array(64), 'save it as UTF-8'],
     ['not UTF-8', bytes(0x7b, 0xc3, 0x28, 0x7d), 'save it as UTF-8'],
     ['more than a megabyte', new Uint8Array(1_000_001).fill(0x20), 'split them'],
-  ])('are refused when they are %s', (_what, content, next) => {
+  ])('are rejected when they are %s', (_what, content, next) => {
     expect(decodeSettings(content)).toEqual({ message: expect.stringContaining(next) });
   });
 
@@ -105,7 +105,7 @@ async function readBytes(bytes: Uint8Array): Promise<ParsedSettings> {
 
 describe('a damaged file of any program', () => {
   it.each(programs)(
-    'of %s is the same with a mark, other line ends and up to its last byte',
+    'of %s reads the same with a byte order mark or other line ends',
     async (_name, text) => {
       const meaning = async (variant: string) => {
         const { document, problems } = await readBytes(Buffer.from(variant));
@@ -122,7 +122,7 @@ describe('a damaged file of any program', () => {
   );
 
   it.each(programs)(
-    'of %s is refused whole, with one reason and a next step',
+    'of %s is rejected as a whole, with one reason and a remedy',
     async (_name, text) => {
       const big = Buffer.from(text + '\n'.repeat(1_000_001 - Buffer.byteLength(text)));
       const wide = Buffer.from(text, 'utf16le');
@@ -145,7 +145,7 @@ describe('a damaged file of any program', () => {
   );
 
   it.each(programs.filter(([, text]) => isJson(text)))(
-    'of %s is refused wherever it is cut off',
+    'of %s is rejected wherever it is truncated',
     async (_name, text) => {
       for (let length = 1; length < text.trimEnd().length; length += 7) {
         const { document, problems } = await parseSettingsFile(text.slice(0, length), origin);
@@ -162,7 +162,7 @@ describe('a damaged file of any program', () => {
   );
 
   it.each(programs.filter(([, text]) => isJson(text)))(
-    'of %s says where and what to write, whatever stands under a key',
+    'of %s reports a place and a remedy for any value of any key',
     async (_name, text) => {
       const reading = await readAnyTree({ file: origin.file, text });
       if ('fault' in reading) throw new Error(reading.fault.message);

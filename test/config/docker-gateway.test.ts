@@ -156,7 +156,7 @@ describe('the setting mcp.dockerGateway', () => {
   });
 
   it.each([['"yes"'], ['1'], ['null'], ['{}']])(
-    'is off and a problem when it is %s',
+    'is disabled and reported when it is %s',
     async (value) => {
       const { settings, askedCount } = await read(mine(`{ "mcp": { "dockerGateway": ${value} } }`));
       expect(askedCount).toBe(0);
@@ -194,7 +194,7 @@ describe('a Docker without a gateway', () => {
       lacking('sense', 'docker info'),
       '"docker info" printed something unexpected; check which "docker" comes first on PATH',
     ],
-  ])('is a problem instead of a server: %j', async (finding, words) => {
+  ])('is reported instead of a server: %j', async (finding, words) => {
     const { settings, specs } = await read(mine(wanted), { finding });
     expect(settings.servers).toEqual([]);
     expect(specs.size).toBe(0);
@@ -216,7 +216,7 @@ describe('a Docker without a gateway', () => {
     ['time', 1],
     ['sense', 1],
   ] as const)(
-    'with "auto", where the %s is lacking, makes so many problems: %i',
+    'with "auto" and a missing %s, causes this many problems: %i',
     async (lack, count) => {
       const text = '{ "mcp": { "dockerGateway": "auto" } }';
       const { settings } = await read(mine(text), { finding: lacking(lack, 'x') });

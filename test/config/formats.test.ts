@@ -43,7 +43,7 @@ async function conversionOf(text: string) {
 }
 
 describe('settings of another program', () => {
-  it.each(names)('are converted, each part with its place: %s', async (name) => {
+  it.each(names)('convert with the place of each part: %s', async (name) => {
     const { format, servers, mcp, inputs, faults } = await conversionOf(fixture(name));
     const expected = {
       format,
@@ -69,7 +69,7 @@ const origin = { file: '/home/me/settings', scope: 'config', projectRoot: '/proj
 
 describe('a settings file of another program', () => {
   it.each(names)(
-    'is read as a layer, and every problem has its place and next step: %s',
+    'parses as a layer, and reports every problem with a place and a remedy: %s',
     async (name) => {
       const text = fixture(name);
       const lineCount = text.split('\n').length;
@@ -95,7 +95,7 @@ describe('a settings file of another program', () => {
     },
   );
 
-  it('applies its limits, and is gated like every file of a folder', async () => {
+  it('applies its limits, and gates its servers in a project folder', async () => {
     const inFolder = { ...origin, scope: 'project' } as const;
     const { document, problems } = await parseSettingsFile(fixture('qwen'), inFolder);
     expect(document?.mcp).toEqual({ allowed: ['one', 'two'], excluded: ['two'] });
@@ -186,7 +186,7 @@ describe('a settings file of another program', () => {
     ['{ "mcp_servers": {},\n"context_servers": {} }', 2, 'context_servers'],
     ['{ "mcpServers": {},\n"mcp": { "a": { "type": "local", "command": ["x"] } } }', 2, 'mcp'],
     ['mcpServers: {}\nservers:\n  - name: a\n    command: x\n', 2, 'servers'],
-  ])('is refused when it could belong to two programs: %j', async (text, line, key) => {
+  ])('is rejected when two formats match: %j', async (text, line, key) => {
     expect(await parseSettingsFile(text, origin)).toEqual({
       problems: [
         { file: origin.file, line, key, message: expect.stringContaining('keep one of them') },
@@ -254,7 +254,7 @@ describe('a settings file of another program', () => {
       'tools',
     ],
     ['mcps:\n  a: {}\nmcps:\n  a: {}\n', 3, 'mcps'],
-  ])('is refused with a duplicate of a deciding key: %j', async (text, line, key) => {
+  ])('is rejected for a duplicate key that holds servers: %j', async (text, line, key) => {
     const { document, problems } = await parseSettingsFile(text, origin);
     expect(document).toBeUndefined();
     expect(problems).toEqual([
@@ -262,7 +262,7 @@ describe('a settings file of another program', () => {
     ]);
   });
 
-  it('may not grow by aliases of aliases', async () => {
+  it('is rejected when nested aliases multiply its size', async () => {
     const lines = Array.from({ length: 30 }, (_, index) => {
       const twice = index === 0 ? '[x, x]' : `[*a${index - 1}, *a${index - 1}]`;
       return `a${index}: &a${index} ${twice}`;
@@ -273,7 +273,7 @@ describe('a settings file of another program', () => {
     ]);
   });
 
-  it('never throws, and gives a document or a problem for any text', async () => {
+  it('never throws, and returns a document or a problem for any text', async () => {
     const texts = names.map(fixture);
     const cut = fc
       .tuple(fc.constantFrom(...texts), fc.nat(4_000), fc.nat(200), fc.string({ maxLength: 5 }))
@@ -362,7 +362,7 @@ function tomlLines(text: string): Map<string, number> {
 }
 
 describe('the lines of a TOML text', () => {
-  it('are the lines of its keys, with anything between them', () => {
+  it('match its keys, with any text in between', () => {
     const name = fc.stringMatching(/^[a-z][a-z-]{0,5}$/u);
     const scalar = fc.oneof(
       fc.string().map((text) => JSON.stringify(text)),
@@ -402,7 +402,7 @@ describe('the lines of a TOML text', () => {
     );
   });
 
-  it('are found below dotted heads and keys, and in lists of tables', () => {
+  it('are found below dotted headers and keys, and in arrays of tables', () => {
     const text = [
       'a.b = 1',
       '[x."y.z"]',

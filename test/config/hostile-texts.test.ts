@@ -64,7 +64,7 @@ describe('a YAML text', () => {
   });
 
   it.each([deepYaml, deepFlow, manyAliases, manyQuotes])(
-    'is not composed once it is beyond a bound: %#',
+    'is not composed once it exceeds a bound: %#',
     (text) => {
       const compose = vi.spyOn(Composer.prototype, 'compose');
       expect(readYamlTree(text)).toHaveProperty('fault');
@@ -132,7 +132,7 @@ describe('a JSON text of a project folder', () => {
     expect(await verdictOf(text, project)).toContain(reason);
   });
 
-  it('is read up to the folder’s bounds, and a quoted or commented part counts as one token', async () => {
+  it('is read up to the folder’s bounds, and counts a string or a comment as one token', async () => {
     const quiet = `/* ${'[ '.repeat(9_000)} */ "a": "${'[{,:'.repeat(9_000)}"`;
     expect(await verdictOf(`{ ${quiet}, "mcpServers": {${servers(1_000)}} }`, project)).toBe(
       'read',
@@ -151,7 +151,7 @@ describe('the verdict on a text', () => {
     ['deep TOML', () => readTomlTree(`a = ${'['.repeat(250)}${']'.repeat(250)}`)] as const,
     ['deep JSON', () => readTree(`${'['.repeat(250)}${']'.repeat(250)}`)] as const,
     ['deep YAML', () => readYamlTree(`a: ${'['.repeat(250)}${']'.repeat(250)}`)] as const,
-  ])('is the same however much of the stack is used: %s', (_what, read) => {
+  ])('does not depend on the remaining stack: %s', (_what, read) => {
     expect(faultOf(from(4_000, read))).toBe(faultOf(read()));
   });
 });

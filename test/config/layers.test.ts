@@ -19,23 +19,20 @@ describe('layers of settings', () => {
     ['plugin', 'user'],
     ['local', 'plugin'],
     ['api', 'managed'],
-  ] as const)(
-    'give a name that %s and %s want to the second, in whatever order they come',
-    (a, b) => {
-      const name = 'plugin:tools:db';
-      const of = (scope: Scope) =>
-        layer(scope, entries({ [scope === 'plugin' ? 'db' : name]: scope }));
-      for (const layers of [
-        [of(a), of(b)],
-        [of(b), of(a)],
-      ]) {
-        const settings = merged(layers);
-        expect(settings.servers.map(({ source }) => source.scope)).toEqual([b]);
-      }
-    },
-  );
+  ] as const)('resolve a name that %s and %s declare to the second, in either order', (a, b) => {
+    const name = 'plugin:tools:db';
+    const of = (scope: Scope) =>
+      layer(scope, entries({ [scope === 'plugin' ? 'db' : name]: scope }));
+    for (const layers of [
+      [of(a), of(b)],
+      [of(b), of(a)],
+    ]) {
+      const settings = merged(layers);
+      expect(settings.servers.map(({ source }) => source.scope)).toEqual([b]);
+    }
+  });
 
-  it('report a server that lost its name to a stronger layer, with its place', () => {
+  it('report the place of a server whose name a stronger layer takes', () => {
     const settings = merged([
       layer('project', entries({ db: 'a' })),
       layer('managed', entries({ db: 'b' })),
@@ -173,7 +170,7 @@ describe('layers of settings', () => {
   const richLayers = (among: readonly Scope[]) => fc.array(richLayer(among), { maxLength: 3 });
   const isOfFolder = ({ source }: Settings['servers'][number]) => ofFolders.has(source.scope);
 
-  it('of a folder never let another server run, and never change its treatment', () => {
+  it('of a folder never start another server or change its policy', () => {
     const others = scopes.filter((scope) => !ofFolders.has(scope));
     let newcomers = 0;
     fc.assert(
@@ -237,7 +234,7 @@ describe('layers of settings', () => {
     expect(newcomers).toBeGreaterThan(0);
   });
 
-  it('leave nothing behind once removed', () => {
+  it('have no effect once removed', () => {
     const user = layer('user', entries({ db: 'lower', web: 'w' }));
     const api = layer(
       'api',
@@ -255,7 +252,7 @@ describe('layers of settings', () => {
 describe('managed settings', () => {
   const managed = layer('managed', entries({ ours: 'ours' }));
 
-  it("let no other server run, and name the administrator's file", () => {
+  it("block every other server, and name the administrator's file", () => {
     const settings = merged([
       managed,
       layer('user', entries({ mine: 'mine' })),
@@ -329,7 +326,7 @@ describe('switches', () => {
     ]);
   });
 
-  it('of the host have no line', () => {
+  it("in the host's settings have no line", () => {
     const settings = merged([layer('api', entries({ db: 'x' }, { disabledServers: ['db'] }))]);
     expect(settings.servers[0]?.disabledBy).toEqual({ key: 'mcp.disabledServers', scope: 'api' });
   });
@@ -341,7 +338,7 @@ describe('switches', () => {
 });
 
 describe('servers that are the same', () => {
-  it('are one server, of the higher layer, and the other is reported with the winner', () => {
+  it('become the server of the higher layer, and the other is reported with the winner', () => {
     const settings = merged([
       layer('user', entries({ alias: 'x' })),
       layer('config', entries({ db: 'x' })),
@@ -365,7 +362,7 @@ describe('servers that are the same', () => {
     ['numbers', { command: 'x', timeoutMs: 5 }, { command: 'x' }],
     ['arguments', { command: 'x', args: ['1'] }, { command: 'x' }],
     ['switch', { command: 'x' }, { command: 'x', enabled: false }],
-  ])('but for their %s are two', (_, user, config) => {
+  ])('stay two servers when they differ in %s', (_, user, config) => {
     const settings = merged([
       layer('user', entries({ alias: user })),
       layer('config', entries({ db: config })),
@@ -374,14 +371,14 @@ describe('servers that are the same', () => {
     expect(settings.problems).toEqual([]);
   });
 
-  it('in one file are deliberate', () => {
+  it('stay separate in one file', () => {
     expect(verdicts(merged([layer('user', entries({ a: 'x', b: 'x' }))]))).toEqual({
       a: 'admitted',
       b: 'admitted',
     });
   });
 
-  it('give way to the one that a list allows', () => {
+  it('yield to a server that a list allows', () => {
     const [user, config] = [entries({ alias: 'x' }), { db: 'x' }];
     for (const mcp of [{ excluded: ['db'] }, { allowed: ['alias'] }, { disabledServers: ['db'] }]) {
       const settings = merged([layer('user', user), layer('config', entries(config, mcp))]);
@@ -390,7 +387,7 @@ describe('servers that are the same', () => {
     }
   });
 
-  it('give way to the one that needs no approval', () => {
+  it('yield to a server that needs no approval', () => {
     const mcp = { policy: { approval: { gatedScopes: ['config'] } } };
     const settings = merged([
       layer('user', entries({ alias: 'x' })),
@@ -400,7 +397,7 @@ describe('servers that are the same', () => {
     expect(settings.problems).toMatchObject([{ server: 'db' }]);
   });
 
-  it("never cost the user's own server its place because of a folder", () => {
+  it("never replace the user's own server with a folder's", () => {
     const settings = merged([
       layer('user', entries({ mine: 'x' })),
       layer('local', entries({ theirs: 'x' })),
@@ -423,7 +420,7 @@ describe('servers that are the same', () => {
 describe('what a plugin brings', () => {
   const remote = { url: 'https://example.test/mcp' };
 
-  it("has the plugin's name in its own, and cannot decide its treatment", () => {
+  it('is named after the plugin, and cannot change its own policy', () => {
     const settings = merged([
       layer(
         'plugin',
@@ -462,7 +459,7 @@ describe('what a plugin brings', () => {
     }
   });
 
-  it('counts once, from the first plugin that brings it', () => {
+  it('counts once, from the first plugin that declares it', () => {
     const of = (plugin: string) =>
       ofPlugin(
         plugin,

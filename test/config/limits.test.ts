@@ -52,7 +52,7 @@ describe('lists with rules', () => {
   });
 
   it.each([[{ command: '' }], [{ url: 'example.test' }], [{}], [{ command: 'a', url: 'b' }], [7]])(
-    'that hold %j make the document unusable',
+    'reject the document when they contain %j',
     (rule) => {
       const { document, problems } = layer('user', { mcp: { excluded: [rule] } });
       expect(document).toBeUndefined();

@@ -49,7 +49,7 @@ describe('merged settings', () => {
     expect(specs.size).toBe(3);
   });
 
-  it('end with the overlay of the host', () => {
+  it("end with the host's overlay", () => {
     const { settings } = mergeSettings(
       [source('config', running('file'))],
       source('api', running('host')),
@@ -61,21 +61,24 @@ describe('merged settings', () => {
   it.each([
     ['after', ['user', 'project']],
     ['before', ['project', 'config']],
-  ] as const)("keep the user's own server when a folder names it too, %s it", (_where, scopes) => {
-    const { settings } = mergeSettings(scopes.map((scope) => source(scope, running(scope))));
-    expect(settings.servers.map(({ gated }) => gated)).toEqual([false]);
-    expect(settings.problems).toEqual([
-      {
-        file: '/project.json',
-        line: 1,
-        key: 'mcpServers.db',
-        message:
-          'the project server "db" is ignored because your own settings name it; rename one of the two',
-      },
-    ]);
-  });
+  ] as const)(
+    "keep the user's own server when a folder's file %s it has the same name",
+    (_where, scopes) => {
+      const { settings } = mergeSettings(scopes.map((scope) => source(scope, running(scope))));
+      expect(settings.servers.map(({ gated }) => gated)).toEqual([false]);
+      expect(settings.problems).toEqual([
+        {
+          file: '/project.json',
+          line: 1,
+          key: 'mcpServers.db',
+          message:
+            'the project server "db" is ignored because your own settings name it; rename one of the two',
+        },
+      ]);
+    },
+  );
 
-  it("keep the user's own broken server rather than let a folder take its name", () => {
+  it("keep the user's own invalid server rather than a folder's server of that name", () => {
     const { settings, specs } = mergeSettings([
       source('user', { mcpServers: { db: {} } }),
       source('project', running('node')),

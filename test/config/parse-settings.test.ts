@@ -156,7 +156,7 @@ describe('settings text', () => {
     ['../server', '/server'],
     ['/opt/My Tools/server', '/opt/My Tools/server'],
     ['${HOME}/bin/server', '${HOME}/bin/server'],
-  ])('takes the command %s for %s', (written, meant) => {
+  ])('parses the command %s as %s', (written, meant) => {
     expect(serverOf(`{ "command": "${written}" }`)?.spec).toMatchObject({ command: meant });
   });
 
@@ -165,7 +165,7 @@ describe('settings text', () => {
     ['sub/dir', '/project/sub/dir'],
     ['/abs', '/abs'],
     ['${DATA}/x', '${DATA}/x'],
-  ])('takes the folder %s for %s', (written, meant) => {
+  ])('parses the folder %s as %s', (written, meant) => {
     const server = serverOf(`{ "command": "npx", "cwd": "${written}" }`);
     expect(server?.spec).toMatchObject({ cwd: meant });
   });
@@ -188,7 +188,7 @@ describe('settings text', () => {
     expect(serverOf(`{ "url": "${url}" }`)?.desired.invalid).toBeUndefined();
   });
 
-  it('accepts "streamable-http" for "http"', () => {
+  it('accepts "streamable-http" as "http"', () => {
     const other = serverOf('{ "type": "streamable-http", "url": "https://host/" }');
     expect(other?.spec).toEqual(serverOf('{ "type": "http", "url": "https://host/" }')?.spec);
   });
@@ -217,7 +217,7 @@ describe('settings text', () => {
     );
   });
 
-  it('never throws, and gives a document or a problem for any text', () => {
+  it('never throws, and returns a document or a problem for any text', () => {
     const whole = '{ "mcpServers": { "db": { "command": "node", "args": ["x"] } }, "mcp": {} }';
     const cutOrMixed = fc.oneof(
       fc.string(),
@@ -296,11 +296,11 @@ describe('a folder that an entry names', () => {
     "d": { "command": "npx", "cwd": "\${DATA}" },
     "e": { "command": "npx" } } }`;
 
-  it('is listed once, and only when it is known', () => {
+  it('is listed once, and only without references', () => {
     expect(foldersOf(documentOf(text))).toEqual(['/project/gone', '/project/here']);
   });
 
-  it('makes only its own servers invalid when it is missing', () => {
+  it('invalidates only its own servers when it is missing', () => {
     const { servers } = refuseFolders(
       documentOf(text),
       new Map([['/project/gone', 'missing']] as const),
@@ -323,7 +323,7 @@ describe('a folder that an entry names', () => {
   it.each([
     ['notFolder', '/project/gone is not a folder; set "cwd" to the path of a folder'],
     ['unreachable', 'cannot read folder /project/gone; grant access or change "cwd"'],
-  ] as const)('has its own message when it is %s', (fault, message) => {
+  ] as const)('has a separate message when it is %s', (fault, message) => {
     const { servers } = refuseFolders(documentOf(text), new Map([['/project/gone', fault]]));
     expect(servers[1]?.desired.invalid).toMatchObject({ key: 'mcpServers.b.cwd', message });
   });

@@ -46,7 +46,7 @@ describe('the policy of a server', () => {
     expect(policyOf([file('config', {})], undefined, host)).toEqual(presets.qwenCode);
   });
 
-  it('lets the short keys of its entry win', () => {
+  it('prefers the short keys of its entry', () => {
     const db = {
       policy: {
         startup: { maxAttempts: 9, timeoutMs: 9, required: false },
@@ -99,12 +99,12 @@ describe('the policy of a server', () => {
     ]);
   });
 
-  it('starts a required server at once, even a lazy one', () => {
+  it('starts a required server eagerly, even if it is lazy', () => {
     const db = { startup: 'lazy', required: true };
     expect(mergeSettings([file('config', db)]).settings.servers[0]?.startup).toBe('eager');
   });
 
-  it('makes the entry invalid when it is wrong, with file, line, key and next step', () => {
+  it('invalidates its entry when it is invalid, with file, line, key and remedy', () => {
     const text =
       '{ "mcpServers": { "db": {\n"command": "db",\n"policy": {\n"restart": {\n"one": 1 } } } } }';
     const origin = { file: '/troupe.json', scope: 'config', projectRoot: '/project' } as const;
@@ -116,7 +116,7 @@ describe('the policy of a server', () => {
     });
   });
 
-  it('counts as absent for all servers when it is wrong', () => {
+  it('counts as absent for all servers when it is invalid', () => {
     const { settings } = mergeSettings([file('config', {}, { policy: { restrat: {} } })]);
     expect(settings.servers[0]?.policy).toEqual(presets.default);
     expect(settings.problems).toMatchObject([

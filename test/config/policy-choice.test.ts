@@ -111,7 +111,7 @@ describe('a policy in settings', () => {
       { naming: { template: 'mcp' } },
       'naming.template: "naming.template" must be text with {tool}',
     ],
-  ])('is refused with a next step: %s', (_what, value, message) => {
+  ])('is rejected with a remedy: %s', (_what, value, message) => {
     expect(faultOf(value)).toContain(message);
   });
 
@@ -162,19 +162,19 @@ describe('a rule for failures', () => {
       { kind: 'protocol' },
       'rule 1 would fit every failure; give it status or code or message',
     ],
-  ])('is refused with what is wrong: %s', (_what, rule, words) => {
+  ])('is rejected with the fault: %s', (_what, rule, words) => {
     expect(rules(rule)).toContain('classify.rules: "classify.rules" rule 1 ');
     expect(rules(rule)).toContain(words);
   });
 
-  it('is named by its number', () => {
+  it('is identified by its number', () => {
     expect(rules({ status: 500, kind: 'protocol' }, 3)).toContain('rule 2 must be an object');
   });
 
   it.each([
     ['no list', {}],
     ['too long a list', Array.from({ length: 101 }, () => ({ status: 500, kind: 'protocol' }))],
-  ])('stands in a list: %s', (_what, given) => {
+  ])('must be in a list: %s', (_what, given) => {
     expect(faultOf({ classify: { rules: given } })).toContain(
       'must be a list of at most 100 rules',
     );

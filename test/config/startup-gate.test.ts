@@ -55,7 +55,7 @@ describe('the notice about such a key', () => {
     ],
     ['mcp.policy', '{}', '{ "mcp": {\n"policy": "qwenCode" } }', 250, 2],
     ['mcp.startupGateMs', gate(400), '{}', 400, undefined],
-  ])('names %s, its place and the next step', (key, before, after, value, line) => {
+  ])('names %s, its place and a remedy', (key, before, after, value, line) => {
     expect(noticeOf(before, after)).toEqual([
       {
         file: '/config.json',

@@ -64,7 +64,7 @@ describe('values in settings', () => {
     });
   });
 
-  it('change the generation with an input, but not with its description', () => {
+  it('change the generation when an input changes, but not when its description does', () => {
     const generationOf = (input: object) =>
       serverOf({ args: ['${input:token}'] }, { inputs: [{ ...token, ...input }] })?.desired
         .generation;
@@ -89,7 +89,7 @@ describe('values in settings', () => {
       'mcpServers.db.env.A',
       'with "values": "literal" no command',
     ],
-  ])('%j are refused with the place', (entry, key, message) => {
+  ])('%j are rejected with their place', (entry, key, message) => {
     const fault = faultOf(entry);
     expect(fault?.key).toBe(key);
     expect(fault?.message).toContain(message);
@@ -100,7 +100,7 @@ describe('values in settings', () => {
     [{ env: { A: '!op read x' } }, 'may not run a command'],
     [{ env: { A: { command: ['op'] } } }, 'may not run a command'],
     [{ env: { A: '${input:cmd}' } }, 'is a command, which a project file may not run'],
-  ])("%j are refused in a folder's file", (entry, message) => {
+  ])("%j are rejected in a folder's file", (entry, message) => {
     expect(faultOf(entry, { inputs }, 'project')?.message).toContain(message);
     const mine = mergeSettings([
       parsed({
@@ -112,7 +112,7 @@ describe('values in settings', () => {
     expect(mine.settings.servers[0]?.invalid).toBeUndefined();
   });
 
-  it('keep a file of variables of a folder within it', () => {
+  it("restrict a folder's variables file to that folder", () => {
     expect(serverOf({ envFile: '.env' }, {}, 'project')?.spec).toMatchObject({
       values: { envFile: { path: '/project/.env', within: '/project' } },
     });

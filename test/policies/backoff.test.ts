@@ -29,7 +29,7 @@ describe('the delay of a restart', () => {
     ]);
   });
 
-  it('climbs a ladder and stays on its last rung', () => {
+  it('follows a list and repeats its last item', () => {
     const ladder = { first: 'delayed', delays: [500, 1_000, 2_000], jitter: 'none' } as const;
     expect([1, 2, 3, 4, Infinity].map((wait) => restartDelay(ladder, wait, 0.5))).toEqual([
       500, 1_000, 2_000, 2_000, 2_000,
@@ -47,7 +47,7 @@ describe('the delay of a restart', () => {
     ]);
   });
 
-  it('spreads a fraction evenly to both sides, past the maximum too, but not below the floor', () => {
+  it('spreads a fraction evenly to both sides, even above the maximum, but not below the floor', () => {
     const around = growing(0.2);
     expect([0, 0.5, almostOne].map((chance) => restartDelay(around, 1, chance))).toEqual([
       800, 1_000, 1_200,
@@ -62,7 +62,7 @@ describe('the delay of a restart', () => {
     );
   });
 
-  it('keeps to the maximum when the floor is above it', () => {
+  it('is the maximum when the floor is above it', () => {
     expect(full({ ...numbers, floorMs: 60_000 }, 1, almostOne)).toBe(30_000);
   });
 
@@ -140,7 +140,7 @@ describe('the delay of a restart', () => {
 describe('the delay of a quiet attempt', () => {
   const rule = { retryFromMs: 15_000, toMs: 300_000 };
 
-  it('doubles from its first to its last', () => {
+  it('doubles from the first wait to the last', () => {
     expect([1, 2, 5, 6, 60].map((wait) => quietDelay(rule, 'none', wait, 0.5))).toEqual([
       15_000, 30_000, 240_000, 300_000, 300_000,
     ]);
@@ -154,7 +154,7 @@ describe('the delay of a quiet attempt', () => {
 describe('the delay for a busy server', () => {
   const rule = { initialMs: 15_000, factor: 2, maxMs: 300_000, addedJitter: 0.2 };
 
-  it('doubles, and only grows by jitter', () => {
+  it('doubles, and jitter only lengthens it', () => {
     expect([1, 2, 60].map((wait) => busyDelay(rule, wait, 0))).toEqual([15_000, 30_000, 300_000]);
     expect([1, 60].map((wait) => busyDelay(rule, wait, almostOne))).toEqual([18_000, 360_000]);
   });

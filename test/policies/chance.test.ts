@@ -7,7 +7,7 @@ describe('seeded chance', () => {
   const draws = (seed: number, count: number) =>
     Array.from({ length: count }, (_, draw) => chanceOf(seed, draw));
 
-  it('stays the same from release to release, so that old seeds reproduce', () => {
+  it('is stable across releases, so that old seeds reproduce', () => {
     expect(draws(1, 3)).toMatchInlineSnapshot(`
       [
         0.014669631607830524,
@@ -39,7 +39,7 @@ describe('seeded chance', () => {
     );
   });
 
-  it('falls into every tenth about equally often', () => {
+  it('is evenly distributed over ten intervals', () => {
     fc.assert(
       fc.property(anySeed, (seed) => {
         const tenths = Array.from({ length: 10 }, () => 0);

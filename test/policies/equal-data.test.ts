@@ -18,7 +18,7 @@ const { data } = fc.letrec((tie) => ({
 }));
 
 describe('two values of plain data', () => {
-  it('are equal exactly when Node says so, whatever their keys', () => {
+  it('are equal exactly when Node considers them equal, with any keys', () => {
     fc.assert(
       fc.property(data, data, (one, other) => {
         expect(equalData(one, other)).toBe(isDeepStrictEqual(one, other));
@@ -43,7 +43,7 @@ describe('two values of plain data', () => {
     expect(equalData(other, one)).toBe(false);
   });
 
-  it('are the same whatever the order of keys, and for both zeros', () => {
+  it('are equal in any order of keys, and for both zeros', () => {
     expect(equalData({ a: 1, b: [{ c: 0 }] }, { b: [{ c: -0 }], a: 1 })).toBe(true);
   });
 });

@@ -28,7 +28,7 @@ describe('expanding variables', () => {
     expect(expandVariables(text, variables)).toEqual({ value, used });
   });
 
-  it('names the first variable that is missing', () => {
+  it('reports the first missing variable', () => {
     expect(expandVariables('${HOME} ${FIRST} ${SECOND}', variables)).toEqual({ missing: 'FIRST' });
     expect(expandVariables('${UNSET}', variables)).toEqual({ missing: 'UNSET' });
   });
@@ -37,7 +37,7 @@ describe('expanding variables', () => {
     expect(expandVariables('${constructor}', {})).toEqual({ missing: 'constructor' });
   });
 
-  it('agrees with replacing one reference after the other by hand', () => {
+  it('agrees with replacing references one by one', () => {
     const part = fc.oneof(
       fc.stringMatching(/^[^$]*$/u),
       fc.constantFrom('${HOME}', '${EMPTY:-d}', '${X:-}'),
@@ -65,7 +65,7 @@ describe('references to more than variables', () => {
     ['keychain:svc/me/x', { value: 'k', isSecret: true }],
   ]);
 
-  it('expand to the values found, and never to further references', () => {
+  it('expand to their values, and never to further references', () => {
     const text = '${input:token} ${input:city} ${keychain:svc/me/x} ${HOME}';
     expect(expandVariables(text, variables, { found })).toEqual({
       value: 'abc${HOME} Bern k /place/x',
@@ -120,7 +120,7 @@ describe('references to more than variables', () => {
     ).toEqual([true, true, false, false, false]);
   });
 
-  it('give a value or a reason for any text, without values that it does not refer to', () => {
+  it('return a value or a reason for any text, and never unrelated values', () => {
     const part = fc.oneof(
       fc.constantFrom(
         '${',

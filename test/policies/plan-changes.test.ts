@@ -95,7 +95,7 @@ describe('a plan', () => {
     expect(planOne(undefined, living())).toEqual(['retire: no longer in the settings']);
   });
 
-  it('lets a leaving server leave, whether desired or not', () => {
+  it('keeps a leaving server, whether desired or not', () => {
     const leaving = living('admitted', { leaving: 'now' });
     expect(planOne(undefined, leaving)).toEqual(['keep: leaving']);
     expect(planOne(wanted('db', 'disabled', 'g2', 'd2'), leaving)).toEqual(['keep: leaving']);
@@ -107,7 +107,7 @@ describe('a plan', () => {
     ]);
   });
 
-  it('updates what applies in place', () => {
+  it('updates settings that apply in place', () => {
     expect(planOne(wanted('db', 'admitted', 'g1', 'd2'), living())).toEqual([
       'update: settings changed',
     ]);
@@ -141,7 +141,7 @@ describe('a plan', () => {
     ]);
   });
 
-  it('keeps what is as desired', () => {
+  it('keeps a server that is as desired', () => {
     expect(planOne(wanted('db'), living())).toEqual(['keep: unchanged']);
   });
 
@@ -179,7 +179,7 @@ describe('a plan', () => {
       ]);
     });
 
-    it('hands over when due, under the present settings', () => {
+    it('completes a due handover with the current settings', () => {
       expect(planOne(seamless('g2'), withNext(), both, isReady)).toEqual([`handover: ${isReady}`]);
       expect(planOne(seamless('g2', 'admitted', 'd2'), withNext(), both, isReady)).toEqual([
         'update: settings changed',
@@ -187,7 +187,7 @@ describe('a plan', () => {
       ]);
     });
 
-    it('lets the settings decide about a due handover', () => {
+    it('follows the settings over a due handover', () => {
       const others = new Map([['api', { ...withNext(), actorId: 'api.0' }]]);
       const api = { ...seamless('g2'), desired: { ...seamless('g2').desired, name: 'api' } };
       const due = { server: 'db', why: isReady };
@@ -203,7 +203,7 @@ describe('a plan', () => {
       ]);
     });
 
-    it('lets the successor make way when the edit is taken back', () => {
+    it('stops the successor when the edit is reverted', () => {
       expect(planOne(seamless('g1'), withNext(), ['db.0'])).toEqual([
         'handover: settings as before; its successor leaves',
       ]);
@@ -216,7 +216,7 @@ describe('a plan', () => {
       ]);
     });
 
-    it("lets the successor make way for the last edit's", () => {
+    it('replaces the successor after another edit', () => {
       expect(planOne(seamless('g3'), withNext(), ['db.0'])).toEqual([
         'handover: connection settings changed; its successor makes way for another',
       ]);
@@ -244,7 +244,7 @@ describe('a plan', () => {
       ]);
     });
 
-    it('waits with the next successor until the predecessor has finished its calls', () => {
+    it('starts the next successor after the predecessor has finished its calls', () => {
       const after = living('admitted', {
         beside: living('admitted', { actorId: 'db.1', generation: 'g0', leaving: 'afterCalls' }),
       });
@@ -273,14 +273,14 @@ describe('a plan', () => {
     ]);
   });
 
-  it('is settled only when it keeps everything', () => {
+  it('is settled only when every step is a keep', () => {
     const keep: Step = { server: 'a', step: 'keep', why: 'unchanged' };
     expect(changesNothing([])).toBe(true);
     expect(changesNothing([keep, keep])).toBe(true);
     expect(changesNothing([keep, { ...keep, step: 'update' }])).toBe(false);
   });
 
-  it('agrees with a naive twin', () => {
+  it('agrees with a naive implementation', () => {
     fc.assert(
       fc.property(anyDesired, anyLive, (desired, live) => {
         const steps = planOf(desired, live);
@@ -292,7 +292,7 @@ describe('a plan', () => {
     );
   });
 
-  it('of an applied plan is settled', () => {
+  it('is settled once it is applied', () => {
     fc.assert(
       fc.property(anyDesired, anyLive, (desired, live) => {
         const applied = applyPlan(planOf(desired, live), desired, live);
@@ -318,7 +318,7 @@ describe('a plan', () => {
     );
   });
 
-  it('sends nothing to a server that did not change', () => {
+  it('contains only a keep for an unchanged server', () => {
     fc.assert(
       fc.property(anyDesired, anyLive, (desired, others) => {
         const unchanged = wanted('same');

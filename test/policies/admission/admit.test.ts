@@ -172,7 +172,7 @@ const anyGates: fc.Arbitrary<Gates> = fc.record(
 );
 
 describe('admission of anything', () => {
-  it('agrees with a naive twin', () => {
+  it('agrees with a naive implementation', () => {
     fc.assert(
       fc.property(anyServer, anyGates, (server, gates) => {
         expect(admit(server, gates)).toBe(naiveVerdict(server, gates));

@@ -18,7 +18,7 @@ describe('a command', () => {
     [{ command: 'npx', env: { PATH: '/opt' } }, false],
     [{ command: 'npx', env: { Path: '/opt' } }, false],
     [{ command: '/opt/npx', env: { PATH: '/opt' } }, true],
-  ] as const)('with %o can be resolved before approval: %s', (change, expected) => {
+  ] as const)('with %o is resolvable before approval: %s', (change, expected) => {
     expect(isCommandPlain({ ...spec, ...change })).toBe(expected);
   });
 });

@@ -17,7 +17,7 @@ describe('the rule for variables that load code or configuration', () => {
   it.each([
     ...['API_KEY', 'GITHUB_TOKEN', 'DB_URL', 'DB_PATH', 'NODE_ENV', 'PORT', 'DEBUG', 'LANG', 'TZ'],
     ...['PYTHONUNBUFFERED', 'AWS_SECRET_ACCESS_KEY', 'FEATURE_FLAGS', 'LOG_LEVEL', 'DATA_DIR'],
-  ])('leaves %s alone', (name) => {
+  ])('ignores %s', (name) => {
     expect(decidesWhatRuns(name)).toBe(false);
   });
 });

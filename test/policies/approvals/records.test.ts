@@ -55,7 +55,7 @@ describe('records of approval', () => {
     expect(withEntry(before, pins('f2', 'x'))).toEqual(before);
   });
 
-  it('remember the last grant under a name', () => {
+  it('return the last grant under a name', () => {
     const records = [
       record('a', 'f1', 'granted'),
       record('a', 'f2', 'rejected'),

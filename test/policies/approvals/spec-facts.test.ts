@@ -56,12 +56,12 @@ describe('the facts about a server that the user saw', () => {
     ],
     ['values that need nothing more', { values: {} }, []],
     ['nothing', {}, []],
-  ])('differs by %s', (_what, change, expected) => {
+  ])('reports %s', (_what, change, expected) => {
     const now = specFactsOf({ ...local, ...change });
     expect(compareFacts(specFactsOf(local), now)).toEqual(expected);
   });
 
-  it('differs by the program that the command leads to', () => {
+  it('reports a different program behind the command', () => {
     const changes = compareFacts(
       specFactsOf(local, { executable: '/usr/bin/node' }),
       specFactsOf(local, { executable: '/tmp/node' }),
@@ -69,7 +69,7 @@ describe('the facts about a server that the user saw', () => {
     expect(changes).toEqual([{ field: 'executable', before: '/usr/bin/node', now: '/tmp/node' }]);
   });
 
-  it('differs by the names that the variables file sets', () => {
+  it('reports different names in the variables file', () => {
     const changes = compareFacts(
       specFactsOf(local, { envFileNames: ['A'] }),
       specFactsOf(local, { envFileNames: ['A', 'B'] }),
@@ -77,7 +77,7 @@ describe('the facts about a server that the user saw', () => {
     expect(changes).toEqual([{ field: 'envFileNames', before: 'A', now: 'A, B' }]);
   });
 
-  it('holds no secret in any field', () => {
+  it('contains no secret in any field', () => {
     const specs: ServerSpec[] = [
       remote,
       { ...local, args: ['--token', 'hunter2', '--password=hunter2'], env: { A: 'hunter2' } },
@@ -86,7 +86,7 @@ describe('the facts about a server that the user saw', () => {
     expect(JSON.stringify(specs.map((spec) => specFactsOf(spec)))).not.toContain('hunter2');
   });
 
-  it('reveals a changed secret without showing it', () => {
+  it('reports a changed secret without its value', () => {
     const other = { ...remote, url: remote.url.replace('hunter2', 'hunter3') };
     const shown = 'https://example.test/mcp?api_key=[redacted]&page=1';
     expect(compareFacts(specFactsOf(remote), specFactsOf(other))).toEqual([
@@ -94,7 +94,7 @@ describe('the facts about a server that the user saw', () => {
     ]);
   });
 
-  it('names a server inside the host by its name there', () => {
+  it('identifies a server inside the host by its name', () => {
     const facts = specFactsOf({ type: 'memory', server: 'notes', era: 'auto' });
     expect(facts.map(({ field, shown }) => `${field} ${shown}`)).toEqual([
       'type memory',

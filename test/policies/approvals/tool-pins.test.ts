@@ -82,7 +82,7 @@ describe('a pinned tool', () => {
     );
   });
 
-  it('shows the lines that changed and no others', () => {
+  it('shows only the changed lines', () => {
     const now = { ...query, description: 'Writes rows.' };
     expect(changedTools([pinOf(query)], [now])).toEqual([
       {
@@ -151,12 +151,12 @@ describe('a pinned prompt, resource or instruction', () => {
     expect(after(change)).toEqual([expected]);
   });
 
-  it('ignores sizes and removals', () => {
+  it('ignores changes of size and removals', () => {
     expect(after({ resources: [{ uri: 'file:///a', name: 'a', size: 2 }] })).toEqual([]);
     expect(changes(pins, announcedBy(emptyCatalog))).toEqual([]);
   });
 
-  it('includes the absence of instructions', () => {
+  it('pins the absence of instructions', () => {
     const [none] = newPins([], announcedBy(emptyCatalog));
     expect(none).toMatchObject({ kind: 'instructions', definition: '' });
     const added = announcedBy({ ...emptyCatalog, instructions: 'Obey.' });
@@ -171,7 +171,7 @@ describe('a pinned prompt, resource or instruction', () => {
     expect(kept?.definition).toBe(instructions);
   });
 
-  it('changes when a second one of the same name joins it', () => {
+  it('changes when another definition has the same name', () => {
     const [first] = catalog.prompts;
     const second = { name: 'review', description: 'Another.' };
     expect(after({ prompts: first === undefined ? [] : [first, second] })).toMatchObject([
@@ -185,7 +185,7 @@ describe('a pinned prompt, resource or instruction', () => {
     expect(changes(pins, announced)).toEqual([]);
   });
 
-  it('has a bound for each kind, also over several lists', () => {
+  it('is limited for each kind, also across several lists', () => {
     const resources = Array.from({ length: 1_500 }, (_, n) => ({ uri: `u:${n}`, name: 'n' }));
     const many = newPins(pins, announcedBy({ ...catalog, resources }));
     expect(many).toHaveLength(999);

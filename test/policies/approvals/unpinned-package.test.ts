@@ -71,7 +71,7 @@ describe('a command line', () => {
     expect(unpinnedPackages(...wordsOf(line))).toEqual([]);
   });
 
-  it('is warned of for each package that it names', () => {
+  it('causes a warning for each unpinned package', () => {
     expect(
       unpinnedPackages('npx', ['-p', 'one', '--package', 'two@1.0.0', '-p=three', 'x']),
     ).toHaveLength(2);

@@ -10,7 +10,7 @@ const tool = (properties: Readonly<Record<string, unknown>>, more = {}) => ({
   ...more,
 });
 
-describe('arguments that are repeated as headers', () => {
+describe('the marks of arguments as headers', () => {
   it.each([
     ['none', tool({ a: { type: 'string' } })],
     ['no arguments at all', { type: 'object' }],
@@ -23,7 +23,7 @@ describe('arguments that are repeated as headers', () => {
     ['an argument of an argument', tool({ a: tool({ b: marked('B') }) })],
     ['an argument with the name of the mark', tool({ 'x-mcp-header': { type: 'object' } })],
     ['values that only look like a mark', tool({ a: { const: marked(''), default: marked('') } })],
-  ])('can be kept: %s', (_what, schema) => {
+  ])('are valid: %s', (_what, schema) => {
     expect(wrongArgumentHeader(schema)).toBeUndefined();
   });
 
@@ -38,7 +38,7 @@ describe('arguments that are repeated as headers', () => {
     7,
     null,
     ['A'],
-  ])('cannot have the name %j', (name) => {
+  ])('reject the name %j', (name) => {
     expect(wrongArgumentHeader(tool({ a: marked(name) }))).toBe(
       'has an x-mcp-header that is no name of a header',
     );
@@ -52,13 +52,13 @@ describe('arguments that are repeated as headers', () => {
     },
   );
 
-  it('have names that differ in more than case, wherever they are', () => {
+  it('reject names that differ only in case, anywhere in the schema', () => {
     const twice = 'has the same x-mcp-header twice';
     expect(wrongArgumentHeader(tool({ a: marked('Region'), b: marked('region') }))).toBe(twice);
     expect(wrongArgumentHeader(tool({ a: marked('A'), b: tool({ c: marked('A') }) }))).toBe(twice);
   });
 
-  it('are taken only from required places', () => {
+  it('are accepted only on direct arguments', () => {
     const nowhere = 'has an x-mcp-header on what is no argument of its own';
     expect(wrongArgumentHeader(tool({}, marked('A', 'object')))).toBe(nowhere);
     const schemas = 'items contains additionalProperties not if then else propertyNames';
@@ -79,7 +79,7 @@ describe('arguments that are repeated as headers', () => {
       ]);
   });
 
-  it('are found in any schema without throwing', () => {
+  it('never throw for any schema', () => {
     const anything = fc.dictionary(fc.string(), fc.jsonValue());
     fc.assert(
       fc.property(anything, (schema) => {

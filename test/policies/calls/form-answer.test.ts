@@ -100,7 +100,7 @@ describe('a form', () => {
     });
   });
 
-  it('names the field that is missing, wrong or unknown, and no value', () => {
+  it('reports a missing, invalid or unknown field without its value', () => {
     expect(checkForm([field('a', true)], {})).toEqual({ fault: '"a" is missing' });
     expect(checkForm([field('a', true)], { a: 'secret' })).toEqual({
       fault: '"a" must be a number',
@@ -115,7 +115,7 @@ describe('a form', () => {
     expect(checkForm([field('toString', true)], {})).toEqual({ fault: '"toString" is missing' });
   });
 
-  it('agrees with a plain reading of its rules', () => {
+  it('agrees with a direct implementation of its rules', () => {
     const named = fc.uniqueArray(
       fc.record({
         name: fc.constantFrom('a', 'b', 'c'),

@@ -70,7 +70,7 @@ describe('rules about calls', () => {
     ['mcp__*', ofLong, [short, long], true, true],
     ['*__query', ofLong, [short, long], true, true],
     ['mcp__db__*', ofLong, [], true, false],
-  ])('say by %s of %j, %#', (pattern, about, servers, maybe, certain) => {
+  ])('decide by %s about %j, %#', (pattern, about, servers, maybe, certain) => {
     expect(verdictByRules({ allow: [pattern] }, about, servers)).toBe(
       certain ? 'allow' : undefined,
     );
@@ -91,7 +91,7 @@ describe('rules about calls', () => {
     expect(verdictByRules(allows('mcp__my_db__*'), lookalike, [named('my.db')])).toBe('allow');
   });
 
-  it('mean any server where names hold none, or have it behind', () => {
+  it('match any server when names do not begin with the server', () => {
     const plain = { server: 'db', tool: 'query', name: 'query' };
     expect(verdictByRules(allows('que*'), plain, [named('db', '{tool}')])).toBe('allow');
     const behind = { server: 'db', tool: 'query', name: 'query__db' };

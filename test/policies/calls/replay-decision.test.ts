@@ -73,7 +73,7 @@ describe('a lost call', () => {
     expect(replayOf({ failure, sends: 1, rule: 'sessionExpired', tool: harmless })).toBe('no');
   });
 
-  it('is never sent a third time, nor when it was answered, refused, cancelled or too late', () => {
+  it('is not sent a third time, or after an answer, a refusal, a cancellation or a timeout', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...all),
@@ -95,7 +95,7 @@ describe('a lost call', () => {
     ['without annotations', { isTrusted: true }],
     ['that promises the contrary', { isTrusted: true, annotations: { readOnlyHint: false } }],
     ['that promises something else', { isTrusted: true, annotations: { openWorldHint: true } }],
-  ])('may not run twice: one %s', (_what, tool) => {
+  ])('does not run twice when it is %s', (_what, tool) => {
     expect(mayRunTwice('idempotentTrusted', tool)).toBe(false);
   });
 

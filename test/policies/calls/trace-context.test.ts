@@ -4,7 +4,7 @@ import { isTracePart, traceContextIn } from '../../../src/policies/calls/trace-c
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 
 describe('the trace in metadata of a request', () => {
-  it('is extracted from all metadata', () => {
+  it('is extracted from the metadata', () => {
     const meta = {
       traceparent,
       tracestate: 'a=b',
@@ -22,7 +22,7 @@ describe('the trace in metadata of a request', () => {
     ['values that are no text', { traceparent: 1, tracestate: null, baggage: {} }],
     ['an empty text', { traceparent: '' }],
     ['a text without end', { baggage: 'a'.repeat(8_193) }],
-  ])('is not there in %s', (_what, meta) => {
+  ])('is absent from %s', (_what, meta) => {
     expect(traceContextIn(meta)).toBeUndefined();
   });
 
@@ -31,7 +31,7 @@ describe('the trace in metadata of a request', () => {
     expect(traceContextIn({ baggage })).toEqual({ baggage });
   });
 
-  it('has no other keys, whatever a propagator would write', () => {
+  it('drops every other key of a propagator', () => {
     expect(isTracePart('b3', traceparent)).toBe(false);
   });
 });

@@ -39,7 +39,7 @@ describe('the verdict on a failed call', () => {
     [{ code: 'CONNECTION_CLOSED' }, 'streamLost', http],
     [{ code: 'BAD_RESPONSE' }, 'badResponse', http],
     [{ status: 404 }, 'badResponse', http],
-  ])('may have run: %j is %s', (seen, reason, carrier) => {
+  ])('is "may have run" for %j: %s', (seen, reason, carrier) => {
     expect(verdict(seen, carrier)).toEqual({ reason, written: true });
   });
 
@@ -52,7 +52,7 @@ describe('the verdict on a failed call', () => {
     [{ code: 'ECONNREFUSED', wasConnected: false }, 'unavailable'],
     [{ code: 'ERR_ADDRESS_BLOCKED', wasConnected: false }, 'addressBlocked'],
     [{ code: 'ECONNRESET', wasConnected: false }, 'unavailable'],
-  ])('did not run: %j is %s', (seen, reason) => {
+  ])('is "did not run" for %j: %s', (seen, reason) => {
     expect(verdict(seen)).toEqual({ reason, written: false });
   });
 
@@ -62,7 +62,7 @@ describe('the verdict on a failed call', () => {
     expect(verdict({ ...sessionGone, rpcCode: -32_601 }).written).toBe(true);
   });
 
-  it('follows the evidence, whatever kind a rule of the settings assigns', () => {
+  it('depends on the evidence, whatever kind a settings rule assigns', () => {
     for (const kind of failureKinds) {
       const failure: Failure = { kind, message: '' };
       expect(verdictOf(failure, { message: '', rpcCode: -32_001 }, http).written).toBe(true);

@@ -22,7 +22,7 @@ describe('a breaker that replaces sessions under the limits of default', () => {
     );
   });
 
-  it('continues when the replacements are farther apart', () => {
+  it('keeps the server when the replacements are farther apart', () => {
     const server = readyUnder('default', 'http', { breaker: exchanging });
     for (let exchange = 1; exchange <= 20; exchange += 1) {
       server.failCalls(3);

@@ -5,12 +5,12 @@ import { defaultPolicy } from '../../../src/policies/presets/default-policy.ts';
 const almostOne = 1 - 2 ** -53;
 
 describe('default policy', () => {
-  it('gives an orderly close more time than its own steps take', () => {
+  it('gives an orderly close more time than its steps take', () => {
     const stepsMs = defaultPolicy.close.steps.reduce((total, { waitMs }) => total + waitMs, 0);
     expect(defaultPolicy.close.totalMs).toBeGreaterThan(stepsMs);
   });
 
-  it('makes its attempts within 7.5 s of a failed start, and 15.5 s of a loss', () => {
+  it('finishes its attempts within 7.5 s after a failed start, and 15.5 s after a loss', () => {
     const waits = [1, 2, 3, 4, 5].map((wait) =>
       restartDelay(defaultPolicy.restart, wait, almostOne),
     );
@@ -20,7 +20,7 @@ describe('default policy', () => {
     expect(within(Number(defaultPolicy.restart.maxAttempts))).toBe(15_500);
   });
 
-  it('never spins: the shortest wait is a tenth of a second', () => {
+  it('waits at least a tenth of a second', () => {
     expect(restartDelay(defaultPolicy.restart, 1, 0)).toBe(100);
   });
 

@@ -157,7 +157,7 @@ describe('a preset in settings', () => {
 });
 
 describe('a choice of policy', () => {
-  it('gives one object for equal choices, also after thousands of others', () => {
+  it('returns one object for equal choices, even after thousands of others', () => {
     const attempts = (maxAttempts: number) =>
       chosenPolicy(presets.default, { overrides: { restart: { maxAttempts } } });
     const first = attempts(1);

@@ -16,7 +16,7 @@ describe('the size of an answer', () => {
     return maxLength;
   };
 
-  it('is that of all its texts, data and names', () => {
+  it('includes all its texts, data and names', () => {
     const empty = sizeOf({ content: [] });
     expect(sizeOf({ content: [text('')] })).toBe(empty + 'typetexttext'.length + 1);
     expect(sizeOf({ content: [text('12345')] })).toBe(sizeOf({ content: [text('')] }) + 5);
@@ -88,7 +88,7 @@ describe('an answer that is cut', () => {
     expect(cut([text('ab😀c')], 4)).toMatchObject({ shownLength: 4 });
   });
 
-  it('shows the beginning of all texts, within the limit', () => {
+  it('keeps the beginning of all texts, within the limit', () => {
     const texts = fc.array(fc.string({ unit: 'binary', maxLength: 8 }), { maxLength: 5 });
     fc.assert(
       fc.property(texts, fc.nat(20), (all, maxLength) => {
@@ -138,7 +138,7 @@ describe('binary data', () => {
     expect(isBase64(data)).toBe(expected);
   });
 
-  it('has the number of bytes that its base64 encodes', () => {
+  it('has the number of bytes encoded in Base64', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 1 }), (bytes) => {
         const data = Buffer.from(bytes).toString('base64');
@@ -157,7 +157,7 @@ describe('binary data', () => {
     ['image/../../../etc/passwd', 'bin'],
     ['__proto__', 'bin'],
     ['', 'bin'],
-  ])('called %j is kept as %s', (mimeType, expected) => {
+  ])('of type %j gets the extension %s', (mimeType, expected) => {
     expect(extensionOf(mimeType)).toBe(expected);
   });
 });

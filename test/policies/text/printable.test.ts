@@ -12,7 +12,7 @@ import {
 const limit = 100;
 
 describe('a long text that is decided by', () => {
-  it('states how much of its middle is missing', () => {
+  it('shows the length of the missing middle', () => {
     const text = `${'a'.repeat(90)}${'b'.repeat(1_100)}${'c'.repeat(10)}`;
     expect(spelledOutWithin(text, 100)).toBe(
       `${'a'.repeat(75)} […1,100 more characters…] ${'b'.repeat(15)}${'c'.repeat(10)}`,
@@ -80,7 +80,7 @@ describe('printable text', () => {
     expect(printableText(text, limit)).toBe(expected);
   });
 
-  it('is cut with an ellipsis and never within a pair', () => {
+  it('is cut with an ellipsis and never splits a surrogate pair', () => {
     expect(printableText('abcdef', 6)).toBe('abcdef');
     expect(printableText('abcdefg', 6)).toBe('abcde…');
     expect(printableText('abcd\u{1f600}fg', 6)).toBe('abcd…');
@@ -90,7 +90,7 @@ describe('printable text', () => {
     expect(printableText('x'.repeat(1_000_000), 10)).toBe('xxxxxxxxx…');
   });
 
-  it('holds no control character, and stays the same when made printable again', () => {
+  it('contains no control character, and is unchanged by a second pass', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const clean = printableText(text, limit);

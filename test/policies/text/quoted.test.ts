@@ -134,13 +134,13 @@ describe('the picture of a chart with untrusted names', () => {
     ),
   });
 
-  it('has only lines of its own in Mermaid', () => {
+  it('contains only its own lines in Mermaid', () => {
     const own =
       /^ *(?:stateDiagram-v2|direction LR|\[\*\] --> \w+|state "[^"]*" as \w+(?: \{)?|\}|\w+ --> \w+ : [^"<>]*(?:<br>[^"<>]*)*|\w+ --> \[\*\])$/u;
     for (const line of chartMermaid(machine).trimEnd().split('\n')) expect(line).toMatch(own);
   });
 
-  it('has only elements and attributes of its own in SVG', async () => {
+  it('contains only its own elements and attributes in SVG', async () => {
     const svg = chartSvg(await layOutChart(machine, {}), hostile.join(' '));
     const tag = /<\/?([\w-]+)((?: [\w:-]+="[^"<>]*")*) ?\/?>/gu;
     const tags = [...svg.matchAll(tag)];

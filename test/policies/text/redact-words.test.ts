@@ -37,15 +37,15 @@ describe('the redactor', () => {
     'ssh://developer@host/path',
     'key: value',
     'at file:///srv/app.mjs:12:34',
-  ])('leaves "%s" as it is', (text) => {
+  ])('keeps "%s"', (text) => {
     expect(redactWords(text)).toBe(text);
   });
 
-  it('removes known secrets, whatever they look like', () => {
+  it('redacts known secrets of any form', () => {
     expect(redactWords('it is hush', ['hush'])).toBe('it is [redacted]');
   });
 
-  it('reads a bounded beginning of a long text and cuts no secret in two', () => {
+  it('reads a bounded beginning of a long text without splitting a secret', () => {
     const filler = 'x'.repeat(16_380);
     expect(redactWords(`${filler} ${key}`)).toBe(`${filler} `);
     expect(redactWords(`${'x '.repeat(8_190)}known secret`, ['known secret'])).not.toContain(
@@ -64,7 +64,7 @@ describe('the redactor', () => {
     expect(performance.now() - start).toBeLessThan(200);
   });
 
-  it('finds a planted secret in any text around it', () => {
+  it('redacts a secret within any text', () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 200 }), fc.string({ maxLength: 200 }), (before, after) => {
         expect(redactWords(`${before} api_key=${key} ${after}`)).not.toContain(key);
@@ -72,7 +72,7 @@ describe('the redactor', () => {
     );
   });
 
-  it('redacts data to a bounded depth, and leaves other values as they are', () => {
+  it('redacts data to a bounded depth, and keeps other values', () => {
     expect(redactData({ a: [`key=${key}`, 7, null], b: { c: true } })).toEqual({
       a: ['key=[redacted]', 7, null],
       b: { c: true },

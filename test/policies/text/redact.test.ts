@@ -91,7 +91,7 @@ describe('a secret in another form', () => {
     );
   });
 
-  it('is not searched if it is too short for Base64, or a whole document', () => {
+  it('is not searched in Base64 if it is very short or a whole document', () => {
     expect(secretsOf(['abcd'])).toEqual(['abcd']);
     expect(secretsOf(['x'.repeat(8_193)])).toEqual(['x'.repeat(8_193)]);
   });
@@ -111,7 +111,7 @@ describe('the secrets of a text', () => {
     expect(secretsInText(text)).toEqual(secrets);
   });
 
-  it('are found in a long one at once', () => {
+  it('are found quickly in a long text', () => {
     for (const part of ['a', ':', '://', '://a:', 'bearer ']) {
       expect(secretsInText(part.repeat(20_000)).every((each) => each.length > 3)).toBe(true);
     }
@@ -138,7 +138,7 @@ describe('the secrets of a command line', () => {
 });
 
 describe('cutting a text that is not over', () => {
-  it('never splits a secret, or one that may continue', () => {
+  it('never splits a complete or partial secret', () => {
     const secret = fc.stringMatching(/^[ab]{4,9}$/u);
     const pieces = fc.array(fc.oneof(secret, fc.constantFrom('a', 'b', '-', 'ab')));
     fc.assert(
@@ -157,7 +157,7 @@ describe('cutting a text that is not over', () => {
     );
   });
 
-  it('needs no care without secrets', () => {
+  it('cuts anywhere without secrets', () => {
     expect(safeCut('abc', [])).toBe(3);
     expect(safeCut('abc', ['one\ntwo'])).toBe(3);
     expect(safeCut('abc', ['abcdefgh'])).toBe(0);

@@ -52,7 +52,7 @@ describe('an exposed tool', () => {
     });
   });
 
-  it('has an underscore for each character that a name may not hold', () => {
+  it('has an underscore for each invalid character', () => {
     const tool = only([server('my db', 'größe/😀.v-2')]);
     expect(tool.name).toMatch(/^mcp__my_db__gr__e___v-2_[0-9a-z]{8}$/);
     expect(tool.tool).toBe('größe/😀.v-2');
@@ -73,18 +73,18 @@ describe('an exposed tool', () => {
     expect(new Set(names).size).toBe(2);
   });
 
-  it('has its title, description and annotations', () => {
+  it('keeps its title, description and annotations', () => {
     const annotations = { title: 'Ask', readOnlyHint: true, openWorldHint: false };
     const tool = only([server('db', { title: 'Query', description: 'Asks.', annotations })]);
     expect(tool).toMatchObject({ title: 'Query', description: 'Asks.', annotations });
   });
 
-  it('has the schema of its results', () => {
+  it('keeps the schema of its results', () => {
     const outputSchema = { type: 'object', required: ['rows'] };
     expect(only([server('db', { outputSchema })]).outputSchema).toBe(outputSchema);
   });
 
-  it('takes its title from the annotations without one of its own', () => {
+  it('falls back to the title of its annotations', () => {
     expect(only([server('db', { annotations: { title: 'Ask' } })]).title).toBe('Ask');
     expect(only([server('db', { annotations: { readOnlyHint: true } })])).not.toHaveProperty(
       'title',
@@ -114,7 +114,7 @@ describe('an exposed tool', () => {
     expect(only([one]).description).toBe(shown);
   });
 
-  it('has a description of at most 2,048 code units, with no half character at its end', () => {
+  it('has a description of at most 2,048 code units, without a lone surrogate at its end', () => {
     const fits = `${'x'.repeat(2_046)}😀`;
     expect(only([server('db', { description: fits })]).description).toBe(fits);
     for (const description of [`${fits}x`, `x${fits}`, `${fits}😀`, '😀'.repeat(2_000)]) {
@@ -136,12 +136,12 @@ describe('an exposed tool', () => {
     ]);
   });
 
-  it('is the first of those that its server lists under one name', () => {
+  it('is the first of several that its server lists under one name', () => {
     const twice = server('db', { description: 'first' }, { description: 'second' });
     expect(only([twice]).description).toBe('first');
   });
 
-  it('shows where its definition comes from', () => {
+  it('shows the state of its catalog', () => {
     expect(only([{ ...server('db', 'query'), catalog: 'stale' }]).catalog).toBe('stale');
   });
 });
@@ -189,14 +189,14 @@ describe('a name that two tools want', () => {
 });
 
 describe('the names of a tool', () => {
-  it('are the plain one and the hashed one', () => {
+  it('are the plain name and the hashed name', () => {
     expect(toolNamesOf('db', 'query')).toEqual([
       'mcp__db__query',
       expect.stringMatching(/^mcp__db__query_[0-9a-z]{8}$/),
     ]);
   });
 
-  it('are only the hashed one when the plain one is too long or inexact', () => {
+  it('are only the hashed name when the plain name is too long or inexact', () => {
     expect(toolNamesOf('db', 'x'.repeat(100))).toHaveLength(1);
     expect(toolNamesOf('my.db', 'query')).toHaveLength(1);
     expect(toolNamesOf('db', 'run it')).toHaveLength(1);
@@ -229,7 +229,7 @@ describe('a policy of names', () => {
     ['codeBuddy', 'github', 'search', 'github.search'],
     ['claudeCode', 'github', 'search', 'mcp__github__search'],
     ['dockerResilient', 'github', 'search', 'github_search'],
-  ] as const)('of %s names %s/%s %s', (preset, from, name, expected) => {
+  ] as const)('%s names %s/%s %s', (preset, from, name, expected) => {
     expect(namesOf(under(presets[preset].naming, server(from, name)))).toEqual([expected]);
   });
 
@@ -271,7 +271,7 @@ describe('a policy of names', () => {
     expect(name).toHaveLength(16);
   });
 
-  it('cuts 63 characters as the original of qwenCode does', () => {
+  it('cuts 63 characters like the original of qwenCode', () => {
     const [name = ''] = namesOf(under(presets.qwenCode.naming, server('s', 'x'.repeat(60))));
     expect(name).toBe(`mcp__s__${'x'.repeat(20)}___${'x'.repeat(32)}`);
   });
@@ -283,7 +283,7 @@ describe('a policy of names', () => {
     expect(namelessOf(from)).toEqual([{ server: 'db', tool: 'longer_by_far', why: 'long' }]);
   });
 
-  it('distinguishes two names that lose the same middle', () => {
+  it('distinguishes two names with the same cut middle', () => {
     const naming = { template: '{tool}', maxLength: 16, overflow: 'middle' } as const;
     const from = under(naming, server('db', 'abcdef1___klmnopq', 'abcdef2___klmnopq'));
     const names = namesOf(from);
@@ -295,7 +295,7 @@ describe('a policy of names', () => {
 describe('for tools that want one name', () => {
   const lower = (name: string, tool: string) => under({ case: 'lower' }, server(name, tool));
 
-  it('the tool with the exact spelling keeps it, whatever the origin', () => {
+  it('the tool with the exact spelling keeps the name, whatever the origin', () => {
     const servers = [lower('DB', 'query'), lower('db', 'query')];
     expect(originOf(servers, 'mcp__db__query')).toBe('db/query');
     expect(originOf([...servers].reverse(), 'mcp__db__query')).toBe('db/query');
@@ -313,7 +313,7 @@ describe('for tools that want one name', () => {
     under({ template: '{tool}', collision: other }, server('b', 'query')),
   ];
 
-  it('both get a hash when one of their policies demands it', () => {
+  it('both get a hash when either policy requires it', () => {
     for (const servers of [rivals('suffix', 'originOrder'), rivals('originOrder', 'suffix')]) {
       expect(namesOf(...servers)).toEqual([
         expect.stringMatching(/^query_[0-9a-z]{8}$/),
@@ -322,7 +322,7 @@ describe('for tools that want one name', () => {
     }
   });
 
-  it('neither is shown when one of their policies demands that, and both are reported', () => {
+  it('both are hidden and reported when either policy requires it', () => {
     for (const servers of [rivals('error', 'suffix'), rivals('originOrder', 'error')]) {
       expect(namesOf(...servers)).toEqual([]);
       expect(namelessOf(...servers)).toEqual([
@@ -372,7 +372,7 @@ describe('the prefixes of a server', () => {
 describe('a tool that is exposed again', () => {
   const from = server('db', { description: 'Asks much.', annotations: { readOnlyHint: true } });
 
-  it('is the very same object while nothing about it differs', () => {
+  it('is the same object while nothing changes', () => {
     const before = only([from]);
     expect(only([{ ...from }])).toBe(before);
   });
@@ -461,7 +461,7 @@ const anyServer = fc
 const anyServers = fc.uniqueArray(anyServer, { selector: (each) => each.server, maxLength: 6 });
 
 describe('the list of all tools', () => {
-  it('holds every tool once, under a name that is unique, allowed and found by its prefix', () => {
+  it('contains every tool once, under a unique and valid name that its prefix finds', () => {
     fc.assert(
       fc.property(anyServers, (servers) => {
         const list = exposeTools(servers);
@@ -481,7 +481,7 @@ describe('the list of all tools', () => {
     );
   });
 
-  it('does not depend on the order of servers and tools, to the byte', () => {
+  it('is identical to the byte in any order of servers and tools', () => {
     const shuffled = anyServers.chain((servers) =>
       fc
         .tuple(fc.shuffledSubarray(servers, { minLength: servers.length }), fc.func(fc.boolean()))
@@ -500,7 +500,7 @@ describe('the list of all tools', () => {
     );
   });
 
-  it('keeps a name when a tool with another name comes or goes', () => {
+  it('keeps a name when a tool with another name appears or disappears', () => {
     fc.assert(
       fc.property(anyServers, anyServers, (servers, more) => {
         const added = more.map((each) => ({ ...each, server: `new-${each.server}` }));
@@ -527,7 +527,7 @@ describe('the list of all tools', () => {
     );
   });
 
-  it('agrees with a naive twin', () => {
+  it('agrees with a naive implementation', () => {
     fc.assert(
       fc.property(anyServers, (servers) => {
         expect(exposeTools(servers).map(({ name, server: s, tool }) => [name, s, tool])).toEqual(

@@ -21,7 +21,7 @@ describe('a tool filter', () => {
     expect(passesFilter({ include: [] }, 'query')).toBe(false);
   });
 
-  it('lets exclude win', () => {
+  it('prefers exclude over include', () => {
     const filter = { include: ['*'], exclude: ['drop_*'] };
     expect(passesFilter(filter, 'drop_table')).toBe(false);
     expect(passesFilter(filter, 'query')).toBe(true);
@@ -50,7 +50,7 @@ describe('a tool filter', () => {
     ['[a-z]*', 'query', false],
     ['((a+)+)+$', 'aaaa', false],
     ['((a+)+)+$', '((a+)+)+$', true],
-  ])('with the pattern %j and the tool %j answers %j', (pattern, tool, shown) => {
+  ])('with the pattern %j and the tool %j returns %j', (pattern, tool, shown) => {
     expect(passesFilter({ include: [pattern] }, tool)).toBe(shown);
   });
 

@@ -5,20 +5,20 @@ import { redactedTools } from '../../../src/policies/tools/schema-words.ts';
 const secrets = ['hunter2-value'];
 const plain: ListedTool = { name: 'plain', inputSchema: { type: 'object' } };
 
-describe('tools without secrets', () => {
-  it('are the very same when they tell none, or none is known', () => {
+describe('tools with redacted secrets', () => {
+  it('are the same objects without secrets in them, or without known secrets', () => {
     const telling = { ...plain, description: 'hunter2-value' };
     expect(redactedTools([plain], secrets)).toBeUndefined();
     expect(redactedTools([telling], [])).toBeUndefined();
     expect(redactedTools([plain, telling], secrets)?.[0]).toBe(plain);
   });
 
-  it('keep the name, which a call must have', () => {
+  it('keep the name, which calls need', () => {
     const named = { ...plain, name: 'hunter2-value' };
     expect(redactedTools([named], secrets)).toEqual([named]);
   });
 
-  it('tell one nowhere else', () => {
+  it('contain no secret anywhere else', () => {
     const telling: ListedTool = {
       name: 'telling',
       title: 'a hunter2-value',

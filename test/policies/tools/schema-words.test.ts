@@ -58,7 +58,7 @@ describe('everything else in a schema', () => {
     { properties: { [evil]: { const: evil, default: { description: evil } } }, required: [evil] },
     { enum: [{ title: evil }], examples: [{ description: evil }], pattern: evil },
     { title: 5, description: { nested: evil }, enumNames: evil, properties: evil },
-  ])('is kept, and with it the schema itself: %j', (schema) => {
+  ])('is unchanged, and so is the schema: %j', (schema) => {
     expect(printableSchema(schema, limits)).toBe(schema);
   });
 
@@ -93,7 +93,7 @@ describe('a secret in a schema', () => {
     expect(redacted(schema)).toEqual(expected);
   });
 
-  it('leaves what a call must have as it is, and a schema without one altogether', () => {
+  it('keeps the values that a call needs, and a whole schema without secrets', () => {
     const schema = {
       type: 'object',
       properties: { 'hunter2-value': { type: 'string', pattern: 'hunter2-value' } },

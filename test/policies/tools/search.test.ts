@@ -33,12 +33,12 @@ describe('a search for tools', () => {
     expect(found(tools, 'issue')).toEqual(['create_issue', 'c', 'b', 'a']);
   });
 
-  it('counts a whole word twice as much as the beginning of one, and no end or middle', () => {
+  it('counts a whole word twice as much as a prefix, and ignores other parts of a word', () => {
     const tools = [exposed('s', 'issues'), exposed('s', 'issue'), exposed('s', 'reissue')];
     expect(found(tools, 'issue')).toEqual(['issue', 'issues']);
   });
 
-  it('counts the best place alone, once for each word of the query', () => {
+  it('counts only the best place, once for each word of the query', () => {
     const tool = exposed('issue', 'issue_issues', {
       title: 'Issue',
       description: 'issue '.repeat(9),
@@ -73,13 +73,13 @@ describe('a search for tools', () => {
     expect(found([exposed('s', 'a')], query)).toEqual([]);
   });
 
-  it('reads 400 characters of a description and no more', () => {
+  it('reads at most 400 characters of a description', () => {
     const at = (length: number) => `${'x'.repeat(length - 5)} word`;
     expect(found([exposed('s', 'a', { description: at(400) })], 'word')).toEqual(['a']);
     expect(found([exposed('s', 'a', { description: `${at(401)}s` })], 'word')).toEqual([]);
   });
 
-  it('reads 16 words of a query and 400 characters', () => {
+  it('reads at most 16 words and 400 characters of a query', () => {
     const others = Array.from({ length: 15 }, (_, index) => `no${'abcdefghijklmno'[index]}`);
     expect(found([exposed('s', 'here')], [...others, 'here'].join(' '))).toEqual(['here']);
     expect(found([exposed('s', 'here')], [...others, 'nope', 'here'].join(' '))).toEqual([]);
@@ -87,7 +87,7 @@ describe('a search for tools', () => {
     expect(found([exposed('s', 'here')], `${' '.repeat(400)}here`)).toEqual([]);
   });
 
-  it('agrees with a naive twin', () => {
+  it('agrees with a naive implementation', () => {
     const word = fc.constantFrom('ab', 'abc', 'b', 'c', 'cab');
     const words = fc.array(word, { maxLength: 3 }).map((parts) => parts.join('_'));
     const tool = fc
