@@ -31,15 +31,15 @@ const maxServers = 10_000;
 const shape = (takes: string) => ({ error: `must be ${takes}` });
 
 /** Messages for values with parts, whose own issues cover one part each. */
-const sentences = z.registry<{ readonly sentenceFor: (error: z.ZodError) => string }>();
+const sentences = new WeakMap<z.ZodType, (error: z.ZodError) => string>();
 const ruled = <Schema extends z.ZodType>(schema: Schema, takes: string): Schema => {
-  sentences.add(schema, { sentenceFor: () => `must be ${takes}` });
+  sentences.set(schema, () => `must be ${takes}`);
   return schema;
 };
 
 /** Describes the value to write in place of one that a schema of this file has refused. */
 export function sentenceFor(schema: z.ZodType, error: z.ZodError): string {
-  return sentences.get(schema)?.sentenceFor(error) ?? error.issues[0]?.message ?? 'is wrong';
+  return sentences.get(schema)?.(error) ?? error.issues[0]?.message ?? 'is wrong';
 }
 
 /** A whole number within bounds, in a sentence that names both. */
@@ -143,17 +143,15 @@ const classifyRule = z
   .meta({ minProperties: 2 });
 
 const classifyRules = z.array(classifyRule).max(maxItems);
-sentences.add(classifyRules, {
-  sentenceFor: ({ issues: [issue] }) => {
-    const [index, key] = issue?.path ?? [];
-    if (issue === undefined || index === undefined)
-      return `must be a list of at most ${maxItems} rules, such as [{ "status": 599, "kind": "unavailable" }]`;
-    const rule = `rule ${Number(index) + 1}`;
-    if (issue.code === 'unrecognized_keys')
-      return `${rule} has an unknown key "${issue.keys[0]}"; a rule has status, code, message, kind`;
-    const isOfPart = key !== undefined && key !== 'kind';
-    return `${rule} ${isOfPart ? `has a wrong "${String(key)}": it ` : ''}${issue.message}`;
-  },
+sentences.set(classifyRules, ({ issues: [issue] }) => {
+  const [index, key] = issue?.path ?? [];
+  if (issue === undefined || index === undefined)
+    return `must be a list of at most ${maxItems} rules, such as [{ "status": 599, "kind": "unavailable" }]`;
+  const rule = `rule ${Number(index) + 1}`;
+  if (issue.code === 'unrecognized_keys')
+    return `${rule} has an unknown key "${issue.keys[0]}"; a rule has status, code, message, kind`;
+  const isOfPart = key !== undefined && key !== 'kind';
+  return `${rule} ${isOfPart ? `has a wrong "${String(key)}": it ` : ''}${issue.message}`;
 });
 
 type FieldSchemas<Group> = { readonly [Field in keyof Group]: z.ZodType<Group[Field]> };
