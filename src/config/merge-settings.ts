@@ -191,8 +191,5 @@ function lastOf<Value>(
   documents: readonly ParsedDocument[],
   pick: (document: ParsedDocument) => Value | undefined,
 ): Value | undefined {
-  return documents
-    .map(pick)
-    .filter((value) => value !== undefined)
-    .at(-1);
+  return documents.map(pick).findLast((value) => value !== undefined);
 }

@@ -18,7 +18,7 @@ export function literalSecretsOf(entry: Readonly<Record<string, unknown>>): read
   const inArgs = new Set(secretsInArgs(args));
   return [
     ...['env', 'headers'].flatMap((key) =>
-      Object.entries(recordOf(entry[key])).flatMap(([name, value]) =>
+      textEntriesOf(entry[key]).flatMap(([name, value]) =>
         isLiteral(value) && (looksSecret(name) || keyName.test(name) || holdsSecret(value))
           ? [[key, name]]
           : [],
@@ -71,9 +71,7 @@ function textsOf(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((it): it is string => typeof it === 'string') : [];
 }
 
-function recordOf(value: unknown): Readonly<Record<string, string>> {
+function textEntriesOf(value: unknown): readonly (readonly [string, string])[] {
   const entries = typeof value === 'object' && value !== null ? Object.entries(value) : [];
-  return Object.fromEntries(
-    entries.filter((it): it is [string, string] => typeof it[1] === 'string'),
-  );
+  return entries.filter((it): it is [string, string] => typeof it[1] === 'string');
 }

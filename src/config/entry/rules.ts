@@ -27,50 +27,41 @@ const isSupported: Rule = ({ type, era }) => {
 };
 
 const isLocalOrRemote: Rule = ({ type, command, url }) => {
-  if (type === 'memory') return embeddedFault(command, url);
+  if (type === 'memory') return undefined;
   if (command !== undefined && url !== undefined)
     return broken(
       'url',
       '"command" and "url" exclude each other; keep "command" for a local server or "url" for a remote one',
     );
-  if (command === undefined && url === undefined)
-    return {
-      path: [],
-      message:
-        'the server has neither "command" nor "url"; add "command" for a local server or "url" for a remote one',
-    };
-  if (type === undefined) return undefined;
+  if (command === undefined && url === undefined) {
+    const message =
+      'the server has neither "command" nor "url"; add "command" for a local server or "url" for a remote one';
+    return { path: [], message };
+  }
   if (type === 'stdio' && url !== undefined)
     return broken('type', '"type": "stdio" needs a "command"; write "type": "http" for a "url"');
-  if (type !== 'stdio' && command !== undefined)
+  if (type !== undefined && type !== 'stdio' && command !== undefined)
     return broken('type', `"type": "${type}" needs a "url"; write "type": "stdio" for a "command"`);
   return undefined;
 };
 
-/** Rejects a command or URL, because the host runs such a server. */
-function embeddedFault(command?: string, url?: string): BrokenRule | undefined {
-  if (command === undefined && url === undefined) return undefined;
-  const key = command === undefined ? 'url' : 'command';
-  return broken(key, `"type": "memory" takes no "${key}"; the host provides the server itself`);
-}
+const localKeys = ['args', 'env', 'envFile', 'cwd'] as const;
+const notEmbedded = ['command', 'url', ...localKeys, 'headers', 'values'] as const;
 
 const hasFittingFields: Rule = (entry) => {
+  const given = (keys: readonly (keyof ServerEntry)[]) =>
+    keys.find((key) => entry[key] !== undefined);
   if (entry.type === 'memory') {
-    const found = (['args', 'env', 'envFile', 'cwd', 'headers', 'values'] as const).find(
-      (it) => entry[it] !== undefined,
-    );
-    return found && broken(found, `"type": "memory" takes no "${found}"; remove it`);
+    const key = given(notEmbedded);
+    const message = `"type": "memory" takes no "${key}"; remove it, because the host provides the server`;
+    return key && broken(key, message);
   }
   const isLocal = entry.command !== undefined;
-  const foreign = isLocal ? (['headers'] as const) : (['args', 'env', 'envFile', 'cwd'] as const);
-  const key = foreign.find((name) => entry[name] !== undefined);
-  if (key === undefined) return undefined;
-  return broken(
-    key,
-    isLocal
-      ? `"${key}" goes with "url" only; a local server takes "env"`
-      : `"${key}" goes with "command" only; remove it, a remote server takes "headers"`,
-  );
+  const key = given(isLocal ? ['headers'] : localKeys);
+  const message = isLocal
+    ? `"${key}" goes with "url" only; a local server takes "env"`
+    : `"${key}" goes with "command" only; remove it, a remote server takes "headers"`;
+  return key && broken(key, message);
 };
 
 const hasPlainCommand: Rule = ({ command, args }) => {

@@ -25,6 +25,7 @@ import {
   textOf,
   toolList,
   unlessFalse,
+  valueMap,
 } from './key-rules.ts';
 
 /** A complete toolset with its place and a suggested name. */
@@ -42,21 +43,14 @@ const ref: KeyRule = (member, draft) => {
   draft.put('args', { kind: 'array', line, items: args }, member);
 };
 
-const transports: ReadonlyMap<string, string> = new Map([
-  ['streamable', 'http'],
-  ['streamable-http', 'http'],
-  ['sse', 'sse'],
-]);
-const presets: ReadonlyMap<string, string> = new Map([
-  ['resilient', 'dockerResilient'],
-  ['strict', 'dockerStrict'],
-  ['best-effort', 'dockerBestEffort'],
-]);
-const restarts: ReadonlyMap<string, string> = new Map([
-  ['never', 'never'],
-  ['on_failure', 'failure'],
-  ['always', 'always'],
-]);
+// Values of docker-agent, with ours.
+const transports = valueMap({ streamable: 'http', 'streamable-http': 'http', sse: 'sse' });
+const restarts = valueMap({ never: 'never', on_failure: 'failure', always: 'always' });
+const presets = valueMap({
+  resilient: 'dockerResilient',
+  strict: 'dockerStrict',
+  'best-effort': 'dockerBestEffort',
+});
 
 const remote = nested(
   keyRules({
@@ -269,12 +263,7 @@ function isSame(one: TreeNode, other: TreeNode): boolean {
 function milliseconds(node: TreeNode | undefined): number | undefined {
   const text = textOf(node);
   if (text === undefined || !/^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/u.test(text)) return undefined;
-  const units = new Map([
-    ['ms', 1],
-    ['s', 1_000],
-    ['m', 60_000],
-    ['h', 3_600_000],
-  ]);
+  const units = new Map(Object.entries({ ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }));
   let sum = 0;
   for (const [, count = '', unit = ''] of text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/gu))
     sum += Number(count) * (units.get(unit) ?? 0);

@@ -88,6 +88,11 @@ export const protection: KeyRule = unlessFalse((member, draft) => {
   draft.switchOff(member);
 });
 
+/** Maps values of another program to ours. A map, because a user's text may be any key. */
+export function valueMap(values: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
+  return new Map(Object.entries(values));
+}
+
 export function scalar(line: number, value: string | number | boolean | null): TreeNode {
   return { kind: 'scalar', line, value };
 }

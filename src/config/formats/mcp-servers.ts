@@ -29,6 +29,7 @@ import {
   scalar,
   textOf,
   toolList,
+  valueMap,
 } from './key-rules.ts';
 import type { ReferenceStyle } from './references.ts';
 
@@ -56,12 +57,12 @@ const url: KeyRule = (member, draft) => {
   else draft.leave(member, '"httpUrl" counts where both are given; remove "url"');
 };
 
-const transportWords: ReadonlyMap<string, string> = new Map([
-  ['streamableHttp', 'http'],
-  ['streamable_http', 'http'],
-  ['streamableHTTP', 'http'],
-  ['websocket', 'ws'],
-]);
+const transportWords = valueMap({
+  streamableHttp: 'http',
+  streamable_http: 'http',
+  streamableHTTP: 'http',
+  websocket: 'ws',
+});
 
 const transport: KeyRule = (member, draft) => {
   const word = textOf(member.node) ?? '';

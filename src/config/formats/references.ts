@@ -28,11 +28,7 @@ export type FolderMeaning = 'isProject' | 'isOther';
 const variable = '[A-Za-z_]\\w*';
 const ours = new RegExp(String.raw`\$\{(?:${variable}(?::-[^}]*)?|input:[^}]+)\}`, 'u');
 const anyEditorWord = /\$\{([^}]*)\}/gu;
-const editorWords: ReadonlyMap<string, string> = new Map([
-  ['userHome', '${HOME}'],
-  ['pathSeparator', '/'],
-  ['/', '/'],
-]);
+const editorWords = new Map(Object.entries({ userHome: '${HOME}', pathSeparator: '/', '/': '/' }));
 const projectWords: ReadonlySet<string> = new Set(['workspaceFolder', 'workspaceRoot', 'cwd']);
 
 export function convertText(

@@ -41,15 +41,10 @@ export function wrongArgumentHeader(
     if (!isRecord(schema)) return undefined;
     const wrong = Object.hasOwn(schema, mark) ? wrongMark(schema, isArgument, names) : undefined;
     if (wrong !== undefined) return wrong;
-    for (const part of partsOf(schema['properties'])) {
-      const within = look(part, isArgument || isRoot, false);
-      if (within !== undefined) return within;
-    }
-    for (const part of otherParts(schema)) {
-      const within = look(part, false, false);
-      if (within !== undefined) return within;
-    }
-    return undefined;
+    return [
+      ...partsOf(schema['properties']).map((part) => look(part, isArgument || isRoot, false)),
+      ...otherParts(schema).map((part) => look(part, false, false)),
+    ].find((fault) => fault !== undefined);
   };
   return look(inputSchema, false, true);
 }
