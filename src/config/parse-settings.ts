@@ -111,7 +111,14 @@ function settingsIn(tree: TreeReading, origin: DocumentOrigin): ParsedSettings {
     const line = conversion.servers[0]?.line ?? root.line;
     return fail({ line, path: [], message: `there are more than ${most} servers; split the file` });
   }
+  return convertedSettings(conversion, root, origin);
+}
 
+function convertedSettings(
+  conversion: Conversion,
+  root: TreeNode,
+  origin: DocumentOrigin,
+): ParsedSettings {
   const { mcp } = conversion;
   const section = mcp === undefined ? { section: {}, faults: [] } : parseMcpSection(mcp);
   const isOurs = conversion.format === 'mcpServers';

@@ -11,7 +11,7 @@ import path from 'node:path';
 
 import type { InputDefinition } from '../../domain/input.ts';
 import type { Scope } from '../../domain/scope.ts';
-import type { ValueCommand, ValueRules } from '../../domain/server-spec.ts';
+import type { ValueRules } from '../../domain/server-spec.ts';
 import {
   type BrokenReference,
   type Reference,

@@ -50,7 +50,7 @@ export const seconds =
   (member, draft) => {
     const { node } = member;
     const isNumber = node.kind === 'scalar' && typeof node.value === 'number';
-    const value = isNumber ? { ...node, value: Math.round(Number(node.value) * 1_000) } : node;
+    const value = isNumber ? { ...node, value: Math.round(node.value * 1_000) } : node;
     draft.put(key, value, member);
   };
 

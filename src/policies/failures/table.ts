@@ -204,18 +204,26 @@ export function chainOf(seen: FailureDescription): readonly FailureCause[] {
 }
 
 function fits(row: FailureRow, seen: FailureDescription): boolean {
-  const { names, codes, words, status } = row;
-  const chain = chainOf(seen);
-  const [lowest, highest] = typeof status === 'number' ? [status, status] : (status ?? []);
-  const seenStatus = seen.status ?? Number.NaN;
   return (
     (row.phases?.includes(seen.phase) ?? true) &&
     (row.hadSessionId === undefined || seen.hasSessionId === true) &&
     (row.wasConnected === undefined || seen.wasConnected === true) &&
     (row.notRpcCode === undefined || row.notRpcCode !== seen.rpcCode) &&
     fitsEnd(row, seen) &&
-    (lowest === undefined || (seenStatus >= lowest && seenStatus <= Number(highest))) &&
+    fitsStatus(row, seen) &&
     fitsRpcCode(row, seen) &&
+    fitsChain(row, chainOf(seen))
+  );
+}
+
+function fitsStatus({ status }: FailureRow, seen: FailureDescription): boolean {
+  if (status === undefined || seen.status === undefined) return status === undefined;
+  const [lowest, highest] = typeof status === 'number' ? [status, status] : status;
+  return seen.status >= lowest && seen.status <= highest;
+}
+
+function fitsChain({ names, codes, words }: FailureRow, chain: readonly FailureCause[]): boolean {
+  return (
     (names === undefined || chain.some(({ name = '' }) => names.includes(name))) &&
     (codes === undefined || chain.some(({ code = '' }) => codes.includes(code))) &&
     (words === undefined || chain.some(({ message }) => words.test(message)))

@@ -65,8 +65,9 @@ function check(schema: unknown, value: unknown, walk: Walk): Verdict {
   walk.nesting += 1;
   const verdicts = words.map(([word, operand]) => {
     const keyword = keywords.get(word);
+    if (keyword !== undefined) return keyword(operand, value, walk, schema);
     // Other keywords are annotations.
-    return keyword === undefined ? true : keyword(operand, value, walk, schema);
+    return undecidable.has(word) ? undefined : true;
   });
   walk.nesting -= 1;
   // Keywords beside a reference count in some dialects and not in others.
@@ -139,8 +140,6 @@ const each =
   (operand, value, walk) =>
     isList(operand) ? join(operand.map((schema) => check(schema, value, walk))) : undefined;
 
-const undecidable: Keyword = () => undefined;
-
 const keywords: ReadonlyMap<string, Keyword> = new Map(
   Object.entries<Keyword>({
     type: (operand, value, walk) => {
@@ -210,26 +209,30 @@ const keywords: ReadonlyMap<string, Keyword> = new Map(
       const target = isPassed ? within(walk.root, operand) : undefined;
       return check(target, value, walk);
     },
-    $dynamicRef: undecidable,
-    $recursiveRef: undecidable,
-    additionalItems: undecidable,
-    contains: undecidable,
-    dependencies: undecidable,
-    dependentRequired: undecidable,
-    dependentSchemas: undecidable,
-    else: undecidable,
-    format: undecidable,
-    if: undecidable,
-    multipleOf: undecidable,
-    pattern: undecidable,
-    patternProperties: undecidable,
-    propertyNames: undecidable,
-    then: undecidable,
-    unevaluatedItems: undecidable,
-    unevaluatedProperties: undecidable,
-    uniqueItems: undecidable,
   }),
 );
+
+// Keywords that depend on patterns, formats, other dialects or each other.
+const undecidable: ReadonlySet<string> = new Set([
+  '$dynamicRef',
+  '$recursiveRef',
+  'additionalItems',
+  'contains',
+  'dependencies',
+  'dependentRequired',
+  'dependentSchemas',
+  'else',
+  'format',
+  'if',
+  'multipleOf',
+  'pattern',
+  'patternProperties',
+  'propertyNames',
+  'then',
+  'unevaluatedItems',
+  'unevaluatedProperties',
+  'uniqueItems',
+]);
 
 /** Resolves a reference within the schema; undefined for any other. */
 function within(root: unknown, reference: string): unknown {
