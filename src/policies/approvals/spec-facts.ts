@@ -8,6 +8,7 @@ import type { ServerSpec } from '../../domain/server-spec.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import { digestOf } from '../fingerprint.ts';
 import { looksSecret, redact, secretsInArgs, secretsInText, secretsOf } from '../text/redact.ts';
+import { entriesOf } from './values.ts';
 
 type Value = readonly [field: string, value: string];
 
@@ -90,13 +91,6 @@ function rulesOf(spec: ServerSpec): readonly Value[] {
 
 function given(field: string, value: string | undefined): readonly Value[] {
   return value === undefined ? [] : [[field, value]];
-}
-
-export function entriesOf(
-  group: string,
-  entries: Readonly<Record<string, string>>,
-): readonly Value[] {
-  return Object.entries(entries).map(([key, value]) => [`${group}.${key}`, value]);
 }
 
 /** Returns whether a field's text may be kept. Variables, headers and inputs may hold any secret. */

@@ -9,7 +9,6 @@ import type { MemorySpec, ServerSpec } from '../../domain/server-spec.ts';
 import { type Reference, referenceKey, referencesIn } from '../expand-variables.ts';
 import { nameWord, quotedWord } from '../text/printable.ts';
 import { decidesWhatRuns } from './decides-what-runs.ts';
-import { entriesOf } from './spec-facts.ts';
 
 type Spec = Exclude<ServerSpec, MemorySpec>;
 type Text = readonly [field: string, text: string];
@@ -58,6 +57,13 @@ function otherTexts(spec: Spec): readonly Text[] {
     ['cwd', cwd],
     ...(values?.envFile === undefined ? [] : [['envFile', values.envFile.path] as const]),
   ];
+}
+
+export function entriesOf(
+  group: string,
+  entries: Readonly<Record<string, string>>,
+): readonly Text[] {
+  return Object.entries(entries).map(([key, value]) => [`${group}.${key}`, value]);
 }
 
 /** Lists the origins of a text's references, each once. */
