@@ -47,7 +47,16 @@ export type {
 } from './domain/host/inspection.ts';
 export { type MissingServer, RequiredServersError } from './domain/host/required-servers-error.ts';
 export type * from './domain/host/rule.ts';
-export type * from './domain/host/status.ts';
+export type {
+  BudgetUse,
+  LastError,
+  ServerStatus,
+  SessionCount,
+  SuccessorStatus,
+  TroupeSnapshot,
+  TroupeState,
+  TroupeStatus,
+} from './domain/host/status.ts';
 export type * from './domain/host/stream.ts';
 export type * from './domain/host/telemetry.ts';
 export type * from './domain/input.ts';
