@@ -1,6 +1,6 @@
 /**
- * Decides whether one call may go out. Asks the host first, then looks up what the user allowed
- * before, then asks the user.
+ * Decides whether one call may be sent. Asks the host first, then looks up the user's earlier
+ * permissions, then asks the user.
  *
  * A call gets an actor of this chart only when a rule, the host or the policy asks about it; a
  * rule that denies has refused the call already. The chart holds verdicts, never the call's
@@ -63,6 +63,7 @@ import type {
   PermissionVerdict,
 } from '../src/domain/permission.ts';
 import { strictestVerdict } from '../src/policies/calls/permission-decision.ts';
+import { notProvided } from './not-provided.ts';
 
 export interface PermissionInput {
   /** Key by which the promises find the call, for example `p7`. */
@@ -73,7 +74,7 @@ export interface PermissionInput {
   readonly byPolicy: 'allow' | 'ask';
   /** The host wants to decide about every call. */
   readonly hasHook: boolean;
-  /** A user can be asked, at the host or at a client of the gateway. */
+  /** The host or a client of the gateway can ask a user. */
   readonly hasUser: boolean;
   /** Time left until the caller's own deadline, in milliseconds; null = the caller set none. */
   readonly leftMs: number | null;
@@ -89,9 +90,9 @@ export interface PermissionContext extends PermissionInput {
 }
 
 export type PermissionEvent =
-  /** The call ended, or its server refuses calls: the answer is no longer wanted. */
+  /** The call ended, or its server refuses calls: the answer is no longer needed. */
   | { readonly type: 'permission.withdrawn' }
-  /** The call is about to be sent: compares what was asked about with the present state. */
+  /** The call is about to be sent: compares the approved server and tool with the current ones. */
   | ({ readonly type: 'permission.reviewed' } & PermissionReview);
 
 export interface PermissionReview {
@@ -101,7 +102,7 @@ export interface PermissionReview {
   readonly byRules: PermissionVerdict | null;
 }
 
-/** Names the call that a promise asks about. */
+/** Identifies the call of a permission request. */
 export interface AskedPermission {
   readonly id: string;
 }
@@ -111,29 +112,19 @@ export interface KeptAnswer extends AskedPermission {
   readonly isForServer: boolean;
 }
 
-// A rule is looked up in milliseconds; ten seconds leave room for a service that is asked.
+// A hook answers in milliseconds; ten seconds leave room for one that queries a service.
 const hostPatienceMs = 10_000;
 // As long as a person has for an input: long enough to read, short enough not to be forgotten.
 const userPatienceMs = 120_000;
 // Twice as long as the store waits for the lock of its file.
 const storePatienceMs = 10_000;
 
-function notProvided(name: string): () => never {
-  return () => {
-    throw new Error(`actor "${name}" was not provided to the permission chart`);
-  };
+function outputOf<Output>({ event }: { readonly event: { readonly output: Output } }): Output {
+  return event.output;
 }
-
-interface Answered {
-  readonly answer: PermissionAnswer | null;
-}
-const ofUser = ({ event }: { readonly event: { readonly output: PermissionAnswer | null } }) => ({
-  answer: event.output,
-});
 const ofReview = ({ event }: { readonly event: PermissionReview }) => event;
 const ofCall = ({ context: { id } }: { readonly context: PermissionContext }) => ({ id });
-const noteDenial = (denial: PermissionDenial) =>
-  ({ type: 'noteDenial', params: { denial } }) as const;
+const noteDenial = (denial: PermissionDenial) => ({ type: 'noteDenial', params: denial }) as const;
 const deniedAs = (denial: PermissionDenial) =>
   ({ actions: noteDenial(denial), target: '#permission.denied' }) as const;
 
@@ -146,46 +137,49 @@ const permissionSetup = setup({
   },
   actors: {
     /** Returns null for anything but a verdict. */
-    askHost: fromPromise<PermissionVerdict | null, AskedPermission>(notProvided('askHost')),
+    askHost: fromPromise<PermissionVerdict | null, AskedPermission>(
+      notProvided('askHost', 'permission'),
+    ),
     /** Whether the user allowed this and further calls before. */
-    recall: fromPromise<boolean, AskedPermission>(notProvided('recall')),
+    recall: fromPromise<boolean, AskedPermission>(notProvided('recall', 'permission')),
     /** Returns null for anything but an answer. */
-    askUser: fromPromise<PermissionAnswer | null, AskedPermission>(notProvided('askUser')),
-    keep: fromPromise<void, KeptAnswer>(notProvided('keep')),
+    askUser: fromPromise<PermissionAnswer | null, AskedPermission>(
+      notProvided('askUser', 'permission'),
+    ),
+    keep: fromPromise<void, KeptAnswer>(notProvided('keep', 'permission')),
   },
   actions: {
     /** Keeps the host's verdict. */
-    noteHost: assign((_, { verdict }: { verdict: PermissionVerdict | null }) => ({
-      byHost: verdict,
-    })),
+    noteHost: assign((_, byHost: PermissionVerdict | null) => ({ byHost })),
     /** Keeps the user's answer. */
-    noteAnswer: assign((_, { answer }: Answered) => ({ byUser: answer })),
+    noteAnswer: assign((_, byUser: PermissionAnswer | null) => ({ byUser })),
     /** Records why the call may not go out. */
-    noteDenial: assign((_, { denial }: { denial: PermissionDenial }) => ({ denial })),
+    noteDenial: assign((_, denial: PermissionDenial) => ({ denial })),
   },
   guards: {
-    /** The host decides about every call and was not asked yet. */
+    /** The host decides about every call and has not decided yet. */
     isHostUnheard: ({ context }) => context.hasHook && context.byHost === null,
     /** The host said no. */
     isDeniedByHost: ({ context }) => context.byHost === 'deny',
-    /** The user decides: the strictest of rules and host says so, or the policy where neither decides. */
+    /** The user decides: by the stricter verdict of rules and host, or by policy if there is neither. */
     needsUser: ({ context: { byRules, byHost, byPolicy } }) =>
       (strictestVerdict(byRules ?? undefined, byHost ?? undefined) ?? byPolicy) === 'ask',
     /** The host answered with a verdict. */
-    isVerdict: (_, { verdict }: { verdict: PermissionVerdict | null }) => verdict !== null,
+    isVerdict: (_, verdict: PermissionVerdict | null) => verdict !== null,
     /** The user allowed this and further calls before. */
-    isRemembered: (_, { isRemembered }: { isRemembered: boolean }) => isRemembered,
+    isRemembered: (_, isRemembered: boolean) => isRemembered,
     /** A user can be asked. */
     hasUser: ({ context }) => context.hasUser,
     /** The user allowed this call. */
-    allowsOnce: (_, { answer }: Answered) => answer === 'allow',
+    allowsOnce: (_, answer: PermissionAnswer | null) => answer === 'allow',
     /** The user allowed this call and further ones. */
-    allowsMore: (_, { answer }: Answered) => answer === 'allowTool' || answer === 'allowServer',
+    allowsMore: (_, answer: PermissionAnswer | null) =>
+      answer === 'allowTool' || answer === 'allowServer',
     /** The user denied the call. */
-    refuses: (_, { answer }: Answered) => answer === 'deny',
-    /** The server has other settings than the one that was asked about. */
+    refuses: (_, answer: PermissionAnswer | null) => answer === 'deny',
+    /** The server's settings changed after the request. */
     isOtherServer: (_, { isSameServer }: PermissionReview) => !isSameServer,
-    /** The tool has another definition than the one that was asked about. */
+    /** The tool's definition changed after the request. */
     isOtherTool: (_, { isSameTool }: PermissionReview) => !isSameTool,
     /** A rule added since then denies the tool. */
     isDeniedByRule: (_, { byRules }: PermissionReview) => byRules === 'deny',
@@ -207,18 +201,12 @@ const permissionSetup = setup({
 /** Ends a permission whose subject changed, or that a new rule forbids. */
 const ended = {
   byServer: { guard: { type: 'isOtherServer', params: ofReview }, target: '#permission.outdated' },
-  byTool: {
-    guard: { type: 'isOtherTool', params: ofReview },
-    ...deniedAs('toolChanged'),
-  },
-  byRule: {
-    guard: { type: 'isDeniedByRule', params: ofReview },
-    ...deniedAs('rule'),
-  },
+  byTool: { guard: { type: 'isOtherTool', params: ofReview }, ...deniedAs('toolChanged') },
+  byRule: { guard: { type: 'isDeniedByRule', params: ofReview }, ...deniedAs('rule') },
 } as const;
 
 export const permissionMachine = permissionSetup.createMachine({
-  // A loop of transitions is a bug: better a broken actor than a frozen host.
+  // A transition loop is a bug: a broken actor is better than a frozen host.
   options: { maxIterations: 1_000 },
   id: 'permission',
   context: ({ input }) => ({ ...input, byHost: null, byUser: null, denial: null }),
@@ -245,8 +233,8 @@ export const permissionMachine = permissionSetup.createMachine({
             input: ofCall,
             onDone: [
               {
-                guard: { type: 'isVerdict', params: ({ event }) => ({ verdict: event.output }) },
-                actions: { type: 'noteHost', params: ({ event }) => ({ verdict: event.output }) },
+                guard: { type: 'isVerdict', params: outputOf },
+                actions: { type: 'noteHost', params: outputOf },
                 target: 'weighing',
               },
               deniedAs('hookNonsense'),
@@ -262,10 +250,7 @@ export const permissionMachine = permissionSetup.createMachine({
             input: ofCall,
             onDone: [
               {
-                guard: {
-                  type: 'isRemembered',
-                  params: ({ event }) => ({ isRemembered: event.output }),
-                },
+                guard: { type: 'isRemembered', params: outputOf },
                 target: '#permission.allowed.byUser',
               },
               { guard: 'hasUser', target: 'askingUser' },
@@ -282,18 +267,15 @@ export const permissionMachine = permissionSetup.createMachine({
             input: ofCall,
             onDone: [
               {
-                guard: { type: 'allowsOnce', params: ofUser },
+                guard: { type: 'allowsOnce', params: outputOf },
                 target: '#permission.allowed.byUser',
               },
               {
-                guard: { type: 'allowsMore', params: ofUser },
-                actions: { type: 'noteAnswer', params: ofUser },
+                guard: { type: 'allowsMore', params: outputOf },
+                actions: { type: 'noteAnswer', params: outputOf },
                 target: 'keeping',
               },
-              {
-                guard: { type: 'refuses', params: ofUser },
-                ...deniedAs('user'),
-              },
+              { guard: { type: 'refuses', params: outputOf }, ...deniedAs('user') },
               deniedAs('nonsense'),
             ],
             onError: deniedAs('broken'),

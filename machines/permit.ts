@@ -40,7 +40,7 @@ export const permitMachine = setup({
     patience: ({ context }) => patienceMs[context.pool],
   },
 }).createMachine({
-  // A loop of transitions is a bug: better a broken actor than a frozen host.
+  // A transition loop is a bug: a broken actor is better than a frozen host.
   options: { maxIterations: 1_000 },
   id: 'permit',
   context: ({ input }) => input,

@@ -1,11 +1,11 @@
 /**
- * Decides how a server's question ends: by an answer, by its deadline, or because its answer is
- * no longer wanted.
+ * Decides how a server's question ends: by an answer, by its deadline, or because the answer is
+ * no longer needed.
  *
  * A question that belongs to a call goes to the caller alone, if the caller answers questions.
  * Every other question goes to the host's handler and is listed, so that it can also be answered
  * by its id. If a caller leaves its question to others, that question is listed, too. The first
- * answer counts. The chart knows how a question was answered, never what was asked or answered.
+ * answer counts. The chart holds how a question was answered, never the question or the answer.
  *
  * ```text
  * [*] -> open
@@ -39,6 +39,7 @@
 import { assign, emit, fromPromise, setup } from 'xstate';
 import { longestTimerMs } from '../src/domain/clock.ts';
 import type { QuestionAnswer } from '../src/domain/question.ts';
+import { notProvided } from './not-provided.ts';
 
 export interface QuestionInput {
   /** Key by which the promise finds the question and answers refer to it: `q1`. */
@@ -69,10 +70,6 @@ export interface QuestionListed {
   readonly type: 'question.listed';
 }
 
-function notProvided(): never {
-  throw new Error('actor "consult" was not provided to the question chart');
-}
-
 const questionSetup = setup({
   types: {
     input: {} as QuestionInput,
@@ -82,10 +79,12 @@ const questionSetup = setup({
   },
   actors: {
     /** Asks the caller's or the host's handler; both null = the handler passed. */
-    consult: fromPromise<QuestionReply, { readonly id: string }>(notProvided),
+    consult: fromPromise<QuestionReply, { readonly id: string }>(
+      notProvided('consult', 'question'),
+    ),
   },
   actions: {
-    /** Has it shown to others. */
+    /** Lists the question for others. */
     announce: emit({ type: 'question.listed' }),
     /** Keeps how it was answered. */
     noteAnswer: assign((_, { action, fault }: QuestionReply) => ({ action, fault })),
@@ -93,11 +92,11 @@ const questionSetup = setup({
   guards: {
     /** Its caller answers questions. */
     isOfCaller: ({ context }) => context.isOfCaller,
-    /** The handler leaves it to others. */
+    /** The handler passed. */
     isLeft: (_, { action, fault }: QuestionReply) => action === null && fault === null,
-    /** The answer is what was asked for. */
+    /** The user accepted. */
     isAccepted: ({ context }) => context.action === 'accept',
-    /** The answer is no. */
+    /** The user declined. */
     isDeclined: ({ context }) => context.action === 'decline',
   },
   delays: {
@@ -132,7 +131,7 @@ const ofAnswer = ({ event: { action } }: { readonly event: Pick<QuestionReply, '
 });
 
 export const questionMachine = questionSetup.createMachine({
-  // A loop of transitions is a bug: better a broken actor than a frozen host.
+  // A transition loop is a bug: a broken actor is better than a frozen host.
   options: { maxIterations: 1_000 },
   id: 'question',
   context: ({ input }) => ({ ...input, action: null, fault: null }),

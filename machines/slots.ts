@@ -45,7 +45,7 @@ const fullStockCount = 20;
 // Five retries a second: a hundred servers that fail together are all tried within twenty
 // seconds, well within the wait for a permit, and the machine stays usable.
 const meanRefillMs = 200;
-// Half of it more or less, so that the runtimes of several hosts do not keep step.
+// Half of it more or less, so that the runtimes of several hosts do not synchronize.
 const refillJitter = 0.5;
 // One retry in four goes to the oldest: demanded servers hardly notice, and no server starves.
 const mostOvertakings = 3;
@@ -60,14 +60,11 @@ export interface SlotsInput {
   readonly stockCount?: number;
 }
 
-export interface SlotsContext {
+export interface SlotsContext extends Required<Omit<SlotsInput, 'counts'>> {
   readonly counts: Readonly<Record<SlotPool, number>>;
-  readonly coreCount: number;
-  readonly seed: number;
-  readonly stockCount: number;
   /** In order of their turns; at most one request for each server actor. */
   readonly waiting: readonly Request[];
-  /** Permits that are out. */
+  /** Granted permits. */
   readonly permits: readonly Permit[];
   /** Retries that may begin at once. */
   readonly retriesLeft: number;
@@ -162,27 +159,27 @@ export const slotsMachine = setup({
       }
       enqueue.assign(now);
     }),
-    /** Puts one retry back. */
+    /** Returns one retry to the stock. */
     refill: assign(({ context: { retriesLeft, refillCount } }) => ({
       retriesLeft: retriesLeft + 1,
       refillCount: refillCount + 1,
     })),
   },
   guards: {
-    /** A server waits, and what it needs is free. */
+    /** A waiting server's permit is free. */
     canGrant: ({ context }) => nextInLine(context) !== undefined,
     /** The stock is not full. */
     isRetryMissing: ({ context }) => context.retriesLeft < context.stockCount,
-    /** The stock is full once one more retry is back. */
+    /** One more retry fills the stock. */
     isLastRetryMissing: ({ context }) => context.retriesLeft === context.stockCount - 1,
   },
   delays: {
-    /** Between two retries that come back. */
+    /** Pause before the next retry returns to the stock. */
     refillPause: ({ context: { seed, refillCount } }) =>
       Math.round(meanRefillMs * (1 + refillJitter * (2 * chanceOf(seed, refillCount) - 1))),
   },
 }).createMachine({
-  // A loop of transitions is a bug: better a broken actor than a frozen host.
+  // A transition loop is a bug: a broken actor is better than a frozen host.
   options: { maxIterations: 1_000 },
   id: 'slots',
   context: ({ input: { counts, coreCount, seed, stockCount = fullStockCount } }) => ({

@@ -24,7 +24,7 @@ export function activeStates(snapshot: AnyMachineSnapshot): readonly AnyStateNod
   return snapshot._nodes;
 }
 
-/** The same for an actor of any kind; undefined for one that runs no machine. */
+/** Returns an actor's active states; undefined for actors without a machine. */
 export function activeStatesIfAny(snapshot: unknown): readonly AnyStateNode[] | undefined {
   return (snapshot as Partial<AnyMachineSnapshot> | undefined)?._nodes;
 }

@@ -6,18 +6,19 @@ import { rename } from 'node:fs/promises';
 import { z } from 'zod';
 import { codeOf, readPlain } from './file-system.ts';
 
-export type PrivateReading =
-  /** Absent when there is no file. */
-  | { readonly content?: string }
-  /** Its content is not what we write, so it must be set aside. */
+export type UntrustedFile =
+  /** Its content is damaged, so it must be set aside. */
   | { readonly damage: string }
-  /** It cannot be trusted, and we must not change it: what is wrong and what to do. */
+  /** It is unsafe and must not be changed; says what is wrong and how to fix it. */
   | { readonly refusal: string };
 
-/** Reads the whole file. Never rejects. */
-export async function readPrivate(file: string, maxBytes: number): Promise<PrivateReading> {
+/** Reads the whole file; `content` is absent when there is no file. Never rejects. */
+export async function readPrivate(
+  file: string,
+  maxBytes: number,
+): Promise<UntrustedFile | { readonly content?: string }> {
   try {
-    // A link may lead to what another user can write.
+    // A link may lead to a file that another user can write.
     const found = await readPlain(file, maxBytes, { followsLink: false });
     if (found === undefined) return { refusal: 'is not a file; move it away' };
     const fault = faultOf(found.stats);
@@ -32,12 +33,7 @@ export async function readPrivate(file: string, maxBytes: number): Promise<Priva
   }
 }
 
-/** The content of such a file, if all of it is as this version writes it. */
-export type PrivateDocument<Value> =
-  /** Absent when there is no file. */
-  { readonly value?: Value } | Exclude<PrivateReading, { readonly content?: string }>;
-
-/** Reads a file of JSON with a `version`. Never rejects. */
+/** Reads a JSON file with a `version`; `value` is absent when there is no file. Never rejects. */
 export async function readPrivateJson<Value>(
   file: string,
   {
@@ -45,7 +41,7 @@ export async function readPrivateJson<Value>(
     version,
     schema,
   }: { readonly maxBytes: number; readonly version: number; readonly schema: z.ZodType<Value> },
-): Promise<PrivateDocument<Value>> {
+): Promise<UntrustedFile | { readonly value?: Value }> {
   const reading = await readPrivate(file, maxBytes);
   if ('damage' in reading || 'refusal' in reading) return reading;
   if (reading.content === undefined) return {};
@@ -63,7 +59,7 @@ export async function readPrivateJson<Value>(
   return success ? { value: data } : { damage: 'its content is not in the expected form' };
 }
 
-/** Moves a damaged file out of the way and returns where it is now. */
+/** Renames a damaged file and returns its new path. */
 export async function setAside(file: string, wallNow: number): Promise<string> {
   const time = new Date(wallNow).toISOString().replaceAll(/[:.]/gu, '-');
   const aside = `${file}.damaged-${time}-${randomUUID().slice(0, 4)}`;
@@ -71,7 +67,7 @@ export async function setAside(file: string, wallNow: number): Promise<string> {
   return aside;
 }
 
-/** Says which other user could have written it. */
+/** Explains why another user could have written the file; undefined when none could. */
 function faultOf({ mode, uid }: Stats): string | undefined {
   // On Windows these numbers are meaningless.
   if (process.getuid === undefined) return undefined;

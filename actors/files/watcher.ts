@@ -6,8 +6,8 @@
  * part of the path is missing. Each event resolves the paths again, for they may lead elsewhere
  * now. A file whose folder cannot be watched is polled once a second.
  *
- * It may report a change where there is none; the reader compares. After it was stopped it reports
- * nothing.
+ * It may report changes that did not happen; readers compare contents. It reports nothing after it is
+ * stopped.
  */
 
 import { type FSWatcher, unwatchFile, watch, watchFile } from 'node:fs';
@@ -18,17 +18,14 @@ import { isWithin, maxLinks, partsOf } from './way-within.ts';
 
 export interface WatchListener {
   changed(): void;
-  /** Watching continues by polling; the message says why and what would help. Undefined: no longer. */
+  /** Called when watching falls back to polling, with the reason and the remedy; undefined when it no longer polls. */
   slowed(message: string | undefined): void;
 }
 
-export interface WatchScope {
-  /** For each absolute path of a file, the real path of the folder that its links must not leave. */
+export interface WatchOptions {
+  /** For each file's absolute path, the real path of the folder that its links must not leave. */
   readonly confines?: ReadonlyMap<string, string>;
-}
-
-export interface WatchOptions extends WatchScope {
-  /** Default: that of Node. */
+  /** Default: Node's `watch`. */
   readonly watchFolder?: typeof watch;
   /** Time until folders are watched again after the system ran out of watches. */
   readonly retryMs?: number;
@@ -38,14 +35,14 @@ export interface WatchOptions extends WatchScope {
 export type WatchFiles = (
   files: readonly string[],
   listener: WatchListener,
-  scope?: WatchScope,
+  scope?: Pick<WatchOptions, 'confines'>,
 ) => () => void;
 
 /** One name in one folder on the path to a file. */
 interface Hop {
   readonly folder: string;
   readonly name: string;
-  /** Without a watch here edits go unseen; elsewhere only the exchange of a whole branch does. */
+  /** Whether edits would be missed without a watch here; elsewhere only a replaced branch would be. */
   readonly isNeeded: boolean;
 }
 
@@ -56,7 +53,7 @@ const pollIntervalMs = 1_000;
 // calls.
 const defaultRetryMs = 60_000;
 
-// Folders may come and go between resolving a path and watching it; by then they have settled.
+// Folders may change between resolving a path and watching it; after five attempts they have settled.
 const maxAttempts = 5;
 
 // With inotify a watch of a folder costs a kilobyte, reports nothing below the folder and blocks no
@@ -137,7 +134,7 @@ class FilesWatcher {
     for (const file of this.#polled) unwatchFile(file, this.#changed);
   }
 
-  /** Watches these paths in place of the last ones; says whether there was anything new to watch. */
+  /** Watches these paths instead of the previous ones; returns whether any folder is new. */
   #watchAll(paths: readonly (readonly Hop[])[]): boolean {
     this.#names = new Map();
     for (const { folder, name } of paths.flat())
@@ -272,15 +269,13 @@ function isBeside(place: string, folder: string | undefined): boolean {
   return folder !== undefined && !isWithin(place, folder) && !isWithin(folder, place);
 }
 
-interface Found {
-  /** Of a link. */
-  readonly target?: string;
-  /** It is a file with several hard links. */
-  readonly hasOtherNames: boolean;
-}
-
-/** Reads what is at a path; undefined when there is nothing, or nothing that we may see. */
-async function read(place: string): Promise<Found | undefined> {
+/**
+ * Reads a link's target, or whether a file has several hard links; undefined when nothing at the path
+ * can be read.
+ */
+async function read(
+  place: string,
+): Promise<{ readonly target?: string; readonly hasOtherNames: boolean } | undefined> {
   try {
     const found = await lstat(place);
     if (found.isSymbolicLink()) return { target: await readlink(place), hasOtherNames: false };

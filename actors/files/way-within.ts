@@ -18,7 +18,7 @@ export interface Way {
 // As many links as Linux follows.
 export const maxLinks = 40;
 
-/** Says whether a path is a folder or below it, by its spelling alone. Both are absolute. */
+/** Returns whether a path is a folder or below it, by spelling alone. Both are absolute. */
 export function isWithin(place: string, folder: string): boolean {
   const way = path.relative(folder, place);
   // On Windows the way to another drive is absolute.
@@ -60,7 +60,7 @@ export async function wayWithin(file: string, folder: string): Promise<Way> {
 
 /**
  * The rest of an absolute path that is spelled through the folder; undefined for others, such as
- * `/folder-b/../folder/file`, which would be followed outside of it.
+ * `/folder-b/../folder/file`, which leads outside before it returns.
  */
 function belowFolder(target: string, folder: string): string | undefined {
   const start = folder.endsWith(path.sep) ? folder : folder + path.sep;

@@ -1,17 +1,13 @@
 /**
  * Bounds a server's connections, with separate limits for authenticated clients and for strangers.
- * Strangers can therefore only displace one another: a client with a token is served, however many
- * strangers connect, whatever they send and however slowly.
+ * Strangers can therefore only displace one another: clients with a token are served regardless of how
+ * many strangers connect.
  */
 
 import type { Socket } from 'node:net';
 
-export interface ConnectionBounds {
-  /** Connections that have not authenticated yet. */
-  readonly strangers: number;
-  /** Connections that have authenticated. */
-  readonly known: number;
-}
+/** Maximum numbers of connections that have not authenticated yet, and that have. */
+type ConnectionBounds = { readonly strangers: number; readonly known: number };
 
 // Enough for every client of one machine to connect at the same moment; each leaves the pool with
 // its first request.

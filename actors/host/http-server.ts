@@ -3,21 +3,17 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerOptions } from 'node:http';
 import type { ListenOptions, Server } from 'node:net';
 
-export interface RequestTimeouts {
-  /** For the headers. */
-  readonly headersMs: number;
-  /** For the whole request. */
-  readonly requestMs: number;
-  /** How often connections are checked for these limits. */
-  readonly checkEveryMs: number;
-}
-
 // Real clients send a request at once; these limits end connections that send it byte by byte.
-export const requestTimeouts: RequestTimeouts = {
+export const requestTimeouts = {
+  /** Limit for the headers. */
   headersMs: 10_000,
+  /** Limit for the whole request. */
   requestMs: 30_000,
+  /** How often connections are checked for these limits. */
   checkEveryMs: 1_000,
 };
+
+export type RequestTimeouts = Readonly<typeof requestTimeouts>;
 
 /** Options of Node's server that bound the size of headers and the duration of requests. */
 export function requestBounds(timeouts: RequestTimeouts = requestTimeouts): ServerOptions {

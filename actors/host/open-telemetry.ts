@@ -154,7 +154,7 @@ export class OpenTelemetry {
     }
   }
 
-  /** The caller's active trace, or the one that it names instead. */
+  /** Returns the caller's active trace, or the trace that it names instead. */
   contextOf(named?: TraceContext): {
     readonly context: TraceScope;
     readonly besides?: TraceScope;

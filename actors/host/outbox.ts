@@ -14,27 +14,24 @@ import { withinTime } from './time-limit.ts';
 /** `answers` end by themselves; `streams` end when the client or we end them. */
 export type Sending = 'answers' | 'streams';
 
-export interface OutboxLimits {
-  /** Unsent bytes of one reader beyond which notes to it are dropped. */
-  readonly noteBytes: number;
-  /** Unsent bytes beyond which one reader is disconnected. */
-  readonly unsentBytes: number;
-  /** Unsent bytes of all readers beyond which the one that holds most is disconnected. */
-  readonly unsentTotalBytes: number;
-}
-
-export const outboxLimits: OutboxLimits = {
-  // Thousands of log lines; a reader that lags by more is not following them.
+export const outboxLimits = {
+  /**
+   * Unsent bytes beyond which notes to a reader are dropped: thousands of log lines. A reader that
+   * lags by more is not following them.
+   */
   noteBytes: 1_048_576,
-  // The longest result fits twice.
+  /** Unsent bytes beyond which a reader is disconnected. The longest result fits twice. */
   unsentBytes: 33_554_432,
+  /** Unsent bytes of all readers together beyond which the slowest reader is disconnected. */
   unsentTotalBytes: 134_217_728,
 };
 
-export interface OutboxEvents {
-  /** A note was dropped. */
+export type OutboxLimits = Readonly<typeof outboxLimits>;
+
+interface OutboxEvents {
+  /** Called when a note is dropped. */
   readonly dropped?: () => void;
-  /** A reader is being disconnected. */
+  /** Called when a reader is disconnected. */
   readonly unread?: () => void;
 }
 
@@ -111,7 +108,7 @@ export class Outbox {
     }
   }
 
-  /** Settles once all of these were sent or disconnected, after a quarter of a second at most. */
+  /** Resolves once all of these were sent or disconnected, or after a quarter of a second. */
   async sent(sending: Sending, clock: Clock): Promise<void> {
     const gone = [...this.#readers]
       .filter(([, reader]) => reader.sending === sending)

@@ -25,22 +25,8 @@ import { hasProcessTable } from './process-table.ts';
 // hostile and stay unseen.
 const maxDepth = 8;
 
-export interface ServerCgroup {
-  /** Adds a process. Children that it starts later join the group; earlier ones do not. */
-  add(pid: number): void;
-  /** Lists the processes that run in the group. */
-  members(): readonly number[];
-  /** Removes the group once nothing runs in it. */
-  remove(): void;
-}
-
-export interface RunCgroup {
-  /** The folder that contains the servers' groups. */
-  readonly path: string;
-  /** Creates a server's group; undefined when that fails. */
-  create(server: number): ServerCgroup | undefined;
-  remove(): void;
-}
+export type ServerCgroup = ReturnType<typeof cgroupAt>;
+export type RunCgroup = NonNullable<ReturnType<typeof openRunCgroup>>;
 
 /** Returns the name of a run's folder. */
 export function cgroupNameOf(run: string): string {
@@ -48,24 +34,33 @@ export function cgroupNameOf(run: string): string {
 }
 
 /** Opens a run's control group; undefined where no cgroup v2 is delegated to this process. */
-export function openRunCgroup(run: string, own = ownCgroup()): RunCgroup | undefined {
+export function openRunCgroup(run: string, own = ownCgroup()) {
   if (own === undefined || !isDelegated(own)) return undefined;
   const folder = path.join(own, cgroupNameOf(run));
   return {
+    /** The folder that contains the servers' groups. */
     path: folder,
-    create(server) {
+    /** Creates a server's group; undefined when that fails. */
+    create(server: number): ServerCgroup | undefined {
       const place = path.join(folder, String(server));
       return isDone(() => mkdirSync(place, { recursive: true })) ? cgroupAt(place) : undefined;
     },
-    remove: () => void isDone(() => rmdirSync(folder)),
+    remove(): void {
+      isDone(() => rmdirSync(folder));
+    },
   };
 }
 
-function cgroupAt(place: string): ServerCgroup {
+function cgroupAt(place: string) {
   return {
-    // A process that has already ended cannot be added and need not be.
-    add: (pid) => void isDone(() => writeFileSync(path.join(place, 'cgroup.procs'), String(pid))),
+    /** Adds a process. Children that it starts later join the group; earlier ones do not. */
+    add(pid: number): void {
+      // A process that has already ended cannot be added and need not be.
+      isDone(() => writeFileSync(path.join(place, 'cgroup.procs'), String(pid)));
+    },
+    /** Lists the processes that run in the group. */
     members: () => membersOf(place, 0),
+    /** Removes the group once nothing runs in it. */
     remove: () => removeTree(place, 0),
   };
 }
@@ -109,7 +104,7 @@ function ownCgroup(): string | undefined {
   }
 }
 
-/** Says whether processes may be moved from this group into new groups below it. */
+/** Returns whether processes may be moved from this group into new groups below it. */
 function isDelegated(own: string): boolean {
   return isDone(() => {
     accessSync(own, constants.W_OK);

@@ -1,10 +1,11 @@
 /**
- * Remembers which processes descend from a server, from snapshots of every process's parent. A
- * known process stays known, by its number and start time, after its parent has died. A process
- * whose parent started and ended between two snapshots is never found. Linux only; elsewhere
- * nothing is found.
+ * Finds the descendants of each server. Snapshots of every process's parent reveal them; a known
+ * descendant stays known by its id and start time after its parent died. A process whose parent
+ * started and ended between two snapshots is not found this way. Linux only; elsewhere nothing is
+ * found.
  */
 
+import { findMarked, isMeantToStay } from './marks.ts';
 import {
   createScan,
   entryOf,
@@ -41,8 +42,7 @@ export class ProcessFamilies {
   /** Takes one snapshot of all processes, for all families. */
   async scan(): Promise<void> {
     if (!hasProcessTable || this.#families.size === 0) return;
-    // A server that starts meanwhile may be missing from this snapshot, which says nothing about
-    // it.
+    // A server that starts meanwhile may be missing from this snapshot, so its family is not updated.
     const leaders = [...this.#families.keys()];
     const table = await this.#scan();
     const byPid = new Map(table.map((seen) => [seen.pid, seen]));
@@ -56,6 +56,25 @@ export class ProcessFamilies {
       const known = this.#families.get(leader);
       if (known !== undefined) this.#families.set(leader, familyOf(known, byPid, byParent));
     }
+  }
+
+  /**
+   * Finds all running descendants of a leader: by their mark, their parents and their control group.
+   * Leaves out processes that declare that they outlive their server.
+   */
+  async descendantsOf(
+    leader: number | undefined,
+    mark: string,
+    cgroupMembers: () => readonly number[] = () => [],
+  ): Promise<readonly number[]> {
+    const marked = await findMarked(mark);
+    if (leader === undefined || !hasProcessTable) return marked;
+    await this.scan();
+    const family = this.membersOf(leader).map(({ pid }) => pid);
+    const others = [...family, ...cgroupMembers()].filter(
+      (pid) => pid !== leader && !isMeantToStay(pid),
+    );
+    return [...new Set([...marked, ...others])];
   }
 
   /** Lists the family's processes that ran at the last snapshot, without the leader. */

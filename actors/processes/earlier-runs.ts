@@ -1,9 +1,9 @@
 /**
- * The processes that one run of a troupe started, on disk, for the next run to read if this one
- * dies together with its guardian. It holds numbers, start times and servers' names, but no command
- * lines and no environment.
+ * Registers each run's processes on disk, so that the next run can end them if this one dies
+ * together with its guardian. A registry holds process ids, start times and server names, but no
+ * command lines and no environment.
  *
- * A file is replaced atomically. A file that is incomplete or invalid never ends a process.
+ * A registry is replaced atomically. An incomplete or invalid one never ends a process.
  */
 
 import {
@@ -19,52 +19,35 @@ import path from 'node:path';
 import { z } from 'zod';
 import type { Problem } from '../../src/domain/settings.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
-import { makeFolders } from '../files/file-system.ts';
+import { codeOf, makeFolders } from '../files/file-system.ts';
 import { cgroupNameOf } from './cgroups.ts';
 import { endLeftovers } from './guardian.ts';
-import {
-  isAlive,
-  type ProcessIdentity,
-  type ProcessPlace,
-  placeOfThisProcess,
-} from './process-table.ts';
+import { isAlive, type ProcessPlace, placeOfThisProcess } from './process-table.ts';
 
 const prefix = 'processes-';
 const suffix = '.json';
 // Far above what names and numbers of 10,000 servers take.
 const maxBytes = 4 * 1024 * 1024;
 
-// Number 1 is never a server, and as a group it would mean every process.
+// Process 1 is never a server, and signalling group 1 would reach every process.
 const pid = z.int().min(2);
 const start = z.string().regex(/^[\w:+.-]{1,64}$/u);
-const runId = z.uuid();
 const text = z.string().max(256);
 
 const registrySchema = z.strictObject({
   version: z.literal(1),
-  run: runId,
+  /** Prefix of the marks of its processes. */
+  run: z.uuid(),
   place: z.strictObject({ host: text, boot: text, namespace: text }),
-  // A host may well be number 1, in a container.
+  // In a container, the host may be process 1.
   owner: z.strictObject({ pid: z.int().min(1), start }),
-  // Must be named after this run, because the group's members are ended.
+  // The run's control group, above those of its servers. Must be named after this run, because
+  // its members are ended.
   cgroup: z.string().max(4_096).startsWith('/').optional(),
   servers: z.array(z.strictObject({ pid, start, server: z.string() })),
 });
 
-export interface RegisteredServer extends ProcessIdentity {
-  readonly server: string;
-}
-
-export interface ProcessRegistry {
-  readonly version: 1;
-  /** The beginning of its processes' marks. */
-  readonly run: string;
-  readonly place: ProcessPlace;
-  readonly owner: ProcessIdentity;
-  /** The run's control group, above the servers' groups; absent = there was none. */
-  readonly cgroup?: string | undefined;
-  readonly servers: readonly RegisteredServer[];
-}
+export type ProcessRegistry = z.infer<typeof registrySchema>;
 
 /** Where runs of a state folder are registered. */
 function registryFolder(stateDir: string): string {
@@ -75,14 +58,9 @@ export function registryFile(stateDir: string, run: string): string {
   return path.join(registryFolder(stateDir), `${prefix}${run}${suffix}`);
 }
 
-function isRegistryFile(name: string): boolean {
-  return name.startsWith(prefix) && name.endsWith(suffix);
-}
-
-/** Throws what the file system throws. */
+/** Throws file-system errors. */
 export function writeRegistry(file: string, registry: ProcessRegistry): void {
-  const folder = path.dirname(file);
-  makeFolders(folder);
+  makeFolders(path.dirname(file));
   const draft = `${file}.${process.pid}.tmp`;
   writeFileSync(draft, `${JSON.stringify(registry)}\n`, { mode: 0o600 });
   chmodSync(draft, 0o600);
@@ -115,7 +93,7 @@ function parse(content: string): unknown {
 
 // One file is left for each run that was killed together with its guardian.
 const maxFiles = 256;
-// A container or machine that shares the folder and has not come back in this time will not.
+// A container or machine that shares the folder and has been away for this long will not return.
 const foreignKeptMs = 30 * 24 * 3_600_000;
 
 /**
@@ -145,71 +123,46 @@ async function reap(
   try {
     const registry = readRegistry(file);
     if (registry === undefined) return [setAside(file)];
-    switch (stateOf(registry, here)) {
-      case 'alive':
-        return [];
-      case 'foreign':
-        if (wallNow() - statSync(file).mtimeMs > foreignKeptMs) removeRegistry(file);
-        return [];
-      case 'earlierBoot':
-        removeRegistry(file);
-        return [];
-      case 'dead':
-        return await endServersOf(registry, file);
-    }
+    const { place, owner } = registry;
+    const isEarlierBoot = place.host === here.host && place.boot !== here.boot;
+    const isHere = place.host === here.host && place.namespace === here.namespace;
+    const isExpired = wallNow() - statSync(file).mtimeMs > foreignKeptMs;
+    if (isEarlierBoot || (!isHere && isExpired)) removeRegistry(file);
+    if (isEarlierBoot || !isHere || isAlive(owner)) return [];
+    return await endServersOf(registry, file);
   } catch (error) {
-    // Another run was faster.
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    const why = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
-    return [
-      problemOf(
-        file,
-        `cannot read what an earlier run left behind (${why}); let this user read it`,
-      ),
-    ];
+    const code = codeOf(error);
+    // Another run removed it first.
+    if (code === 'ENOENT') return [];
+    const message = `cannot read what an earlier run left behind (${code}); let this user read it`;
+    return [{ file, message }];
   }
 }
 
-async function endServersOf(registry: ProcessRegistry, file: string): Promise<readonly Problem[]> {
-  const { run, cgroup, servers } = registry;
-  const orders = { mark: run, file, ...(cgroup === undefined ? {} : { cgroup }) };
-  const isClean = await endLeftovers(orders, servers);
-  if (isClean) return [];
-  const names = registry.servers.map(({ server }) => printableLine(server, 100)).join(', ');
-  return [
-    problemOf(file, `processes of an earlier run could not all be ended (${names}); end them`),
-  ];
+async function endServersOf(
+  { run, cgroup, servers }: ProcessRegistry,
+  file: string,
+): Promise<readonly Problem[]> {
+  if (await endLeftovers({ mark: run, file, cgroup }, servers)) return [];
+  const names = servers.map(({ server }) => printableLine(server, 100)).join(', ');
+  const message = `processes of an earlier run could not all be ended (${names}); end them`;
+  return [{ file, message }];
 }
 
-function stateOf(
-  { place, owner }: ProcessRegistry,
-  here: ProcessPlace,
-): 'alive' | 'dead' | 'foreign' | 'earlierBoot' {
-  if (place.host !== here.host) return 'foreign';
-  if (place.boot !== here.boot) return 'earlierBoot';
-  if (place.namespace !== here.namespace) return 'foreign';
-  return isAlive(owner) ? 'alive' : 'dead';
-}
-
-/** The damaged file is kept, so that its cause can be found. */
+/** Keeps the damaged file, so that the cause can be found. */
 function setAside(file: string): Problem {
   const aside = `${file}.damaged`;
   renameSync(file, aside);
-  return problemOf(
-    aside,
-    'the list of processes of an earlier run is damaged and was set aside; if that run left servers behind, end them, then delete this file',
-  );
-}
-
-function problemOf(file: string, message: string): Problem {
-  return { file, message };
+  const message =
+    'the list of processes of an earlier run is damaged and was set aside; if that run left servers behind, end them, then delete this file';
+  return { file: aside, message };
 }
 
 function namesIn(folder: string): readonly string[] {
   try {
-    return readdirSync(folder).filter(isRegistryFile);
+    return readdirSync(folder).filter((name) => name.startsWith(prefix) && name.endsWith(suffix));
   } catch {
-    // Nothing was ever registered.
+    // No run was ever registered.
     return [];
   }
 }

@@ -5,7 +5,6 @@
  * lets us find them.
  */
 
-import type { Clock } from '../../src/domain/clock.ts';
 import type { ClosePolicy } from '../../src/domain/policy.ts';
 import { withinTime } from '../host/time-limit.ts';
 import { signalAll } from './marks.ts';
@@ -13,7 +12,7 @@ import { posixSystem } from './posix.ts';
 import type { Group, ProcessSystem } from './system.ts';
 import { createWindowsSystem } from './windows.ts';
 
-// The system does not report when a group becomes empty, so it is asked; usually once.
+// The system does not report when a group becomes empty, so it is polled; usually once.
 const askAgainMs = 20;
 // SIGKILL cannot be refused; a process that is still there after this hangs in the kernel.
 const killedMs = 250;
@@ -29,18 +28,18 @@ export interface GroupEnding extends Group {
   readonly scope: ClosePolicy['scope'];
 }
 
-/** Says whether no process is left. */
+/** Resolves with whether no process is left. */
 export async function endGroup(ending: GroupEnding): Promise<boolean> {
   if (ending.hasCrashed) {
     if (ending.descendants !== undefined) signalAll(await ending.descendants(), 'SIGKILL');
     return isEmptyWithin(ending, crashedMs);
   }
   for (const step of ending.steps) if (await isGoneAfter(step, ending)) return true;
-  // No process outlives the last step, whatever the policy says.
+  // No process outlives the last step, whatever the policy.
   return ending.steps.at(-1)?.by === 'SIGKILL' ? false : killGroup(ending);
 }
 
-/** Kills a group without asking first; says whether no process is left. */
+/** Kills a group without a graceful step; resolves with whether no process is left. */
 export async function killGroup(group: Group): Promise<boolean> {
   await group.system.signal(group, 'SIGKILL', 'tree');
   return isEmptyWithin(group, killedMs);
@@ -69,15 +68,10 @@ async function isEmptyWithin(group: Group, limitMs: number): Promise<boolean> {
   while (group.hasExited()) {
     if (await group.system.isEmpty(group)) return true;
     if (clock.now() >= deadline) return false;
-    await pause(clock, Math.min(askAgainMs, deadline - clock.now()));
+    const pauseMs = Math.max(1, Math.min(askAgainMs, deadline - clock.now()));
+    await withinTime(clock, pauseMs, new Promise(() => {}));
   }
   return false;
-}
-
-function pause(clock: Clock, delayMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    clock.setTimeout(resolve, Math.max(1, delayMs));
-  });
 }
 
 /** The operating system that this process runs on. */

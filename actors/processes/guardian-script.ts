@@ -1,13 +1,13 @@
 /**
- * What the guardian runs: a program for `/bin/sh`, so that it costs 2 MB and a
+ * The guardian's program for `/bin/sh`: it costs 2 MB and a
  * millisecond instead of the 42 MB and 60 ms of another Node, needs no file beside
  * us, and works where the host is no plain Node or is packed into one file.
  *
  * It reads orders from its input, one a line, and acts when the input ends:
  *
  * ```text
- * + PID START    a group that this process leads; START tells it from a later one of that number
- * - PID          nothing is left of it
+ * + PID START    a group that this process leads; START distinguishes reused ids
+ * - PID          its group is empty
  * bye            nothing is left of anything: ends without a word
  * ```
  *
@@ -17,7 +17,7 @@
  * builtins run in the loops, except `sleep`, `cat`, `grep`, `tr` and, without `/proc`, `ps`.
  */
 
-/** How start times are asked for without `/proc`; both sides must get the same text. */
+/** Environment for `ps` where there is no `/proc`; both sides must read equal start times. */
 export const psEnvironment = { LC_ALL: 'C', TZ: 'UTC' } as const;
 
 // Arguments: mark, registry file, `proc` or `ps`, 1 = the host was alive until now, and how many

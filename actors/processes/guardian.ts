@@ -1,5 +1,5 @@
 /**
- * The guardian: a small process that ends our servers when we die without doing it.
+ * The guardian: a small process that ends our servers if we die without ending them.
  *
  * It holds the other end of a pipe that breaks with us, however that happens. It is started just
  * before the first server, whose mark it already knows, so every server has a guardian from its
@@ -25,24 +25,24 @@ const termGraceMs = 1_000;
 const killedMs = 300;
 // A lack of descriptors or processes is transient; the next server tries again.
 const transientCodes: ReadonlySet<string | undefined> = new Set(['EMFILE', 'ENFILE', 'EAGAIN']);
-// If it is killed again and again, that is on purpose.
+// A guardian that keeps being killed is killed on purpose.
 const maxRestarts = 3;
 // In addition to what the pipe holds: thousands of orders, each of which a guardian reads in
 // microseconds.
 const maxUnreadBytes = 65_536;
-// It has nothing to do but to exit; a busy machine may take a while to let it.
+// The guardian only has to exit; on a busy machine that may take a while.
 const farewellMs = 500;
 // All its phases, on a machine that is ten times too busy.
 const reapLimitMs = 30_000;
 
 export interface GuardianOrders {
-  /** The mark in its processes' environment, or the beginning of it. */
+  /** The mark in its processes' environment, or the mark's prefix. */
   readonly mark: string;
   /** The registry, removed when no process is left; absent = there is none. */
-  readonly file?: string;
+  readonly file?: string | undefined;
   /** The run's control group, whose members are ended as well; absent = there is none. */
-  readonly cgroup?: string;
-  /** Reports that there is no guardian any more, and why. */
+  readonly cgroup?: string | undefined;
+  /** Called once no guardian can be started any more, with the reason. */
   readonly report: (why: string) => void;
 }
 
@@ -67,7 +67,7 @@ export class Guardian {
     if (this.#child === undefined && !this.#isOver) this.#start();
   }
 
-  /** From now on the group that this process leads ends with us. */
+  /** Guards the group that this process leads: it ends when we end. */
   add({ pid, start }: ProcessIdentity): void {
     this.#groups.set(pid, start);
     if (this.#child === undefined) this.start();
@@ -79,8 +79,8 @@ export class Guardian {
   }
 
   /**
-   * Dismisses the guardian and settles when it is gone. It ends groups that were not removed; then
-   * this does not wait for it.
+   * Dismisses the guardian and resolves once it has exited. If groups remain, it ends them on its
+   * own, and this resolves at once.
    */
   async dismiss(): Promise<void> {
     this.#isOver = true;
@@ -97,7 +97,7 @@ export class Guardian {
 
   #start(): void {
     try {
-      const child = startGuardian({ ...this.#orders, isHostAlive: true });
+      const child = startGuardian(this.#orders, true);
       this.#child = child;
       // Without a process there is no exit to come, and with one no error that matters.
       child.once('error', ({ message, code }: NodeJS.ErrnoException) => {
@@ -136,24 +136,23 @@ export class Guardian {
 }
 
 /**
- * Ends the groups of a host that died earlier and the processes with its mark; says whether none is
+ * Ends the groups of a host that died earlier and the processes with its mark; resolves with whether none is
  * left. Only processes that are proved to be the same are touched.
  */
 export async function endLeftovers(
-  orders: Required<Pick<GuardianOrders, 'mark' | 'file'>> & Pick<GuardianOrders, 'cgroup'>,
+  orders: Omit<GuardianOrders, 'report'>,
   groups: readonly ProcessIdentity[],
 ): Promise<boolean> {
-  const child = startGuardian({ ...orders, isHostAlive: false });
+  const child = startGuardian(orders, false);
   // Our exit does not wait for it: it finishes alone.
   child.stdin?.end(groups.map(({ pid, start }) => `+ ${pid} ${start}\n`).join(''));
   return (await endOf(child, reapLimitMs)) === 0;
 }
 
-interface GuardianStart extends Pick<GuardianOrders, 'mark' | 'file' | 'cgroup'> {
-  readonly isHostAlive: boolean;
-}
-
-function startGuardian({ mark, file, cgroup, isHostAlive }: GuardianStart): ChildProcess {
+function startGuardian(
+  { mark, file, cgroup }: Omit<GuardianOrders, 'report'>,
+  isHostAlive: boolean,
+): ChildProcess {
   const rests = [isHostAlive ? inputGraceMs : 0, termGraceMs, killedMs].map((ms) => ms / restMs);
   const words = [
     `${markVariable}=${mark}`,
@@ -180,7 +179,7 @@ function startGuardian({ mark, file, cgroup, isHostAlive }: GuardianStart): Chil
   return child;
 }
 
-/** The exit code; undefined when there is none, because it was killed at last or never started. */
+/** Resolves with the exit code; undefined when the process was killed or never started. */
 function endOf(child: ChildProcess, limitMs: number): Promise<number | undefined> {
   if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) {
     return Promise.resolve(child.exitCode ?? undefined);

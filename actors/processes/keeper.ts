@@ -17,11 +17,11 @@ import path from 'node:path';
 import type { Clock } from '../../src/domain/clock.ts';
 import type { Problem } from '../../src/domain/settings.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
+import { codeOf } from '../files/file-system.ts';
 import { openRunCgroup, type RunCgroup, type ServerCgroup } from './cgroups.ts';
 import { ProcessFamilies } from './descendants.ts';
 import {
   type ProcessRegistry,
-  type RegisteredServer,
   reapEarlierRuns,
   registryFile,
   removeRegistry,
@@ -49,24 +49,14 @@ export interface KeptProcess {
    * guardian ends every process that carries them.
    */
   readonly prepare: () => Readonly<Record<string, string>>;
-  /** Called at once after the start, while the number cannot have been given away again. */
+  /** Called right after the start, before its id can be reused. */
   readonly started: (pid: number) => void;
   /** Called before the process is ended: takes a last snapshot while its children still have it as parent. */
   readonly ending: () => Promise<void>;
-  /** Descendants of it, in its group or not, as far as the system tells. */
+  /** Finds its descendants, in its group or not, as far as the system reveals them. */
   readonly descendants: () => Promise<readonly number[]>;
-  /** Nothing is left, in its group or elsewhere. */
+  /** Called once no process is left, in its group or elsewhere. */
   readonly gone: () => void;
-}
-
-export interface ProcessKeeper {
-  expect(server: string): KeptProcess;
-  /** Ends what earlier runs left behind. */
-  reap(): void;
-  /** Settles when the guardian is dismissed and the registry removed. */
-  close(): Promise<void>;
-  /** Of the guardian; undefined before the first server and after the last. */
-  readonly guardianPid: number | undefined;
 }
 
 export interface KeeperPorts {
@@ -81,15 +71,15 @@ export interface KeeperPorts {
 
 /** Undefined where processes have no groups. */
 export function createProcessKeeper(ports: KeeperPorts): ProcessKeeper | undefined {
-  return process.platform === 'win32' ? undefined : new Keeper(ports);
+  return process.platform === 'win32' ? undefined : new ProcessKeeper(ports);
 }
 
-class Keeper implements ProcessKeeper {
+export class ProcessKeeper {
   readonly #ports: KeeperPorts;
   readonly #run = randomUUID();
   readonly #file: string | undefined;
   readonly #guardian: Guardian;
-  readonly #servers = new Map<number, RegisteredServer>();
+  readonly #servers = new Map<number, ProcessRegistry['servers'][number]>();
   readonly #cgroup: RunCgroup | undefined;
   readonly #cgroups = new Map<number, ServerCgroup>();
   readonly #families = new ProcessFamilies();
@@ -110,8 +100,8 @@ class Keeper implements ProcessKeeper {
     this.#cgroup = (ports.cgroup ?? openRunCgroup)(this.#run);
     this.#guardian = new Guardian({
       mark: this.#run,
-      ...(this.#cgroup === undefined ? {} : { cgroup: this.#cgroup.path }),
-      ...(this.#file === undefined ? {} : { file: this.#file }),
+      cgroup: this.#cgroup?.path,
+      file: this.#file,
       report: (why) =>
         this.#report({
           file: '/bin/sh',
@@ -120,6 +110,7 @@ class Keeper implements ProcessKeeper {
     });
   }
 
+  /** The guardian's process id; undefined before the first server and after the last. */
   get guardianPid(): number | undefined {
     return this.#guardian.pid;
   }
@@ -146,7 +137,7 @@ class Keeper implements ProcessKeeper {
         if (cgroup !== undefined) this.#cgroups.set(pid, cgroup);
       },
       ending: () => this.#families.scan(),
-      descendants: () => this.#descendantsOf(own, mark, cgroup),
+      descendants: () => this.#families.descendantsOf(own, mark, cgroup?.members),
       gone: () => {
         if (own !== undefined) this.#remove(own);
         cgroup?.remove();
@@ -155,6 +146,7 @@ class Keeper implements ProcessKeeper {
     };
   }
 
+  /** Ends what earlier runs left behind. */
   reap(): void {
     const { stateDir, wallNow } = this.#ports;
     if (stateDir === undefined) return;
@@ -163,26 +155,13 @@ class Keeper implements ProcessKeeper {
     });
   }
 
+  /** Resolves once the guardian is dismissed and the registry removed. */
   async close(): Promise<void> {
     // What is not known to be gone stays registered until the guardian has ended it.
     if (this.#servers.size === 0 && this.#file !== undefined) removeRegistry(this.#file);
     this.#cancelScan();
     await this.#guardian.dismiss();
     this.#cgroup?.remove();
-  }
-
-  async #descendantsOf(
-    leader: number | undefined,
-    mark: string,
-    cgroup: ServerCgroup | undefined,
-  ): Promise<readonly number[]> {
-    const marked = await findMarked(mark);
-    if (leader === undefined || !hasProcessTable) return marked;
-    await this.#families.scan();
-    const family = this.#families.membersOf(leader).map(({ pid }) => pid);
-    const others = new Set([...family, ...(cgroup?.members() ?? [])]);
-    const isSpared = (pid: number): boolean => pid === leader || isMeantToStay(pid);
-    return [...new Set([...marked, ...[...others].filter((pid) => !isSpared(pid))])];
   }
 
   /** Takes the next snapshot of parents and children after this time, or sooner if one is due. */
@@ -261,22 +240,15 @@ class Keeper implements ProcessKeeper {
     const servers = [...this.#servers.values()];
     try {
       const cgroup = this.#cgroup?.path;
-      writeRegistry(this.#file, {
-        version: 1,
-        run: this.#run,
-        ...this.#self,
-        ...(cgroup === undefined ? {} : { cgroup }),
-        servers,
-      });
-      this.#isRegistered = true;
+      writeRegistry(this.#file, { version: 1, run: this.#run, ...this.#self, cgroup, servers });
     } catch (error) {
       if (this.#isRegistered) return;
-      this.#isRegistered = true;
-      const why = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
       this.#report({
         file: this.#file,
-        message: `the processes of this run cannot be written down (${why}); the guardian still watches them`,
+        message: `the processes of this run cannot be registered (${codeOf(error)}); the guardian still watches them`,
       });
+    } finally {
+      this.#isRegistered = true;
     }
   }
 

@@ -7,12 +7,12 @@ import { readFileSync } from 'node:fs';
 
 import { createScan, hasProcessTable } from './process-table.ts';
 
-/** The variable that every server gets. */
+/** The variable in every server's environment. */
 export const markVariable = 'MCP_TROUPE_RUN';
-/** The value that a server gives to a daemon that is meant to outlive it. */
+/** The value that a server passes to a daemon that outlives it. */
 const staysValue = 'stay';
 
-/** Says whether a process's environment declares that it is meant to outlive its server. */
+/** Returns whether a process declares in its environment that it outlives its server. */
 export function isMeantToStay(pid: number): boolean {
   try {
     const environment = `\0${readFileSync(`/proc/${pid}/environ`, 'latin1')}`;
@@ -44,7 +44,7 @@ const scanForMarked = createScan((pid): MarkedProcess | undefined => {
     : undefined;
 });
 
-/** Signals each of them; those that are gone already do not matter. */
+/** Signals each process; ignores exited ones. */
 export function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
   for (const pid of pids) {
     try {

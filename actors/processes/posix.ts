@@ -39,7 +39,7 @@ export const posixSystem: ProcessSystem = {
   },
 };
 
-/** Signals every member of the group; says whether there was one. Signal 0 only asks. */
+/** Signals every member of the group; returns whether there was one. Signal 0 only checks. */
 function signalGroup(leader: number, signal: NodeJS.Signals | 0): boolean {
   try {
     process.kill(-leader, signal);
@@ -50,12 +50,12 @@ function signalGroup(leader: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** Says whether a member of the group still runs. Zombies do not count. */
+/** Returns whether a member of the group still runs. Zombies do not count. */
 async function hasMembers(leader: number): Promise<boolean> {
   if (!signalGroup(leader, 0)) return false;
   if (!hasProcessTable) return true;
   // Rare: a process outlived its leader. In a container whose first process reaps no zombies, only
-  // the process table tells the two apart.
+  // the process table distinguishes the two.
   return (await scanForGroups()).includes(leader);
 }
 

@@ -75,7 +75,7 @@ export function entryOf(pid: number): ProcessEntry | undefined {
   };
 }
 
-/** Says whether this very process still runs. A zombie does not. */
+/** Returns whether exactly this process still runs. A zombie does not. */
 export function isAlive({ pid, start }: ProcessIdentity): boolean {
   if (!hasProcessTable) return startOf(pid) === start;
   const entry = entryOf(pid);

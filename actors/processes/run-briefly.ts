@@ -1,8 +1,8 @@
 /**
- * Runs a program for its output, with a time limit. It has a process group of its own, which is
- * empty when the answer is given; no shell is involved.
+ * Runs a program for its output, with a time limit and without a shell. The program gets its own
+ * process group, which is empty when the answer resolves.
  *
- * Never rejects. When the signal ends it, the answer is `isLate`.
+ * Never rejects. When the signal aborts the run, the answer is `isLate`.
  */
 
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
@@ -14,7 +14,7 @@ import { forgetGroup, killGroup, processSystem, watchGroup } from './ending.ts';
 import type { KeptProcess } from './keeper.ts';
 import type { StdioLaunch } from './system.ts';
 
-export interface BriefRunPorts {
+interface BriefRunPorts {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly limitMs: number;
@@ -34,7 +34,7 @@ export type BriefAnswer =
     };
 
 export interface BriefRun {
-  /** Settles when the process runs; not at all when it cannot be started. */
+  /** Resolves once the process runs; never settles when it cannot be started. */
   readonly running: Promise<void>;
   readonly answer: Promise<BriefAnswer>;
 }

@@ -42,7 +42,7 @@ export interface ProcessSystem {
   startOf(launch: StdioLaunch): ProcessStart | Promise<ProcessStart>;
   /** Resolves when the processes in the scope have been signalled. Never rejects. */
   signal(group: Group, name: NodeJS.Signals, scope: ClosePolicy['scope']): Promise<void>;
-  /** Says whether a group whose leader has exited is empty, as far as that can be known. */
+  /** Returns whether a group whose leader has exited is empty, as far as that can be known. */
   isEmpty(group: Group): Promise<boolean>;
   /** Kills the groups of these leaders before it returns: this process is about to exit. */
   killAll(leaders: ReadonlySet<number>): void;

@@ -1,5 +1,5 @@
 /**
- * Processes on Windows, which knows neither process groups nor signals.
+ * Processes on Windows, which has neither process groups nor signals.
  *
  * Windows starts only programs; npm installs scripts for `cmd.exe`, which parses their arguments
  * again. `cross-spawn` finds them and escapes what `cmd.exe` would interpret; arguments that cannot
@@ -15,21 +15,15 @@ import type { ProcessSystem, StdioLaunch } from './system.ts';
 // A healthy machine needs a fraction of a second, and the next step waits for it.
 const taskkillMs = 3_000;
 
-export interface WindowsPorts {
-  /** The folder of Windows. Programs of the system are started from nowhere else. */
-  readonly root: string;
-  /** Resolves when the program has ended, however it ended. */
-  readonly run: (file: string, args: readonly string[]) => Promise<void>;
-  readonly runNow: (file: string, args: readonly string[]) => void;
-}
-
-const realPorts: WindowsPorts = {
+const realPorts = {
+  /** The Windows folder. System programs are started from nowhere else. */
   root: process.env['SystemRoot'] ?? 'C:\\Windows',
-  run: (file, args) =>
+  /** Resolves when the program has ended, whatever its exit code. */
+  run: (file: string, args: readonly string[]): Promise<void> =>
     new Promise((resolve) => {
       execFile(file, args, { timeout: taskkillMs, windowsHide: true }, () => resolve());
     }),
-  runNow: (file, args) => {
+  runNow: (file: string, args: readonly string[]): void => {
     spawnSync(file, args, { timeout: taskkillMs, windowsHide: true, stdio: 'ignore' });
   },
 };
@@ -61,7 +55,7 @@ export function createWindowsSystem({ root, run, runNow } = realPorts): ProcessS
       );
     },
 
-    // Processes that outlive the one that started them cannot be found.
+    // Orphaned processes cannot be found.
     isEmpty: async ({ hasExited }) => hasExited(),
 
     killAll(leaders) {

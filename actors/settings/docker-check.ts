@@ -1,6 +1,6 @@
 /**
- * Runs the program `docker` twice at once: does it know the command `mcp`, and does it reach a
- * daemon? Each run may take three seconds and has a process group of its own, which is empty when
+ * Runs `docker` twice at once to check that it supports the command `mcp` and reaches a
+ * daemon. Each run may take three seconds and has its own process group, which is empty when
  * the answer is given. No shell is involved; Docker's output is shown redacted in one line and
  * never executed.
  *
@@ -21,7 +21,7 @@ import { type BriefAnswer, type BriefRun, runBriefly } from '../processes/run-br
 import type { StdioLaunch } from '../processes/system.ts';
 import { resolveSpec } from '../values/target.ts';
 
-export interface DockerCheckPorts {
+interface DockerCheckPorts {
   readonly clock: Clock;
   readonly env: Variables;
   readonly projectRoot: string;
@@ -30,16 +30,14 @@ export interface DockerCheckPorts {
   readonly processes: ProcessKeeper | undefined;
 }
 
-export interface DockerCheck {
-  /** Settles when both processes run; not at all when one cannot. */
-  readonly begun: Promise<unknown>;
-  readonly found: Promise<DockerFinding>;
-}
-
 const helpWords = ['mcp', '--help'];
 const infoWords = ['info', '--format', '{{.ServerVersion}}'];
 
-export function checkDocker(ports: DockerCheckPorts): DockerCheck {
+/** `begun` settles once both processes run, and never if one cannot be started. */
+export function checkDocker(ports: DockerCheckPorts): {
+  readonly begun: Promise<unknown>;
+  readonly found: Promise<DockerFinding>;
+} {
   const spec = dockerGatewaySpec(ports.projectRoot, ports.variables);
   const resolved = resolveSpec(spec, ports.env);
   if (resolved.type !== 'stdio') throw new Error('the gateway of Docker is a program');
@@ -66,7 +64,7 @@ function judgeHelp(answer: BriefAnswer, clean: Clean): DockerFinding | undefined
   if ('unstartable' in answer) return lacking('program', clean(answer.unstartable));
   if ('isLate' in answer) return lacking('time', asked(helpWords));
   if (answer.exitCode !== 0) return lacking('command', clean(firstLine(answer.err)));
-  // Asked for help with a command that it does not know, Docker prints its own help.
+  // For an unknown command, `docker --help` prints Docker's own help.
   if (/^\s*gateway\b/mu.test(answer.out)) return undefined;
   return /\bUsage:\s+docker\b/u.test(answer.out)
     ? lacking('command', '')
@@ -93,7 +91,7 @@ function asked(words: readonly string[]): string {
   return ['docker', ...words].join(' ');
 }
 
-/** Docker's first line says what is wrong, the others where to read more. */
+/** Docker's first line describes the problem, the others link to documentation. */
 function firstLine(text: string): string {
   return text.trim().split('\n', 1)[0] ?? '';
 }

@@ -14,21 +14,10 @@ import type { Clock } from '../../src/domain/clock.ts';
 import { equalTyped } from '../../src/policies/equal-typed.ts';
 import type { Variables } from '../../src/policies/expand-variables.ts';
 import type { ProcessKeeper } from '../processes/keeper.ts';
-import type { DockerCheck, DockerCheckPorts } from './docker-check.ts';
+import type { checkDocker } from './docker-check.ts';
 
-export interface DockerGateway {
-  /** Names of the variables that `docker` is to see. */
-  readonly variables: readonly string[];
-  /** The last finding; undefined during the first check. Starts a check if one is due. */
-  finding(): Promise<DockerFinding | undefined>;
-  /** Makes the next request start a check, whatever is known. */
-  checkAgain(): void;
-  /** Settles when no check is running; says whether one was. */
-  settled(): Promise<boolean>;
-  /** Sets the function that is called when an answer no longer holds. */
-  listen(listener: () => void): void;
-  dispose(): void;
-}
+/** The public part of the class, which tests replace. */
+export type DockerGateway = Pick<Gateway, keyof Gateway>;
 
 export interface DockerGatewayPorts {
   readonly clock: Clock;
@@ -37,8 +26,8 @@ export interface DockerGatewayPorts {
   readonly projectRoot: string;
   /** Called late: the keeper may not exist yet. */
   readonly processes?: () => ProcessKeeper | undefined;
-  /** Default: asks the program `docker`. */
-  readonly check?: (ports: DockerCheckPorts) => DockerCheck;
+  /** Default: runs `docker`. */
+  readonly check?: typeof checkDocker;
 }
 
 // About as long as a user takes to start Docker: the next edit of a file then finds it.
@@ -48,7 +37,8 @@ export function createDockerGateway(ports: DockerGatewayPorts): DockerGateway {
   return new Gateway(ports);
 }
 
-class Gateway implements DockerGateway {
+class Gateway {
+  /** Names of the variables that are passed to `docker`. */
   readonly variables: readonly string[];
   readonly #ports: DockerGatewayPorts;
   readonly #leave = new AbortController();
@@ -64,6 +54,7 @@ class Gateway implements DockerGateway {
     this.variables = dockerVariablesIn(ports.env);
   }
 
+  /** Resolves with the last finding; undefined during the first check. Starts a check if one is due. */
   async finding(): Promise<DockerFinding | undefined> {
     if (this.#check === undefined && this.#isUnsure() && !this.#leave.signal.aborted) this.#begin();
     await this.#check?.begun;
@@ -72,16 +63,19 @@ class Gateway implements DockerGateway {
     return finding;
   }
 
+  /** Makes the next request start a check, whatever is known. */
   checkAgain(): void {
     this.#isDoubted = true;
   }
 
+  /** Resolves once no check is running, with whether one was. */
   async settled(): Promise<boolean> {
     const check = this.#check;
     await check?.ended;
     return check !== undefined;
   }
 
+  /** Sets the function that is called when an earlier answer no longer holds. */
   listen(listener: () => void): void {
     this.#listener = listener;
   }
@@ -109,7 +103,7 @@ class Gateway implements DockerGateway {
     this.#check = { begun: begun.catch(() => ended), ended };
   }
 
-  async #start(): Promise<DockerCheck> {
+  async #start(): Promise<ReturnType<typeof checkDocker>> {
     const { clock, env, projectRoot, processes } = this.#ports;
     // Few troupes need it, so the code that runs a program is loaded on demand.
     const check = this.#ports.check ?? (await import('./docker-check.ts')).checkDocker;

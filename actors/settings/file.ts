@@ -15,17 +15,18 @@ export type FileReading =
       readonly openTo?: 'everyone' | 'group';
     }
   | { readonly missing: true }
-  /** The file is unusable; what is wrong and what to do. */
+  /** The file is unusable; describes the problem and the remedy. */
   | { readonly message: string };
 
-/** @param within - real path of the folder that the file must not lead out of; absent = no limit. */
-export type ReadFile = (file: string, within?: string) => Promise<FileReading>;
+export type ReadFile = typeof readSettingsFile;
 
 /**
- * Reads a settings file. Never rejects, and never waits for anything but the disk: a named pipe or
- * a device is refused, not read.
+ * Reads a settings file. Never rejects, and never waits for anything but the disk: named pipes and
+ * devices are refused.
+ *
+ * @param within - real path of the folder that links must not leave. Default: no limit
  */
-export const readSettingsFile: ReadFile = async (file, within) => {
+export async function readSettingsFile(file: string, within?: string): Promise<FileReading> {
   try {
     const way = within === undefined ? undefined : await wayWithin(file, within);
     if (way?.isInside === false)
@@ -43,16 +44,20 @@ export const readSettingsFile: ReadFile = async (file, within) => {
     const next = isDenied ? 'let this user read it' : 'see whether it can be opened';
     return { message: `the file cannot be read (${code}); ${next}` };
   }
-};
+}
 
-/** @param within - real path of the only folder that may be touched; absent = no limit. */
-export type CheckFolder = (folder: string, within?: string) => Promise<FolderFault | undefined>;
+export type CheckFolder = typeof checkFolder;
 
 /**
- * Says why a folder cannot be a working folder; undefined when it can, or when it may not be
- * touched. Never rejects.
+ * Explains why a folder cannot be a working folder; undefined when it can, or when it may not be
+ * read. Never rejects.
+ *
+ * @param within - real path of the only folder that may be read. Default: no limit
  */
-export const checkFolder: CheckFolder = async (folder, within) => {
+export async function checkFolder(
+  folder: string,
+  within?: string,
+): Promise<FolderFault | undefined> {
   const way = within === undefined ? undefined : await wayWithin(folder, within);
   if (way?.isInside === false) return undefined;
   try {
@@ -62,11 +67,11 @@ export const checkFolder: CheckFolder = async (folder, within) => {
     // ENOTDIR: a part of the path is a file.
     return code === 'ENOENT' || code === 'ENOTDIR' ? 'missing' : 'unreachable';
   }
-};
+}
 
 /**
- * Says who else may change a file. The user's primary group is assumed to be private, as systems
- * with the umask 002 set it up.
+ * Determines who else may change a file. Assumes that the user's primary group is private, as on
+ * systems with umask 002.
  */
 function openTo({ mode, gid }: Stats): Pick<Extract<FileReading, { text: string }>, 'openTo'> {
   // On Windows these modes are meaningless.
@@ -75,7 +80,7 @@ function openTo({ mode, gid }: Stats): Pick<Extract<FileReading, { text: string 
   return (mode & 0o020) !== 0 && gid !== process.getgid() ? { openTo: 'group' } : {};
 }
 
-/** Returns the folder that a project's file must not lead out of. A host may name such a file elsewhere. */
+/** Returns the folder that a project file's links must not leave; undefined for files elsewhere. */
 export function confinesOfFile(
   { file, scope }: { readonly file: string; readonly scope: Scope },
   projectRoot: string,

@@ -80,21 +80,7 @@ export interface SettingsReading extends MergedSettings {
 /** What may have changed: anything, or only the servers that the host added one by one. */
 export type ReadingScope = 'all' | 'added';
 
-export interface SettingsReader {
-  /**
-   * Reads all files again; for `added` only the added servers, and neither files nor Docker. Never
-   * rejects.
-   *
-   * @param now monotonic milliseconds
-   */
-  read(now: number, scope?: ReadingScope): Promise<SettingsReading>;
-  /** Replaces the host's own settings; seen by the next read. */
-  setOverlay(settings: Readonly<Record<string, unknown>>): void;
-  /** Replaces the servers that the host added one by one; a read uses the map's content at that time. */
-  setAdded(servers: ReadonlyMap<string, unknown>): void;
-  /** Sets the function that is called whenever the added servers were replaced. */
-  listen(onAdded: () => void): void;
-}
+export type SettingsReader = ReturnType<typeof createSettingsReader>;
 
 /** What one reading of everything but the added servers found. */
 interface Seen {
@@ -115,7 +101,7 @@ interface Remembered {
 // deleted a file does not notice the delay.
 const deletionGraceMs = 2_000;
 
-export function createSettingsReader(ports: SettingsReaderPorts): SettingsReader {
+export function createSettingsReader(ports: SettingsReaderPorts) {
   const { projectRoot } = ports;
   const memory = new Map<SettingsFileRef, Remembered>();
   let overlay =
@@ -130,7 +116,7 @@ export function createSettingsReader(ports: SettingsReaderPorts): SettingsReader
     return ofPlugin(plugin, keepGood(undefined, parsed));
   });
 
-  async function look(ref: SettingsFileRef, now: number): Promise<Remembered> {
+  async function readOne(ref: SettingsFileRef, now: number): Promise<Remembered> {
     const before = memory.get(ref);
     const reading = await readFileOf(ref, before, ports);
     if ('parsed' in reading) return { ...reading, parsed: asManaged(ref, reading.parsed) };
@@ -140,8 +126,8 @@ export function createSettingsReader(ports: SettingsReaderPorts): SettingsReader
     return { parsed: before.parsed, missingSince };
   }
 
-  async function lookAround(now: number): Promise<Seen> {
-    for (const ref of ports.files) memory.set(ref, await look(ref, now));
+  async function readFiles(now: number): Promise<Seen> {
+    for (const ref of ports.files) memory.set(ref, await readOne(ref, now));
     const remembered = ports.files.flatMap((ref) => memory.get(ref)?.parsed ?? []);
     const sources: ParsedSettings[] = [];
     for (const parsed of [...remembered, ...ofPlugins, overlay]) {
@@ -158,7 +144,7 @@ export function createSettingsReader(ports: SettingsReaderPorts): SettingsReader
   }
 
   async function readAll(now: number, scope: ReadingScope): Promise<SettingsReading> {
-    const around = scope === 'added' && seen !== undefined ? seen : await lookAround(now);
+    const around = scope === 'added' && seen !== undefined ? seen : await readFiles(now);
     seen = around;
     const sources = [...around.sources, ...(await addedNow())];
     sources.push(...(await gatewayAmong(sources, ports, around)));
@@ -174,7 +160,13 @@ export function createSettingsReader(ports: SettingsReaderPorts): SettingsReader
 
   let last: MergedSettings = mergeSettings([], undefined, ports.policy);
   return {
-    async read(now, scope = 'all') {
+    /**
+     * Reads everything again; for `added` only the servers that the host added one by one. Never
+     * rejects.
+     *
+     * @param now - monotonic milliseconds
+     */
+    async read(now: number, scope: ReadingScope = 'all'): Promise<SettingsReading> {
       try {
         const reading = await readAll(now, scope);
         const { settings, specs, startupGate } = reading;
@@ -188,15 +180,18 @@ export function createSettingsReader(ports: SettingsReaderPorts): SettingsReader
         return { ...last, settings: { ...settings, problems: [...settings.problems, problem] } };
       }
     },
-    setOverlay(settings) {
+    /** Replaces the host's own settings; applies to the next read. */
+    setOverlay(settings: Readonly<Record<string, unknown>>): void {
       const parsed = parseHostSettings(settings, projectRoot);
       overlay = keepGood(overlay === undefined ? undefined : { parsed: overlay }, parsed);
     },
-    setAdded(servers) {
+    /** Replaces the servers that the host added one by one; a read uses the map's content at that time. */
+    setAdded(servers: ReadonlyMap<string, unknown>): void {
       added = servers;
       tellAdded();
     },
-    listen(onAdded) {
+    /** Sets the function that is called whenever the added servers are replaced. */
+    listen(onAdded: () => void): void {
       tellAdded = onAdded;
     },
   };
@@ -218,11 +213,16 @@ async function readFileOf(
       if (text === before?.text && openTo === before.openTo)
         return { parsed: before.parsed, text, openTo };
       if (openTo === 'everyone')
-        return { parsed: keepGood(before, { problems: [openToEveryone(file)] }), text, openTo };
+        return {
+          parsed: keepGood(before, { problems: [openProblem(file, openTo)] }),
+          text,
+          openTo,
+        };
       const parsed = await parseSettingsFile(text, { file, scope, projectRoot });
       const named = plugin === undefined ? parsed : ofPlugin(plugin, parsed);
       const good = keepGood(before, named);
-      const problems = openTo === 'group' ? [...good.problems, openToGroup(file)] : good.problems;
+      const problems =
+        openTo === 'group' ? [...good.problems, openProblem(file, openTo)] : good.problems;
       return { parsed: { ...good, problems }, text, openTo };
     }
     if ('missing' in reading) return reading;
@@ -235,15 +235,12 @@ async function readFileOf(
   }
 }
 
-function openToEveryone(file: string): Problem {
-  return {
-    file,
-    message: `every user of this machine may change this file, so it is not used; run: chmod o-w ${quotedFor('shell', file)}`,
-  };
-}
-
-function openToGroup(file: string): Problem {
-  const message = `other users of its group may change this file, and its servers run as you; unless you trust them all, run: chmod g-w ${quotedFor('shell', file)}`;
+function openProblem(file: string, openTo: 'everyone' | 'group'): Problem {
+  const quoted = quotedFor('shell', file);
+  const message =
+    openTo === 'everyone'
+      ? `every user of this machine may change this file, so it is not used; run: chmod o-w ${quoted}`
+      : `other users of its group may change this file, and its servers run as you; unless you trust them all, run: chmod g-w ${quoted}`;
   return { file, message };
 }
 
@@ -290,7 +287,7 @@ function keepGood(before: Remembered | undefined, parsed: ParsedSettings): Parse
     document === undefined
       ? 'nothing of this file is used until it is fixed'
       : 'the last good content of this file stays in force until it is fixed';
-  // One mistake may cost all servers of the file, which the problem itself does not say.
+  // One mistake may disable all of the file's servers, which the problem itself does not mention.
   const problems = parsed.problems.map((problem) => ({
     ...problem,
     message: `${problem.message} (${consequence})`,

@@ -51,6 +51,7 @@ export interface SettingsPorts
 // edit wait.
 const startQuietMs = 1_000;
 
+/** Creates the logic of the actor that reads settings and emits their changes. */
 export function createSettingsSource(ports: SettingsPorts) {
   return fromEventObservable<SettingsFact, SettingsInput>(({ input }) => {
     const subscribe = (observer: Observer<SettingsFact>) => follow(ports, input.commands, observer);
@@ -115,10 +116,7 @@ function follow(
 function startReading(
   { clock, reader, stream: present }: SettingsPorts,
   newsOf: (reading: SettingsReading) => SettingsFact | undefined,
-  observer: {
-    readonly next: (fact: SettingsFact) => void;
-    readonly error: (error: unknown) => void;
-  },
+  observer: Required<Pick<Observer<SettingsFact>, 'next' | 'error'>>,
 ): { readonly signal: (kind: SettingsSignal) => void; readonly stop: () => void } {
   const read = (scope: ReadingScope) => reader.read(clock.now(), scope);
   const early = new Set<SettingsSignal>();
@@ -205,27 +203,22 @@ function meaningOf(settings: Settings) {
   return { ...rest, ...lists, servers };
 }
 
-/** Holds the specs, which may contain secrets, by generation and apart from charts and records. */
-export interface SpecBook {
-  /** Adds the specs of a load; those of the load before the last are forgotten. */
-  put(specs: ReadonlyMap<string, ServerSpec>): void;
-  get(generation: string): ServerSpec | undefined;
-}
+export type SpecBook = ReturnType<typeof createSpecBook>;
 
 /**
- * Creates an empty book.
- *
- * It keeps the last two loads: the older one for servers that are being replaced. A generation
- * older than that is leaving and opens no connection.
+ * Creates a map of specs by generation, apart from charts and records because specs may contain
+ * secrets. It keeps the last two loads: the older one for servers that are being replaced. Older
+ * generations are leaving and open no connection.
  */
-export function createSpecBook(): SpecBook {
+export function createSpecBook() {
   let latest: ReadonlyMap<string, ServerSpec> = new Map();
   let previous: ReadonlyMap<string, ServerSpec> = latest;
   return {
-    put(specs) {
+    /** Adds a load's specs and forgets those of the load before the last. */
+    put(specs: ReadonlyMap<string, ServerSpec>): void {
       previous = latest;
       latest = new Map(specs);
     },
-    get: (generation) => latest.get(generation) ?? previous.get(generation),
+    get: (generation: string) => latest.get(generation) ?? previous.get(generation),
   };
 }

@@ -1,6 +1,6 @@
 /**
- * The settings as a stream: signals in, one fact for each real change out.
- * `source.ts` loads this file, and RxJS with it, when the start is over.
+ * Turns signals into a stream with one fact for each real change of the settings.
+ * `settings-changes.ts` loads this file, and RxJS with it, when the start is over.
  */
 
 import {
@@ -30,12 +30,12 @@ import type { SettingsFact } from '../../src/domain/settings-facts.ts';
 import { recordInWindow } from '../../src/policies/window-limit.ts';
 import type { ReadingScope, SettingsReading } from './last-good-settings.ts';
 
-/** A touched file, or the scope of a reading that is wanted now. */
+/** A touched file, or the scope of a reading that must happen now. */
 export type SettingsSignal = 'touched' | ReadingScope;
 
 export interface SettingsStreamPorts {
   readonly clock: Clock;
-  /** Takes the function that receives every signal from now on, and those that came before. */
+  /** Registers the function that receives all signals, including earlier ones. */
   readonly signals: (receive: (signal: SettingsSignal) => void) => void;
   /** Never rejects. */
   readonly read: (scope: ReadingScope) => Promise<SettingsReading>;

@@ -1,9 +1,11 @@
 /**
  * The approvals of one project, in memory and on disk.
  *
- * A decision made here applies at once and is written soon after. The file is watched, so that a
- * server that another process revokes stops here as well. While the file cannot be trusted or
- * written, its approvals do not count, and new decisions apply to this run only; a problem says so.
+ * The file decides which servers may start, so it is trusted only if this program could have written
+ * all of it and no other user could have. A decision made here applies at once and is written soon
+ * after. The file is watched: a server that another process revokes stops here as well. While the
+ * file cannot be trusted or written, its approvals do not count, new decisions apply to this run
+ * only, and a problem is reported.
  */
 
 import { lstat, open } from 'node:fs/promises';
@@ -20,7 +22,7 @@ import {
 } from '../../src/policies/approvals/records.ts';
 import { equalTyped } from '../../src/policies/equal-typed.ts';
 import { codeOf, realFolder, replaceWhole } from '../files/file-system.ts';
-import { readPrivateJson, setAside } from '../files/private-file.ts';
+import { readPrivateJson, setAside, type UntrustedFile } from '../files/private-file.ts';
 import { type WatchFiles, watchSettingsFiles } from '../files/watcher.ts';
 import { withFileLock } from './file-lock.ts';
 
@@ -34,25 +36,13 @@ export interface ApprovalStorePorts {
   readonly watch?: WatchFiles;
 }
 
-export interface ApprovalStore {
-  /** The project's decisions, oldest first. The same list until something changes. */
-  records(): readonly ApprovalRecord[];
-  /** Settles when the file was first read. Never rejects. */
-  load(): Promise<void>;
-  /** Applies at once. */
-  add(entry: ApprovalEntry): void;
-  /** Calls back after every change; returns a function that ends it. */
-  listen(listener: () => void): () => void;
-  /** Settles with true when every decision is on disk, with false when one could not be saved. Never rejects. */
-  saved(): Promise<boolean>;
-  /** Ends the watch and settles when nothing more is written; undefined without a file. */
-  close(): Promise<void> | undefined;
-}
-
-/** Where the decisions of all projects are kept. */
+/** Returns the path of the file with all projects' decisions. */
 export function approvalFile(stateDir: string): string {
   return path.join(stateDir, 'approvals.json');
 }
+
+/** The public part of the class, which tests replace. */
+export type ApprovalStore = Pick<Store, keyof Store>;
 
 export function createApprovalStore(ports: ApprovalStorePorts): ApprovalStore {
   return new Store(ports);
@@ -60,7 +50,7 @@ export function createApprovalStore(ports: ApprovalStorePorts): ApprovalStore {
 
 const nextStep = 'until then its approvals do not count, and decisions end with this run';
 
-class Store implements ApprovalStore {
+class Store {
   readonly #ports: ApprovalStorePorts;
   readonly #file: string | undefined;
   readonly #project: string;
@@ -88,15 +78,18 @@ class Store implements ApprovalStore {
     this.#project = realFolder(ports.projectRoot);
   }
 
+  /** The project's decisions, oldest first. Returns the same list until something changes. */
   records(): readonly ApprovalRecord[] {
     return this.#records;
   }
 
+  /** Resolves once the file was read for the first time. Never rejects. */
   load(): Promise<void> {
     this.#loaded ??= this.#begin();
     return this.#loaded;
   }
 
+  /** Adds a decision, which applies at once. */
   add(entry: ApprovalEntry): void {
     if (this.#file === undefined) this.#stored = withEntry(this.#stored, entry);
     else this.#unsaved = [...withoutSuperseded(this.#unsaved, entry), entry];
@@ -109,6 +102,7 @@ class Store implements ApprovalStore {
     this.#enqueue((file) => this.#write(file));
   }
 
+  /** Calls the listener after every change, until the returned function is called. */
   listen(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => {
@@ -116,6 +110,7 @@ class Store implements ApprovalStore {
     };
   }
 
+  /** Resolves with whether every decision was saved to disk. Never rejects. */
   async saved(): Promise<boolean> {
     // Also waits for decisions that are added meanwhile.
     for (let work: Promise<void> | undefined; work !== this.#work; ) {
@@ -125,6 +120,7 @@ class Store implements ApprovalStore {
     return this.#file !== undefined && this.#unsaved.length === 0;
   }
 
+  /** Stops watching; resolves after the last write. Undefined without a file. */
   close(): Promise<void> | undefined {
     this.#isClosed = true;
     this.#unwatch?.();
@@ -156,16 +152,13 @@ class Store implements ApprovalStore {
       this.#hasReadWaiting = false;
       const wasRefused = this.#isRefused;
       const reading = await readApprovals(file);
-      if ('damage' in reading) await this.#repair(file);
+      if ('damage' in reading)
+        await this.#locked(file, async () => {
+          this.#take(file, { records: await this.#readOrSetAside(file) });
+        });
       else this.#take(file, reading);
       // Decisions made while the file could not be trusted are written now.
       if (wasRefused && !this.#isRefused && this.#unsaved.length > 0) await this.#write(file);
-    });
-  }
-
-  async #repair(file: string): Promise<void> {
-    await this.#locked(file, async () => {
-      this.#take(file, { records: await this.#readOrSetAside(file) });
     });
   }
 
@@ -183,8 +176,11 @@ class Store implements ApprovalStore {
       const saved = new Set(entries);
       this.#unsaved = this.#unsaved.filter((entry) => !saved.has(entry));
       this.#take(file, { records: [...others, ...mine] });
-      const forgotten = foreign.length - others.length;
-      if (forgotten > 0) this.#noteForgotten(file, forgotten);
+      const count = foreign.length - others.length;
+      if (count === 0) return;
+      const message = `removed ${count} approval${count === 1 ? '' : 's'} that had not been used for a year and whose project folder is gone`;
+      this.#forgottenNote = { file, message };
+      this.#reportAll();
     });
     this.#hasWriteWaiting = false;
   }
@@ -238,12 +234,8 @@ class Store implements ApprovalStore {
 
   #setStored(records: readonly ApprovalRecord[]): void {
     this.#stored = records;
-    this.#refresh();
-  }
-
-  #refresh(): void {
-    const records = this.#unsaved.reduce(withEntry, this.#stored);
-    if (!equalTyped(records, this.#records)) this.#publish(records);
+    const all = this.#unsaved.reduce(withEntry, records);
+    if (!equalTyped(all, this.#records)) this.#publish(all);
   }
 
   #publish(records: readonly ApprovalRecord[]): void {
@@ -261,15 +253,9 @@ class Store implements ApprovalStore {
     const problems = [this.#problem, this.#asideNote, this.#forgottenNote];
     this.#ports.onProblems(problems.filter((each) => each !== undefined));
   }
-
-  #noteForgotten(file: string, count: number): void {
-    const message = `removed ${count} approval${count === 1 ? '' : 's'} that had not been used for a year and whose project folder is gone`;
-    this.#forgottenNote = { file, message };
-    this.#reportAll();
-  }
 }
 
-/** The file exists, and we must not replace it. */
+/** The file exists and must not be replaced. */
 class RefusedError extends Error {
   override readonly name = 'RefusedError';
 }
@@ -277,7 +263,7 @@ class RefusedError extends Error {
 const version = 2;
 /** Version 1 had pins of tools only and did not record when an approval was used. */
 const knownVersions = [1, version];
-// Ten thousand decisions, as many as there may be servers, each with what was shown for it.
+// Ten thousand decisions, one for each possible server, with the fields shown for each.
 const maxBytes = 16 * 1024 * 1024;
 // A year: longer than most pauses in the work on a project.
 const keptUnusedMs = 365 * 24 * 3_600_000;
@@ -308,27 +294,18 @@ const fileSchema = z.strictObject({
   records: z.array(recordSchema),
 });
 
-/** A decision and its project. */
-export interface StoredApproval extends ApprovalRecord {
-  readonly project: string;
-}
+type StoredApproval = ApprovalRecord & { readonly project: string };
 
-export type ApprovalReading =
-  /** Of all projects; empty when there is no file. */
-  | { readonly records: readonly StoredApproval[] }
-  /** Its content is not what we write, so it must be set aside. */
-  | { readonly damage: string }
-  /** It cannot be trusted, and we must not change it: what is wrong and what to do. */
-  | { readonly refusal: string };
+type ApprovalReading = UntrustedFile | { readonly records: readonly StoredApproval[] };
 
-/** Reads the decisions of all projects. Never rejects. */
+/** Reads all projects' decisions; none when there is no file. Never rejects. */
 async function readApprovals(file: string): Promise<ApprovalReading> {
   const reading = await readPrivateJson(file, { maxBytes, version, schema: fileSchema });
   if ('damage' in reading || 'refusal' in reading) return reading;
   return { records: (reading.value?.records ?? []) as readonly StoredApproval[] };
 }
 
-/** Replaces the file: the old content or the new one, also after a loss of power. */
+/** Replaces the file atomically, even across a power failure. */
 async function writeApprovals(file: string, records: readonly StoredApproval[]): Promise<void> {
   await replaceWhole(file, textOf(records));
   await syncFolder(path.dirname(file));
@@ -350,7 +327,7 @@ async function withoutForgotten(
   return records.filter((record) => !isOld(record) || !gone.has(record.project));
 }
 
-/** Says whether a folder is gone; one that merely cannot be read still counts as present. */
+/** Returns whether a folder is gone. A folder that cannot be read counts as present. */
 async function isGone(folder: string): Promise<boolean> {
   return lstat(folder).then(
     () => false,
@@ -358,10 +335,10 @@ async function isGone(folder: string): Promise<boolean> {
   );
 }
 
-/** The problem shown when nothing more fits into the file. */
+/** The problem that is reported when the file is full. */
 const fullFile = `approvals cannot be saved, because their file would be larger than ${maxBytes / 1024 ** 2} MB; remove records of projects that you no longer use from it`;
 
-/** Drops tool definitions, which only the user compares, before it drops a decision. */
+/** Drops tool definitions, which are only shown to the user, rather than fail. */
 function textOf(records: readonly StoredApproval[]): string {
   const whole = `${JSON.stringify({ version, records }, undefined, 1)}\n`;
   if (Buffer.byteLength(whole) <= maxBytes) return whole;
@@ -374,7 +351,7 @@ function textOf(records: readonly StoredApproval[]): string {
   throw Object.assign(new Error('too many decisions'), { code: 'EFBIG' });
 }
 
-/** Makes the new name durable; systems whose folders cannot be opened do so themselves. */
+/** Makes the rename durable. Where folders cannot be opened, the system does that itself. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => undefined);
   await handle?.sync().catch(() => undefined);

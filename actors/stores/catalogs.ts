@@ -23,7 +23,7 @@ const damagedSuffix = '.damaged';
 // A thousand tools of 8 KB each; one file is read in a tenth of a second at most.
 const maxFileBytes = 8 * 1024 * 1024;
 const maxFolderBytes = 64 * 1024 * 1024;
-// Thirty days: a catalog older than a month says little about the server now.
+// Thirty days: an older catalog says little about the current server.
 const longestKeptMs = 2_592_000_000;
 // A file this old is written again, even with the same content, to renew its date.
 const redatedMs = 86_400_000;
@@ -39,16 +39,8 @@ export interface CatalogFilesPorts {
   readonly onProblems: (problems: readonly Problem[]) => void;
 }
 
-export interface CatalogFiles {
-  /** The stored catalogs of these owners that are not too old. Never rejects. */
-  load(
-    owners: readonly (CatalogOwner & { readonly maxAgeMs: number | null })[],
-  ): Promise<readonly CatalogEntry[]>;
-  /** Writes it soon, unless it holds one of the secrets. */
-  save(entry: CatalogEntry, secrets: readonly string[]): void;
-  /** Settles when everything is saved. Never rejects. */
-  close(): Promise<void>;
-}
+/** The public part of the class, which tests replace. */
+export type CatalogFiles = Pick<Files, keyof Files>;
 
 export function createCatalogFiles(ports: CatalogFilesPorts): CatalogFiles {
   return new Files(ports);
@@ -59,7 +51,10 @@ interface Waiting {
   readonly secrets: readonly string[];
 }
 
-class Files implements CatalogFiles {
+/** Size and age of the files, by name. */
+type Sizes = Map<string, { readonly bytes: number; readonly writtenAt: number }>;
+
+class Files {
   readonly #folder: string;
   readonly #ports: CatalogFilesPorts;
   readonly #waiting = new Map<string, Waiting>();
@@ -69,13 +64,14 @@ class Files implements CatalogFiles {
   #timer: unknown;
   #writing: Promise<void> = Promise.resolve();
   #isBroken = false;
-  #sizes: Map<string, { bytes: number; writtenAt: number }> | undefined;
+  #sizes: Sizes | undefined;
 
   constructor(ports: CatalogFilesPorts) {
     this.#ports = ports;
     this.#folder = path.join(ports.stateDir, 'catalogs');
   }
 
+  /** Reads these owners' stored catalogs, without those that are too old. Never rejects. */
   async load(
     owners: readonly (CatalogOwner & { readonly maxAgeMs: number | null })[],
   ): Promise<readonly CatalogEntry[]> {
@@ -91,17 +87,15 @@ class Files implements CatalogFiles {
     return found;
   }
 
+  /** Writes a catalog soon, unless it contains one of the secrets. */
   save(entry: CatalogEntry, secrets: readonly string[]): void {
     if (this.#isBroken) return;
     this.#waiting.set(entryName(entry), { entry, secrets });
-    this.#timer ??= this.#ports.clock.setTimeout(() => void this.#flush(), debounceMs);
+    this.#timer ??= this.#ports.clock.setTimeout(() => void this.close(), debounceMs);
   }
 
-  async close(): Promise<void> {
-    await this.#flush();
-  }
-
-  #flush(): Promise<void> {
+  /** Saves everything now; resolves when it is saved. Never rejects. */
+  close(): Promise<void> {
     this.#ports.clock.clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#writing = this.#writing.then(() => this.#writeAll());
@@ -159,8 +153,8 @@ class Files implements CatalogFiles {
   }
 
   /** Lists the files; removes those that are too old or were never finished. */
-  async #survey(): Promise<Map<string, { bytes: number; writtenAt: number }>> {
-    const sizes = new Map<string, { bytes: number; writtenAt: number }>();
+  async #survey(): Promise<Sizes> {
+    const sizes: Sizes = new Map();
     const oldestAt = this.#ports.clock.wallNow() - longestKeptMs;
     for (const name of await readdir(this.#folder)) {
       if (![suffix, damagedSuffix, draftSuffix].some((ending) => name.endsWith(ending))) continue;
@@ -217,14 +211,14 @@ class Files implements CatalogFiles {
   }
 
   #report(file: string, message: string): void {
-    const isSaid = this.#problems.some((said) => said.file === file && said.message === message);
-    if (isSaid || this.#problems.length >= namedProblems) return;
+    const isKnown = this.#problems.some((it) => it.file === file && it.message === message);
+    if (isKnown || this.#problems.length >= namedProblems) return;
     this.#problems.push({ file, message });
     this.#ports.onProblems([...this.#problems]);
   }
 }
 
-/** Undefined when it is not a plain file. A link leads to a file that is not ours. */
+/** Reads a file; undefined when it is not a plain file or is a link, which is never ours. */
 async function readOwn(file: string): Promise<Buffer | undefined> {
   try {
     return (await readPlain(file, maxFileBytes, { followsLink: false }))?.bytes;
@@ -235,7 +229,7 @@ async function readOwn(file: string): Promise<Buffer | undefined> {
 }
 
 function holds(text: string, secret: string): boolean {
-  // Also as JSON escapes it.
+  // A secret may also appear escaped as JSON.
   return text.includes(secret) || text.includes(JSON.stringify(secret).slice(1, -1));
 }
 
@@ -258,39 +252,28 @@ export interface CatalogEntry extends CatalogOwner {
   readonly era?: { readonly verdict: EraVerdict; readonly at: number };
 }
 
-export interface WrittenEntry {
-  readonly text: string;
-  /** Equal for equal contents, whenever they were listed. */
-  readonly digest: string;
-}
-
+/** Returns a catalog's text, and a digest that is equal for equal contents, whenever listed. */
 function writeEntry({ server, generation, listedAt, catalog, era }: CatalogEntry) {
   const { tools, resources, resourceTemplates, prompts, instructions, completions } = catalog;
-  // In a fixed order, so that equal catalogs have one digest.
-  const content = JSON.stringify({
-    tools,
-    resources,
-    resourceTemplates,
-    prompts,
-    instructions,
-    completions,
-  });
+  // In a fixed order, so that equal catalogs have equal digests.
+  const lists = { tools, resources, resourceTemplates, prompts };
+  const content = JSON.stringify({ ...lists, instructions, completions });
   const digest = digestOf(content);
   const head = { version: entryVersion, server, generation, listedAt, digest, ...(era && { era }) };
   // The content is written once: it may be megabytes.
   const text = `${JSON.stringify(head).slice(0, -1)},"catalog":${content}}\n`;
-  return { text, digest: digestOf(`${digest} ${JSON.stringify(era)}`) } satisfies WrittenEntry;
+  return { text, digest: digestOf(`${digest} ${JSON.stringify(era)}`) };
 }
 
-/** The name of the file of an owner, without its ending. */
+/** Returns the name of an owner's file, without its extension. */
 export function entryName({ server, generation }: CatalogOwner): string {
-  return createHash('sha256')
-    .update(JSON.stringify([server, generation]))
-    .digest('hex')
-    .slice(0, 32);
+  return digestOf(JSON.stringify([server, generation])).slice(0, 32);
 }
 
-/** Undefined for a text of another version; the reason for a damaged one. */
+/**
+ * Reads a stored catalog with as little trust as a server's message. Returns undefined for another
+ * version, and the reason when it is damaged.
+ */
 function readEntry(text: string, owner: CatalogOwner): CatalogEntry | string | undefined {
   let value: unknown;
   try {

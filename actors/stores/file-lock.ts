@@ -1,11 +1,10 @@
 /**
- * Locks one file for one writer at a time, across processes.
+ * Locks a file for one writer at a time, across processes.
  *
- * The lock is a file next to it that names its holder. Node has no lock that the system releases
- * when a process dies, so a waiting process does: it claims the lock of a dead holder, and of
- * several waiting processes only the one with the claim may remove the lock. A claim whose owner
- * died is superseded by the next number. Readers need no lock, because a file is replaced
- * atomically under it.
+ * The lock is a second file that names its holder. Node has no lock that the system releases when a
+ * process dies, so a waiting process removes a dead holder's lock. It must claim the lock first: of
+ * several waiting processes, only the one with the claim may remove it. If a claim's owner dies, the
+ * next claim has a higher number. Readers need no lock, because files are replaced atomically.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -25,7 +24,7 @@ import {
 const patienceMs = 5_000;
 const pauseMs = 5;
 // Checking whether a process is alive is cheap on Linux, but starts a program elsewhere.
-const lookForHolderMs = 250;
+const checkHolderMs = 250;
 // Whether a holder on another machine is alive is unknown, but no holder needs this long.
 const longestHeldMs = 10_000;
 
@@ -41,16 +40,10 @@ const holderSchema = z.object({
 });
 type Holder = z.infer<typeof holderSchema>;
 
-/** The lock could not be taken. */
-class FileLockedError extends Error {
-  override readonly name = 'FileLockedError';
-  readonly code = 'ELOCKED';
-}
-
 /**
- * Does the work while no other process works under the same file's lock.
+ * Runs the work while this process holds the file's lock.
  *
- * @throws FileLockedError after five seconds; what the file system and the work throw.
+ * @throws an error with code `ELOCKED` after five seconds; file-system errors; the work's errors
  */
 export async function withFileLock<Result>(
   file: string,
@@ -58,17 +51,19 @@ export async function withFileLock<Result>(
   work: () => Promise<Result>,
 ): Promise<Result> {
   const lock = `${file}.lock`;
-  const own = holderHere();
+  const { pid } = process;
+  const own = { token: randomUUID(), pid, start: ownStart(), place: ownPlace() };
   makeFolders(path.dirname(file));
   const startedAt = clock.now();
-  let lookedAt = startedAt;
+  let checkedAt = startedAt;
   while (!(await take(lock, own))) {
     const now = clock.now();
     if (now - startedAt > patienceMs) {
-      throw new FileLockedError(`another process has held ${lock} for five seconds`);
+      const message = `another process has held ${lock} for five seconds`;
+      throw Object.assign(new Error(message), { code: 'ELOCKED' });
     }
-    if (now - lookedAt >= lookForHolderMs) {
-      lookedAt = now;
+    if (now - checkedAt >= checkHolderMs) {
+      checkedAt = now;
       await removeIfAbandoned(lock, own, clock.wallNow());
     }
     await new Promise<void>((resolve) => {
@@ -83,18 +78,13 @@ export async function withFileLock<Result>(
   }
 }
 
-function holderHere(): Holder {
-  const { pid } = process;
-  return { token: randomUUID(), pid, start: ownStart(), place: ownPlace() };
-}
-
 // Neither changes while we run, and both need system calls.
 let start: string | undefined;
 let place: ProcessPlace | undefined;
 const ownStart = (): string => (start ??= startOf(process.pid) ?? '');
 const ownPlace = (): ProcessPlace => (place ??= placeOfThisProcess());
 
-/** Written elsewhere and linked here, so that it is never read half-written. */
+/** Writes the lock elsewhere and links it here, so that no reader sees half of it. */
 async function take(lock: string, own: Holder): Promise<boolean> {
   const draft = `${lock}.${own.token}`;
   await writeFile(draft, JSON.stringify(own), { mode: 0o600 });
@@ -116,7 +106,7 @@ async function sweepDrafts(lock: string, wallNow: number): Promise<void> {
   for (const name of names) {
     if (!name.startsWith(`${path.basename(lock)}.`) || !draftEnd.test(name)) continue;
     const draft = await found(path.join(folder, name));
-    if (draft === undefined || !isLeft(draft, wallNow)) continue;
+    if (draft === undefined || !isAbandoned(draft, wallNow - draftLifeMs)) continue;
     await rm(path.join(folder, name), { force: true }).catch(() => undefined);
   }
 }
@@ -124,19 +114,14 @@ async function sweepDrafts(lock: string, wallNow: number): Promise<void> {
 // Drafts end with a token. A claim ends with a number, and only its successor may remove it.
 const draftEnd = /\.[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/u;
 
-/** A living writer needs its draft. An unreadable draft, or one from another machine, stays for an hour. */
-function isLeft({ holder, madeAt }: FoundLock, wallNow: number): boolean {
-  if (holder !== undefined && isOfHere(holder.place)) return !isAlive(holder);
-  return wallNow - madeAt > draftLifeMs;
-}
-
 async function release(lock: string, own: Holder): Promise<void> {
   if ((await found(lock))?.token === own.token) await rm(lock, { force: true });
 }
 
 async function removeIfAbandoned(lock: string, own: Holder, wallNow: number): Promise<void> {
   const abandoned = await found(lock);
-  if (abandoned === undefined || !isGone(abandoned, wallNow)) return;
+  const oldestAt = wallNow - longestHeldMs;
+  if (abandoned === undefined || !isAbandoned(abandoned, oldestAt)) return;
   const claimOf = (claimant: number): string => `${lock}.${abandoned.token}.${claimant}`;
   for (let claimant = 1; ; claimant += 1) {
     if (await take(claimOf(claimant), own)) {
@@ -146,7 +131,7 @@ async function removeIfAbandoned(lock: string, own: Holder, wallNow: number): Pr
       return;
     }
     const rival = await found(claimOf(claimant));
-    if (rival === undefined || !isGone(rival, wallNow)) return;
+    if (rival === undefined || !isAbandoned(rival, oldestAt)) return;
   }
 }
 
@@ -157,10 +142,12 @@ interface FoundLock {
   readonly holder?: Holder;
 }
 
-/** Says whether its holder is gone. */
-function isGone({ holder, madeAt }: FoundLock, wallNow: number): boolean {
-  if (holder !== undefined && isOfHere(holder.place)) return !isAlive(holder);
-  return wallNow - madeAt > longestHeldMs;
+/**
+ * Returns whether a lock's holder is dead. Whether a holder is alive is unknown on another machine or
+ * for an unreadable lock: then the lock's age decides.
+ */
+function isAbandoned({ holder, madeAt }: FoundLock, oldestAt: number): boolean {
+  return holder !== undefined && isOfHere(holder.place) ? !isAlive(holder) : madeAt < oldestAt;
 }
 
 function isOfHere({ host, boot, namespace }: ProcessPlace): boolean {

@@ -1,10 +1,10 @@
 /**
- * What the user allowed for more than one call, in one project: on disk if there is a state folder,
- * else until the run ends.
+ * Stores what the user allowed for more than one call in one project: on disk with a state folder,
+ * otherwise in memory.
  *
- * The file is read again for each request, which is fast compared with asking the user, so what
- * another process or an editor revoked counts at once. The file is trusted only if all of it is as
- * we write it and no other user could have written it.
+ * The file is read again for each request, which is fast compared with asking the user. A choice that
+ * another process or an editor revoked therefore stops counting at once. The file is trusted only if
+ * this program could have written all of it and no other user could have.
  */
 
 import path from 'node:path';
@@ -24,20 +24,7 @@ export interface PermissionStorePorts {
   readonly onProblems: (problems: readonly Problem[]) => void;
 }
 
-/** Selects all choices, those of a server, or those of one of its tools. */
-export interface ChoiceFilter {
-  readonly server?: string | undefined;
-  readonly tool?: string | undefined;
-}
-
-export interface PermissionStore {
-  /** The project's choices, oldest first. Never rejects: an untrusted file allows nothing. */
-  choices(): Promise<readonly PermissionChoice[]>;
-  /** Settles when it applies. Never rejects: a choice that cannot be saved applies to this run, and a problem says so. */
-  add(choice: PermissionChoice): Promise<void>;
-  /** Revokes choices and returns how many. @throws what the file system throws. */
-  forget(filter: ChoiceFilter): Promise<number>;
-}
+export type PermissionStore = ReturnType<typeof createPermissionStore>;
 
 const version = 1;
 // A few thousand choices; no user makes more.
@@ -60,29 +47,29 @@ const fileSchema = z.strictObject({
   ),
 });
 
-interface StoredChoice extends PermissionChoice {
-  readonly project: string;
-}
+type StoredChoice = PermissionChoice & { readonly project: string };
 
-/** Where the choices of all projects are kept. */
+/** Returns the path of the file with all projects' choices. */
 export function permissionFile(stateDir: string): string {
   return path.join(stateDir, 'permissions.json');
 }
 
-export function createPermissionStore(ports: PermissionStorePorts): PermissionStore {
-  const { stateDir, clock, projectRoot, onProblems } = ports;
+export function createPermissionStore({
+  stateDir,
+  clock,
+  projectRoot,
+  onProblems,
+}: PermissionStorePorts) {
   const file = stateDir === undefined ? undefined : permissionFile(stateDir);
   const project = realFolder(projectRoot);
   /** Choices that are not on disk, because there is no file or it cannot be written. */
   let unsaved: readonly PermissionChoice[] = [];
 
-  const say = (place: string, message: string): void => onProblems([{ file: place, message }]);
-
-  const read = (place: string) => readChoices(place, clock, say);
+  const report = (place: string, message: string): void => onProblems([{ file: place, message }]);
 
   const change = (place: string, edit: (all: readonly StoredChoice[]) => readonly StoredChoice[]) =>
     withFileLock(place, clock, async () => {
-      const all = await read(place);
+      const all = await readChoices(place, clock, report);
       if (all === undefined) return false;
       const choices = edit(all).slice(-maxChoices);
       await replaceWhole(place, `${JSON.stringify({ version, choices }, undefined, 1)}\n`);
@@ -92,21 +79,26 @@ export function createPermissionStore(ports: PermissionStorePorts): PermissionSt
   const isOwn = (choice: StoredChoice): boolean => choice.project === project;
 
   return {
-    async choices() {
+    /** The project's choices, oldest first. Never rejects: an untrusted file allows nothing. */
+    async choices(): Promise<readonly PermissionChoice[]> {
       if (file === undefined) return unsaved;
       try {
-        const stored = (await read(file)) ?? [];
+        const stored = (await readChoices(file, clock, report)) ?? [];
         const own = stored
           .filter(isOwn)
           .map(({ project: _project, ...choice }) => ({ ...choice, file }));
         return [...own, ...unsaved];
       } catch (error) {
-        say(file, `the file of permissions cannot be set aside (${codeOf(error)}); move it away`);
+        report(
+          file,
+          `the file of permissions cannot be set aside (${codeOf(error)}); move it away`,
+        );
         return unsaved;
       }
     },
 
-    async add(choice) {
+    /** Resolves once the choice applies. Never rejects: if it cannot be saved, it applies to this run only and a problem is reported. */
+    async add(choice: PermissionChoice): Promise<void> {
       const isOther = (one: PermissionChoice): boolean =>
         one.server !== choice.server || one.tool !== choice.tool;
       const keepUnsaved = (): void => {
@@ -122,14 +114,23 @@ export function createPermissionStore(ports: PermissionStorePorts): PermissionSt
       } catch (error) {
         keepUnsaved();
         const code = codeOf(error);
-        say(
+        report(
           file,
           `permissions cannot be saved (${code}); make room or let this user write there; choices made meanwhile end with this run`,
         );
       }
     },
 
-    async forget({ server, tool }) {
+    /**
+     * Revokes all choices, a server's, or those for one of its tools.
+     *
+     * @returns the number of revoked choices
+     * @throws file-system errors
+     */
+    async forget({
+      server,
+      tool,
+    }: Partial<Pick<PermissionChoice, 'server' | 'tool'>>): Promise<number> {
       const isMeant = (choice: PermissionChoice): boolean =>
         (server === undefined || choice.server === server) &&
         (tool === undefined || choice.tool === tool);
@@ -146,7 +147,7 @@ export function createPermissionStore(ports: PermissionStorePorts): PermissionSt
   };
 }
 
-/** Reads the choices of all projects; undefined when the file cannot be trusted, which is reported. */
+/** Reads all projects' choices; undefined when the file is untrusted, which is reported. */
 async function readChoices(
   file: string,
   clock: Clock,
@@ -154,8 +155,10 @@ async function readChoices(
 ): Promise<readonly StoredChoice[] | undefined> {
   const reading = await readPrivateJson(file, { maxBytes, version, schema: fileSchema });
   if ('refusal' in reading) {
-    const { refusal } = reading;
-    report(file, `the file of permissions ${refusal}; until then every call needs an answer`);
+    report(
+      file,
+      `the file of permissions ${reading.refusal}; until then every call needs an answer`,
+    );
     return undefined;
   }
   if (!('damage' in reading)) return reading.value?.choices ?? [];

@@ -16,20 +16,17 @@ export interface SmallerImage {
   readonly mimeType: string;
 }
 
-export interface ImageShrinker {
-  /** Undefined when it already fits or cannot be shrunk. Never rejects. */
-  readonly shrink: (bytes: Buffer, bounds: ImageBounds) => Promise<SmallerImage | undefined>;
-}
+export type ImageShrinker = ReturnType<typeof createImageShrinker>;
 
 // Ten thousand by ten thousand: more is a decompression bomb.
 const maxInputPixels = 100_000_000;
 // An ordinary image takes a second.
 const timeoutSeconds = 10;
-// Further images stay as they are, so that their calls need not wait.
+// Further images are not shrunk, so that their calls do not wait.
 const maxWaiting = 32;
 // Vector images are programs, and other formats are not shown by clients.
 const readable: ReadonlySet<string> = new Set(['png', 'jpeg', 'webp', 'gif']);
-// On a photograph the first is invisible, the last is not.
+// On a photograph, the loss is invisible at the first and visible at the last.
 const qualities = [80, 60, 40];
 
 /** The part of `sharp` that we use; its own types are missing where it is not installed. */
@@ -53,11 +50,12 @@ interface Image {
 
 type Load = () => Promise<ImagePackage>;
 
-export function createImageShrinker(load: Load = () => import('sharp')): ImageShrinker {
+export function createImageShrinker(load: Load = () => import('sharp')) {
   let last: Promise<unknown> = Promise.resolve();
   let waiting = 0;
   return {
-    shrink(bytes, bounds) {
+    /** Resolves with undefined when the image already fits or cannot be shrunk. Never rejects. */
+    shrink(bytes: Buffer, bounds: ImageBounds): Promise<SmallerImage | undefined> {
       if (waiting >= maxWaiting) return Promise.resolve(undefined);
       waiting += 1;
       const done = last
@@ -90,7 +88,7 @@ async function shrink(
     if (!isLarge) return image;
     return image.resize({ width: maxPixels, height: maxPixels, fit: 'inside' });
   };
-  // An animation becomes its first picture, and its type says so.
+  // Only an animation's first frame is kept, as PNG.
   const kind = format === 'gif' ? 'png' : format;
   const same = await smaller()
     .toFormat(kind as 'png' | 'jpeg' | 'webp')

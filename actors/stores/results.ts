@@ -1,7 +1,7 @@
 /**
- * Files that hold the parts of results that are not shown. A name is a random id and an extension
- * from a fixed list; no part of it comes from the server. The files are private, and the oldest are
- * removed when there are too many. A disk failure costs the file, never the call.
+ * Saves the parts of results that are not shown to private files. A file name is a random id with a
+ * known extension; no part of it comes from the server. The oldest files are removed when there are
+ * too many. A disk failure loses the file but never fails the call.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -10,32 +10,17 @@ import path from 'node:path';
 import type { ResultPolicy } from '../../src/domain/policy.ts';
 import { makeFolders } from '../files/file-system.ts';
 
-export interface ResultFilesPorts {
-  readonly stateDir: string;
-  /** Milliseconds since 1970. */
-  readonly wallNow: () => number;
-}
-
-/** The policy's present limits. */
+/** The policy's current limits. */
 export type ResultFileLimits = Pick<
   ResultPolicy,
   'filesMaxCount' | 'filesMaxBytes' | 'filesMaxAgeMs'
 >;
 
-export interface ResultFiles {
-  /** Settles with the path of the new file; undefined when it cannot be written. Never rejects. */
-  save(
-    content: string | Uint8Array,
-    extension: string,
-    limits: ResultFileLimits,
-  ): Promise<string | undefined>;
-}
+export type ResultFiles = ReturnType<typeof createResultFiles>;
 
 const ownName = /^[0-9a-f]{32}\.[a-z0-9]{1,4}$/;
 const flags =
   constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0);
-
-type Write = (...asked: Parameters<ResultFiles['save']>) => Promise<string>;
 
 interface Kept {
   readonly name: string;
@@ -43,22 +28,32 @@ interface Kept {
   readonly writtenAt: number;
 }
 
-export function createResultFiles({ stateDir, wallNow }: ResultFilesPorts): ResultFiles {
+/** @param wallNow - milliseconds since 1970 */
+export function createResultFiles({
+  stateDir,
+  wallNow,
+}: {
+  readonly stateDir: string;
+  readonly wallNow: () => number;
+}) {
   const folder = path.join(stateDir, 'results');
   /** Oldest first; undefined until the folder was read. */
   let kept: Kept[] | undefined;
   let last: Promise<unknown> = Promise.resolve();
 
-  const write: Write = async (content, extension, limits) => {
+  const write = async (
+    content: string | Uint8Array,
+    extension: string,
+    limits: ResultFileLimits,
+  ): Promise<string> => {
     makeFolders(folder);
-    // A link in its place would send tools' results elsewhere.
-    if (!(await lstat(folder)).isDirectory())
-      throw new Error('The place of the folder is not a folder.');
-    kept ??= await look(folder);
+    // A link would redirect results to another place.
+    if (!(await lstat(folder)).isDirectory()) throw new Error('not a folder');
+    kept ??= await filesIn(folder);
     const name = `${randomBytes(16).toString('hex')}.${extension}`;
-    if (!ownName.test(name)) throw new Error('This is not an extension.');
+    if (!ownName.test(name)) throw new Error('not a file extension');
     const bytes = Buffer.byteLength(content);
-    if (bytes > limits.filesMaxBytes) throw new Error('It is larger than all files may be.');
+    if (bytes > limits.filesMaxBytes) throw new Error('larger than all files may be');
     const file = path.join(folder, name);
     const handle = await open(file, flags, 0o600);
     try {
@@ -72,26 +67,26 @@ export function createResultFiles({ stateDir, wallNow }: ResultFilesPorts): Resu
     }
     kept.push({ name, bytes, writtenAt: wallNow() });
     // A failed removal is tried again with the next file; this one is written.
-    await sweep(limits).catch(() => undefined);
+    await sweep(kept, limits).catch(() => undefined);
     return file;
   };
 
-  const sweep = async (limits: ResultFileLimits): Promise<void> => {
-    let files = kept ?? [];
-    let bytes = files.reduce((sum, one) => sum + one.bytes, 0);
+  /** Removes the oldest files until the rest are within the limits. */
+  const sweep = async (files: Kept[], limits: ResultFileLimits): Promise<void> => {
+    let total = files.reduce((sum, { bytes }) => sum + bytes, 0);
     const oldest = wallNow() - limits.filesMaxAgeMs;
-    for (const { name, bytes: own, writtenAt } of [...files]) {
-      const isFew = files.length <= limits.filesMaxCount && bytes <= limits.filesMaxBytes;
-      if (isFew && writtenAt >= oldest) break;
-      await rm(path.join(folder, name), { force: true });
-      files = files.slice(1);
-      bytes -= own;
-      kept = files;
+    for (let file = files[0]; file !== undefined; file = files[0]) {
+      const isFew = files.length <= limits.filesMaxCount && total <= limits.filesMaxBytes;
+      if (isFew && file.writtenAt >= oldest) break;
+      await rm(path.join(folder, file.name), { force: true });
+      files.shift();
+      total -= file.bytes;
     }
   };
 
   return {
-    save(...asked) {
+    /** Resolves with the new file's path; undefined when it cannot be written. Never rejects. */
+    save(...asked: Parameters<typeof write>): Promise<string | undefined> {
       // One at a time, because each write changes the counts.
       const saved = last.then(() => write(...asked)).catch(() => undefined);
       last = saved;
@@ -100,8 +95,8 @@ export function createResultFiles({ stateDir, wallNow }: ResultFilesPorts): Resu
   };
 }
 
-/** Lists the files of earlier runs, oldest first. Other files are not touched. */
-async function look(folder: string): Promise<Kept[]> {
+/** Lists the files of earlier runs, oldest first. Ignores files with other names. */
+async function filesIn(folder: string): Promise<Kept[]> {
   const names = (await readdir(folder)).filter((name) => ownName.test(name));
   const found = await Promise.all(
     names.map(async (name) => {

@@ -1,7 +1,7 @@
 /**
- * Runs the programs that settings name for a value. Only the user's own settings may name one; no
- * shell is involved. Requests for the same command share a run that is in progress; later ones run
- * it again, because tokens expire.
+ * Runs the commands whose output settings use as values. Only the user's own settings may name
+ * commands, and no shell is involved. Concurrent requests for a command share one run; later requests
+ * run it again, because tokens expire.
  */
 
 import type { Clock } from '../../src/domain/clock.ts';
@@ -10,59 +10,51 @@ import { printableLine } from '../../src/policies/text/printable.ts';
 import type { ProcessKeeper } from '../processes/keeper.ts';
 import { type BriefAnswer, runBriefly } from '../processes/run-briefly.ts';
 
-export interface CommandPorts {
-  readonly clock: Clock;
-  /** The program gets all of it, as if the user ran it by hand. */
-  readonly env: Variables;
-  /** Where it starts, absolute. */
-  readonly folder: string;
-  readonly processes: Pick<ProcessKeeper, 'expect'> | undefined;
-}
+/** A program's output, or why there is none, as the end of a sentence about the program. */
+type CommandAnswer = { readonly value: string } | { readonly failure: string };
 
-/** The program's output, or why there is none: the end of a sentence about the program. */
-export type CommandAnswer = { readonly value: string } | { readonly failure: string };
-
-export interface ValueCommands {
-  /** Never rejects. */
-  outputOf(words: readonly string[]): Promise<CommandAnswer>;
-  /** Settles when nothing runs any more. */
-  close(): Promise<void>;
-}
-
-// Ten seconds: password managers answer within two, and a locked one says so.
+// Ten seconds: password managers answer within two, even when locked.
 const commandMs = 10_000;
 
 export function createValueCommands({
   clock,
   env,
-  folder,
+  projectRoot,
   processes,
-}: CommandPorts): ValueCommands {
+}: {
+  readonly clock: Clock;
+  readonly env: Variables;
+  readonly projectRoot: string;
+  readonly processes: Pick<ProcessKeeper, 'expect'> | undefined;
+}) {
   const runs = new Map<string, Promise<CommandAnswer>>();
   const closing = new AbortController();
 
   async function run([command = '', ...args]: readonly string[]): Promise<CommandAnswer> {
     const { signal } = closing;
     const kept = signal.aborted ? undefined : processes?.expect('values');
-    const launch = { command, args, env: textsOf(env), cwd: folder };
+    // The program gets the whole environment, as if the user ran it by hand.
+    const launch = { command, args, env: textsOf(env), cwd: projectRoot };
     return judge(await runBriefly(launch, { clock, signal, limitMs: commandMs, kept }).answer);
   }
 
   return {
-    outputOf(words) {
+    /** Resolves with the command's output. Never rejects. */
+    outputOf(words: readonly string[]): Promise<CommandAnswer> {
       const key = JSON.stringify(words);
       const running = runs.get(key) ?? run(words).finally(() => runs.delete(key));
       runs.set(key, running);
       return running;
     },
-    async close() {
+    /** Ends all runs; resolves once no process is left. */
+    async close(): Promise<void> {
       closing.abort();
       await Promise.all(runs.values());
     },
   };
 }
 
-/** Output of a failed program is not shown: it may be secret. */
+/** Never shows a failed program's output, which may be secret. */
 function judge(answer: BriefAnswer): CommandAnswer {
   if ('unstartable' in answer) return { failure: printableLine(answer.unstartable, 200) };
   if ('isLate' in answer) return { failure: `did not end within ${commandMs / 1_000} seconds` };

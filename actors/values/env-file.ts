@@ -1,6 +1,6 @@
 /**
  * Reads a file of variables for a local server, in the dotenv format. Only a plain file is read,
- * and one that must be in a folder must be there with all links followed.
+ * and one that is confined to a folder must be in it after all links are followed.
  */
 
 import { realpath } from 'node:fs/promises';
@@ -59,7 +59,7 @@ export async function envFileNamesOf(
   return 'env' in reading ? Object.keys(reading.env).sort() : undefined;
 }
 
-/** Says how a file's names differ from the approved ones; undefined when they are the same. */
+/** Describes how a file's names differ from the approved ones; undefined when they are the same. */
 export function nameNotApproved(
   env: Readonly<Record<string, string>>,
   approved: readonly string[] | null,

@@ -93,7 +93,7 @@ export async function approvedPathOf(
 }
 
 /**
- * Returns the launch of exactly the program that was approved, whatever PATH says a moment later.
+ * Returns the launch of exactly the approved program, even if PATH changes a moment later.
  *
  * @param approved - null when nothing was found at approval, or nothing could be looked up
  * @param within - as given when the program was looked up

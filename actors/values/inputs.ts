@@ -1,7 +1,7 @@
 /**
- * Asks the host for the inputs that settings refer to: each once for all servers, and with a time
- * limit. Answers are kept in memory only. An input that was not given is not asked for again until
- * `askAgain`; an answer that comes late still counts, and the servers that wanted it are reported.
+ * Asks the host for the inputs that settings refer to, once for all servers and with a time limit.
+ * Answers are kept only in memory. A refused input is not requested again until `askAgain`. A late
+ * answer still counts, and the servers that requested it are reported.
  */
 
 import type { Clock } from '../../src/domain/clock.ts';
@@ -9,28 +9,8 @@ import type { AskForInput, InputDefinition, InputRequest } from '../../src/domai
 import { digestOf } from '../../src/policies/fingerprint.ts';
 import { withinTime } from '../host/time-limit.ts';
 
-export interface InputPorts {
-  readonly clock: Clock;
-  /** Absent: the host cannot ask. */
-  readonly ask: AskForInput | undefined;
-  /** Called when there is an answer; these servers wanted it, and some may have given up since. */
-  readonly onGiven?: ((servers: readonly string[]) => void) | undefined;
-}
-
-/** The answer, or why there is none: the end of a sentence about the input. */
-export type InputAnswer = { readonly value: string } | { readonly refusal: string };
-
-export interface Inputs {
-  /** Never rejects. */
-  answerTo(
-    definition: InputDefinition,
-    from: Pick<InputRequest, 'server' | 'source'>,
-  ): Promise<InputAnswer>;
-  /** Lets what was not given be asked for again. */
-  askAgain(): void;
-  /** Ends every question. */
-  close(): void;
-}
+/** The answer, or why there is none, as the end of a sentence about the input. */
+type InputAnswer = { readonly value: string } | { readonly refusal: string };
 
 // Two minutes: long enough to look up a token, and a little less than the five attempts of a start
 // take together, so that a server still waits for the answer.
@@ -40,9 +20,18 @@ const maxAnswerLength = 64 * 1024;
 
 const again = 'restart the server to be asked again';
 
-export function createInputs({ clock, ask, onGiven = () => {} }: InputPorts): Inputs {
+/**
+ * @param ask - undefined when the host cannot ask
+ * @param onGiven - called with the servers that requested an input once it is given; some may have
+ *   given up since
+ */
+export function createInputs(
+  clock: Clock,
+  ask: AskForInput | undefined,
+  onGiven: (servers: readonly string[]) => void = () => {},
+) {
   const answers = new Map<string, Promise<InputAnswer>>();
-  /** The servers that wait for inputs that were not given so far. */
+  /** The servers that wait for each input that was not given yet. */
   const wanting = new Map<string, Set<string>>();
   const refused = new Set<string>();
   const closing = new AbortController();
@@ -70,7 +59,11 @@ export function createInputs({ clock, ask, onGiven = () => {} }: InputPorts): In
   }
 
   return {
-    answerTo(definition, from) {
+    /** Resolves with the user's answer. Never rejects. */
+    answerTo(
+      definition: InputDefinition,
+      from: Pick<InputRequest, 'server' | 'source'>,
+    ): Promise<InputAnswer> {
       if (ask === undefined) return Promise.resolve({ refusal: cannotAsk });
       const { file, scope } = from.source;
       const key = digestOf({ definition, file: file ?? null, scope });
@@ -86,10 +79,12 @@ export function createInputs({ clock, ask, onGiven = () => {} }: InputPorts): In
       });
       return answer;
     },
-    askAgain() {
+    /** Asks again for refused inputs at the next request. */
+    askAgain(): void {
       for (const key of refused) answers.delete(key);
       refused.clear();
     },
+    /** Ends every question. */
     close: () => closing.abort(),
   };
 }

@@ -1,12 +1,12 @@
 /**
- * Reads passwords from the system's keychain, through an optional package. The package is loaded at
- * the first use, and the password is read again for every session.
+ * Reads passwords from the system's keychain through an optional package, which is loaded on first
+ * use. Every session reads its passwords again.
  */
 
 import type { Clock } from '../../src/domain/clock.ts';
 import { withinTime } from '../host/time-limit.ts';
 
-/** What we use of `@napi-rs/keyring`. */
+/** The part of `@napi-rs/keyring` that is used here. */
 export interface KeyringPackage {
   readonly AsyncEntry: new (
     service: string,
@@ -14,30 +14,18 @@ export interface KeyringPackage {
   ) => { getPassword(signal?: AbortSignal): Promise<string | null | undefined> };
 }
 
-export type KeychainAnswer = { readonly value: string } | { readonly failure: string };
+type KeychainAnswer = { readonly value: string } | { readonly failure: string };
 
-export interface Keychain {
-  /** Never rejects. */
-  read(service: string, account: string): Promise<KeychainAnswer>;
-  close(): void;
-}
-
-export interface KeychainPorts {
-  readonly clock: Clock;
-  /** Default: the package. */
-  readonly load?: (() => Promise<KeyringPackage>) | undefined;
-}
-
-// As long as a user may take to unlock it; an input has the same limit for the same reason.
+// Time for a user to unlock the keychain; inputs have the same limit for the same reason.
 const unlockMs = 120_000;
 
 const missing =
   'is in the keychain, which needs the package @napi-rs/keyring; install it beside mcp-troupe: npm install @napi-rs/keyring';
 
-export function createKeychain({
-  clock,
-  load = () => import('@napi-rs/keyring'),
-}: KeychainPorts): Keychain {
+export function createKeychain(
+  clock: Clock,
+  load: () => Promise<KeyringPackage> = () => import('@napi-rs/keyring'),
+) {
   const closing = new AbortController();
 
   async function password(service: string, account: string): Promise<KeychainAnswer> {
@@ -60,7 +48,8 @@ export function createKeychain({
   }
 
   return {
-    async read(service, account) {
+    /** Resolves with the password. Never rejects. */
+    async read(service: string, account: string): Promise<KeychainAnswer> {
       const read = password(service, account);
       const answer = await withinTime(clock, unlockMs, read, closing.signal);
       if (answer !== undefined) return answer;

@@ -2,7 +2,7 @@
  * Resolves the references in a server's values when it connects: a user's answers, output of
  * commands, passwords from the keychain and a file of variables.
  *
- * A troupe has one, so that the user is asked once. Only the user's answers are kept, in memory;
+ * A troupe has one, so that each question is asked once. Only the user's answers are kept, in memory;
  * every session resolves the rest again.
  */
 
@@ -24,7 +24,7 @@ import { createValueCommands } from './commands.ts';
 import { readEnvFile } from './env-file.ts';
 import { createInputs } from './inputs.ts';
 import { createKeychain, type KeyringPackage } from './keychain.ts';
-import { SettingError, type SpecValues } from './target.ts';
+import { noValues, SettingError, type SpecValues, unexpandable } from './target.ts';
 
 export interface ValuePorts {
   readonly clock: Clock;
@@ -32,29 +32,19 @@ export interface ValuePorts {
   /** Commands start here; absolute. */
   readonly projectRoot: string;
   readonly ask: AskForInput | undefined;
-  /** Called when an input was answered; these servers wanted it, and some may have given up since. */
+  /** Called with the servers that requested an input once it is given; some may have given up since. */
   readonly onGiven?: ((servers: readonly string[]) => void) | undefined;
   readonly processes: Pick<ProcessKeeper, 'expect'> | undefined;
   /** Default: `@napi-rs/keyring`, where it is installed. */
   readonly loadKeyring?: () => Promise<KeyringPackage>;
 }
 
-export interface ValueSource {
-  /**
-   * Finds everything that the spec needs besides variables.
-   * @throws SettingError that names what is missing, where, and what to do.
-   */
-  find(spec: ServerSpec, server: string): Promise<SpecValues>;
-  /** Lets inputs that were not given be asked for again. */
-  askAgain(): void;
-  /** Ends everything in progress; settles when no process of it is left. */
-  close(): Promise<void>;
-}
+export type ValueSource = ReturnType<typeof createValueSource>;
 
 type SearchedSpec = Exclude<ServerSpec, MemorySpec>;
 type Searched = Extract<Reference, { kind: 'input' | 'keychain' }>;
 
-/** Says whether there is anything to find; most servers use only plain text and variables. */
+/** Returns whether a spec refers to anything but variables; most do not. */
 export function needsFinding(spec: ServerSpec): spec is SearchedSpec {
   if (spec.type === 'memory') return false;
   const { literal, envFile, commands } = spec.values ?? {};
@@ -62,11 +52,11 @@ export function needsFinding(spec: ServerSpec): spec is SearchedSpec {
   return literal !== true && searchedIn(spec).size > 0;
 }
 
-export function createValueSource(ports: ValuePorts): ValueSource {
-  const { clock, env, processes, projectRoot: folder } = ports;
-  const inputs = createInputs({ clock, ask: ports.ask, onGiven: ports.onGiven });
-  const commands = createValueCommands({ clock, env, folder, processes });
-  const keychain = createKeychain({ clock, load: ports.loadKeyring });
+export function createValueSource(ports: ValuePorts) {
+  const { clock, env } = ports;
+  const inputs = createInputs(clock, ports.ask, ports.onGiven);
+  const commands = createValueCommands(ports);
+  const keychain = createKeychain(clock, ports.loadKeyring);
 
   async function findReference(
     { reference, key }: PlacedReference,
@@ -92,14 +82,10 @@ export function createValueSource(ports: ValuePorts): ValueSource {
 
   async function findReferences(spec: SearchedSpec, server: string): Promise<FoundValues> {
     if (spec.values?.literal === true) return new Map();
-    const searched = [...searchedIn(spec)];
-    return new Map(
-      await Promise.all(
-        searched.map(async ([name, placed]) => {
-          return [name, await findReference(placed, spec, server)] as const;
-        }),
-      ),
+    const found = [...searchedIn(spec)].map(
+      async ([name, placed]) => [name, await findReference(placed, spec, server)] as const,
     );
+    return new Map(await Promise.all(found));
   }
 
   async function runCommands(spec: SearchedSpec): Promise<ReadonlyMap<string, string>> {
@@ -122,10 +108,7 @@ export function createValueSource(ports: ValuePorts): ValueSource {
       spec.values?.literal === true
         ? { value: rule.path }
         : expandVariables(rule.path, env, { found: references });
-    if ('missing' in place)
-      throw new SettingError(`The variable ${place.missing}, which "envFile" needs, is not set.`);
-    if ('broken' in place)
-      throw new SettingError('A reference in "envFile" is not whole; fix it in the settings.');
+    if (!('value' in place)) throw unexpandable(place, 'envFile');
     const reading = await readEnvFile({ ...rule, path: place.value });
     if ('env' in reading) return reading.env;
     // As written: the value of a reference in it may be a secret.
@@ -134,15 +117,21 @@ export function createValueSource(ports: ValuePorts): ValueSource {
   }
 
   return {
-    async find(spec, server) {
-      if (!needsFinding(spec)) return nothingFound;
-      // One after the other: the user is not asked for a server that fails for another reason.
+    /**
+     * Finds everything that the spec needs besides variables.
+     * @throws SettingError that names what is missing, where, and what to do
+     */
+    async find(spec: ServerSpec, server: string): Promise<SpecValues> {
+      if (!needsFinding(spec)) return noValues;
+      // In sequence: the user is not asked for inputs of a server that fails for another reason.
       const found = await runCommands(spec);
       const references = await findReferences(spec, server);
       return { commands: found, references, fileEnv: await readVariables(spec, references) };
     },
+    /** Asks again for refused inputs at the next request. */
     askAgain: () => inputs.askAgain(),
-    async close() {
+    /** Ends everything in progress; resolves once no process is left. */
+    async close(): Promise<void> {
       inputs.close();
       keychain.close();
       await commands.close();
@@ -152,7 +141,6 @@ export function createValueSource(ports: ValuePorts): ValueSource {
 
 // Enough to recognise a path or a name in a message.
 const maxShownLength = 200;
-const nothingFound: SpecValues = { commands: new Map(), references: new Map(), fileEnv: {} };
 
 interface PlacedReference {
   readonly reference: Searched;

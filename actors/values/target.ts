@@ -44,20 +44,25 @@ export interface SpecValues {
   readonly fileEnv: Readonly<Record<string, string>>;
 }
 
-export interface ResolveOptions {
-  /** Default: none were needed. */
-  readonly values?: SpecValues;
-  /** Called for each missing variable, whose reference then stays. Default: it is an error. */
-  readonly onMissing?: ((variable: string, key: string) => void) | undefined;
-}
+export const noValues: SpecValues = { references: new Map(), commands: new Map(), fileEnv: {} };
 
-const noValues: SpecValues = { references: new Map(), commands: new Map(), fileEnv: {} };
-
-/** Throws a {@link SettingError}. */
+/**
+ * Resolves a spec's variables, references and commands.
+ *
+ * @param values - found beforehand. Default: none
+ * @param onMissing - called for each missing variable, whose reference is then kept. Default: throws
+ * @throws SettingError
+ */
 export function resolveSpec(
   spec: ServerSpec,
   variables: Variables,
-  { values = noValues, onMissing }: ResolveOptions = {},
+  {
+    values = noValues,
+    onMissing,
+  }: {
+    readonly values?: SpecValues;
+    readonly onMissing?: ((variable: string, key: string) => void) | undefined;
+  } = {},
 ): Resolved {
   if (spec.type === 'memory') return { type: 'memory', server: spec.server, secrets: [] };
   const secrets = [...values.commands.values(), ...Object.values(values.fileEnv)];
@@ -80,7 +85,8 @@ export function resolveSpec(
   return { ...resolved, secrets: secretsOf(secrets) };
 }
 
-function unexpandable(
+/** Creates the error for a text whose variables or references cannot be expanded. */
+export function unexpandable(
   expansion: { readonly missing: string } | { readonly broken: string },
   key: string,
 ): SettingError {
@@ -89,11 +95,9 @@ function unexpandable(
   return new SettingError(`A reference in "${key}" is not whole; fix it in the settings.`);
 }
 
-type Expand = (key: string, text: string) => string;
-
 interface Resolving {
-  readonly expand: Expand;
-  /** Added to. */
+  readonly expand: (key: string, text: string) => string;
+  /** Collects the secrets that are found. */
   readonly secrets: string[];
   readonly values: SpecValues;
 }
@@ -108,7 +112,7 @@ function resolveStdio(
     // The entry's own variables take precedence over the file's.
     env: environmentOf(
       variables,
-      { ...values.fileEnv, ...namedValues('env', spec.env, expand, values) },
+      { ...values.fileEnv, ...namedValues('env', spec.env, { expand, values }) },
       process.platform,
     ),
     cwd: expand('cwd', spec.cwd),
@@ -140,7 +144,7 @@ function resolveRemote(spec: RemoteSpec, { expand, secrets, values }: Resolving)
       'The "url" must not hold a user name or password; use an Authorization header.',
     );
   }
-  const headers = namedValues('headers', spec.headers, expand, values);
+  const headers = namedValues('headers', spec.headers, { expand, values });
   for (const [name, value] of Object.entries(headers)) assertHeader(name, value);
   return { type: spec.type, endpoint: { url, headers } } as const;
 }
@@ -158,8 +162,7 @@ function assertHeader(name: string, value: string): void {
 function namedValues(
   group: 'env' | 'headers',
   texts: Readonly<Record<string, string>>,
-  expand: Expand,
-  { commands }: SpecValues,
+  { expand, values: { commands } }: Pick<Resolving, 'expand' | 'values'>,
 ): Record<string, string> {
   const prefix = `${group}.`;
   return Object.fromEntries([

@@ -1,5 +1,5 @@
 /**
- * Decides whether calls to the server may go out.
+ * Decides whether calls to the server may be sent.
  *
  * A run of failed calls opens the circuit or has the session exchanged
  * (`breaker.tripped`), depending on the policy. The run is counted across

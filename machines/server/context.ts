@@ -3,16 +3,11 @@
 import type { DoneActorEvent, ErrorActorEvent } from 'xstate';
 
 import { type Failure, isPermanent } from '../../src/domain/failure.ts';
-import type {
-  BreakerPolicy,
-  QuietRetries,
-  ServerPolicy,
-  StormLimit,
-} from '../../src/domain/policy.ts';
+import type { QuietRetries, ServerPolicy, StormLimit } from '../../src/domain/policy.ts';
 import type { TransportKind } from '../../src/domain/server-spec.ts';
 import type { DegradedReason, Verdict } from '../../src/domain/server-state.ts';
 import type { SessionEnd, SessionFact } from '../../src/domain/session.ts';
-import { busyDelay, quietDelay, restartDelay, wakeDelay } from '../../src/policies/backoff.ts';
+import { busyDelay, quietDelay, restartDelay } from '../../src/policies/backoff.ts';
 import { chanceOf } from '../../src/policies/chance.ts';
 import { lossOf, withEvidence } from '../../src/policies/failures/loss-evidence.ts';
 import { afterGiveUpOf, busyBackoffOf } from '../../src/policies/failures/restart-decision.ts';
@@ -29,7 +24,7 @@ export interface ServerInput {
   readonly verdict: Verdict;
   /** The user stopped this generation earlier; it stays stopped. */
   readonly stopWanted: boolean;
-  /** It was asked to start before this actor existed. */
+  /** The user started it before this actor existed. */
   readonly startWanted: boolean;
   /** It starts beside the generation before it, which serves until this one does. */
   readonly succeeds: boolean;
@@ -39,15 +34,15 @@ export interface ServerInput {
   readonly seed: number;
 }
 
-/** Says whether a server that starts like this cannot go on until the user acts. */
+/** Returns whether a server with this input needs the user before it can start. */
 export function startsHalted({ verdict, stopWanted }: ServerInput): boolean {
   return verdict !== 'admitted' || stopWanted;
 }
 
 export interface ServerContext extends ServerInput {
-  /** The root wants this actor gone. Never taken back. */
+  /** The root is retiring this actor. Never reset. */
   readonly retiring: boolean;
-  /** The server is wanted now; a lazy one stays dormant otherwise. */
+  /** The server is needed now; without demand a lazy server stays dormant. */
   readonly demanded: boolean;
   /** A call or the user waits for this start, which therefore comes before others in the queue. */
   readonly awaited: boolean;
@@ -183,7 +178,7 @@ export function isStored({ hasStoredCatalog, policy }: ServerContext): boolean {
   return hasStoredCatalog && policy.catalog.cache !== 'none';
 }
 
-/** Says whether stored tools may be shown. */
+/** Returns whether stored tools may be shown. */
 export function mayShowStored(context: ServerContext): boolean {
   const { verdict, stopWanted, retiring } = context;
   return isStored(context) && verdict === 'admitted' && !stopWanted && !retiring;
@@ -218,7 +213,7 @@ function honourRetryAfter(delayMs: number, { loss, policy }: ServerContext): num
   return Math.max(delayMs, asked);
 }
 
-/** Says whether the losses have reached a storm limit that leads to this action. */
+/** Returns whether the losses have reached a storm limit that leads to this action. */
 function trips(
   times: readonly number[],
   { loss }: ServerContext,
@@ -228,75 +223,25 @@ function trips(
   return loss !== null && storm?.action === action && reachesLimit(times, storm);
 }
 
-/** Says whether too many sessions that served ended by a crash. */
+/** Returns whether too many sessions that served ended by a crash. */
 export function isCrashLooping(context: ServerContext, action: StormLimit['action']): boolean {
   return trips(context.crashTimes, context, context.policy.storm.crashLoop, action);
 }
 
-/** Says whether too many sessions were lost in a short time or ended in a flood; floods always suspend. */
+/** Returns whether too many sessions were lost in a short time or ended in a flood; floods always suspend. */
 export function isReconnectStorm(context: ServerContext, action: StormLimit['action']): boolean {
   const { loss, floods, lossTimes, policy } = context;
   const isFloodStorm = action === 'suspend' && loss !== null && floods >= floodsToSuspend;
   return isFloodStorm || trips(lossTimes, context, policy.storm.reconnectStorm, action);
 }
 
-/** Says whether either limit of lost sessions is reached. */
+/** Returns whether either limit of lost sessions is reached. */
 export function isStorming(context: ServerContext, action: StormLimit['action']): boolean {
   return isCrashLooping(context, action) || isReconnectStorm(context, action);
 }
 
-/** Says whether the server has failed for good, even if its budget has attempts left. */
+/** Returns whether the server has failed for good, even if its budget has attempts left. */
 export function isBeyondRetry(context: ServerContext): boolean {
   const { loss } = context;
   return isStorming(context, 'fail') || (loss !== null && isPermanent(loss.kind));
-}
-
-/** The context at the start of a session: nothing is known of the server yet. */
-export function newSession({ session, attempt }: ServerContext): Partial<ServerContext> {
-  return {
-    session: session + 1,
-    attempt: attempt + 1,
-    loss: null,
-    impairments: [],
-    era: null,
-    pid: null,
-  };
-}
-
-/** The context after something began to limit the session. */
-export function impairedBy(
-  { impairments }: ServerContext,
-  { reason, failure }: { readonly reason: DegradedReason; readonly failure?: Failure },
-): Partial<ServerContext> {
-  const others = impairments.filter((other) => other !== reason);
-  return {
-    impairments: [...others, reason],
-    ...(failure === undefined ? {} : { lastError: failure }),
-  };
-}
-
-export interface TripParams {
-  readonly session: number;
-  readonly action: BreakerPolicy['action'];
-}
-
-/** Says whether one more failed call reaches the policy's threshold, and the policy reacts in this way. */
-export function reachesThreshold(
-  { failedCalls, policy, session }: ServerContext,
-  params: TripParams,
-): boolean {
-  const { threshold, action } = policy.breaker;
-  if (params.session !== session || params.action !== action) return false;
-  return threshold !== null && failedCalls + 1 >= threshold;
-}
-
-/** The wait of a server that backs off, after the machine woke. */
-export function wokenWait(
-  { seed, session, attempt }: ServerContext,
-  spreadMs: number,
-): Partial<ServerContext> {
-  return {
-    delayMs: wakeDelay(spreadMs, chanceOf(seed, session)),
-    attempt: Math.max(0, attempt - 1),
-  };
 }

@@ -46,9 +46,10 @@
  * ```
  */
 
+import type { BlockedReason } from '../../src/domain/server-state.ts';
 import { serverSetup, settle } from './setup.ts';
 
-// The windows have served their purpose: the server's next life is counted from zero.
+// A later start counts losses from zero.
 const byStorm = { entry: 'forgetWindows' } as const;
 
 // Like a suspended server, it stays failed whatever is edited. Admitting it again
@@ -63,6 +64,10 @@ const failedByStorm = {
 
 // An unreachable server may be back, and the wait was chosen before the machine slept.
 const tryingSoon = { guard: 'isNotAskedToWait', actions: 'drawWakeDelay', reenter: true } as const;
+
+function blockedBy<Reason extends BlockedReason>(reason: Reason) {
+  return { guard: { type: 'isBlockedBy', params: { reason } }, target: reason } as const;
+}
 
 export const parkedStates = serverSetup.createStateConfig({
   initial: 'dormant',
@@ -87,28 +92,13 @@ export const parkedStates = serverSetup.createStateConfig({
       states: {
         choosing: {
           always: [
-            {
-              guard: { type: 'isBlockedBy', params: { reason: 'untrusted' } },
-              target: 'untrusted',
-            },
-            { guard: { type: 'isBlockedBy', params: { reason: 'excluded' } }, target: 'excluded' },
-            {
-              guard: { type: 'isBlockedBy', params: { reason: 'notAllowed' } },
-              target: 'notAllowed',
-            },
-            {
-              guard: { type: 'isBlockedBy', params: { reason: 'pendingApproval' } },
-              target: 'pendingApproval',
-            },
-            { guard: { type: 'isBlockedBy', params: { reason: 'rejected' } }, target: 'rejected' },
-            {
-              guard: { type: 'isBlockedBy', params: { reason: 'invalidConfig' } },
-              target: 'invalidConfig',
-            },
-            {
-              guard: { type: 'isBlockedBy', params: { reason: 'overBudget' } },
-              target: 'overBudget',
-            },
+            blockedBy('untrusted'),
+            blockedBy('excluded'),
+            blockedBy('notAllowed'),
+            blockedBy('pendingApproval'),
+            blockedBy('rejected'),
+            blockedBy('invalidConfig'),
+            blockedBy('overBudget'),
           ],
         },
         untrusted: {},

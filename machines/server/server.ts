@@ -30,10 +30,10 @@ export type {
   ServerContext,
   ServerEvent,
   ServerInput,
-} from './setup.ts';
+} from './context.ts';
 
 export const serverMachine = serverSetup.createMachine({
-  // A loop of transitions is a bug: better a broken actor than a frozen host.
+  // A transition loop is a bug: a broken actor is better than a frozen host.
   options: { maxIterations: 1_000 },
   id: 'server',
   type: 'parallel',

@@ -6,10 +6,12 @@
 import { assertEvent, assign, enqueueActions, raise, sendParent, sendTo, setup } from 'xstate';
 import { longestTimerMs } from '../../src/domain/clock.ts';
 import type { Failure } from '../../src/domain/failure.ts';
-import type { StormLimit } from '../../src/domain/policy.ts';
+import type { BreakerPolicy, StormLimit } from '../../src/domain/policy.ts';
 import { isRemote } from '../../src/domain/server-spec.ts';
 import type { BlockedReason } from '../../src/domain/server-state.ts';
 import type { SessionCommand, SessionEnd } from '../../src/domain/session.ts';
+import { wakeDelay } from '../../src/policies/backoff.ts';
+import { chanceOf } from '../../src/policies/chance.ts';
 import { withEvidence } from '../../src/policies/failures/loss-evidence.ts';
 import {
   hasAttemptsLeft,
@@ -23,36 +25,24 @@ import {
   afterEnd,
   afterExchange,
   hangOf,
-  impairedBy,
   isBeyondRetry,
   isCrashLooping,
   isReconnectStorm,
   isStored,
   isStorming,
   mayShowStored,
-  newSession,
   quietWait,
-  reachesThreshold,
   reconnectWait,
   type ServerContext,
   type ServerEvent,
   type ServerInput,
-  type TripParams,
-  wokenWait,
-} from './context.ts';
-
-export type {
-  CallFact,
-  ServerCommand,
-  ServerContext,
-  ServerEvent,
-  ServerInput,
 } from './context.ts';
 
 /** A full budget, and a start that does not follow a loss. */
 const freshTries = { attempt: 0, waits: 0, quietWaits: 0 } as const;
 const freshBudget = { ...freshTries, hasServed: false, floods: 0 } as const;
 
+const noPeer = { era: null, pid: null, impairments: [] };
 const freshWindows = { crashTimes: [], lossTimes: [] };
 
 /** A caller waits for the server to run. */
@@ -80,31 +70,31 @@ export const serverSetup = setup({
   actions: {
     // Wishes: what a command changes, whatever state the server is in.
     wishStart: assign({ stopWanted: false, ...wanted, ...freshBudget }),
-    /** Stop, and rest until started again. */
+    /** Stops the server until it is started again. */
     wishStop: assign({ stopWanted: true, demanded: false, awaited: false, loss: null }),
-    /** Start again, with every budget full. */
+    /** Restarts the server with full budgets. */
     wishRestart: assign({ stopWanted: false, ...wanted, ...freshBudget, ...freshWindows }),
-    /** Run, with the budgets as they are. */
+    /** Starts the server with its current budgets. */
     wishReconnect: assign(wanted),
-    /** End for good. */
+    /** Ends the server for good. */
     wishRetire: assign({ retiring: true }),
-    /** A caller waits for the server. */
+    /** Notes that a caller waits for the server. */
     noteDemand: assign({ demanded: true, awaited: true }),
     // An idle server was well: its next start is not a retry.
     restWhenIdle: assign({ demanded: false, ...freshBudget }),
     // It was given up until it is demanded: the next demand is a fresh start.
     restUntilDemanded: assign({ demanded: false, awaited: false, loss: null, ...freshBudget }),
-    // A session that is exchanged on request has not failed.
+    // A session that is replaced on request has not failed.
     takeTryBack: assign(({ context }) => ({ attempt: Math.max(0, context.attempt - 1) })),
-    /** It was ready: a failure from now on is an outage. */
+    /** Notes that the server was ready: a later failure is an outage. */
     noteServed: assign(({ context }) => ({
       awaited: false,
       hasServed: true,
       ...(context.policy.restart.budgetReset === 'immediate' ? freshTries : {}),
     })),
-    /** It may run. */
+    /** Notes that the server may run. */
     noteAdmitted: assign({ verdict: 'admitted' }),
-    /** It may not run any more; a later start is a fresh one. */
+    /** Notes that the server may no longer run; a later start begins with full budgets. */
     noteWithdrawn: assign(({ event }) => {
       assertEvent(event, 'admission.withdrawn');
       return { verdict: event.verdict, loss: null, ...freshBudget };
@@ -121,18 +111,29 @@ export const serverSetup = setup({
     }),
 
     // The session.
-    beginSession: assign(({ context }) => newSession(context)),
+    /** A session begins: nothing is known of the server yet. */
+    beginSession: assign(({ context: { session, attempt } }) => ({
+      session: session + 1,
+      attempt: attempt + 1,
+      loss: null,
+      ...noPeer,
+    })),
     /** The handshake is done: notes the server's era and process. */
     noteOpened: assign(({ event }) => {
       assertEvent(event, 'session.opened');
       return { era: event.era, pid: event.pid ?? null };
     }),
-    /** There is no session: forgets what was known of the server's end. */
-    forgetPeer: assign({ era: null, pid: null, impairments: [] }),
+    /** There is no session: forgets the server's era, process and limits. */
+    forgetPeer: assign(noPeer),
     /** Notes what limits the session. */
     noteImpaired: assign(({ event, context }) => {
       assertEvent(event, 'session.impaired');
-      return impairedBy(context, event);
+      const { reason, failure } = event;
+      const others = context.impairments.filter((other) => other !== reason);
+      return {
+        impairments: [...others, reason],
+        ...(failure === undefined ? {} : { lastError: failure }),
+      };
     }),
     /** Notes that a limit is gone. */
     noteRecovered: assign(({ event, context }) => {
@@ -143,11 +144,13 @@ export const serverSetup = setup({
     // A failure while the machine slept is not counted against the server.
     drawWakeDelay: assign(({ event, context }) => {
       assertEvent(event, 'server.woke');
-      return wokenWait(context, event.spreadMs);
+      const { seed, session, attempt } = context;
+      const delayMs = wakeDelay(event.spreadMs, chanceOf(seed, session));
+      return { delayMs, attempt: Math.max(0, attempt - 1) };
     }),
-    // The windows have served their purpose: the next life is counted from zero.
+    // A later start counts losses from zero.
     forgetWindows: assign({ ...freshWindows, floods: 0 }),
-    /** It served for long enough: the next outage gets the whole budget. */
+    /** The server served long enough: the next outage gets the full budget. */
     forgetAttempts: assign({ ...freshTries, lastError: null, floods: 0 }),
     /** Asks the root for a permit to start. */
     askForSlot: sendParent(({ context }) => ({
@@ -157,16 +160,16 @@ export const serverSetup = setup({
       demanded: context.awaited,
       retry: context.attempt > 1 || context.hasServed,
     })),
-    /** Reports to the root that it serves. */
+    /** Reports to the root that this server serves. */
     reportReady: sendParent(newsOf('server.readied')),
-    /** Reports to the root that it no longer serves. */
+    /** Reports to the root that this server stopped serving. */
     reportFalter: sendParent(newsOf('server.faltered')),
-    // The root knows which servers start blocked; thousands of them need not report it.
+    // The root computes which servers start halted; thousands of them need not report it.
     reportHalt: enqueueActions(({ context: { succeeds, actorId }, event, enqueue }) => {
       const isStart = (event as { type: string }).type === 'xstate.init';
       if (succeeds || !isStart) enqueue.sendParent({ type: 'server.halted' as const, actorId });
     }),
-    /** Reports to the root that it goes on. */
+    /** Reports to the root that this server continues. */
     reportResumption: sendParent(newsOf('server.resumed')),
     // Thousands of servers may be dormant; the root needs this report from a successor only.
     reportGivingUp: enqueueActions(({ context: { succeeds, actorId }, enqueue }) => {
@@ -202,7 +205,7 @@ export const serverSetup = setup({
       const loss = withEvidence(context.loss, end);
       return { loss, lastError: loss };
     }),
-    // Waiting in our own queue says nothing about the server: the try is taken back.
+    // Waiting in our own queue is no sign of a faulty server, so the attempt does not count.
     recordQueueDeadline: assign(({ context }) => {
       const loss: Failure = {
         kind: 'notStarted',
@@ -215,7 +218,7 @@ export const serverSetup = setup({
       assertEvent(event, 'breaker.tripped');
       return afterExchange(context, event.at);
     }),
-    /** Notes that the session itself broke, which is a fault of ours. */
+    /** Notes that the session chart threw, which is our bug. */
     recordBrokenSession: assign(({ context }) => {
       const loss: Failure = { kind: 'unknown', message: 'The session broke; please report it.' };
       // A session that broke while closing for a rest or a stop is no loss.
@@ -237,18 +240,18 @@ export const serverSetup = setup({
     announceIdle: raise({ type: 'server.idled' }),
     /** Reports to the other regions that its last call is done and its successor serves. */
     announceRelief: raise({ type: 'server.relieved' }),
-    /** Reports to the other regions that it no longer serves. */
+    /** Reports to the other regions that the server stopped serving. */
     announceFalter: raise({ type: 'server.faltered' }),
-    /** Reports to the other regions that it hangs. */
+    /** Reports to the other regions that the server hangs. */
     announceHang: raise(({ event }) => {
       assertEvent(event, 'session.silent');
       return { type: 'server.hung' as const, failedChecks: event.failedChecks };
     }),
-    /** Reports to the other regions that it was given up. */
+    /** Reports to the other regions that the server was given up. */
     announceGivingUp: raise({ type: 'server.gaveUp' }),
-    /** Reports to the other regions that it rests. */
+    /** Reports to the other regions that the server rests. */
     announceRest: raise({ type: 'server.rested' }),
-    /** Reports to the other regions that it ends. */
+    /** Reports to the other regions that the server ends. */
     announceEnd: raise({ type: 'server.ended' }),
     /** The circuit asks for a probe. */
     askForProbe: raise({ type: 'probe.wanted' }),
@@ -274,7 +277,7 @@ export const serverSetup = setup({
     countFailedCall: assign(({ context }) => ({ failedCalls: context.failedCalls + 1 })),
     /** A call succeeded: the count starts again from zero. */
     forgetFailedCalls: assign({ failedCalls: 0 }),
-    /** The first cool-down is as long as the policy says. */
+    /** Starts the policy's initial cool-down. */
     startCooldown: assign(({ context }) => ({
       cooldownMs: context.policy.breaker.cooldownMs,
       failedCalls: 0,
@@ -285,13 +288,13 @@ export const serverSetup = setup({
     })),
   },
   guards: {
-    /** The root wants this actor gone. */
+    /** The root is retiring this actor. */
     isRetiring: ({ context }) => context.retiring,
-    /** The settings switch it off. */
+    /** The settings disable the server. */
     isDisabled: ({ context }) => context.verdict === 'disabled',
     /** The settings, a list or the user's decision keep it from running. */
     isBlocked: ({ context: { verdict } }) => verdict !== 'admitted' && verdict !== 'disabled',
-    /** This is what keeps it from running. */
+    /** The server is blocked for this reason. */
     isBlockedBy: ({ context }, params: { readonly reason: BlockedReason }) =>
       context.verdict === params.reason,
     /** The user stopped it and has not started it since. */
@@ -324,7 +327,7 @@ export const serverSetup = setup({
     isLostRemote: ({ context }) => isLostRemote(context),
     /** A session was lost, and the chart has not reacted yet. */
     isLost: ({ context }) => context.loss !== null,
-    /** It is not demanded now. */
+    /** No caller needs the server now. */
     isUndemanded: ({ context }) => !context.demanded,
     /** The report is about the present session, not an earlier one. */
     isCurrentSession: ({ context }, params: { readonly session: number }) =>
@@ -334,15 +337,22 @@ export const serverSetup = setup({
     /** Enough health checks in a row failed. */
     hasHung: ({ context }, { failedChecks }: { readonly failedChecks: number }) =>
       failedChecks >= context.policy.health.failures,
-    /** It has no successor. */
+    /** The server is not being retired. */
     isToStay: ({ context }) => !context.retiring,
-    // A server that asked for a wait of its own gets it.
+    // A server's own Retry-After takes precedence.
     isNotAskedToWait: ({ context }) => context.loss?.retryAfterMs === undefined,
     // Without a threshold nothing is counted, and nothing ever trips.
     countsCalls: ({ context }, params: { readonly session: number }) =>
       params.session === context.session && context.policy.breaker.threshold !== null,
     /** One more failed call reaches the policy's threshold, and the policy reacts in this way. */
-    reachesThreshold: ({ context }, params: TripParams) => reachesThreshold(context, params),
+    reachesThreshold: (
+      { context: { failedCalls, policy, session } },
+      params: Pick<BreakerPolicy, 'action'> & { readonly session: number },
+    ) => {
+      const { threshold, action } = policy.breaker;
+      if (params.session !== session || params.action !== action) return false;
+      return threshold !== null && failedCalls + 1 >= threshold;
+    },
     /** Tools of a lost server stay in the list. */
     keepsStale: ({ context }) => context.policy.catalog.whileDown === 'keepStale',
     /** The stored tools of a lost server stay, marked as deferred. */
@@ -358,18 +368,18 @@ export const serverSetup = setup({
       isStored(context) && context.verdict === 'admitted' && !context.retiring,
   },
   delays: {
-    /** How long it waits for a permit. */
+    /** How long the server waits for a permit. */
     queueDeadline: ({ context }) => context.policy.connect.queueTimeoutMs,
-    /** The wait that was drawn when it began. */
+    /** The wait that was chosen when the backoff began. */
     reconnectBackoff: ({ context }) => context.delayMs,
-    /** How long it must serve to get its whole budget back. */
+    /** How long the server must serve to get its full budget back. */
     sustainedReady: ({ context: { policy } }) =>
       policy.restart.budgetReset === 'immediate' ? calmMs : policy.restart.budgetReset.sustainedMs,
     // Without a deadline, the longest wait a timer can hold; the guard then ignores it.
     idleDeadline: ({ context }) => context.policy.idle.stopMs ?? longestTimerMs,
-    // The settings' longest call; a call that asked for more is cut off.
+    // The settings' call timeout; calls with a longer timeout are cut off.
     drainDeadline: ({ context }) => context.policy.call.timeoutMs,
-    /** How long no call goes out. */
+    /** How long no call is sent. */
     circuitCooldown: ({ context }) => context.cooldownMs,
     /** How long the probe of a half-open circuit may take. */
     probeDeadline: ({ context }) => context.policy.breaker.probeTimeoutMs,

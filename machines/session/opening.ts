@@ -76,7 +76,7 @@ const failed = {
   target: '#session.releasing',
 } as const;
 
-/** SSE failed as well: the first answer of the address says more. */
+/** SSE failed as well: the first failure is more informative. */
 const failedOverSse = {
   guard: { type: 'hasFailed', params: outcomeOf },
   target: '#session.releasing',
@@ -115,7 +115,7 @@ function connect(handshake: 'negotiated' | 'old' | 'overSse') {
   } as const;
 }
 
-/** Releases what is left of the first connection. */
+/** Cleans up the first connection. */
 function cleaningUpBefore(next: 'relaunching' | 'greetingOverSse') {
   return sessionSetup.createStateConfig({
     invoke: {
@@ -218,7 +218,7 @@ export const openingStates = sessionSetup.createStateConfig({
         greeting: {},
       },
     },
-    // The process that exited, and what it started, ends before the second one starts.
+    // The first process's descendants end before the second process starts.
     leaving: cleaningUpBefore('relaunching'),
     relaunching: {
       invoke: { ...launch(true), onDone: [failed, { target: 'greetingOld' }], onError: broken },

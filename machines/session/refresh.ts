@@ -34,6 +34,7 @@
 import { assertEvent, assign, fromPromise, sendParent, setup, stateIn } from 'xstate';
 import type { Failure } from '../../src/domain/failure.ts';
 import type { ListName, ListOutcome, RefreshFact, SessionId } from '../../src/domain/session.ts';
+import { notProvided } from '../not-provided.ts';
 
 export interface RefreshInput extends SessionId {
   readonly list: ListName;
@@ -61,7 +62,7 @@ const longestPauseMs: Readonly<Record<ListName, number>> = {
   resources: firstPauseMs,
   prompts: firstPauseMs,
 };
-// Half a minute is the default deadline of a list: a server that cannot list is not asked more often.
+// Half a minute, the default deadline of a list: a failing server is not queried more often.
 const firstRetryMs = 30_000;
 // A model needs the tools most: they are retried at the same pace.
 const longestRetryMs: Readonly<Record<ListName, number>> = {
@@ -70,10 +71,6 @@ const longestRetryMs: Readonly<Record<ListName, number>> = {
   prompts: 300_000,
 };
 
-function notProvided(): never {
-  throw new Error('actor "listItems" was not provided to the refresh chart');
-}
-
 const refreshSetup = setup({
   types: {
     input: {} as RefreshInput,
@@ -81,7 +78,9 @@ const refreshSetup = setup({
     events: {} as RefreshEvent,
   },
   actors: {
-    listItems: fromPromise<ListOutcome, SessionId & { readonly list: ListName }>(notProvided),
+    listItems: fromPromise<ListOutcome, SessionId & { readonly list: ListName }>(
+      notProvided('listItems', 'refresh'),
+    ),
   },
   actions: {
     /** Hands the outcome to the session chart. */
@@ -109,7 +108,7 @@ const refreshSetup = setup({
   guards: {
     /** A change came during the list. */
     isOutdated: stateIn({ listing: 'outdated' }),
-    /** Another list is wanted. */
+    /** Another list is due. */
     isDue: stateIn({ pausing: 'due' }),
     /** The list failed. */
     hasFailed: (_, outcome: ListOutcome) => outcome.type === 'failed',
@@ -117,9 +116,9 @@ const refreshSetup = setup({
   delays: {
     /** How long a list may take. */
     listDeadline: ({ context }) => context.listTimeoutMs,
-    /** Between two lists. */
+    /** Pause between two lists. */
     pause: ({ context }) => context.pauseMs,
-    /** Before a failed list is fetched again. */
+    /** Pause before a failed list is retried. */
     relistPause: ({ context }) => context.retryMs,
   },
 });
@@ -138,7 +137,7 @@ const reportLate = {
   params: ({ context: { list, listTimeoutMs } }: { readonly context: RefreshContext }) =>
     failureOf('protocol', `The server did not list its ${list} within ${listTimeoutMs} ms.`),
 } as const;
-/** A leaf actor threw, which no server should be able to cause. */
+/** A leaf actor threw, which is our bug. */
 const reportFault = {
   type: 'report',
   params: ({ context: { list } }: { readonly context: RefreshContext }) =>
@@ -168,11 +167,7 @@ export const refreshMachine = refreshSetup.createMachine({
         }),
         onDone: [
           { guard: 'isOutdated', actions: [report, noteOutcome], target: 'pausing.due' },
-          {
-            guard: { type: 'hasFailed', params: outcomeOf },
-            actions: report,
-            target: 'failed',
-          },
+          { guard: { type: 'hasFailed', params: outcomeOf }, actions: report, target: 'failed' },
           { actions: [report, noteOutcome], target: 'pausing' },
         ],
         onError: { actions: reportFault, target: 'failed' },
@@ -199,7 +194,7 @@ export const refreshMachine = refreshSetup.createMachine({
       },
       states: {
         settled: { on: { 'list.changed': 'due' } },
-        // Another list is wanted, and waits for the end of the pause.
+        // Another list follows after the pause.
         due: {},
       },
     },

@@ -42,12 +42,13 @@ import type {
 } from '../../src/domain/session.ts';
 import { wakeDelay } from '../../src/policies/backoff.ts';
 import { chanceOf } from '../../src/policies/chance.ts';
+import { notProvided } from '../not-provided.ts';
 import { refreshMachine } from './refresh.ts';
 
 export interface SessionContext extends SessionInput {
-  /** The server runs in a process of ours. */
+  /** We started the server's process. */
   readonly hasProcess: boolean;
-  /** The server is asked for its protocol era before the handshake. */
+  /** The server's protocol era is probed before the handshake. */
   readonly asksEra: boolean;
   /** The lists that the server offers besides its tools. */
   readonly offers: Readonly<Record<'resources' | 'prompts', boolean>>;
@@ -61,7 +62,7 @@ export interface SessionContext extends SessionInput {
   readonly wakeSpreadMs: number;
   /** The tools were listed: a failure from now on is an outage, not a failed start. */
   readonly wasOpen: boolean;
-  /** Why the session ends; null until then, and when it was asked to close. */
+  /** Why the session ends; null before that and after an orderly close. */
   readonly failure: Failure | null;
   readonly isFlood: boolean;
   readonly evidence: SessionEvidence;
@@ -124,11 +125,7 @@ type Resolved = Pick<SessionContext, 'hasProcess' | 'asksEra'>;
 /** Why something failed, and when, if the reporter has a clock. */
 type Failed = Pick<Partial<StepFailed>, 'at'> & Pick<StepFailed, 'failure'>;
 
-function notProvided(actor: string) {
-  return (): never => {
-    throw new Error(`actor "${actor}" was not provided to the session chart`);
-  };
-}
+const missing = (actor: string) => notProvided(actor, 'session');
 
 export const sessionSetup = setup({
   types: {
@@ -138,23 +135,23 @@ export const sessionSetup = setup({
     output: {} as SessionEnd,
   },
   actors: {
-    wire: fromCallback<WireCommand, SessionId>(notProvided('wire')),
-    resolveTarget: fromPromise<ResolveOutcome, SessionId>(notProvided('resolveTarget')),
+    wire: fromCallback<WireCommand, SessionId>(missing('wire')),
+    resolveTarget: fromPromise<ResolveOutcome, SessionId>(missing('resolveTarget')),
     launchProcess: fromPromise<LaunchOutcome, SessionId & { readonly isSecond: boolean }>(
-      notProvided('launchProcess'),
+      missing('launchProcess'),
     ),
     connectClient: fromPromise<
       ConnectOutcome,
       SessionId & { readonly handshake: 'negotiated' | 'old' | 'overSse' }
-    >(notProvided('connectClient')),
+    >(missing('connectClient')),
     listItems: fromPromise<ListOutcome, SessionId & { readonly list: ListName }>(
-      notProvided('listItems'),
+      missing('listItems'),
     ),
     refresh: refreshMachine,
     closeConnection: fromPromise<
       CloseOutcome,
       SessionId & { readonly how: 'orderly' | 'lost' | 'draining' }
-    >(notProvided('closeConnection')),
+    >(missing('closeConnection')),
   },
   actions: {
     // The start.
@@ -168,25 +165,25 @@ export const sessionSetup = setup({
     }),
     /** The address refused the present transport; SSE is tried, and may fail for a worse reason. */
     noteRefusal: assign((_, refusal: StepFailed) => ({ refusal })),
-    /** The start has this long for everything up to its handshake. */
+    /** Starts the deadline for everything up to the handshake. */
     startConnectDeadline: raise(
       { type: 'start.expired' },
       { id: 'connectDeadline', delay: 'connectDeadline' },
     ),
-    /** The start has this long for its first list. */
+    /** Starts the deadline for the first list. */
     startListDeadline: raise(
       { type: 'start.expired' },
       { id: 'listDeadline', delay: 'listDeadline' },
     ),
-    /** The handshake is done, or its deadline starts again. */
+    /** Cancels the deadline of the handshake. */
     cancelConnectDeadline: cancel('connectDeadline'),
-    /** The first list is done, or its deadline starts again. */
+    /** Cancels the deadline of the first list. */
     cancelListDeadline: cancel('listDeadline'),
 
     // Why it ends.
     /** Notes why a step failed or the connection ended. */
     recordFailure: assign(({ context }, { failure, at = context.at }: Failed) => ({ failure, at })),
-    /** The server chart gives the session up. */
+    /** Notes why the server chart gives the session up. */
     recordGivenUp: assign(({ event }) => {
       assertEvent(event, 'session.giveUp');
       return { failure: event.failure };
@@ -203,7 +200,7 @@ export const sessionSetup = setup({
     recordFlood: assign({ failure: floodFailure, isFlood: true }),
     /** The connection broke off, and its end was never reported. */
     recordBreak: assign({ failure: brokenOff }),
-    /** A leaf actor threw, which is a fault of ours. */
+    /** A leaf actor threw, which is our bug. */
     recordFault: assign({ failure: fault }),
     /** Reports that the session no longer serves although its process has yet to end. */
     reportClosing: sendParent({ type: 'session.closing' } satisfies SessionFact),
@@ -228,7 +225,7 @@ export const sessionSetup = setup({
     reportListFailed: sendParent((_, { failure }: Failed): SessionFact => {
       return { type: 'session.listFailed', failure };
     }),
-    /** Notes what is missing from a list, and reports it if that changes what is missing at all. */
+    /** Notes a list's gap, and reports it if the session's gap changed. */
     noteGap: enqueueActions(
       ({ context, enqueue }, { list, outcome }: Omit<RefreshFact, 'type'>) => {
         const gap = outcome.type === 'listed' ? outcome.gap : outcome.failure;
@@ -245,7 +242,7 @@ export const sessionSetup = setup({
         );
       },
     ),
-    /** The list under way may be older than this change. */
+    /** Notifies the running list, which may be older than this change. */
     announceChange: sendTo((_, list: ListName) => list, { type: 'list.changed' }),
     /** Requests a list of tools now, even during a pause. */
     demandTools: sendTo('tools', { type: 'list.demanded' }),
@@ -281,14 +278,14 @@ export const sessionSetup = setup({
     announceFlood: raise({ type: 'input.flooded' }),
     /** The chart that refreshes a list threw. */
     announceFault: raise({ type: 'part.broke' }),
-    /** Asks the server whether it is alive. */
+    /** Sends a health check. */
     probe: sendTo('wire', { type: 'wire.probe' }),
     /** Notes the window over which checks are spread. */
     noteWake: assign(({ event }) => {
       assertEvent(event, 'server.woke');
       return { wakeSpreadMs: event.spreadMs };
     }),
-    /** The server is alive: a run of failed checks ends. */
+    /** Notes that the server is alive, which ends a run of failed checks. */
     noteAlive: enqueueActions(({ context, enqueue }) => {
       if (context.failedChecks === 0) return;
       enqueue.assign({ failedChecks: 0 });
@@ -297,7 +294,7 @@ export const sessionSetup = setup({
     /** One more health check in a row failed. */
     noteFailedCheck: enqueueActions(
       ({ context, enqueue }, { failure = silence }: { readonly failure?: Failure | undefined }) => {
-        // While calls are at work a server may seem dead for long, and the count needs a bound.
+        // A server that works on calls may not answer for long, so the count needs a bound.
         const failedChecks = Math.min(context.failedChecks + 1, context.policy.health.failures);
         enqueue.assign({ failedChecks });
         enqueue.sendParent({
@@ -313,16 +310,16 @@ export const sessionSetup = setup({
     // The outcome of a step.
     /** The step failed. */
     hasFailed: (_, { type }: { readonly type: string }) => type === 'failed',
-    /** The server is a process of ours. */
+    /** We started the server's process. */
     hasProcess: (_, { hasProcess }: Resolved) => hasProcess,
-    /** The protocol era is unknown, so the server is asked for it first. */
+    /** The protocol era is unknown, so it is probed first. */
     asksEra: (_, { asksEra }: Resolved) => asksEra,
-    /** The process exited when it was asked for its era, without an answer. */
+    /** The process exited on the era probe instead of answering it. */
     hasLeft: ({ context }, { hasLeft }: Partial<Unconnected>) =>
       context.asksEra && hasLeft === true,
     /** The address refused the handshake as an SSE server does. */
     mayBeOverSse: (_, { mayBeOverSse }: Partial<Unconnected>) => mayBeOverSse === true,
-    /** The server is being asked for its era. */
+    /** The era probe is being sent. */
     isEraQuestion: (_, { method }: { readonly method: string }) => method === 'server/discover',
     /** The handshake of the old era begins. */
     isInitialize: (_, { method }: { readonly method: string }) => method === 'initialize',
@@ -330,24 +327,24 @@ export const sessionSetup = setup({
     // How the connection ended.
     /** The server forgot the session but still answers requests in flight. */
     drains: (_, { drains }: { readonly drains: boolean }) => drains,
-    /** No process is left that has yet to end. */
+    /** No process is left to end. */
     isGone: (_, { isGone }: { readonly isGone: boolean }) => isGone,
 
     // The lists.
     /** The tools changed during the first list. */
     isStartOutdated: stateIn({ loadingTools: 'outdated' }),
-    /** The list is that of the tools. */
+    /** The list contains the tools. */
     isOfTools: (_, { list }: { readonly list: ListName }) => list === 'tools',
-    /** The list of the tools failed. */
+    /** Listing the tools failed. */
     isFailureOfTools: (_, { list, outcome }: Omit<RefreshFact, 'type'>) =>
       list === 'tools' && outcome.type === 'failed',
     /** The server offers this list. */
     isOffered: ({ context }, list: 'resources' | 'prompts') => context.offers[list],
-    /** More updates came while they were gathered. */
+    /** More updates arrived during the pause. */
     hasMoreNews: stateIn({ open: { news: { gathering: 'changed' } } }),
 
     // Health.
-    /** The policy asks it now and then whether it is alive. */
+    /** The policy pings the server regularly. */
     isPinged: ({ context }) => context.policy.health.mode === 'ping',
     /** The answer proves that the server is alive. */
     isSignOfLife: ({ context }, { answer }: { readonly answer: ProbeAnswer }) =>
@@ -355,7 +352,7 @@ export const sessionSetup = setup({
       (answer === 'unknownMethod' && context.policy.health.treatMethodNotFoundAsAlive),
   },
   delays: {
-    /** How long a handshake may take; for some transports for ever. */
+    /** How long a handshake may take; some transports have no limit. */
     connectDeadline: ({ context }) => connectTimeoutOf(context) ?? longestTimerMs,
     /** How long listing may take. */
     listDeadline: ({ context }) => context.policy.connect.listTimeoutMs,
@@ -363,7 +360,7 @@ export const sessionSetup = setup({
     closeDeadline: ({ context }) => context.policy.close.totalMs,
     /** Longest time to close a session, including a forced end. */
     killDeadline: ({ context }) => context.policy.close.totalMs + killMs,
-    /** Between two health checks. */
+    /** Pause between two health checks. */
     checkPause: ({ context }) => context.policy.health.everyMs,
     /** How long the server has to answer a health check. */
     checkDeadline: ({ context }) => checkTimeoutOf(context.policy),
@@ -372,7 +369,7 @@ export const sessionSetup = setup({
       wakeDelay(wakeSpreadMs, chanceOf(seed, session)),
     // Five seconds after a wake-up: a dead connection should be back within half a minute.
     wokenCheckDeadline: ({ context }) => Math.min(5_000, checkTimeoutOf(context.policy)),
-    // Two seconds: networks come back one or two seconds after the machine, and some servers too.
+    // Two seconds: networks and some servers return one or two seconds after the machine.
     doubtPause: 2_000,
     // Ten seconds: longer than the burst of a verbose start, short enough to limit the load.
     floodDeadline: floodLimitMs,
@@ -408,7 +405,7 @@ export function eventOf<Event>({ event }: { readonly event: Event }): Event {
   return event;
 }
 
-/** A leaf actor threw, which no server should be able to cause. */
+/** A leaf actor threw, which is our bug. */
 export const broken = {
   actions: ['recordFault', 'reportClosing'],
   target: '#session.closing',

@@ -17,7 +17,7 @@ import type { HandoverDue, HandoverEvent, HandoverInput, ServerNews } from './ha
 
 export interface TroupeInput {
   readonly seed: number;
-  /** When the host asked for the troupe, monotonic milliseconds. */
+  /** When the host created the troupe, monotonic milliseconds. */
   readonly startedAt: number;
   readonly trusted: boolean;
   /** Upper bound that no other list can widen; null = none. */
@@ -29,16 +29,11 @@ export interface TroupeInput {
   readonly startupGateMs: number;
 }
 
-/** The user stopped this generation of a server; it stays stopped until the user starts it. */
-interface StopWish {
-  readonly server: string;
-  readonly generation: string;
-}
-
 export interface TroupeContext extends TroupeInput {
   readonly hostAllowed: readonly string[] | null;
   readonly decisions: readonly ApprovalDecision[];
-  readonly stopWishes: readonly StopWish[];
+  /** Generations that the user stopped; each stays stopped until the user starts it. */
+  readonly stopWishes: readonly { readonly server: string; readonly generation: string }[];
   /** Servers that the user started while their actor was leaving. */
   readonly startWishes: readonly string[];
   readonly settings: Settings | null;
@@ -105,7 +100,7 @@ export type TroupeEmitted =
   /** Commands for the settings source, which listens to the root. */
   | SettingsCommand;
 
-/** The root as the settings source listens to it. The type of the root's ref does not include what it emits. */
+/** Returns the root as the source of settings commands. The type of its ref lacks emitted events. */
 export function commandsFrom(root: AnyActorRef): SettingsCommands {
   return root as unknown as SettingsCommands;
 }

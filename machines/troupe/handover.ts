@@ -31,16 +31,19 @@ export interface HandoverInput {
 }
 
 /**
- * A server's report to the root: it is ready, or no longer ready; it cannot go on until the
+ * A server's reports to the root: it is ready, or no longer ready; it cannot go on until the
  * user acts, or goes on again; it is a successor and will not become ready soon.
  */
+export const serverNews = [
+  'server.readied',
+  'server.faltered',
+  'server.halted',
+  'server.resumed',
+  'successor.gaveUp',
+] as const;
+
 export interface ServerNews {
-  readonly type:
-    | 'server.readied'
-    | 'server.faltered'
-    | 'server.halted'
-    | 'server.resumed'
-    | 'successor.gaveUp';
+  readonly type: (typeof serverNews)[number];
   readonly actorId: string;
 }
 
@@ -84,7 +87,7 @@ const handoverSetup = setup({
   actions: {
     /** The successor should take over: it is ready. */
     announceReady: sendParent(due('its successor is ready')),
-    /** The successor should take over although it is not ready: the settings ask for it. */
+    /** The successor should take over although it is not ready, as the settings require. */
     announceGivenUp: sendParent(due('its successor did not become ready')),
     /** The successor should take over: no other generation is left to serve. */
     announceLoss: sendParent(due('it was lost while its successor starts')),
@@ -103,7 +106,7 @@ const handoverSetup = setup({
 });
 
 export const handoverMachine = handoverSetup.createMachine({
-  // A loop of transitions is a bug: better a broken actor than a frozen host.
+  // A transition loop is a bug: a broken actor is better than a frozen host.
   options: { maxIterations: 1_000 },
   id: 'handover',
   context: ({ input }) => input,

@@ -44,12 +44,12 @@ export type PlanningFacts = Pick<
   | 'halted'
 >;
 
-/** What a pass needs of the event that causes it. */
+/** The part of an event that a pass needs. */
 export interface Cause extends Turn {
   readonly due?: DueHandover;
 }
 
-/** The gates as they are now. */
+/** Returns the current gates. */
 export function gatesOf(context: PlanningFacts, cause?: Turn): Gates {
   return {
     trusted: context.trusted,
@@ -64,17 +64,17 @@ export function gatesOf(context: PlanningFacts, cause?: Turn): Gates {
   };
 }
 
-/** Says whether a server may have to wait for another one's place. */
+/** Returns whether servers may have to wait for each other's budget places. */
 function isBudgetEnforced({ settings }: Pick<PlanningFacts, 'settings'>): boolean {
   return settings?.budget?.mode === 'enforce';
 }
 
-/** The steps of the next pass. */
+/** Returns the next pass's steps. */
 export function planOf(context: PlanningFacts): readonly Step[] {
   return passOf(context).plan;
 }
 
-/** A plan, and the servers that it was made for. */
+/** A plan and its admitted servers. */
 export interface Pass {
   readonly plan: readonly Step[];
   /** By name. */
@@ -123,7 +123,7 @@ function causeOf(event: TroupeEvent): Cause {
   return { due: { server, why: 'its handover broke' } };
 }
 
-/** The outcome of a pass's steps. */
+/** Computes the outcome of a pass's steps. */
 export function outcomeOf(context: TroupeContext, { plan, wanted: all }: Pass): Outcome {
   const live = new Map(context.live);
   const known = new Set(context.knownCatalogs);
@@ -159,7 +159,8 @@ function moveOf(
 ): Move {
   // Every server in a plan is live or wanted.
   if (wanted === undefined) return retired(now as LiveServer);
-  if (now === undefined) return spawned(wanted, newId);
+  if (now === undefined)
+    return { live: liveAs(wanted, newId), orders: [], birth: { wanted, actorId: newId } };
   if (step === 'replace') return retired(now);
   return step === 'handover' ? handedOn(now, wanted) : changed(step, now, wanted);
 }
@@ -185,7 +186,7 @@ function inputOf(
   };
 }
 
-export const personCommands = [
+export const userCommands = [
   'server.start',
   'server.stop',
   'server.restart',
@@ -201,17 +202,13 @@ export interface Move {
   readonly birth?: { readonly wanted: AdmittedServer; readonly actorId: string };
 }
 
-function spawned(wanted: AdmittedServer, actorId: string): Move {
-  return { live: liveAs(wanted, actorId), orders: [], birth: { wanted, actorId } };
-}
-
-/** Every server of the name leaves at once. */
+/** Retires every server of the name at once. */
 export function retired(now: LiveServer): Move {
   const { live, orders } = besideRetired(now);
   return { live: { ...live, leaving: 'now' }, orders: [retire(now), ...orders] };
 }
 
-/** The next stage of a seamless change: a successor starts, takes over, or leaves. */
+/** Advances a seamless change: a successor starts, takes over, or leaves. */
 function handedOn(now: LiveServer, wanted: AdmittedServer): Move {
   const successor = successorOf(now);
   if (successor !== undefined) {
@@ -223,13 +220,13 @@ function handedOn(now: LiveServer, wanted: AdmittedServer): Move {
   return { live, orders: [], birth: { wanted, actorId } };
 }
 
-/** A stop is for every server of the name; the one that is left gets the command itself. */
+/** Ends a handover, because a stop applies to every server of the name. */
 export function endedHandover(now: LiveServer): Move {
   const successor = successorOf(now);
   return successor === undefined ? besideRetired(now) : takenOver(now, successor, 'now');
 }
 
-/** A change in place goes to the generation that the settings ask for. */
+/** Changes the generation that the settings want, in place. */
 function changed(step: StepKind, now: LiveServer, wanted: AdmittedServer): Move {
   const successor = now.generation === wanted.desired.generation ? undefined : successorOf(now);
   const { actorId } = successor ?? now;
@@ -244,11 +241,12 @@ function changed(step: StepKind, now: LiveServer, wanted: AdmittedServer): Move 
 /** Passes the user's command to the server, and remembers a stop. */
 export function routed(
   context: TroupeContext,
-  { type: said, server }: ExtractEvent<TroupeEvent, (typeof personCommands)[number]>,
+  { type: said, server }: ExtractEvent<TroupeEvent, (typeof userCommands)[number]>,
 ): Outcome {
   const type = said === 'auth.completed' ? 'server.reconnect' : said;
   const present = context.live.get(server);
-  const target = present && meantBy(present);
+  // A name refers to the generation that the settings want.
+  const target = present && (successorOf(present) ?? present);
   const orders = target?.leaving === false ? [{ to: target.actorId, event: { type } }] : [];
   const desired = desiredOf(context, server);
   const stopWishes = context.stopWishes.filter((wish) => wish.server !== server);
@@ -264,14 +262,14 @@ export function routed(
     facts: {
       ...(type === 'server.reconnect' ? {} : { stopWishes: newest(stopWishes, rememberedWishes) }),
       startWishes: newest(startWishes, rememberedWishes),
-      // If the server halts all the same it reports that; until then its place is taken.
+      // A server that halts again reports it; until then its place is taken.
       halted: others(context.halted, orders[0]?.to),
     },
     orders,
   };
 }
 
-/** Reclaims everything that an ended child held. */
+/** Releases everything that an ended child held. */
 export function forgotten(
   context: TroupeContext,
   { actorId }: { readonly actorId: string },
@@ -280,7 +278,8 @@ export function forgotten(
   const server = ownerOf(context, actorId);
   if (server === undefined) return {};
   const live = new Map(context.live);
-  const left = without(server, actorId);
+  const { beside, ...rest } = server;
+  const left = rest.actorId === actorId ? beside : rest;
   if (left === undefined) live.delete(name);
   else live.set(name, left);
   return {
@@ -289,19 +288,9 @@ export function forgotten(
       serving: others(context.serving, actorId),
       halted: others(context.halted, actorId),
     },
-    ends: server.beside === undefined ? [actorId] : [actorId, handoverIdOf(name)],
+    ends: beside === undefined ? [actorId] : [actorId, handoverIdOf(name)],
     orders: [{ to: 'slots', event: { type: 'slot.returned', actorId } }],
   };
-}
-
-/** The server that a name refers to: the generation that the settings ask for. */
-function meantBy(server: LiveServer): LiveServer {
-  return successorOf(server) ?? server;
-}
-
-/** What is left of a name after one of its servers has ended; undefined = nothing. */
-function without({ beside, ...rest }: LiveServer, actorId: string): LiveServer | undefined {
-  return rest.actorId === actorId ? beside : rest;
 }
 
 function takenOver(now: LiveServer, next: LiveServer, leaving: 'now' | 'afterCalls'): Move {

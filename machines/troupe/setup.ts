@@ -15,6 +15,7 @@ import type { SettingsFact, SettingsInput } from '../../src/domain/settings-fact
 import { placeOf } from '../../src/policies/admission/server-place.ts';
 import { decisionBy, withDecision } from '../../src/policies/approvals/records.ts';
 import { approvalFingerprint } from '../../src/policies/fingerprint.ts';
+import { notProvided } from '../not-provided.ts';
 import { serverMachine } from '../server/server.ts';
 import { slotsMachine } from '../slots.ts';
 import {
@@ -31,8 +32,8 @@ import {
   type TroupeEvent,
   type TroupeInput,
 } from './context.ts';
-import { handoverIdOf, handoverMachine, isHandover } from './handover.ts';
-import { endedHandover, forgotten, personCommands, reconciled, retired, routed } from './pass.ts';
+import { handoverIdOf, handoverMachine, isHandover, serverNews } from './handover.ts';
+import { endedHandover, forgotten, reconciled, retired, routed, userCommands } from './pass.ts';
 
 // Enough to explain a tool that a long conversation still remembers.
 const rememberedNames = 1_000;
@@ -46,18 +47,6 @@ const leastWakeSpreadMs = 2_000;
 // Fifty a second, however many there are.
 const wakeSpreadPerServerMs = 20;
 
-const serverNews = [
-  'server.readied',
-  'server.faltered',
-  'server.halted',
-  'server.resumed',
-  'successor.gaveUp',
-] as const;
-
-function notProvided(): never {
-  throw new Error('actor "settingsSource" was not provided to the troupe chart');
-}
-
 const parts = setup({
   types: {
     input: {} as TroupeInput,
@@ -69,7 +58,9 @@ const parts = setup({
     server: serverMachine,
     handover: handoverMachine,
     slots: slotsMachine,
-    settingsSource: fromEventObservable<SettingsFact, SettingsInput>(notProvided),
+    settingsSource: fromEventObservable<SettingsFact, SettingsInput>(
+      notProvided('settingsSource', 'troupe'),
+    ),
   },
 });
 
@@ -118,15 +109,15 @@ export const troupeSetup = parts.extend({
       const removed = newest(gone, rememberedNames);
       return { facts: { settings, startupGateMs: settings.startupGateMs, removed } };
     }),
-    /** Whether the folder is trusted. */
+    /** Notes whether the folder is trusted. */
     noteTrust: does('trust.changed', (_, { trusted }) => ({ facts: { trusted } })),
-    /** The host's own list, within what was allowed at launch. */
+    /** Notes the host's own list, which cannot widen the launch bound. */
     noteAllowed: does('allow.changed', (_, event) => ({ facts: { hostAllowed: event.allowed } })),
-    /** The user's decision about a server with its present settings. */
+    /** Notes the user's decision about a server with its current settings. */
     noteDecision: does(['approval.grant', 'approval.reject', 'approval.revoke'], decided),
-    /** The decisions on disk. */
+    /** Notes the decisions on disk. */
     noteDecisions: does('approvals.changed', (_, { decisions }) => ({ facts: { decisions } })),
-    /** A list of this generation is known from now on. */
+    /** Notes that this generation's list is stored. */
     noteCatalog: does('catalog.listed', (context, { server, generation }) => {
       const key = catalogKey(server, generation);
       if (context.knownCatalogs.at(-1) === key) return {};
@@ -162,7 +153,7 @@ export const troupeSetup = parts.extend({
 
     /** One pass: reads all desired and live servers, plans, and takes the steps. */
     reconcile: does('*', reconciled),
-    /** A stop is for every server of the name: a handover ends, so that one generation is left to stop. */
+    /** Ends a handover, so that a stop applies to one remaining generation. */
     endHandover: does('server.stop', ({ live }, { server }) => {
       const present = live.get(server);
       if (present?.beside === undefined || present.leaving !== false) return {};
@@ -170,7 +161,7 @@ export const troupeSetup = parts.extend({
       return { facts: { live: new Map(live).set(server, move.live) }, orders: move.orders };
     }),
     /** Passes the user's command to the server, and remembers a stop. */
-    routeCommand: does(personCommands, routed),
+    routeCommand: does(userCommands, routed),
     /** Has every server check its connection, spread over a window. */
     passWake: does('system.woke', ({ live }) => {
       const spreadMs = Math.max(leastWakeSpreadMs, wakeSpreadPerServerMs * live.size);
@@ -178,7 +169,7 @@ export const troupeSetup = parts.extend({
       const event = { type: 'server.woke', spreadMs } as const;
       return { orders: staying.map(({ actorId: to }) => ({ to, event })) };
     }),
-    /** The troupe ends: every server leaves. */
+    /** Retires every server, because the troupe stops. */
     retireAll: does('*', ({ live }) => {
       const moves = [...live].map(([name, server]) => [name, retired(server)] as const);
       return {
@@ -186,7 +177,7 @@ export const troupeSetup = parts.extend({
         orders: moves.flatMap(([, { orders }]) => orders),
       };
     }),
-    /** Reclaims everything that an ended child held. */
+    /** Releases everything that an ended child held. */
     forgetChild: does(['xstate.done.actor.*', 'xstate.error.actor.*'], forgotten),
 
     /** Passes on a request for a permit, with the server's place in the settings. */
@@ -228,13 +219,13 @@ export const troupeSetup = parts.extend({
     }),
   },
   guards: {
-    /** The last server is gone. */
+    /** No server is left. */
     hasNoServers: ({ context }) => context.live.size === 0,
     /** The child decides when a successor takes over. */
     isHandover: ({ event }) => 'actorId' in event && isHandover(event.actorId),
   },
   delays: {
-    // A host waits from the moment it asks for a troupe, so the time to read settings counts, up to
+    // A host waits from the moment it creates a troupe, so the time to read settings counts, up to
     // half of the gate: after a slow disk, servers still need a moment to become ready.
     startupGate: ({ context: { startedAt, startupGateMs }, event }) => {
       assertEvent(event, 'settings.loaded');

@@ -48,7 +48,7 @@ export type { TroupeEmitted, TroupeEvent, TroupeInput } from './context.ts';
 export { gatesOf, planOf } from './pass.ts';
 
 export const troupeMachine = troupeSetup.createMachine({
-  // A loop of transitions is a bug: better a broken actor than a frozen host.
+  // A transition loop is a bug: a broken actor is better than a frozen host.
   options: { maxIterations: 1_000 },
   id: 'troupe',
   context: ({ input }) => ({

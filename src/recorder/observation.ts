@@ -21,7 +21,7 @@ import { delayNameOf, edgeOf, leavesOf } from './chart-names.ts';
 import { changedFacts } from './recorded-fields.ts';
 import { shownText } from './shown-value.ts';
 
-/** The state of an actor at a moment. */
+/** An actor's state at one moment. */
 export interface Stand {
   readonly life: ActorLife;
   readonly nodes: readonly AnyStateNode[];
@@ -35,7 +35,7 @@ export interface RunningTimer {
   readonly armedAt: number;
 }
 
-/** One actor, kept while any observation refers to it. */
+/** One actor, retained while any observation refers to it. */
 export interface ActorFile {
   readonly key: ActorKey;
   readonly id: string;
@@ -50,28 +50,18 @@ export interface ActorFile {
   base: { stand: Stand; readonly timers: Map<string, RunningTimer> } | undefined;
 }
 
-interface Of {
-  /** Milliseconds since the recording began. */
-  readonly t: number;
-}
+/** `t` is in milliseconds since the recording began. */
+type OfActor = { readonly t: number; readonly actor: ActorFile };
 
-interface OfActor extends Of {
-  readonly actor: ActorFile;
-}
-
-export interface SeenActor extends OfActor {
-  readonly kind: 'actor';
-}
-
-export interface SeenState extends OfActor {
+type SeenState = OfActor & {
   readonly kind: 'state';
   readonly stand: Stand;
   /** The previous context. */
   readonly before: object | undefined;
-}
+};
 
 export type Seen =
-  | SeenActor
+  | (OfActor & { readonly kind: 'actor' })
   | SeenState
   | (OfActor & {
       readonly kind: 'event';
@@ -87,9 +77,9 @@ export type Seen =
   | (OfActor & { readonly kind: 'ignored'; readonly type: string })
   | (OfActor & { readonly kind: 'timer'; readonly id: string; readonly ms: number })
   | (OfActor & { readonly kind: 'timerEnd'; readonly id: string; readonly fired: boolean })
-  | (Of & Omit<StatusRecord, 'n'>)
-  | (Of & Omit<GoneRecord, 'n'>)
-  | (Of & Omit<ReconciledRecord, 'n'>);
+  | Omit<StatusRecord, 'n'>
+  | Omit<GoneRecord, 'n'>
+  | Omit<ReconciledRecord, 'n'>;
 
 /** Converts an observation to a record: redacted, printable, with the names used in pictures. */
 export function recordOf(seen: Seen, n: number): InspectionRecord {
@@ -108,20 +98,14 @@ export function recordOf(seen: Seen, n: number): InspectionRecord {
       };
     case 'step': {
       const edges = seen.transitions.flatMap((transition) => edgeOf(transition) ?? []);
-      return {
-        kind: 'step',
-        ...stamp,
-        actor: seen.actor.key,
-        type: shownText(seen.type),
-        edges,
-      };
+      return { kind: 'step', ...stamp, actor: seen.actor.key, type: shownText(seen.type), edges };
     }
     case 'state':
       return stateRecordOf(seen, stamp);
     case 'ignored':
       return { kind: 'ignored', ...stamp, actor: seen.actor.key, type: shownText(seen.type) };
     case 'timer':
-      return { kind: 'timer', ...stamp, actor: seen.actor.key, ...timerOf(seen), ms: seen.ms };
+      return { kind: 'timer', ...stamp, actor: seen.actor.key, ...timerOf(seen.id), ms: seen.ms };
     case 'timerEnd': {
       const { actor, id, fired } = seen;
       return { kind: 'timerEnd', ...stamp, actor: actor.key, id: shownText(id), fired };
@@ -163,11 +147,7 @@ export function picturedActor(
     ...identityOf(file),
     life,
     leaves: leavesOf(nodes),
-    timers: [...timers].map((timer) => ({
-      ...timerOf(timer),
-      ms: timer.ms,
-      armedAt: timer.armedAt,
-    })),
+    timers: [...timers].map(({ id, ms, armedAt }) => ({ ...timerOf(id), ms, armedAt })),
   };
 }
 
@@ -187,10 +167,7 @@ function identityOf({
   };
 }
 
-function timerOf({ id }: { readonly id: string }): {
-  readonly id: string;
-  readonly delay?: string;
-} {
+function timerOf(id: string): { readonly id: string; readonly delay?: string } {
   const delay = delayNameOf(id);
   return { id: shownText(id), ...(delay === undefined ? {} : { delay: shownText(delay) }) };
 }

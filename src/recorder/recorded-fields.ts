@@ -1,7 +1,7 @@
 /**
- * Which context fields are recorded. The lists are complete, so a new field of a chart does not compile until
- * it is listed here. For a server and the start permits, every field that influences the chart is recorded, so
- * that a snapshot can be restored.
+ * The context and event fields that are recorded. The lists are complete: a new field does not compile until it
+ * is listed here. For a server and the start permits, every field that influences the chart is recorded, so that
+ * a snapshot can be restored.
  */
 
 import type { Permit } from '../../machines/permit.ts';
@@ -17,7 +17,7 @@ import type { SessionEnd, WireCommand } from '../domain/session.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { shownValue } from './shown-value.ts';
 
-/** How a context field is recorded: its value, only its size, or not at all. */
+/** Whether a context field is recorded with its value, only its size, or not at all. */
 type Shown = 'data' | 'count' | 'hidden';
 
 const server: Readonly<Record<keyof ServerContext, Shown>> = {
@@ -144,7 +144,7 @@ const tables: Readonly<Record<MachineKey, readonly (readonly [string, Shown])[]>
 // Hundreds of servers share a policy, which never changes.
 const shownObjects = new WeakMap<object, unknown>();
 
-/** The fields that differ from the previous context; undefined when none does. */
+/** Returns the recorded fields that differ from the previous context; undefined when none does. */
 export function changedFacts(
   machine: MachineKey,
   before: object | undefined,
@@ -161,7 +161,7 @@ export function changedFacts(
   return Object.keys(changed).length === 0 ? undefined : changed;
 }
 
-/** All recorded fields of a context. */
+/** Returns all recorded fields of a context. */
 export function contextFacts(machine: MachineKey, context: object): Record<string, unknown> {
   return { ...changedFacts(machine, undefined, context) };
 }
@@ -191,14 +191,19 @@ type RecordedEvent =
   | HandoverEvent
   | Exclude<SlotsEvent, OfXState>;
 
-/** The fields of all events of one type; some types share a member of the union. */
+/** The fields of all events with one type. One member of the union may have several types. */
 type FieldOf<Type, Event = RecordedEvent> = Event extends { readonly type: infer Types }
   ? Type extends Types
     ? Exclude<keyof Event, 'type'>
     : never
   : never;
 
-type Allowed = { readonly [Type in RecordedEvent['type']]: readonly FieldOf<Type>[] };
+/** Events without fields need no entry. */
+type Allowed = {
+  readonly [Type in RecordedEvent['type'] as [FieldOf<Type>] extends [never]
+    ? never
+    : Type]: readonly FieldOf<Type>[];
+};
 
 const allowed: Allowed = {
   // Commands to a server, and user commands to the root about one.
@@ -206,11 +211,7 @@ const allowed: Allowed = {
   'server.stop': ['server'],
   'server.restart': ['server'],
   'server.reconnect': ['server'],
-  'server.retire': [],
-  'server.relieve': [],
-  'server.demanded': [],
   'server.woke': ['spreadMs'],
-  'admission.granted': [],
   'admission.withdrawn': ['verdict'],
   'spec.updated': ['startup'],
   'catalog.forgotten': ['server'],
@@ -224,8 +225,6 @@ const allowed: Allowed = {
   'call.failed': ['session'],
 
   // Sessions: commands, facts, and reports of their actors.
-  'session.list': [],
-  'session.close': [],
   'session.giveUp': ['failure'],
   'policy.updated': [],
   'session.opened': ['era', 'pid'],
@@ -234,46 +233,21 @@ const allowed: Allowed = {
   'session.impaired': ['reason', 'failure'],
   'session.recovered': ['reason'],
   'session.silent': ['failedChecks'],
-  'session.closing': [],
   'wire.sent': ['method'],
-  'wire.broke': [],
   'wire.ended': ['failure'],
   'wire.lost': ['failure'],
   'wire.probed': ['answer', 'failure'],
   'wire.impaired': ['reason', 'failure'],
   'wire.recovered': ['reason'],
   'wire.killed': [],
-  'wire.paused': [],
-  'wire.resumed': [],
-  'wire.probe': [],
-  'wire.publish': [],
-  'wire.kill': [],
-  'tools.changed': [],
-  'resources.changed': [],
-  'prompts.changed': [],
-  'resource.updated': [],
-  'list.changed': [],
-  'list.demanded': [],
   'list.settled': ['list'],
-  'start.expired': [],
-  'input.flooded': [],
-  'part.broke': [],
 
   // Between the regions of a server.
-  'server.listed': [],
-  'server.idled': [],
-  'server.relieved': [],
   'server.hung': ['failedChecks'],
-  'server.gaveUp': [],
-  'server.rested': [],
-  'server.ended': [],
-  'probe.wanted': [],
-  'probe.began': [],
   'breaker.tripped': [],
 
   // The root. The content of settings is never recorded.
   'settings.changed': [],
-  'settings.reload': [],
   'settings.loaded': [],
   'settings.relocated': [],
   'approval.grant': ['server'],
@@ -282,18 +256,12 @@ const allowed: Allowed = {
   'approvals.changed': ['decisions'],
   'trust.changed': ['trusted'],
   'allow.changed': ['allowed'],
-  'system.woke': [],
-  'troupe.stop': [],
-  'troupe.kill': [],
-  'troupe.lookAgain': [],
   'server.readied': ['actorId'],
   'server.faltered': ['actorId'],
   'server.halted': ['actorId'],
   'server.resumed': ['actorId'],
   'successor.gaveUp': ['actorId'],
   'handover.due': ['server', 'why'],
-  'handover.complete': [],
-  'handover.withdraw': [],
 
   // Start permits.
   'slot.requested': ['actorId', 'pool', 'demanded', 'retry', 'order'],
@@ -304,18 +272,18 @@ const allowed: Allowed = {
 
 const fields = new Map<string, readonly string[]>(Object.entries(allowed));
 
-/** The event with a session's end, and its recorded fields. */
+/** Reports the end of a session. */
 const sessionEnd = 'xstate.done.actor.session';
 const endFields: readonly (keyof SessionEnd)[] = ['wasOpen', 'failure', 'isFlood'];
 
-/** Extracts the fields at once, so that the event need not be kept. Texts are not redacted yet. */
+/** Extracts an event's recorded fields, so that the event itself is not retained. Does not redact. */
 export function factsOf(event: { readonly type: string }): EventFacts | undefined {
   const content = event as Readonly<Record<string, unknown>>;
   if (event.type === sessionEnd) {
     return isRecord(content['output']) ? factsIn(content['output'], endFields) : undefined;
   }
-  const names = fields.get(event.type);
-  return names === undefined || names.length === 0 ? undefined : factsIn(content, names);
+  const names = fields.get(event.type) ?? [];
+  return names.length === 0 ? undefined : factsIn(content, names);
 }
 
 function factsIn(content: Readonly<Record<string, unknown>>, names: readonly string[]): EventFacts {

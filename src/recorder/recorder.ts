@@ -37,7 +37,7 @@ import { shownStatus } from './shown-value.ts';
 /** A few megabytes, and some minutes of a busy troupe. */
 const defaultRecordCount = 10_000;
 
-export interface RecorderOptions {
+interface RecorderOptions {
   readonly clock: Clock;
   /** Most records to keep. Default: 10,000. */
   readonly records?: number;

@@ -34,24 +34,24 @@ function widthOf(svg: string): number | undefined {
 }
 
 describe('diagrams', () => {
-  it.each(diagramFiles)('match their charts: $path (npm run diagrams writes it)', async (file) => {
+  it.each(diagramFiles)('match their charts: $path (npm run diagrams updates it)', async (file) => {
     const current = readFileSync(join(root, file.path), 'utf8');
     expect(await file.update(current)).toBe(current);
   });
 
-  it('are a page of text each: 60 lines at most', () => {
+  it('have at most 60 lines', () => {
     const lines = measured('machines', '.ts', linesOfDiagram);
     expect(lines.size).toBeGreaterThan(0);
     expect([...lines].filter(([, count]) => count > 60)).toEqual([]);
   });
 
-  it('are pictures that fit a screen of 1440 pixels', () => {
+  it('are at most 1440 pixels wide', () => {
     const widths = measured('visualizations', '.svg', widthOf);
     expect(widths.size).toBeGreaterThan(0);
     expect([...widths].filter(([, width]) => width > 1_440)).toEqual([]);
   });
 
-  it('are written in 12 pixels at least', () => {
+  it('use text of at least 12 pixels', () => {
     const sizes = measured('visualizations', '.svg', (svg) =>
       Math.min(...[...svg.matchAll(/font-size:(\d+)px/g)].map(([, size]) => Number(size))),
     );
@@ -65,7 +65,7 @@ describe('diagrams', () => {
     expect(withDiagram(once, '[*] -> $a')).toBe(once);
   });
 
-  it('say so when a chart has no block for its diagram', () => {
+  it('throw when a chart has no block for its diagram', () => {
     expect(() => withDiagram('/** Why. */\n', '[*] -> a')).toThrow('no ```text block');
   });
 });

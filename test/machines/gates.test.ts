@@ -12,7 +12,7 @@ describe('gates of a root', () => {
     });
   });
 
-  it('leave every live server its place while none is reported at rest', () => {
+  it("keep every live server's place while none is reported at rest", () => {
     const { context } = reachTroupe(['settings.loaded']);
     const names = [...context.live.keys()];
     expect(names).not.toEqual([]);

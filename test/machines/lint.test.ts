@@ -32,13 +32,13 @@ const meant: Readonly<Record<string, readonly string[]>> = {
 const names = Object.keys(charts) as (keyof typeof charts)[];
 
 describe('charts', () => {
-  it.each(names)('are written as XState takes them: %s', (name) => {
+  it.each(names)('are valid for XState: %s', (name) => {
     const accepted = meant[name] ?? [];
     expect(lintChart(charts[name], { needsMaxIterations: true, accepted })).toEqual([]);
   });
 
   // A longer list of rows is no longer read in order, and its picture becomes a hub.
-  it.each(names)('decide by tables of at most eight rows: %s', (name) => {
+  it.each(names)('have at most eight branches per decision: %s', (name) => {
     const long = statesOf(charts[name]).filter(({ always = [] }) => always.length > 8);
     expect(long.map(pathOf)).toEqual([]);
   });

@@ -120,7 +120,7 @@ function inWords(event: object): string {
 }
 
 describe('permission chart', () => {
-  it.each(Object.keys(replies) as State[])('answers every event in %s', (state) => {
+  it.each(Object.keys(replies) as State[])('handles every event in %s', (state) => {
     const [input, way] = ways[state];
     expect(repliesAfter(permissionMachine, input, way, examples)).toEqual({
       state,
@@ -131,7 +131,7 @@ describe('permission chart', () => {
 });
 
 describe('a permission', () => {
-  it('is requested from the host, then from the user, and is kept beyond the call', async () => {
+  it('is requested from the host, then the user, and outlives the call', async () => {
     const { actor, clock, trace, promises } = story({ hasHook: true, byRules: null });
     clock.advanceBy(9_999);
     trace.note('# the host wants a person to decide');
@@ -147,7 +147,7 @@ describe('a permission', () => {
     await expect(trace.toString()).toMatchFileSnapshot(golden('user/permission-kept'));
   });
 
-  it('is denied by silence, and a late answer changes nothing', async () => {
+  it('is denied by a timeout and ignores a late answer', async () => {
     const { actor, clock, trace, promises } = story();
     await promises.settle('recall', false);
     clock.advanceBy(120_000);
@@ -178,7 +178,7 @@ describe('a permission', () => {
     await expect(trace.toString()).toMatchFileSnapshot(golden('user/permission-outdated'));
   });
 
-  it("ends at the caller's deadline, during any question", () => {
+  it("ends at the caller's deadline, whichever question is open", () => {
     const { actor, clock } = story({ hasHook: true, leftMs: 5_000 });
     clock.advanceBy(4_999);
     expect(actor.getSnapshot().status).toBe('active');
@@ -213,7 +213,7 @@ describe('a permission', () => {
     expect(promises.inputs.get('keep')).toEqual({ id: 'p1', isForServer });
   });
 
-  it.each(['hangs', 'breaks'])('is given by a yes although the store %s', async (how) => {
+  it.each(['hangs', 'breaks'])('is granted even if the store %s', async (how) => {
     const { actor, clock, promises } = story();
     await promises.settle('recall', false);
     await promises.settle('askUser', 'allowServer');
@@ -334,7 +334,7 @@ const names = Object.keys(searches) as (keyof typeof searches)[];
 const found = runOnce(searches);
 
 describe('every way of a permission', () => {
-  it.each(names)('keeps its rules: %s', (name) => {
+  it.each(names)('keeps its invariants: %s', (name) => {
     expect(problemsOf(found(name))).toBe('');
   });
 

@@ -35,7 +35,7 @@ function outermostParts(chart: ListedChart, whole: ChartPicture): readonly strin
 }
 
 describe('the pictures of a chart', () => {
-  it.each(charts)('of $chart show every state and every transition', async (chart) => {
+  it.each(charts)('of $chart show every state and transition', async (chart) => {
     const { machine } = chart;
     const drawn = await Promise.all(chart.pictures.map(({ name }) => pictureNamed(name)));
     const pictures = drawn.join('\n');
@@ -50,7 +50,7 @@ describe('the pictures of a chart', () => {
     expect(new Set(valuesOf(pictures, 'data-transitions'))).toEqual(new Set(transitions));
   });
 
-  it('name the picture of what they fold', async () => {
+  it('name the picture of each collapsed part', async () => {
     for (const chart of charts) {
       for (const whole of chart.pictures) {
         const svg = await pictureNamed(whole.name);
@@ -60,7 +60,7 @@ describe('the pictures of a chart', () => {
     }
   });
 
-  it('are all in their README', async () => {
+  it('are all listed in their README', async () => {
     const readme = await readFile(
       new URL('../../visualizations/README.md', import.meta.url),
       'utf8',
@@ -70,7 +70,7 @@ describe('the pictures of a chart', () => {
     }
   });
 
-  it('hold no text that is markup, and nothing that runs or loads', async () => {
+  it('contain no markup in text, no scripts and no external resources', async () => {
     const chart = createMachine({
       id: '<script>alert(1)</script>',
       initial: 'a"&<b>',
@@ -83,7 +83,7 @@ describe('the pictures of a chart', () => {
     expect(svg).not.toMatch(/<script|<b>|href|url\(|\son\w+=/i);
   });
 
-  it('are drawn the same twice', async () => {
+  it('are deterministic', async () => {
     const [chart] = charts;
     const [whole] = chart?.pictures ?? [];
     if (chart === undefined || whole === undefined) throw new Error('there is no chart');
@@ -93,7 +93,7 @@ describe('the pictures of a chart', () => {
   });
 
   it.each(charts.flatMap((chart) => outerPictures(chart).map((whole) => ({ chart, whole }))))(
-    'of $whole.name put no box over another that does not hold it, and no text out of its box',
+    'of $whole.name have no overlapping boxes and no overflowing text',
     async ({ chart, whole }) => {
       const unfolded = partsOf(chart, whole).map(({ of }) => of);
       const { states } = await layOutChart(chart.machine, optionsOf(chart, whole, unfolded));

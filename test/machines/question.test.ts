@@ -81,7 +81,7 @@ function story(input: QuestionInput) {
 }
 
 describe('question chart', () => {
-  it.each(Object.keys(replies) as State[])('answers every event in %s', (state) => {
+  it.each(Object.keys(replies) as State[])('handles every event in %s', (state) => {
     const [input, way] = ways[state];
     expect(repliesAfter(questionMachine, input, way, examples)).toEqual({
       state,
@@ -102,7 +102,7 @@ describe('a question', () => {
     await expect(trace.toString()).toMatchFileSnapshot(golden('user/question-answered'));
   });
 
-  it('is listed once its caller leaves it, and declined there', async () => {
+  it('is listed once its caller passes, and can be declined there', async () => {
     const { actor, trace, promises } = story(ofCaller);
     trace.note('# it cannot be answered by its id yet');
     actor.send({ type: 'question.answered', action: 'accept' });
@@ -111,7 +111,7 @@ describe('a question', () => {
     await expect(trace.toString()).toMatchFileSnapshot(golden('user/question-left'));
   });
 
-  it('is cancelled by an answer that does not fit, and by a handler that throws', async () => {
+  it('is cancelled by an invalid answer or a throwing handler', async () => {
     const { actor, trace, promises } = story(ofHost);
     await promises.settle('consult', misfit);
     expect(actor.getSnapshot().context).toMatchObject(misfit);
@@ -121,7 +121,7 @@ describe('a question', () => {
     await expect(trace.toString()).toMatchFileSnapshot(golden('user/question-misfit'));
   });
 
-  it('is over at its deadline, and a late answer changes nothing', async () => {
+  it('times out and ignores a late answer', async () => {
     const { actor, clock, trace, promises } = story(ofHost);
     clock.advanceBy(120_000);
     trace.note('# the host answers after the deadline');
@@ -172,7 +172,7 @@ const names = Object.keys(searches) as (keyof typeof searches)[];
 const found = runOnce(searches);
 
 describe('every way of a question', () => {
-  it.each(names)('keeps its rules: %s', (name) => {
+  it.each(names)('keeps its invariants: %s', (name) => {
     expect(problemsOf(found(name))).toBe('');
   });
 

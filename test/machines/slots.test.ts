@@ -158,12 +158,12 @@ const found = runOnce(searches);
 
 // On a busy machine and with coverage the search takes ten times its second.
 describe('slots chart', { timeout: 120_000 }, () => {
-  it('answers every event', () => {
+  it('handles every event', () => {
     expect(repliesOf(slotsMachine, Object.keys(everywhere))).toEqual(slotsReplies);
     expect(repliesOf(permitMachine, [])).toEqual({ held: {}, lapsed: {} });
   });
 
-  it.each(names)('keeps its rules everywhere: %s', (name) => {
+  it.each(names)('keeps its invariants in every state: %s', (name) => {
     expect(problemsOf(found(name))).toBe('');
   });
 
@@ -174,7 +174,7 @@ describe('slots chart', { timeout: 120_000 }, () => {
 });
 
 describe('start permits', () => {
-  it('return when the session opens, or lapse while the start goes on', async () => {
+  it('are returned when the session opens, or lapse while the start continues', async () => {
     const story = startStory();
     const web = server('web', { transport: 'http' });
     story.load(
@@ -207,7 +207,7 @@ describe('start permits', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('slots/permits-in-turn'));
   });
 
-  it('number eight for each processor core, unless the settings say otherwise', () => {
+  it('number eight per processor core by default', () => {
     const { send, granted } = brokerStory({
       counts: { local: 'auto', remote: 1 },
       coreCount: 2,
@@ -223,7 +223,7 @@ describe('start permits', () => {
 });
 
 describe('repeated starts', () => {
-  it('come back one after the other once the stock is empty', async () => {
+  it('begin one after the other once the stock is empty', async () => {
     const { story, send, giveBack, clock } = brokerStory({ stockCount: 2 });
     for (const name of ['a', 'b', 'c', 'd']) send(request(name, 0, { retry: true }));
     story.note('# a first start needs no retry');
@@ -239,7 +239,7 @@ describe('repeated starts', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('slots/retry-stock'));
   });
 
-  it('are overtaken three times at most', async () => {
+  it('are overtaken at most three times', async () => {
     const { story, send, clock } = brokerStory({ stockCount: 1 });
     for (const name of ['first', 'old1', 'old2']) send(request(name, 0, { retry: true }));
     for (let index = 1; index <= 8; index += 1)
@@ -256,7 +256,7 @@ describe('repeated starts', () => {
     expect(granted.map(({ actorId }) => actorId)).toEqual(['first', 'second', 'third']);
   });
 
-  it('come twenty at once and then five a second, in order, out of step', () => {
+  it('begin twenty at once, then five a second, in order and with jitter', () => {
     const { send, granted, clock } = brokerStory();
     const asked = Array.from({ length: 100 }, (_, index) => `s${index}`);
     for (const name of asked) send(request(name, 0, { retry: true, pool: 'remote' }));
@@ -273,7 +273,7 @@ describe('repeated starts', () => {
     expect(clock.pendingCount).toBe(0);
   });
 
-  it('wait out of step with those of another host', () => {
+  it('have different jitter on another host', () => {
     const [mine, theirs] = [1, 2].map((seed) => {
       const { send, granted, clock } = brokerStory({ seed, stockCount: 1 });
       for (const name of ['a', 'b', 'c', 'd']) send(request(name, 0, { retry: true }));

@@ -132,7 +132,7 @@ describe('the internals of XState', () => {
     expect(activeStates(snapshot)).toContain(idle);
   });
 
-  it('list the active states of charts only', () => {
+  it('list active states only for charts', () => {
     expect(activeStatesIfAny(createActor(sample).getSnapshot())).toHaveLength(4);
     expect(activeStatesIfAny(createActor(fromPromise(async () => 1)).getSnapshot())).toBe(
       undefined,
@@ -140,7 +140,7 @@ describe('the internals of XState', () => {
     expect(activeStatesIfAny(undefined)).toBe(undefined);
   });
 
-  it('say which transitions a step took, as they stand in the machine', () => {
+  it("list the machine's transitions that a step took", () => {
     const { ref, steps } = startSample();
     const before = steps().length;
     ref.send({ type: 'count' });
@@ -150,7 +150,7 @@ describe('the internals of XState', () => {
     expect(taken).toEqual([idle?.transitions.get('count'), [], idle?.transitions.get('go')]);
   });
 
-  it('know the parent of an actor and the machine that it runs', () => {
+  it("name an actor's parent and machine", () => {
     const { root, ref } = startSample();
     expect(parentOf(root)).toBe(undefined);
     expect(parentOf(ref)).toBe(root);
@@ -161,7 +161,7 @@ describe('the internals of XState', () => {
     expect(machineIdOf(inner)).toBe(undefined);
   });
 
-  it('list the timers of an actor until they fire, stamped with the time of day', () => {
+  it("list an actor's timers until they fire, with wall-clock times", () => {
     const { root, ref, clock } = startSample();
     expect(scheduledBy(root)).toEqual([]);
     const [timer] = scheduledBy(ref);
@@ -201,7 +201,7 @@ describe('the internals of XState', () => {
 });
 
 describe('an inert scope', () => {
-  it('computes a chart, and executes, starts and schedules nothing', () => {
+  it('computes a chart without executing, starting or scheduling anything', () => {
     started.length = 0;
     const inert = createInertScope();
     const { scope, observed } = inert;
@@ -232,7 +232,7 @@ describe('an inert scope', () => {
     expect(sample.transition(first, { type: 'count' }, scope).context).toEqual({ count: 1 });
   });
 
-  it('shows an action its own snapshot and a parent under every system id', () => {
+  it('provides actions with their snapshot and a parent for every system id', () => {
     const seen: unknown[] = [];
     const curious = setup({}).createMachine({
       on: {

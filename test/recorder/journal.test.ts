@@ -49,7 +49,7 @@ async function restart({ there }: Written): Promise<void> {
 const namesIn = (file: string): readonly string[] => readdirSync(path.dirname(file)).toSorted();
 
 describe('a journal', () => {
-  it('replays as what was recorded, moment by moment', async () => {
+  it('replays every recorded moment', async () => {
     const written = await writing();
     const { source, file, writer } = written;
     const began = source.last;
@@ -77,7 +77,7 @@ describe('a journal', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  it('goes on in a new file when one is full, and keeps a few, each of which stands alone', async () => {
+  it('rotates full files and keeps the newest, each self-contained', async () => {
     const written = await writing({ maxBytes: 20_000, files: 3 });
     const { source, file, writer } = written;
     for (let count = 0; count < 60; count += 1) await restart(written);
@@ -98,7 +98,7 @@ describe('a journal', () => {
     expect(parts[2]?.last).toBe(source.last);
   });
 
-  it('keeps what an earlier run has written, and follows no link', async () => {
+  it('keeps the files of an earlier run and follows no link', async () => {
     const folder = temporaryFolder();
     const file = path.join(folder, 'db.ndjson');
     const elsewhere = path.join(folder, 'elsewhere');
@@ -126,7 +126,7 @@ describe('a journal', () => {
     expect(replay.picture()).toEqual(source.picture());
   });
 
-  it('ends where the disk fails, says so once, and harms nothing', async () => {
+  it('ends when the disk fails, reports it once, and affects nothing else', async () => {
     const folder = temporaryFolder();
     // A folder cannot be made below a file, not even by root.
     writeFileSync(path.join(folder, 'full'), '');
@@ -142,7 +142,7 @@ describe('a journal', () => {
     expect(written.source.last).toBeGreaterThan(50);
   });
 
-  it('reads up to where a crash cut it off', async () => {
+  it('is readable up to the point of a crash', async () => {
     const written = await writing();
     await restart(written);
     await written.writer.close();
@@ -154,8 +154,8 @@ describe('a journal', () => {
   });
 });
 
-describe('a journal that is saved slower than the ring goes on', () => {
-  it('ends where what was not sent yet is gone', async () => {
+describe('a journal saved more slowly than the ring advances', () => {
+  it('ends where unsent records were dropped', async () => {
     const { there, source, file, writer } = await writing({}, 50);
     await writer.close();
     const pieces = journalOf(source);
@@ -170,7 +170,7 @@ describe('a journal that is saved slower than the ring goes on', () => {
   });
 });
 
-describe('a file that is no journal', () => {
+describe('a file that is not a journal', () => {
   const head = {
     kind: 'journal',
     format: 1,
@@ -243,7 +243,7 @@ describe('a file that is no journal', () => {
   });
 
   it.skipIf(process.platform === 'win32')(
-    'is refused at once when it is a pipe without a writer',
+    'is rejected at once when it is a pipe without a writer',
     async () => {
       const pipe = path.join(temporaryFolder(), 'pipe.ndjson');
       execFileSync('mkfifo', [pipe]);
@@ -253,7 +253,7 @@ describe('a file that is no journal', () => {
     },
   );
 
-  it('is refused when it is missing, or a folder', async () => {
+  it('is rejected when it is missing or a folder', async () => {
     const folder = temporaryFolder();
     mkdirSync(path.join(folder, 'sub'));
     const missing = path.join(folder, 'none.ndjson');
@@ -267,7 +267,7 @@ describe('a file that is no journal', () => {
 });
 
 describe('a long journal', () => {
-  it('opens with all of its moments at hand', async () => {
+  it('opens with all of its moments available', async () => {
     const file = path.join(temporaryFolder(), 'long.ndjson');
     const actor = { actor: 'x:1', id: 'db.0', machine: 'server', server: 'db' };
     const head = {

@@ -48,7 +48,7 @@ async function end({ scripted }: World): Promise<void> {
 }
 
 describe('the picture of what was recorded', () => {
-  it('is what is true after every step of a random story', async () => {
+  it('matches the actors after every step of a random run', async () => {
     for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) {
       const world = worldOf(seed, 100_000);
       const looks: number[] = [];
@@ -64,7 +64,7 @@ describe('the picture of what was recorded', () => {
     }
   }, 60_000);
 
-  it('is the same at any earlier moment, also from what the ring has forgotten', async () => {
+  it('matches any earlier moment, including those that left the ring', async () => {
     for (const seed of [11, 12, 13, 14]) {
       // So few that most of the story is gone by its end.
       const world = worldOf(seed, 300);
@@ -86,7 +86,7 @@ describe('the picture of what was recorded', () => {
     }
   }, 60_000);
 
-  it('begins with what is true when it was begun late', async () => {
+  it('begins with the current state when attached late', async () => {
     const late = new World({
       seed: 21,
       servers: namesOf(serverCount),

@@ -64,7 +64,7 @@ describe('records', () => {
     }
   });
 
-  it('tell the story of a start', async () => {
+  it('describe every step of a start', async () => {
     const there = await stage({ settings: servers({ db: 'srv' }), record: true });
     const { inspection } = there.troupe;
     const { actors = [] } = inspection.picture() ?? {};
@@ -140,7 +140,7 @@ describe('records', () => {
     expect(inspection.picture()?.servers).toEqual([]);
   });
 
-  it('hold what a list names, without secrets and within bounds', async () => {
+  it('contain only listed fields, redacted and bounded', async () => {
     const there = await stage({
       settings: servers({
         db: {
@@ -207,7 +207,7 @@ describe('the recorder', () => {
     },
   };
 
-  it('survives values that throw when they are read, and the chart goes on', () => {
+  it('survives values that throw when read', () => {
     const machine = setup({
       types: { context: {} as { count: number; trap: unknown } },
       actions: { count: assign({ count: ({ context }) => context.count + 1 }) },
@@ -228,7 +228,7 @@ describe('the recorder', () => {
     expect(recorder.context(root.sessionId)).toBeDefined();
   });
 
-  it('takes a token out of what a server wrote last', () => {
+  it('redacts tokens in the last error of a server', () => {
     const { recorder } = recording(createMachine({}));
     const lastError = { message: 'Bearer abcdef', stderrTail: ['sent Bearer ghijkl to it'] };
     recorder.noteStatus({ name: 'db', lastError } as unknown as ServerStatus);
@@ -251,7 +251,7 @@ describe('the recorder', () => {
     expect(root.getSnapshot().status).toBe('active');
   });
 
-  it('tells of a chart that throws, and of all below a root that does', () => {
+  it('records a chart that throws, and the descendants of a root that throws', () => {
     const child = createMachine({ on: { go: { actions: trap } } });
     const machine = setup({ actors: { child } }).createMachine({
       id: 'troupe',
@@ -269,7 +269,7 @@ describe('the recorder', () => {
     expect(recorder.picture()?.actors).toMatchObject([{ machine: 'troupe', life: 'error' }]);
   });
 
-  it('keeps the configured number of records, and no actor that has ended', async () => {
+  it('keeps the configured number of records and no reference to an ended actor', async () => {
     const refs: WeakRef<AnyActorRef>[] = [];
     const child = fromCallback(() => undefined);
     const machine = setup({ actors: { child } }).createMachine({
@@ -295,7 +295,7 @@ describe('the recorder', () => {
     expect(kept.length).toBeLessThan(5);
   });
 
-  it('calls its followers once for many records, until they have enough', async () => {
+  it('notifies followers once for many records, until they unsubscribe', async () => {
     const { root, recorder } = recording(createMachine({ id: 'slots', on: { go: {} } }));
     let calls = 0;
     const end = recorder.follow(() => {

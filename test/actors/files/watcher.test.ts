@@ -115,7 +115,7 @@ describe.each(['ENOSPC', 'EMFILE'])('a settings watch that fails with %s', (code
     expect(bench.messages).toHaveLength(1);
   });
 
-  it('reports it as well when it comes later', async () => {
+  it('also reports a later failure', async () => {
     const bench = start(oneFile);
     await bench.news();
     bench.openIn(bench.root)?.emit('error', refused(code));
@@ -123,7 +123,7 @@ describe.each(['ENOSPC', 'EMFILE'])('a settings watch that fails with %s', (code
     expect(bench.open()).toEqual([]);
   });
 
-  it('watches again once that is possible, and reports it', async () => {
+  it('watches again once possible, and reports it', async () => {
     let isRefused = true;
     const bench = start(oneFile, () => (isRefused ? code : undefined), 1);
     while (bench.messages.length === 0) await bench.news();
@@ -146,7 +146,7 @@ describe.each(['ENOSPC', 'EMFILE'])('a settings watch that fails with %s', (code
 });
 
 describe('a settings watch', () => {
-  it('polls a file whose folder it may not watch, without a message', async () => {
+  it('polls a file in an unwatchable folder without a report', async () => {
     const bench = start(oneFile, (folder, root) => (folder === root ? 'EACCES' : undefined));
     // The poll has begun, the update is done, and the first poll finds no file.
     for (let count = 0; count < 3; count += 1) await bench.news();
@@ -172,7 +172,7 @@ describe('a settings watch', () => {
     expect(bench.messages).toEqual([]);
   });
 
-  it('treats an event without a name as one about every file', async () => {
+  it('treats an event without a name as a change of every file', async () => {
     const bench = start(oneFile);
     await bench.news();
     const before = bench.changeCount();

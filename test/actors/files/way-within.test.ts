@@ -27,7 +27,7 @@ afterAll(() => rmSync(outer, { recursive: true, force: true }));
 
 describe('the path to a file in a folder', () => {
   it.each(['file', 'sub/deep/up', 'absolute/deep', 'chain/up', '.', 'sub/deep/../deep'])(
-    'is followed while it stays inside: %s',
+    'is followed while it stays inside the folder: %s',
     async (name) => {
       const file = at('project', name);
       expect(await wayWithin(file, at('project'))).toEqual({
@@ -54,11 +54,14 @@ describe('the path to a file in a folder', () => {
     });
   });
 
-  it.each(['around', 'detour'])('ends where it leaves, even if it comes back: %s', async (name) => {
-    expect((await wayWithin(at('project', name), at('project'))).isInside).toBe(false);
-  });
+  it.each(['around', 'detour'])(
+    'ends where it leaves the folder, even if it returns: %s',
+    async (name) => {
+      expect((await wayWithin(at('project', name), at('project'))).isInside).toBe(false);
+    },
+  );
 
-  it('stays inside for a missing file and for a circle of links', async () => {
+  it('stays inside for missing files and link cycles', async () => {
     const missing = at('project', 'sub', 'none', 'file');
     expect(await wayWithin(missing, at('project'))).toEqual({ place: missing, isInside: true });
     expect((await wayWithin(at('project', 'circle'), at('project'))).isInside).toBe(true);

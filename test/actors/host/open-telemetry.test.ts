@@ -20,20 +20,20 @@ function broken(): never {
 }
 
 describe('OpenTelemetry', () => {
-  it('is not loaded unless the host wants it', () => {
+  it('is loaded only when the host requests it', () => {
     const { messages, report } = reports();
     expect(openTelemetry(undefined, report, broken)).toBeUndefined();
     expect(openTelemetry(false, report, broken)).toBeUndefined();
     expect(messages).toEqual([]);
   });
 
-  it('is left out, with a report, where it is not installed', () => {
+  it('is skipped and reported when it is not installed', () => {
     const { messages, report } = reports();
     expect(openTelemetry(true, report, broken)).toBeUndefined();
     expect(messages).toEqual([expect.stringContaining('Install it')]);
   });
 
-  it('is the copy that the host has installed', () => {
+  it("is the host's installed copy", () => {
     const { messages, report } = reports();
     const found = openTelemetry(true, report);
     const span = found?.start({ name: 'unused', kind: 'internal', attributes: {} });
@@ -71,7 +71,7 @@ describe('OpenTelemetry', () => {
     expect(messages).toHaveLength(1);
   });
 
-  it('runs work once, whether the context manager calls it never, late or twice', async () => {
+  it('runs work once, whether the context manager calls back never, late or twice', async () => {
     let runs = 0;
     const work = async (): Promise<number> => {
       runs += 1;
@@ -111,7 +111,7 @@ describe('OpenTelemetry', () => {
     expect(runs).toBe(1);
   });
 
-  it('passes only W3C trace fields on, whatever a propagator writes', () => {
+  it('passes on only W3C trace fields, whatever a propagator writes', () => {
     const inject = (_context: object, carrier: unknown, setter: object): void => {
       const { set } = setter as { set: (carrier: unknown, key: string, value: string) => void };
       set(carrier, 'b3', 'one');

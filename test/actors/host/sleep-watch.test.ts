@@ -74,7 +74,7 @@ describe('the sleep watch', () => {
     expect(machine.woken).toBe(0);
   });
 
-  it('has one timer, which does not keep the process alive, and none after its end', () => {
+  it('has one unreferenced timer while it runs, and none afterwards', () => {
     const machine = startMachine();
     machine.pass(5_000);
     expect(machine.timers.map(({ unrefs }) => unrefs)).toEqual([1, 1]);

@@ -85,7 +85,7 @@ describe('ending a group', () => {
     expect([member, escaped.pid as number].filter(isRunning)).toEqual([]);
   });
 
-  it('sends each signal once to members of the group and to those that left it', async () => {
+  it('sends each signal once to group members and to processes that left the group', async () => {
     const child = spawn(process.execPath, ['-e', insistent], {
       detached: true,
       stdio: ['ignore', 'pipe', 'ignore'],

@@ -73,14 +73,14 @@ describe.each(cases)('the guardian in %s, by %s', (shell, way) => {
     expect(existsSync(file)).toBe(false);
   });
 
-  it('ends the server whose launcher exited at SIGTERM', async () => {
+  it('ends a server whose launcher exited on SIGTERM', async () => {
     const { pid, serverPid } = await startLauncher();
     started.push(pid, serverPid);
     expect(await guard({ shell, way }, orderFor(way, pid))).toBe(0);
     expect(isRunning(serverPid)).toBe(false);
   });
 
-  it('spares a process with the number of a registered one but another start time', async () => {
+  it('spares a process that reused a registered id', async () => {
     const stranger = await startDeaf();
     for (const isHostAlive of [true, false]) {
       expect(await guard({ shell, way, isHostAlive }, `+ ${stranger.pid} 12345\n`)).toBe(0);
@@ -88,7 +88,7 @@ describe.each(cases)('the guardian in %s, by %s', (shell, way) => {
     expect(isRunning(stranger.pid)).toBe(true);
   });
 
-  it('ignores orders that were cut off, removed or followed by a farewell', async () => {
+  it('ignores orders that were cut off, revoked or followed by a dismissal', async () => {
     const deaf = await startDeaf();
     const order = orderFor(way, deaf.pid);
     expect(await guard({ shell, way }, order.slice(0, -1))).toBe(0);
@@ -101,7 +101,7 @@ describe.each(cases)('the guardian in %s, by %s', (shell, way) => {
 });
 
 describe('a guardian that reads no orders', () => {
-  it('is replaced before they fill the memory, and its successor gets them', async () => {
+  it('is replaced before orders fill the memory, and its successor receives them', async () => {
     const deaf = await startDeaf();
     const guardian = new Guardian({ mark: 'MCP_TROUPE_RUN=none', report: () => undefined });
     guardian.add({ pid: deaf.pid, start: startOf(deaf.pid) ?? '' });

@@ -102,7 +102,7 @@ describe.runIf(hasProcessTable)('a descendant without environment and session', 
     expect(existsSync(path)).toBe(false);
   });
 
-  it('is reported by the first snapshot and stays known after its parent died, until its server is gone', async () => {
+  it('is reported by the first snapshot until its server is gone, even after its parent died', async () => {
     const family = await startFamily(isAdoptedLater, withoutCgroups);
     const { keeper, kept, child, escaped, clock, problems, told } = family;
     clock.advanceBy(1_000);
@@ -126,7 +126,7 @@ describe.runIf(hasProcessTable)('a descendant without environment and session', 
     expect(problems.at(-1)).toEqual([]);
   });
 
-  it('is reported a second after its server started, also when other servers ran before', async () => {
+  it('is reported a second after its server started, even if other servers ran before', async () => {
     const { keeper, kept, escaped, clock, problems, told } = await startFamily(
       isChild,
       withoutCgroups,
@@ -144,7 +144,7 @@ describe.runIf(hasProcessTable)('a descendant without environment and session', 
     await end(keeper, kept);
   });
 
-  it('is spared but reported when it was started to stay', async () => {
+  it('is reported but not ended when it declares that it stays', async () => {
     const { keeper, kept, escaped, clock, problems, told } = await startFamily(
       isMeantToStay,
       withoutCgroups,
@@ -158,7 +158,7 @@ describe.runIf(hasProcessTable)('a descendant without environment and session', 
     await end(keeper, kept);
   });
 
-  it('ends with its server under a troupe', async () => {
+  it('ends with its server in a troupe', async () => {
     const script = `${escapes()} >&2 & exec "${process.execPath}" "${serverFile}"`;
     const troupe = createTroupe({
       settings: { mcpServers: { db: { command: '/bin/sh', args: ['-c', script] } } },

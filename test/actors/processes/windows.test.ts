@@ -75,7 +75,7 @@ describe('starting a process on Windows', () => {
     ]);
   });
 
-  it('passes each argument of a script as one, whatever it contains', async () => {
+  it('passes each script argument unchanged, whatever it contains', async () => {
     const escaped = new Map([
       ['a & calc', '^"a^ ^&^ calc^"'],
       ['"', '^"\\^"^"'],
@@ -90,14 +90,14 @@ describe('starting a process on Windows', () => {
     expect(start).toMatchObject({ command: cmd, args: ['/d', '/s', '/c', `"${words}"`] });
   });
 
-  it('escapes twice for the scripts that npm makes in a project', async () => {
+  it("escapes arguments twice for npm's scripts in a project", async () => {
     const [start] = await startsOf({ command: 'lint', args: ['"&calc'] });
     expect(start).toMatchObject({
       args: ['/d', '/s', '/c', '"lint ^^^"\\^^^"^^^&calc^^^""'],
     });
   });
 
-  it('refuses arguments that cannot be escaped, and a missing program', async () => {
+  it('rejects arguments that cannot be escaped, and missing programs', async () => {
     const script = ['%PATH%', 'a\nb', 'a\rb', '"&calc', 'x|"', '")'];
     const starts = await startsOf(
       ...script.map((arg) => ({ command: 'npx', args: [arg] })),
@@ -154,7 +154,7 @@ const asks = { child: '/PID 41', group: '/PID 41 /T', tree: '/PID 41 /T' };
 
 describe('ending a process on Windows', () => {
   it.each(['child', 'group', 'tree'] as const)(
-    'takes the steps one after the other, asking the %s and killing everybody',
+    'signals the %s in each step and finally kills the whole tree',
     async (scope) => {
       const { clock, story, group, endInput } = stage(2);
       const ended = endGroup({ ...group, hasCrashed: false, endInput, scope, steps });
@@ -168,14 +168,14 @@ describe('ending a process on Windows', () => {
     },
   );
 
-  it('reports when a process is left after all steps', async () => {
+  it('reports a process that survives all steps', async () => {
     const { clock, group, endInput } = stage(9);
     const ended = endGroup({ ...group, hasCrashed: false, endInput, scope: 'tree', steps });
     await clock.advanceAndSettle(3_250);
     expect(await ended).toBe(false);
   });
 
-  it('does not signal the number of a process that has exited', async () => {
+  it("does not signal an exited process's id", async () => {
     const { story, group, endInput, leave } = stage('input');
     expect(await endGroup({ ...group, hasCrashed: false, endInput, scope: 'tree', steps })).toBe(
       true,
@@ -223,7 +223,7 @@ describe('the environment of a server', () => {
     });
   });
 
-  it('elsewhere distinguishes names by case', () => {
+  it('is case-sensitive on other systems', () => {
     const named = { Path: '/own', path: '/other' };
     expect(environmentOf({ ...ours, PATH: '/bin' }, named, 'linux')).toEqual({
       HOME: '/home/me',

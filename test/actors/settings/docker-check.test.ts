@@ -107,7 +107,7 @@ describe("the check for Docker's gateway", () => {
     expect(finding).toMatchObject({ lack: 'program', said: 'cannot be run (EACCES)' });
   });
 
-  it('ends a Docker that does not answer in time, with everything it started', async () => {
+  it('ends a Docker that times out, with everything it started', async () => {
     const { docker, clock, gateway } = await start('hangs');
     expect(await gateway.finding()).toBeUndefined();
     await docker.ran(4);
@@ -120,7 +120,7 @@ describe("the check for Docker's gateway", () => {
     await docker.gone();
   });
 
-  it('ends a daemon that does not answer in time, although the command is known', async () => {
+  it('ends a daemon check that times out, even if the command is known', async () => {
     const { docker, clock, gateway } = await start('hangingDaemon');
     await gateway.finding();
     await docker.ran(3);

@@ -92,7 +92,7 @@ describe("Docker's gateway in the settings", () => {
     expect(source.told()).toEqual([['db'], ['db', 'MCP_DOCKER']]);
   });
 
-  it('is checked again on a reload, and keeps its last state until the answer', async () => {
+  it('is checked again on a reload, keeping its last state meanwhile', async () => {
     const source = await start();
     await source.answer(noDaemon);
     await source.reload();
@@ -127,7 +127,7 @@ describe("Docker's gateway in the settings", () => {
     expect(source.lookCount()).toBe(2);
   });
 
-  it('stays available after an edit, however long ago it was found', async () => {
+  it('stays available after an edit, however long ago it was detected', async () => {
     const source = await start();
     await source.answer(there);
     await source.edit(`${on} `, 86_400_000);

@@ -102,7 +102,7 @@ describe('a watched settings file', () => {
     expect(namesOf(await next())).toEqual(['one']);
   });
 
-  it('is read again after a save as vim does it', async () => {
+  it('is read again after vim saves it', async () => {
     const { file, next } = await start();
     renameSync(file, `${file}~`);
     writeFileSync(file, two);
@@ -127,7 +127,7 @@ describe('a watched settings file', () => {
     expect(namesOf(await next())).toEqual(['uno']);
   });
 
-  it('is read again when it was deleted and came back', async () => {
+  it('is read again when it is deleted and restored', async () => {
     const { file, next } = await start();
     unlinkSync(file);
     expect((await next()).problems).toMatchObject([{ file }]);
@@ -135,7 +135,7 @@ describe('a watched settings file', () => {
     expect(namesOf(await next())).toEqual(['two']);
   });
 
-  it('is read again when its whole folder was deleted and came back', async () => {
+  it('is read again when its whole folder is deleted and restored', async () => {
     const { file, folder, next } = await start();
     rmSync(folder, { recursive: true });
     expect((await next()).servers).toEqual([]);
@@ -146,7 +146,7 @@ describe('a watched settings file', () => {
     expect(namesOf(await next())).toEqual(['three']);
   });
 
-  it('is read again when another folder took the place of its own', async () => {
+  it('is read again when another folder replaces its own', async () => {
     const { root, folder, next } = await start();
     mkdirSync(path.join(root, 'other'));
     writeFileSync(path.join(root, 'other/troupe.json'), two);
@@ -181,7 +181,7 @@ describe('a watched settings file', () => {
     expect(facts).toHaveLength(2);
   });
 
-  it('is found when it is created after the start, its folder too', async () => {
+  it('is found when its folder and file are created after the start', async () => {
     const root = temporaryFolder();
     const file = path.join(root, 'later/.mcp.json');
     const bench = startSettings({
@@ -267,7 +267,7 @@ describe('a settings file saved by', () => {
 describe('a settings file with two names', () => {
   // Elsewhere a folder tells of its own names only.
   it.runIf(process.platform === 'linux')(
-    'is read again when it is written under the other',
+    'is read again when it is written through the other name',
     async () => {
       const { root, next } = await start((file) => {
         writeFileSync(file, one);
@@ -320,7 +320,7 @@ describe('a settings file behind links', () => {
     expect(namesOf(await next())).toEqual(['three']);
   });
 
-  it('is read again when a link that led nowhere leads somewhere', async () => {
+  it('is read again when a dangling link gets a target', async () => {
     const { root, next } = await start((file) => {
       writeFileSync(file, one);
       symlinkSync('../above.json', `${file}.new`);
@@ -337,7 +337,7 @@ describe('a settings file behind links', () => {
 describe('a settings file in a folder that moves', () => {
   // Only inotify can be told to watch the folders above without watching all that is in them.
   it.runIf(process.platform === 'linux')(
-    'is read again when another took the place of a folder above',
+    'is read again when a parent folder is replaced',
     async () => {
       const { root, file, next } = await start(undefined, 'x/a/b');
       const other = path.join(root, 'y/a/b');
@@ -392,7 +392,7 @@ describe('a settings file that turns into something else', () => {
 
   // Root may read everything.
   it.skipIf(process.getuid?.() === 0)(
-    'keeps its last good content while it may not be read, and recovers',
+    'keeps its last good content while unreadable, and recovers',
     async () => {
       const { file, next } = await start();
       chmodSync(file, 0);
@@ -457,7 +457,7 @@ describe('reading a settings file', () => {
       });
   });
 
-  it('follows a circle of links no further than the system does', async () => {
+  it('stops following link cycles where the system does', async () => {
     const folder = temporaryFolder();
     const file = path.join(folder, 'troupe.json');
     symlinkSync(file, path.join(folder, 'other.json'));
@@ -465,7 +465,7 @@ describe('reading a settings file', () => {
     expect(await readSettingsFile(file)).toEqual({ message: expect.stringContaining('ELOOP') });
   });
 
-  it('stops at a megabyte', async () => {
+  it('reads at most a megabyte', async () => {
     const file = path.join(temporaryFolder(), 'troupe.json');
     writeFileSync(file, '{}'.padEnd(1_000_000));
     expect(await readSettingsFile(file)).toHaveProperty('text');

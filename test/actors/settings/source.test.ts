@@ -84,7 +84,7 @@ async function quiet(): Promise<void> {
 }
 
 describe('settings source', () => {
-  it('emits its first fact when every file was read once', async () => {
+  it('emits its first fact after reading every file once', async () => {
     const source = start(
       { [mine.file]: serversText({ a: 'x' }), [project.file]: serversText({ b: 'y' }) },
       { isHeld: true },
@@ -105,7 +105,7 @@ describe('settings source', () => {
     ]);
   });
 
-  it('reads an edit once the file has been calm for 300 ms', async () => {
+  it('reads an edit once the file was unchanged for 300 ms', async () => {
     const source = start({ [mine.file]: serversText({ a: 'x' }) });
     await source.next();
 
@@ -120,7 +120,7 @@ describe('settings source', () => {
     expect(source.facts[1]?.at).toBe(599);
   });
 
-  it('reads a file that is never calm after two seconds', async () => {
+  it('reads a constantly changing file after two seconds', async () => {
     const source = start({ [mine.file]: serversText({ a: 'x' }) });
     await source.next();
 
@@ -198,7 +198,7 @@ describe('settings source', () => {
     expect(settings.problems).toMatchObject([{ file: mine.file, line: 1 }]);
   });
 
-  it('ignores a file that is empty or broken for a moment only', async () => {
+  it('ignores a file that is only briefly empty or broken', async () => {
     const source = start({ [mine.file]: serversText({ a: 'x' }) });
     await source.next();
     source.write(mine.file, '');
@@ -223,7 +223,7 @@ describe('settings source', () => {
     ]);
   });
 
-  it('keeps the content of a file that can no longer be read', async () => {
+  it('keeps the last content of an unreadable file', async () => {
     const source = start({ [mine.file]: serversText({ a: 'x' }) });
     await source.next();
     source.write(mine.file, { message: 'the file cannot be read (EACCES); let this user read it' });
@@ -247,7 +247,7 @@ describe('settings source', () => {
     expect(settings.problems).toMatchObject([{ file: mine.file }]);
   });
 
-  it('emits nothing for a file that comes back within the grace', async () => {
+  it('emits nothing for a file that returns within two seconds', async () => {
     const source = start({ [mine.file]: serversText({ a: 'x' }) });
     await source.next();
     source.write(mine.file, { missing: true });
@@ -257,7 +257,7 @@ describe('settings source', () => {
     expect(source.facts).toHaveLength(1);
   });
 
-  it('grants the whole grace again to a file that vanishes again', async () => {
+  it('restarts the grace period when a file vanishes again', async () => {
     const source = start({ [mine.file]: serversText({ a: 'x' }) });
     await source.next();
     source.write(mine.file, { missing: true });
@@ -272,7 +272,7 @@ describe('settings source', () => {
     expect((await source.next()).servers).toEqual([]);
   });
 
-  it('reads at once on a reload', async () => {
+  it('reads at once when asked to reload', async () => {
     const source = start({ [mine.file]: serversText({ a: 'x' }) });
     await source.next();
     source.write(mine.file, serversText({ b: 'y' }));
@@ -378,7 +378,7 @@ describe('settings source', () => {
     expect(source.book.get(fixed?.generation ?? '')).toMatchObject({ cwd: '/project/data' });
   });
 
-  it('reports that it polls when the system has no watches left', async () => {
+  it('reports polling when the system has no watches left', async () => {
     const source = start({ [mine.file]: '{}' });
     await source.next();
     source.slowed('settings are polled once a second');
@@ -388,7 +388,7 @@ describe('settings source', () => {
     ]);
   });
 
-  it('emits nothing and leaves no timer or watch after it was stopped', async () => {
+  it('emits nothing and leaves no timer or watch after it is stopped', async () => {
     const source = start({ [mine.file]: serversText({ a: 'x' }) });
     await source.next();
     source.write(mine.file, { missing: true });

@@ -51,7 +51,7 @@ function start(more: Partial<BenchPorts> = {}) {
 }
 
 describe('settings source whose stream is not loaded yet', () => {
-  it('reads at once, an early edit when the start is over, later edits once they are calm', async () => {
+  it('reads at once, reads early edits after the start, and debounces later edits', async () => {
     const source = start();
     await source.advance(0);
     expect(source.lastNames()).toEqual(['a']);
@@ -114,7 +114,7 @@ describe('settings source whose stream is not loaded yet', () => {
 });
 
 describe('an exception in the settings stream', () => {
-  it('fails the actor, which leaves no timer or watch', async () => {
+  it('fails the actor without leaving a timer or watch', async () => {
     const fault = new Error('a fault');
     const source = start({ stream: () => throwError(() => fault) });
     await source.advance(0);

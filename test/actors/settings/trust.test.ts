@@ -37,7 +37,7 @@ describe('a settings file that other users may change', () => {
     createSettingsReader({ files: [{ file, scope }], projectRoot: path.dirname(file) });
 
   it.each(['user', 'config'] as const)(
-    'is not used as a %s file when every user may, and says how to change that',
+    'is rejected as a %s file when every user may change it, with the remedy',
     async (scope) => {
       const file = chmodded(0o666);
       const reader = read(file, scope);
@@ -55,7 +55,7 @@ describe('a settings file that other users may change', () => {
     },
   );
 
-  it('is used when only the user’s own group may change it, as under umask 002', async () => {
+  it('is used when only the user’s own group may change it, as with umask 002', async () => {
     const { settings } = await read(chmodded(0o664), 'user').read(0);
     expect([namesOf(settings), settings.problems]).toEqual([['one'], []]);
   });
@@ -79,7 +79,7 @@ describe('a settings file that other users may change', () => {
 });
 
 describe('a settings file of a project', () => {
-  it('is read over a link inside the project, not over one that leads out', async () => {
+  it('is read through links within the project but not out of it', async () => {
     const folder = temporaryFolder();
     const project = path.join(folder, 'project');
     mkdirSync(project);

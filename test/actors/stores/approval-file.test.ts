@@ -63,7 +63,7 @@ describe('approvals of removed projects', () => {
       .map((record) => `${path.basename(record.project)} ${record.decision}`)
       .sort();
 
-  it('are removed and reported once a grant was unused for a year', async () => {
+  it('are removed and reported when unused for a year', async () => {
     const away = path.join(folder, 'away');
     const recent = Date.now() - year / 2;
     const record = (name: string, change: object) => ({
@@ -109,7 +109,7 @@ describe('approvals of removed projects', () => {
 });
 
 describe('a full approvals file', () => {
-  it('drops no decision and reports its maximum size', async () => {
+  it('keeps all decisions and reports its maximum size', async () => {
     const shown = 'x'.repeat(1_000_000);
     const facts = [{ field: 'command', shown, digest: f1 }];
     const records = Array.from({ length: 16 }, (_, n) => ({

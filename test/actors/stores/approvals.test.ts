@@ -95,7 +95,7 @@ const wordsOf = ({ store }: Opened): readonly string[] =>
   store.records().map(({ server, decision }) => `${server} ${decision}`);
 
 describe('approvals on disk', () => {
-  it('outlive the run, readable only for their owner', async () => {
+  it('outlive the run in a private file', async () => {
     const { store } = await openStore();
     decide(store, 'a', 'granted');
     decide(store, 'b', 'rejected');
@@ -106,7 +106,7 @@ describe('approvals on disk', () => {
     expect(readdirSync(stateDir)).toEqual(['approvals.json']);
   });
 
-  it('are waited for, also those added during a write', async () => {
+  it('are awaited, including those added during a write', async () => {
     const { store } = await openStore();
     decide(store, 'first', 'granted');
     const saved = store.saved();
@@ -119,7 +119,7 @@ describe('approvals on disk', () => {
     expect((await openStore()).store.records()).toHaveLength(51);
   });
 
-  it('are not saved, which is reported, where no folder can be made', async () => {
+  it('are reported as unsaved when their folder cannot be created', async () => {
     const place = path.join(process.platform === 'linux' ? '/proc' : '/dev/null', 'nope');
     let problems: readonly Problem[] = [];
     const store = createApprovalStore({
@@ -138,7 +138,7 @@ describe('approvals on disk', () => {
     await store.close();
   });
 
-  it('belong to one folder, however it is spelled', async () => {
+  it('apply to one folder, however its path is written', async () => {
     const link = path.join(folder, 'link');
     symlinkSync(project, link);
     const { store } = await openStore(`${link}/`);
@@ -152,7 +152,7 @@ describe('approvals on disk', () => {
     expect(wordsOf(await openStore(project))).toEqual(['a granted']);
   });
 
-  it('reach another process as soon as they are written', async () => {
+  it('reach other processes as soon as they are written', async () => {
     const here = await openStore(project, true);
     const there = await openStore(project, true);
     decide(here.store, 'a', 'granted');
@@ -163,7 +163,7 @@ describe('approvals on disk', () => {
     expect(wordsOf(here)).toEqual(['a revoked']);
   });
 
-  it('may concern a server of any name', async () => {
+  it('support servers of any name', async () => {
     const { store } = await openStore();
     for (const name of ['__proto__', 'constructor', '\u202edb']) decide(store, name, 'granted');
     await store.saved();
@@ -215,7 +215,7 @@ describe('a damaged approvals file', () => {
     expect(readFileSync(problem?.file ?? '', 'utf8')).toBe(content);
   });
 
-  it('never grants anything, wherever it was cut off', async () => {
+  it('grants nothing, wherever it is truncated', async () => {
     const text = goodText();
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 0, max: text.length - 1 }), async (length) => {
@@ -226,7 +226,7 @@ describe('a damaged approvals file', () => {
     );
   });
 
-  it('never grants anything new, whichever bit of it flipped', async () => {
+  it('grants nothing new, whichever bit is flipped', async () => {
     const bytes = Buffer.from(goodText({ decision: 'rejected' }));
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 0, max: bytes.length * 8 - 1 }), async (bit) => {
@@ -292,7 +292,7 @@ describe('an approvals file that cannot be trusted', () => {
     expect(filesIn(folder)).toEqual(before);
   });
 
-  it('receives later decisions once it is fixed', async () => {
+  it('stores later decisions once it is fixed', async () => {
     put(0o666);
     const opened = await openStore(project, true);
     decide(opened.store, 'new', 'granted');
@@ -305,7 +305,7 @@ describe('an approvals file that cannot be trusted', () => {
     expect(wordsOf(await openStore())).toEqual(['db granted', 'new granted']);
   });
 
-  it.runIf(isRoot)('because it belongs to another user grants nothing', async () => {
+  it.runIf(isRoot)('grants nothing when it belongs to another user', async () => {
     put();
     expect(spawnSync('chown', ['65534', approvalFile(stateDir)]).status).toBe(0);
     const opened = await openStore();
@@ -313,7 +313,7 @@ describe('an approvals file that cannot be trusted', () => {
     expect(opened.problems()[0]?.message).toContain('another user');
   });
 
-  it('counts again once it is fixed', async () => {
+  it('is used again once it is fixed', async () => {
     put(0o666);
     const opened = await openStore(project, true);
     expect(wordsOf(opened)).toEqual([]);
@@ -336,7 +336,7 @@ describe('an approvals file that cannot be trusted', () => {
 });
 
 describe('a state folder that cannot be written', () => {
-  it('limits decisions to this run and reports it; the next decision tries again', async () => {
+  it('limits decisions to this run, reports it, and retries with the next decision', async () => {
     // A file in place of the folder: even root cannot write there.
     rmSync(stateDir, { recursive: true });
     writeFileSync(stateDir, '');
@@ -355,7 +355,7 @@ describe('a state folder that cannot be written', () => {
   });
 
   it.runIf(process.platform === 'linux' && isRoot)(
-    'because the disk is full keeps the old file whole',
+    'keeps the old file intact when the disk is full',
     async () => {
       const mounted = spawnSync('mount', [
         '-t',
@@ -397,7 +397,7 @@ describe('a lock', () => {
     place: placeOfThisProcess(),
   };
 
-  it('of a dead process is taken over', async () => {
+  it('is taken over from a dead process', async () => {
     lockOf(dead);
     const { store } = await openStore();
     decide(store, 'a', 'granted');
@@ -425,7 +425,7 @@ describe('a lock', () => {
     expect(readdirSync(stateDir).toSorted()).toEqual(['approvals.json', ...kept].toSorted());
   });
 
-  it('is taken over even if another claimant died as well', async () => {
+  it('is taken over even if another claimant died too', async () => {
     lockOf(dead);
     writeFileSync(`${approvalFile(stateDir)}.lock.${dead.token}.1`, JSON.stringify(dead));
     const { store } = await openStore();
@@ -434,7 +434,7 @@ describe('a lock', () => {
     expect(readdirSync(stateDir)).toEqual(['approvals.json']);
   });
 
-  it('never makes a reader wait', async () => {
+  it('never blocks readers', async () => {
     const { store } = await openStore();
     decide(store, 'a', 'granted');
     await store.saved();
@@ -456,7 +456,7 @@ describe('two processes that decide at once', { timeout: 120_000 }, () => {
     return child;
   };
 
-  it('lose nothing in 200 writes each', async () => {
+  it('lose no decision in 200 writes each', async () => {
     const count = 200;
     const hosts = ['one', 'two'].map((name) => host(name, count));
     const outputs = hosts.map(() => '');

@@ -82,7 +82,7 @@ function fileOf(server: string): string {
 }
 
 describe('stored catalogs', () => {
-  it('are read as they were written, with the era and its date', async () => {
+  it('are read as written, with the era and its date', async () => {
     const entry = entryOf('db');
     await stored(entry);
     expect(await load()).toEqual([entry]);
@@ -116,12 +116,12 @@ describe('stored catalogs', () => {
     expect(await load('db', 'g1', maxAgeMs)).toHaveLength(count);
   });
 
-  it('from the future are not read', async () => {
+  it('are ignored when dated in the future', async () => {
     await stored(entryOf('db', { listedAt: startMs + 1 }));
     expect(await load()).toEqual([]);
   });
 
-  it('are written half a second after the first of several wishes, once, with the last', async () => {
+  it('are written once, half a second after the first of several saves', async () => {
     const writer = files();
     writer.save(entryOf('db', { catalog: emptyCatalog }), []);
     await clock.advanceAndSettle(499);
@@ -132,7 +132,7 @@ describe('stored catalogs', () => {
     expect(await load()).toMatchObject([{ catalog: { tools: [{ name: 'query' }] } }]);
   });
 
-  it('are written again for a changed catalog, and once a day for an unchanged one', async () => {
+  it('are rewritten when changed, and otherwise once a day', async () => {
     await stored(entryOf('db'));
     const writer = files();
     await writer.load([{ server: 'db', generation: 'g1', maxAgeMs: null }]);
@@ -146,7 +146,7 @@ describe('stored catalogs', () => {
     expect(await load()).toMatchObject([{ listedAt: startMs + day }]);
   });
 
-  it('hold no secret, also not one that a server put into its words', async () => {
+  it('contain no secret, even one that a server put into its texts', async () => {
     const words = (text: string) => ({ catalog: { ...entryOf('db').catalog, instructions: text } });
     await stored(entryOf('db'));
     const writer = files();
@@ -181,7 +181,7 @@ describe('a stored catalog with a fault', () => {
     expect(await load()).toHaveLength(1);
   });
 
-  it('is a miss whatever byte is missing', async () => {
+  it('is a cache miss whichever byte is missing', async () => {
     await stored(entryOf('db'));
     const whole = readFileSync(fileOf('db'), 'utf8').trimEnd();
     for (let length = 0; length < whole.length; length += 37) {
@@ -190,7 +190,7 @@ describe('a stored catalog with a fault', () => {
     }
   });
 
-  it('that is nested beyond what can be written is a miss, set aside and named', async () => {
+  it('is set aside and reported when it is nested too deeply', async () => {
     await stored(entryOf('db'));
     const deep = '['.repeat(100_000) + ']'.repeat(100_000);
     const text = readFileSync(fileOf('db'), 'utf8');
@@ -200,7 +200,7 @@ describe('a stored catalog with a fault', () => {
     expect(readdirSync(path.dirname(fileOf('db')))).not.toContain(path.basename(fileOf('db')));
   });
 
-  it('that is not a plain file is a miss and replaced by the next', async () => {
+  it('is replaced by the next save when it is not a plain file', async () => {
     await stored(entryOf('db'));
     const elsewhere = path.join(stateDir, 'elsewhere.json');
     renameSync(fileOf('db'), elsewhere);
@@ -213,14 +213,14 @@ describe('a stored catalog with a fault', () => {
   });
 
   // Opening a pipe to read waits for a writer, and blocks a thread of the pool.
-  it.runIf(process.platform !== 'win32')('that is a pipe does not block', async () => {
+  it.runIf(process.platform !== 'win32')('does not block when it is a pipe', async () => {
     await stored(entryOf('db'));
     rmSync(fileOf('db'));
     execFileSync('mkfifo', [fileOf('db')]);
     expect(await load()).toEqual([]);
   });
 
-  it('that another version wrote is a silent cache miss', async () => {
+  it('is a silent cache miss when another version wrote it', async () => {
     await stored(entryOf('db'));
     const text = readFileSync(fileOf('db'), 'utf8');
     writeFileSync(fileOf('db'), text.replace('"version":1', '"version":2'));
@@ -230,7 +230,7 @@ describe('a stored catalog with a fault', () => {
     expect(await load()).toHaveLength(1);
   });
 
-  it('that is too large is removed without being read', async () => {
+  it('is removed without being read when it is too large', async () => {
     await stored(entryOf('db'));
     writeFileSync(fileOf('db'), Buffer.alloc(8 * 1024 * 1024 + 1, ' '));
     expect(await load()).toEqual([]);
@@ -238,7 +238,7 @@ describe('a stored catalog with a fault', () => {
     expect(readdirSync(path.dirname(fileOf('db')))).toEqual([]);
   });
 
-  it('that would be too large is not written, and the old one is removed', async () => {
+  it('is removed instead of written when it would be too large', async () => {
     await stored(entryOf('db'));
     const tools = Array.from({ length: 600 }, (_, index) => ({
       name: `t${index}`,
@@ -260,7 +260,7 @@ describe('a stored catalog with a fault', () => {
 });
 
 describe('the catalogs folder', () => {
-  it('is bounded: the oldest files go first, the newest stays', async () => {
+  it('is bounded by removing the oldest files', async () => {
     mkdirSync(path.join(stateDir, 'catalogs'));
     const old = (name: string, ageDays: number, bytes: number): void => {
       const file = path.join(stateDir, 'catalogs', name);
@@ -280,7 +280,7 @@ describe('the catalogs folder', () => {
   });
 
   it.runIf(process.getuid?.() !== 0)(
-    'that cannot be written to is reported once and not used',
+    'is reported once and unused when it is not writable',
     async () => {
       chmodSync(stateDir, 0o500);
       await stored(entryOf('db'), entryOf('web'));
@@ -289,7 +289,7 @@ describe('the catalogs folder', () => {
     },
   );
 
-  it('that is not a folder is reported once and not used', async () => {
+  it('is reported once and unused when it is not a folder', async () => {
     writeFileSync(path.join(stateDir, 'catalogs'), '');
     const both = files();
     expect(

@@ -15,7 +15,7 @@ const file = (): string => path.join(folder, 'state', 'installation.key');
 const keyNow = async () => (await installationKey(path.join(folder, 'state'))).toString('hex');
 
 describe("the installation's key", () => {
-  it('is the same for concurrent and later starts, and readable only for its owner', async () => {
+  it('is private and identical for concurrent and later starts', async () => {
     const keys = new Set(await Promise.all(Array.from({ length: 8 }, keyNow)));
     expect([...keys]).toEqual([await keyNow()]);
     expect(statSync(file()).mode & 0o777).toBe(0o600);
@@ -29,7 +29,7 @@ describe("the installation's key", () => {
     expect(await keyNow()).not.toBe(await keyNow());
   });
 
-  it('is not used when other users could have read it, and is replaced when it is damaged', async () => {
+  it('is ignored when other users could read it, and replaced when damaged', async () => {
     const first = await keyNow();
     chmodSync(file(), 0o644);
     expect(await keyNow()).not.toBe(first);

@@ -38,7 +38,7 @@ function open(stateDir: string | undefined, projectRoot = '/project') {
 }
 
 describe('permissions', () => {
-  it('outlive the run, in a file only for its owner', async () => {
+  it('outlive the run in a private file', async () => {
     const stateDir = folder();
     await open(stateDir).store.add(ofServer);
     await open(stateDir).store.add(ofTool);
@@ -57,7 +57,7 @@ describe('permissions', () => {
     expect(tools).toHaveLength(all.length);
   });
 
-  it('name their file', async () => {
+  it('include the path of their file', async () => {
     const stateDir = folder();
     await open(stateDir).store.add(ofServer);
     expect(await open(stateDir).store.choices()).toEqual([
@@ -68,7 +68,7 @@ describe('permissions', () => {
     expect(await store.choices()).toEqual([ofServer]);
   });
 
-  it('belong to one project', async () => {
+  it('apply to one project', async () => {
     const stateDir = folder();
     await open(stateDir).store.add(ofServer);
     expect(await open(stateDir, '/elsewhere').store.choices()).toEqual([]);
@@ -123,7 +123,7 @@ describe('permissions', () => {
     },
   );
 
-  it('of a newer version are neither used nor replaced', async () => {
+  it('are neither used nor replaced when a newer version wrote them', async () => {
     const stateDir = folder();
     const newer = '{"version":2,"choices":[]}';
     writeFileSync(permissionFile(stateDir), newer, { mode: 0o600 });
@@ -137,7 +137,7 @@ describe('permissions', () => {
   });
 
   it.runIf(process.platform !== 'win32')(
-    'count for nothing in a file that other users may write',
+    'are ignored in a file that other users may write',
     async () => {
       const stateDir = folder();
       await open(stateDir).store.add(ofServer);
@@ -148,7 +148,7 @@ describe('permissions', () => {
     },
   );
 
-  it('apply to this run when they cannot be written, and a problem says so', async () => {
+  it('apply to this run and report a problem when they cannot be saved', async () => {
     const stateDir = path.join(folder(), 'state');
     writeFileSync(stateDir, 'a file in the place of the folder');
     const { store, problems } = open(stateDir);
@@ -158,7 +158,7 @@ describe('permissions', () => {
     await expect(store.forget({})).rejects.toThrow();
   });
 
-  it('are not lost when a folder is in place of the file', async () => {
+  it("are kept in memory when a folder has the file's path", async () => {
     const stateDir = folder();
     mkdirSync(permissionFile(stateDir));
     const { store, problems } = open(stateDir);

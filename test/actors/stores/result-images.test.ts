@@ -31,7 +31,7 @@ describe('an image', () => {
     }
   });
 
-  it('that has too many bytes becomes a lossy picture', async () => {
+  it('is compressed with loss when it has too many bytes', async () => {
     const { shrink } = createImageShrinker();
     const noise = await imageOf(200, 200, true).png().toBuffer();
     const smaller = await shrink(noise, { maxPixels: null, maxBytes: 60_000 });
@@ -41,7 +41,7 @@ describe('an image', () => {
     expect(await shrink(noise, { maxPixels: null, maxBytes: 10 })).toBeUndefined();
   });
 
-  it('that is animated becomes its first picture', async () => {
+  it('is reduced to its first frame when it is animated', async () => {
     const { shrink } = createImageShrinker();
     const large = await imageOf(300, 100).gif().toBuffer();
     const smaller = await shrink(large, { maxPixels: 100, maxBytes: null });
@@ -64,13 +64,13 @@ describe('an image', () => {
     expect(await shrink(large, { maxPixels: 10, maxBytes: null })).toBeDefined();
   });
 
-  it('stays as it is where sharp is not installed', async () => {
+  it('is unchanged when sharp is not installed', async () => {
     const { shrink } = createImageShrinker(() => Promise.reject(new Error('Cannot find package')));
     const large = await imageOf(20, 20).png().toBuffer();
     expect(await shrink(large, { maxPixels: 10, maxBytes: null })).toBeUndefined();
   });
 
-  it('waits for those before it, and stays as it is when too many wait', async () => {
+  it('waits for earlier images, and is unchanged when too many wait', async () => {
     const { shrink } = createImageShrinker();
     const large = await imageOf(20, 20).png().toBuffer();
     const all = Array.from({ length: 33 }, () => shrink(large, { maxPixels: 10, maxBytes: null }));

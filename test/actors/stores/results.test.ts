@@ -38,7 +38,7 @@ const filesOf = (changed?: Partial<ResultFileLimits>) => {
 };
 
 describe('result files', () => {
-  it('hold their content under a random name, readable only for their owner', async () => {
+  it('are private and have random names', async () => {
     const files = filesOf();
     const [one, other] = await Promise.all([
       files.save('grüße', 'txt'),
@@ -54,7 +54,7 @@ describe('result files', () => {
   });
 
   it.each(['', '../../evil', 'TXT', 'a/b', 'toolong', '.txt'])(
-    'are not written under the extension %j',
+    'are not written with the extension %j',
     async (extension) => {
       expect(await filesOf().save('x', extension)).toBeUndefined();
       expect(readdirSync(folder())).toEqual([]);
@@ -62,7 +62,7 @@ describe('result files', () => {
     },
   );
 
-  it('reach their maximum count, and one more removes the oldest', async () => {
+  it('are limited in number by removing the oldest', async () => {
     const files = filesOf();
     const saved: (string | undefined)[] = [];
     for (const text of ['a', 'b', 'c']) saved.push(await files.save(text, 'txt'));
@@ -72,7 +72,7 @@ describe('result files', () => {
     expect(readdirSync(folder())).not.toContain(path.basename(String(saved[0])));
   });
 
-  it('reach their maximum size together, and a byte more removes the oldest', async () => {
+  it('are limited in total size by removing the oldest', async () => {
     const files = filesOf();
     await files.save('x'.repeat(60), 'txt');
     await files.save('x'.repeat(40), 'txt');
@@ -84,7 +84,7 @@ describe('result files', () => {
     expect(readdirSync(folder())).toHaveLength(1);
   });
 
-  it('are removed when too old, also those of earlier runs, and no other files', async () => {
+  it('are removed when too old, even from earlier runs', async () => {
     mkdirSync(folder());
     const left = `${'a'.repeat(32)}.txt`;
     writeFileSync(path.join(folder(), left), 'x');
@@ -100,14 +100,14 @@ describe('result files', () => {
     expect(readdirSync(folder()).sort()).toEqual([kept, other, 'notes.txt'].sort());
   });
 
-  it('obey the current limits, whatever they were before', async () => {
+  it('use the current limits', async () => {
     const files = filesOf();
     for (const text of ['a', 'b', 'c']) await files.save(text, 'txt');
     const last = await files.save('d', 'txt', { ...few, filesMaxCount: 1 });
     expect(readdirSync(folder())).toEqual([path.basename(String(last))]);
   });
 
-  it('are removed when the disk took only half of them', async () => {
+  it('are removed when only half of them was written', async () => {
     const files = filesOf();
     const handle = await open(path.join(stateDir, 'other'), 'w');
     const ofHandles = Object.getPrototypeOf(handle) as typeof handle;
@@ -144,7 +144,7 @@ describe('result files', () => {
     expect(readdirSync(elsewhere)).toEqual([]);
   });
 
-  it('that cannot be written fail alone, and the next is tried', async () => {
+  it('fail without affecting the next file', async () => {
     writeFileSync(folder(), 'in the way');
     const files = filesOf();
     expect(await files.save('x', 'txt')).toBeUndefined();

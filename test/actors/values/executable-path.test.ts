@@ -68,15 +68,18 @@ describe('the program of a command', () => {
     expect(await find(command)).toEqual({ file: at(file), realPath: at(realPath) });
   });
 
-  it.each(['folder', 'broken', 'local', 'missing', ''])('is none for %j', async (command) => {
-    expect(await find(command)).toBeUndefined();
-  });
+  it.each(['folder', 'broken', 'local', 'missing', ''])(
+    'does not exist for %j',
+    async (command) => {
+      expect(await find(command)).toBeUndefined();
+    },
+  );
 
-  it('is looked for in the working folder where PATH has an empty place', async () => {
+  it('is searched in the working folder for an empty PATH entry', async () => {
     expect(await find('local', `:${at('one')}`)).toMatchObject({ realPath: at('work/local') });
   });
 
-  it('is looked for where the system does when there is no PATH', async () => {
+  it("is searched in the system's default folders without PATH", async () => {
     const found = await findExecutable({ command: 'sh', cwd: '/', env: {} });
     expect(found?.file).toMatch(/^(?:\/usr)?\/bin\/sh$/u);
   });
@@ -85,19 +88,19 @@ describe('the program of a command', () => {
 describe('what is approved as a program', () => {
   const env = () => ({ PATH: at('one'), HOME: folder, TOKEN: 'two' });
 
-  it('follows the PATH that the server gets', async () => {
+  it("depends on the server's PATH", async () => {
     expect(await approvedPathOf(spec(), env())).toBe(at('one/tool'));
     expect(await approvedPathOf(spec({ env: { PATH: at('two') } }), env())).toBe(at('two/tool'));
   });
 
-  it('is found behind a variable, and hidden behind one that holds a secret', async () => {
+  it('is resolved through a variable, and hashed when the variable is secret', async () => {
     const named = spec({ command: '${HOME}/two/tool' });
     expect(await approvedPathOf(named, env())).toBe(at('two/tool'));
     const secret = await approvedPathOf(spec({ command: `${folder}/\${TOKEN}/tool` }), env());
     expect(secret).toMatch(/^sha256:[0-9a-f]{64}$/u);
   });
 
-  it('is nothing while a variable is not set', async () => {
+  it('is undefined while a variable is not set', async () => {
     expect(await approvedPathOf(spec({ command: '${UNSET}/tool' }), env())).toBeUndefined();
     const elsewhere = spec({ env: { KEY: '${UNSET}' }, args: ['${UNSET}'] });
     expect(await approvedPathOf(elsewhere, env())).toBe(at('one/tool'));
@@ -107,7 +110,7 @@ describe('what is approved as a program', () => {
 describe('a launch', () => {
   const launch = { command: 'tool', args: ['a'], cwd: '/', env: {} };
 
-  it('starts the very file that was approved, under the name it was called by', async () => {
+  it('starts the approved file under its original name', async () => {
     const there = { ...launch, env: { PATH: at('one') } };
     expect(await launchAsApproved(there, spec(), at('one/tool'))).toEqual({
       ...there,
@@ -127,12 +130,12 @@ describe('a launch', () => {
     await expect(launchAsApproved(there, spec(), expected)).rejects.toThrow('another program');
   });
 
-  it('that finds nothing, as when it was approved, is left to fail as usual', async () => {
+  it('is unchanged when nothing was found at approval either', async () => {
     const there = { ...launch, env: { PATH: at('work') } };
     expect(await launchAsApproved(there, spec(), null)).toBe(there);
   });
 
-  it('of a project starts what was approved, also where that leads out of the project', async () => {
+  it("starts a project's approved program even outside the project", async () => {
     const within = at('work');
     const [here, outside] = [spec({ command: './local' }), spec({ command: './venv/tool' })];
     symlinkSync(at('one'), at('work', 'venv'));
@@ -159,7 +162,7 @@ describe('a launch', () => {
     await expect(again).rejects.toThrow('another program');
   });
 
-  it('of a project is not looked up when a variable or its own PATH decides', async () => {
+  it("does not search a project's command when a variable or its own PATH decides", async () => {
     for (const entry of [spec({ command: '${HOME}/tool' }), spec({ env: { PATH: at('one') } })]) {
       expect(await approvedPathOf(entry, { HOME: at('one') }, at('work'))).toBeUndefined();
       expect(await launchAsApproved(launch, entry, null, at('work'))).toBe(launch);
@@ -182,7 +185,7 @@ describe('the start of an approved program', () => {
     mkdirSync(at('bin'));
   });
 
-  it('is that of the binary itself, whatever the link leads to a moment later', async () => {
+  it('uses the binary itself, even if the link changes a moment later', async () => {
     symlinkSync(process.execPath, at('bin', 'tool'));
     const args = ['-p', 'process.argv0'];
     const launch = await approvedLaunch('tool', { args });
@@ -194,7 +197,7 @@ describe('the start of an approved program', () => {
     expect(outputOf(launch)).toBe('tool');
   });
 
-  it('is that of a script by the path that was found, so that it finds its neighbours', async () => {
+  it("uses the script's original path, so that it finds its siblings", async () => {
     writeFileSync(at('bin', 'real'), '#!/bin/sh\necho "$0"\n', { mode: 0o755 });
     symlinkSync('real', at('bin', 'linked'));
     const launch = await approvedLaunch('linked');
@@ -217,7 +220,7 @@ describe('the start of an approved program', () => {
   });
 
   it.skipIf(spawnSync('python3', ['--version']).status !== 0)(
-    'leaves a virtual environment of Python what it is',
+    'keeps a Python virtual environment working',
     async () => {
       const python = spawnSync('python3', ['-c', 'import sys; print(sys.executable)'], {
         encoding: 'utf8',

@@ -48,7 +48,7 @@ const sourceOf = (ports: Partial<ValuePorts> = {}) =>
 const node = (script: string) => ({ command: [process.execPath, '-e', script] });
 
 describe('inputs', () => {
-  it('are asked for once for all servers, and are redacted when secret', async () => {
+  it('are requested once for all servers, and redacted when secret', async () => {
     const asked: InputRequest[] = [];
     const ask = (request: InputRequest) => {
       asked.push(request);
@@ -67,7 +67,7 @@ describe('inputs', () => {
     expect(redact('a hunter2-token', resolved.secrets)).toBe('a [redacted]');
   });
 
-  it('are asked for again only after askAgain', async () => {
+  it('are requested again only after askAgain', async () => {
     let count = 0;
     const source = sourceOf({
       ask: () => {
@@ -97,7 +97,7 @@ describe('inputs', () => {
     expect(String(error)).not.toContain('hunter2');
   });
 
-  it("have a time limit, after which the host's request is aborted", async () => {
+  it("time out and abort the host's request", async () => {
     const clock = new VirtualClock();
     let wasTold = false;
     const ask = (_: InputRequest, { signal }: { signal: AbortSignal }) =>
@@ -131,7 +131,7 @@ describe('commands', () => {
     return { source, found: source.find(specOf({ env }), 'db') };
   };
 
-  it('return their output without its line end, and it is redacted', async () => {
+  it('return their output redacted and without the trailing newline', async () => {
     const env = { A: node('console.log("from-command")') };
     const values = await find(env).found;
     const resolved = resolveSpec(specOf({ env }), {}, { values });
@@ -163,7 +163,7 @@ describe('commands', () => {
     expect(String(error)).not.toContain('leak');
   });
 
-  it('are killed after their time limit, and with the troupe', async () => {
+  it('are killed after their time limit or when the troupe ends', async () => {
     const clock = new VirtualClock();
     let begun = (): void => {};
     const running = new Promise<void>((resolve) => {
@@ -198,14 +198,14 @@ describe('the keychain', () => {
     return sourceOf({ clock, loadKeyring: () => Promise.resolve({ AsyncEntry }) }).find(spec, 'db');
   };
 
-  it('returns the password, read again each time', async () => {
+  it('returns the password and reads it again each time', async () => {
     const values = await find(() => Promise.resolve('from-keychain'));
     const resolved = resolveSpec(spec, {}, { values });
     expect(resolved).toMatchObject({ launch: { env: { A: 'from-keychain' } } });
     expect(resolved.secrets).toContain('from-keychain');
   });
 
-  it('reports what is wrong', async () => {
+  it('reports why a password is unavailable', async () => {
     await expect(find(() => Promise.resolve(null))).rejects.toThrow(
       '"svc/me", which "env.A" needs, is not in the keychain',
     );
@@ -225,7 +225,7 @@ describe('the keychain', () => {
   });
 
   it('is read through the real package', async () => {
-    const keychain = createKeychain({ clock: realClock });
+    const keychain = createKeychain(realClock);
     const answer = await keychain.read('mcp-troupe-test', 'missing');
     expect(answer).toHaveProperty('failure');
     expect(JSON.stringify(answer)).not.toContain('npm install');
@@ -242,7 +242,7 @@ describe('a file of variables', () => {
       : undefined;
   };
 
-  it("is read at each start; the entry's own variables win", async () => {
+  it("is read at each start, with precedence for the entry's own variables", async () => {
     const root = folder();
     writeFileSync(path.join(root, '.env'), '\ufeff# note\nA="file secret"\nB=${HOME}\nC=1\n');
     const found = await read(root, { envFile: '.env', env: { C: '2' } }, 'project');
@@ -252,7 +252,7 @@ describe('a file of variables', () => {
     expect((await read(root, { envFile: '.env' }))?.env['A']).toBe('rotated');
   });
 
-  it('must be a file, in UTF-8, of reasonable size', async () => {
+  it('must be a UTF-8 file of limited size', async () => {
     const root = folder();
     writeFileSync(path.join(root, 'large'), `A=${'x'.repeat(262_144)}`);
     writeFileSync(path.join(root, 'binary'), Buffer.from([0x41, 0x3d, 0xff, 0xfe]));
@@ -269,7 +269,7 @@ describe('a file of variables', () => {
   });
 
   it.skipIf(process.platform === 'win32')(
-    'is never a pipe or a device, for which one would wait',
+    'is never a pipe or device, which could block',
     async () => {
       const root = folder();
       execFileSync('mkfifo', [path.join(root, 'pipe')]);
@@ -278,7 +278,7 @@ describe('a file of variables', () => {
     },
   );
 
-  it('of a folder stays in it, links followed, and decides nothing about what runs', async () => {
+  it('stays in its folder and sets no variable that decides what runs', async () => {
     const root = folder();
     const outside = path.join(folder(), 'secret.env');
     writeFileSync(outside, 'A=outside');
@@ -309,7 +309,7 @@ describe('a file of variables', () => {
     );
   });
 
-  it('of a folder is resolved without touching anything outside', async () => {
+  it('is resolved without reading anything outside its folder', async () => {
     const root = folder();
     const outside = folder();
     writeFileSync(path.join(root, '.env'), 'A=1\n');
@@ -337,7 +337,7 @@ describe('a file of variables', () => {
 });
 
 describe('a spec', () => {
-  it('with nothing but texts and variables needs no search, nor does a literal one', async () => {
+  it('needs no search when it has only text, variables or literals', async () => {
     expect(needsFinding(specOf({ env: { A: '${HOME}' } }))).toBe(false);
     expect(needsFinding(specOf({ values: 'literal', env: { A: '${input:x}' } }))).toBe(false);
     expect(needsFinding({ type: 'memory', server: 'x', era: 'auto' })).toBe(false);
@@ -346,7 +346,7 @@ describe('a spec', () => {
     expect(resolveSpec(spec, {}, { values })).toMatchObject({ launch: { env: { A: '!${HOME}' } } });
   });
 
-  it('may keep references to variables that are missing', () => {
+  it('may keep references to missing variables', () => {
     const missing: string[] = [];
     const spec = specOf({ env: { A: '${NO}' } });
     const onMissing = (name: string, key: string) => missing.push(`${name} ${key}`);

@@ -30,7 +30,7 @@ describe('a start that took too long', () => {
     expect(context.lastError?.message).toBe(`${late.message}${words}`);
   });
 
-  it('says when the server waited for a value of its settings', () => {
+  it('reports that the server waited for a settings value', () => {
     const evidence = { isWaitingForValues: true } as const;
     const { context } = reach({ by: [...toHandshake, { lost: late, evidence }] });
     expect(context.lastError?.message).toMatch(/in time\. It was not started yet: an input/u);
@@ -38,7 +38,7 @@ describe('a start that took too long', () => {
 });
 
 describe('a command', () => {
-  it('is no failure, whatever the server left behind', () => {
+  it('is not a failure, whatever the server left behind', () => {
     const left: SessionEvidence = { stderrTail, noiseCount: 7 };
     const { context } = reach({ by: [...toHandshake, 'server.stop', { left }] });
     expect(context).toMatchObject({ loss: null, lastError: null });
@@ -54,8 +54,8 @@ describe('a list that the server refused', () => {
   });
 });
 
-describe('an exchange of the session that is one too many', () => {
-  it('is reported with what the server left behind', () => {
+describe('one session exchange too many', () => {
+  it("is reported with the server's last output", () => {
     const reconnectStorm = { limit: 1, windowMs: 1_000, action: 'suspend' } as const;
     const { value, context } = reach({
       born: { policy: { storm: { reconnectStorm } } },
@@ -67,7 +67,7 @@ describe('an exchange of the session that is one too many', () => {
 });
 
 describe('a server that was never started', () => {
-  it('counts no attempt', () => {
+  it('does not count as an attempt', () => {
     const { value, context } = reach({
       born: { policy: attempts(1) },
       by: [...toHandshake, { lost: 'notStarted' }],
@@ -78,7 +78,7 @@ describe('a server that was never started', () => {
 });
 
 describe('a session that breaks', () => {
-  it('is a loss like any other while it serves, and its tools are stale', () => {
+  it('counts as a loss while it serves, and makes its tools stale', () => {
     const { value, context } = reach({ by: [...toReady, { broke: true }] });
     expect(value).toMatchObject({
       connection: { parked: { backingOff: 'retrying' } },
@@ -95,7 +95,7 @@ describe('a session that breaks', () => {
 });
 
 describe('a sustained service', () => {
-  it('makes the last failure old news', () => {
+  it('clears the last failure', () => {
     const again = [{ lost: 'crashed' }, { after: 'reconnectBackoff' }, ...toReady] as const;
     const way = [...toReady, ...again] as const;
     expect(reach({ by: way }).context.lastError?.kind).toBe('crashed');

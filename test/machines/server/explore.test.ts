@@ -144,7 +144,7 @@ const found = runOnce(searches);
 
 // The first test waits for all searches: half a minute, on a busy machine and with coverage ten times that.
 describe('server chart', { timeout: 600_000 }, () => {
-  it.each(names)('keeps its rules everywhere: %s', (name) => {
+  it.each(names)('keeps its invariants in every state: %s', (name) => {
     expect(problemsOf(found(name))).toBe('');
   });
 
@@ -153,7 +153,7 @@ describe('server chart', { timeout: 600_000 }, () => {
     expect(inAll(names.map((name) => found(name).unvisited))).toEqual([]);
   });
 
-  it('is searched through', async () => {
+  it('is searched completely', async () => {
     await expect(reportOf(searches, found)).toMatchFileSnapshot('../explored/server.txt');
   });
 });

@@ -325,7 +325,7 @@ describe.each(Object.entries({ connection, catalog, circuit, activity }))('%s', 
   const region = name as Region;
   const wayOf = ways[region] as Readonly<Record<string, Way>>;
 
-  it.each(Object.entries(table))('answers every event in %s', (state, expected) => {
+  it.each(Object.entries(table))('handles every event in %s', (state, expected) => {
     const snapshot = reach(wayOf[state] ?? {});
     expect(stateIn(snapshot, region)).toBe(state);
     const replies = serverEventTypes.map((type) => [type, replyOf(region, snapshot, type)]);

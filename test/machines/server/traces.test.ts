@@ -106,7 +106,7 @@ describe('server', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('losses/reconnect-storm'));
   });
 
-  it('looks for a lost remote server in long, quiet intervals', async () => {
+  it('retries a lost remote server quietly at long intervals', async () => {
     const story = withServer({ transport: 'http' });
     for (let attempt = 1; attempt <= 4; attempt += 1) {
       story.chapter(`attempt ${attempt}`);
@@ -129,7 +129,7 @@ describe('server', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('server/stop-while-connecting'));
   });
 
-  it('stops while it backs off, and its timer with it', async () => {
+  it('stops while backing off and cancels its timer', async () => {
     const story = withServer();
     story.sessions.of('db').fail(failure('transport'));
     story.send({ type: 'server.stop', server: 'db' });
@@ -138,7 +138,7 @@ describe('server', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('server/stop-while-backing-off'));
   });
 
-  it('starts afresh when it is restarted after it failed', async () => {
+  it('starts with a full budget when restarted after it failed', async () => {
     const story = withServer();
     story.sessions.of('db').fail(failure('versionUnsupported'));
     story.send({ type: 'server.restart', server: 'db' });
@@ -159,7 +159,7 @@ describe('server', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('server/close-by-force'));
   });
 
-  it('counts no attempt while this process lacks the resources to start it', () => {
+  it('does not count attempts while this process lacks resources to start it', () => {
     const story = startStory();
     story.load(settingsOf([entry('db', { policy: attempts(1) })]));
     for (let time = 0; time < 10; time += 1) {
@@ -171,7 +171,7 @@ describe('server', () => {
     expect(story.snapshotOf('db.0').hasTag('usable')).toBe(true);
   });
 
-  it('stops serving as soon as a session breaks off, and settles when its process has ended', async () => {
+  it('stops serving when its session breaks off, and settles once its process ended', async () => {
     const story = withReadyServer();
     story.sessions.of('db').breakOff();
     expect(story.snapshotOf('db.0').hasTag('usable')).toBe(false);
@@ -197,7 +197,7 @@ describe('server', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('serving/list-changed'));
   });
 
-  it('asks for its tools again when a list failed, and shows the old ones meanwhile', async () => {
+  it('retries a failed list and keeps the old tools meanwhile', async () => {
     const story = withReadyServer();
     story.sessions.of('db').notify();
     story.sessions.of('db').failList({ kind: 'protocol', message: 'It made no sense.' });
@@ -229,7 +229,7 @@ describe('server', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('server/idle-stop-and-demand'));
   });
 
-  it('takes a new idle deadline at once', async () => {
+  it('applies a new idle deadline at once', async () => {
     const story = withReadyServer({ policy: { idle: { stopMs: null } } });
     story.clock.advanceBy(1_000_000);
     story.load(settingsOf([entry('db', { policy: { idle: { stopMs: 300_000 } } })]));
@@ -237,14 +237,14 @@ describe('server', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('server/idle-deadline-edited'));
   });
 
-  it('shows what is wrong with it while it serves', async () => {
+  it('reports what limits it while it serves', async () => {
     const story = withReadyServer();
     story.sessions.of('db').impair('flooding');
     story.sessions.of('db').recover('flooding');
     await expect(story.toString()).toMatchFileSnapshot(golden('serving/degraded'));
   });
 
-  it('is asked whether it lives, and is degraded until it answers', async () => {
+  it('is degraded until it answers a failed health check', async () => {
     const story = withReadyServer({ policy: asked });
     story.clock.advanceBy(30_000);
     story.sessions.of('db').probed();
@@ -257,7 +257,7 @@ describe('server', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('serving/health-look-answered-late'));
   });
 
-  it('is given up when it has not answered often enough in a row', async () => {
+  it('is given up after enough failed health checks in a row', async () => {
     const story = withReadyServer({ policy: asked });
     story.clock.advanceBy(40_000);
     story.chapter('the connection says so itself');
@@ -269,7 +269,7 @@ describe('server', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('serving/health-given-up'));
   });
 
-  it('is disconnected when it sends too much for 10 s, and suspended the third time', async () => {
+  it('is disconnected after flooding for 10 s, and suspended the third time', async () => {
     const story = withReadyServer({ policy: { restart: { maxAttempts: 5 } } });
     for (const chapter of ['the first flood', 'the second flood', 'the third flood']) {
       story.chapter(chapter);
@@ -283,7 +283,7 @@ describe('server', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('serving/floods'));
   });
 
-  it('is not given up while it works on a call, however long it does not answer', async () => {
+  it('is not given up while a call is running', async () => {
     const story = withReadyServer({ policy: asked });
     story.tell('db.0', { type: 'calls.began', session: 1 });
     story.clock.advanceBy(200_000);
@@ -295,14 +295,14 @@ describe('server', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('serving/health-and-a-slow-call'));
   });
 
-  it('says why a health check failed', () => {
+  it('reports why a health check failed', () => {
     const story = withReadyServer({ policy: asked });
     story.clock.advanceBy(30_000);
     story.sessions.of('db').probed('none', failure('unavailable'));
     expect(story.snapshotOf('db.0').context.lastError).toEqual(failure('unavailable'));
   });
 
-  it('does not count "unknown method" as an answer where the policy says so', () => {
+  it('treats "unknown method" as a failure if the policy says so', () => {
     const strict = { ...asked.health, treatMethodNotFoundAsAlive: false };
     const story = withReadyServer({ policy: { health: strict } });
     story.clock.advanceBy(30_000);
@@ -310,7 +310,7 @@ describe('server', () => {
     expect(story.snapshotOf('db.0').context.impairments).toEqual(['healthCheck']);
   });
 
-  it('is suspended by a storm when session after session has to be given up', () => {
+  it('is suspended when session after session is given up', () => {
     const story = withReadyServer({
       policy: {
         health: { mode: 'ping', everyMs: 1_000, failures: 1 },
@@ -329,7 +329,7 @@ describe('server', () => {
     expect(value.connection).toEqual({ parked: { suspended: 'reconnectStorm' } });
   });
 
-  it('takes another rhythm of looks at once', async () => {
+  it('applies a new health-check interval at once', async () => {
     const story = withReadyServer({ policy: asked });
     story.clock.advanceBy(20_000);
     story.load(settingsOf([entry('db', { policy: { health: { mode: 'ping', everyMs: 5_000 } } })]));
@@ -351,7 +351,7 @@ describe('server', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('server/log-in'));
   });
 
-  it('waits as long as a busy peer asks', async () => {
+  it('waits for the Retry-After of a busy peer', async () => {
     const story = withServer({ transport: 'http' });
     story.sessions.of('db').fail(failure('rateLimited', { retryAfterMs: 42_000 }));
     story.clock.advanceBy(41_999);
@@ -360,7 +360,7 @@ describe('server', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('losses/retry-after'));
   });
 
-  it('waits out its own backoff when a busy peer asks for less', async () => {
+  it('keeps its own backoff when a busy peer requests less', async () => {
     const delays = { initialMs: 4_000, factor: 2, maxMs: 30_000, floorMs: 4_000 };
     const story = withServer({ transport: 'http', policy: { restart: { delays } } });
     story.sessions.of('db').fail(failure('rateLimited', { retryAfterMs: 1_000 }));
@@ -368,7 +368,7 @@ describe('server', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('losses/retry-after-too-short'));
   });
 
-  it('gives up its turn after a long wait and asks again', async () => {
+  it('leaves the queue after a long wait and requests a permit again', async () => {
     const story = startStory();
     story.load(settingsOf([entry('db')], { slots: { local: 0, remote: 0 } }));
     story.beginHere();
@@ -379,7 +379,7 @@ describe('server', () => {
 });
 
 describe('a server, when the machine wakes,', () => {
-  it('is asked once, and that is all when it answers', async () => {
+  it('is checked once when it answers', async () => {
     const story = withReadyServer();
     story.send({ type: 'system.woke' });
     story.clock.advanceBy(2_100);
@@ -388,7 +388,7 @@ describe('a server, when the machine wakes,', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('serving/wake-answered'));
   });
 
-  it('is asked again and again until the network is back', async () => {
+  it('is checked repeatedly until the network is back', async () => {
     const story = withReadyServer({ transport: 'http' });
     story.send({ type: 'system.woke' });
     story.clock.advanceBy(2_100);
@@ -409,7 +409,7 @@ describe('a server, when the machine wakes,', () => {
     expect(story.clock.now() - start).toBeLessThan(30_000);
   });
 
-  it('keeps its attempt and its handshake, whose deadline restarts', async () => {
+  it('keeps its attempt and restarts the handshake deadline', async () => {
     const story = withServer({ policy: attempts(2) });
     story.sessions.of('db').fail(failure('transport'));
     story.chapter('backing off');
@@ -426,7 +426,7 @@ describe('a server, when the machine wakes,', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('serving/wake-while-starting'));
   });
 
-  it('waits as long as its peer asked, all the same', () => {
+  it("still waits for its peer's Retry-After", () => {
     const story = withServer({ transport: 'http' });
     story.sessions.of('db').fail(failure('rateLimited', { retryAfterMs: 42_000 }));
     story.send({ type: 'system.woke' });
@@ -434,7 +434,7 @@ describe('a server, when the machine wakes,', () => {
     expect(story.sessions.scripts).toHaveLength(1);
   });
 
-  it('is checked at its own moment within two seconds, or more for very many servers', () => {
+  it('is checked at its own time within two seconds, later with very many servers', () => {
     const askedAt = (count: number) => {
       const story = startStory();
       story.oblige();
@@ -481,7 +481,7 @@ describe('circuit', () => {
     return story;
   }
 
-  it('opens after a run of failed calls and closes when a list of ours succeeds', async () => {
+  it('opens after a run of failed calls and closes when the probe succeeds', async () => {
     const story = withOpenCircuit();
     story.sessions.of('db').list([]);
     await expect(story.toString()).toMatchFileSnapshot(golden('losses/circuit-closes'));

@@ -174,7 +174,7 @@ const found = runOnce(searches);
 
 // The first test waits for all searches: seconds, and with coverage on a busy machine ten times that.
 describe('session chart', { timeout: 120_000 }, () => {
-  it.each(names)('keeps its rules everywhere: %s', (name) => {
+  it.each(names)('keeps its invariants in every state: %s', (name) => {
     expect(problemsOf(found(name))).toBe('');
   });
 
@@ -204,7 +204,7 @@ const refreshes: Searches = {
 const foundRefresh = runOnce(refreshes);
 
 describe('refresh chart', () => {
-  it('keeps its rules everywhere', () => {
+  it('keeps its invariants in every state', () => {
     const exploration = foundRefresh('the refresh of a list');
     expect(problemsOf(exploration)).toBe('');
     expect([...exploration.uncovered, ...exploration.unvisited]).toEqual([]);

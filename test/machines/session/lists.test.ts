@@ -22,7 +22,7 @@ function open(): SessionStage {
 }
 
 describe('the first list', () => {
-  it('closes the session when it is late', async () => {
+  it('closes the session when it times out', async () => {
     const stage = connect();
     stage.clock.advanceBy(5_000);
     stage.answer('closeConnection', { at: 5_100, evidence: {} });
@@ -36,7 +36,7 @@ describe('the first list', () => {
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/first-list-fails'));
   });
 
-  it('is followed by another one when the tools changed meanwhile', async () => {
+  it('is followed by another when the tools change meanwhile', async () => {
     const stage = connect();
     stage.report({ type: 'tools.changed' });
     stage.answer('firstList', listed(1));
@@ -45,7 +45,7 @@ describe('the first list', () => {
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/changed-during-first-list'));
   });
 
-  it('has its whole deadline again when the machine wakes', () => {
+  it('restarts its deadline when the machine wakes', () => {
     const stage = connect();
     stage.clock.advanceBy(4_999);
     stage.command({ type: 'server.woke', spreadMs: 2_000 });
@@ -76,7 +76,7 @@ describe('the lists of an open session', () => {
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/list-retried'));
   });
 
-  it('are listed ever more rarely when the server keeps announcing changes', async () => {
+  it('are listed at growing intervals while the server keeps announcing changes', async () => {
     const stage = open();
     for (let list = 1; list <= 7; list += 1) {
       stage.report({ type: 'tools.changed' });
@@ -94,7 +94,7 @@ describe('the lists of an open session', () => {
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/chatty-lists'));
   });
 
-  it('are listed at the end of the pause that was running when the change came', () => {
+  it('are listed at the end of a pause during which they changed', () => {
     const stage = open();
     stage.report({ type: 'tools.changed' });
     stage.answer('tools/listItems', listed());
@@ -105,7 +105,7 @@ describe('the lists of an open session', () => {
     expect(stage.running).toContain('tools/listItems');
   });
 
-  it('are listed at once when they are demanded, but never twice at a time', () => {
+  it('are listed at once on demand, but never concurrently', () => {
     const stage = open();
     const lists = (): number =>
       stage.requests.filter((name) => name === 'tools/listItems tools').length;
@@ -132,7 +132,7 @@ describe('the lists of an open session', () => {
     expect(stage.running).toContain('tools/listItems');
   });
 
-  it('fail when they are late, and are retried ever more rarely', async () => {
+  it('time out and are retried at growing intervals', async () => {
     const stage = stageSession();
     stage.open({ resources: true, prompts: true });
     stage.beginHere();
@@ -162,7 +162,7 @@ describe('the lists of an open session', () => {
     }
   });
 
-  it('are reported as partial by the first of them that lacks something', () => {
+  it('are reported as partial with the first gap', () => {
     const stage = stageSession();
     stage.open({ resources: true, prompts: true });
     const before = stage.facts.length;
@@ -186,7 +186,7 @@ describe('the lists of an open session', () => {
     ]);
   });
 
-  it('are reported as failed when a leaf actor throws, and are retried', () => {
+  it('are reported as failed and retried when a leaf actor throws', () => {
     const stage = open();
     stage.report({ type: 'tools.changed' });
     stage.break('tools/listItems');

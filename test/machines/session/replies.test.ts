@@ -175,7 +175,7 @@ const refresh: Readonly<
 };
 
 describe('session', () => {
-  it.each(Object.entries(session))('answers every event in %s', (name, expected) => {
+  it.each(Object.entries(session))('handles every event in %s', (name, expected) => {
     const state = name as SessionState;
     const leaves = leavesOf(reachSession(sessionWays[state]));
     expect(leaves.some((leaf) => leaf === state || leaf.startsWith(`${state}.`))).toBe(true);
@@ -192,7 +192,7 @@ describe('session', () => {
 });
 
 describe('refresh', () => {
-  it.each(Object.entries(refresh))('answers every event in %s', (name, expected) => {
+  it.each(Object.entries(refresh))('handles every event in %s', (name, expected) => {
     const state = name as RefreshState;
     expect(leavesOf(reachRefresh(refreshWays[state]))).toEqual([state]);
     const replies = refreshEventTypes.map((type) => [type, refreshReply(state, type)]);

@@ -146,7 +146,7 @@ describe('a session that opens', () => {
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/sse-fallback-fails'));
   });
 
-  it('closes when the handshake is late, and reports what the process left behind', async () => {
+  it("closes when the handshake times out, and reports the process's last output", async () => {
     const stage = stageSession();
     stage.answer('resolveTarget', resolved());
     stage.answer('launchProcess', launched);
@@ -181,7 +181,7 @@ describe('a session that opens', () => {
   });
 
   it.each(['http', 'ws', 'sse'] as const)(
-    'waits for ever when the policy sets no deadline: %s',
+    'waits indefinitely when the policy sets no deadline: %s',
     (transport) => {
       const stage = stageSession({ transport, policy: { connect: { remoteTimeoutMs: null } } });
       stage.clock.advanceBy(24 * 3_600_000);
@@ -219,7 +219,7 @@ describe('an open session', () => {
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/flood'));
   });
 
-  it('waits for the exit of a process whose connection broke off, which explains it', async () => {
+  it("waits for the process's exit after its connection broke off", async () => {
     const stage = open();
     stage.report({ type: 'wire.broke' });
     stage.clock.advanceBy(200);
@@ -228,7 +228,7 @@ describe('an open session', () => {
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/break-off'));
   });
 
-  it('waits no longer for an exit than an orderly end may take', async () => {
+  it('waits for an exit no longer than for an orderly close', async () => {
     const stage = open();
     stage.report({ type: 'wire.broke' });
     stage.clock.advanceBy(3_000);
@@ -237,7 +237,7 @@ describe('an open session', () => {
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/break-off-without-exit'));
   });
 
-  it('leaves the requests in flight to a connection whose server forgot the session', async () => {
+  it('drains requests in flight when the server forgot the session', async () => {
     const stage = open(http);
     stage.report(ended('sessionMissing', { type: 'wire.lost', drains: true }));
     stage.answer('closeConnection', { at: 1, evidence: {} });
@@ -251,7 +251,7 @@ describe('an open session', () => {
     expect(stage.snapshot().value).toBe('releasing');
   });
 
-  it('is given up when the server chart says so', async () => {
+  it("is given up on the server chart's command", async () => {
     const stage = open({ policy: pinged });
     stage.clock.advanceBy(30_000);
     stage.report({ type: 'wire.probed', answer: 'none', failure: failure('transport') });
@@ -289,7 +289,7 @@ describe('an open session', () => {
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/wake-before-network'));
   });
 
-  it('counts no more failed checks than the policy gives up after', () => {
+  it("counts failed checks up to the policy's limit", () => {
     const stage = open({ policy: pinged });
     for (let check = 1; check <= 4; check += 1) {
       stage.clock.advanceBy(stage.snapshot().context.policy.health.everyMs);
@@ -301,7 +301,7 @@ describe('an open session', () => {
     expect(counts).toEqual([1, 2, 2, 2]);
   });
 
-  it('takes an unknown method as a sign of life only if the policy says so', () => {
+  it('treats an unknown method as a sign of life only if the policy says so', () => {
     const stage = open({
       policy: { health: { mode: 'ping', treatMethodNotFoundAsAlive: false } },
     });
@@ -326,7 +326,7 @@ describe('an open session', () => {
     expect(checked()).toBe(1);
   });
 
-  it('makes no further health check once they are switched off during one', () => {
+  it('stops health checks when they are switched off during one', () => {
     const stage = open({ policy: pinged });
     stage.clock.advanceBy(30_000);
     const { policy } = stage.snapshot().context;
@@ -383,7 +383,7 @@ describe('a session that closes', () => {
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/close-by-force'));
   });
 
-  it('is over half a second after the force even if its process lives on', async () => {
+  it('ends half a second after the forced close even if its process lives on', async () => {
     const stage = open();
     stage.report(ended('transport', { isGone: false }));
     stage.clock.advanceBy(3_000);
@@ -396,7 +396,7 @@ describe('a session that closes', () => {
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/abandoned'));
   });
 
-  it('drains no longer than its end may take', () => {
+  it('drains no longer than the close deadline', () => {
     const stage = open(http);
     stage.report(ended('sessionMissing', { drains: true }));
     stage.clock.advanceBy(3_500);

@@ -36,7 +36,7 @@ const ended = (actorId: string): TroupeEvent => ({
 const lookAgain: TroupeEvent = { type: 'troupe.lookAgain' };
 
 describe('a place of the budget', () => {
-  it('goes to the next server once its server has halted, and not before', () => {
+  it('goes to the next server only once its server has halted', () => {
     // Spawned alternately with both suffixes: a.0, b.1, c.0. The last two start blocked.
     expect(verdictsOf(after(loaded, lookAgain))).toEqual([
       'a admitted',
@@ -56,7 +56,7 @@ describe('a place of the budget', () => {
     ]);
   });
 
-  it('is given once to two servers that are started in one turn', () => {
+  it('is granted to only one of two servers that start in one turn', () => {
     const both: readonly TroupeEvent[] = [
       loaded,
       halted('a.0'),

@@ -244,11 +244,11 @@ const found = runOnce(searches);
 
 // It takes a few seconds; on a busy machine and with coverage ten times that.
 describe('troupe chart', { timeout: 600_000 }, () => {
-  it.each(names)('keeps its rules everywhere: %s', (name) => {
+  it.each(names)('keeps its invariants in every state: %s', (name) => {
     expect(problemsOf(found(name))).toBe('');
   });
 
-  it('takes every transition but the one that is not searched', () => {
+  it('takes every transition except the unsearched one', () => {
     // Only lines moved: the reply table has it, and here it would only multiply the states.
     expect(inAll(names.map((name) => found(name).uncovered))).toEqual([
       'serving -- settings.relocated --> (stays)',
@@ -256,7 +256,7 @@ describe('troupe chart', { timeout: 600_000 }, () => {
     expect(inAll(names.map((name) => found(name).unvisited))).toEqual([]);
   });
 
-  it('is searched through', async () => {
+  it('is searched completely', async () => {
     await expect(reportOf(searches, found)).toMatchFileSnapshot('../explored/troupe.txt');
   });
 });

@@ -96,7 +96,7 @@ function replyOf(before: Snapshot, question: Question): string {
 }
 
 describe('a handover', () => {
-  it.each(Object.keys(replies) as State[])('answers every event while %s', (state) => {
+  it.each(Object.keys(replies) as State[])('handles every event while %s', (state) => {
     const snapshot = ways[state].reduce(take, start);
     expect(snapshot.value).toBe(state);
     const questions = Object.keys(replies[state]) as Question[];

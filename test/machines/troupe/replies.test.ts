@@ -107,7 +107,7 @@ const ways: Readonly<Record<TroupeState, TroupeWay>> = {
 };
 
 describe('troupe', () => {
-  it.each(Object.keys(replies) as TroupeState[])('answers every event in %s', (state) => {
+  it.each(Object.keys(replies) as TroupeState[])('handles every event in %s', (state) => {
     const snapshot = reachTroupe(ways[state]);
     expect(stateOf(snapshot)).toBe(state);
     const answers = troupeEventTypes.map((type) => [type, troupeReplyOf(snapshot, type)]);

@@ -9,7 +9,7 @@ import { entry, failure, golden, settingsOf, startStory } from '../story.ts';
 const gated = { gated: true, source: { key: 'db', scope: 'project' } } as const;
 
 describe('troupe', () => {
-  it('asks for approval, starts what is granted and closes what is rejected', async () => {
+  it('requests approval, starts approved servers and closes rejected ones', async () => {
     const story = startStory();
     story.oblige();
     story.load(settingsOf([entry('db', gated)]));
@@ -32,7 +32,7 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('troupe/edit-of-one-of-three'));
   });
 
-  it('takes edits while the edited server leaves, and starts only the last', async () => {
+  it('applies only the last of several edits while the old server leaves', async () => {
     const story = startStory();
     story.load(settingsOf([entry('db')]));
     story.serve('db');
@@ -88,7 +88,7 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('handover/drained-by-deadline'));
   });
 
-  it('hands over to a successor that will not become ready by itself', async () => {
+  it('hands over to a successor that needs the user', async () => {
     const story = startStory();
     story.load(settingsOf([entry('db', { handover: 'seamless' })]));
     story.serve('db');
@@ -101,7 +101,7 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('handover/failed'));
   });
 
-  it('hands over to a lost remote successor, which only tries quietly', async () => {
+  it('hands over to a lost remote successor that retries quietly', async () => {
     const story = startStory();
     const given = { handover: 'seamless', transport: 'http' } as const;
     const other = entry('other', { startup: 'lazy' });
@@ -115,7 +115,7 @@ describe('troupe', () => {
     expect(story.sessions.scripts[0]?.commands).toContain('session.close');
   });
 
-  it('hands over after two minutes, whatever the successor is at', () => {
+  it("hands over after two minutes, whatever the successor's state", () => {
     const story = startStory();
     const policy = { connect: { localTimeoutMs: null } };
     story.load(settingsOf([entry('db', { handover: 'seamless', policy })]));
@@ -152,7 +152,7 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('handover/removed'));
   });
 
-  it('lets the last of several edits during a handover win', async () => {
+  it('applies the last of several edits during a handover', async () => {
     const story = startStory();
     story.load(settingsOf([entry('db', { handover: 'seamless' })]));
     story.serve('db');
@@ -169,7 +169,7 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('handover/edited'));
   });
 
-  it('gives settings and commands to the generation that is wanted, and a block to both', async () => {
+  it('sends settings and commands to the wanted generation, and a block to both', async () => {
     const story = startStory();
     const given = { handover: 'seamless', generation: 'db-2' } as const;
     story.load(settingsOf([entry('db', { handover: 'seamless' })]));
@@ -229,7 +229,7 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('handover/stopped'));
   });
 
-  it('retires what left the settings, and remembers that it was stopped', async () => {
+  it('retires removed servers, and remembers their stop', async () => {
     const story = startStory();
     story.oblige();
     story.load(settingsOf([entry('api'), entry('db')]));
@@ -245,7 +245,7 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('troupe/removal-and-stop-wish'));
   });
 
-  it('lets trust and lists decide at once', async () => {
+  it('applies trust and lists at once', async () => {
     const story = startStory();
     story.oblige();
     story.load(settingsOf([entry('api'), entry('db', { ...gated, enabled: true })]));
@@ -264,7 +264,7 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('troupe/launch-bound'));
   });
 
-  it('starts ten local servers three at a time, and no slow start blocks the line', async () => {
+  it('starts ten local servers three at a time without waiting for slow ones', async () => {
     const story = startStory();
     const names = Array.from({ length: 10 }, (_, index) => `s${index}`);
     story.load(settingsOf(names.map((name) => entry(name))));
@@ -277,7 +277,7 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('troupe/ten-starts-three-permits'));
   });
 
-  it('passes the gate after its time, even while servers are starting', async () => {
+  it('opens the startup gate in time, even while servers are starting', async () => {
     const story = startStory();
     story.clock.advanceBy(100);
     story.load(settingsOf([entry('db')], { startupGateMs: 400 }));
@@ -287,7 +287,7 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('troupe/startup-gate'));
   });
 
-  it('runs without settings when they cannot be read in time, and takes them later', async () => {
+  it('runs without settings that cannot be read in time, and applies them later', async () => {
     const story = startStory();
     story.clock.advanceBy(5_000);
     story.send({ type: 'settings.reload' });
@@ -336,7 +336,7 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('handover/that-throws'));
   });
 
-  it('stops although the chart of a handover throws', async () => {
+  it("stops even if a handover's chart throws", async () => {
     const handover = handoverMachine.provide({
       guards: {
         isPresent: () => {
@@ -356,7 +356,7 @@ describe('troupe', () => {
     expect(story.toString()).not.toContain('THE ROOT FAILED');
   });
 
-  it('replaces the broker of permits when it throws', async () => {
+  it('replaces the permit actor when it throws', async () => {
     let isBroken = true;
     const slots = slotsMachine.provide({
       actions: {
@@ -388,7 +388,7 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('troupe/stop'));
   });
 
-  it('stops within its bound when a server does not leave, and at once when told to', async () => {
+  it('stops within its deadline when a server does not leave, and at once when killed', async () => {
     const story = startStory();
     story.load(settingsOf([entry('db', { policy: { close: { totalMs: 60_000 } } })]));
     story.serve('db');
@@ -409,7 +409,7 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('troupe/kill'));
   });
 
-  it('looks again when the machine woke, and does nothing when nothing changed', async () => {
+  it('reconciles when the machine wakes, and does nothing when nothing changed', async () => {
     const story = startStory();
     story.oblige();
     story.load(settingsOf([entry('db')]));

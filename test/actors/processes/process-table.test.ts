@@ -38,7 +38,7 @@ describe.runIf(hasProcessTable)('a scan of all processes', () => {
     expect(most).toBeLessThanOrEqual(32);
   });
 
-  it('is shared by requests made before it begins, and not by later ones', async () => {
+  it('is shared only by requests made before it begins', async () => {
     let looks = 0;
     let later: Promise<readonly number[]> | undefined;
     const look = createScan((pid) => {

@@ -13,7 +13,7 @@ function temporaryFolder(): string {
 }
 
 describe('a private folder', () => {
-  it('is made with its parents, only for its user, and may exist already', () => {
+  it('is created with its parents, private to its user, unless it exists', () => {
     const folder = path.join(temporaryFolder(), 'a', 'b');
     makeFolders(folder);
     makeFolders(folder);
@@ -22,14 +22,14 @@ describe('a private folder', () => {
     }
   });
 
-  it('fails where a file is in its way', () => {
+  it('fails when a file has its path', () => {
     const file = path.join(temporaryFolder(), 'file');
     writeFileSync(file, '');
     expect(() => makeFolders(path.join(file, 'folder'))).toThrow('ENOTDIR');
   });
 
   it.runIf(process.platform === 'linux')(
-    'fails, and is not tried for ever, where nothing can be made',
+    'fails without retrying where nothing can be created',
     () => {
       expect(() => makeFolders('/proc/no-such-folder/run')).toThrow('ENOENT');
     },

@@ -32,7 +32,7 @@ describe('a settings file with a misspelt limit', () => {
 });
 
 describe('servers that a host added', () => {
-  it('are read alone when only they changed, and Docker is asked only if needed', async () => {
+  it('are read alone when only they changed, and query Docker only if needed', async () => {
     const asked: string[] = [];
     const wanted =
       '{ "mcp": { "dockerGateway": true }, "mcpServers": { "a": { "command": "x" } } }';
@@ -79,7 +79,7 @@ describe('servers that a host added', () => {
 });
 
 describe('settings that cannot be merged', () => {
-  it('cause one problem, and running servers keep the last ones', async () => {
+  it('cause one problem and leave running servers unchanged', async () => {
     let isBroken = false;
     const wanted =
       '{ "mcp": { "dockerGateway": true }, "mcpServers": { "a": { "command": "x" } } }';

@@ -67,14 +67,14 @@ describe('a run after one that was killed with its guardian', () => {
     expect(filesLeft()).toEqual([]);
   });
 
-  it('may run twice at the same time', async () => {
+  it('tolerates a second run at the same time', async () => {
     register(deadRun());
     expect(await Promise.all([reap(), reap()])).toEqual([[], []]);
     expect(isRunning(server)).toBe(false);
     expect(filesLeft()).toEqual([]);
   });
 
-  it('spares a process with the number of a server but another start time', async () => {
+  it("spares a process that reused a server's id", async () => {
     register(deadRun({ servers: [{ pid: server, start: '12345', server: 'db' }] }));
     expect(await reap()).toEqual([]);
     expect(isRunning(server)).toBe(true);
@@ -96,7 +96,7 @@ describe('a run after one that was killed with its guardian', () => {
     expect(filesLeft()).toEqual([]);
   });
 
-  it.each(['host', 'namespace'])('spares the numbers of another %s', async (key) => {
+  it.each(['host', 'namespace'])('ignores the process ids of another %s', async (key) => {
     const file = register(deadRun({ place: { ...placeOfThisProcess(), [key]: 'elsewhere' } }));
     expect(await reap()).toEqual([]);
     expect(filesLeft()).toEqual([path.basename(file)]);
