@@ -1,9 +1,9 @@
 /**
- * One start permit that is out.
+ * A granted start permit.
  *
  * `slots` ends it when the server returns it. A start that outlasts its permit probably
  * waits for something other than a core: the permit lapses, so another server may begin,
- * and the start goes on without one.
+ * and the start continues without it.
  *
  * ```text
  * [*] -> held

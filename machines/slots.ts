@@ -1,11 +1,11 @@
 /**
  * Hands out start permits, so that a hundred servers do not start at once.
  *
- * A server requests a permit and waits in line until its pool has one to spare. Demanded
+ * A server requests a permit and waits in line until its pool has a free one. Demanded
  * servers come first, then first starts in settings order, then repeated starts in the
  * order of their requests. The server returns the permit once its session is open, or
  * once the start has ended. A start that outlasts its permit probably waits for something
- * other than a core: the permit lapses, and the start goes on without one.
+ * other than a core: the permit lapses, and the start continues without it.
  *
  * A repeated start also takes a retry from a stock that all servers share and that refills
  * slowly, so servers that failed together come back one after the other, whatever their own

@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { constants, existsSync, mkdirSync, realpathSync, type Stats } from 'node:fs';
-import { open, rename, rm } from 'node:fs/promises';
+import { link, open, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
 /** Returns the code of a system error, such as `ENOENT`. */
@@ -70,6 +70,24 @@ export async function readPlain(
 
 /** Suffix of temporary files. A process that dies may leave one behind. */
 export const draftSuffix = '.tmp';
+
+/** Creates a file atomically, readable by its owner only. Returns false when it exists already. */
+export async function createWhole(
+  file: string,
+  text: string,
+  draft = `${file}.${randomUUID()}`,
+): Promise<boolean> {
+  try {
+    await writeFile(draft, text, { mode: 0o600 });
+    await link(draft, file);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false;
+    throw error;
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
 
 interface ReplaceOptions {
   /** The file's mode. Default: readable by its owner only. */

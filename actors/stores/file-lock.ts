@@ -8,11 +8,11 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import { link, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import type { Clock } from '../../src/domain/clock.ts';
-import { codeOf, makeFolders } from '../files/file-system.ts';
+import { createWhole, makeFolders } from '../files/file-system.ts';
 import {
   isAlive,
   type ProcessPlace,
@@ -84,19 +84,8 @@ let place: ProcessPlace | undefined;
 const ownStart = (): string => (start ??= startOf(process.pid) ?? '');
 const ownPlace = (): ProcessPlace => (place ??= placeOfThisProcess());
 
-/** Writes the lock elsewhere and links it here, so that no reader sees half of it. */
-async function take(lock: string, own: Holder): Promise<boolean> {
-  const draft = `${lock}.${own.token}`;
-  await writeFile(draft, JSON.stringify(own), { mode: 0o600 });
-  try {
-    await link(draft, lock);
-    return true;
-  } catch (error) {
-    if (codeOf(error) === 'EEXIST') return false;
-    throw error;
-  } finally {
-    await rm(draft, { force: true });
-  }
+function take(lock: string, own: Holder): Promise<boolean> {
+  return createWhole(lock, JSON.stringify(own), `${lock}.${own.token}`);
 }
 
 /** Removes drafts of processes that were killed before they could link them. */

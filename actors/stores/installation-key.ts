@@ -4,11 +4,10 @@
  * to a reader without the key.
  */
 
-import { randomBytes, randomUUID } from 'node:crypto';
-import { link, rm, writeFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 
-import { makeFolders } from '../files/file-system.ts';
+import { createWhole, makeFolders } from '../files/file-system.ts';
 import { readPrivate, setAside } from '../files/private-file.ts';
 
 const keyBytes = 32;
@@ -32,8 +31,8 @@ export async function installationKey(stateDir: string | undefined): Promise<Buf
     if (known !== undefined) return known;
     if ('damage' in reading || reading.content !== undefined) await setAside(file, Date.now());
     makeFolders(stateDir);
-    await writeOnce(file, own);
-    // Another process may have been faster; its key then counts for both.
+    await createWhole(file, `${own.toString('hex')}\n`);
+    // Another process may have created the file first; then both use its key.
     const written = await readPrivate(file, maxBytes);
     return ('content' in written ? keyIn(written.content) : undefined) ?? own;
   } catch {
@@ -44,17 +43,4 @@ export async function installationKey(stateDir: string | undefined): Promise<Buf
 function keyIn(content: string | undefined): Buffer | undefined {
   const hex = content?.trim() ?? '';
   return /^[0-9a-f]{64}$/u.test(hex) ? Buffer.from(hex, 'hex') : undefined;
-}
-
-/** Writes the key atomically and never overwrites an existing one. */
-async function writeOnce(file: string, key: Buffer): Promise<void> {
-  const draft = `${file}.${process.pid}.${randomUUID()}`;
-  try {
-    await writeFile(draft, `${key.toString('hex')}\n`, { mode: 0o600, flag: 'wx' });
-    await link(draft, file);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  } finally {
-    await rm(draft, { force: true });
-  }
 }

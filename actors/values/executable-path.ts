@@ -1,4 +1,4 @@
-/** Finds what a command would run, as the system does when it starts the process. */
+/** Finds the program that a command runs, as the system does when it starts a process. */
 
 import { constants, realpathSync } from 'node:fs';
 import { access, type FileHandle, open, realpath, stat } from 'node:fs/promises';
@@ -15,23 +15,22 @@ import type { StdioLaunch } from '../processes/system.ts';
 import { resolveSpec, SettingError } from './target.ts';
 
 export interface Executable {
-  /** Absolute path where the command was found. */
+  /** Absolute path at which the command was found. */
   readonly file: string;
-  /** Where that leads with all links followed; the user approves this path. */
+  /** The same with all links followed; the user approves this path. */
   readonly realPath: string;
   /** `realPath` is the path as written, because it leads out of the folder that may be touched. */
   readonly isUnfollowed?: true;
 }
 
-/** Where the system looks when a process has no PATH. */
+/** The system's default search path for a process without PATH. */
 const usualPath = '/bin:/usr/bin';
 
 /**
- * Finds what a command would run; undefined when there is nothing that could be run.
+ * Finds the program that a command runs; undefined when there is none.
  *
- * For an entry of a project folder, nothing that it names outside of the folder is touched: a path
- * that leads outside is identified by where it leaves the folder, one that is written outside by
- * its spelling.
+ * For a project's entry, no path outside the project folder is read. A path whose links lead outside is
+ * identified by the point where it leaves the folder, and a path written outside by its spelling.
  */
 export async function findExecutable(
   { command, cwd, env }: Pick<StdioLaunch, 'command' | 'cwd' | 'env'>,
@@ -58,7 +57,7 @@ export async function findExecutable(
   return undefined;
 }
 
-/** Also undefined when a variable or the entry's own PATH decides. */
+/** Like `findExecutable`, but undefined when a variable or the entry's own PATH decides. */
 async function findConfined(
   spec: StdioSpec,
   env: StdioLaunch['env'],

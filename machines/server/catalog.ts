@@ -1,5 +1,5 @@
 /**
- * Where the tools that are shown for the server come from.
+ * Decides which tools are shown for the server.
  *
  * `live`: listed in the present session. `stale`: that session is over, by
  * failure or on request, and the next one has not listed yet; a suspended server

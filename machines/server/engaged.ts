@@ -1,10 +1,10 @@
 /**
  * A server that should run: it waits for a start permit, then has a session.
  *
- * The session is a chart of its own, `machines/session/`; it opens, lists, checks and closes within its
- * own deadlines, and its end is its output. Here its facts are noted, and the
- * server's states follow them: `ending` is a session that ends by itself, `closing` one that was asked to.
- * Wishes that arrive while it closes are only noted, so that none restarts or shortens its deadlines.
+ * The session has its own chart in `machines/session/`: it opens, lists, checks and closes within its
+ * own deadlines, and reports its end as output. The server's states follow the session's facts:
+ * `ending` is a session that ends by itself, `closing` one that was asked to close. Wishes that arrive
+ * while it closes are only noted, so that they neither restart nor shorten its deadlines.
  *
  * ```text
  * [*] -> queued
@@ -122,7 +122,7 @@ export const engagedStates = serverSetup.createStateConfig({
             'session.listed': { actions: 'announceListing' },
             'session.listFailed': { actions: 'recordFailedList' },
             'probe.wanted': { actions: ['tellSessionToList', 'announceProbe'] },
-            // Its calls may finish first: the region `activity` reports when they have.
+            // Its calls may finish first; the region `activity` reports when they have.
             'server.relieve': { actions: 'wishRetire' },
             'server.relieved': 'closing',
             'server.idled': { actions: 'restWhenIdle', target: 'closing' },

@@ -1,8 +1,7 @@
 /**
- * Where a server rests without a session: each state says why, and what
- * ends the rest. Every command only notes the wish and returns to `settling`,
- * which decides again. A state with several reasons is entered through `choosing`,
- * a table that is left at once.
+ * The states in which a server rests without a session. Each state names the reason for the rest and
+ * the events that end it. Every command only notes the wish and returns to `settling`, which decides
+ * again. A state with several reasons is entered through `choosing`, a transient table.
  *
  * ```text
  * [*] -> dormant
@@ -52,8 +51,8 @@ import { serverSetup, settle } from './setup.ts';
 // A later start counts losses from zero.
 const byStorm = { entry: 'forgetWindows' } as const;
 
-// Like a suspended server, it stays failed whatever is edited. Admitting it again
-// would bring its stored tools back, as if it were about to start.
+// Like a suspended server, it stays failed when its settings change. Admitting it again would restore
+// its stored tools, as if it were about to start.
 const failedByStorm = {
   ...byStorm,
   on: {
@@ -62,12 +61,19 @@ const failedByStorm = {
   },
 } as const;
 
-// An unreachable server may be back, and the wait was chosen before the machine slept.
+// After sleep, an unreachable server may be back, and the wait was chosen before the sleep.
 const tryingSoon = { guard: 'isNotAskedToWait', actions: 'drawWakeDelay', reenter: true } as const;
 
 function blockedBy<Reason extends BlockedReason>(reason: Reason) {
   return { guard: { type: 'isBlockedBy', params: { reason } }, target: reason } as const;
 }
+
+function failedBy<Kind extends 'capabilityMissing' | 'versionUnsupported'>(kind: Kind) {
+  return { guard: { type: 'hasLost', params: { kind } }, target: kind } as const;
+}
+
+const suspends = { action: 'suspend' } as const;
+const fails = { action: 'fail' } as const;
 
 export const parkedStates = serverSetup.createStateConfig({
   initial: 'dormant',
@@ -160,14 +166,8 @@ export const parkedStates = serverSetup.createStateConfig({
       states: {
         choosing: {
           always: [
-            {
-              guard: { type: 'isCrashLooping', params: { action: 'suspend' } },
-              target: 'crashLoop',
-            },
-            {
-              guard: { type: 'isReconnectStorm', params: { action: 'suspend' } },
-              target: 'reconnectStorm',
-            },
+            { guard: { type: 'isCrashLooping', params: suspends }, target: 'crashLoop' },
+            { guard: { type: 'isReconnectStorm', params: suspends }, target: 'reconnectStorm' },
           ],
         },
         crashLoop: byStorm,
@@ -182,19 +182,10 @@ export const parkedStates = serverSetup.createStateConfig({
       states: {
         choosing: {
           always: [
-            { guard: { type: 'isCrashLooping', params: { action: 'fail' } }, target: 'crashLoop' },
-            {
-              guard: { type: 'isReconnectStorm', params: { action: 'fail' } },
-              target: 'reconnectStorm',
-            },
-            {
-              guard: { type: 'hasLost', params: { kind: 'capabilityMissing' } },
-              target: 'capabilityMissing',
-            },
-            {
-              guard: { type: 'hasLost', params: { kind: 'versionUnsupported' } },
-              target: 'versionUnsupported',
-            },
+            { guard: { type: 'isCrashLooping', params: fails }, target: 'crashLoop' },
+            { guard: { type: 'isReconnectStorm', params: fails }, target: 'reconnectStorm' },
+            failedBy('capabilityMissing'),
+            failedBy('versionUnsupported'),
             { guard: 'isRestartForbidden', target: 'restartNever' },
             { guard: 'isLost', target: 'attemptsExhausted' },
           ],

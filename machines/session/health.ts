@@ -1,10 +1,10 @@
 /**
  * The health checks of an open session.
  *
- * There is one check at a time; any answer proves that the server is alive, even a late
- * one. Failed checks degrade the server; the server chart gives the session up after enough of them in a
- * row, because it knows whether calls are running. After a wake-up the checks follow at short
- * intervals until the server answers: the network may need a moment.
+ * One check runs at a time, and any answer proves that the server is alive, even a late one. Failed
+ * checks degrade the server. After enough failures in a row the server chart gives the session up,
+ * unless calls are running. After a wake-up, checks follow at short intervals until the server
+ * answers, because the network may need a moment.
  *
  * ```text
  * [*] -> unwatched
@@ -36,11 +36,11 @@ import { eventOf, sessionSetup } from './setup.ts';
 
 const signOfLife = { guard: { type: 'isSignOfLife', params: eventOf } } as const;
 const lateSignOfLife = { ...signOfLife, actions: 'noteAlive' } as const;
-// An event answered in a region does not reach the chart, so that the policy is taken over here as well.
+// An event handled in a region does not reach the chart, so the policy is applied here as well.
 const edited = { actions: 'applyPolicy', target: 'unwatched' } as const;
 const woken = { actions: 'noteWake', target: 'waking' } as const;
 
-/** A health check that was answered, that failed, and that got no answer in time. */
+/** The transitions of a health check: answered, failed, or timed out. */
 function checkThat(failsInto: 'unwatched' | 'doubting') {
   return {
     probed: [

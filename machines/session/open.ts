@@ -1,7 +1,7 @@
 /**
  * An open session: its lists, its health checks, its input budget and the updates of watched resources.
  *
- * Each list is refreshed by a chart of its own while there is a reason to. The health checks are in
+ * Each list is refreshed by its own chart when it is due. The health checks are in
  * `health.ts`.
  *
  * ```text
@@ -67,7 +67,7 @@ import {
   settledAs,
 } from './setup.ts';
 
-/** The state in which the chart of a list brings it up to date. */
+/** The state that runs a list's refresh chart. */
 function refreshing(list: ListName) {
   return {
     invoke: {
@@ -83,7 +83,7 @@ function refreshing(list: ListName) {
     },
     on: {
       [`${list}.changed`]: { actions: { type: 'announceChange', params: list } },
-      // An event answered in a region does not reach the chart, so the policy is applied here as well.
+      // An event handled in a region does not reach the chart, so the policy is applied here as well.
       'policy.updated': { actions: ['applyPolicy', { type: 'passDeadlineOn', params: list }] },
     },
   } as const;
@@ -128,7 +128,7 @@ const prompts = sessionSetup.createStateConfig({
   },
 });
 
-// A server that sends faster than its budget allows is held back; if it goes on, it is disconnected.
+// A server that exceeds its input budget is throttled, and disconnected if it continues.
 const input = sessionSetup.createStateConfig({
   initial: 'flowing',
   states: {
@@ -140,7 +140,7 @@ const input = sessionSetup.createStateConfig({
   },
 });
 
-// Updates of watched resources are passed on at once, and then gathered for a moment.
+// The first update of watched resources is passed on at once; later ones are batched.
 const news = sessionSetup.createStateConfig({
   initial: 'quiet',
   states: {
@@ -163,7 +163,7 @@ const news = sessionSetup.createStateConfig({
 
 export const openStates = sessionSetup.createStateConfig({
   type: 'parallel',
-  // What changed during the first list is passed on now.
+  // Passes on what changed during the first list.
   entry: ['noteOpen', 'publishNews'],
   on: {
     'session.close': '#session.closing',

@@ -1,13 +1,12 @@
 /**
- * How a session comes about: from the settings of a server to a client that has
- * finished its handshake, in the era that the server supports.
+ * Opens a session: from a server's settings to a client that finished its handshake in the era
+ * that the server supports.
  *
- * A server whose era is unknown is asked first. Some servers leave when they are asked
- * anything before the handshake: they are started a second time, with the old handshake, which
- * counts neither as a crash nor as an attempt. An address that refuses today's protocol as
- * servers of 2024 do is tried once over SSE; if that fails, the first refusal is reported.
- * The deadline covers all of it, and starts again when the machine wakes: a server could not
- * answer while it slept.
+ * A server whose era is unknown is probed first. Some servers exit on any request before the
+ * handshake. They are started a second time with the old handshake, which counts neither as a crash
+ * nor as an attempt. An address that rejects the current protocol as servers of 2024 do is retried
+ * once over SSE; if that fails, the first failure is reported. One deadline covers all steps. It
+ * restarts when the machine wakes, because a server cannot answer while the machine sleeps.
  *
  * ```text
  * [*] -> resolving
@@ -194,7 +193,7 @@ export const openingStates = sessionSetup.createStateConfig({
         onError: broken,
       },
       states: {
-        // Nothing was sent yet: a process that exits now has not left because of the question.
+        // Nothing was sent yet, so a process that exits now did not exit because of the probe.
         preparing: {
           on: {
             'wire.sent': {

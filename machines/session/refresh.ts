@@ -1,10 +1,10 @@
 /**
- * Brings one list of a server up to date: its tools, its resources with their templates, or its prompts.
+ * Refreshes one of a server's lists: its tools, its resources with their templates, or its prompts.
  *
- * The session chart starts one when a list is wanted and keeps it until the list is current. A change
- * that the server announces meanwhile causes one more list; two lists never overlap, so an older one
- * never replaces a newer one. After a list there is a pause, which doubles while the server keeps
- * announcing changes. A list that failed is retried later; the session goes on with the old one.
+ * The session chart starts this chart when a list is due, and it ends when the list is current. A
+ * change that the server announces meanwhile causes another refresh. Refreshes never overlap, so an
+ * older list never replaces a newer one. A pause follows each refresh and doubles while the server
+ * keeps announcing changes. A failed refresh is retried later; the session keeps the old list.
  *
  * ```text
  * [*] -> listing
@@ -50,7 +50,7 @@ export interface RefreshContext extends RefreshInput {
 }
 
 export type RefreshEvent =
-  /** `changed`: the server announced a change. `demanded`: a list is wanted now, even during a pause. */
+  /** `changed`: the server announced a change. `demanded`: refreshes now, even during a pause. */
   | { readonly type: 'list.changed' | 'list.demanded' }
   /** The settings changed; counts from the next list on. */
   | { readonly type: 'policy.updated'; readonly listTimeoutMs: number };

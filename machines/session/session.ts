@@ -1,11 +1,11 @@
 /**
  * One session with an MCP server, from its settings to the end of its process or connection.
  *
- * The server chart invokes it once the start permit is there, and learns how it went from its
- * facts and its output. `closing` says goodbye, `releasing` cleans up what was lost, and `draining` leaves a
- * connection to requests in flight after the server forgot the session; each ends within
- * the deadlines of the policy, by force if need be. `broken` is a connection that broke off
- * while its process lives: the exit, which follows soon, says why.
+ * The server chart invokes it after receiving a start permit, and follows it by its facts and its
+ * output. `closing` ends the connection gracefully, `releasing` cleans up a lost connection, and
+ * `draining` keeps the connection for requests in flight after the server forgot the session. Each
+ * ends within the policy's deadlines, by force if necessary. `broken` is a connection that broke off
+ * while its process lives; the process's exit, which follows soon, explains it.
  *
  * ```text
  * [*] -> opening
@@ -112,10 +112,10 @@ function leaving(how: 'orderly' | 'lost' | 'draining') {
       onDone: { actions: { type: 'noteEnd', params: outcomeOf }, target: '#session.closed' },
       onError: { actions: 'recordFault', target: '#session.closed' },
     },
-    // The session ends already, and nothing may restart its deadlines.
+    // The session is ending already, and its deadlines must not restart.
     on: { 'xstate.error.actor.wire': {} },
     after: {
-      // What is in flight while draining is not cut off.
+      // Requests in flight are not cut off while draining.
       ...(how !== 'draining' && { closeDeadline: { actions: 'killConnection' } }),
       // The next session waits until this one's process has ended, by force if need be.
       killDeadline: '#session.closed',
@@ -156,7 +156,7 @@ export const sessionMachine = sessionSetup.createMachine({
     broken: {
       entry: 'reportClosing',
       on: {
-        // The wait for the exit is over; from now on the deadlines of an orderly end count.
+        // Stops waiting for the exit; the deadlines of an orderly close apply from now on.
         'session.close': 'closing',
         'wire.ended': {
           actions: { type: 'recordFailure', params: eventOf },

@@ -16,10 +16,10 @@ import { contextFacts } from './recorded-fields.ts';
 
 const none: Stand['nodes'] = [];
 
-/** The state of an actor that is not known yet. */
+/** The state of an actor that has not reported one yet. */
 export const newStand: Stand = { life: 'active', nodes: none, context: undefined };
 
-/** The state besides actors. */
+/** The recorded state that does not belong to an actor. */
 interface Statuses {
   readonly servers: Map<string, ServerStatus>;
   troupe: TroupeStatus | undefined;
