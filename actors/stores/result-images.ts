@@ -55,7 +55,7 @@ export function createImageShrinker(load: Load = () => import('sharp')) {
   let waiting = 0;
   return {
     /** Resolves with undefined when the image already fits or cannot be shrunk. Never rejects. */
-    shrink(bytes: Buffer, bounds: ImageBounds): Promise<SmallerImage | undefined> {
+    shrink: (bytes: Buffer, bounds: ImageBounds): Promise<SmallerImage | undefined> => {
       if (waiting >= maxWaiting) return Promise.resolve(undefined);
       waiting += 1;
       const done = last
