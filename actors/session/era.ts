@@ -1,14 +1,13 @@
 /**
- * How a connection begins: in which protocol era, and over HTTP or SSE. The settings decide, else
- * the era that an earlier session found, else a probe.
+ * The protocol era in which a connection begins: the settings' choice, else the era that an earlier
+ * session found, else a probe.
  */
 
 import type { VersionNegotiationOptions } from '@modelcontextprotocol/client';
 
 import { longestTimerMs } from '../../src/domain/clock.ts';
 import type { Failure } from '../../src/domain/failure.ts';
-import type { ServerSpec, TransportKind } from '../../src/domain/server-spec.ts';
-import type { Seen } from '../transports/connection/connection.ts';
+import type { ServerSpec } from '../../src/domain/server-spec.ts';
 import type { EraVerdict, SessionPorts } from './ports.ts';
 
 const modernRevision = '2026-07-28';
@@ -48,29 +47,4 @@ export function chooseEra(
   const hasLeft = leftWhenAsked?.has(generation) === true;
   const prior = eras.get(generation) ?? (hasLeft ? oldHandshake : undefined);
   return { negotiation, ...(prior !== undefined && { prior }) };
-}
-
-/** SSE servers predate the modern era. */
-export const sseEra: EraChoice = { negotiation: { mode: 'legacy' } };
-
-// "Not found", "not by POST", and the statuses with which frameworks reject an unexpected body.
-const olderStatuses: ReadonlySet<number> = new Set([400, 404, 405]);
-
-/**
- * Whether the address refused the first message as a server from before 2025 does; see "Backwards
- * Compatibility" in the MCP specification of transports.
- */
-export function mayBeOverSse(
-  carrier: TransportKind,
-  spec: ServerSpec,
-  { status, rpcCode }: Seen,
-): boolean {
-  if (carrier !== 'http' || !fallsBackToSse(spec) || status === undefined) return false;
-  // Only a server that understood the transport sends a JSON-RPC answer.
-  return olderStatuses.has(status) && rpcCode === undefined;
-}
-
-/** Whether the settings leave open which transport the address speaks. */
-export function fallsBackToSse(spec: ServerSpec): boolean {
-  return spec.type === 'http' && spec.fallback === 'sse';
 }

@@ -35,18 +35,11 @@ import {
 import { type AskableThings, capabilitiesFor } from './calls/question.ts';
 // A type only: the SDK is loaded late, as that file explains.
 import type * as speech from './client.ts';
-import {
-  chooseEra,
-  type EraChoice,
-  failuresInEveryEra,
-  fallsBackToSse,
-  mayBeOverSse,
-  oldHandshake,
-  sseEra,
-} from './era.ts';
+import { chooseEra, type EraChoice, failuresInEveryEra, oldHandshake } from './era.ts';
 import type { Ending, Handshake } from './leaf-actors.ts';
 import type { EraVerdict, SessionPorts, SessionTarget } from './ports.ts';
 import type * as sessionRemote from './remote.ts';
+import { fallsBackToSse, mayBeOverSse, sseEra } from './sse-fallback.ts';
 
 type Speech = typeof speech;
 /** Loads the MCP client. */

@@ -16,7 +16,7 @@ import type { Scope } from './scope.ts';
 export interface NamingPolicy {
   /**
    * Form of a tool's name, with `{tool}` and usually `{server}`. While the tools of a server are
-   * unknown, a name leads to it only if the form starts with `{server}`.
+   * unknown, a name leads to it only if `{server}` stands before `{tool}`.
    */
   readonly template: string;
   /** Whether names are converted to lower case. */

@@ -1,7 +1,7 @@
 import type { CompletionResult, PromptResult, ResourceResult } from '../domain/catalog.ts';
 import type { SessionRequest } from '../domain/session.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
-import { addressOf } from './calls/operation.ts';
+import { addressOf } from './calls/tool-address.ts';
 import { unknownTool } from './errors/call-refusal.ts';
 import { checkLimit, checkLogLevel, checkName } from './options/check.ts';
 import type { Services } from './services.ts';

@@ -44,10 +44,11 @@ import { type WaitBounds, waitOnce } from '../wait-once.ts';
 import { BackgroundCalls } from './background.ts';
 import { CallPermissions, type PendingCall } from './call-permissions.ts';
 import { gateFor, notStarted } from './gate.ts';
-import { type Operation, requestOperation, type ToolAddress, toolOperation } from './operation.ts';
+import { type Operation, requestOperation, toolOperation } from './operation.ts';
 import { Results, type ResultsPorts, toolAnswer } from './results.ts';
 import { RunningCalls, sendFact } from './running-calls.ts';
 import { deadlineOf, leastLeftMs, runningTimes } from './times.ts';
+import type { ToolAddress } from './tool-address.ts';
 import { CallSemaphore, StatusChanges } from './waiting.ts';
 
 export interface CallDispatcherPorts extends ResultsPorts {

@@ -3,9 +3,9 @@ import type { SettingsReader } from '../../../actors/settings/last-good-settings
 import type { Catalog } from '../../domain/catalog.ts';
 import type { ServerProfile, SessionHandle } from '../../domain/session.ts';
 import { LogWishes, WatchedResources } from './host-wishes.ts';
-import { CatalogKeeping } from './keeping.ts';
 import { OfferList } from './offer-list.ts';
 import { CatalogStore, type CatalogsPorts, EraStore } from './store.ts';
+import { StoredCatalogs } from './stored-catalogs.ts';
 
 import { ToolList } from './tool-list.ts';
 
@@ -18,7 +18,7 @@ export class Catalogs {
   /** The part that sessions use. */
   readonly session: Pick<SessionPorts, 'catalogs' | 'eras' | 'watched' | 'logLevel' | 'notified'>;
   readonly #ports: CatalogsPorts;
-  readonly #keeping: CatalogKeeping;
+  readonly #stored: StoredCatalogs;
   readonly #store: CatalogStore;
   #isScheduled = false;
 
@@ -37,9 +37,9 @@ export class Catalogs {
       for (const { name } of board().statuses()) this.#sessionOf(name)?.reconcileLogLevel();
     });
     const eras = new EraStore(() => parts.clock.wallNow());
-    this.#keeping = new CatalogKeeping(store, eras, ports);
+    this.#stored = new StoredCatalogs(store, eras, ports);
     this.session = {
-      catalogs: this.#keeping.catalogs,
+      catalogs: this.#stored.catalogs,
       eras,
       watched: {
         of: this.watched.of,
@@ -74,7 +74,7 @@ export class Catalogs {
       this.#isScheduled = false;
       this.tools.announce();
       this.offers.announce();
-      this.#keeping.prune();
+      this.#stored.prune();
     });
   }
 
@@ -90,7 +90,7 @@ export class Catalogs {
       ...reader,
       read: async (now, scope) => {
         const reading = await reader.read(now, scope);
-        await this.#keeping.load(reading.settings.servers);
+        await this.#stored.load(reading.settings.servers);
         return reading;
       },
     };
@@ -98,6 +98,6 @@ export class Catalogs {
 
   /** Resolves when all catalogs are stored; undefined when none are stored. */
   close(): Promise<void> | undefined {
-    return this.#keeping.close();
+    return this.#stored.close();
   }
 }

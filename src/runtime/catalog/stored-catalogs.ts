@@ -28,7 +28,7 @@ interface Kept {
  * immediately. Any other that is not live is forgotten after the policy's `catalog.ttlMs`, or, oldest
  * first, when there are more than `catalog.maxEntries`. A live catalog is never forgotten.
  */
-export class CatalogKeeping implements Pick<SessionPorts, 'catalogs'> {
+export class StoredCatalogs implements Pick<SessionPorts, 'catalogs'> {
   readonly #store: CatalogStore;
   readonly #eras: EraStore;
   readonly #ports: CatalogsPorts;

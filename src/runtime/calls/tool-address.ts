@@ -1,0 +1,108 @@
+/** Resolves the name that a caller uses for a tool to its server and to the tool as it is shown. */
+
+import type { NamingPolicy } from '../../domain/policy.ts';
+import type { ExposedTool } from '../../domain/tool.ts';
+import { isSameTool } from '../../policies/approvals/tool-pins.ts';
+import { defaultPolicy } from '../../policies/presets/default-policy.ts';
+import { serverPrefixes } from '../../policies/tools/name.ts';
+import type { ToolList } from '../catalog/tool-list.ts';
+import {
+  ambiguousAlias,
+  changedTool,
+  hiddenTool,
+  toolChangedSince,
+  unknownTool,
+} from '../errors/call-refusal.ts';
+import type { ServerView, StatusBoard } from '../status/board.ts';
+
+/**
+ * Which tool is meant: the server's own name, with the expected definition if that matters, or an
+ * exposed name to resolve.
+ */
+export type ToolAddress =
+  | { readonly server: string; readonly tool: string; readonly shown?: ExposedTool }
+  | { readonly server: string; readonly exposedName: string };
+
+/**
+ * The tool as it is shown now; its server's tools must be known.
+ *
+ * @throws TroupeError `TOOL_CHANGED` or `TOOL_UNKNOWN` with the reason why it cannot be called.
+ */
+export function findTool(address: ToolAddress, view: ServerView, tools: ToolList): ExposedTool {
+  const { server } = address;
+  if ('tool' in address) return shownTool(address, view, tools);
+  const { exposedName } = address;
+  const known = tools.named(exposedName);
+  if (known?.server === server) return known;
+  const [meant, ...rivals] = tools.aliased(exposedName);
+  if (meant?.server === server && rivals.length === 0) return shownTool(meant, view, tools);
+  if (tools.isHeld(view, exposedName)) throw changedTool(server, exposedName);
+  const hidden = tools.hiddenBy(view, exposedName);
+  if (hidden !== undefined) throw hiddenTool(server, hidden);
+  throw unknownTool(exposedName, tools.all());
+}
+
+function shownTool(
+  address: Extract<ToolAddress, { tool: string }>,
+  view: ServerView,
+  tools: ToolList,
+): ExposedTool {
+  const { server, tool, shown } = address;
+  const present = tools.of(server).find((it) => it.tool === tool);
+  if (present !== undefined) {
+    if (shown !== undefined && !isSameTool(shown, present)) throw toolChangedSince(shown);
+    return present;
+  }
+  if (tools.isHeld(view, tool)) throw changedTool(server, tool);
+  if (tools.hiddenBy(view, tool) !== undefined) throw hiddenTool(server, tool);
+  const known = tools.of(server).map((it) => ({ name: it.tool }));
+  throw unknownTool(tool, known, server);
+}
+
+/**
+ * Finds the server of an exposed name, or of an unambiguous alias; also while its tools are not
+ * known yet.
+ *
+ * @param absent - names of servers that are missing for a known reason
+ * @throws TroupeError `TOOL_UNKNOWN`.
+ */
+export function addressOf(
+  exposedName: string,
+  tools: ToolList,
+  board: StatusBoard,
+  absent: readonly string[],
+): ToolAddress {
+  const known = tools.named(exposedName);
+  if (known !== undefined) return { server: known.server, exposedName };
+  const meant = tools.aliased(exposedName);
+  if (meant.length > 1) throw ambiguousAlias(exposedName, meant);
+  if (meant[0] !== undefined) return meant[0];
+  const views = board.views();
+  const namings = new Set([defaultPolicy.naming, ...views.map(namingOf)]);
+  const longest = (server: string, those: Iterable<NamingPolicy>): Candidate => {
+    const prefixes = [...those].flatMap((naming) => serverPrefixes(server, naming));
+    const lengths = prefixes.flatMap((it) => (exposedName.startsWith(it) ? it.length : []));
+    return { server, length: Math.max(0, ...lengths) };
+  };
+  const candidates = [
+    ...board.statuses().map(({ name }) => {
+      const view = board.view(name);
+      return longest(name, view === undefined ? namings : [namingOf(view)]);
+    }),
+    // The naming of a removed server is unknown.
+    ...absent.map((name) => longest(name, namings)),
+  ];
+  const [best] = candidates.sort((a, b) => b.length - a.length);
+  if (best === undefined || best.length === 0) throw unknownTool(exposedName, tools.all());
+  return { server: best.server, exposedName };
+}
+
+interface Candidate {
+  readonly server: string;
+  /** Length of its longest prefix of the name. */
+  readonly length: number;
+}
+
+function namingOf({ desired }: ServerView): NamingPolicy {
+  return desired.policy.naming;
+}
