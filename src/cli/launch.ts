@@ -84,25 +84,62 @@ function sourcesOf(launch: Launch): readonly SettingsFile[] {
   const named = configFiles.map((file): SettingsFile => ({ file, scope: 'config' }));
   if (bare) return [managed, ...named];
   const user: SettingsFile = { file: launch.userSettings, scope: 'user' };
+  const own = named.length === 0 ? [user] : named;
+  // A file that the user names counts as the user's, even if the project has it as well.
+  const isOwn = new Set(own.map(({ file }) => realOrPlanned(file)));
+  const ofProject: readonly SettingsFile[] = [
+    { file: path.join(projectRoot, '.mcp.json'), scope: 'project' },
+    { file: projectSettings(launch), scope: 'project' },
+    { file: path.join(projectRoot, '.troupe', 'settings.json'), scope: 'workspace' },
+    { file: path.join(projectRoot, '.troupe', 'settings.local.json'), scope: 'local' },
+  ];
   return [
     managed,
     ...(named.length === 0 ? [user] : []),
-    { file: path.join(projectRoot, '.mcp.json'), scope: 'project' },
-    { file: path.join(projectRoot, '.troupe', 'settings.json'), scope: 'workspace' },
-    { file: path.join(projectRoot, '.troupe', 'settings.local.json'), scope: 'local' },
+    ...ofProject.filter(({ file }) => !isOwn.has(realOrPlanned(file))),
     ...named,
   ];
 }
 
-/** The settings files to show the user: those that exist or must exist, and the project's. */
-export function shownFiles(launch: Launch): readonly string[] {
-  return sourcesOf(launch)
-    .filter(({ file, scope }) => scope === 'config' || scope === 'project' || existsSync(file))
-    .map(({ file }) => file);
+/** The project's settings file, which `troupe add` creates. */
+function projectSettings({ projectRoot }: Pick<Launch, 'projectRoot'>): string {
+  return path.join(projectRoot, 'troupe.json');
 }
 
-/** The options of a troupe for this launch; `bound` narrows the launch bound further. */
+/** Lists the settings files that exist, for the user. */
+export function settingsInUse(launch: Launch): string {
+  const present = sourcesOf(launch).filter(({ file }) => existsSync(file));
+  return present.length === 0 ? 'none yet' : present.map(({ file }) => file).join(', ');
+}
+
+/** What to do about settings without a server. */
+export function noServers(launch: Launch): string {
+  const { bare, configFiles } = launch;
+  const named = configFiles.at(-1);
+  if (named === undefined && bare) return 'no servers yet: pass your settings to --config';
+  return `no servers yet: add one to ${named ?? projectSettings(launch)}, or pass your settings to --config`;
+}
+
+/**
+ * Refuses a missing file of `--config`: a troupe that runs without its servers would hide the mistake.
+ * @throws TroupeError `INVALID_CONFIG`
+ */
+function requireConfigFiles({ configFiles }: Pick<Launch, 'configFiles'>): void {
+  for (const file of configFiles) {
+    if (existsSync(file)) continue;
+    throw new TroupeError(
+      'INVALID_CONFIG',
+      `the file ${file} given to --config does not exist; create it, or fix the path`,
+    );
+  }
+}
+
+/**
+ * The options of a troupe for this launch; `bound` narrows the launch bound further.
+ * @throws TroupeError `INVALID_CONFIG` for a missing file of `--config`
+ */
 export function troupeOptionsOf(launch: Launch, bound?: readonly string[]): TroupeOptions {
+  requireConfigFiles(launch);
   const allow =
     bound === undefined
       ? launch.allow

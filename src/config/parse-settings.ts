@@ -125,7 +125,7 @@ function convertedSettings(
   const given = conversion.inputs ?? (isOurs ? memberOf(root, 'inputs') : undefined);
   const { inputs, faults } = given === undefined ? { inputs: [], faults: [] } : parseInputs(given);
   const problems = [
-    ...(isOurs ? unknownKeys(root) : []),
+    ...(isOurs ? unknownKeys(root, origin.file) : []),
     ...conversion.faults,
     ...section.faults,
     ...faults,
@@ -182,15 +182,19 @@ function repeatedKey(node: TreeNode, path: TreePath): Fault | undefined {
   return undefined;
 }
 
+/** Files that hold nothing but our settings: `troupe.json`, and those of a folder `.troupe`. */
+const ownFile = /(?:^|[/\\])(?:troupe\.jsonc?|\.troupe[/\\][^/\\]+)$/u;
+
 /**
- * Reports top-level keys that are probably misspellings of ours. Others are ignored,
- * because a host may keep more in the file.
+ * Reports top-level keys that are probably misspellings of ours; they have no effect. Others are ignored,
+ * because a host may keep more in the file. The short keys are compared only in files of our own.
  */
-function unknownKeys(root: TreeNode): Fault[] {
+function unknownKeys(root: TreeNode, file: string): Fault[] {
+  const candidates = ownFile.test(file) ? ['mcpServers', 'mcp', 'inputs'] : ['mcpServers'];
   return membersOf(root).flatMap(({ name, line }) => {
     if (knownKeys.some((key) => key === name)) return [];
     const meant =
-      name === 'servers' ? 'mcpServers' : closestName(name.replaceAll(/[_-]/g, ''), ['mcpServers']);
+      name === 'servers' ? 'mcpServers' : closestName(name.replaceAll(/[_-]/g, ''), candidates);
     return meant === undefined
       ? []
       : [{ line, path: [name], message: `unknown key; did you mean "${meant}"?` }];

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { commandsOf } from '../../scripts/docs/command-table.ts';
@@ -13,6 +13,7 @@ import { upHere } from './up-here.ts';
 function folderFiles(folder: string) {
   return [
     { file: path.join(folder, '.mcp.json'), scope: 'project' },
+    { file: path.join(folder, 'troupe.json'), scope: 'project' },
     { file: path.join(folder, '.troupe/settings.json'), scope: 'workspace' },
     { file: path.join(folder, '.troupe/settings.local.json'), scope: 'local' },
   ];
@@ -167,9 +168,51 @@ describe('the command line', () => {
     });
   });
 
+  it("waits for approval of a server in the project's troupe.json unless --config names the file", async () => {
+    const folder = temporaryFolder();
+    writeFileSync(
+      path.join(folder, 'troupe.json'),
+      '{ "mcpServers": { "db": { "command": "node" } } }',
+    );
+    writeFileSync(
+      path.join(folder, '.mcp.json'),
+      '{ "mcpServers": { "db": { "command": "other" }, "api": { "url": "http://localhost:1" } } }',
+    );
+    const gated = await runCliHere(['plan', '--json'], { folder });
+    const waits = 'in the settings, not running yet, but pendingApproval';
+    expect(JSON.parse(gated.stdout)).toEqual({
+      steps: [
+        { server: 'db', step: 'spawn', why: waits },
+        { server: 'api', step: 'spawn', why: waits },
+      ],
+    });
+    const link = path.join(folder, 'link.json');
+    symlinkSync(path.join(folder, 'troupe.json'), link);
+    for (const file of ['./troupe.json', link]) {
+      const named = await runCliHere(['plan', '--json', '--config', file], { folder });
+      expect(JSON.parse(named.stdout)).toMatchObject({
+        steps: [{ server: 'api' }, { server: 'db', why: 'in the settings, not running yet' }],
+      });
+    }
+  });
+
+  it.each(['up', 'serve', 'plan', 'tools', 'call db query'])(
+    'fails when a file of --config does not exist, for %s',
+    async (command) => {
+      const folder = temporaryFolder();
+      const argv = [...command.split(' '), '--config', 'nope.json'];
+      const run = await runCliHere(argv, { folder, troupe: db() });
+      expect(run).toMatchObject({ exitCode: 2, created: [] });
+      expect(run.stderr).toContain(
+        `the file ${path.join(folder, 'nope.json')} given to --config does not exist; create it, or fix the path`,
+      );
+    },
+  );
+
   it("reads the --config files after the project's own", async () => {
     const folder = temporaryFolder();
     mkdirSync(path.join(folder, 'p'));
+    for (const name of ['a.json', 'b.json']) writeFileSync(path.join(folder, name), '{}');
     const argv = [
       'call',
       'db',
@@ -222,6 +265,7 @@ describe('the command line', () => {
 
   it('reads no user or project settings with --bare', async () => {
     const folder = temporaryFolder();
+    writeFileSync(path.join(folder, 'a.json'), '{}');
     const argv = ['tools', '--bare', '--config', 'a.json'];
     const run = await runCliHere(argv, { folder, troupe: db() });
     expect(run.created).toMatchObject([
@@ -280,12 +324,11 @@ describe('the command line', () => {
   it('notes that it starts a troupe and from which files, except with --json', async () => {
     const folder = temporaryFolder();
     const file = path.join(folder, 'troupe.json');
+    writeFileSync(file, '{}');
     for (const words of [['call', 'db', 'echo'], ['tools']]) {
       const argv = [...words, '--config', file];
       const plain = await runCliHere(argv, { folder, troupe: db() });
-      expect(plain.stderr).toBe(
-        `troupe: no matching troupe is running; using ${folder}/.mcp.json, ${file}\n`,
-      );
+      expect(plain.stderr).toBe(`troupe: no matching troupe is running; using ${file}\n`);
       const json = await runCliHere([...argv, '--json'], { folder, troupe: db() });
       expect(json.stderr).toBe('');
     }

@@ -68,7 +68,7 @@ describe('up', () => {
     await run.printed('no servers yet');
     run.signal('SIGINT');
     const { stdout } = await run.finished;
-    expect(stdout).toContain(`add one to ${path.join(folder, '.mcp.json')}`);
+    expect(stdout).toContain(`add one to ${path.join(folder, 'troupe.json')}`);
   });
 });
 
@@ -215,6 +215,7 @@ describe('commands beside a running troupe', () => {
 
   it('run tools and call in a troupe of their own with other settings', async () => {
     const { folder } = await upHere();
+    writeFileSync(path.join(folder, 'other.json'), '{}');
     const own = createStandIn({ servers: [statusOf('db')] });
     const run = await runCliHere(['call', 'db', 'echo', '--config', 'other.json'], {
       folder,

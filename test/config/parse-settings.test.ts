@@ -327,4 +327,19 @@ describe('a folder that an entry names', () => {
     const { servers } = refuseFolders(documentOf(text), new Map([['/project/gone', fault]]));
     expect(servers[1]?.desired.invalid).toMatchObject({ key: 'mcpServers.b.cwd', message });
   });
+
+  it('warns of a misspelt key at the top and still uses the servers of the file', () => {
+    const misspelt =
+      '{ "mcpServer": {}, "inputz": [], "theme": 1, "mcpServers": { "db": { "command": "db" } } }';
+    const parse = (file: string) =>
+      parseSettings(misspelt, { file, scope: 'config', projectRoot: '/project' });
+    const { document, problems } = parse('/project/troupe.json');
+    expect(document?.servers.map(({ desired }) => desired.name)).toEqual(['db']);
+    expect(problems.map(({ message }) => message)).toEqual([
+      'unknown key; did you mean "mcpServers"?',
+      'unknown key; did you mean "inputs"?',
+    ]);
+    // Another host's file may have a key that is close to a short one of ours.
+    expect(parse('/home/.host.json').problems).toHaveLength(1);
+  });
 });

@@ -14,7 +14,7 @@ import type { ControlHandler, ControlServer } from '../control/server.ts';
 import { requireServer } from '../control/settled-servers.ts';
 import { controlSocketPath } from '../control/socket-path.ts';
 import { type ListenAddress, parseListenAddress, parseText } from '../flag-values.ts';
-import { shownFiles, troupeOptionsOf, unknownAllowed } from '../launch.ts';
+import { noServers, troupeOptionsOf, unknownAllowed } from '../launch.ts';
 import { inspectHere } from '../run/inspect-here.ts';
 import { stopOrderly, untilStopped } from '../run/stop.ts';
 import { problemLines, statusLine } from '../show/status-lines.ts';
@@ -51,7 +51,7 @@ export const serveCommand: CommandDefinition<ServeFlags> = {
   details:
     'Without --http it speaks over stdin and stdout, like any server that a host starts. ' +
     'Tools are named SERVER__TOOL. Over HTTP, clients send a token; the file with it is printed at the start.',
-  example: 'troupe serve --config troupe.json --http 8080',
+  example: 'troupe serve --http 8080',
   options: [
     flag(
       '--http <[host:]port>',
@@ -191,7 +191,7 @@ async function openFrontEnd(
 function logStates({ output, launch }: CliSession, troupe: Troupe, only: string | undefined): void {
   const { servers } = troupe.snapshot();
   for (const line of unknownAllowed(launch, servers)) output.note(line);
-  if (servers.length === 0) output.note(`add one to ${shownFiles(launch).join(' or ')}`);
+  if (servers.length === 0) output.note(noServers(launch));
   const logged = new Map<string, string>();
   const log = (status: ServerStatus): void => {
     if (only !== undefined && status.name !== only) return;

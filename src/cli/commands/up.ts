@@ -13,7 +13,13 @@ import { identityOf } from '../control/running-troupe.ts';
 import type { ControlHandler } from '../control/server.ts';
 import { controlSocketPath } from '../control/socket-path.ts';
 import { parsePort } from '../flag-values.ts';
-import { launchHash, shownFiles, troupeOptionsOf, unknownAllowed } from '../launch.ts';
+import {
+  launchHash,
+  noServers,
+  settingsInUse,
+  troupeOptionsOf,
+  unknownAllowed,
+} from '../launch.ts';
 import { type InspectHere, inspectHere } from '../run/inspect-here.ts';
 import { stopOrderly, untilStopped } from '../run/stop.ts';
 import { createTroupeView, type TroupeView } from '../show/troupe-view.ts';
@@ -41,9 +47,9 @@ export const upCommand: CommandDefinition<UpFlags> = {
   usage: 'up',
   summary: 'run the servers in your settings in the foreground and show their state',
   details:
-    "Without --config it reads your own troupe.json and the project folder's .mcp.json. " +
+    "Without --config it reads your own troupe.json, and the project folder's troupe.json and .mcp.json. " +
     'Servers from a project folder need troupe approve. Edits to the files are applied at once.',
-  example: 'troupe up --config troupe.json',
+  example: 'troupe up',
   options: [
     telemetryFlag,
     flag('--inspect [port]', 'print a link to the live charts in a browser; default: any free port')
@@ -145,8 +151,7 @@ async function showStart(
   output.document({ ...snapshot, socket });
   view.say(...unknownAllowed(launch, snapshot.servers));
   if (snapshot.servers.length === 0) {
-    const files = shownFiles(launch);
-    view.say(`no servers yet: add one to ${files.join(' or ')}, or pass your settings to --config`);
+    view.say(noServers(launch));
     return;
   }
   const waiting = snapshot.servers
@@ -171,11 +176,10 @@ function showStop(troupe: Troupe, view: TroupeView, received: StopSignal | undef
 }
 
 function footerOf({ launch, output }: CliSession, socketPath: string): string[] {
-  const files = shownFiles(launch);
   const stop = output.interactive ? 'stop with Ctrl-C' : `stop with kill ${process.pid}`;
   return [
     `troupe of ${launch.projectRoot} (pid ${process.pid}); ${stop}`,
-    `settings ${files.join(', ')}`,
+    `settings ${settingsInUse(launch)}`,
     `socket ${socketPath}`,
   ];
 }

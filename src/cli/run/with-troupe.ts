@@ -15,7 +15,7 @@ import { controlHandler } from '../control/commands.ts';
 import { errorDocumentOf } from '../control/error-document.ts';
 import { findRunning, identityOf, withoutRunning } from '../control/running-troupe.ts';
 import { requireServer } from '../control/settled-servers.ts';
-import { type Launch, shownFiles, troupeOptionsOf } from '../launch.ts';
+import { type Launch, settingsInUse, troupeOptionsOf } from '../launch.ts';
 import { showStartProgress } from '../show/start-progress.ts';
 import { exitCodeOfSignal, listenForStop, stopOrderly } from './stop.ts';
 
@@ -66,8 +66,7 @@ async function inProcess(
   use: Use,
 ): Promise<number> {
   const { host, launch, output } = session;
-  if (!output.json)
-    output.note(`no matching troupe is running; using ${shownFiles(launch).join(', ')}`);
+  if (!output.json) output.note(`no matching troupe is running; using ${settingsInUse(launch)}`);
   const createTroupe = await host.loadRuntime();
   const stop = listenForStop(host);
   let crashed = false;
