@@ -58,10 +58,8 @@ describe('the redactor', () => {
 
   it('reads the value after a name once, however many names there are', () => {
     const text = '://a:b'.repeat(2_700);
-    const start = performance.now();
-    for (let count = 0; count < 20; count += 1) expect(redactWords(text)).toBe(text);
-    // Quadratic reading takes some 500 ms.
-    expect(performance.now() - start).toBeLessThan(200);
+    // Quadratic reading takes 12 s, more than the test's timeout allows.
+    for (let count = 0; count < 500; count += 1) expect(redactWords(text)).toBe(text);
   });
 
   it('redacts a secret within any text', () => {
