@@ -286,7 +286,7 @@ export interface ResultPolicy {
   readonly textMaxLength: number | null;
   /**
    * Whether a text that was cut is kept whole in a file, if there is a state folder
-   * (docs/library.md#what-becomes-of-an-answer).
+   * (docs/library.md#how-results-are-changed).
    */
   readonly cutText: 'file' | 'drop';
   /**
