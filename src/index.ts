@@ -138,7 +138,16 @@ export type {
   StateReason,
 } from './domain/server-state.ts';
 export type { CallProgress, ServerProfile } from './domain/session.ts';
-export type { Problem, Scope, SourceRef, ToolFilter, ToolOverride } from './domain/settings.ts';
+export type {
+  Problem,
+  ReportedFile,
+  ReportedProblem,
+  Scope,
+  SettingsReport,
+  SourceRef,
+  ToolFilter,
+  ToolOverride,
+} from './domain/settings.ts';
 export type { ExposedTool, ToolAnnotations, ToolResult, ToolTraits } from './domain/tool.ts';
 export { TroupeError, type TroupeErrorDetails } from './domain/troupe-error.ts';
 export { version } from './domain/version.ts';

@@ -72,7 +72,13 @@ export interface SettingsReaderPorts {
   readonly checkFolder?: CheckFolder;
 }
 
+export interface ReadSettingsFile extends Pick<SettingsFileRef, 'file' | 'scope'> {
+  readonly parsed: ParsedSettings;
+}
+
 export interface SettingsReading extends MergedSettings {
+  /** What each file says, in the order of the ports. */
+  readonly files: readonly ReadSettingsFile[];
   /** A file vanished: read again after this many milliseconds, to see whether it stays away. */
   readonly againInMs?: number;
 }
@@ -85,6 +91,7 @@ export type SettingsReader = ReturnType<typeof createSettingsReader>;
 /** What one reading of everything but the added servers found. */
 interface Seen {
   readonly sources: readonly ParsedSettings[];
+  readonly files: readonly ReadSettingsFile[];
   /** Asks at the first call only: the added servers may decide whether the answer is needed. */
   readonly askDocker: () => ReturnType<DockerGateway['finding']> | undefined;
 }
@@ -128,13 +135,15 @@ export function createSettingsReader(ports: SettingsReaderPorts) {
 
   async function readFiles(now: number): Promise<Seen> {
     for (const ref of ports.files) memory.set(ref, await readOne(ref, now));
-    const remembered = ports.files.flatMap((ref) => memory.get(ref)?.parsed ?? []);
-    const sources: ParsedSettings[] = [];
-    for (const parsed of [...remembered, ...ofPlugins, overlay]) {
+    const files: ReadSettingsFile[] = [];
+    for (const [{ file, scope }, { parsed }] of memory)
+      files.push({ file, scope, parsed: await withFolders(parsed, ports) });
+    const sources = files.map(({ parsed }) => parsed);
+    for (const parsed of [...ofPlugins, overlay]) {
       if (parsed !== undefined) sources.push(await withFolders(parsed, ports));
     }
     let finding: ReturnType<DockerGateway['finding']> | undefined;
-    return { sources, askDocker: () => (finding ??= ports.docker?.finding()) };
+    return { sources, files, askDocker: () => (finding ??= ports.docker?.finding()) };
   }
 
   async function addedNow(): Promise<readonly ParsedSettings[]> {
@@ -154,11 +163,12 @@ export function createSettingsReader(ports: SettingsReaderPorts) {
     );
     return {
       ...mergeSettings(sources, undefined, ports.policy, ports.rules),
+      files: around.files,
       ...(waits.length === 0 ? {} : { againInMs: Math.max(0, Math.min(...waits)) }),
     };
   }
 
-  let last: MergedSettings = mergeSettings([], undefined, ports.policy);
+  let last: SettingsReading = { ...mergeSettings([], undefined, ports.policy), files: [] };
   return {
     /**
      * Reads everything again; for `added` only the servers that the host added one by one. Never
@@ -169,8 +179,8 @@ export function createSettingsReader(ports: SettingsReaderPorts) {
     async read(now: number, scope: ReadingScope = 'all'): Promise<SettingsReading> {
       try {
         const reading = await readAll(now, scope);
-        const { settings, specs, startupGate } = reading;
-        last = { settings, specs, startupGate };
+        const { againInMs: _againInMs, ...lasting } = reading;
+        last = lasting;
         return reading;
       } catch (error) {
         // A bug of ours: running servers continue with the last settings.
@@ -241,7 +251,7 @@ function openProblem(file: string, openTo: 'everyone' | 'group'): Problem {
     openTo === 'everyone'
       ? `every user of this machine may change this file, so it is not used; run: chmod o-w ${quoted}`
       : `other users of its group may change this file, and its servers run as you; unless you trust them all, run: chmod g-w ${quoted}`;
-  return { file, message };
+  return { file, message, ...(openTo === 'group' && { severity: 'warning' }) };
 }
 
 async function withFolders(
@@ -271,12 +281,10 @@ async function gatewayAmong(
 }
 
 /** Reads settings once, for commands that only show them. Never rejects. */
-export async function readSettings(ports: SettingsReaderPorts): Promise<MergedSettings> {
+export async function readSettings(ports: SettingsReaderPorts): Promise<SettingsReading> {
   const reader = createSettingsReader(ports);
-  let reading = await reader.read(0);
-  if (await ports.docker?.settled()) reading = await reader.read(0);
-  const { againInMs: _againInMs, ...merged } = reading;
-  return merged;
+  const reading = await reader.read(0);
+  return (await ports.docker?.settled()) ? reader.read(0) : reading;
 }
 
 /** What was parsed, with the last good document in place of a broken one. */

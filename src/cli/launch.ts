@@ -134,6 +134,15 @@ function requireConfigFiles({ configFiles }: Pick<Launch, 'configFiles'>): void 
   }
 }
 
+/** Which settings files a launch reads, without the bounds on its servers. */
+export function settingsOptionsOf(launch: Launch): TroupeOptions {
+  return {
+    sources: sourcesOf(launch),
+    projectRoot: launch.projectRoot,
+    ...(launch.bare ? { bare: true } : {}),
+  };
+}
+
 /**
  * The options of a troupe for this launch; `bound` narrows the launch bound further.
  * @throws TroupeError `INVALID_CONFIG` for a missing file of `--config`
@@ -145,11 +154,9 @@ export function troupeOptionsOf(launch: Launch, bound?: readonly string[]): Trou
       ? launch.allow
       : bound.filter((name) => launch.allow === undefined || launch.allow.includes(name));
   return {
-    sources: sourcesOf(launch),
-    projectRoot: launch.projectRoot,
+    ...settingsOptionsOf(launch),
     stateDir: launch.stateFolder,
     ...defined({ allow, trusted: launch.trusted }),
-    ...(launch.bare ? { bare: true } : {}),
   };
 }
 

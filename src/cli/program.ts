@@ -9,6 +9,7 @@ import { type CommandDefinition, flag } from './command.ts';
 import { answerCommand } from './commands/answer.ts';
 import { approvalCommands } from './commands/approve.ts';
 import { callCommand } from './commands/call.ts';
+import { checkCommand } from './commands/check.ts';
 import { completionCommand } from './commands/completion.ts';
 import { eventsCommand } from './commands/events.ts';
 import { explainCommand } from './commands/explain.ts';
@@ -49,6 +50,7 @@ const commands: readonly CommandDefinition[] = [
   answerCommand,
   permissionsCommand,
   planCommand,
+  checkCommand,
   ...approvalCommands,
   ...serverCommands,
   importCommand,

@@ -83,7 +83,10 @@ export function dockerGatewaySource(
     const { key, line } = source;
     const server = dockerGatewayName;
     const message = `server ${server} is not available: ${why}; ${next}, then run troupe reload`;
-    return { problems: [{ file, ...(line !== undefined && { line }), key, server, message }] };
+    // It depends on the machine.
+    const severity = 'warning';
+    const place = { file, ...(line !== undefined && { line }), key, server };
+    return { problems: [{ ...place, message, severity }] };
   }
   const spec = dockerGatewaySpec(projectRoot, variables);
   return {

@@ -93,7 +93,7 @@ function strengthIn({ desired }: ParsedServer): number {
 function shadowedProblem({ name, source }: ParsedServer['desired'], winner: Scope): Problem {
   const who = isPrivileged(winner) && winner !== 'managed' ? 'your own' : `the ${winner}`;
   const message = `the ${source.scope} server "${name}" is ignored because ${who} settings name it; rename one of the two`;
-  return problemOf(source, message);
+  return { ...problemOf(source, message), severity: 'warning' };
 }
 
 /**

@@ -184,7 +184,7 @@ function idleBudget(
   if (asking === undefined || admission.maxServers !== null || admission.budget === 'off')
     return [];
   const message = `"${admission.budget}" has no effect without a number; set admission.maxServers`;
-  return [{ file: asking.file, key: 'mcp.policy.admission.budget', message }];
+  return [{ file: asking.file, key: 'mcp.policy.admission.budget', message, severity: 'warning' }];
 }
 
 function lastOf<Value>(

@@ -197,7 +197,14 @@ function unknownKeys(root: TreeNode, file: string): Fault[] {
       name === 'servers' ? 'mcpServers' : closestName(name.replaceAll(/[_-]/g, ''), candidates);
     return meant === undefined
       ? []
-      : [{ line, path: [name], message: `unknown key; did you mean "${meant}"?` }];
+      : [
+          {
+            line,
+            path: [name],
+            message: `unknown key; did you mean "${meant}"?`,
+            severity: 'warning',
+          },
+        ];
   });
 }
 
@@ -217,7 +224,7 @@ function ignoredKeys(mcp: TreeMember, origin: DocumentOrigin): Fault[] {
   // A plugin brings servers and may not affect any others.
   if (origin.scope === 'plugin') {
     const message = '"mcp" is ignored in the settings of a plugin; remove it';
-    return [{ line: mcp.line, path: ['mcp'], message }];
+    return [{ line: mcp.line, path: ['mcp'], message, severity: 'warning' }];
   }
   const allowing = membersOf(memberOf(mcp.node, 'permissions')?.node)
     .filter(({ name }) => name === 'allow')
@@ -231,6 +238,7 @@ function ignoredKeys(mcp: TreeMember, origin: DocumentOrigin): Fault[] {
       line,
       path: written ?? ['mcp', name],
       message: `"${name}" is ignored in a ${origin.scope} file; set it in settings of your own`,
+      severity: 'warning',
     }));
 }
 

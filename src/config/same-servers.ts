@@ -113,6 +113,7 @@ function sameProblem({ name, source }: DesiredServer, winner: DesiredServer): Pr
       source,
       `there is no server "${name}", because it is the same as "${winner.name}" (${placeOf(winner.source)}); use that server, or make the two differ`,
     ),
+    severity: 'warning',
   };
 }
 

@@ -33,6 +33,8 @@ export interface Fault {
   readonly line: number;
   readonly path: TreePath;
   readonly message: string;
+  /** A warning costs no server and no value. Absent: an error. */
+  readonly severity?: 'warning';
 }
 
 export type TreeReading = { readonly root: TreeNode } | { readonly fault: Fault };

@@ -38,5 +38,5 @@ export function changedSinceStart(atStart: StartupGate, now: StartupGate): reado
   const { file = 'settings', key = 'mcp.startupGateMs' } = now.place ?? atStart.place ?? {};
   const line = now.place?.line;
   const message = `a new startup gate applies at the next start, so the running troupe keeps ${atStart.ms}; restart the troupe, or set ${atStart.ms} again`;
-  return [{ file, ...(line !== undefined && { line }), key, message }];
+  return [{ file, ...(line !== undefined && { line }), key, message, severity: 'warning' }];
 }

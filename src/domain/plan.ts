@@ -20,6 +20,8 @@ export interface Step {
   readonly step: StepKind;
   /** One short phrase for the user, for example "args changed". */
   readonly why: string;
+  /** Why the server may not connect, and what to do about it. Absent when it may, or leaves the settings. */
+  readonly reason?: string;
 }
 
 /** One server that should exist, and whether it may connect. */

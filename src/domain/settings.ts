@@ -26,7 +26,26 @@ export interface Problem {
   readonly server?: string;
   /** One sentence: what is wrong and what to write instead. */
   readonly message: string;
+  /** A warning costs no server and no value. Absent: an error. */
+  readonly severity?: 'error' | 'warning';
 }
+
+/** The settings files that were read, and everything wrong in them. */
+export interface SettingsReport {
+  /** The files that exist or must exist, lowest precedence first. */
+  readonly files: readonly ReportedFile[];
+  /** In the order of the files, then by line. */
+  readonly problems: readonly ReportedProblem[];
+}
+
+export interface ReportedFile {
+  readonly file: string;
+  readonly scope: Scope;
+  /** How many servers it names; 0 for a file that cannot be used. */
+  readonly servers: number;
+}
+
+export type ReportedProblem = Problem & Required<Pick<Problem, 'severity'>>;
 
 /** Reports a problem with what a source declares. */
 export function problemOf({ file, key, line, scope }: SourceRef, message: string): Problem {

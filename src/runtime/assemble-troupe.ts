@@ -1,6 +1,6 @@
 /** Implements the public `Troupe` on top of its services, from start to stop. */
 
-import { planOf } from '../../machines/troupe/troupe.ts';
+import { settingsReportOf } from '../config/settings-report.ts';
 import type { HostEvent } from '../domain/host/event.ts';
 import type { ServerStatus, TroupeSnapshot } from '../domain/host/status.ts';
 import { isUsable } from '../domain/server-state.ts';
@@ -8,6 +8,7 @@ import type { DesiredServer } from '../domain/settings.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { version } from '../domain/version.ts';
 import { changesNothing } from '../policies/plan-changes.ts';
+import { explainedPlan } from './explained-plan.ts';
 import { RecordedInspection } from './inspection.ts';
 import {
   checkHostEvent,
@@ -72,7 +73,12 @@ function views(services: Services) {
     plan: async () => {
       await services.docker?.settled();
       const { settings } = await reader.read(clock.now());
-      return planOf({ ...root.getSnapshot().context, settings });
+      return explainedPlan({ ...root.getSnapshot().context, settings });
+    },
+    checkSettings: async () => {
+      await services.docker?.settled();
+      const { settings, files } = await reader.read(clock.now());
+      return settingsReportOf(settings, files);
     },
     approvals: () => approvals.requests(),
     approvalsSaved: () => approvals.saved(),

@@ -4,16 +4,20 @@ import { readSettings } from '../../actors/settings/last-good-settings.ts';
 import { createApprovalStore } from '../../actors/stores/approvals.ts';
 import { envFileNamesOf } from '../../actors/values/env-file.ts';
 import { approvedPathOf } from '../../actors/values/executable-path.ts';
-import { planOf } from '../../machines/troupe/troupe.ts';
+import { settingsReportOf } from '../config/settings-report.ts';
 import type { Step } from '../domain/plan.ts';
+import type { ReportedProblem } from '../domain/settings.ts';
 import { decisionsOf } from '../policies/approvals/records.ts';
+import { explainedPlan } from './explained-plan.ts';
 import { settingsPortsOf } from './options/settings-ports.ts';
 import { realClock } from './real-clock.ts';
 import { withEnvFileNames, withExecutables } from './settings-lookups.ts';
 import type { TroupeOptions } from './troupe.ts';
 
-/** Lists the steps that a troupe with these options would begin with. Starts nothing. */
-export async function previewPlan(options: TroupeOptions): Promise<readonly Step[]> {
+/** Lists the steps that a troupe with these options would begin with, and what is wrong. Starts nothing. */
+export async function previewPlan(
+  options: TroupeOptions,
+): Promise<{ readonly steps: readonly Step[]; readonly problems: readonly ReportedProblem[] }> {
   const { clock = realClock, env = process.env } = options;
   const ports = settingsPortsOf(options, {
     watchDocker: (docker) => createDockerGateway({ ...docker, clock, env }),
@@ -35,7 +39,7 @@ export async function previewPlan(options: TroupeOptions): Promise<readonly Step
     watch: () => () => {},
   });
   await approvals.load();
-  return planOf({
+  const steps = explainedPlan({
     settings,
     trusted: options.trusted ?? true,
     launchBound: options.allow ?? null,
@@ -45,4 +49,5 @@ export async function previewPlan(options: TroupeOptions): Promise<readonly Step
     serving: [],
     halted: [],
   });
+  return { steps, problems: settingsReportOf(reading.settings, reading.files).problems };
 }

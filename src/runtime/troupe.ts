@@ -39,6 +39,7 @@ import type {
 import type { ServerLogLine } from '../domain/server-log.ts';
 import type { ServerState, StateReason } from '../domain/server-state.ts';
 import type { CallProgress, ServerProfile } from '../domain/session.ts';
+import type { SettingsReport } from '../domain/settings.ts';
 import type { ExposedTool, ToolResult } from '../domain/tool.ts';
 import type { ToolMatch } from '../policies/tools/search.ts';
 
@@ -339,6 +340,8 @@ export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatu
   answer(id: string, answer: QuestionAnswer): void;
   /** Reads the settings and lists the steps a pass would take now, and why; takes none. */
   plan(): Promise<readonly Step[]>;
+  /** Reads the settings and reports every problem of every file; changes nothing. */
+  checkSettings(): Promise<SettingsReport>;
   /** Lists what would run, for every gated server. */
   approvals(): readonly ApprovalRequest[];
   /**

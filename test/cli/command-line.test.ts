@@ -160,11 +160,14 @@ describe('the command line', () => {
     );
     const run = await runCliHere(['plan', '--json', '--config', 'troupe.json'], { folder });
     expect(run.exitCode).toBe(0);
+    const reason = `it is switched off; next: set "enabled": true for off in ${path.join(folder, 'troupe.json')}:1`;
+    const why = 'in the settings, not running yet';
     expect(JSON.parse(run.stdout)).toEqual({
       steps: [
-        { server: 'db', step: 'spawn', why: 'in the settings, not running yet' },
-        { server: 'off', step: 'spawn', why: 'in the settings, not running yet, but disabled' },
+        { server: 'db', step: 'spawn', why },
+        { server: 'off', step: 'spawn', why: `${why}, but disabled`, reason },
       ],
+      problems: [],
     });
   });
 
@@ -180,7 +183,7 @@ describe('the command line', () => {
     );
     const gated = await runCliHere(['plan', '--json'], { folder });
     const waits = 'in the settings, not running yet, but pendingApproval';
-    expect(JSON.parse(gated.stdout)).toEqual({
+    expect(JSON.parse(gated.stdout)).toMatchObject({
       steps: [
         { server: 'db', step: 'spawn', why: waits },
         { server: 'api', step: 'spawn', why: waits },

@@ -172,6 +172,14 @@ export function createStandIn(parts: StandInParts = {}): StandIn {
     explain: (name) => parts.explanations?.find(({ status }) => status.name === name),
     logs: (name) => parts.logs?.get(name),
     plan: () => Promise.resolve(parts.steps ?? []),
+    checkSettings: () =>
+      Promise.resolve({
+        files: [],
+        problems: (parts.problems ?? []).map(({ severity = 'error', ...problem }) => ({
+          ...problem,
+          severity,
+        })),
+      }),
     questions: () => questions,
     answer(id, answer) {
       const asked = questions.find((each) => each.id === id);

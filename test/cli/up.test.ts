@@ -95,6 +95,7 @@ describe('commands beside a running troupe', () => {
     expect(await json('tools')).toMatchObject({ tools: [{ name: 'mcp__db__echo' }] });
     expect(await json('plan')).toEqual({
       steps: [{ server: 'db', step: 'update', why: 'timeoutMs changed' }],
+      problems: [],
     });
     expect(await json('call', 'db', 'echo', 'count=3')).toMatchObject({
       result: { content: [{ text: '{"count":3}' }] },

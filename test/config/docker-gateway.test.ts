@@ -205,6 +205,7 @@ describe('a Docker without a gateway', () => {
         key: 'mcp.dockerGateway',
         server: 'MCP_DOCKER',
         message: `server MCP_DOCKER is not available: ${words}, then run troupe reload`,
+        severity: 'warning',
       },
     ]);
   });

@@ -105,6 +105,7 @@ describe('a settings file of another program', () => {
       line: 6,
       key: 'mcpServers.one.timeout',
       message: expect.stringContaining('"timeoutMs" is ignored in a project file'),
+      severity: 'warning',
     });
   });
 
@@ -123,6 +124,7 @@ describe('a settings file of another program', () => {
         line: 2,
         key: 'enabledServers',
         message: '"enabledServers" is ignored in a project file; set it in settings of your own',
+        severity: 'warning',
       },
     ]);
   });

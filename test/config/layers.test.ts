@@ -44,6 +44,7 @@ describe('layers of settings', () => {
         key: 'mcpServers.db',
         message:
           'the project server "db" is ignored because the managed settings name it; rename one of the two',
+        severity: 'warning',
       },
     ]);
   });
@@ -352,6 +353,7 @@ describe('servers that are the same', () => {
         server: 'alias',
         message:
           'there is no server "alias", because it is the same as "db" (/config.json:1); use that server, or make the two differ',
+        severity: 'warning',
       },
     ]);
   });

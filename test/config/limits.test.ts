@@ -102,6 +102,7 @@ describe('the budget in settings', () => {
         file: '/user.json',
         key: 'mcp.policy.admission.budget',
         message: '"enforce" has no effect without a number; set admission.maxServers',
+        severity: 'warning',
       },
     ]);
     expect(budgetOf({ budget: 'off' }).problems).toEqual([]);

@@ -73,6 +73,7 @@ describe('merged settings', () => {
           key: 'mcpServers.db',
           message:
             'the project server "db" is ignored because your own settings name it; rename one of the two',
+          severity: 'warning',
         },
       ]);
     },

@@ -62,13 +62,19 @@ describe('the notice about such a key', () => {
         ...(line === undefined ? {} : { line }),
         key,
         message: `a new startup gate applies at the next start, so the running troupe keeps ${value}; restart the troupe, or set ${value} again`,
+        severity: 'warning',
       },
     ]);
   });
 
   it('has no line for settings without a file', () => {
     expect(noticeOf(gate(1), gate(2), 'api')).toEqual([
-      { file: '/api.json', key: 'mcp.startupGateMs', message: expect.stringContaining('keeps 1') },
+      {
+        file: '/api.json',
+        key: 'mcp.startupGateMs',
+        message: expect.stringContaining('keeps 1'),
+        severity: 'warning',
+      },
     ]);
   });
 

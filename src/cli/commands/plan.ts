@@ -1,42 +1,65 @@
-import type { Step } from '../../domain/plan.ts';
+import { exitCodeFor } from '../../domain/caller-code.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import type { CliSession, CommandDefinition } from '../command.ts';
+import type { ControlResults } from '../control/protocol.ts';
 import { askRunning } from '../control/running-troupe.ts';
 import { troupeOptionsOf } from '../launch.ts';
+import type { Output } from '../show/output.ts';
+import { problemLines } from '../show/status-lines.ts';
 import { fitTable, wrapText } from '../show/table.ts';
+
+type Plan = Required<ControlResults['plan']>;
 
 /** `plan`: shows what the next pass would do, and why, without doing it. */
 export const planCommand: CommandDefinition = {
   usage: 'plan',
   summary: 'show what the running troupe would change next, and why; changes nothing',
-  details: 'Without a running troupe, it shows what a new one would start with.',
+  details:
+    'Without a running troupe, it shows what a new one would start with. ' +
+    'Exits with 2 when the settings have errors, after the plan of what can be used.',
   example: 'troupe plan --json',
   async run({ launch, output }) {
-    const steps = await stepsFor(launch);
-    output.document({ steps });
-    if (steps.every((step) => step.step === 'keep')) {
-      output.lines(
-        wrapText(
-          'nothing to do: every server matches the settings or is on its way there',
-          output.width,
-        ),
-      );
+    const plan = await planFor(launch);
+    output.document(plan);
+    const { steps, problems } = plan;
+    const hasErrors = problems.some(({ severity }) => severity === 'error');
+    if (!hasErrors && steps.every((step) => step.step === 'keep')) {
+      const none = 'nothing to do: there are no servers in the settings';
+      const settled = 'nothing to do: every server matches the settings or is on its way there';
+      output.lines(wrapText(steps.length === 0 ? none : settled, output.width));
     }
-    const rows = steps.map(({ server, step, why }) => [
-      { text: step },
-      { text: printableLine(server, 100) },
-      { text: printableLine(why, 500) },
-    ]);
-    const columns = [{ title: 'STEP' }, { title: 'SERVER' }, { title: 'WHY' }];
-    const bold = (title: string): string => output.paint('bold', title);
-    if (rows.length > 0) output.lines(fitTable({ columns, rows }, output.width, bold));
+    output.lines(stepLines(steps, output));
+    for (const line of problemLines(problems))
+      output.lines(wrapText(line, output.width).map((part) => output.paint('red', part)));
+    return hasErrors ? exitCodeFor({ code: 'INVALID_CONFIG', outcome: 'not_executed' }) : 0;
   },
 };
 
-async function stepsFor(launch: CliSession['launch']): Promise<readonly Step[]> {
+/** A table of the steps, with the reason below each server that may not connect. */
+function stepLines(steps: Plan['steps'], output: Output): readonly string[] {
+  if (steps.length === 0) return [];
+  const columns = [{ title: 'STEP' }, { title: 'SERVER' }, { title: 'WHY' }];
+  const rows = steps.map(({ server, step, why }) => [
+    { text: step },
+    { text: printableLine(server, 100) },
+    { text: printableLine(why, 500) },
+  ]);
+  const bold = (title: string): string => output.paint('bold', title);
+  const [titles = '', ...lines] = fitTable({ columns, rows }, output.width, bold);
+  const reasonLines = (reason: string | undefined): readonly string[] =>
+    reason === undefined
+      ? []
+      : wrapText(printableLine(reason, 1_000), output.width, '  ').map((line) =>
+          output.paint('gray', line),
+        );
+  return [titles, ...lines.flatMap((line, index) => [line, ...reasonLines(steps[index]?.reason)])];
+}
+
+async function planFor(launch: CliSession['launch']): Promise<Plan> {
   try {
-    return (await askRunning(launch, 'plan', {})).steps;
+    const { steps, problems = [] } = await askRunning(launch, 'plan', {});
+    return { steps, problems };
   } catch (error) {
     if (!(error instanceof TroupeError) || error.code !== 'NOT_RUNNING') throw error;
     // Loaded late: a running troupe makes it unnecessary.

@@ -34,7 +34,8 @@ export async function knownServers(
   if (running !== undefined) return running;
   // Loaded late: a running troupe makes it unnecessary.
   const { previewPlan } = await import('../../runtime/preview-plan.ts');
-  return (await previewPlan(troupeOptionsOf(launch))).map(({ server }) => ({ word: server }));
+  const { steps } = await previewPlan(troupeOptionsOf(launch));
+  return steps.map(({ server }) => ({ word: server }));
 }
 
 /** The tools of a server of the running troupe; none without one. */

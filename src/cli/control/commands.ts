@@ -67,7 +67,10 @@ export function controlHandler(troupe: Troupe, identity: Identity): ControlHandl
     forgetPermissions: async (which) => ({
       forgotten: await troupe.forgetPermissions(defined(which)),
     }),
-    plan: async () => ({ steps: await troupe.plan() }),
+    plan: async () => ({
+      steps: await troupe.plan(),
+      problems: (await troupe.checkSettings()).problems,
+    }),
     approvals: () => ({ approvals: troupe.approvals() }),
     approve: deciding(troupe, 'approval.grant'),
     reject: deciding(troupe, 'approval.reject'),

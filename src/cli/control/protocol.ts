@@ -19,6 +19,7 @@ import type { PermissionChoice } from '../../domain/permission.ts';
 import type { Step } from '../../domain/plan.ts';
 import type { Question } from '../../domain/question.ts';
 import type { ServerLogLine } from '../../domain/server-log.ts';
+import type { ReportedProblem } from '../../domain/settings.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
 import type { CallReport } from '../../runtime/troupe.ts';
 
@@ -66,7 +67,8 @@ export interface ControlResults {
   answer: { readonly id: string };
   permissions: { readonly permissions: readonly PermissionChoice[] };
   forgetPermissions: { readonly forgotten: number };
-  plan: { readonly steps: readonly Step[] };
+  /** Older versions omit the problems. */
+  plan: { readonly steps: readonly Step[]; readonly problems?: readonly ReportedProblem[] };
   approvals: { readonly approvals: readonly ApprovalRequest[] };
   approve: DecisionReport;
   reject: DecisionReport;

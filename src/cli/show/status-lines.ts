@@ -189,11 +189,16 @@ export function planLines(plan: readonly Step[]): string[] {
 
 /** The problems in the settings, one line each. */
 export function problemLines(problems: readonly Problem[]): string[] {
-  return problems.map((problem) => {
-    const line = problem.line === undefined ? '' : `:${problem.line}`;
-    const key = problem.key === undefined ? '' : ` ${problem.key}`;
-    return printableLine(`settings: ${problem.file}${line}${key}: ${problem.message}`, longestFact);
-  });
+  return problems.map((problem) => `settings: ${placedProblem(problem)}`);
+}
+
+/** A problem after its place: `troupe.json:7 mcpServers.db.url: write a URL`. */
+export function placedProblem({ file, line, key, message }: Problem, beforeKey = ' '): string {
+  const place = line === undefined ? file : `${file}:${line}`;
+  return printableLine(
+    `${place}${key === undefined ? '' : `${beforeKey}${key}`}: ${message}`,
+    longestFact,
+  );
 }
 
 /** Whether a server in this state waits after a failure or for the user. */

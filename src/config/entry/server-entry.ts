@@ -94,6 +94,7 @@ export function problemAt(origin: DocumentOrigin, fault: Fault): Problem {
     ...(hasLines(origin) ? { line: fault.line } : {}),
     ...(fault.path.length === 0 ? {} : { key: keyOf(fault.path) }),
     message: fault.message,
+    ...(fault.severity === undefined ? {} : { severity: fault.severity }),
   };
 }
 
@@ -166,7 +167,7 @@ function validServer(
     policy: choice,
     problems: ignored.map((where) => {
       const message = `"${where.at(-1)}" is ignored in a ${origin.scope} file; set it in settings of your own`;
-      return problemInEntry(member, origin, where, message);
+      return { ...problemInEntry(member, origin, where, message), severity: 'warning' };
     }),
     desired: withPolicy(defaultPolicy, choice, {
       name: member.name,

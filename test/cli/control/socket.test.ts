@@ -92,7 +92,10 @@ describe('the control socket', () => {
       one.request('status', { server: 'db' }),
     ]);
     expect(who).toEqual(identity);
-    expect(plan).toEqual({ steps: [{ server: 'db', step: 'keep', why: 'unchanged' }] });
+    expect(plan).toEqual({
+      steps: [{ server: 'db', step: 'keep', why: 'unchanged' }],
+      problems: [],
+    });
     expect(status.servers).toEqual([statusOf('db')]);
   });
 

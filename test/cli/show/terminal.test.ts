@@ -82,7 +82,8 @@ describe('on a terminal', () => {
       reason: 'attemptsExhausted',
       lastError: { code: 'CRASHED', kind: 'crashed', message },
     });
-    const { folder } = await upHere(createStandIn({ servers: [failed] }));
+    const steps = [{ server: 'missing', step: 'keep' as const, why: 'unchanged' }];
+    const { folder } = await upHere(createStandIn({ servers: [failed], steps }));
     const setting = { folder, columns: 50, env: { NO_COLOR: '1' } };
     for (const command of [['status'], ['status', 'missing'], ['plan']]) {
       const { stdout } = await runCliHere(command, setting);

@@ -116,7 +116,7 @@ describe('the gateway of an installed Docker', () => {
     const { docker, options, troupe } = await start('noDaemon');
     await isAbsent(troupe);
     expect(troupe.status(name)).toBeUndefined();
-    expect(await previewPlan(options)).toEqual([]);
+    expect(await previewPlan(options)).toMatchObject({ steps: [] });
     await expect(troupe.callServerTool(name, 'echo')).rejects.toMatchObject({
       code: 'UNAVAILABLE',
       message: expect.stringMatching(
@@ -129,7 +129,7 @@ describe('the gateway of an installed Docker', () => {
     await isThere(troupe);
     expect(messagesOf(troupe)).toEqual([]);
     await troupe.callServerTool(name, 'echo');
-    expect(await previewPlan(options)).toMatchObject([{ server: name, step: 'spawn' }]);
+    expect(await previewPlan(options)).toMatchObject({ steps: [{ server: name, step: 'spawn' }] });
 
     docker.become('noDaemon');
     troupe.send({ type: 'settings.reload' });

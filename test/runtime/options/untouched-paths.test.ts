@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { checkSettings } from '../../../src/runtime/check-settings.ts';
 import { createTroupe } from '../../../src/runtime/create-troupe.ts';
 import { previewPlan } from '../../../src/runtime/preview-plan.ts';
 
@@ -84,8 +85,16 @@ function trespasses({ project, canary }: { project: string; canary: string }): r
 describe('a path outside the project in a project file', () => {
   it('is not accessed by a plan', async () => {
     const here = place();
-    const steps = await previewPlan(here.options);
+    const { steps } = await previewPlan(here.options);
     expect(steps.map(({ server }) => server).toSorted()).toEqual(here.names.toSorted());
+    expect(touches).toContainEqual({ call: 'access', file: path.join(here.project, 'inside') });
+    expect(trespasses(here)).toEqual([]);
+  });
+
+  it('is not accessed by a check', async () => {
+    const here = place();
+    const { files } = await checkSettings(here.options);
+    expect(files[0]).toMatchObject({ servers: here.names.length });
     expect(touches).toContainEqual({ call: 'access', file: path.join(here.project, 'inside') });
     expect(trespasses(here)).toEqual([]);
   });

@@ -1,0 +1,105 @@
+/** Reports every problem of the settings, as far as reading and looking up programs can tell. */
+
+import { environmentOf } from '../../actors/processes/environment.ts';
+import { readSettings } from '../../actors/settings/last-good-settings.ts';
+import { findExecutable } from '../../actors/values/executable-path.ts';
+import { settingsReportOf, withProblems } from '../config/settings-report.ts';
+import type { ServerSpec, StdioSpec } from '../domain/server-spec.ts';
+import {
+  type DesiredServer,
+  type Problem,
+  problemOf,
+  type SettingsReport,
+} from '../domain/settings.ts';
+import { isCommandPlain } from '../policies/approvals/command-place.ts';
+import { referencesIn, type Variables } from '../policies/expand-variables.ts';
+import { printableLine } from '../policies/text/printable.ts';
+import { settingsPortsOf } from './options/settings-ports.ts';
+import { confinesOf } from './settings-lookups.ts';
+import type { TroupeOptions } from './troupe.ts';
+
+const longestShown = 200;
+
+/**
+ * Reads the files that a troupe with these options would read. Starts nothing, runs no command and asks
+ * no keychain. A variable that is not set, or a command that is not found, is a warning, because both
+ * depend on the machine.
+ */
+export async function checkSettings(options: TroupeOptions): Promise<SettingsReport> {
+  const { env = process.env } = options;
+  const ports = settingsPortsOf(options);
+  const { settings, specs, files } = await readSettings(ports);
+  const found = settings.servers.map(async (desired) => {
+    const spec = specs.get(desired.generation);
+    if (spec === undefined || !desired.enabled || desired.invalid !== undefined) return [];
+    const within = confinesOf(desired, ports.projectRoot);
+    return [
+      ...unsetVariables(desired, spec, env),
+      ...(spec.type === 'stdio' ? await missingCommand(desired, spec, { env, within }) : []),
+    ];
+  });
+  return withProblems(settingsReportOf(settings, files), (await Promise.all(found)).flat());
+}
+
+function unsetVariables(desired: DesiredServer, spec: ServerSpec, env: Variables): Problem[] {
+  return textsOf(spec).flatMap(([key, text]) =>
+    unsetIn(text, env).map((name) =>
+      warning(
+        desired,
+        key,
+        `the variable ${name} is not set; set it where the troupe starts, or write \${${name}:-default}`,
+      ),
+    ),
+  );
+}
+
+/** The texts in which references are replaced, each with its key. */
+function textsOf(spec: ServerSpec): readonly (readonly [key: string, text: string])[] {
+  if (spec.type === 'memory' || spec.values?.literal === true) return [];
+  const ofCommands = new Set(spec.values?.commands?.map(({ key }) => key));
+  const named = (holder: string, values: Readonly<Record<string, string>>) =>
+    Object.entries(values)
+      .map(([name, text]) => [`${holder}.${name}`, text] as const)
+      .filter(([key]) => !ofCommands.has(key));
+  const envFile = spec.values?.envFile;
+  const file = envFile === undefined ? [] : [['envFile', envFile.path] as const];
+  if (spec.type !== 'stdio') return [['url', spec.url], ...named('headers', spec.headers), ...file];
+  return [
+    ['command', spec.command],
+    ...spec.args.map((arg, index) => [`args.${index}`, arg] as const),
+    ...named('env', spec.env),
+    ['cwd', spec.cwd],
+    ...file,
+  ];
+}
+
+function unsetIn(text: string, env: Variables): readonly string[] {
+  const names = referencesIn(text).flatMap((reference) =>
+    reference.kind === 'variable' && reference.fallback === undefined ? reference.name : [],
+  );
+  return [...new Set(names)].filter((name) => env[name] === undefined);
+}
+
+/** A command that only a reference can tell is not looked up; before approval neither is one outside PATH. */
+async function missingCommand(
+  desired: DesiredServer,
+  spec: StdioSpec,
+  { env, within }: { readonly env: Variables; readonly within: string | undefined },
+): Promise<readonly Problem[]> {
+  const { command, cwd } = spec;
+  const isOpen = [cwd, spec.env['PATH'] ?? ''].some((text) => referencesIn(text).length > 0);
+  if (!isCommandPlain(spec) && (within !== undefined || isOpen || referencesIn(command).length > 0))
+    return [];
+  const own = within === undefined ? spec.env : {};
+  const launch = { command, cwd, env: environmentOf(env, own, process.platform) };
+  if ((await findExecutable(launch, within)) !== undefined) return [];
+  const shown = printableLine(command, longestShown);
+  const message = /[\\/]/u.test(command)
+    ? `there is no program ${shown}; fix the path, or build what it names`
+    : `the command "${shown}" was not found on PATH; install it, or write its path`;
+  return [warning(desired, 'command', message)];
+}
+
+function warning({ source }: DesiredServer, key: string, message: string): Problem {
+  return { ...problemOf({ ...source, key: `${source.key}.${key}` }, message), severity: 'warning' };
+}
