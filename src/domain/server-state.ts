@@ -163,6 +163,24 @@ export function isOnItsWay(state: ServerState): boolean {
   return movingStates.has(state);
 }
 
+/** States that need the user first, working servers last. */
+export const statesByConcern: readonly ServerState[] = [
+  'failed',
+  'suspended',
+  'authRequired',
+  'blocked',
+  'degraded',
+  'backingOff',
+  'connecting',
+  'loadingTools',
+  'queued',
+  'stopping',
+  'ready',
+  'dormant',
+  'stopped',
+  'disabled',
+];
+
 /** Where the tools shown for a server come from. */
 export const catalogStates = [
   /** No tools are shown: it may not run, is not needed, gave up, or none are known. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { serverStates } from '../../src/domain/server-state.ts';
+import { serverStates, statesByConcern } from '../../src/domain/server-state.ts';
 import {
   fleetLayout,
   neighbour,
@@ -9,7 +9,6 @@ import {
 import {
   type FleetChoice,
   fleetGroups,
-  statesByConcern,
   totals,
 } from '../../visualizations/inspector/model/fleet-list.ts';
 import { statusOf } from './samples.ts';

@@ -1,21 +1,43 @@
-import type { TroupeSnapshot } from '../../domain/host/status.ts';
+import type { ServerStatus, TroupeSnapshot } from '../../domain/host/status.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { type CliSession, type CommandDefinition, flag } from '../command.ts';
 import type { ControlClient } from '../control/client.ts';
 import { withRunning } from '../control/running-troupe.ts';
 import { followEvents } from '../run/follow-events.ts';
 import { sinceText } from '../show/durations.ts';
-import { problemLines, statusDetails, statusLines } from '../show/status-lines.ts';
+import type { Output } from '../show/output.ts';
+import {
+  byConcern,
+  needsAttention,
+  problemLines,
+  statusDetails,
+  statusLines,
+  summaryText,
+} from '../show/status-lines.ts';
 import { createTroupeView } from '../show/troupe-view.ts';
 
+interface StatusFlags {
+  readonly watch?: true;
+  readonly problems?: true;
+}
+
 /** `status`: a table of all servers, or everything about one. */
-export const statusCommand: CommandDefinition<{ readonly watch?: true }> = {
+export const statusCommand: CommandDefinition<StatusFlags> = {
   usage: 'status [server]',
   summary: 'show the state of all servers of the running troupe, or everything about one',
-  example: 'troupe status db',
-  options: [flag('--watch', 'keep showing it until Ctrl-C')],
-  async run(session, [server], { watch = false }) {
+  details:
+    'Servers that need attention come first when the table does not fit the window. --problems shows only those, ' +
+    'in this order: failed, suspended, authRequired, blocked, degraded (or up, but refusing calls), backingOff.',
+  example: 'troupe status db\n  troupe status --problems',
+  options: [
+    flag('--watch', 'keep showing it until Ctrl-C'),
+    flag('--problems', 'show only servers that need attention'),
+  ],
+  async run(session, [server], { watch = false, problems = false }) {
     const { launch, output } = session;
+    if (problems && server !== undefined) {
+      throw new TroupeError('USAGE', '--problems chooses the servers; leave out the name');
+    }
     if (watch && launch.json) {
       throw new TroupeError(
         'USAGE',
@@ -24,40 +46,57 @@ export const statusCommand: CommandDefinition<{ readonly watch?: true }> = {
     }
     return withRunning(launch, async (client) => {
       const snapshot = await client.request('status', server === undefined ? {} : { server });
-      if (watch) return watchStatus(session, client, snapshot, server);
-      output.document(snapshot);
-      const now = Date.now();
-      const { troupe, servers } = snapshot;
-      if (server !== undefined)
-        output.lines(servers.flatMap((each) => statusDetails(each, now, output.width)));
-      else
-        output.lines([
-          `troupe ${troupe.state}, pid ${troupe.pid}, since ${sinceText(troupe.since, now)}`,
-          ...statusLines(servers, now, output.width, output.paint),
-          ...problemLines(troupe.problems).map((line) => output.paint('red', line)),
-        ]);
+      const isShown = (status: ServerStatus): boolean =>
+        server === undefined ? !problems || needsAttention(status) : status.name === server;
+      if (watch) return watchStatus(session, client, snapshot, isShown);
+      const chosen = problems ? byConcern(snapshot.servers).filter(isShown) : snapshot.servers;
+      output.document({ ...snapshot, servers: chosen });
+      if (server === undefined) output.lines(overview(snapshot, chosen, output));
+      else output.lines(chosen.flatMap((each) => statusDetails(each, Date.now(), output.width)));
       return 0;
     });
   },
 };
+
+/** The table with a summary above it, and also below when it is longer than the window. */
+function overview(
+  { troupe, servers }: TroupeSnapshot,
+  chosen: readonly ServerStatus[],
+  output: Output,
+): readonly string[] {
+  const now = Date.now();
+  const summary = summaryText(servers);
+  const since = `troupe ${troupe.state}, pid ${troupe.pid}, since ${sinceText(troupe.since, now)}`;
+  const head = summary === '' ? since : `${since} (${summary})`;
+  const problems = problemLines(troupe.problems).map((line) => output.paint('red', line));
+  if (chosen.length === 0 && servers.length > 0)
+    return [head, 'no server needs attention', ...problems];
+  const tableOf = (shown: readonly ServerStatus[]) =>
+    statusLines(shown, now, output.width, output.paint);
+  const lines = [head, ...tableOf(chosen), ...problems];
+  // The shell's prompt takes a line as well.
+  if (!output.interactive || lines.length < output.height) return lines;
+  return [head, ...tableOf(byConcern(chosen)), ...problems, summary];
+}
 
 /** Assembles the table from the status changes that the socket sends. */
 async function watchStatus(
   session: CliSession,
   client: ControlClient,
   first: TroupeSnapshot,
-  only: string | undefined,
+  isShown: (status: ServerStatus) => boolean,
 ): Promise<number> {
   const servers = new Map(first.servers.map((server) => [server.name, server]));
   const source = {
     snapshot: (): TroupeSnapshot => ({
       troupe: first.troupe,
-      servers: [...servers.values()].sort((a, b) => (a.name < b.name ? -1 : 1)),
+      servers: [...servers.values()].filter(isShown).sort((a, b) => (a.name < b.name ? -1 : 1)),
     }),
     footer: [`pid ${first.troupe.pid}; Ctrl-C closes this view, not the troupe`],
   };
   const view = createTroupeView(session, source);
-  for (const status of first.servers) view.event({ type: 'status.changed', status });
+  for (const status of first.servers.filter(isShown))
+    view.event({ type: 'status.changed', status });
   const refresh = async (): Promise<void> => {
     const { servers: present } = await client.request('status', {});
     const names = new Set(present.map((server) => server.name));
@@ -67,8 +106,10 @@ async function watchStatus(
   try {
     return await followEvents(session.host, client, followed, (event) => {
       if (event.type === 'status.changed') {
-        if (only !== undefined && event.status.name !== only) return;
+        const before = servers.get(event.status.name);
         servers.set(event.status.name, event.status);
+        // A server that no longer needs attention leaves the view with its last change.
+        if (!isShown(event.status) && (before === undefined || !isShown(before))) return;
       }
       // A removed server sends no last status, so compare the names after each pass.
       if (event.type === 'reconciled') refresh().catch(() => undefined);

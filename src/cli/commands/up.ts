@@ -102,6 +102,8 @@ export const upCommand: CommandDefinition<UpFlags> = {
         }
         await Promise.race([ended, showStart(session, troupe, screen, socket.path)]);
         const end = await ended;
+        // The table would push the lines about the stop out of the window.
+        screen.end();
         showStop(troupe, screen, request.received());
         await stopOrderly(troupe, request, { force: end !== undefined });
         screen.say('stopped');

@@ -46,6 +46,8 @@ export class LiveScreen {
     if (this.#begun) this.#write(`${this.#toFirstLine()}${eraseBelow}${showCursor}`);
     this.#begun = false;
     this.#drawn = 0;
+    this.#block = [];
+    this.#last = undefined;
   }
 
   #draw(above: readonly string[], start = this.#toFirstLine()): void {

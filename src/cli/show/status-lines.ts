@@ -2,7 +2,12 @@
 
 import type { ServerStatus } from '../../domain/host/status.ts';
 import type { Step } from '../../domain/plan.ts';
-import { isUsable, needsUser, type ServerState } from '../../domain/server-state.ts';
+import {
+  isUsable,
+  needsUser,
+  type ServerState,
+  statesByConcern,
+} from '../../domain/server-state.ts';
 import type { Problem } from '../../domain/settings.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { sinceText, untilText } from './durations.ts';
@@ -38,8 +43,8 @@ export type Fact = readonly [title: string, value: string | number | undefined];
  * Formats the table of servers in lines that fit `width`, with the failure below a server that waits
  * because of one.
  *
- * When the table has more than `mostLines`, failures are first cut to one line, then left out. Then the
- * last servers are left out, and a line says how many.
+ * When the table has more than `mostLines`, failures are first cut to one line, then left out. Then problems
+ * come first, each with its failure, the last servers are left out, and a line says how many.
  */
 export function statusLines(
   servers: readonly ServerStatus[],
@@ -62,9 +67,44 @@ export function statusLines(
     if (lines.length <= mostLines) return lines;
   }
   if (rows.length + 1 <= mostLines) return [titles, ...rows];
-  const shown = rows.slice(0, Math.max(0, mostLines - 2));
-  const more = `… and ${rows.length - shown.length} more: troupe status`;
+  const most = Math.max(0, mostLines - 2);
+  const shown: string[] = [];
+  let count = 0;
+  for (const server of byConcern(servers)) {
+    if (shown.length >= most) break;
+    const row = rows[servers.indexOf(server)] ?? '';
+    shown.push(...[row, ...whyLines(server, width, paint, 1)].slice(0, most - shown.length));
+    count += 1;
+  }
+  const more = `… and ${rows.length - count} more: troupe status`;
   return [titles, ...shown, cutTo(more, width)];
+}
+
+/** Orders servers by how much they need the user; equal ones keep their order. */
+export function byConcern(servers: readonly ServerStatus[]): readonly ServerStatus[] {
+  return servers.toSorted((a, b) => concernOf(a) - concernOf(b));
+}
+
+/** Says whether a server needs attention: it waits for the user or after a failure, or works in part. */
+export function needsAttention(server: ServerStatus): boolean {
+  return concernOf(server) <= statesByConcern.indexOf('backingOff');
+}
+
+/** A server that is up but refuses calls is as bad as a degraded one. */
+function concernOf(server: ServerStatus): number {
+  const isPartial = isUsable(server.state) && actionOf(server) !== undefined;
+  return statesByConcern.indexOf(isPartial ? 'degraded' : server.state);
+}
+
+/** How many servers are in each state: `46 ready, 5 failed, 1 blocked`. */
+export function summaryText(servers: readonly ServerStatus[]): string {
+  const counts = new Map<ServerState, number>();
+  for (const { state } of servers) counts.set(state, (counts.get(state) ?? 0) + 1);
+  const states = ['ready' as const, ...statesByConcern.filter((state) => state !== 'ready')];
+  return states
+    .filter((state) => counts.has(state))
+    .map((state) => `${counts.get(state)} ${state}`)
+    .join(', ');
 }
 
 function whyLines(

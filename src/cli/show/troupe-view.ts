@@ -9,7 +9,7 @@ import type { CliSession } from '../command.ts';
 import type { ControlEvent } from '../control/protocol.ts';
 import { LiveScreen } from './live-screen.ts';
 import type { Output } from './output.ts';
-import { planLines, problemLines, statusLine, statusLines } from './status-lines.ts';
+import { planLines, problemLines, statusLine, statusLines, summaryText } from './status-lines.ts';
 import { cutTo } from './table.ts';
 
 export interface TroupeView {
@@ -18,7 +18,7 @@ export interface TroupeView {
   say(...lines: string[]): void;
   /** Leaves the terminal to a question until the returned function is called. */
   hold(): () => void;
-  /** Removes the table and keeps the lines. */
+  /** Removes the table for good and keeps the lines; later lines are still shown. */
   end(): void;
 }
 
@@ -89,12 +89,13 @@ function liveView({ stdout }: CliHost, output: Output, source: ViewSource): Trou
     log(lines);
   };
   const draw = (): void => {
-    if (withheld !== undefined) return;
-    const room = Math.max(2, output.height - source.footer.length - 3);
+    if (isOver || withheld !== undefined) return;
     const { servers } = source.snapshot();
+    const summary = servers.length === 0 ? [] : [cut(summaryText(servers))];
+    const room = Math.max(2, output.height - source.footer.length - summary.length - 3);
     const table = statusLines(servers, Date.now(), output.width, output.paint, room);
     const footer = source.footer.map((line) => output.paint('gray', cut(line)));
-    screen.show(['', ...table, '', ...footer]);
+    screen.show(['', ...table, '', ...summary, ...footer]);
   };
   let gathering: NodeJS.Timeout | undefined;
   const drawSoon = (): void => {
@@ -106,7 +107,7 @@ function liveView({ stdout }: CliHost, output: Output, source: ViewSource): Trou
   const ticking = setInterval(draw, redrawEveryMs);
   stdout.on('resize', () => {
     draw();
-    if (withheld === undefined) screen.resized();
+    if (!isOver && withheld === undefined) screen.resized();
   });
   return {
     event(event) {

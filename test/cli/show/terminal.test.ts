@@ -118,6 +118,49 @@ describe('on a terminal', () => {
     expect((await run.finished).stdout).not.toContain('more: troupe status');
   });
 
+  describe('with more servers than lines', () => {
+    const failed = statusOf('zz', {
+      state: 'failed',
+      lastError: { code: 'CRASHED', kind: 'crashed', message: 'no database' },
+    });
+    const many = [...Array.from({ length: 59 }, (_, index) => statusOf(`server-${index}`)), failed];
+    const setting = { columns: 60, rows: 24, env: { NO_COLOR: '1' } };
+
+    it('the live table shows problems first, then a summary, and disappears before the stop', async () => {
+      const troupe = createStandIn({ servers: many });
+      const run = startCliHere(['up'], { ...setting, folder: temporaryFolder(), troupe });
+      await run.printed('servers: 60');
+      troupe.become(statusOf('server-0', { state: 'backingOff', reason: 'retrying' }));
+      await run.printed('58 ready, 1 failed, 1 backingOff');
+      run.signal('SIGINT');
+      const { stdout } = await run.finished;
+      const stop = stdout.indexOf('SIGINT: stopping');
+      const frame = stdout.slice(stdout.lastIndexOf('SERVER', stop), stop).split('\n');
+      expect(frame.slice(1, 4).map((line) => line.replaceAll(/\u001b.*/g, '').trim())).toEqual([
+        expect.stringMatching(/^zz +failed/),
+        'no database',
+        expect.stringMatching(/^server-0 +backingOff/),
+      ]);
+      expect(frame.at(-1)).toContain(`${escape}J${escape}?25h`);
+      const rest = stdout.slice(stop);
+      expect(rest).not.toContain('SERVER');
+      expect(rest).not.toContain('backingOff');
+      expect(rest).toContain('stopped');
+      expect(rest.endsWith(`${escape}?25h`)).toBe(true);
+    });
+
+    it('the status shows problems first, with a summary at both ends', async () => {
+      const { folder } = await upHere(createStandIn({ servers: many }));
+      const tall = await runCliHere(['status'], { ...setting, folder, rows: 80 });
+      const low = await runCliHere(['status'], { ...setting, folder });
+      expect(tall.stdout.split('\n')[2]).toMatch(/^server-0 /);
+      expect(tall.stdout).toMatch(/^troupe running, .* \(59 ready, 1 failed\)\n/);
+      expect(low.stdout.split('\n')[2]).toMatch(/^zz /);
+      expect(low.stdout).toMatch(/^troupe running, .* \(59 ready, 1 failed\)\n/);
+      expect(low.stdout).toMatch(/\n59 ready, 1 failed\n$/);
+    });
+  });
+
   it.each([
     ['colours', 80, {}, true],
     ['no colours with NO_COLOR', 80, { NO_COLOR: '1' }, false],

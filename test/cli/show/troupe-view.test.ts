@@ -7,11 +7,13 @@ import {
 } from '../../../src/cli/show/durations.ts';
 import { LiveScreen } from '../../../src/cli/show/live-screen.ts';
 import {
+  needsAttention,
   planLines,
   problemLines,
   statusDetails,
   statusLine,
   statusLines,
+  summaryText,
 } from '../../../src/cli/show/status-lines.ts';
 import { statusOf } from '../stand-in-troupe.ts';
 
@@ -90,6 +92,42 @@ describe('the status', () => {
     ]);
     expect(lines(56, 3).slice(2)).toEqual(['… and 2 more: troupe status']);
     expect(lines(56, 2).slice(1)).toEqual(['… and 3 more: troupe status']);
+  });
+
+  it('shows problems first, with their failures, when it has too few lines', () => {
+    const failed = (name: string) =>
+      statusOf(name, {
+        state: 'failed',
+        lastError: { code: 'CRASHED', kind: 'crashed', message: `no database for ${name}` },
+      });
+    const many = [
+      ...servers,
+      ...Array.from({ length: 9 }, (_, index) => statusOf(`ok-${index}`)),
+      statusOf('refusing', { circuit: 'open' }),
+      failed('y'),
+      failed('z'),
+    ];
+    expect(statusLines(many, now, 60, plain, 11).map((line) => line.slice(0, 26).trim())).toEqual([
+      'SERVER      STATE       TO',
+      'y           failed',
+      'no database for y',
+      'z           failed',
+      'no database for z',
+      'gated       blocked',
+      'refusing    ready',
+      'broken      backingOff',
+      'spawn no-such-server ENO',
+      'everything  ready',
+      '… and 9 more: troupe statu',
+    ]);
+    expect(summaryText(many)).toBe('11 ready, 2 failed, 1 blocked, 1 backingOff');
+    expect(many.filter(needsAttention).map(({ name }) => name)).toEqual([
+      'broken',
+      'gated',
+      'refusing',
+      'y',
+      'z',
+    ]);
   });
 
   it('shows an open circuit of a running server, and the command that closes it', () => {
@@ -220,5 +258,16 @@ describe('the live screen', () => {
     screen.show(['a']);
     screen.end();
     expect(writes.at(-1)).toBe('\u001b[1A\r\u001b[J\u001b[?25h');
+  });
+
+  it('writes later lines without the block', () => {
+    const { writes, screen } = drawn();
+    screen.show(['a']);
+    screen.end();
+    screen.log(['news']);
+    screen.end();
+    expect(writes.slice(2).join('')).toBe('\u001b[?25lnews\u001b[K\n\u001b[J\u001b[J\u001b[?25h');
+    screen.show(['a']);
+    expect(writes.at(-1)).toContain('a');
   });
 });

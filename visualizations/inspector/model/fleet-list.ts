@@ -1,7 +1,11 @@
 /** Filters, orders and groups the servers of the fleet. */
 
 import type { ServerStatus } from '../../../src/domain/host/status.ts';
-import { type ServerState, serverStates } from '../../../src/domain/server-state.ts';
+import {
+  type ServerState,
+  serverStates,
+  statesByConcern,
+} from '../../../src/domain/server-state.ts';
 
 export const orders = ['name', 'state', 'changed', 'restarts', 'tools'] as const;
 export type Order = (typeof orders)[number];
@@ -20,24 +24,6 @@ export interface FleetGroup {
   readonly state?: ServerState;
   readonly servers: readonly ServerStatus[];
 }
-
-/** The order of groups: states that need the user first, working servers last. */
-export const statesByConcern: readonly ServerState[] = [
-  'failed',
-  'suspended',
-  'authRequired',
-  'blocked',
-  'degraded',
-  'backingOff',
-  'connecting',
-  'loadingTools',
-  'queued',
-  'stopping',
-  'ready',
-  'dormant',
-  'stopped',
-  'disabled',
-];
 
 const concernOf = new Map(statesByConcern.map((state, place) => [state, place]));
 

@@ -1,6 +1,6 @@
 /** Keyboard shortcuts, and the meaning of the marks. */
 
-import { statesByConcern } from '../../model/fleet-list.ts';
+import { statesByConcern } from '../../../../src/domain/server-state.ts';
 import { globalKeys } from '../../page/keyboard.ts';
 import { StateName } from '../marks.tsx';
 import { Dialog } from './dialog.tsx';

@@ -1,9 +1,9 @@
 /** Totals, which are also filters, and search, grouping and order of the fleet. */
 
 import { useMemo } from 'preact/hooks';
-import type { ServerState } from '../../../../src/domain/server-state.ts';
+import { type ServerState, statesByConcern } from '../../../../src/domain/server-state.ts';
 import { spoken } from '../../model/announcements.ts';
-import { type Order, orders, statesByConcern, totals } from '../../model/fleet-list.ts';
+import { type Order, orders, totals } from '../../model/fleet-list.ts';
 import { toneOf } from '../../model/state-tones.ts';
 import { change, current, usePage } from '../../page/store.ts';
 import { StateMark } from '../marks.tsx';
