@@ -135,9 +135,7 @@ export function createSettingsReader(ports: SettingsReaderPorts) {
 
   async function readFiles(now: number): Promise<Seen> {
     for (const ref of ports.files) memory.set(ref, await readOne(ref, now));
-    const files: ReadSettingsFile[] = [];
-    for (const [{ file, scope }, { parsed }] of memory)
-      files.push({ file, scope, parsed: await withFolders(parsed, ports) });
+    const files = await filesIn(memory, ports);
     const sources = files.map(({ parsed }) => parsed);
     for (const parsed of [...ofPlugins, overlay]) {
       if (parsed !== undefined) sources.push(await withFolders(parsed, ports));
@@ -157,8 +155,7 @@ export function createSettingsReader(ports: SettingsReaderPorts) {
     seen = around;
     const sources = [...around.sources, ...(await addedNow())];
     sources.push(...(await gatewayAmong(sources, ports, around)));
-    const remembered = ports.files.flatMap((ref) => memory.get(ref) ?? []);
-    const waits = remembered.flatMap(({ missingSince }) =>
+    const waits = [...memory.values()].flatMap(({ missingSince }) =>
       missingSince === undefined ? [] : [missingSince + deletionGraceMs - now],
     );
     return {
@@ -252,6 +249,16 @@ function openProblem(file: string, openTo: 'everyone' | 'group'): Problem {
       ? `every user of this machine may change this file, so it is not used; run: chmod o-w ${quoted}`
       : `other users of its group may change this file, and its servers run as you; unless you trust them all, run: chmod g-w ${quoted}`;
   return { file, message, ...(openTo === 'group' && { severity: 'warning' }) };
+}
+
+async function filesIn(
+  memory: ReadonlyMap<SettingsFileRef, Remembered>,
+  ports: SettingsReaderPorts,
+): Promise<readonly ReadSettingsFile[]> {
+  const files: ReadSettingsFile[] = [];
+  for (const [{ file, scope }, { parsed }] of memory)
+    files.push({ file, scope, parsed: await withFolders(parsed, ports) });
+  return files;
 }
 
 async function withFolders(

@@ -14,6 +14,7 @@ import {
   statusLines,
   summaryText,
 } from '../show/status-lines.ts';
+import { columnsOf, wrapText } from '../show/table.ts';
 import { createTroupeView } from '../show/troupe-view.ts';
 
 interface StatusFlags {
@@ -67,16 +68,18 @@ function overview(
   const now = Date.now();
   const summary = summaryText(servers);
   const since = `troupe ${troupe.state}, pid ${troupe.pid}, since ${sinceText(troupe.since, now)}`;
-  const head = summary === '' ? since : `${since} (${summary})`;
+  const whole = summary === '' ? since : `${since} (${summary})`;
+  const head =
+    columnsOf(whole) <= output.width ? [whole] : [since, ...wrapText(summary, output.width)];
   const problems = problemLines(troupe.problems).map((line) => output.paint('red', line));
   if (chosen.length === 0 && servers.length > 0)
-    return [head, 'no server needs attention', ...problems];
+    return [...head, 'no server needs attention', ...problems];
   const tableOf = (shown: readonly ServerStatus[]) =>
     statusLines(shown, now, output.width, output.paint);
-  const lines = [head, ...tableOf(chosen), ...problems];
+  const lines = [...head, ...tableOf(chosen), ...problems];
   // The shell's prompt takes a line as well.
   if (!output.interactive || lines.length < output.height) return lines;
-  return [head, ...tableOf(byConcern(chosen)), ...problems, summary];
+  return [...head, ...tableOf(byConcern(chosen)), ...problems, ...wrapText(summary, output.width)];
 }
 
 /** Assembles the table from the status changes that the socket sends. */
