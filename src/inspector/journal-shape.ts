@@ -2,103 +2,80 @@
  * Validates the documents of a journal. A journal may come from anyone, so it is checked once when it is read.
  */
 
+import { z } from 'zod';
 import type { InspectionRecord, JournalHead } from '../domain/host/inspection.ts';
-import { isRecord } from '../policies/is-record.ts';
 import { isServerName } from '../policies/text/name-rule.ts';
 
-type Kind =
-  | 'name'
-  | 'maybeName'
-  | 'plan'
-  | 'text'
-  | 'number'
-  | 'flag'
-  | 'texts'
-  | 'timers'
-  | 'object'
-  | 'status';
-type Shape = Readonly<Record<string, Kind>>;
+const text = z.string();
+const texts = z.array(text);
+const number = z.number();
+const object = z.looseObject({});
+// Names are inserted into programs, command lines and pictures, so the rules for settings apply here too.
+const name = text.refine(isServerName);
+const server = name.optional();
 
-const fits: Readonly<Record<Kind, (value: unknown) => boolean>> = {
-  // Names are inserted into programs, command lines and pictures, so the rules for settings apply here too.
-  name: (value) => typeof value === 'string' && isServerName(value),
-  maybeName: (value) => value === undefined || fits.name(value),
-  plan: (value) => Array.isArray(value) && value.every((each) => hasShape(each, step)),
-  text: (value) => typeof value === 'string',
-  number: (value) => Number.isFinite(value),
-  flag: (value) => typeof value === 'boolean',
-  texts: (value) => Array.isArray(value) && value.every((each) => typeof each === 'string'),
-  timers: (value) => Array.isArray(value) && value.every((each) => hasShape(each, timer)),
-  object: isRecord,
-  status: (value) => hasShape(value, status),
-};
+const timer = z.looseObject({ id: text, ms: number, armedAt: number });
+const picturedActor = z.looseObject({
+  actor: text,
+  id: text,
+  life: text,
+  leaves: texts,
+  timers: z.array(timer),
+  server,
+});
+const step = z.looseObject({ step: text, server: name, why: text });
+const status = z.looseObject({
+  name,
+  state: text,
+  catalog: text,
+  circuit: text,
+  since: text,
+  generation: text,
+  transport: text,
+  source: object,
+});
 
-const timer: Shape = { id: 'text', ms: 'number', armedAt: 'number' };
-const picturedActor: Shape = {
-  actor: 'text',
-  id: 'text',
-  life: 'text',
-  leaves: 'texts',
-  timers: 'timers',
-  server: 'maybeName',
-};
-const step: Shape = { step: 'text', server: 'name', why: 'text' };
-const status: Shape = {
-  name: 'name',
-  state: 'text',
-  catalog: 'text',
-  circuit: 'text',
-  since: 'text',
-  generation: 'text',
-  transport: 'text',
-  source: 'object',
-};
+const headSchema = z.looseObject({
+  kind: z.literal('journal'),
+  format: z.literal(1),
+  version: text,
+  startedAt: text,
+  clockStart: number,
+  machines: object,
+  picture: z.looseObject({
+    n: number,
+    t: number,
+    actors: z.array(picturedActor),
+    servers: z.array(status),
+  }),
+  contexts: object,
+});
 
 // Complete, so that a new kind of record does not compile until it is added here.
-const records: Readonly<Record<InspectionRecord['kind'], Shape>> = {
-  actor: { actor: 'text', id: 'text', server: 'maybeName' },
-  event: { to: 'text', type: 'text' },
-  step: { actor: 'text', type: 'text', edges: 'texts' },
-  state: { actor: 'text', life: 'text', leaves: 'texts' },
-  ignored: { actor: 'text', type: 'text' },
-  timer: { actor: 'text', id: 'text', ms: 'number' },
-  timerEnd: { actor: 'text', id: 'text', fired: 'flag' },
-  status: { status: 'status' },
-  gone: { server: 'name' },
-  reconciled: { plan: 'plan', durationMs: 'number', troupe: 'object' },
-  gap: { count: 'number' },
+const schemas: Readonly<Record<InspectionRecord['kind'], z.ZodType>> = {
+  actor: z.looseObject({ actor: text, id: text, server }),
+  event: z.looseObject({ to: text, type: text }),
+  step: z.looseObject({ actor: text, type: text, edges: texts }),
+  state: z.looseObject({ actor: text, life: text, leaves: texts }),
+  ignored: z.looseObject({ actor: text, type: text }),
+  timer: z.looseObject({ actor: text, id: text, ms: number }),
+  timerEnd: z.looseObject({ actor: text, id: text, fired: z.boolean() }),
+  status: z.looseObject({ status }),
+  gone: z.looseObject({ server: name }),
+  reconciled: z.looseObject({ plan: z.array(step), durationMs: number, troupe: object }),
+  gap: z.looseObject({ count: number }),
 };
-
-const head: Shape = {
-  version: 'text',
-  startedAt: 'text',
-  clockStart: 'number',
-  machines: 'object',
-  picture: 'object',
-  contexts: 'object',
-};
+const recordSchema = z.looseObject({
+  kind: z.enum(Object.keys(schemas) as InspectionRecord['kind'][]),
+  n: number,
+  t: number,
+});
 
 export function isJournalHead(value: unknown): value is JournalHead {
-  if (!hasShape(value, head) || value['kind'] !== 'journal' || value['format'] !== 1) return false;
-  const picture = value['picture'];
-  if (!hasShape(picture, { n: 'number', t: 'number' })) return false;
-  const { actors, servers } = picture;
-  return (
-    Array.isArray(actors) &&
-    Array.isArray(servers) &&
-    actors.every((each) => hasShape(each, picturedActor)) &&
-    servers.every((each) => hasShape(each, status))
-  );
+  return headSchema.safeParse(value).success;
 }
 
 export function isJournalRecord(value: unknown): value is InspectionRecord {
-  if (!hasShape(value, { kind: 'text', n: 'number', t: 'number' })) return false;
-  const kind = String(value['kind']);
-  return Object.hasOwn(records, kind) && hasShape(value, records[kind as InspectionRecord['kind']]);
-}
-
-function hasShape(value: unknown, shape: Shape): value is Record<string, unknown> {
-  return (
-    isRecord(value) && Object.entries(shape).every(([field, kind]) => fits[kind](value[field]))
-  );
+  const { success, data } = recordSchema.safeParse(value);
+  return success && schemas[data.kind].safeParse(value).success;
 }

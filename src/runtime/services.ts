@@ -27,6 +27,7 @@ import { hostPolicy, settingsPortsOf, valueSourceOf } from './options/settings-p
 import { createRoot, type TroupeParts } from './root-actor.ts';
 import { ServerRecords } from './server-records.ts';
 import { SessionRegistry } from './session-registry.ts';
+import type { SharedPorts } from './shared-ports.ts';
 import { type RootRef, StatusBoard } from './status/board.ts';
 import { BudgetWatch, ProblemList } from './status/problems.ts';
 
@@ -57,17 +58,17 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
   const servers = options.servers ?? {};
   const specs = createSpecBook();
   const settings = () => root.getSnapshot().context.settings;
-  const late = { root: () => root, board: () => board, catalogs: () => catalogs };
-  const noted = { parts, projectRoot, problems, listeners, records };
-  const approvals: Approvals = new Approvals({ ...noted, ...late, specs });
+  const late = { root: () => root, board: () => board };
+  const shared: SharedPorts = { parts, projectRoot, problems, listeners, records, ...late };
+  const approvals: Approvals = new Approvals({ ...shared, specs, catalogs: () => catalogs });
   const plainReader = embeddingReader(createSettingsReader(settingsPorts), servers);
   const reader = approvals.lookedUpBy(plainReader);
   const values = valueSourceOf(options, parts, processes, (given) =>
     startAnswered(given, root, board),
   );
-  const questions = new Questions(options, { ...noted, ...late, clock });
+  const questions = new Questions(options, shared);
   const sessions = new SessionRegistry();
-  const catalogs: Catalogs = new Catalogs({ ...noted, ...late, sessions, approvals });
+  const catalogs: Catalogs = new Catalogs({ ...shared, sessions, approvals });
   const overSse = new GenerationSet();
   const root: RootRef = createRoot({
     parts: records.watching(parts),
@@ -110,11 +111,11 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
   const absentError = (server: string): TroupeError =>
     unknownServer(server, board.statuses(), root.getSnapshot().context.removed, problems.all());
   const { tools } = catalogs;
-  const permissions = new Permissions(options, { ...noted, settings });
-  const callPorts = { ...parts, ...noted, board, tools, sessions, approvals, permissions };
+  const permissions = new Permissions(options, { ...shared, settings });
+  const callPorts = { ...parts, board, tools, sessions, approvals, permissions };
   const calls = new CallDispatcher({ ...callPorts, absentError });
   const added = new AddedServers(reader);
-  const kept = { ...noted, listeners, approvals, questions, catalogs, values, processes };
+  const kept = { ...shared, approvals, questions, catalogs, values, processes };
   return { ...kept, root, board, calls, added, reader, docker, progress, budget, absentError };
 }
 

@@ -9,7 +9,6 @@
  */
 
 import type { OpenTelemetry } from '../../../actors/host/open-telemetry.ts';
-import type { Clock } from '../../domain/clock.ts';
 import type {
   CallFailure,
   SessionCallOptions,
@@ -34,30 +33,29 @@ import {
   shuttingDown,
   tooLate,
 } from '../errors/call-refusal.ts';
-import type { SessionRegistry } from '../session-registry.ts';
-import type { ServerView, StatusBoard } from '../status/board.ts';
+import type { ServerView } from '../status/board.ts';
 import { CallTelemetry, type CallWatch } from '../telemetry/calls.ts';
 import type { CallOptions, CallReport, RequestReport } from '../troupe.ts';
 import type { Approvals } from '../user/approvals.ts';
 import type { Permissions } from '../user/permissions.ts';
 import { type WaitBounds, waitOnce } from '../wait-once.ts';
 import { BackgroundCalls } from './background.ts';
-import { CallPermissions, type PendingCall } from './call-permissions.ts';
+import {
+  CallPermissions,
+  type CallPermissionsPorts,
+  type PendingCall,
+} from './call-permissions.ts';
 import { gateFor, notStarted } from './gate.ts';
 import { type Operation, requestOperation, toolOperation } from './operation.ts';
 import { Results, type ResultsPorts, toolAnswer } from './results.ts';
-import { RunningCalls, sendFact } from './running-calls.ts';
+import { RunningCalls, type RunningCallsPorts, sendFact } from './running-calls.ts';
 import { deadlineOf, leastLeftMs, runningTimes } from './times.ts';
 import type { ToolAddress } from './tool-address.ts';
 import { CallSemaphore, StatusChanges } from './waiting.ts';
 
-export interface CallDispatcherPorts extends ResultsPorts {
-  readonly permissions: Permissions;
-  readonly board: StatusBoard;
+export interface CallDispatcherPorts extends CallPermissionsPorts, RunningCallsPorts, ResultsPorts {
   readonly tools: ToolList;
   readonly approvals: Approvals;
-  readonly sessions: SessionRegistry;
-  readonly clock: Clock;
   /** The error for a name that no server has. */
   readonly absentError: (server: string) => TroupeError;
   readonly telemetry?: OpenTelemetry | undefined;

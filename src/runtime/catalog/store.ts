@@ -3,20 +3,12 @@ import { type Catalog, emptyCatalog, type SideLists } from '../../domain/catalog
 import type { DesiredServer } from '../../domain/settings.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
 import { equalData } from '../../policies/equal-data.ts';
-import type { Listeners } from '../listeners.ts';
-import type { TroupeParts } from '../root-actor.ts';
-import type { ServerRecords } from '../server-records.ts';
 import type { SessionRegistry } from '../session-registry.ts';
-import type { RootRef, StatusBoard } from '../status/board.ts';
-import type { ProblemList } from '../status/problems.ts';
+import type { SharedPorts } from '../shared-ports.ts';
 
 /** The other parts of a troupe that its catalogs use. */
-export interface CatalogsPorts {
-  readonly parts: Pick<TroupeParts, 'clock' | 'keepCatalogs'>;
+export interface CatalogsPorts extends SharedPorts {
   readonly sessions: SessionRegistry;
-  readonly problems: ProblemList;
-  readonly listeners: Listeners;
-  readonly records: ServerRecords;
   readonly approvals: {
     /** A generation's tools, or another of its lists, were listed again. */
     noteListed(owner: SessionOwner): void;
@@ -25,9 +17,6 @@ export interface CatalogsPorts {
     /** Other definitions that are held back, by `pinKey`. */
     heldOffers(desired: DesiredServer): ReadonlySet<string>;
   };
-  // Functions, because these are created later.
-  readonly root: () => RootRef;
-  readonly board: () => StatusBoard;
 }
 
 /**

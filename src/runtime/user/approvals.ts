@@ -45,28 +45,14 @@ import { equalTyped } from '../../policies/equal-typed.ts';
 import { approvalFingerprint } from '../../policies/fingerprint.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import type { Catalogs } from '../catalog/catalogs.ts';
-import type { Listeners } from '../listeners.ts';
-import type { TroupeParts } from '../root-actor.ts';
-import type { ServerRecords } from '../server-records.ts';
 import { confinesOf, keyedReader, withEnvFileNames, withExecutables } from '../settings-lookups.ts';
-import type { RootRef, StatusBoard } from '../status/board.ts';
+import type { SharedPorts } from '../shared-ports.ts';
 import type { HeldCount } from '../status/next-step.ts';
-import type { ProblemList } from '../status/problems.ts';
 import { type ApprovalCase, approvalRequestOf, shownFingerprint } from './approval-requests.ts';
 
-export interface ApprovalsPorts {
-  readonly parts: Pick<
-    TroupeParts,
-    'clock' | 'keepApprovals' | 'findExecutable' | 'generationKey' | 'readEnvFileNames'
-  >;
-  readonly projectRoot: string;
+interface ApprovalsPorts extends SharedPorts {
   readonly specs: Pick<SpecBook, 'get'>;
-  readonly problems: ProblemList;
-  readonly listeners: Listeners;
-  readonly records: ServerRecords;
-  // Functions, because these are created later.
-  readonly root: () => RootRef;
-  readonly board: () => StatusBoard;
+  /** A function, because the catalogs are created later. */
   readonly catalogs: () => Catalogs;
 }
 

@@ -30,16 +30,9 @@ import { type ChoiceSubject, isRemembered } from '../../policies/calls/permissio
 import { defined } from '../../policies/defined.ts';
 import { approvalFingerprint } from '../../policies/fingerprint.ts';
 import type { TroupeParts } from '../root-actor.ts';
-import type { ProblemList } from '../status/problems.ts';
+import type { SharedPorts } from '../shared-ports.ts';
 import type { TroupeOptions } from '../troupe.ts';
 import { denied, PermissionRules, type RuledSettings } from './permission-rules.ts';
-
-export interface PermissionsPorts {
-  readonly parts: TroupeParts;
-  readonly projectRoot: string;
-  readonly settings: RuledSettings;
-  readonly problems: ProblemList;
-}
 
 /** One call that is about to go out. */
 export interface PermissionCase {
@@ -66,7 +59,7 @@ export class Permissions {
 
   constructor(
     { permission, askPermission }: Pick<TroupeOptions, 'permission' | 'askPermission'>,
-    { parts, projectRoot, settings, problems }: PermissionsPorts,
+    { parts, projectRoot, settings, problems }: SharedPorts & { readonly settings: RuledSettings },
   ) {
     this.#clock = parts.clock;
     this.#report = parts.report;

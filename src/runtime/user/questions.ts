@@ -6,7 +6,6 @@
 import { type ActorRefFrom, createActor, fromPromise } from 'xstate';
 import type { QuestionPorts } from '../../../actors/session/ports.ts';
 import { type QuestionReply, questionMachine } from '../../../machines/question.ts';
-import type { Clock } from '../../domain/clock.ts';
 import type {
   Question,
   QuestionAnswer,
@@ -23,21 +22,9 @@ import { deepFreeze } from '../../policies/deep-freeze.ts';
 import { defined } from '../../policies/defined.ts';
 import { isRecord } from '../../policies/is-record.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
-import type { Listeners } from '../listeners.ts';
 import { Roots } from '../options/roots.ts';
-import type { ServerRecords } from '../server-records.ts';
-import type { StatusBoard } from '../status/board.ts';
+import type { SharedPorts } from '../shared-ports.ts';
 import type { TroupeOptions } from '../troupe.ts';
-
-export interface QuestionsPorts {
-  readonly projectRoot: string;
-  readonly clock: Clock;
-  readonly listeners: Listeners;
-  /** Answers are never recorded. */
-  readonly records: ServerRecords;
-  /** A function, because the board is created later. */
-  readonly board: () => StatusBoard;
-}
 
 interface OpenQuestion {
   readonly question: Question;
@@ -61,7 +48,8 @@ export class Questions {
   readonly roots: Roots;
   /** The functions that sessions use. */
   readonly session: QuestionPorts;
-  readonly #ports: QuestionsPorts;
+  /** Answers are never added to its records. */
+  readonly #ports: SharedPorts;
   /** The kinds that the host answers; other questions go only to a caller that answers questions. */
   readonly #kinds: readonly QuestionKind[];
   readonly #onQuestion: QuestionHandler | undefined;
@@ -75,7 +63,7 @@ export class Questions {
 
   constructor(
     { onQuestion, questions, roots }: Pick<TroupeOptions, 'onQuestion' | 'questions' | 'roots'>,
-    ports: QuestionsPorts,
+    ports: SharedPorts,
   ) {
     this.#ports = ports;
     this.#onQuestion = onQuestion;
@@ -159,7 +147,7 @@ export class Questions {
     }
     const question = this.#questionOf(server, body, party, questionTimeoutMs);
     const actor = createActor(this.#chart, {
-      clock: this.#ports.clock,
+      clock: this.#ports.parts.clock,
       input: {
         id: question.id,
         isOfCaller: party?.onQuestion !== undefined,
@@ -176,7 +164,7 @@ export class Questions {
     party: QuestionParty | undefined,
     timeoutMs: number,
   ): Question {
-    const nowMs = this.#ports.clock.wallNow();
+    const nowMs = this.#ports.parts.clock.wallNow();
     this.#count += 1;
     return deepFreeze({
       id: `q${this.#count}`,
