@@ -11,6 +11,7 @@ import { approvalCommands } from './commands/approve.ts';
 import { callCommand } from './commands/call.ts';
 import { checkCommand } from './commands/check.ts';
 import { completionCommand } from './commands/completion.ts';
+import { doctorCommand } from './commands/doctor.ts';
 import { eventsCommand } from './commands/events.ts';
 import { explainCommand } from './commands/explain.ts';
 import { helpCommand, unknownCommand } from './commands/help.ts';
@@ -51,6 +52,7 @@ const commands: readonly CommandDefinition[] = [
   permissionsCommand,
   planCommand,
   checkCommand,
+  doctorCommand,
   ...approvalCommands,
   ...serverCommands,
   importCommand,

@@ -1,0 +1,64 @@
+import { exitCodeFor } from '../../domain/caller-code.ts';
+import { printableLine } from '../../policies/text/printable.ts';
+import type { CliSession, CommandDefinition } from '../command.ts';
+import type { Finding } from '../doctor/finding.ts';
+import { noServers, settingsOptionsOf } from '../launch.ts';
+import type { Output, Style } from '../show/output.ts';
+
+const styles: Readonly<Record<Finding['verdict'], Style>> = {
+  ok: 'green',
+  warn: 'yellow',
+  fail: 'red',
+};
+
+/** `doctor`: whether this machine has what a troupe needs. */
+export const doctorCommand: CommandDefinition = {
+  usage: 'doctor',
+  summary: 'check what a troupe needs of this machine, one line each, with the next step',
+  details:
+    'Checks Node, the settings files, programs on PATH, local ports, the keychain, the state folder, the control socket, ' +
+    'file watching and proxies. Starts no server and prints no value. Exits with 2 when a check fails.',
+  example: 'troupe doctor --json',
+  async run(session) {
+    const { output } = session;
+    const checks = await findings(session);
+    output.document({ checks });
+    output.lines(checks.map((finding) => findingLine(finding, output.paint)));
+    const hasFailed = checks.some(({ verdict }) => verdict === 'fail');
+    return hasFailed ? exitCodeFor({ code: 'INVALID_CONFIG', outcome: 'not_executed' }) : 0;
+  },
+};
+
+async function findings({ host, launch }: CliSession): Promise<readonly Finding[]> {
+  // Loaded late: they need Zod and the runtime.
+  const [settings, machine, { machineNeedsOf }] = await Promise.all([
+    import('../doctor/settings-checks.ts'),
+    import('../doctor/machine-checks.ts'),
+    import('../../runtime/machine-needs.ts'),
+  ]);
+  const needs = await machineNeedsOf({ ...settingsOptionsOf(launch), env: host.env });
+  const [state, socket, watch, ports, keychain] = await Promise.all([
+    machine.stateFinding(launch),
+    machine.socketFinding(launch),
+    machine.watchFinding(),
+    settings.portFindings(needs),
+    settings.keychainFindings(needs),
+  ]);
+  return [
+    machine.nodeFinding(),
+    ...settings.settingsFindings(needs.report, noServers(launch).replace(/^[^:]*: /u, '')),
+    ...settings.programFindings(needs),
+    ...ports,
+    ...keychain,
+    state,
+    socket,
+    watch,
+    ...settings.proxyFindings(needs, host.env),
+  ];
+}
+
+function findingLine({ check, verdict, message, next }: Finding, paint: Output['paint']): string {
+  const help = next === undefined ? '' : `; next: ${next}`;
+  const text = printableLine(`${message}${help}`, 1_000);
+  return `${paint(styles[verdict], verdict.padEnd(4))}  ${check.padEnd(9)} ${text}`;
+}
