@@ -111,7 +111,6 @@ describe('the command line', () => {
   );
 
   it.each([
-    ['doctor', 'troupe explain'],
     ['login', 'troupe explain'],
     ['logout', 'troupe stop'],
   ])('says of %s that it is not available, and what comes closest', async (name, closest) => {

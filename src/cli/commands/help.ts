@@ -19,7 +19,6 @@ export const helpCommand = (program: Command): CommandDefinition => ({
 
 /** Commands that users may look for, with the closest ones in this version. */
 const absent: ReadonlyMap<string, string> = new Map([
-  ['doctor', 'troupe explain SERVER shows what is wrong, and troupe plan what would change'],
   ['login', 'troupe explain SERVER shows what the server needs'],
   ['logout', 'troupe stop SERVER ends its connection'],
 ]);
