@@ -1,8 +1,9 @@
 /** Parses the values of flags; every parser throws commander's error, which names the flag. */
 
 import { InvalidArgumentError } from 'commander';
+import { TroupeError } from '../domain/troupe-error.ts';
 import { isServerName } from '../policies/text/name-rule.ts';
-import { maxLogLines } from './control/protocol.ts';
+import { longestName, maxLogLines } from './control/protocol.ts';
 
 /** The longest delay of a Node timer, in milliseconds. */
 const maxTimerMs = 2 ** 31 - 1;
@@ -81,3 +82,15 @@ export function parseListenAddress(text: string): ListenAddress {
 
 /** 0 = any free port. */
 export const parsePort = wholeNumber(0, maxPort);
+
+/**
+ * Rejects a name that the socket would reject.
+ * @throws TroupeError `USAGE`
+ */
+export function checkName(kind: string, name: string, command: string): void {
+  if (name !== '' && name.length <= longestName) return;
+  throw new TroupeError(
+    'USAGE',
+    `the name of the ${kind} must have 1 to ${longestName} characters; see troupe help ${command}`,
+  );
+}

@@ -2,7 +2,6 @@
 
 import { Command, CommanderError } from 'commander';
 import { exitCodeFor } from '../domain/caller-code.ts';
-import { TroupeError } from '../domain/troupe-error.ts';
 import { printableLine } from '../policies/text/printable.ts';
 import type { CliHost } from './cli-host.ts';
 import { type CommandDefinition, flag } from './command.ts';
@@ -30,8 +29,7 @@ import { upCommand } from './commands/up.ts';
 import { completeCommand } from './completion/scripts.ts';
 import { completeWords, type Suggestions } from './completion/words.ts';
 import { errorDocumentOf, usageErrorOf } from './control/error-document.ts';
-import { longestName } from './control/protocol.ts';
-import { gatherText, parseMilliseconds, parseNames, parseText } from './flag-values.ts';
+import { checkName, gatherText, parseMilliseconds, parseNames, parseText } from './flag-values.ts';
 import { type CommonFlags, launchOf } from './launch.ts';
 import { Output, widthOf } from './show/output.ts';
 
@@ -195,10 +193,8 @@ function addCommand(
 function rejectInvalidNames(command: Command): void {
   command.registeredArguments.forEach((argument, index) => {
     const given: unknown = command.processedArgs[index];
-    if (typeof given !== 'string' || (given !== '' && given.length <= longestName)) return;
-    throw new TroupeError(
-      'USAGE',
-      `the name of the ${argument.name()} must have 1 to ${longestName} characters; see troupe help ${command.name()}`,
-    );
+    // In place of a name, `call` takes a tool's arguments, which may be long.
+    if (typeof given === 'string' && !given.includes('='))
+      checkName(argument.name(), given, command.name());
   });
 }

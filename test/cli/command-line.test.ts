@@ -37,7 +37,7 @@ describe('the command line', () => {
     [['nonsense'], "unknown command 'nonsense'; see troupe --help"],
     [['completion', 'bsh'], /Allowed choices are bash, zsh, fish/],
     [['stauts'], "unknown command 'stauts'; did you mean status?"],
-    [['call', 'db'], "missing required argument 'tool'; see troupe help call"],
+    [['call', 'db'], 'missing tool; write troupe call db TOOL; troupe tools db lists them'],
     [['plan', 'extra'], /too many arguments/],
     [[], 'no command was given; see troupe --help'],
     [['status', '--project', 'a', '--project', 'b'], /It was given twice; use it once; see/],
@@ -457,6 +457,26 @@ describe('the command line', () => {
         message: expect.stringContaining('/x/troupe.json:4') as string,
       },
     });
+  });
+
+  it('takes SERVER.TOOL as one word, for the servers of the settings', async () => {
+    const folder = temporaryFolder();
+    const settings = path.join(folder, 'a.json');
+    const entry = { command: 'never-started' };
+    writeFileSync(settings, JSON.stringify({ mcpServers: { db: entry, 'a.b': entry } }));
+    const config = ['--config', settings];
+    const troupe = db();
+    const long = 'x'.repeat(400);
+    const run = await runCliHere(['call', 'db.echo', `text=${long}`, ...config], {
+      folder,
+      troupe,
+    });
+    expect(run).toMatchObject({ exitCode: 0, created: [{ allow: ['db'] }] });
+    expect(troupe.calls).toMatchObject([{ server: 'db', tool: 'echo', args: { text: long } }]);
+    const near = await runCliHere(['call', 'bd.echo', ...config], { folder, troupe: db() });
+    expect(near.stderr).toContain('There is no server bd. Did you mean db?');
+    const one = await runCliHere(['tools', 'db.echo', ...config], { folder, troupe: db() });
+    expect(one.stdout).toContain('example      troupe call db echo');
   });
 
   it('asks for approval with exit code 10', async () => {

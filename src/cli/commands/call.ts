@@ -3,13 +3,14 @@ import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { defined } from '../../policies/defined.ts';
-import { changedTool, unknownTool } from '../../runtime/errors/call-refusal.ts';
 import type { CallReport } from '../../runtime/troupe.ts';
 import { createPermissionPrompt } from '../ask/permission.ts';
 import { answerHere } from '../ask/question.ts';
 import { type CliSession, type CommandDefinition, flag } from '../command.ts';
 import type { ControlArgs } from '../control/schemas.ts';
-import { settleTimeoutMs } from '../control/settled-servers.ts';
+import { checkName } from '../flag-values.ts';
+import { type AdHocFlags, adHocDetails, adHocFlags } from '../run/ad-hoc.ts';
+import { listedTool, type UsedServer, usedTool } from '../run/used-tool.ts';
 import { type UsedTroupe, withTroupe } from '../run/with-troupe.ts';
 import { resultLines } from '../show/tool-result-text.ts';
 import { argumentsFromJson, argumentsFromWords, type ToolArguments } from '../tool-arguments.ts';
@@ -22,32 +23,63 @@ const maxArgsBytes = 16 * 1_048_576;
 const longestCallMs = 600_000;
 const extraMs = 5_000;
 
+interface CallFlags extends AdHocFlags {
+  readonly args?: string;
+}
+
 /** `call`: calls one tool once. */
-export const callCommand: CommandDefinition<{ readonly args?: string }> = {
-  usage: 'call <server> <tool> [key=value...]',
+export const callCommand: CommandDefinition<CallFlags> = {
+  usage: 'call [server] [tool] [key=value...]',
   summary: 'call a tool and print its result',
   details:
     "Values are parsed by the tool's schema: numbers, true or false, JSON for lists and objects. " +
-    'Uses the running troupe. Without one, it starts only this server, calls the tool and stops it.',
+    'SERVER.TOOL works as one word, too. Uses the running troupe. Without one, it starts only this server, ' +
+    `calls the tool and stops it. ${adHocDetails}`,
   example: 'troupe call everything get-sum a=2 b=3',
-  options: [flag('--args <json>', 'all arguments as one JSON object, or @FILE, or - for stdin')],
-  async run(session, [server = '', tool = '', ...words], flags) {
-    const given = flags.args === undefined ? undefined : await readArgs(session, flags.args);
-    if (given !== undefined && words.length > 0) {
+  options: [
+    flag('--args <json>', 'all arguments as one JSON object, or @FILE, or - for stdin'),
+    ...adHocFlags,
+  ],
+  async run(session, given, flags) {
+    const used = await usedTool(session, given, flags);
+    const { server, tool, rest: words, shown } = used;
+    if (server === undefined || tool === undefined) throw missingTool(used);
+    checkName('tool', tool, 'call');
+    const json = flags.args === undefined ? undefined : await readArgs(session, flags.args);
+    if (json !== undefined && words.length > 0) {
       throw new TroupeError('USAGE', 'pass the arguments as key=value or with --args, not both');
     }
     const { timeoutMs } = session.launch;
-    return withTroupe(session, server, async (troupe) => {
-      const read = (): Promise<ToolArguments> =>
-        readWords(troupe, { server, tool, words, timeoutMs: timeoutMs ?? settleTimeoutMs });
-      const args = given ?? (words.length === 0 ? {} : await read());
+    return withTroupe(session, used.target, async (troupe) => {
+      // A server of the command line has just been started, for which the call's own deadline may be short.
+      const needsSchema = words.length > 0 || typeof used.target === 'object';
+      const definition = needsSchema
+        ? await listedTool(troupe, { server, timeoutMs: used.timeoutMs }, tool)
+        : undefined;
+      const args =
+        json ??
+        (definition === undefined || words.length === 0
+          ? {}
+          : argumentsFromWords(words, definition.inputSchema));
       const requestId =
         troupe.client === undefined ? undefined : answerHere(session, troupe.client);
       const call = defined({ server, tool, arguments: args, timeoutMs, requestId });
-      return showReport(session, await sendCall(session, troupe, call));
+      return showReport(session, await sendCall(session, troupe, call), shown);
     });
   },
 };
+
+function missingTool({ shown, server }: UsedServer): TroupeError {
+  if (server === undefined)
+    return new TroupeError(
+      'USAGE',
+      'missing server and tool; write troupe call SERVER TOOL; troupe tools lists them',
+    );
+  return new TroupeError(
+    'USAGE',
+    `missing tool; write troupe call ${shown} TOOL; troupe tools ${shown} lists them`,
+  );
+}
 
 /** Sends the call; if the running troupe only lacks the user's permission, asks for it and repeats the call. */
 async function sendCall(
@@ -67,33 +99,12 @@ async function sendCall(
   }
 }
 
-async function readWords(
-  { request }: UsedTroupe,
-  {
-    server,
-    tool,
-    words,
-    timeoutMs,
-  }: { server: string; tool: string; words: readonly string[]; timeoutMs: number },
-): Promise<ToolArguments> {
-  const { tools } = await request('tools', { server, timeoutMs }, timeoutMs + extraMs);
-  const found = tools.find((each) => each.tool === tool);
-  if (found !== undefined) return argumentsFromWords(words, found.inputSchema);
-  const { approvals } = await request('approvals', {});
-  const approval = approvals.find((each) => each.server === server);
-  // A tool that is held back is not listed; the runtime refuses a call without arguments the same way.
-  if (approval?.toolChanges?.some((change) => change.tool === tool) === true)
-    throw changedTool(server, tool);
-  const known = tools.map((each) => ({ name: each.tool }));
-  throw unknownTool(tool, known, server);
-}
-
-function showReport({ output }: CliSession, { result, meta }: CallReport): number {
+function showReport({ output }: CliSession, { result, meta }: CallReport, shown: string): number {
   output.document({ result, meta });
   output.lines(resultLines(result));
   if (result.isError !== true) return 0;
   output.note(
-    `${meta.tool} of ${meta.server} returned an error; troupe tools ${meta.server} --json shows its arguments`,
+    `${meta.tool} of ${meta.server} returned an error; troupe tools ${shown} ${meta.tool} shows its arguments`,
   );
   return toolErrorExitCode;
 }

@@ -1,56 +1,71 @@
 import type { ServerStatus } from '../../domain/host/status.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { defined } from '../../policies/defined.ts';
 import { printableLine } from '../../policies/text/printable.ts';
+import { quotedFor } from '../../policies/text/quoted.ts';
 import { indexTools, searchTools } from '../../policies/tools/search.ts';
 import { type CliSession, type CommandDefinition, flag } from '../command.ts';
-import {
-  isSettled,
-  settleTimeoutMs,
-  unreadSettings,
-  unusableError,
-} from '../control/settled-servers.ts';
+import { isSettled, unreadSettings, unusableError } from '../control/settled-servers.ts';
 import { unknownAllowed } from '../launch.ts';
+import { type AdHocFlags, adHocDetails, adHocFlags } from '../run/ad-hoc.ts';
+import { listedTool, listedTools, usedTool } from '../run/used-tool.ts';
 import { type UsedTroupe, withTroupe } from '../run/with-troupe.ts';
 import { fitTable } from '../show/table.ts';
-
-/** The answer may take as long as the servers, plus a moment for the socket. */
-const extraMs = 2_000;
+import { exampleWords, signatureLines, toolDetails } from '../show/tool-lines.ts';
 
 // More would not be read.
 const mostFound = 50;
 
-/** `tools`: lists the tools that can be called. */
-export const toolsCommand: CommandDefinition<{ readonly search?: string }> = {
-  usage: 'tools [server]',
-  summary: 'list the tools of all servers or of one',
+interface ToolsFlags extends AdHocFlags {
+  readonly search?: string;
+}
+
+/** `tools`: lists the tools that can be called, or shows everything about one. */
+export const toolsCommand: CommandDefinition<ToolsFlags> = {
+  usage: 'tools [server] [tool]',
+  summary:
+    "list the tools of all servers, the arguments of one server's tools, or all about one tool",
   details:
-    'Uses the running troupe. Without one, it starts the servers, lists their tools and stops them.',
+    'Uses the running troupe. Without one, it starts the servers, lists their tools and stops them. ' +
+    `SERVER.TOOL works as one word, too. ${adHocDetails}`,
   example: 'troupe tools db --config troupe.json',
-  options: [flag('--search <words>', 'only tools that match these words, best match first')],
-  async run(session, [server], { search }) {
+  options: [
+    flag('--search <words>', 'only tools that match these words, best match first'),
+    ...adHocFlags,
+  ],
+  async run(session, words, flags) {
+    const { search } = flags;
     if (search?.trim() === '') {
       throw new TroupeError(
         'USAGE',
         '--search needs at least one word, as in --search "create issue"',
       );
     }
-    const timeoutMs = session.launch.timeoutMs ?? settleTimeoutMs;
-    return withTroupe(session, server, async (troupe) => {
-      const args = defined({ server, timeoutMs });
-      const { tools } = await troupe.request('tools', args, timeoutMs + extraMs);
+    const used = await usedTool(session, words, flags);
+    const { server, tool, rest } = used;
+    if (rest.length > 0)
+      throw new TroupeError('USAGE', 'too many arguments; see troupe help tools');
+    if (tool !== undefined && search !== undefined)
+      throw new TroupeError('USAGE', '--search finds tools; leave out the tool or --search');
+    return withTroupe(session, used.target, async (troupe) => {
+      if (server !== undefined && tool !== undefined) {
+        const { timeoutMs } = used;
+        showTool(session, await listedTool(troupe, { server, timeoutMs }, tool), used.shown);
+        return 0;
+      }
+      const tools = await listedTools(troupe, used);
       const found =
         search === undefined
           ? tools
-          : searchTools(indexTools(tools), search, mostFound).map(({ tool }) => tool);
-      if (troupe.client !== undefined) showTools(session, found);
+          : searchTools(indexTools(tools), search, mostFound).map(({ tool: match }) => match);
+      const show = server === undefined ? showTools : showSignatures;
+      if (troupe.client !== undefined) show(session, found);
       else {
         const snapshot = await troupe.request('status', {});
         const unread = unreadSettings(snapshot);
         if (unread !== undefined && tools.length === 0) throw unread;
         if (unread !== undefined) session.output.note(unread.message);
-        showTools(session, found);
+        show(session, found);
         for (const note of unknownAllowed(session.launch, snapshot.servers))
           session.output.note(note);
         if (server === undefined) noteToolless(session, snapshot.servers, troupe);
@@ -95,4 +110,17 @@ function showTools({ output }: CliSession, tools: readonly ExposedTool[]): void 
     { title: 'DESCRIPTION', dropOrder: 1 },
   ];
   output.lines(fitTable({ columns, rows }, output.width, (title) => output.paint('bold', title)));
+}
+
+function showSignatures({ output }: CliSession, tools: readonly ExposedTool[]): void {
+  output.document({ tools });
+  if (tools.length === 0) output.lines(['no tools']);
+  output.lines(signatureLines(tools, output.width, output.paint));
+}
+
+function showTool({ output }: CliSession, tool: ExposedTool, shown: string): void {
+  output.document({ tools: [tool] });
+  const name = quotedFor('shell', printableLine(tool.tool, 200));
+  const example = `troupe call ${shown} ${name} ${exampleWords(tool)}`.trimEnd();
+  output.lines(toolDetails(tool, output.width, example));
 }

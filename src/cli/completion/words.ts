@@ -80,19 +80,52 @@ async function suggest(
     return option === undefined ? nothing : valuesOf(option, current, flags, host);
   }
   if (command === undefined) return operands.length === 0 ? commandsOf(program) : nothing;
+  return argumentsOf(command, operands, current, flags, host);
+}
+
+async function argumentsOf(
+  command: Command,
+  operands: readonly string[],
+  current: string,
+  flags: TypedFlags,
+  host: CliHost,
+): Promise<Suggestions> {
   const argument = command.registeredArguments[operands.length];
+  // The words then name no server, and asking the one of the command line would start it.
+  if (flags.has('stdio') || flags.has('url')) return nothing;
   switch (argument?.name()) {
-    case 'server':
-      return { kind: 'words', words: await knownServers(host, flags) };
+    case 'server': {
+      const servers = await knownServers(host, flags);
+      const takesTool = command.registeredArguments[1]?.name() === 'tool';
+      const joined = takesTool ? await joinedTools(servers, current, flags, host) : [];
+      return { kind: 'words', words: [...servers, ...joined] };
+    }
     case 'tool':
       return { kind: 'words', words: await knownTools(host, flags, operands[0] ?? '') };
     case 'command':
-      return commandsOf(program);
+      return commandsOf(command.parent ?? command);
     case 'file':
       return { kind: 'files' };
     default:
       return { kind: 'words', words: (argument?.argChoices ?? []).map((word) => ({ word })) };
   }
+}
+
+/** The tools of the servers that begin the word, as `SERVER.TOOL`. */
+async function joinedTools(
+  servers: readonly Suggestion[],
+  current: string,
+  flags: TypedFlags,
+  host: CliHost,
+): Promise<readonly Suggestion[]> {
+  const begun = servers.filter(({ word }) => current.startsWith(`${word}.`));
+  const tools = begun.map(async ({ word: server }) =>
+    (await knownTools(host, flags, server)).map((tool) => ({
+      ...tool,
+      word: `${server}.${tool.word}`,
+    })),
+  );
+  return (await Promise.all(tools)).flat();
 }
 
 async function valuesOf(

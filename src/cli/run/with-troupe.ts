@@ -5,7 +5,7 @@ import { TroupeError } from '../../domain/troupe-error.ts';
 import { defined } from '../../policies/defined.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { realClock } from '../../runtime/real-clock.ts';
-import type { Troupe } from '../../runtime/troupe.ts';
+import type { Troupe, TroupeOptions } from '../../runtime/troupe.ts';
 import { waitOnce } from '../../runtime/wait-once.ts';
 import { createPermissionPrompt } from '../ask/permission.ts';
 import { createQuestionPrompt } from '../ask/question.ts';
@@ -17,6 +17,7 @@ import { findRunning, identityOf, withoutRunning } from '../control/running-trou
 import { requireServer } from '../control/settled-servers.ts';
 import { type Launch, settingsInUse, troupeOptionsOf } from '../launch.ts';
 import { showStartProgress } from '../show/start-progress.ts';
+import { type AdHocServer, adHocError } from './ad-hoc.ts';
 import { exitCodeOfSignal, listenForStop, stopOrderly } from './stop.ts';
 
 // A pass takes milliseconds; after this, the call itself reports the problem.
@@ -37,20 +38,25 @@ type Use = (troupe: UsedTroupe) => Promise<number>;
  * Uses the running troupe. Without one of the same flags, starts a troupe in this process, and stops it
  * afterwards; a note says so, because its state may differ from what `troupe status` shows.
  *
- * @param server - the only server to start; undefined = all
+ * @param server - the only server to start, by its name or as the command line names it; undefined = all
  * @returns the command's exit code, or 128 plus the number of the signal that ended it
  */
 export async function withTroupe(
   session: CliSession,
-  server: string | undefined,
+  server: string | AdHocServer | undefined,
   use: Use,
 ): Promise<number> {
+  if (typeof server === 'object') {
+    const adHoc = server;
+    const one = { server: adHoc.name, options: adHoc.options };
+    return inProcess(session, one, (error) => adHocError(adHoc, error), use);
+  }
   const running = await findRunning(session.launch);
   const explained = (error: TroupeError): TroupeError =>
     withoutRunning(session.launch, running, error);
   try {
     if (running === undefined || running.differences.length > 0)
-      return await inProcess(session, server, explained, use);
+      return await oneOff(session, server, explained, use);
     const { client } = running;
     const request: ControlClient['request'] = (...asked) => client.request(...asked);
     return await use({ client, request, explained });
@@ -59,14 +65,25 @@ export async function withTroupe(
   }
 }
 
-async function inProcess(
+function oneOff(
   session: CliSession,
   server: string | undefined,
   explained: UsedTroupe['explained'],
   use: Use,
 ): Promise<number> {
-  const { host, launch, output } = session;
+  const { launch, output } = session;
   if (!output.json) output.note(`no matching troupe is running; using ${settingsInUse(launch)}`);
+  const options = troupeOptionsOf(launch, server === undefined ? undefined : [server]);
+  return inProcess(session, { server, options }, explained, use);
+}
+
+async function inProcess(
+  session: CliSession,
+  { server, options }: { readonly server: string | undefined; readonly options: TroupeOptions },
+  explained: UsedTroupe['explained'],
+  use: Use,
+): Promise<number> {
+  const { host, launch, output } = session;
   const createTroupe = await host.loadRuntime();
   const stop = listenForStop(host);
   let crashed = false;
@@ -77,7 +94,7 @@ async function inProcess(
     });
   });
   const troupe = createTroupe({
-    ...troupeOptionsOf(launch, server === undefined ? undefined : [server]),
+    ...options,
     ...defined({ onQuestion: createQuestionPrompt(session) }),
   });
   const endProgress = showStartProgress(output, {

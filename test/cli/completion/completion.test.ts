@@ -132,6 +132,8 @@ describe('a completion', () => {
       '--flag',
     ]);
     expect(await wordsOf(folder, 'call', '--json', 'data', 'get')).toEqual(['get-other']);
+    expect(await wordsOf(folder, 'call', 'db.get-')).toEqual(['db.get-row']);
+    expect(await wordsOf(folder, 'call', '--stdio', 'x', '')).toEqual([]);
     expect(troupe.sent).toEqual([]);
   });
 

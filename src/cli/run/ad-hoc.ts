@@ -1,0 +1,149 @@
+/** A server named on the command line: used once, beside the settings. */
+
+import type { Option } from 'commander';
+import { TroupeError } from '../../domain/troupe-error.ts';
+import { defined } from '../../policies/defined.ts';
+import { quotedFor } from '../../policies/text/quoted.ts';
+import type { HostPolicy, TroupeOptions } from '../../runtime/troupe.ts';
+import { flag } from '../command.ts';
+import { gatherText, parseText } from '../flag-values.ts';
+import type { Launch } from '../launch.ts';
+import { shellWords } from '../shell-words.ts';
+
+/** How status, errors and `meta.server` name it. */
+const adHocName = 'ad-hoc';
+
+/** Enough for a package runner that downloads the server first. */
+export const adHocStartMs = 120_000;
+
+export interface AdHocFlags {
+  readonly stdio?: string;
+  readonly url?: string;
+  readonly env?: readonly string[];
+  readonly header?: readonly string[];
+}
+
+export interface AdHocServer {
+  readonly name: string;
+  /** Options of a troupe with this server alone. */
+  readonly options: TroupeOptions;
+  /** The flag that names it, as words for a shell. */
+  readonly words: string;
+  /** Whether `--stdio` names it. */
+  readonly isLocal: boolean;
+}
+
+/** For commands that use a server once. */
+export const adHocFlags: readonly Option[] = [
+  flag('--stdio <command>', 'use the server that this command starts; no shell runs', parseText),
+  flag('--url <url>', 'use the server at this address', parseText),
+  flag('--env <name=value>', 'set a variable of the --stdio server; may be repeated').argParser(
+    gatherText,
+  ),
+  flag('--header <name=value>', 'send a header to the --url server; may be repeated').argParser(
+    gatherText,
+  ),
+];
+
+/** For the help of these commands. */
+export const adHocDetails =
+  'With --stdio or --url, it uses a server that no settings name, starts nothing else, and needs no running troupe. ' +
+  '${VAR} in the command, the address, --env and --header is replaced as in settings.';
+
+/**
+ * The server that the flags name; undefined when they name none.
+ * @throws TroupeError `USAGE` for flags that do not go together
+ */
+export function adHocServerOf(launch: Launch, flags: AdHocFlags): AdHocServer | undefined {
+  const { stdio, url, env, header } = flags;
+  if (stdio !== undefined && url !== undefined)
+    throw usage('--stdio and --url name two servers; use one of them');
+  if (stdio === undefined && env !== undefined)
+    throw usage('--env is for a server that --stdio starts; add --stdio, or leave out --env');
+  if (url === undefined && header !== undefined)
+    throw usage('--header is for a server at --url; add --url, or leave out --header');
+  if (stdio === undefined && url === undefined) return undefined;
+  const own = stdio === undefined ? '--url' : '--stdio';
+  if (launch.configFiles.length > 0)
+    throw usage(`${own} reads no servers from settings; leave out --config`);
+  const entry = stdio === undefined ? remoteEntry(url ?? '', header) : localEntry(stdio, env);
+  return {
+    name: adHocName,
+    isLocal: stdio !== undefined,
+    words: `${own} ${quotedFor('shell', stdio ?? url ?? '')}`,
+    options: {
+      // An administrator's settings bind this server as well.
+      sources: [{ file: launch.managedSettings, scope: 'managed' }],
+      bare: true,
+      settings: { mcpServers: { [adHocName]: entry } },
+      policy: once,
+      projectRoot: launch.projectRoot,
+      stateDir: launch.stateFolder,
+      ...defined({ allow: launch.allow }),
+    },
+  };
+}
+
+/** The user waits for this one start, so it is not repeated. */
+const once: HostPolicy = {
+  startup: { maxAttempts: 1 },
+  restart: { maxAttempts: 1 },
+  connect: { localTimeoutMs: adHocStartMs },
+  // A stored list would serve a later run, which starts the server anyway.
+  catalog: { cache: 'none' },
+};
+
+function localEntry(text: string, env: readonly string[] = []): Record<string, unknown> {
+  const [command, ...args] = shellWords(text);
+  if (command === undefined || command === '')
+    throw usage('--stdio needs a command, as in --stdio "npx -y my-server"');
+  return { command, args, env: pairsOf('--env', env) };
+}
+
+function remoteEntry(url: string, header: readonly string[] = []): Record<string, unknown> {
+  // Otherwise the type follows from "url".
+  const type = /^wss?:/i.test(url) ? { type: 'ws' } : {};
+  return { ...type, url, headers: pairsOf('--header', header) };
+}
+
+function pairsOf(name: string, pairs: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      // Headers are usually written with a colon.
+      const [, key, value] = /^([^=:\s]+)(?:=|:\s*)([^]*)$/.exec(pair) ?? [];
+      if (key === undefined || value === undefined)
+        throw usage(`${name} ${quotedFor('shell', pair)} is not a pair; write NAME=VALUE`);
+      return [key, value];
+    }),
+  );
+}
+
+function usage(message: string): TroupeError {
+  return new TroupeError('USAGE', message);
+}
+
+/** Rewrites an error for a server that no other command knows. */
+export function adHocError({ words, isLocal }: AdHocServer, error: TroupeError): TroupeError {
+  const flagName = isLocal ? '--stdio' : '--url';
+  const message = error.message
+    .replace(atSettings, `${flagName}: `)
+    .replace(failedStart, `The server of ${flagName} did not start: `)
+    .replace(otherNextStep, 'Next: check the command line and run it again')
+    .replace(ownCommand, (_, command: string) => `troupe ${command} ${words}`);
+  if (message === error.message) return error;
+  const { server, tool, retryable, outcome, retryAfterMs } = error;
+  const details = { server, tool, retryable, outcome, retryAfterMs, cause: error };
+  return new TroupeError(error.code, message, details);
+}
+
+const failedStart = new RegExp(String.raw`^Server ${adHocName} is (?:failed|backingOff) \(\w+\): `);
+const atSettings = new RegExp(
+  String.raw`^(?:Server ${adHocName} is blocked \(invalidConfig\): )?host settings mcpServers\.${adHocName}(?:\.\w+)*: `,
+);
+const otherNextStep = new RegExp(
+  String.raw`Next: (?:fix host settings|.*troupe (?:status|start|restart|logs|explain) ${adHocName}\b).*$`,
+);
+const ownCommand = new RegExp(
+  String.raw`\btroupe (tools|call|resources|prompts|read|prompt) ${adHocName}\b`,
+  'g',
+);

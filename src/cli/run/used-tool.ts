@@ -1,0 +1,89 @@
+/** Finds the server and the tool that a command's words name, and waits for the tool's definition. */
+
+import type { ExposedTool } from '../../domain/tool.ts';
+import { changedTool, unknownTool } from '../../runtime/errors/call-refusal.ts';
+import type { CliSession } from '../command.ts';
+import { settleTimeoutMs } from '../control/settled-servers.ts';
+import { mayBeJoined, type ToolTarget, toolTarget } from '../tool-target.ts';
+import { type AdHocFlags, type AdHocServer, adHocServerOf, adHocStartMs } from './ad-hoc.ts';
+import { serverNames } from './server-names.ts';
+import type { UsedTroupe } from './with-troupe.ts';
+
+/** The answer may take as long as the servers, plus a moment for the socket. */
+const extraMs = 2_000;
+
+export interface UsedServer {
+  /** Its name. */
+  readonly server: string | undefined;
+  /** For {@link withTroupe}. */
+  readonly target: string | AdHocServer | undefined;
+  /** How long its start may take. */
+  readonly timeoutMs: number;
+  /** The words that follow the server's. */
+  readonly rest: readonly string[];
+  /** The server as a word of a command line to copy. */
+  readonly shown: string;
+}
+
+/** The server that `--stdio` or `--url` names, or else the first word; undefined without either. */
+function usedServer(
+  { launch }: CliSession,
+  words: readonly string[],
+  flags: AdHocFlags,
+): UsedServer {
+  const adHoc = adHocServerOf(launch, flags);
+  const timeoutMs = launch.timeoutMs ?? (adHoc === undefined ? settleTimeoutMs : adHocStartMs);
+  if (adHoc !== undefined)
+    return { server: adHoc.name, target: adHoc, timeoutMs, rest: words, shown: adHoc.words };
+  const [server, ...rest] = words;
+  return { server, target: server, timeoutMs, rest, shown: server ?? '' };
+}
+
+/** The same for a command whose words may name a tool, also as `SERVER.TOOL`. */
+export async function usedTool(
+  session: CliSession,
+  words: readonly string[],
+  flags: AdHocFlags,
+): Promise<UsedServer & Pick<ToolTarget, 'tool'>> {
+  const used = usedServer(session, words, flags);
+  if (typeof used.target === 'object') {
+    const [tool, ...rest] = used.rest;
+    return { ...used, ...(tool === undefined ? {} : { tool }), rest };
+  }
+  const first = words[0];
+  if (first === undefined) return used;
+  const names = mayBeJoined(first) ? await serverNames(session.launch) : [];
+  const target = toolTarget(words, names);
+  return { ...used, ...target, target: target.server, shown: target.server };
+}
+
+/** Lists the tools of a server, which is started if necessary, or of all. */
+export async function listedTools(
+  { request }: UsedTroupe,
+  { server, timeoutMs }: Pick<UsedServer, 'server' | 'timeoutMs'>,
+): Promise<readonly ExposedTool[]> {
+  const args = server === undefined ? { timeoutMs } : { server, timeoutMs };
+  const { tools } = await request('tools', args, timeoutMs + extraMs);
+  return tools;
+}
+
+/**
+ * Returns a tool's definition.
+ * @throws TroupeError `TOOL_UNKNOWN`, or `TOOL_CHANGED` for one that is held back
+ */
+export async function listedTool(
+  troupe: UsedTroupe,
+  { server, timeoutMs }: { readonly server: string; readonly timeoutMs: number },
+  tool: string,
+): Promise<ExposedTool> {
+  const tools = await listedTools(troupe, { server, timeoutMs });
+  const found = tools.find((each) => each.tool === tool);
+  if (found !== undefined) return found;
+  const { approvals } = await troupe.request('approvals', {});
+  const approval = approvals.find((each) => each.server === server);
+  // A tool that is held back is not listed; the runtime refuses a call without arguments the same way.
+  if (approval?.toolChanges?.some((change) => change.tool === tool) === true)
+    throw changedTool(server, tool);
+  const known = tools.map((each) => ({ name: each.tool }));
+  throw unknownTool(tool, known, server);
+}
