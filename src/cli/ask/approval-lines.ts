@@ -1,6 +1,6 @@
-/** Prints an approval request in full, with control characters spelled out. */
+/** Prints approval requests, with control characters spelled out. */
 
-import type { ApprovalReason, ApprovalRequest } from '../../domain/host/approval.ts';
+import type { ApprovalReason, ApprovalRequest, ApprovalValue } from '../../domain/host/approval.ts';
 import { approvalValueLine } from '../../policies/approvals/values.ts';
 import { nameWord, quotedWord, spelledOut } from '../../policies/text/printable.ts';
 
@@ -14,36 +14,89 @@ const why: Readonly<Record<ApprovalReason, string>> = {
   toolsChanged: 'some of its definitions differ from the approved ones and are held back',
 };
 
-/** Lines are never cut, however long. */
+type Fact = readonly [title: string, value: string | undefined];
+
+/** Everything that the decision covers. Lines are never cut, however long. */
 export function approvalLines(request: ApprovalRequest): string[] {
-  const { source, because, command, args = [], executable, cwd, url } = request;
-  const { envFile, envFileNames = [], warnings = [], changes = [] } = request;
-  const line = source.line === undefined ? '' : `:${source.line}`;
-  const words = command === undefined ? [] : [command, ...args];
-  const facts: readonly (readonly [string, string | undefined])[] = [
-    ['server', request.server],
-    ['from', `${source.file ?? source.scope}${line}`],
-    ['asked', because === undefined ? undefined : why[because]],
-    ['runs', words.map(quotedWord).join(' ')],
-    ['program', executable],
-    ['in', cwd],
-    ['connects to', url],
-    ['at host', request.host],
-    ...(request.values ?? []).map(approvalValueLine),
-    ['and those of', envFile],
-    ['which sets', envFileNames.map(nameWord).join(', ')],
-    ...changes.map(({ field, before, now }) => ['changed', changed(field, before, now)] as const),
-    ...warnings.map((warning) => ['warning', warning] as const),
-    ['fingerprint', request.fingerprint],
-  ];
+  const { because, executable, cwd, envFile, envFileNames = [] } = request;
   return [
-    ...facts.flatMap(([title, value]) =>
-      value === undefined || value === ''
-        ? []
-        : [`${title.padEnd(titleWidth)} ${spelledOut(value)}`],
-    ),
+    ...factLines([
+      ['server', request.server],
+      ['from', placeOf(request)],
+      ['asked', because === undefined ? undefined : why[because]],
+      ['runs', wordsOf(request)],
+      ['program', executable],
+      ['in', cwd],
+      ['connects to', request.url],
+      ['at host', request.host],
+      ...(request.values ?? []).map(approvalValueLine),
+      ['and those of', envFile],
+      ['which sets', envFileNames.map(nameWord).join(', ')],
+      ...concerns(request),
+      ['fingerprint', request.fingerprint],
+    ]),
     ...toolLines(request),
   ];
+}
+
+/**
+ * What to know before a decision, in few lines: what runs, in whole, the names of the values that it gets and
+ * their sources, and every warning and every difference from an earlier approval.
+ *
+ * @param projectRoot - a server that runs there needs no line for its folder
+ */
+export function shortApprovalLines(request: ApprovalRequest, projectRoot: string): string[] {
+  const { because, cwd, envFile, values = [] } = request;
+  const names = [
+    ...values.map(valueName),
+    ...(envFile === undefined ? [] : [`all variables in ${envFile}`]),
+  ];
+  const reason = because === undefined ? '' : `; ${why[because]}`;
+  return [
+    ...factLines([
+      ['server', request.server],
+      ['from', `${placeOf(request)}${reason}`],
+      ['runs', wordsOf(request)],
+      ['in', cwd === projectRoot ? undefined : cwd],
+      ['connects to', request.url],
+      ['at host', request.host],
+      ['gets', names.join(', ')],
+      ...concerns(request),
+    ]),
+    ...toolLines(request),
+  ];
+}
+
+/** Shown whatever else is left out. */
+function concerns({ warnings = [], changes = [] }: ApprovalRequest): readonly Fact[] {
+  return [
+    ...changes.map(({ field, before, now }): Fact => ['changed', changed(field, before, now)]),
+    ...warnings.map((warning): Fact => ['warning', warning]),
+  ];
+}
+
+function factLines(facts: readonly Fact[]): string[] {
+  return facts.flatMap(([title, value]) =>
+    value === undefined || value === '' ? [] : [`${title.padEnd(titleWidth)} ${spelledOut(value)}`],
+  );
+}
+
+function placeOf({ source }: ApprovalRequest): string {
+  const line = source.line === undefined ? '' : `:${source.line}`;
+  return `${source.file ?? source.scope}${line}`;
+}
+
+function wordsOf({ command, args = [] }: ApprovalRequest): string {
+  const words = command === undefined ? [] : [command, ...args];
+  return words.map(quotedWord).join(' ');
+}
+
+/** A value's name, and where its text comes from if not from the settings. */
+function valueName({ field, from = [] }: ApprovalValue): string {
+  const name = nameWord(field.replace(/^(?:env|headers)\./u, ''));
+  return from.length === 0
+    ? name
+    : `${name} from ${from.map(({ reference }) => reference).join(' and ')}`;
 }
 
 function changed(field: string, before: string | undefined, now: string | undefined): string {

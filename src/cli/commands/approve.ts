@@ -1,11 +1,14 @@
 import type { ApprovalRequest } from '../../domain/host/approval.ts';
+import type { ServerStatus } from '../../domain/host/status.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { quotedWord } from '../../policies/text/printable.ts';
-import { approvalLines } from '../ask/approval-lines.ts';
-import { createPrompt } from '../ask/terminal.ts';
+import { agreedOf } from '../ask/approval.ts';
+import { approvalLines, shortApprovalLines } from '../ask/approval-lines.ts';
 import { type CliSession, type CommandDefinition, flag } from '../command.ts';
 import type { ControlClient } from '../control/client.ts';
+import type { DecisionReport } from '../control/protocol.ts';
 import { withRunning } from '../control/running-troupe.ts';
+import { followStarts } from '../show/follow-starts.ts';
 import { statusLine } from '../show/status-lines.ts';
 
 type Decision = 'approve' | 'reject' | 'revoke';
@@ -13,15 +16,44 @@ type Decision = 'approve' | 'reject' | 'revoke';
 /** The exit code while a decision is missing. */
 const waitingExitCode = 10;
 
+interface ApproveFlags {
+  readonly all?: true;
+  readonly details?: true;
+  readonly fingerprint?: string;
+  readonly yes?: true;
+}
+
+const fingerprintFlag = flag(
+  '--fingerprint <hex>',
+  'decide only about this fingerprint, as it was shown; does not ask',
+);
+
+const approveCommand: CommandDefinition<ApproveFlags> = {
+  usage: 'approve [server...]',
+  summary: 'let servers from the project folder start; without a name, list what needs approval',
+  details:
+    'Shows what would run, and asks for confirmation in a terminal: y or n, a for this server and all that follow, q to stop. Without a terminal, --yes or --fingerprint is required. Every warning and every difference from an earlier approval is shown; --details shows everything else that the decision covers. It is void once that changes. The exit code is 0 when everything named is approved, and 10 otherwise; without a name, it is 10 while something needs approval.',
+  example: 'troupe approve db api',
+  options: [
+    flag('--all', 'decide about all servers that need approval'),
+    flag('--details', 'show everything that the decision covers'),
+    fingerprintFlag,
+    flag('--yes', 'do not ask; required without a terminal unless --fingerprint is given'),
+  ],
+  async run(session, names, flags) {
+    checkFlags(names, flags);
+    return withRunning(session.launch, async (client) => {
+      const { approvals } = await client.request('approvals', {});
+      if (names.length === 0 && flags.all === undefined)
+        return listWaiting(session, approvals, flags);
+      return approve(session, client, await chosen(client, approvals, names, flags), flags);
+    });
+  },
+};
+
 /** `approve`, `reject` and `revoke`: decisions about servers that need approval. */
 export const approvalCommands: readonly CommandDefinition[] = [
-  decisionCommand('approve', {
-    usage: 'approve [server]',
-    summary: 'let a server from the project folder start; without a name, list what needs approval',
-    details:
-      'Shows everything that would run, and asks for confirmation in a terminal. Without a terminal, --yes or --fingerprint is required. The decision covers exactly what was shown: it is void once that changes. Without a server name, the exit code is 10 while something needs approval.',
-    example: 'troupe approve db',
-  }),
+  approveCommand,
   decisionCommand('reject', {
     usage: 'reject <server>',
     summary: 'keep a server from the project folder from starting',
@@ -36,97 +68,180 @@ export const approvalCommands: readonly CommandDefinition[] = [
   }),
 ];
 
-interface DecisionFlags {
-  readonly fingerprint?: string;
-  readonly yes?: true;
-}
-
 function decisionCommand(
-  decision: Decision,
+  decision: Exclude<Decision, 'approve'>,
   help: Pick<CommandDefinition, 'usage' | 'summary' | 'details' | 'example'>,
-): CommandDefinition<DecisionFlags> {
-  const fingerprintFlag = flag(
-    '--fingerprint <hex>',
-    'decide only about this fingerprint, as it was shown; does not ask',
-  );
-  const yesFlag = flag(
-    '--yes',
-    'do not ask; required without a terminal unless --fingerprint is given',
-  );
+): CommandDefinition<Pick<ApproveFlags, 'fingerprint'>> {
   return {
     ...help,
-    options: decision === 'approve' ? [fingerprintFlag, yesFlag] : [fingerprintFlag],
-    run: (session, [server], { fingerprint: given, yes = false }) =>
+    options: [fingerprintFlag],
+    run: (session, [server = ''], { fingerprint: given }) =>
       withRunning(session.launch, async (client) => {
+        const { output } = session;
         const { approvals } = await client.request('approvals', {});
-        if (server === undefined) return listWaiting(session, approvals);
         const asked = approvals.find((each) => each.server === server);
-        if (asked !== undefined) session.output.lines(approvalLines(asked));
-        const isSure = decision !== 'approve' || given !== undefined || yes;
-        if (asked !== undefined && !isSure && !(await isAgreed(session, asked))) {
-          session.output.note(`${quotedWord(server)} is still not approved`);
-          return waitingExitCode;
-        }
-        // The fingerprint binds the decision to what was shown. No server has the empty fingerprint, so
-        // the troupe rejects a server that was not shown and says why.
-        const fingerprint = given ?? asked?.fingerprint ?? '';
-        return decide(session, client, decision, { server, fingerprint });
+        if (asked !== undefined) output.lines(approvalLines(asked));
+        const report = await decide(client, decision, server, given ?? asked?.fingerprint);
+        output.document(report);
+        output.lines([statusLine(report.status, Date.now())]);
+        noteUnsaved(session, [report]);
       }),
   };
 }
 
-async function decide(
-  { output }: CliSession,
-  client: ControlClient,
-  decision: Decision,
-  about: { readonly server: string; readonly fingerprint: string },
-): Promise<number> {
-  const report = await client.request(decision, about);
-  output.document(report);
-  output.lines([statusLine(report.status, Date.now())]);
-  if (!report.saved) {
-    output.note(
-      'the decision could not be saved and is lost when the troupe stops; see troupe status',
-    );
-  }
-  return 0;
+function checkFlags(names: readonly string[], { all, fingerprint }: ApproveFlags): void {
+  if (all === true && names.length > 0)
+    throw new TroupeError('USAGE', '--all means every server; leave out the names, or --all');
+  if (fingerprint !== undefined && names.length !== 1)
+    throw new TroupeError('USAGE', '--fingerprint is about one server; name that one');
 }
 
-function listWaiting({ output }: CliSession, approvals: readonly ApprovalRequest[]): number {
+/**
+ * The requests to decide about, in the order of the names.
+ * @throws TroupeError for a name that needs no approval, before anything is decided
+ */
+async function chosen(
+  client: ControlClient,
+  approvals: readonly ApprovalRequest[],
+  names: readonly string[],
+  { all }: ApproveFlags,
+): Promise<readonly ApprovalRequest[]> {
+  if (all === true) return approvals.filter(({ decision }) => decision === 'pending');
+  const requests: ApprovalRequest[] = [];
+  for (const server of new Set(names)) {
+    const request = approvals.find((each) => each.server === server);
+    // No server has the empty fingerprint, so the troupe rejects this and says why.
+    if (request === undefined) await decide(client, 'approve', server, undefined);
+    else requests.push(request);
+  }
+  return requests;
+}
+
+async function approve(
+  session: CliSession,
+  client: ControlClient,
+  requests: readonly ApprovalRequest[],
+  flags: ApproveFlags,
+): Promise<number> {
+  const { output } = session;
+  const isSure = flags.yes === true || flags.fingerprint !== undefined;
+  const open = requests.filter((each) => !isApproved(each, flags.fingerprint));
+  showRequests(session, open, flags);
+  if (requests.length === 0) output.lines(['nothing needs approval']);
+  const agreed = isSure ? open : await agreedOf(session, open);
+  const reports = new Map<string, DecisionReport>();
+  for (const request of requests) {
+    if (open.includes(request) && !agreed.includes(request)) continue;
+    reports.set(
+      request.server,
+      agreed.includes(request)
+        ? await decide(client, 'approve', request.server, flags.fingerprint ?? request.fingerprint)
+        : await alreadyApproved(client, request),
+    );
+  }
+  const names = agreed.map(({ server }) => server);
+  const latest = await followStarts(output, client, names);
+  const nowMs = Date.now();
+  for (const { server } of requests) {
+    const report = reports.get(server);
+    if (report === undefined) output.note(`${quotedWord(server)} is still not approved`);
+    else output.lines([lineOf(report, latest.get(server), names.includes(server), nowMs)]);
+  }
+  const all = [...reports.values()];
+  const [only] = all;
+  // One server has had a document of its own since before several could be named.
+  if (flags.all === undefined && requests.length === 1) {
+    if (only !== undefined) output.document(only);
+  } else output.document({ decisions: all });
+  noteUnsaved(session, all);
+  return reports.size === requests.length ? 0 : waitingExitCode;
+}
+
+/** Whether there is nothing left to decide; another fingerprint than the approved one is refused. */
+function isApproved(
+  { decision, toolChanges = [], fingerprint }: ApprovalRequest,
+  given = fingerprint,
+): boolean {
+  return decision === 'granted' && toolChanges.length === 0 && given === fingerprint;
+}
+
+async function alreadyApproved(
+  client: ControlClient,
+  approval: ApprovalRequest,
+): Promise<DecisionReport> {
+  const { servers } = await client.request('status', { server: approval.server });
+  return { approval, status: servers[0] as ServerStatus, saved: true };
+}
+
+function lineOf(
+  { status }: DecisionReport,
+  latest: ServerStatus | undefined,
+  isNew: boolean,
+  nowMs: number,
+): string {
+  const line = statusLine(latest ?? status, nowMs);
+  return isNew ? line : `already approved: ${line}`;
+}
+
+function decide(
+  client: ControlClient,
+  decision: Decision,
+  server: string,
+  // Binds the decision to what was shown. No server has the empty fingerprint, so the troupe rejects a
+  // server that was not shown and says why.
+  fingerprint = '',
+): Promise<DecisionReport> {
+  return client.request(decision, { server, fingerprint });
+}
+
+function noteUnsaved({ output }: CliSession, reports: readonly DecisionReport[]): void {
+  if (reports.every(({ saved }) => saved)) return;
+  output.note(
+    'the decision could not be saved and is lost when the troupe stops; see troupe status',
+  );
+}
+
+function showRequests(
+  { launch, output }: CliSession,
+  requests: readonly ApprovalRequest[],
+  { details }: ApproveFlags,
+): void {
+  output.lines(
+    requests.flatMap((request, index) => [
+      ...(index === 0 ? [] : ['']),
+      ...(details === true
+        ? approvalLines(request)
+        : shortApprovalLines(request, launch.projectRoot)),
+    ]),
+  );
+}
+
+function listWaiting(
+  session: CliSession,
+  approvals: readonly ApprovalRequest[],
+  flags: ApproveFlags,
+): number {
+  const { output } = session;
   const waiting = approvals.filter(({ decision }) => decision === 'pending');
   output.document({ approvals: waiting });
   if (waiting.length === 0) {
     output.lines(['nothing needs approval']);
     return 0;
   }
-  output.lines(waiting.flatMap((request) => [...approvalLines(request), '']));
-  output.lines(
-    waiting.map(({ server }) => `decide: troupe approve ${server}, or troupe reject ${server}`),
-  );
+  showRequests(session, waiting, flags);
+  const [first] = waiting;
+  const one = `troupe approve ${first?.server}, or troupe reject ${first?.server}`;
+  output.lines([
+    '',
+    waiting.length === 1
+      ? `decide: ${one}`
+      : `decide: troupe approve --all; about one: ${one}; about more: troupe approve ${waiting
+          .slice(0, 2)
+          .map(({ server }) => server)
+          .join(' ')}`,
+    ...(flags.details === true
+      ? []
+      : ['see everything that a decision covers: troupe approve --details']),
+  ]);
   return waitingExitCode;
-}
-
-/**
- * Asks for confirmation at a terminal. Without one, as under an agent with a shell, no input counts as yes.
- * @throws TroupeError `USAGE` without a terminal
- */
-async function isAgreed(
-  session: CliSession,
-  { server, fingerprint }: ApprovalRequest,
-): Promise<boolean> {
-  const ignoreInterrupt = { onInterrupt: () => undefined };
-  // Without a terminal on stdout, the user has not seen what would run.
-  const prompt = session.output.interactive
-    ? createPrompt(session, ignoreInterrupt, '', (text: string, { read }) => read(text))
-    : undefined;
-  if (prompt === undefined) {
-    throw new TroupeError(
-      'USAGE',
-      `cannot ask without a terminal; run troupe approve ${server} --fingerprint ${fingerprint}, or use --yes to approve its current state`,
-      { server },
-    );
-  }
-  // Ctrl-C and the end of the input count as no.
-  const answer = await prompt(`approve ${quotedWord(server)}? [y/N] `, new AbortController());
-  return /^y(?:es)?$/iu.test(answer?.trim() ?? '');
 }

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { approvalLines } from '../../../src/cli/ask/approval-lines.ts';
-import { runCliHere } from '../run-cli.ts';
+import { approvalLines, shortApprovalLines } from '../../../src/cli/ask/approval-lines.ts';
+import { runCliHere, startCliHere } from '../run-cli.ts';
 import { approvalOf, createStandIn, statusOf } from '../stand-in-troupe.ts';
 import { upHere } from '../up-here.ts';
 
@@ -13,7 +13,7 @@ async function waiting(more: Parameters<typeof approvalOf>[1] = {}) {
     servers: [pending],
     approvals: [approvalOf('gated', more)],
     onSend: (event, own) => {
-      if (event.type === 'approval.grant') own.become(statusOf('gated', { state: 'connecting' }));
+      if (event.type === 'approval.grant') own.become(statusOf('gated'));
     },
   });
   const { folder } = await upHere(troupe);
@@ -113,12 +113,155 @@ describe('an approval request', () => {
   });
 });
 
+describe('a short approval request', () => {
+  it('names what runs, where from, and what it gets', () => {
+    const request = approvalOf('db', {
+      because: 'new',
+      executable: '/usr/bin/node',
+      cwd: '/project',
+      envFile: '/project/.env',
+      values: [
+        {
+          field: 'env.DB_URL',
+          text: 'postgres://${PASSWORD}@db',
+          from: [{ kind: 'environment', reference: '${PASSWORD}' }],
+        },
+        { field: 'env.LEVEL', text: 'debug' },
+      ],
+    });
+    expect(shortApprovalLines(request, '/project')).toEqual([
+      'server       db',
+      'from         /project/.mcp.json:3; it was never approved',
+      'runs         "node" "server.mjs"',
+      'gets         DB_URL from ${PASSWORD}, LEVEL, all variables in /project/.env',
+    ]);
+    expect(shortApprovalLines(request, '/elsewhere')).toContain('in           /project');
+  });
+
+  it('leaves out no warning and no difference from what was approved', () => {
+    const request = approvalOf('db', {
+      because: 'changed',
+      url: 'https://xn--e1a.example',
+      host: 'е.example',
+      args: ['x'.repeat(4_000)],
+      warnings: ['one', 'two'],
+      changes: [{ field: 'args[0]', before: 'a', now: 'b' }],
+      toolChanges: [{ tool: 'query', diff: ['- old', '+ new'] }],
+    });
+    const full = approvalLines(request);
+    const short = shortApprovalLines(request, '/project');
+    const isConcern = (line: string): boolean =>
+      /^(?:runs|connects to|at host|changed|warning|tool| {2}[-+]) /u.test(line);
+    expect(short.filter(isConcern)).toEqual(full.filter(isConcern));
+    expect(short.filter(isConcern)).toHaveLength(9);
+  });
+});
+
+/** A running troupe with three servers that need approval, and one that is approved. */
+async function crowd() {
+  const names = ['a', 'b', 'c'];
+  const troupe = createStandIn({
+    servers: [
+      ...names.map((name) => statusOf(name, { state: 'blocked', reason: 'pendingApproval' })),
+      statusOf('old'),
+    ],
+    approvals: [
+      ...names.map((name) => approvalOf(name, { fingerprint: `f-${name}`, because: 'new' })),
+      approvalOf('old', { decision: 'granted' }),
+    ],
+    onSend: (event, own) => {
+      if (event.type === 'approval.grant') own.become(statusOf(event.server));
+    },
+  });
+  const { folder } = await upHere(troupe);
+  const granted = (): readonly string[] =>
+    troupe.sent.flatMap((event) => (event.type === 'approval.grant' ? [event.server] : []));
+  return { folder, troupe, granted };
+}
+
+describe('troupe approve for several servers', () => {
+  it.each([
+    ['a', ['a', 'b', 'c'], 0],
+    ['y n y', ['a', 'c'], 10],
+    ['n a', ['b', 'c'], 10],
+    ['y q', ['a'], 10],
+    ['no nothing q', [], 10],
+    // Ctrl-D ends the input.
+    ['y \u0004', ['a'], 10],
+  ])('asks about each at a terminal: %j approves %j', async (answers, approved, exitCode) => {
+    const { folder, granted } = await crowd();
+    const stdin = Object.assign(new PassThrough(), { isTTY: true });
+    const asked = startCliHere(['approve', '--all'], { folder, stdin, columns: 100 });
+    for (const [index, answer] of answers.split(' ').entries()) {
+      await asked.noted(`(${index + 1} of 3)? [y/N/a/q]`);
+      stdin.write(answer === '\u0004' ? answer : `${answer}\n`);
+    }
+    const run = await asked.finished;
+    expect(run.stdout.match(/^server +\w$/gmu)).toHaveLength(3);
+    expect(granted()).toEqual(approved);
+    expect(run.exitCode).toBe(exitCode);
+  });
+
+  it('shows all and decides without a terminal only with --yes', async () => {
+    const { folder, granted } = await crowd();
+    const refused = await runCliHere(['approve', '--all'], { folder });
+    expect(refused).toMatchObject({ exitCode: 2 });
+    expect(refused.stderr).toContain('add --yes');
+    expect(granted()).toEqual([]);
+    const run = await runCliHere(['approve', '--all', '--yes', '--json'], { folder });
+    expect(run.exitCode).toBe(0);
+    const { decisions } = JSON.parse(run.stdout) as { decisions: { status: object }[] };
+    expect(decisions.map(({ status }) => status)).toMatchObject([
+      { name: 'a', state: 'ready' },
+      { name: 'b' },
+      { name: 'c' },
+    ]);
+    const again = await runCliHere(['approve', '--all', '--yes'], { folder });
+    expect(again).toMatchObject({ exitCode: 0, stdout: 'nothing needs approval\n' });
+  });
+
+  it('decides about the named ones, or about none when a name is wrong', async () => {
+    const { folder, granted } = await crowd();
+    const wrong = await runCliHere(['approve', 'a', 'bb', '--yes'], { folder });
+    expect(wrong.exitCode).toBe(2);
+    expect(wrong.stderr).toContain('There is no server bb.');
+    expect(granted()).toEqual([]);
+    const run = await runCliHere(['approve', 'c', 'a', 'c', '--yes'], { folder });
+    expect(run.exitCode).toBe(0);
+    expect(granted()).toEqual(['c', 'a']);
+  });
+
+  it('reports an approved server and decides nothing about it', async () => {
+    const { folder, troupe } = await crowd();
+    const run = await runCliHere(['approve', 'old'], { folder });
+    expect(run).toMatchObject({ exitCode: 0, stdout: 'already approved: old ready\n' });
+    expect(troupe.sent).toEqual([]);
+    const json = await runCliHere(['approve', 'old', '--json'], { folder });
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      approval: { server: 'old', decision: 'granted' },
+      status: { name: 'old' },
+      saved: true,
+    });
+  });
+
+  it.each([
+    [['a', '--all'], 'leave out the names'],
+    [['--all', '--fingerprint', 'f'], 'name that one'],
+    [['a', 'b', '--fingerprint', 'f'], 'name that one'],
+  ])('rejects flags that exclude each other: %j', async (words, message) => {
+    const { folder } = await crowd();
+    const run = await runCliHere(['approve', ...words], { folder });
+    expect(run.exitCode).toBe(2);
+    expect(run.stderr).toContain(message);
+  });
+});
+
 describe('troupe approve', () => {
   it('lists servers that need approval and exits with 10', async () => {
     const { folder } = await waiting({ because: 'new', warnings: ['mind this'] });
     const run = await runCliHere(['approve'], { folder });
     expect(run.exitCode).toBe(10);
-    expect(run.stdout).toContain('asked        it was never approved');
+    expect(run.stdout).toContain('from         /project/.mcp.json:3; it was never approved');
     expect(run.stdout).toContain('warning      mind this');
     expect(run.stdout).toContain('decide: troupe approve gated, or troupe reject gated');
     const json = await runCliHere(['approve', '--json'], { folder });
