@@ -78,7 +78,7 @@ export function launchOf(
 }
 
 /** Lists the settings files of a launch, each with its layer; all but those of `--config` may be missing. */
-function sourcesOf(launch: Launch): readonly SettingsFile[] {
+export function sourcesOf(launch: Launch): readonly SettingsFile[] {
   const { bare, configFiles, projectRoot } = launch;
   const managed: SettingsFile = { file: launch.managedSettings, scope: 'managed' };
   const named = configFiles.map((file): SettingsFile => ({ file, scope: 'config' }));
@@ -102,7 +102,7 @@ function sourcesOf(launch: Launch): readonly SettingsFile[] {
 }
 
 /** The project's settings file, which `troupe add` creates. */
-function projectSettings({ projectRoot }: Pick<Launch, 'projectRoot'>): string {
+export function projectSettings({ projectRoot }: Pick<Launch, 'projectRoot'>): string {
   return path.join(projectRoot, 'troupe.json');
 }
 

@@ -23,6 +23,7 @@ import { questionsCommand } from './commands/questions.ts';
 import { replayCommand } from './commands/replay.ts';
 import { serveCommand } from './commands/serve.ts';
 import { serverCommands } from './commands/server-control.ts';
+import { settingsCommands } from './commands/settings.ts';
 import { statusCommand } from './commands/status.ts';
 import { toolsCommand } from './commands/tools.ts';
 import { upCommand } from './commands/up.ts';
@@ -53,6 +54,7 @@ const commands: readonly CommandDefinition[] = [
   doctorCommand,
   ...approvalCommands,
   ...serverCommands,
+  ...settingsCommands,
   importCommand,
   eventsCommand,
   inspectCommand,
@@ -171,6 +173,7 @@ function addCommand(
         : `${definition.summary}\n\n${definition.details}`,
     )
     .addHelpText('after', `\nExample:\n  ${definition.example}\n`);
+  if (definition.alias !== undefined) command.alias(definition.alias);
   command.exitOverride((error) => {
     throw error.exitCode === 0 ? error : usageErrorOf(error, `troupe help ${command.name()}`);
   });

@@ -27,6 +27,74 @@ export function addToSettings(text: string, additions: readonly Addition[]): str
   return equalData(plain(edited), plain(expected)) ? mark + edited : undefined;
 }
 
+export interface Change {
+  readonly path: readonly (string | number)[];
+  /** Undefined removes it. */
+  readonly value: unknown;
+}
+
+/**
+ * Applies each change in order: adds what is missing, replaces or removes what is there. Undefined when that is
+ * impossible without changing something else.
+ */
+export function changeSettings(text: string, changes: readonly Change[]): string | undefined {
+  let edited: string | undefined = text;
+  for (const change of changes) {
+    if (edited === undefined) return undefined;
+    edited = withChange(edited, change);
+  }
+  return edited;
+}
+
+function withChange(text: string, { path, value }: Change): string | undefined {
+  const mark = text.startsWith('\ufeff') ? '\ufeff' : '';
+  const body = text.slice(mark.length);
+  const content = plain(body);
+  const present = valueAt(content, path);
+  if (present === undefined)
+    return value === undefined ? text : addToSettings(text, [{ path, value }]);
+  const unit = unitOf(body);
+  const formattingOptions = {
+    eol: body.includes('\r\n') ? '\r\n' : '\n',
+    insertSpaces: !unit.startsWith('\t'),
+    tabSize: unit.length,
+  };
+  // A removal must not be formatted: its range may reach into the next item.
+  const options = value === undefined ? {} : { formattingOptions };
+  const edited = applyEdits(body, modify(body, [...path], value, options));
+  return equalData(plain(edited), replacedIn(content, path, value)) ? mark + edited : undefined;
+}
+
+function valueAt(holder: unknown, path: readonly (string | number)[]): unknown {
+  let value = holder;
+  for (const key of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined;
+    value = (value as Record<string | number, unknown>)[key];
+  }
+  return value;
+}
+
+/** The expected content, computed without the editor that it checks. */
+function replacedIn(
+  holder: unknown,
+  [first, ...rest]: readonly (string | number)[],
+  value: unknown,
+): unknown {
+  if (first === undefined) return value;
+  if (Array.isArray(holder))
+    return (holder as unknown[]).flatMap((item, index) => {
+      const now = index === first ? replacedIn(item, rest, value) : item;
+      return now === undefined ? [] : [now];
+    });
+  const entries = typeof holder === 'object' && holder !== null ? Object.entries(holder) : [];
+  return Object.fromEntries(
+    entries.flatMap(([key, item]) => {
+      const now: unknown = key === first ? replacedIn(item, rest, value) : item;
+      return now === undefined ? [] : [[key, now]];
+    }),
+  );
+}
+
 function withAddition(text: string, { path, value }: Addition): string | undefined {
   let holder = parseTree(text, [], { allowTrailingComma: true });
   for (const [depth, segment] of path.entries()) {
@@ -71,6 +139,12 @@ function insertInto(text: string, holder: Node, write: (indent: string) => strin
     const end = holder.offset + holder.length - 1;
     const head = text.slice(0, end).replace(/[ \t\r\n]+$/u, '');
     return `${head}${eol}${inner}${write(inner)}${eol}${outer}${text.slice(end)}`;
+  }
+  const isOnOneLine = !text.slice(holder.offset, holder.offset + holder.length).includes('\n');
+  const short = write('');
+  if (isOnOneLine && !short.includes('\n')) {
+    const end = last.offset + last.length;
+    return `${text.slice(0, end)}, ${short}${text.slice(end)}`;
   }
   const isOnOwnLine = /^\s*$/u.test(text.slice(lineStart(text, last.offset), last.offset));
   const indent = isOnOwnLine

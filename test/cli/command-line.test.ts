@@ -103,7 +103,7 @@ describe('the command line', () => {
       const [typed, ...words] = own.split(' ');
       expect(typed).toBe(name);
       const options = [...command.options, ...(command.parent?.options ?? [])];
-      const flags = words.filter((word) => word.startsWith('--'));
+      const flags = words.filter((word) => /^--\w/u.test(word));
       expect(options.map((option) => option.long)).toEqual(expect.arrayContaining(flags));
       const needed = command.registeredArguments.filter((argument) => argument.required);
       expect(words.length).toBeGreaterThanOrEqual(needed.length);

@@ -11,7 +11,9 @@ export const helpCommand = (program: Command): CommandDefinition => ({
   example: 'troupe help call',
   async run(_session, [name]) {
     const shown =
-      name === undefined ? program : program.commands.find((each) => each.name() === name);
+      name === undefined
+        ? program
+        : program.commands.find((each) => each.name() === name || each.aliases().includes(name));
     if (shown === undefined) throw unknownCommand(name ?? '', program);
     shown.outputHelp();
   },

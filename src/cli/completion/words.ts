@@ -58,7 +58,9 @@ function readTyped(program: Command, words: readonly string[]) {
       if (option?.required === true && at === -1) awaiting = option;
       else if (option !== undefined) keep(option, word.slice(at + 1));
     } else if (command === undefined) {
-      command = program.commands.find((each) => each.name() === word);
+      command = program.commands.find(
+        (each) => each.name() === word || each.aliases().includes(word),
+      );
       if (command === undefined) operands.push(word);
     } else {
       operands.push(word);
@@ -140,6 +142,7 @@ async function valuesOf(
       return { kind: 'files' };
     case 'project':
     case 'state-dir':
+    case 'cwd':
       return { kind: 'folders' };
     case 'allow': {
       // Completes the last name of the list, after `--allow=` or a comma.
@@ -148,7 +151,7 @@ async function valuesOf(
       return { kind: 'words', words: servers.map((each) => ({ ...each, word: head + each.word })) };
     }
     default:
-      return nothing;
+      return { kind: 'words', words: (option.argChoices ?? []).map((word) => ({ word })) };
   }
 }
 

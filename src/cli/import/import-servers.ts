@@ -9,9 +9,9 @@ import { defined } from '../../policies/defined.ts';
 import { closestName } from '../../policies/text/closest-name.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import type { CliSession } from '../command.ts';
+import { isOfProject, replaceFile, writablePlace } from '../settings/target.ts';
 import { type ImportedServer, type ImportPlan, type ImportSource, planImport } from './plan.ts';
 import { placesOf, programNames } from './program-places.ts';
-import { isOfProject, replaceFile, writablePlace } from './target.ts';
 
 /** A file that servers are written to. */
 interface Target {

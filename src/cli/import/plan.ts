@@ -14,10 +14,8 @@ import { parseInputs } from '../../config/inputs-section.ts';
 import { parseMcpSection } from '../../config/mcp-section.ts';
 import {
   type Fault,
-  findFault,
   lineAt,
   memberOf,
-  readTree,
   type TreeMember,
   type TreeNode,
   valueOf,
@@ -30,6 +28,7 @@ import { defined } from '../../policies/defined.ts';
 import { equalData } from '../../policies/equal-data.ts';
 import { isRecord } from '../../policies/is-record.ts';
 import { legibleServerName } from '../../policies/text/name-rule.ts';
+import { ownRoot } from '../settings/settings-file.ts';
 
 export interface ImportSource {
   readonly file: string;
@@ -123,25 +122,10 @@ interface Existing {
 
 /** Reads the target, which must have our own format. */
 function existingIn(
-  { file, text = '{}' }: { readonly file: string; readonly text?: string },
+  { file, text }: { readonly file: string; readonly text?: string },
   projectRoot: string,
 ): Existing {
-  const tree = readTree(text);
-  if ('fault' in tree) return refuse('written', file, tree.fault);
-  const { root } = tree;
-  const broken = root.kind === 'object' ? findFault(root) : undefined;
-  if (broken !== undefined) return refuse('written', file, broken);
-  const conversion = convertSettings(root, { projectRoot });
-  if (conversion !== undefined && 'fault' in conversion)
-    return refuse('written', file, conversion.fault);
-  const servers = memberOf(root, 'mcpServers');
-  const isMap = servers === undefined || servers.node.kind === 'object';
-  if (root.kind !== 'object' || !isMap || (conversion?.format ?? 'mcpServers') !== 'mcpServers')
-    return refuse('written', file, {
-      line: servers?.line ?? root.line,
-      message: 'it is a settings file of another program; set --to to a troupe settings file',
-    });
-  return heldBy(root);
+  return heldBy(ownRoot(file, text, projectRoot));
 }
 
 function heldBy(root: TreeNode): Existing {
@@ -157,24 +141,20 @@ function heldBy(root: TreeNode): Existing {
 async function conversionOf(source: ImportSource, projectRoot: string): Promise<Conversion> {
   const { file, program } = source;
   const tree = await readAnyTree(source);
-  if ('fault' in tree) return refuse('imported', file, tree.fault);
+  if ('fault' in tree) return refuse(file, tree.fault);
   const conversion = convertSettings(tree.root, defined({ projectRoot, program }));
   if (conversion === undefined)
-    return refuse('imported', file, {
+    return refuse(file, {
       line: 1,
       message: 'found no MCP servers in a known format; see docs/import.md',
     });
-  return 'fault' in conversion ? refuse('imported', file, conversion.fault) : conversion;
+  return 'fault' in conversion ? refuse(file, conversion.fault) : conversion;
 }
 
-function refuse(
-  what: 'imported' | 'written',
-  file: string,
-  { line, message }: Pick<Fault, 'line' | 'message'>,
-): never {
+function refuse(file: string, { line, message }: Pick<Fault, 'line' | 'message'>): never {
   throw new TroupeError(
     'INVALID_CONFIG',
-    `nothing is ${what}, because of ${file}:${line}: ${message}`,
+    `nothing is imported, because of ${file}:${line}: ${message}`,
   );
 }
 
@@ -189,7 +169,7 @@ function switchesOf(
   if (mcp === undefined) return () => undefined;
   const { section, faults } = parseMcpSection(mcp);
   if (section === undefined)
-    return refuse('imported', file, faults[0] ?? { line: mcp.line, message: 'fix it' });
+    return refuse(file, faults[0] ?? { line: mcp.line, message: 'fix it' });
   const { allowed, excluded = [], disabledServers = [], enabledServers = [] } = section;
   return (name) => {
     const isLeftOut = excluded.includes(name) || allowed?.includes(name) === false;

@@ -1,0 +1,216 @@
+/** Adds a server to a settings file: checks it as a troupe would read it, writes and approves it. */
+
+import path from 'node:path';
+import { literalSecretsOf, withoutSecrets } from '../../config/entry/literal-secrets.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
+import { defined } from '../../policies/defined.ts';
+import { isServerName } from '../../policies/text/name-rule.ts';
+import { printableLine, quotedWord } from '../../policies/text/printable.ts';
+import { approveWritten, type WrittenText } from '../../runtime/approve-written.ts';
+import type { CliSession } from '../command.ts';
+import type { RunningTroupe } from '../control/running-troupe.ts';
+import {
+  type Launch,
+  projectSettings,
+  realOrPlanned,
+  sourcesOf,
+  troupeOptionsOf,
+} from '../launch.ts';
+import { statusLine } from '../show/status-lines.ts';
+import { settingsOf } from './declared-server.ts';
+import { applyEdit, withEditedTroupe } from './running-edit.ts';
+import { editedText, openSettings, replaceSettings } from './settings-file.ts';
+
+export interface AddFlags {
+  readonly env?: readonly string[];
+  readonly cwd?: string;
+  readonly header?: readonly string[];
+  readonly type?: string;
+  readonly scope?: 'user' | 'project' | 'local';
+  readonly yes?: true;
+}
+
+type Entry = Readonly<Record<string, unknown>>;
+
+/** Runs `troupe add`. */
+export async function addServer(
+  session: CliSession,
+  name: string,
+  words: readonly string[],
+  flags: AddFlags,
+): Promise<number> {
+  if (!isServerName(name))
+    throw new TroupeError(
+      'USAGE',
+      `${quotedWord(name)} is not a server name; use 1 to 100 letters, digits and . _ : -`,
+    );
+  const entry = entryOf(words, flags);
+  return withEditedTroupe(session.launch, (seen, running) =>
+    addTo(session, { name, entry, seen, running }, flags),
+  );
+}
+
+interface Addition {
+  readonly name: string;
+  readonly entry: Entry;
+  /** The launch whose files count. */
+  readonly seen: Launch;
+  readonly running: RunningTroupe | undefined;
+}
+
+async function addTo(session: CliSession, addition: Addition, flags: AddFlags): Promise<number> {
+  const { launch, output } = session;
+  const { name, entry, seen, running } = addition;
+  const chosen = targetOf(launch, flags.scope);
+  const source = sourcesOf(seen).find(({ file }) => realOrPlanned(file) === realOrPlanned(chosen));
+  // The user's own file does not count beside --config, but can be written.
+  const reading = source === undefined ? { ...seen, configFiles: [], bare: false } : seen;
+  const file = source?.file ?? chosen;
+  await refuseTaken(reading, name);
+  const open = await openSettings(launch, file);
+  const text = editedText(open, [{ path: ['mcpServers', name], value: entry }]);
+  const isGated = await checked(reading, { file, text }, name);
+  let isApproved: boolean | undefined;
+  const result = await applyEdit(session, source === undefined ? undefined : running, name, {
+    async write() {
+      await replaceSettings(open, text);
+      if (!isGated) return;
+      isApproved =
+        isTyped(session, flags) &&
+        (await approveWritten(troupeOptionsOf(reading), { file, text }, name));
+    },
+    async isApplied(troupe) {
+      const status = await troupe.statusOf(name);
+      return status !== undefined && (isApproved !== true || status.reason !== 'pendingApproval');
+    },
+  });
+  const scope = source?.scope ?? 'user';
+  output.document({
+    action: 'added',
+    server: name,
+    file,
+    scope,
+    entry: withoutSecrets(entry),
+    ...defined({ approved: isApproved }),
+    ...result,
+  });
+  output.lines([`added ${name} to ${printableLine(open.place, 500)} (${scope})`]);
+  for (const where of literalSecretsOf(entry))
+    output.note(
+      `${where.join('.')} looks like a secret and is in the file as it is; set a variable and write \${NAME} instead`,
+    );
+  if (isApproved === false)
+    output.lines([`a file of the project folder needs approval: troupe approve ${name}`]);
+  output.lines([
+    result.status === undefined ? nextStep(seen, source) : statusLine(result.status, Date.now()),
+  ]);
+  return 0;
+}
+
+function nextStep(
+  { configFiles }: Launch,
+  source: { readonly scope?: string } | undefined,
+): string {
+  if (source === undefined)
+    return 'this file does not count beside --config; leave that out to use it';
+  return configFiles.length === 0
+    ? 'start it with: troupe up'
+    : 'start it with troupe up and the same --config';
+}
+
+/** Whether the user typed the command: agents and scripts have no terminal. */
+function isTyped({ host, output }: CliSession, { yes }: AddFlags): boolean {
+  const { stdin, stderr } = host;
+  const isTerminal = 'isTTY' in stdin && stdin.isTTY === true && stderr.isTTY === true;
+  return yes === true || (isTerminal && output.interactive);
+}
+
+function targetOf(launch: Launch, scope: AddFlags['scope']): string {
+  if (scope === 'user') return launch.userSettings;
+  if (scope === 'local') return path.join(launch.projectRoot, '.troupe', 'settings.local.json');
+  const named = scope === undefined ? launch.configFiles.at(-1) : undefined;
+  return named ?? projectSettings(launch);
+}
+
+async function refuseTaken(launch: Launch, name: string): Promise<void> {
+  const { servers } = await settingsOf(launch);
+  const taken = servers.find((server) => server.name === name);
+  if (taken === undefined) return;
+  const { file, line, scope } = taken.source;
+  const place =
+    file === undefined ? `${scope} settings` : `${file}${line === undefined ? '' : `:${line}`}`;
+  throw new TroupeError(
+    'USAGE',
+    `${name} exists already in ${place}; use another name, or run troupe remove ${name} first`,
+    { server: name },
+  );
+}
+
+/**
+ * Reads the new text as a troupe would.
+ * @returns whether the server needs approval
+ * @throws TroupeError `INVALID_CONFIG` for an entry that could not start
+ */
+async function checked(launch: Launch, written: WrittenText, name: string): Promise<boolean> {
+  const { servers, problems } = await settingsOf(launch, written);
+  const desired = servers.find((server) => server.name === name);
+  const invalid =
+    desired === undefined
+      ? (problems.find((problem) => problem.server === name) ?? problems.at(0))
+      : desired.invalid;
+  if (invalid !== undefined)
+    throw new TroupeError(
+      'INVALID_CONFIG',
+      `nothing is written, because ${invalid.key ?? invalid.file}: ${invalid.message}`,
+      { server: name },
+    );
+  return desired?.gated ?? false;
+}
+
+function entryOf(words: readonly string[], { env, cwd, header, type }: AddFlags): Entry {
+  const [first, ...args] = words;
+  if (first === undefined)
+    throw new TroupeError(
+      'USAGE',
+      'say what to add: a command after --, as in troupe add NAME -- npx -y PACKAGE, or a URL',
+    );
+  const isUrl = /^(?:https?|wss?):\/\//iu.test(first);
+  if (isUrl && args.length > 0)
+    throw new TroupeError(
+      'USAGE',
+      `${quotedWord(args[0] ?? '')} after the URL is not understood; remove it`,
+    );
+  if (isUrl && (env !== undefined || cwd !== undefined))
+    throw new TroupeError('USAGE', '--env and --cwd are for commands; use --header with a URL');
+  if (!isUrl && header !== undefined)
+    throw new TroupeError('USAGE', '--header is for URLs; use --env with a command');
+  if (isUrl)
+    return defined({
+      type,
+      url: first,
+      headers: pairsOf(header, /^([^:\s]+):\s*(.*)$/su, "'NAME: VALUE'", '--header'),
+    });
+  return defined({
+    type,
+    command: first,
+    args: args.length === 0 ? undefined : args,
+    env: pairsOf(env, /^([^=]+)=(.*)$/su, 'NAME=VALUE', '--env'),
+    cwd,
+  });
+}
+
+function pairsOf(
+  given: readonly string[] | undefined,
+  pattern: RegExp,
+  form: string,
+  flagName: string,
+): Readonly<Record<string, string>> | undefined {
+  if (given === undefined) return undefined;
+  const pairs = given.map((text): [string, string] => {
+    const [, key, value] = pattern.exec(text) ?? [];
+    if (key !== undefined && value !== undefined) return [key, value];
+    // The text itself may be a secret.
+    throw new TroupeError('USAGE', `a value of ${flagName} has another form; write ${form}`);
+  });
+  return Object.fromEntries(pairs);
+}

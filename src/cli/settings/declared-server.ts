@@ -1,0 +1,52 @@
+/** Finds the file that declares a server. */
+
+import { readSettings } from '../../../actors/settings/last-good-settings.ts';
+import { memberOf } from '../../config/settings-tree.ts';
+import type { DesiredServer, Settings } from '../../domain/settings.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
+import { quotedWord } from '../../policies/text/printable.ts';
+import { readingWritten, type WrittenText } from '../../runtime/approve-written.ts';
+import { unknownServer } from '../../runtime/errors/call-refusal.ts';
+import { settingsPortsOf } from '../../runtime/options/settings-ports.ts';
+import { type Launch, troupeOptionsOf } from '../launch.ts';
+import { type OpenSettings, openSettings } from './settings-file.ts';
+
+/** All settings of a launch, with a text in place of one file if one is given. Starts nothing. */
+export async function settingsOf(launch: Launch, written?: WrittenText): Promise<Settings> {
+  const ports = settingsPortsOf(troupeOptionsOf(launch));
+  const readFile = written === undefined ? {} : { readFile: readingWritten(written) };
+  return (await readSettings({ ...ports, ...readFile })).settings;
+}
+
+export interface DeclaredServer {
+  readonly desired: DesiredServer;
+  readonly settings: Settings;
+  readonly open: OpenSettings;
+}
+
+/**
+ * Finds a server's entry, for an edit.
+ * @throws TroupeError `SERVER_UNKNOWN`; `INVALID_CONFIG` when its file cannot be edited
+ */
+export async function declaredServer(launch: Launch, name: string): Promise<DeclaredServer> {
+  const settings = await settingsOf(launch);
+  const desired = settings.servers.find((server) => server.name === name);
+  if (desired === undefined) throw unknownServer(name, settings.servers, [], settings.problems);
+  const { file, key, scope } = desired.source;
+  const place = `${file ?? scope}${desired.source.line === undefined ? '' : `:${desired.source.line}`}`;
+  if (file === undefined || scope === 'managed')
+    throw new TroupeError(
+      'NOT_ALLOWED',
+      `${quotedWord(name)} is declared in managed settings (${place}), which only an administrator may change`,
+      { server: name },
+    );
+  const open = await openSettings(launch, file);
+  const servers = memberOf(open.root, 'mcpServers')?.node;
+  if (servers === undefined || memberOf(servers, name) === undefined)
+    throw new TroupeError(
+      'INVALID_CONFIG',
+      `${quotedWord(name)} is declared by ${key} in ${place}; edit it there`,
+      { server: name },
+    );
+  return { desired, settings, open };
+}
