@@ -112,6 +112,11 @@ export function settingsInUse(launch: Launch): string {
   return present.length === 0 ? 'none yet' : present.map(({ file }) => file).join(', ');
 }
 
+/** Whether any settings file exists. */
+export function hasSettings(launch: Launch): boolean {
+  return launch.bare || sourcesOf(launch).some(({ file }) => existsSync(file));
+}
+
 /** What to do about settings without a server. */
 export function noServers(launch: Launch): string {
   const { bare, configFiles } = launch;

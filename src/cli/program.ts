@@ -10,11 +10,12 @@ import { approvalCommands } from './commands/approve.ts';
 import { callCommand } from './commands/call.ts';
 import { checkCommand } from './commands/check.ts';
 import { completionCommand } from './commands/completion.ts';
+import { connectCommands } from './commands/connect.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { eventsCommand } from './commands/events.ts';
 import { explainCommand } from './commands/explain.ts';
 import { helpCommand, unknownCommand } from './commands/help.ts';
-import { importCommand } from './commands/import.ts';
+import { importCommand, initCommand } from './commands/import.ts';
 import { inspectCommand } from './commands/inspect.ts';
 import { logsCommand } from './commands/logs.ts';
 import { permissionsCommand } from './commands/permissions.ts';
@@ -55,7 +56,9 @@ const commands: readonly CommandDefinition[] = [
   ...approvalCommands,
   ...serverCommands,
   ...settingsCommands,
+  initCommand,
   importCommand,
+  ...connectCommands,
   eventsCommand,
   inspectCommand,
   replayCommand,

@@ -25,15 +25,15 @@ export function readingWritten({ file, text }: WrittenText): ReadFile {
 }
 
 /**
- * Approves the server of this name as a text declares it that the user has just written to a file. Whatever the
- * file holds by then, only the server of that text is approved. A running troupe follows the store.
+ * Approves servers as a text declares them that the user has just written to a file. Whatever the file holds by
+ * then, only the servers of that text are approved. A running troupe follows the store.
  *
- * @returns whether the decision is saved
+ * @returns whether every server is approved and the decisions are saved
  */
 export async function approveWritten(
   options: TroupeOptions,
   written: WrittenText,
-  server: string,
+  servers: readonly string[],
 ): Promise<boolean> {
   const { clock = realClock, env = process.env, stateDir } = options;
   const ports = settingsPortsOf(options);
@@ -47,9 +47,10 @@ export async function approveWritten(
   const { settings, specs } = await withEnvFileNames(withPrograms, (spec) =>
     envFileNamesOf(spec, env),
   );
-  const desired = settings.servers.find(({ name }) => name === server);
-  const isIt = desired?.source.file === written.file && desired.invalid === undefined;
-  if (desired === undefined || !isIt || !desired.gated) return false;
+  const chosen = settings.servers.filter(
+    ({ name, source, invalid, gated }) =>
+      servers.includes(name) && source.file === written.file && invalid === undefined && gated,
+  );
   const store = createApprovalStore({
     projectRoot,
     clock,
@@ -58,19 +59,21 @@ export async function approveWritten(
     watch: () => () => {},
   });
   await store.load();
-  const spec = specs.get(desired.generation);
-  store.add({
-    kind: 'decision',
-    record: {
-      server,
-      fingerprint: approvalFingerprint(desired),
-      decision: 'granted',
-      decidedAt: clock.wallNow(),
-      facts: spec === undefined ? [] : specFactsOf(spec, desired),
-      pins: [],
-    },
-  });
+  for (const desired of chosen) {
+    const spec = specs.get(desired.generation);
+    store.add({
+      kind: 'decision',
+      record: {
+        server: desired.name,
+        fingerprint: approvalFingerprint(desired),
+        decision: 'granted',
+        decidedAt: clock.wallNow(),
+        facts: spec === undefined ? [] : specFactsOf(spec, desired),
+        pins: [],
+      },
+    });
+  }
   const isSaved = await store.saved();
   await store.close();
-  return isSaved;
+  return isSaved && chosen.length === servers.length;
 }

@@ -5,6 +5,7 @@ import { TroupeError } from '../../domain/troupe-error.ts';
 import { defined } from '../../policies/defined.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import type { Troupe, TroupeOptions } from '../../runtime/troupe.ts';
+import { isAtTerminal } from '../ask/confirm.ts';
 import { createInputPrompt } from '../ask/input.ts';
 import type { StopSignal } from '../cli-host.ts';
 import { type CliSession, type CommandDefinition, flag, telemetryFlag } from '../command.ts';
@@ -14,6 +15,7 @@ import type { ControlHandler } from '../control/server.ts';
 import { controlSocketPath } from '../control/socket-path.ts';
 import { parsePort } from '../flag-values.ts';
 import {
+  hasSettings,
   launchHash,
   noServers,
   settingsInUse,
@@ -62,6 +64,10 @@ export const upCommand: CommandDefinition<UpFlags> = {
   ],
   async run(session, _args, flags) {
     const { host, launch } = session;
+    if (isAtTerminal(session) && !hasSettings(launch)) {
+      const { offerSettings } = await import('../import/init.ts');
+      await offerSettings(session);
+    }
     const createTroupe = await host.loadRuntime();
     // Loaded late: it needs Zod, which no other command should wait for.
     const { openControlServer } = await import('../control/server.ts');

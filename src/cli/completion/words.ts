@@ -156,7 +156,9 @@ async function valuesOf(
 }
 
 function commandsOf(program: Command): Suggestions {
-  const words = program.commands.map((each) => ({ word: each.name(), note: each.summary() }));
+  const words = program.commands.flatMap((each) =>
+    [each.name(), ...each.aliases()].map((word) => ({ word, note: each.summary() })),
+  );
   return { kind: 'words', words };
 }
 

@@ -1,6 +1,5 @@
 /** Imports servers: finds the sources and the targets, plans, writes and reports. */
 
-import { homedir } from 'node:os';
 import path from 'node:path';
 import { readSettingsFile } from '../../../actors/settings/file.ts';
 import type { Problem } from '../../domain/settings.ts';
@@ -8,13 +7,23 @@ import { TroupeError } from '../../domain/troupe-error.ts';
 import { defined } from '../../policies/defined.ts';
 import { closestName } from '../../policies/text/closest-name.ts';
 import { printableLine } from '../../policies/text/printable.ts';
+import { isAgreed, isAtTerminal } from '../ask/confirm.ts';
 import type { CliSession } from '../command.ts';
 import { isOfProject, replaceFile, writablePlace } from '../settings/target.ts';
+import { discoverSources, nothingFound, placeFactsOf } from './discover.ts';
 import { type ImportedServer, type ImportPlan, type ImportSource, planImport } from './plan.ts';
 import { placesOf, programNames } from './program-places.ts';
 
+interface ImportChoice {
+  /** Absent: the files of all programs. */
+  readonly from?: string;
+  readonly to?: string;
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+}
+
 /** A file that servers are written to. */
-interface Target {
+export interface Target {
   /** The path as given. */
   readonly file: string;
   /** The real path to write. */
@@ -24,16 +33,43 @@ interface Target {
 }
 
 /** Runs `troupe import`; resolves with 2 when a server was skipped. */
-export async function importServers(
-  session: CliSession,
-  {
-    from,
-    to,
-    dryRun = false,
-  }: { readonly from: string; readonly to?: string; readonly dryRun?: boolean },
-): Promise<number> {
-  const { launch, host } = session;
-  const sources = await readSources(session, from);
+export async function importServers(session: CliSession, choice: ImportChoice): Promise<number> {
+  const { from, dryRun = false, yes = false } = choice;
+  const isNamed = from !== undefined;
+  const sources = isNamed ? await readSources(session, from) : await discoverSources(session);
+  // Plan all targets before writing the first one.
+  const targets: Target[] = [];
+  for (const [file, itsSources] of await byTargetOf(session, sources, choice.to))
+    targets.push(await planTarget(session, file, itsSources));
+  // Without a name, the user has not seen yet what there is.
+  const isPreview = dryRun || !(isNamed || yes);
+  if (!isPreview) await writeAll(session, targets);
+  report(session, targets, isPreview);
+  if (sources.length === 0) session.output.lines([nothingFound]);
+  if (isPreview && !dryRun) await offer(session, targets);
+  const isWhole = targets.every(({ plan }) =>
+    plan.servers.every(({ action }) => action === 'add' || action === 'same'),
+  );
+  return isWhole ? 0 : 2;
+}
+
+async function writeAll(session: CliSession, targets: readonly Target[]): Promise<void> {
+  for (const target of targets) await write(session, target);
+}
+
+/** Writes what was just shown after a yes. */
+async function offer(session: CliSession, targets: readonly Target[]): Promise<void> {
+  if (targets.every(({ plan }) => plan.text === undefined)) return;
+  if (!isAtTerminal(session)) session.output.note('nothing is written; use --yes to write this');
+  else if (await isAgreed(session, 'write this?')) await writeAll(session, targets);
+}
+
+/** The sources of each target, with the target's path as given. */
+async function byTargetOf(
+  { launch, host }: CliSession,
+  sources: readonly ImportSource[],
+  to: string | undefined,
+): Promise<ReadonlyMap<string, readonly ImportSource[]>> {
   const chosen = to === undefined ? undefined : path.resolve(host.cwd, to);
   const byTarget = new Map<string, ImportSource[]>();
   for (const source of sources) {
@@ -48,19 +84,10 @@ export async function importServers(
         `${target} is both source and target; set --to to another file`,
       );
   }
-  // Plan all targets before writing the first one.
-  const targets: Target[] = [];
-  for (const [file, itsSources] of byTarget)
-    targets.push(await planTarget(session, file, itsSources));
-  if (!dryRun) for (const target of targets) await write(session, target);
-  report(session, targets, dryRun);
-  const isWhole = targets.every(({ plan }) =>
-    plan.servers.every(({ action }) => action === 'add' || action === 'same'),
-  );
-  return isWhole ? 0 : 2;
+  return byTarget;
 }
 
-async function planTarget(
+export async function planTarget(
   { launch }: CliSession,
   file: string,
   sources: readonly ImportSource[],
@@ -79,12 +106,10 @@ async function readSources(
   from: string,
 ): Promise<readonly ImportSource[]> {
   const program = programNames.find((name) => name === from);
-  const home = host.env['HOME'] ?? host.env['USERPROFILE'] ?? homedir();
-  const { projectRoot } = launch;
   const places =
     program === undefined
       ? [path.resolve(host.cwd, from)]
-      : placesOf(program, { platform: process.platform, home, env: host.env, projectRoot });
+      : placesOf(program, placeFactsOf({ launch, host }));
   const found: ImportSource[] = [];
   for (const file of places) {
     const reading = await readSettingsFile(file);
@@ -106,7 +131,7 @@ async function readSources(
   throw new TroupeError('INVALID_CONFIG', `file ${places.join('')} does not exist; ${next}`);
 }
 
-async function write(
+export async function write(
   { output }: CliSession,
   { file, place, before, plan: { text } }: Target,
 ): Promise<void> {
@@ -153,7 +178,7 @@ const verbs: Readonly<Record<ImportedServer['action'], string>> = {
   invalid: '!',
 };
 
-function serverLines(
+export function serverLines(
   { name, action, from, entry, why }: ImportedServer,
   dryRun: boolean,
 ): readonly string[] {
@@ -165,6 +190,6 @@ function serverLines(
   return [printableLine(head, 1_000).trimEnd(), ...body];
 }
 
-function problemLine({ file, line, key, message }: Problem): string {
+export function problemLine({ file, line, key, message }: Problem): string {
   return printableLine(`  ${file}:${line ?? 1} ${key ?? ''}: ${message}`, 1_000);
 }

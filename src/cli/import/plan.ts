@@ -84,7 +84,9 @@ export async function planImport(
     const switchOf = switchesOf(conversion, origin);
     const inputs = conversion.inputs === undefined ? undefined : parseInputs(conversion.inputs);
     problems.push(...(inputs?.faults ?? []).map((fault) => problemAt(origin, fault)));
-    for (const member of conversion.servers) {
+    const [gateways, members] = splitGateways(conversion.servers);
+    problems.push(...gateways.map((member) => problemAt(origin, leftOut(member))));
+    for (const member of members) {
       // A target without servers gets the lists as well.
       const isOn = isFresh ? undefined : switchOf(member.name);
       const server = importOne(member, { ...origin, inputs: inputs?.inputs }, taken, isOn);
@@ -112,6 +114,34 @@ export async function planImport(
       `cannot add to ${target.file} without changing its content; set --to to another file`,
     );
   return { ...plan, text: text.endsWith('\n') ? text : `${text}\n` };
+}
+
+/** A troupe that ran itself as a server would start without end. */
+function startsTroupe(name: string, entry: unknown): boolean {
+  if (!isRecord(entry)) return false;
+  const { command, args } = entry;
+  const words = [command, ...(Array.isArray(args) ? (args as unknown[]) : [])];
+  if (name === 'troupe' && words.includes('serve')) return true;
+  const at = words.findIndex(
+    (word) =>
+      typeof word === 'string' && /(?:^|[/\\])(?:mcp-)?troupe(?:\.\w+)?$|mcp-troupe/u.test(word),
+  );
+  return at !== -1 && words.slice(at + 1).includes('serve');
+}
+
+function splitGateways(
+  members: readonly TreeMember[],
+): readonly [readonly TreeMember[], readonly TreeMember[]] {
+  const isGateway = ({ name, node }: TreeMember): boolean => startsTroupe(name, valueOf(node));
+  return [members.filter(isGateway), members.filter((member) => !isGateway(member))];
+}
+
+function leftOut(member: TreeMember): Fault {
+  return {
+    line: member.line,
+    path: writtenPath(member, ['mcpServers', member.name], []),
+    message: 'this is troupe itself; it is left out',
+  };
 }
 
 interface Existing {

@@ -7,6 +7,7 @@ import { defined } from '../../policies/defined.ts';
 import { isServerName } from '../../policies/text/name-rule.ts';
 import { printableLine, quotedWord } from '../../policies/text/printable.ts';
 import { approveWritten, type WrittenText } from '../../runtime/approve-written.ts';
+import { isAtTerminal } from '../ask/confirm.ts';
 import type { CliSession } from '../command.ts';
 import type { RunningTroupe } from '../control/running-troupe.ts';
 import {
@@ -76,8 +77,8 @@ async function addTo(session: CliSession, addition: Addition, flags: AddFlags): 
       await replaceSettings(open, text);
       if (!isGated) return;
       isApproved =
-        isTyped(session, flags) &&
-        (await approveWritten(troupeOptionsOf(reading), { file, text }, name));
+        (flags.yes === true || isAtTerminal(session)) &&
+        (await approveWritten(troupeOptionsOf(reading), { file, text }, [name]));
     },
     async isApplied(troupe) {
       const status = await troupe.statusOf(name);
@@ -116,13 +117,6 @@ function nextStep(
   return configFiles.length === 0
     ? 'start it with: troupe up'
     : 'start it with troupe up and the same --config';
-}
-
-/** Whether the user typed the command: agents and scripts have no terminal. */
-function isTyped({ host, output }: CliSession, { yes }: AddFlags): boolean {
-  const { stdin, stderr } = host;
-  const isTerminal = 'isTTY' in stdin && stdin.isTTY === true && stderr.isTTY === true;
-  return yes === true || (isTerminal && output.interactive);
 }
 
 function targetOf(launch: Launch, scope: AddFlags['scope']): string {

@@ -60,6 +60,7 @@ describe('a completion', () => {
       'revoke',
       'restart',
       'reload',
+      'remove',
       'replay',
     ]);
     expect(lines).toContain(

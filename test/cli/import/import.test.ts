@@ -356,7 +356,6 @@ describe('troupe import', () => {
   it.each([
     [['--from', 'gemni'], 'did you mean "gemini"?'],
     [['--from', 'zed'], 'found no settings of zed'],
-    [[], '--from'],
   ])('says what to give for %j', async (argv, says) => {
     const { exitCode, report } = await importHere(temporaryFolder(), ...argv);
     expect(exitCode).toBe(2);

@@ -1,0 +1,115 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { PassThrough } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { hostNames } from '../../../src/cli/connect/hosts.ts';
+import { runCliHere, temporaryFolder } from '../run-cli.ts';
+
+/** A home with `troupe` on its PATH, and the commands in it. */
+function machine() {
+  const folder = temporaryFolder();
+  const put = (name: string, text: string): string => {
+    const file = path.join(folder, name);
+    mkdirSync(path.dirname(file), { recursive: true });
+    writeFileSync(file, text);
+    return file;
+  };
+  put('bin/troupe', '');
+  const env = {
+    HOME: path.join(folder, 'home'),
+    PATH: path.join(folder, 'bin'),
+    MCP_TROUPE_HOME: path.join(folder, 'state'),
+  };
+  return {
+    folder,
+    put,
+    run: (...argv: string[]) => runCliHere(argv, { folder, env }),
+    inTerminal: (typed: string, ...argv: string[]) => {
+      const stdin = Object.assign(new PassThrough(), { isTTY: true });
+      stdin.write(typed);
+      return runCliHere(argv, { folder, env, stdin, columns: 200 });
+    },
+  };
+}
+
+const files = {
+  'claude-code': [
+    'home/.claude.json',
+    '{\n  // mine\n  "mcpServers": { "a": { "command": "a" } }\n}\n',
+  ],
+  'claude-desktop': ['home/.config/Claude/claude_desktop_config.json', '{ "theme": "dark" }\n'],
+  cursor: [
+    'home/.cursor/mcp.json',
+    '{\n  "mcpServers": {\n    "a": { "command": "a" } // a\n  }\n}\n',
+  ],
+  vscode: ['home/.config/Code/User/mcp.json', '{\n\t"servers": {},\n\t"inputs": []\n}\n'],
+  codex: [
+    'home/.codex/config.toml',
+    '# mine\nmodel = "m"\n\n[mcp_servers.a]\ncommand = "a" # a\n\n[other]\nx = 1\n',
+  ],
+  zed: ['home/.config/zed/settings.json', '// Zed\n{\n  "vim": true, // v\n}\n'],
+} as const;
+
+describe('troupe connect', () => {
+  it.each(hostNames)(
+    'adds and removes the gateway of %s and keeps the rest of its file',
+    async (host) => {
+      const { put, run, folder } = machine();
+      const [name, before] = files[host];
+      const file = put(name, before);
+      const now = (): string => readFileSync(file, 'utf8');
+      const connected = await run('connect', host, '--yes');
+      expect(connected).toMatchObject({ exitCode: 0, stderr: '' });
+      expect(connected.stdout).toContain('  + ');
+      expect(readFileSync(`${file}.before-troupe`, 'utf8')).toBe(before);
+      for (const [comment] of before.matchAll(/(?:\/\/|#).*$/gmu)) expect(now()).toContain(comment);
+      expect(now()).toContain(folder);
+      const found = await run(
+        'import',
+        '--from',
+        file,
+        '--to',
+        path.join(folder, 'to.json'),
+        '--dry-run',
+        '--json',
+      );
+      expect(found.stdout).toContain('this is troupe itself');
+      const text = now();
+      expect((await run('connect', host)).stdout).toContain(`${host} is already connected`);
+      expect(now()).toBe(text);
+      expect(await run('disconnect', host, '--yes')).toMatchObject({ exitCode: 0 });
+      expect(now()).not.toContain('troupe');
+      expect((await run('disconnect', host)).stdout).toContain('is already disconnected');
+    },
+  );
+
+  it('asks first, and writes nothing without a yes', async () => {
+    const { put, run, inTerminal } = machine();
+    const [name, before] = files.cursor;
+    const file = put(name, before);
+    expect(await run('connect', 'cursor')).toMatchObject({ exitCode: 2 });
+    expect((await inTerminal('n\n', 'connect', 'cursor')).stderr).toContain('nothing is written');
+    expect(readFileSync(file, 'utf8')).toBe(before);
+    expect((await inTerminal('y\n', 'connect', 'cursor')).stdout).toContain('connected cursor');
+    expect(readFileSync(file, 'utf8')).toContain('"serve"');
+  });
+
+  it('creates a file that does not exist, and refuses one that is broken', async () => {
+    const { put, run } = machine();
+    const made = await run('connect', 'vscode', '--yes', '--json');
+    expect(JSON.parse(made.stdout)).toMatchObject({
+      written: true,
+      entry: { type: 'stdio', command: 'troupe' },
+    });
+    for (const [host, text] of [
+      ['cursor', '{ broken'],
+      ['codex', 'x = ['],
+    ] as const) {
+      const file = put(files[host][0], text);
+      const refused = await run('connect', host, '--yes');
+      expect(refused.exitCode).toBe(2);
+      expect(refused.stderr).toContain(`cannot edit ${file}`);
+    }
+    expect((await run('connect', 'emacs')).stderr).toContain('claude-code');
+  });
+});
