@@ -98,7 +98,7 @@ export type PermissionEvent =
 export interface PermissionReview {
   readonly isSameServer: boolean;
   readonly isSameTool: boolean;
-  /** The present verdict of the rules; null = none. */
+  /** The current verdict of the rules; null = none. */
   readonly byRules: PermissionVerdict | null;
 }
 

@@ -5,17 +5,17 @@ import { constants, existsSync, mkdirSync, realpathSync, type Stats } from 'node
 import { link, open, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
-/** Returns the code of a system error, such as `ENOENT`. */
+/** Returns a system error's code, such as `ENOENT`. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
 }
 
 /**
- * Creates a folder and its missing parents, readable only by their owner. Existing folders are
- * not changed. Throws file-system errors.
+ * Creates a folder and its missing parents, readable only by their owner. Leaves existing folders
+ * unchanged. Throws file-system errors.
  *
- * Not `recursive: true`: Node retries forever when the system reports ENOENT although the parent
- * folder exists, as `/proc` and some network file systems do.
+ * Does not use `recursive: true`: Node retries forever when the system reports ENOENT although the
+ * parent folder exists, as `/proc` and some network file systems do.
  */
 export function makeFolders(folder: string): void {
   if (existsSync(folder)) return;
@@ -29,7 +29,7 @@ export function makeFolders(folder: string): void {
   }
 }
 
-/** Returns the real path of a folder, or the path as written if there is no such folder. */
+/** Returns a folder's real path, or the path as written if the folder does not exist. */
 export function realFolder(folder: string): string {
   try {
     return realpathSync(folder);
@@ -39,10 +39,10 @@ export function realFolder(folder: string): string {
 }
 
 /**
- * Reads a file up to a limit; undefined when it is not a plain file. Never waits for anything but
+ * Reads a file up to a limit; returns undefined when it is not a plain file. Waits for nothing but
  * the disk. Throws file-system errors, such as ELOOP for a link when `followsLink` is false.
  *
- * @returns `bytes` holds one byte more than the limit when the file is larger
+ * @returns `bytes` contains one byte more than the limit when the file is larger
  */
 export async function readPlain(
   file: string,
@@ -55,7 +55,7 @@ export async function readPlain(
   try {
     const stats = await handle.stat();
     if (!stats.isFile()) return undefined;
-    // Virtual files, as in `/proc`, report a size of zero.
+    // Virtual files, such as those in `/proc`, report a size of zero.
     const bytes = Buffer.alloc(Math.min(stats.size || maxBytes, maxBytes) + 1);
     for (let filled = 0; ; ) {
       const { bytesRead } = await handle.read(bytes, filled, bytes.length - filled, filled);
@@ -71,7 +71,7 @@ export async function readPlain(
 /** Suffix of temporary files. A process that dies may leave one behind. */
 export const draftSuffix = '.tmp';
 
-/** Creates a file atomically, readable by its owner only. Returns false when it exists already. */
+/** Creates a file atomically, readable by its owner only. Returns false if it already exists. */
 export async function createWhole(
   file: string,
   text: string,
@@ -90,15 +90,15 @@ export async function createWhole(
 }
 
 interface ReplaceOptions {
-  /** The file's mode. Default: readable by its owner only. */
+  /** The file's mode. Default: readable only by its owner. */
   readonly mode?: number;
   /** Called right before the file is replaced; false keeps the old file. Default: true. */
   readonly isWanted?: () => Promise<boolean>;
 }
 
 /**
- * Replaces a file atomically: it has the old content or the new one, even after a power failure.
- * The folder must exist. Removes its temporary file when it fails. Throws file-system errors.
+ * Replaces a file atomically: it holds either the old or the new content, even after a power
+ * failure. The folder must exist. Removes the temporary file on failure. Throws file-system errors.
  *
  * @returns whether the file was replaced
  */

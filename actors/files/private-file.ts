@@ -1,4 +1,4 @@
-/** Reads a file that is trusted only if no other user may write or read it. */
+/** Reads a file that is trusted only if no other user can read or write it. */
 
 import { randomUUID } from 'node:crypto';
 import type { Stats } from 'node:fs';
@@ -7,12 +7,14 @@ import { z } from 'zod';
 import { codeOf, readPlain } from './file-system.ts';
 
 export type UntrustedFile =
-  /** Its content is damaged, so it must be set aside. */
+  /** The file's content is damaged, so the file must be set aside. */
   | { readonly damage: string }
-  /** It is unsafe and must not be changed; says what is wrong and how to fix it. */
+  /**
+   * The file is unsafe and must not be changed; the message says what is wrong and how to fix it.
+   */
   | { readonly refusal: string };
 
-/** Reads the whole file; `content` is absent when there is no file. Never rejects. */
+/** Reads the whole file; `content` is absent if the file does not exist. Never rejects. */
 export async function readPrivate(
   file: string,
   maxBytes: number,
@@ -33,7 +35,9 @@ export async function readPrivate(
   }
 }
 
-/** Reads a JSON file with a `version`; `value` is absent when there is no file. Never rejects. */
+/**
+ * Reads a JSON file with a `version`; `value` is absent if the file does not exist. Never rejects.
+ */
 export async function readPrivateJson<Value>(
   file: string,
   {
@@ -67,7 +71,7 @@ export async function setAside(file: string, wallNow: number): Promise<string> {
   return aside;
 }
 
-/** Explains why another user could have written the file; undefined when none could. */
+/** Explains why another user could have written the file; returns undefined if none could. */
 function faultOf({ mode, uid }: Stats): string | undefined {
   // On Windows these numbers are meaningless.
   if (process.getuid === undefined) return undefined;

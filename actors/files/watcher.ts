@@ -1,13 +1,13 @@
 /**
  * Reports that a settings file may have changed.
  *
- * It watches folders, not files, because a watch on a file ends with the first editor that saves by
- * renaming: the file's own folder, the folders of the links on its path, and the folder in which a
- * part of the path is missing. Each event resolves the paths again, for they may lead elsewhere
- * now. A file whose folder cannot be watched is polled once a second.
+ * It watches folders rather than files, because a watch on a file ends with the first editor that
+ * saves by renaming. The folders are the file's own, those of the links on its path, and the one in
+ * which part of the path is missing. Each event resolves the paths again, since they may now lead
+ * elsewhere. A file whose folder cannot be watched is polled once a second.
  *
- * It may report changes that did not happen; readers compare contents. It reports nothing after it is
- * stopped.
+ * The watcher may report changes that did not happen; readers compare contents. It reports nothing
+ * once it is stopped.
  */
 
 import { type FSWatcher, unwatchFile, watch, watchFile } from 'node:fs';
@@ -18,16 +18,21 @@ import { isWithin, maxLinks, partsOf } from './way-within.ts';
 
 export interface WatchListener {
   changed(): void;
-  /** Called when watching falls back to polling, with the reason and the remedy; undefined when it no longer polls. */
+  /**
+   * Called with the reason and the remedy when watching falls back to polling, and with undefined
+   * when polling ends.
+   */
   slowed(message: string | undefined): void;
 }
 
 export interface WatchOptions {
-  /** For each file's absolute path, the real path of the folder that its links must not leave. */
+  /**
+   * Maps each file's absolute path to the real path of the folder that its links must not leave.
+   */
   readonly confines?: ReadonlyMap<string, string>;
   /** Default: Node's `watch`. */
   readonly watchFolder?: typeof watch;
-  /** Time until folders are watched again after the system ran out of watches. */
+  /** Delay before folders are watched again after the system ran out of watches. */
   readonly retryMs?: number;
 }
 
@@ -38,27 +43,30 @@ export type WatchFiles = (
   scope?: Pick<WatchOptions, 'confines'>,
 ) => () => void;
 
-/** One name in one folder on the path to a file. */
+/** A name to watch for in one folder on the path to a file. */
 interface Hop {
   readonly folder: string;
   readonly name: string;
-  /** Whether edits would be missed without a watch here; elsewhere only a replaced branch would be. */
+  /**
+   * Whether edits would be missed without a watch here; in other places, only a replaced branch
+   * would be.
+   */
   readonly isNeeded: boolean;
 }
 
-// Once a second: an edit is seen within two, and a poll costs microseconds.
+// Once a second: an edit is noticed within two seconds, and a poll costs microseconds.
 const pollIntervalMs = 1_000;
 
-// Once a minute: the program that used up all watches may have ended, and a try costs a few system
-// calls.
+// Once a minute: the program that used up all watches may have ended, and an attempt costs a few
+// system calls.
 const defaultRetryMs = 60_000;
 
-// Folders may change between resolving a path and watching it; after five attempts they have settled.
+// Folders may change between resolving a path and watching it; they settle within five attempts.
 const maxAttempts = 5;
 
-// With inotify a watch of a folder costs a kilobyte, reports nothing below the folder and blocks no
-// other program, so all folders up to the root may be watched. Elsewhere none of this holds, and
-// the names in events may differ from those in paths.
+// With inotify, a watch on a folder costs a kilobyte, reports nothing below the folder and blocks
+// no other program, so all folders up to the root can be watched. On other systems none of this
+// holds, and the names in events may differ from those in paths.
 const isInotify = process.platform === 'linux';
 
 const exhaustedCodes: ReadonlySet<string> = new Set(['ENOSPC', 'EMFILE', 'ENFILE']);
@@ -83,7 +91,7 @@ class FilesWatcher {
   readonly #options: WatchOptions;
   readonly #watches = new Map<string, FSWatcher>();
   readonly #polled = new Set<string>();
-  /** The names on the paths to the files, by folder. */
+  /** The names to watch in each folder on the paths to the files. */
   #names = new Map<string, Set<string>>();
   #isUpdating = false;
   #isOutdated = false;
@@ -101,7 +109,7 @@ class FilesWatcher {
     this.#options = options;
   }
 
-  /** Resolves all paths and watches what they lead through now. */
+  /** Resolves all paths and watches the folders that they currently lead through. */
   async update(): Promise<void> {
     this.#isOutdated = true;
     if (this.#isUpdating) return;
@@ -116,14 +124,14 @@ class FilesWatcher {
       if (this.#isStopped) return;
       if (!this.#watchAll(paths)) continue;
       hasNew = true;
-      // A folder may have come, gone or been replaced since its path was resolved.
+      // A folder may have been created, removed or replaced since its path was resolved.
       if (attempt < maxAttempts) this.#isOutdated = true;
     }
     this.#isUpdating = false;
     if (this.#retry !== undefined) return;
     if (this.#isSlow) this.#listener.slowed(undefined);
     this.#isSlow = false;
-    // Edits made before the folders were watched are found by reading once more.
+    // Another read finds edits made before the folders were watched.
     if (hasNew) this.#changed();
   }
 
@@ -134,7 +142,10 @@ class FilesWatcher {
     for (const file of this.#polled) unwatchFile(file, this.#changed);
   }
 
-  /** Watches these paths instead of the previous ones; returns whether any folder is new. */
+  /**
+   * Watches these paths instead of the previous ones; returns whether any folder is new to the
+   * watch.
+   */
   #watchAll(paths: readonly (readonly Hop[])[]): boolean {
     this.#names = new Map();
     for (const { folder, name } of paths.flat())
@@ -175,11 +186,11 @@ class FilesWatcher {
 
   #onEvent(folder: string, event: string, name: string | null): void {
     if (this.#isStopped || !this.#watches.has(folder)) return;
-    // A folder reports its own end under its own name.
+    // A folder reports its own removal under its own name.
     const isOwnEnd = event === 'rename' && (name === null || name === path.basename(folder));
     const isOnPath = !isInotify || name === null || this.#names.get(folder)?.has(name) === true;
     if (!isOwnEnd && !isOnPath) return;
-    // Another folder may have replaced this one, and the old watch would stay with the old one.
+    // Another folder may have replaced this one, and the old watch would stay on the old folder.
     const replaced = event === 'rename' && name !== null ? path.join(folder, name) : undefined;
     this.#lose(
       (place) =>
@@ -209,7 +220,7 @@ class FilesWatcher {
     this.#changed();
   }
 
-  /** Polls every file until the system has watches again. */
+  /** Polls every file until watches are available again. */
   #pollAll(code: string): void {
     if (this.#retry !== undefined) return;
     this.#retry = setTimeout(() => {
@@ -227,8 +238,8 @@ class FilesWatcher {
 }
 
 /**
- * Lists the folders, and the names in them, that decide what a path leads to, as far as it exists
- * and stays within a folder.
+ * Lists the folders, and the names in them, that decide where a path leads, as far as it exists and
+ * stays within a folder.
  */
 async function hopsTo(file: string, within: string | undefined): Promise<readonly Hop[]> {
   const hops: Hop[] = [];
@@ -237,7 +248,7 @@ async function hopsTo(file: string, within: string | undefined): Promise<readonl
   let linkCount = 0;
   for (;;) {
     const [name, ...more] = rest;
-    // Nothing outside the folder is even read: a cloned repository's link may name a network
+    // Do not even read anything outside the folder: a cloned repository's link may name a network
     // folder.
     if (name === undefined || isBeside(path.join(folder, name), within)) return hops;
     rest = more;
@@ -250,7 +261,7 @@ async function hopsTo(file: string, within: string | undefined): Promise<readonl
     const isEnd = found === undefined || (found.target === undefined && rest.length === 0);
     const isNeeded = isEnd || found.target !== undefined;
     if (isNeeded || isInotify) hops.push({ folder, name, isNeeded });
-    // A write under its other name is not reported for this folder; a watch on the file reports it.
+    // This folder does not report a write through the file's other name; a watch on the file does.
     if (found?.hasOtherNames === true) hops.push({ folder: place, name, isNeeded: false });
     if (isEnd) return hops;
     if (found.target === undefined) {
@@ -270,8 +281,8 @@ function isBeside(place: string, folder: string | undefined): boolean {
 }
 
 /**
- * Reads a link's target, or whether a file has several hard links; undefined when nothing at the path
- * can be read.
+ * Reads a link's target, or whether a file has several hard links; returns undefined when nothing
+ * at the path can be read.
  */
 async function read(
   place: string,

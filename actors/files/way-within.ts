@@ -1,32 +1,38 @@
 /**
  * Resolves a path within a folder without touching anything outside that folder.
  *
- * A link in a cloned repository may name a network folder, to which the system connects as soon as
- * the path is read, or one of the user's own files.
+ * A link in a cloned repository may lead to one of the user's own files, or to a network folder,
+ * which the system connects to as soon as the path is read.
  */
 
 import { lstat, readlink } from 'node:fs/promises';
 import path from 'node:path';
 
 export interface Way {
-  /** Absolute. Links are followed as long as they stay in the folder. */
+  /** Absolute path. Links are followed as long as they stay in the folder. */
   readonly place: string;
-  /** Whether the whole way is inside the folder; otherwise `place` is where it leaves, as written. */
+  /**
+   * Whether the whole path stays inside the folder; if not, `place` is where it leaves the folder,
+   * as written.
+   */
   readonly isInside: boolean;
 }
 
 // As many links as Linux follows.
 export const maxLinks = 40;
 
-/** Returns whether a path is a folder or below it, by spelling alone. Both are absolute. */
+/**
+ * Returns whether a path is a folder or lies below it, judging by spelling alone. Both paths are
+ * absolute.
+ */
 export function isWithin(place: string, folder: string): boolean {
   const way = path.relative(folder, place);
-  // On Windows the way to another drive is absolute.
+  // On Windows, the relative path to another drive is absolute.
   return way !== '..' && !way.startsWith(`..${path.sep}`) && !path.isAbsolute(way);
 }
 
 /**
- * Follows a path through a folder. What is missing counts as inside. Never rejects.
+ * Follows a path through a folder. Missing parts count as inside. Never rejects.
  * @param folder - absolute, without links
  */
 export async function wayWithin(file: string, folder: string): Promise<Way> {
@@ -44,7 +50,7 @@ export async function wayWithin(file: string, folder: string): Promise<Way> {
     here = next;
     if (target === undefined) continue;
     linkCount += 1;
-    // A circle of links; opening it fails with ELOOP.
+    // The links form a loop; opening the path fails with ELOOP.
     if (linkCount > maxLinks) return { place: next, isInside: true };
     if (!path.isAbsolute(target)) {
       here = path.dirname(next);
@@ -59,8 +65,8 @@ export async function wayWithin(file: string, folder: string): Promise<Way> {
 }
 
 /**
- * The rest of an absolute path that is spelled through the folder; undefined for others, such as
- * `/folder-b/../folder/file`, which leads outside before it returns.
+ * Returns the rest of an absolute path that is spelled through the folder; undefined for other
+ * paths, such as `/folder-b/../folder/file`, which leads outside before it returns.
  */
 function belowFolder(target: string, folder: string): string | undefined {
   const start = folder.endsWith(path.sep) ? folder : folder + path.sep;
@@ -68,7 +74,7 @@ function belowFolder(target: string, folder: string): string | undefined {
   return target.startsWith(start) ? target.slice(start.length) : undefined;
 }
 
-/** Reads a link's target; undefined when there is no link. */
+/** Reads a link's target; returns undefined if the path is not a link. */
 async function targetOf(place: string): Promise<string | undefined> {
   try {
     return (await lstat(place)).isSymbolicLink() ? await readlink(place) : undefined;

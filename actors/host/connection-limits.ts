@@ -6,18 +6,21 @@
 
 import type { Socket } from 'node:net';
 
-/** Maximum numbers of connections that have not authenticated yet, and that have. */
+/** Maximum number of connections for each group: not yet authenticated, and authenticated. */
 type ConnectionBounds = { readonly strangers: number; readonly known: number };
 
-// Enough for every client of one machine to connect at the same moment; each leaves the pool with
+// Enough for every client on one machine to connect at the same moment; each leaves the pool with
 // its first request.
 export const usualStrangers = 64;
 
 export class ConnectionLimits {
   readonly #bounds: ConnectionBounds;
-  /** Oldest first, not least active first: one byte a second would otherwise keep a slot forever. */
+  /**
+   * Unauthenticated connections, oldest first. Ordering by last activity instead would let a client
+   * keep a slot forever by sending one byte a second.
+   */
   readonly #strangers = new Set<Socket>();
-  /** Requests in progress by connection, least recently used first. */
+  /** Requests in progress per connection, least recently used first. */
   readonly #known = new Map<Socket, number>();
 
   constructor(bounds: ConnectionBounds) {
@@ -41,8 +44,8 @@ export class ConnectionLimits {
   }
 
   /**
-   * Notes that an authenticated request begins on this connection. Returns a function that ends it;
-   * undefined when every slot is taken by a connection with a request in progress.
+   * Marks the start of an authenticated request on this connection. Returns a function that ends
+   * it, or undefined when every slot is taken by a connection with a request in progress.
    */
   begin(socket: Socket): (() => void) | undefined {
     if (!this.#known.has(socket) && this.#known.size >= this.#bounds.known) {

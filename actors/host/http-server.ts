@@ -1,21 +1,21 @@
-/** What the HTTP servers of the gateway and the inspector share: limits, listening, and request checks. */
+/** Limits, listening and request checks shared by the HTTP servers of the gateway and the inspector. */
 
 import type { IncomingHttpHeaders, IncomingMessage, ServerOptions } from 'node:http';
 import type { ListenOptions, Server } from 'node:net';
 
 // Real clients send a request at once; these limits end connections that send it byte by byte.
 export const requestTimeouts = {
-  /** Limit for the headers. */
+  /** Time limit for receiving the headers. */
   headersMs: 10_000,
-  /** Limit for the whole request. */
+  /** Time limit for receiving the whole request. */
   requestMs: 30_000,
-  /** How often connections are checked for these limits. */
+  /** How often connections are checked against these limits. */
   checkEveryMs: 1_000,
 };
 
 export type RequestTimeouts = Readonly<typeof requestTimeouts>;
 
-/** Options of Node's server that bound the size of headers and the duration of requests. */
+/** Options for Node's HTTP server that bound the size of headers and the duration of requests. */
 export function requestBounds(timeouts: RequestTimeouts = requestTimeouts): ServerOptions {
   return {
     maxHeaderSize: 16_384,
@@ -25,7 +25,7 @@ export function requestBounds(timeouts: RequestTimeouts = requestTimeouts): Serv
   };
 }
 
-/** Resolves when the server listens; rejects with what `explain` makes of the error. */
+/** Resolves once the server is listening; rejects with the error that `explain` returns. */
 export function listen(
   server: Server,
   where: ListenOptions,
@@ -38,16 +38,16 @@ export function listen(
 }
 
 /**
- * Recognizes requests that a foreign web page caused: under a foreign name, as after DNS rebinding, or
- * from another origin.
- * @returns why the request must be refused; undefined when it need not be
+ * Detects requests caused by a foreign web page: sent to a foreign host name, as after DNS
+ * rebinding, or from another origin.
+ * @returns why the request must be refused; undefined if it is allowed
  */
 export function foreignRequest(
   { url = '', headers, headersDistinct }: IncomingMessage,
   isOwnHost: (host: string) => boolean,
 ): string | undefined {
   const [host, ...others] = headersDistinct['host'] ?? [];
-  // A proxy would get a whole URL.
+  // Only a proxy is sent a whole URL.
   if (!url.startsWith('/')) return 'this server is not a proxy';
   if (host === undefined || others.length > 0 || !isOwnHost(host))
     return 'the Host header does not name this server';
@@ -56,12 +56,15 @@ export function foreignRequest(
   return isForeign ? 'requests from other origins are not accepted' : undefined;
 }
 
-/** Whether a body is declared as JSON. A form on a web page cannot send this type. */
+/** Returns whether the body is declared as JSON. A form on a web page cannot send this type. */
 export function declaresJson({ 'content-type': type }: IncomingHttpHeaders): boolean {
   return type?.split(';')[0]?.trim().toLowerCase() === 'application/json';
 }
 
-/** Reads a body; undefined when it has more than `maxBytes`. The caller can still send an answer then. */
+/**
+ * Reads a body; returns undefined when it exceeds `maxBytes`. The caller can still send a response
+ * then.
+ */
 export async function readBody(
   request: IncomingMessage,
   maxBytes: number,

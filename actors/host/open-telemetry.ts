@@ -1,6 +1,6 @@
 /**
- * Wraps `@opentelemetry/api`, where a host asks for it and it is installed. Exceptions from the API
- * and the vendor's SDK never reach a call. Only the first one is reported.
+ * Wraps `@opentelemetry/api` when a host asks for it and it is installed. Exceptions from the API
+ * and the vendor's SDK never reach a call; only the first one is reported.
  */
 
 import { createRequire } from 'node:module';
@@ -8,7 +8,7 @@ import type { TelemetryProviders, TraceContext } from '../../src/domain/host/tel
 import { version } from '../../src/domain/version.ts';
 import { isTracePart } from '../../src/policies/calls/trace-context.ts';
 
-/** The API's context, which is passed along and never read here. */
+/** The API's context, which is passed along but never read here. */
 export interface TraceScope {
   getValue(key: symbol): unknown;
   setValue(key: symbol, value: unknown): TraceScope;
@@ -17,7 +17,7 @@ export interface TraceScope {
 
 export type Attributes = Readonly<Record<string, string | number>>;
 
-/** The part of the package that we use; its own types are missing where it is not installed. */
+/** The part of the package that we use; its own types are missing when it is not installed. */
 export interface TelemetryApi {
   readonly ROOT_CONTEXT: TraceScope;
   readonly context: {
@@ -87,7 +87,7 @@ interface Adding {
 }
 
 const carrierSetter = {
-  /** Other propagators may write keys that MCP metadata must not hold. */
+  /** Other propagators may write keys that MCP metadata must not contain. */
   set(carrier: Carrier, key: string, value: string): void {
     if (isTracePart(key, value)) carrier[key] = value;
   },
@@ -98,7 +98,7 @@ const carrierGetter = {
   get: (carrier: Carrier, key: string): string | undefined => carrier[key],
 };
 
-/** Numbers of the API. */
+/** The API's numeric constants. */
 const kinds = { internal: 0, client: 2 } as const;
 const statusError = 2;
 
@@ -108,13 +108,13 @@ export interface NewSpan {
   readonly name: string;
   readonly kind: keyof typeof kinds;
   readonly attributes: Attributes;
-  /** Default: it has none. */
+  /** The span's parent. Default: none. */
   readonly parent?: TraceScope | undefined;
-  /** The trace that was active, if it belongs to another. */
+  /** The trace that was active, if it is a different one. */
   readonly besides?: TraceScope | undefined;
 }
 
-/** Records a value of one metric. */
+/** Records one value of a metric. */
 export type Note = (value: number, attributes: Attributes, context?: TraceScope) => void;
 
 export class OpenTelemetry {
@@ -141,7 +141,7 @@ export class OpenTelemetry {
     );
   }
 
-  /** Returns the work's result, or undefined when it throws. */
+  /** Returns the work's result, or undefined if it throws. */
   safely<Value>(work: () => Value): Value | undefined {
     try {
       return work();
@@ -185,8 +185,8 @@ export class OpenTelemetry {
   }
 
   /**
-   * Runs the work exactly once, and within this trace if the context manager behaves. A context
-   * manager that calls back never, late or twice neither drops nor repeats the work.
+   * Runs the work exactly once, within this trace if the context manager works correctly. A context
+   * manager that never calls back, or calls back late or twice, neither drops nor repeats the work.
    */
   within<Value>(context: TraceScope, work: () => Promise<Value>): Promise<Value> {
     let begun: Promise<Value> | undefined;
@@ -230,7 +230,7 @@ export class OpenTelemetry {
   }
 }
 
-/** A span whose methods never throw and do nothing after its end. */
+/** A span whose methods never throw and do nothing once it has ended. */
 export class SafeSpan {
   readonly context: TraceScope;
   readonly isRecording: boolean;
@@ -256,7 +256,7 @@ export class SafeSpan {
     this.#telemetry.safely(() => this.#span?.addEvent(name, attributes));
   }
 
-  /** @param errorType - kind of failure; absent = success */
+  /** @param errorType - kind of failure; absent on success */
   end(errorType?: string): void {
     const span = this.#span;
     this.#span = undefined;
@@ -269,11 +269,17 @@ export class SafeSpan {
   }
 }
 
-/** Loads the optional package as a CommonJS module, so that the host and we share one global. */
+/**
+ * Loads the optional package as a CommonJS module, so that the host and we share one global
+ * instance.
+ */
 const load = (): TelemetryApi =>
   createRequire(import.meta.url)('@opentelemetry/api') as TelemetryApi;
 
-/** Undefined when the host does not want it, or it is not installed, which is reported. */
+/**
+ * Returns the OpenTelemetry wrapper; undefined if the host does not want it, or if it is not
+ * installed, which is reported.
+ */
 export function openTelemetry(
   asked: boolean | TelemetryProviders | undefined,
   report: (message: string, error: unknown) => void,

@@ -1,10 +1,10 @@
 /**
- * Bounds what is written to readers that may stop reading: hosts, clients, pages and pipes.
+ * Bounds the data queued for readers that may stop reading: hosts, clients, pages and pipes.
  *
- * A reader that lags loses notes first: unsolicited messages are dropped and counted. A reader that
- * leaves too much unread is disconnected. When all readers together leave too much unread, the one
- * with the most unread bytes is disconnected. Memory is therefore bounded by {@link OutboxLimits}
- * plus the message being written.
+ * A slow reader loses notifications first: unsolicited messages are dropped and counted. A reader
+ * with too much unread data is disconnected. When all readers together have too much unread data,
+ * the one with the most is disconnected. Memory is therefore bounded by {@link OutboxLimits} plus
+ * the message being written.
  */
 
 import type { Writable } from 'node:stream';
@@ -16,28 +16,28 @@ export type Sending = 'answers' | 'streams';
 
 export const outboxLimits = {
   /**
-   * Unsent bytes beyond which notes to a reader are dropped: thousands of log lines. A reader that
-   * lags by more is not following them.
+   * Unsent bytes beyond which a reader's notifications are dropped: thousands of log lines. A
+   * reader that lags further behind is not following them.
    */
   noteBytes: 1_048_576,
-  /** Unsent bytes beyond which a reader is disconnected. The longest result fits twice. */
+  /** Unsent bytes beyond which a reader is disconnected; twice the longest result. */
   unsentBytes: 33_554_432,
-  /** Unsent bytes of all readers together beyond which the slowest reader is disconnected. */
+  /** Unsent bytes across all readers beyond which the slowest reader is disconnected. */
   unsentTotalBytes: 134_217_728,
 };
 
 export type OutboxLimits = Readonly<typeof outboxLimits>;
 
 interface OutboxEvents {
-  /** Called when a note is dropped. */
+  /** Called when a notification is dropped. */
   readonly dropped?: () => void;
   /** Called when a reader is disconnected. */
   readonly unread?: () => void;
 }
 
-// Time for pending answers when we close; a client that does not read gets no more.
+// Time for pending responses when we close; a client that does not read gets no longer.
 const sendMs = 250;
-// A reader that keeps up holds less than this share, so the total need not be summed for it.
+// A reader that keeps up stays below this share, so the total need not be computed for it.
 const laggingShare = 64;
 
 interface Reader {
@@ -57,7 +57,7 @@ export class Outbox {
 
   /**
    * Bounds a stream until it closes.
-   * @param disconnect - ends a reader that leaves too much unread. Default: destroys the stream
+   * @param disconnect - ends a reader with too much unread data. Default: destroys the stream
    */
   add(
     stream: Writable,
@@ -68,19 +68,19 @@ export class Outbox {
     stream.once('close', () => this.#readers.delete(stream));
   }
 
-  /** Whether notes to this reader are being dropped. */
+  /** Whether notifications to this reader are being dropped. */
   lags(stream: Writable): boolean {
     return stream.writableLength > this.#limits.noteBytes;
   }
 
-  /** Writes data that the reader waits for. */
+  /** Writes data that the reader is waiting for. */
   write(stream: Writable, data: string | Uint8Array): void {
     if (stream.destroyed || stream.writableEnded) return;
     stream.write(data);
     this.bound(stream);
   }
 
-  /** Writes data that the reader can miss; returns false when it was dropped. */
+  /** Writes data that the reader can do without; returns false if it was dropped. */
   note(stream: Writable, data: string | Uint8Array): boolean {
     if (this.lags(stream)) {
       this.#events.dropped?.();
@@ -90,7 +90,7 @@ export class Outbox {
     return true;
   }
 
-  /** Enforces the bounds after data was written to a stream directly. */
+  /** Enforces the limits after data was written to a stream directly. */
   bound(stream: Writable): void {
     const { unsentBytes, unsentTotalBytes } = this.#limits;
     const reader = this.#readers.get(stream);
@@ -108,7 +108,7 @@ export class Outbox {
     }
   }
 
-  /** Resolves once all of these were sent or disconnected, or after a quarter of a second. */
+  /** Resolves once all of these are sent or disconnected, or after a quarter of a second. */
   async sent(sending: Sending, clock: Clock): Promise<void> {
     const gone = [...this.#readers]
       .filter(([, reader]) => reader.sending === sending)

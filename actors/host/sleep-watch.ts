@@ -1,22 +1,23 @@
 /**
- * Detects that the machine slept, or that this process was suspended: by a closed lid, a debugger,
- * a signal, or work that blocked the event loop.
+ * Detects that the machine slept or that this process was suspended, for example by a closed lid, a
+ * debugger, a signal, or work that blocked the event loop.
  *
- * It compares a timer with two clocks: the monotonic one stops while a machine sleeps and runs on
- * while only the process is suspended; wall time runs on in both cases. A wall clock that is set
+ * A timer is compared with two clocks. The monotonic clock stops while the machine sleeps but runs
+ * on while only the process is suspended; wall time runs on in both cases. Setting the wall clock
  * forward looks the same and costs one health check per server. The timer does not keep the process
  * alive.
  */
 
 import type { Clock } from '../../src/domain/clock.ts';
 
-// Five seconds: the longest delay until a wake-up is noticed, and rare enough to cost nothing.
+// Five seconds: the longest delay before a wake-up is noticed, and infrequent enough to cost
+// nothing.
 const periodMs = 5_000;
-// Ten seconds: a busy machine is never that late, and shorter pauses do no harm.
+// Ten seconds: a busy machine is never that late, and shorter pauses cause no problems.
 const leastSleepMs = 10_000;
 
 /**
- * Calls back after each sleep, and on a prompt clock before any deadline that passed meanwhile.
+ * Calls back after each sleep; on a prompt clock, before any deadline that passed during the sleep.
  * Returns a function that ends the watch.
  */
 export function watchSleep(clock: Clock, onWoke: () => void): () => void {

@@ -5,8 +5,8 @@ import type { Clock } from '../../src/domain/clock.ts';
 type Timers = Pick<Clock, 'setTimeout' | 'clearTimeout'>;
 
 /**
- * Waits for a promise, but not longer than a limit and not once the signal is aborted; undefined
- * when it was too late. Rejects as the promise does.
+ * Waits for a promise, but no longer than a limit and no longer than the signal allows; resolves
+ * with undefined when that ends the wait. Rejects if the promise does.
  */
 export async function withinTime<Value>(
   clock: Timers,
@@ -32,15 +32,15 @@ export async function withinTime<Value>(
   }
 }
 
-/** Waits for this long; resolves early once the signal is aborted. */
+/** Waits for this long; resolves early when the signal is aborted. */
 export async function pause(clock: Timers, delayMs: number, signal: AbortSignal): Promise<void> {
   await withinTime(clock, delayMs, new Promise(() => {}), signal);
 }
 
-/** Calls back once after the delay, unless the returned function is called before. */
+/** Calls back once after the delay, unless the returned function is called first. */
 export function startDeadline(clock: Timers, delayMs: number, onReached: () => void): () => void {
   const timer = clock.setTimeout(onReached, delayMs);
-  // The awaited socket keeps the process alive if anything should.
+  // The awaited socket is what keeps the process alive, if anything should.
   (timer as Partial<NodeJS.Timeout> | undefined)?.unref?.();
   return () => clock.clearTimeout(timer);
 }

@@ -1,5 +1,5 @@
 /**
- * Puts each server into its own control group (cgroup v2), where this process may create them.
+ * Puts each server into its own control group (cgroup v2) where this process may create groups.
  * Membership is inherited and survives `setsid`, `env -i` and the parent's death, so a group lists
  * exactly the processes that a server started. Linux only.
  *
@@ -21,8 +21,8 @@ import path from 'node:path';
 import { isWithin } from '../files/way-within.ts';
 import { hasProcessTable } from './process-table.ts';
 
-// A server may create groups below its own, as container engines do. Deeper ones than these are
-// hostile and stay unseen.
+// A server may create nested groups, as container engines do. Groups deeper than this are hostile
+// and remain unseen.
 const maxDepth = 8;
 
 export type ServerCgroup = ReturnType<typeof cgroupAt>;
@@ -33,14 +33,14 @@ export function cgroupNameOf(run: string): string {
   return `mcp-troupe-${run}`;
 }
 
-/** Opens a run's control group; undefined where no cgroup v2 is delegated to this process. */
+/** Opens a run's control group; returns undefined if no cgroup v2 is delegated to this process. */
 export function openRunCgroup(run: string, own = ownCgroup()) {
   if (own === undefined || !isDelegated(own)) return undefined;
   const folder = path.join(own, cgroupNameOf(run));
   return {
     /** The folder that contains the servers' groups. */
     path: folder,
-    /** Creates a server's group; undefined when that fails. */
+    /** Creates a server's group; returns undefined if that fails. */
     create(server: number): ServerCgroup | undefined {
       const place = path.join(folder, String(server));
       return isDone(() => mkdirSync(place, { recursive: true })) ? cgroupAt(place) : undefined;
@@ -104,7 +104,7 @@ function ownCgroup(): string | undefined {
   }
 }
 
-/** Returns whether processes may be moved from this group into new groups below it. */
+/** Returns whether processes may be moved from this group into new nested groups. */
 function isDelegated(own: string): boolean {
   return isDone(() => {
     accessSync(own, constants.W_OK);

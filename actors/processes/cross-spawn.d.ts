@@ -1,15 +1,18 @@
-/** The one function of `cross-spawn` used here; other packages have relied on it for years under this name. */
+/**
+ * The one `cross-spawn` function used here; other packages have relied on it under this name for
+ * years.
+ */
 declare module 'cross-spawn' {
   interface Parsed {
     readonly command: string;
     readonly args: readonly string[];
     readonly options: { readonly windowsVerbatimArguments?: boolean };
-    /** Where the command was found; absent = nowhere. */
+    /** Where the command was found; absent if it was not found. */
     readonly file?: string | undefined;
   }
 
   const crossSpawn: {
-    /** Returns what to start on Windows; on other systems, its arguments. */
+    /** Returns what to start on Windows; on other systems, returns its arguments. */
     _parse(
       command: string,
       args: readonly string[],

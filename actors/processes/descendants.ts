@@ -1,7 +1,7 @@
 /**
- * Finds the descendants of each server. Snapshots of every process's parent reveal them; a known
- * descendant stays known by its id and start time after its parent died. A process whose parent
- * started and ended between two snapshots is not found this way. Linux only; elsewhere nothing is
+ * Finds each server's descendants by taking snapshots of every process's parent. A known descendant
+ * stays known by its id and start time after its parent dies. A process whose parent started and
+ * ended between two snapshots is not found this way. Linux only; on other systems, nothing is
  * found.
  */
 
@@ -14,14 +14,14 @@ import {
   type ProcessIdentity,
 } from './process-table.ts';
 
-// More than any honest server starts; a fork bomb must not fill the host's memory too.
+// More than any honest server starts; a fork bomb must not also fill the host's memory.
 const maxMembers = 10_000;
 
 export class ProcessFamilies {
   readonly #families = new Map<number, ReadonlyMap<number, ProcessEntry>>();
   readonly #scan: () => Promise<readonly ProcessEntry[]>;
 
-  /** @param scan - reads all processes. Default: those of this system */
+  /** @param scan - reads all processes. Default: this system's processes */
   constructor(scan: () => Promise<readonly ProcessEntry[]> = createScan(entryOf)) {
     this.#scan = scan;
   }
@@ -39,10 +39,11 @@ export class ProcessFamilies {
     return this.#families.size;
   }
 
-  /** Takes one snapshot of all processes, for all families. */
+  /** Takes one snapshot of all processes for all families. */
   async scan(): Promise<void> {
     if (!hasProcessTable || this.#families.size === 0) return;
-    // A server that starts meanwhile may be missing from this snapshot, so its family is not updated.
+    // A server that starts during the scan may be missing from this snapshot, so its family is not
+    // updated.
     const leaders = [...this.#families.keys()];
     const table = await this.#scan();
     const byPid = new Map(table.map((seen) => [seen.pid, seen]));
@@ -59,8 +60,8 @@ export class ProcessFamilies {
   }
 
   /**
-   * Finds all running descendants of a leader: by their mark, their parents and their control group.
-   * Leaves out processes that declare that they outlive their server.
+   * Finds all running descendants of a leader by their mark, their parents and their control group.
+   * Omits processes that declare that they outlive their server.
    */
   async descendantsOf(
     leader: number | undefined,
@@ -77,14 +78,14 @@ export class ProcessFamilies {
     return [...new Set([...marked, ...others])];
   }
 
-  /** Lists the family's processes that ran at the last snapshot, without the leader. */
+  /** Lists the family's processes that were running at the last snapshot, without the leader. */
   membersOf(leader: number): readonly ProcessEntry[] {
     const members = this.#families.get(leader)?.values() ?? [];
     return [...members].filter(({ pid, isRunning }) => isRunning && pid !== leader);
   }
 }
 
-/** Keeps the known processes that are still the same ones, and adds all of their descendants. */
+/** Keeps the known processes that are still the same, and adds all of their descendants. */
 function familyOf(
   known: ReadonlyMap<number, ProcessEntry>,
   byPid: ReadonlyMap<number, ProcessEntry>,
@@ -95,7 +96,7 @@ function familyOf(
     const now = byPid.get(pid);
     if (now?.start === start) family.set(pid, now);
   }
-  // Iterating over a map also visits entries that are added meanwhile.
+  // Iterating over a map also visits entries added during the iteration.
   for (const pid of family.keys()) {
     for (const child of byParent.get(pid) ?? []) {
       if (family.size < maxMembers) family.set(child.pid, child);

@@ -1,6 +1,6 @@
 /**
  * Registers each run's processes on disk, so that the next run can end them if this one dies
- * together with its guardian. A registry holds process ids, start times and server names, but no
+ * together with its guardian. A registry contains process ids, start times and server names, but no
  * command lines and no environment.
  *
  * A registry is replaced atomically. An incomplete or invalid one never ends a process.
@@ -26,7 +26,7 @@ import { isAlive, type ProcessPlace, placeOfThisProcess } from './process-table.
 
 const prefix = 'processes-';
 const suffix = '.json';
-// Far above what names and numbers of 10,000 servers take.
+// Far more than the names and numbers of 10,000 servers need.
 const maxBytes = 4 * 1024 * 1024;
 
 // Process 1 is never a server, and signalling group 1 would reach every process.
@@ -36,20 +36,20 @@ const text = z.string().max(256);
 
 const registrySchema = z.strictObject({
   version: z.literal(1),
-  /** Prefix of the marks of its processes. */
+  /** Prefix of the process marks. */
   run: z.uuid(),
   place: z.strictObject({ host: text, boot: text, namespace: text }),
-  // In a container, the host may be process 1.
+  // In a container, process 1 may be the host.
   owner: z.strictObject({ pid: z.int().min(1), start }),
-  // The run's control group, above those of its servers. Must be named after this run, because
-  // its members are ended.
+  // The run's control group, which contains those of its servers. Must be named after this run,
+  // because its members are ended.
   cgroup: z.string().max(4_096).startsWith('/').optional(),
   servers: z.array(z.strictObject({ pid, start, server: z.string() })),
 });
 
 export type ProcessRegistry = z.infer<typeof registrySchema>;
 
-/** Where runs of a state folder are registered. */
+/** Returns the folder in which a state folder's runs are registered. */
 function registryFolder(stateDir: string): string {
   return path.join(stateDir, 'run');
 }
@@ -71,7 +71,10 @@ export function removeRegistry(file: string): void {
   rmSync(file, { force: true });
 }
 
-/** Undefined when the file is not exactly what we write. Throws when it cannot be read. */
+/**
+ * Reads a registry; returns undefined unless the file is exactly what we write. Throws if it cannot
+ * be read.
+ */
 function readRegistry(file: string): ProcessRegistry | undefined {
   const content = readFileSync(file, 'utf8');
   if (content.length > maxBytes) return undefined;
@@ -91,15 +94,15 @@ function parse(content: string): unknown {
   }
 }
 
-// One file is left for each run that was killed together with its guardian.
+// Each run that is killed together with its guardian leaves one file.
 const maxFiles = 256;
-// A container or machine that shares the folder and has been away for this long will not return.
+// A container or machine that shares the folder and has been away this long will not return.
 const foreignKeptMs = 30 * 24 * 3_600_000;
 
 /**
- * Reads every registered run of a state folder and ends the servers of each run whose process is
+ * Reads every run registered in a state folder and ends the servers of each run whose process is
  * dead. Ignores runs that are alive or belong to another machine or container. Sets damaged files
- * aside. Resolves with the problems it met. Never rejects.
+ * aside. Resolves with the problems it encountered. Never rejects.
  */
 export async function reapEarlierRuns(
   stateDir: string,
@@ -162,7 +165,7 @@ function namesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder).filter((name) => name.startsWith(prefix) && name.endsWith(suffix));
   } catch {
-    // No run was ever registered.
+    // No run has ever been registered.
     return [];
   }
 }

@@ -1,8 +1,8 @@
 /**
- * Ends a process group by the steps of the policy (usually end of input, SIGTERM, SIGKILL), each
- * with its own wait, and resolves when no member is left. Members that outlive their leader do not
- * read its input and start at SIGTERM; so do descendants that left the group, as far as the system
- * lets us find them.
+ * Ends a process group by following the policy's steps (usually end of input, SIGTERM, SIGKILL),
+ * each with its own wait, and resolves when no member is left. Members that outlive their leader do
+ * not read its input and start at SIGTERM, as do descendants that left the group, as far as the
+ * system lets us find them.
  */
 
 import type { ClosePolicy } from '../../src/domain/policy.ts';
@@ -14,16 +14,16 @@ import { createWindowsSystem } from './windows.ts';
 
 // The system does not report when a group becomes empty, so it is polled; usually once.
 const askAgainMs = 20;
-// SIGKILL cannot be refused; a process that is still there after this hangs in the kernel.
+// SIGKILL cannot be refused; a process that still exists after this is stuck in the kernel.
 const killedMs = 250;
-// The same after a crash, whose end must be known within 100 ms.
+// The same after a crash, which must be reported within 100 ms.
 const crashedMs = 30;
 
 export interface GroupEnding extends Group {
-  /** The leader died by itself, and its group was sent SIGKILL at that moment. */
+  /** The leader exited on its own, and its group was sent SIGKILL at that moment. */
   readonly hasCrashed: boolean;
   readonly endInput: () => void;
-  /** Taken one after the other until no process is left. */
+  /** The steps, taken in order until no process is left. */
   readonly steps: ClosePolicy['steps'];
   readonly scope: ClosePolicy['scope'];
 }
@@ -50,7 +50,7 @@ async function isGoneAfter(
   ending: GroupEnding,
 ): Promise<boolean> {
   if (by !== 'stdinEnd') {
-    // Whatever the scope of the polite steps, SIGKILL leaves no process behind.
+    // Whatever the scope of the graceful steps, SIGKILL leaves no process behind.
     await ending.system.signal(ending, by, by === 'SIGKILL' ? 'tree' : ending.scope);
     return isEmptyWithin(ending, waitMs);
   }
@@ -78,19 +78,19 @@ async function isEmptyWithin(group: Group, limitMs: number): Promise<boolean> {
 export const processSystem: ProcessSystem =
   process.platform === 'win32' ? createWindowsSystem() : posixSystem;
 
-/** Groups that sessions started and that have not ended. */
+/** Groups that sessions started and that have not ended yet. */
 const live = new Set<number>();
 let isWatching = false;
 
 /**
  * Kills this leader's group when our process exits, because children outlive their parent. If our
- * process is killed, the guardian does it.
+ * process is killed, the guardian does so.
  */
 export function watchGroup(leader: number): void {
   live.add(leader);
   if (isWatching) return;
   isWatching = true;
-  // One listener for all: a listener per session would run into Node's warning at ten.
+  // One listener for all sessions: with one per session, Node would warn at the eleventh.
   process.once('exit', () => processSystem.killAll(live));
 }
 

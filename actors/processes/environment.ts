@@ -1,6 +1,6 @@
 /**
- * A server's environment: a few of our own variables, with which programs find their home, tools
- * and terminal, and those in the settings. The lists are those of the SDK.
+ * Builds a server's environment from a few of our own variables, which programs need to find their
+ * home, tools and terminal, and the variables in the settings. The lists are the SDK's.
  */
 
 import type { Variables } from '../../src/policies/expand-variables.ts';
@@ -27,7 +27,10 @@ const inheritedOnWindows = [
   'WINDIR',
 ];
 
-/** On Windows `Path` and `PATH` are one variable; of two spellings in the settings the last counts. */
+/**
+ * On Windows, `Path` and `PATH` are the same variable; if the settings contain both spellings, the
+ * last one counts.
+ */
 export function environmentOf(
   ours: Variables,
   named: Readonly<Record<string, string>>,
@@ -49,7 +52,7 @@ function inheritedFrom(ours: Variables, names: readonly string[]): Record<string
   const kept: Record<string, string> = {};
   for (const name of names) {
     const value = ours[name];
-    // A value that begins so is a shell function, as in Shellshock.
+    // A value that begins this way is a shell function, as in Shellshock.
     if (value !== undefined && !value.startsWith('()')) kept[name] = value;
   }
   return kept;

@@ -1,9 +1,9 @@
 /**
- * The guardian's program for `/bin/sh`: it costs 2 MB and a
- * millisecond instead of the 42 MB and 60 ms of another Node, needs no file beside
- * us, and works where the host is no plain Node or is packed into one file.
+ * The guardian's program for `/bin/sh`. It takes 2 MB and a millisecond instead of the 42 MB and 60
+ * ms of another Node process, needs no file next to us, and works where the host is not plain Node
+ * or is packed into a single file.
  *
- * It reads orders from its input, one a line, and acts when the input ends:
+ * It reads commands from its input, one per line, and acts when the input ends:
  *
  * ```text
  * + PID START    a group that this process leads; START distinguishes reused ids
@@ -11,17 +11,17 @@
  * bye            nothing is left of anything: ends without a word
  * ```
  *
- * A line without its end is no order. What it sends goes to a group only while that
- * is proved to be the registered one: by its leader, or by a member that was seen in
- * it before, because the kernel gives no number away while a group bears it. Only
- * builtins run in the loops, except `sleep`, `cat`, `grep`, `tr` and, without `/proc`, `ps`.
+ * An incomplete line is not a command. A group is signalled only while it is proved to be the
+ * registered one: by its leader, or by a member that was seen in it before, because the kernel does
+ * not reuse a number while a group has it. The loops run only builtins, except for `sleep`, `cat`,
+ * `grep`, `tr` and, without `/proc`, `ps`.
  */
 
-/** Environment for `ps` where there is no `/proc`; both sides must read equal start times. */
+/** Environment for `ps` where `/proc` is missing; both sides must read equal start times. */
 export const psEnvironment = { LC_ALL: 'C', TZ: 'UTC' } as const;
 
-// Arguments: mark, registry file, `proc` or `ps`, 1 = the host was alive until now, and how many
-// rests of 100 ms each phase may take: end of input, SIGTERM, SIGKILL; the control group of the run.
+// Arguments: mark; registry file; `proc` or `ps`; 1 if the host was alive until now; the number of
+// 100 ms waits in each phase (end of input, SIGTERM, SIGKILL); the run's control group.
 export const guardianScript = `# guardian of mcp-troupe: ends MCP servers whose host died
 trap '' HUP INT QUIT TERM PIPE TSTP
 set -f

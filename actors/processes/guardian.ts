@@ -1,12 +1,12 @@
 /**
  * The guardian: a small process that ends our servers if we die without ending them.
  *
- * It holds the other end of a pipe that breaks with us, however that happens. It is started just
- * before the first server, whose mark it already knows, so every server has a guardian from its
- * first instruction on. We do not wait for it to start: orders wait in the pipe, and it notices the
- * broken pipe even if we die while it boots. It runs in its own session, so that Ctrl-C does not
- * reach it; it neither keeps this process running nor inherits anything from it. A guardian that
- * dies is replaced a few times, and then reported.
+ * The guardian holds the other end of a pipe that breaks when we die, for whatever reason. It
+ * starts just before the first server and already knows that server's mark, so every server is
+ * guarded from its first instruction. We do not wait for it to start: commands wait in the pipe,
+ * and it notices the broken pipe even if we die while it boots. It runs in its own session, so
+ * Ctrl-C does not reach it; it neither keeps this process running nor inherits anything from it. A
+ * guardian that dies is replaced a few times, and then reported.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -17,32 +17,32 @@ import { markVariable } from './marks.ts';
 import { hasProcessTable, type ProcessIdentity } from './process-table.ts';
 
 const restMs = 100;
-// The host is gone and its servers have lost their input: time to save their state.
+// The host is dead and its servers have lost their input: time to save their state.
 const inputGraceMs = 1_000;
-// Half of what an orderly stop gives: no caller waits for answers any more.
+// Half of what an orderly shutdown allows: no caller is waiting for results any more.
 const termGraceMs = 1_000;
-// SIGKILL cannot be refused; a process that is still there after this hangs in the kernel.
+// SIGKILL cannot be refused; a process that still exists after this is stuck in the kernel.
 const killedMs = 300;
-// A lack of descriptors or processes is transient; the next server tries again.
+// A shortage of descriptors or processes is transient; the next server tries again.
 const transientCodes: ReadonlySet<string | undefined> = new Set(['EMFILE', 'ENFILE', 'EAGAIN']);
-// A guardian that keeps being killed is killed on purpose.
+// A guardian that keeps getting killed is killed on purpose.
 const maxRestarts = 3;
-// In addition to what the pipe holds: thousands of orders, each of which a guardian reads in
+// In addition to the pipe's buffer: thousands of commands, each of which a guardian reads in
 // microseconds.
 const maxUnreadBytes = 65_536;
 // The guardian only has to exit; on a busy machine that may take a while.
 const farewellMs = 500;
-// All its phases, on a machine that is ten times too busy.
+// All of its phases, on a machine that is ten times overloaded.
 const reapLimitMs = 30_000;
 
 export interface GuardianOrders {
-  /** The mark in its processes' environment, or the mark's prefix. */
+  /** The mark in the processes' environment, or the mark's prefix. */
   readonly mark: string;
-  /** The registry, removed when no process is left; absent = there is none. */
+  /** The registry, removed once no process is left; absent if there is none. */
   readonly file?: string | undefined;
-  /** The run's control group, whose members are ended as well; absent = there is none. */
+  /** The run's control group, whose members are also ended; absent if there is none. */
   readonly cgroup?: string | undefined;
-  /** Called once no guardian can be started any more, with the reason. */
+  /** Called with the reason once no guardian can be started any more. */
   readonly report: (why: string) => void;
 }
 
@@ -57,17 +57,17 @@ export class Guardian {
     this.#orders = orders;
   }
 
-  /** The guardian's process number. */
+  /** The guardian's process id. */
   get pid(): number | undefined {
     return this.#child?.pid;
   }
 
-  /** Starts guarding: from now on every process with the mark ends with us. */
+  /** Starts guarding: from now on, every process with the mark ends when we do. */
   start(): void {
     if (this.#child === undefined && !this.#isOver) this.#start();
   }
 
-  /** Guards the group that this process leads: it ends when we end. */
+  /** Guards the group that this process leads: it ends when we do. */
   add({ pid, start }: ProcessIdentity): void {
     this.#groups.set(pid, start);
     if (this.#child === undefined) this.start();
@@ -79,8 +79,8 @@ export class Guardian {
   }
 
   /**
-   * Dismisses the guardian and resolves once it has exited. If groups remain, it ends them on its
-   * own, and this resolves at once.
+   * Dismisses the guardian and resolves once it has exited. If groups remain, the guardian ends
+   * them on its own and this resolves at once.
    */
   async dismiss(): Promise<void> {
     this.#isOver = true;
@@ -99,7 +99,7 @@ export class Guardian {
     try {
       const child = startGuardian(this.#orders, true);
       this.#child = child;
-      // Without a process there is no exit to come, and with one no error that matters.
+      // Without a process there will be no exit event, and with a process no error that matters.
       child.once('error', ({ message, code }: NodeJS.ErrnoException) => {
         if (child.pid !== undefined) return;
         if (transientCodes.has(code)) this.#child = undefined;
@@ -117,7 +117,7 @@ export class Guardian {
 
   #say(order: string): void {
     const child = this.#child;
-    // The guardian was stopped or hangs. Its successor receives all groups at once.
+    // The guardian was stopped or is hanging. Its successor takes over all groups at once.
     if ((child?.stdin?.writableLength ?? 0) > maxUnreadBytes) child?.kill('SIGKILL');
     else child?.stdin?.write(`${order}\n`);
   }
@@ -136,15 +136,15 @@ export class Guardian {
 }
 
 /**
- * Ends the groups of a host that died earlier and the processes with its mark; resolves with whether none is
- * left. Only processes that are proved to be the same are touched.
+ * Ends the groups of a host that died earlier and the processes with its mark; resolves with
+ * whether none is left. Signals only processes whose identity is proved.
  */
 export async function endLeftovers(
   orders: Omit<GuardianOrders, 'report'>,
   groups: readonly ProcessIdentity[],
 ): Promise<boolean> {
   const child = startGuardian(orders, false);
-  // Our exit does not wait for it: it finishes alone.
+  // Our exit does not wait for it: it finishes on its own.
   child.stdin?.end(groups.map(({ pid, start }) => `+ ${pid} ${start}\n`).join(''));
   return (await endOf(child, reapLimitMs)) === 0;
 }
@@ -163,17 +163,17 @@ function startGuardian(
     cgroup ?? '',
   ];
   const child = spawn('/bin/sh', ['-c', guardianScript, 'mcp-troupe', ...words.map(String)], {
-    // A working folder would be kept from being unmounted.
+    // A working folder inside it would prevent a file system from being unmounted.
     cwd: '/',
     detached: true,
-    // Not our own environment: it may carry the mark of a troupe that runs us.
+    // Do not pass our own environment: it may carry the mark of a troupe that runs us.
     env: { PATH: `/usr/bin:/bin:${process.env['PATH'] ?? '/usr/local/bin'}` },
     stdio: ['pipe', 'ignore', 'ignore'],
   });
   child.unref();
-  // There is none when too many files are open.
+  // The pipe is missing when too many files are open.
   const stdin = child.stdin as Socket | null | undefined;
-  // Its exit is reported anyway.
+  // Its exit is reported in any case.
   stdin?.on('error', () => undefined);
   stdin?.unref();
   return child;

@@ -1,14 +1,14 @@
 /**
- * Registers the processes that one troupe starts, so that none outlives it:
- * gives each a mark that its descendants inherit, informs the guardian, and with a state
- * folder writes them down for the next run. Reports facts and problems; ending a
- * process while we live is for the session that started it.
+ * Registers the processes that a troupe starts, so that none outlives it: gives each one a mark
+ * that its descendants inherit, informs the guardian and, with a state folder, records them for the
+ * next run. Reports facts and problems; while we are alive, a process is ended by the session that
+ * started it.
  *
  * A descendant that dropped both its environment and its session is found by snapshots of parents
- * and children, every few seconds and when the server ends. What a snapshot finds is reported,
- * because the next one may come too late. Where control groups can be created, each server gets
- * one, whose members are found whatever they do. A process that started before its parent was put
- * into the group is added by the next snapshot.
+ * and children, taken every few seconds and when the server ends. Anything a snapshot finds is
+ * reported at once, because the next one may be too late. Where control groups can be created, each
+ * server gets one, and its members are found whatever they do. A process that started before its
+ * parent was added to the group is added by the next snapshot.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -36,40 +36,43 @@ import {
   startOf,
 } from './process-table.ts';
 
-// A snapshot of 1,000 processes takes 15 ms of processor time, in steps: a thousandth of one core.
+// A snapshot of 1,000 processes takes 15 ms of CPU time, in steps: a thousandth of one core.
 const scanEveryMs = 15_000;
 // Servers start most of their processes at once; the first snapshot finds those.
 const firstScanMs = 1_000;
 const nameCharacters = 100;
 
-/** One process that is about to be started, and the group that it will lead. */
+/** A process that is about to be started, and the group that it will lead. */
 export interface KeptProcess {
   /**
-   * Called just before the start; returns variables for the process's environment. From now on the
-   * guardian ends every process that carries them.
+   * Called just before the start; returns variables for the process's environment. From then on,
+   * the guardian ends every process that carries them.
    */
   readonly prepare: () => Readonly<Record<string, string>>;
-  /** Called right after the start, before its id can be reused. */
+  /** Called right after the start, before the process id can be reused. */
   readonly started: (pid: number) => void;
-  /** Called before the process is ended: takes a last snapshot while its children still have it as parent. */
+  /**
+   * Called before the process is ended: takes a last snapshot while its children still have it as
+   * their parent.
+   */
   readonly ending: () => Promise<void>;
-  /** Finds its descendants, in its group or not, as far as the system reveals them. */
+  /** Finds the process's descendants, in its group or not, as far as the system reveals them. */
   readonly descendants: () => Promise<readonly number[]>;
-  /** Called once no process is left, in its group or elsewhere. */
+  /** Called once no process is left, in the group or elsewhere. */
   readonly gone: () => void;
 }
 
 export interface KeeperPorts {
-  /** Absent: nothing is written, and only the guardian watches. */
+  /** The state folder; if absent, nothing is written and only the guardian watches. */
   readonly stateDir?: string | undefined;
   readonly clock: Clock;
   readonly wallNow: () => number;
-  /** Opens the run's control group. Default: the system's; undefined where none is delegated. */
+  /** Opens the run's control group. Default: opens the system's; undefined if none is delegated. */
   readonly cgroup?: ((run: string) => RunCgroup | undefined) | undefined;
   readonly onProblems: (problems: readonly Problem[]) => void;
 }
 
-/** Undefined where processes have no groups. */
+/** Creates a troupe's process keeper; returns undefined where process groups do not exist. */
 export function createProcessKeeper(ports: KeeperPorts): ProcessKeeper | undefined {
   return process.platform === 'win32' ? undefined : new ProcessKeeper(ports);
 }
@@ -84,7 +87,7 @@ export class ProcessKeeper {
   readonly #cgroups = new Map<number, ServerCgroup>();
   readonly #families = new ProcessFamilies();
   readonly #problems: Problem[] = [];
-  /** The last descendant of each server that dropped both its environment and its session. */
+  /** Each server's last descendant that dropped both its environment and its session. */
   readonly #escaped = new Map<number, Problem>();
   #nextScan: { readonly timer: unknown; readonly at: number } | undefined;
   #self: Pick<ProcessRegistry, 'place' | 'owner'> | undefined;
@@ -94,7 +97,7 @@ export class ProcessKeeper {
   constructor(ports: KeeperPorts) {
     this.#ports = ports;
     const { stateDir } = ports;
-    // The guardian runs in another working folder, and this process may move to one.
+    // The guardian runs in another working folder, and this process may change its own.
     this.#file =
       stateDir === undefined ? undefined : registryFile(path.resolve(stateDir), this.#run);
     this.#cgroup = (ports.cgroup ?? openRunCgroup)(this.#run);
@@ -146,7 +149,7 @@ export class ProcessKeeper {
     };
   }
 
-  /** Ends what earlier runs left behind. */
+  /** Ends the processes that earlier runs left behind. */
   reap(): void {
     const { stateDir, wallNow } = this.#ports;
     if (stateDir === undefined) return;
@@ -155,16 +158,16 @@ export class ProcessKeeper {
     });
   }
 
-  /** Resolves once the guardian is dismissed and the registry removed. */
+  /** Resolves once the guardian is dismissed and the registry is removed. */
   async close(): Promise<void> {
-    // What is not known to be gone stays registered until the guardian has ended it.
+    // Whatever is not known to be gone stays registered until the guardian has ended it.
     if (this.#servers.size === 0 && this.#file !== undefined) removeRegistry(this.#file);
     this.#cancelScan();
     await this.#guardian.dismiss();
     this.#cgroup?.remove();
   }
 
-  /** Takes the next snapshot of parents and children after this time, or sooner if one is due. */
+  /** Takes the next snapshot of parents and children after this delay, or sooner if one is due. */
   #scanAfter(delayMs: number): void {
     if (!hasProcessTable || this.#families.size === 0) return;
     const { clock } = this.#ports;
@@ -212,7 +215,8 @@ export class ProcessKeeper {
 
   #add(pid: number, server: string): void {
     const start = startOf(pid);
-    // Dead and reaped already; without a start time it could be mistaken for another.
+    // The process is already dead and reaped; without a start time it could be mistaken for
+    // another.
     if (start === undefined) return;
     this.#servers.set(pid, { pid, start, server });
     this.#guardian.add({ pid, start });

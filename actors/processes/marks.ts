@@ -1,15 +1,16 @@
 /**
- * Finds processes that left the group they were started in, by the mark in their environment, which
- * children inherit. Linux only: elsewhere a process may not read another's environment.
+ * Finds processes that left the group in which they were started, by the mark in their environment,
+ * which children inherit. Linux only: on other systems, a process may not read another's
+ * environment.
  */
 
 import { readFileSync } from 'node:fs';
 
 import { createScan, hasProcessTable } from './process-table.ts';
 
-/** The variable in every server's environment. */
+/** The variable that is set in every server's environment. */
 export const markVariable = 'MCP_TROUPE_RUN';
-/** The value that a server passes to a daemon that outlives it. */
+/** The value that a server passes to a daemon that is meant to outlive it. */
 const staysValue = 'stay';
 
 /** Returns whether a process declares in its environment that it outlives its server. */
@@ -37,7 +38,7 @@ export async function findMarked(mark: string): Promise<readonly number[]> {
 }
 
 const scanForMarked = createScan((pid): MarkedProcess | undefined => {
-  // Empty for the dead; unreadable for those of other users.
+  // Empty for dead processes; unreadable for those of other users.
   const environment = readFileSync(`/proc/${pid}/environ`);
   return environment.includes(markVariable) && pid !== process.pid
     ? { pid, environment }
@@ -50,7 +51,7 @@ export function signalAll(pids: readonly number[], signal: NodeJS.Signals): void
     try {
       process.kill(pid, signal);
     } catch {
-      // Gone, or of another user and out of reach.
+      // The process has exited, or belongs to another user and is out of reach.
     }
   }
 }

@@ -1,4 +1,7 @@
-/** Processes on systems with process groups: everything a server starts is in its group, unless it leaves it. */
+/**
+ * Processes on systems with process groups: everything a server starts is in its group unless it
+ * leaves the group.
+ */
 
 import { signalAll } from './marks.ts';
 import { createScan, entryOf, hasProcessTable } from './process-table.ts';
@@ -14,12 +17,12 @@ export const posixSystem: ProcessSystem = {
   }),
 
   /**
-   * The group first, because it needs no search. Its members must not get the signal twice: many
-   * servers treat a second SIGTERM as "at once".
+   * Signals the group first, because that needs no search. Its members must not get the signal
+   * twice: many servers treat a second SIGTERM as "at once".
    */
   async signal({ leader, descendants, hasExited }, name, scope) {
     if (scope === 'child') {
-      // Once it has exited, its number may belong to another process.
+      // Once the process has exited, its id may belong to another process.
       if (!hasExited()) signalAll([leader], name);
       return;
     }
@@ -39,23 +42,23 @@ export const posixSystem: ProcessSystem = {
   },
 };
 
-/** Signals every member of the group; returns whether there was one. Signal 0 only checks. */
+/** Signals every member of the group; returns whether it has any. Signal 0 only checks. */
 function signalGroup(leader: number, signal: NodeJS.Signals | 0): boolean {
   try {
     process.kill(-leader, signal);
     return true;
   } catch (error) {
-    // EPERM: there is a member, but it took another user's identity and is out of reach.
+    // EPERM: there is a member, but it switched to another user and is out of reach.
     return (error as NodeJS.ErrnoException).code === 'EPERM' && signal === 0;
   }
 }
 
-/** Returns whether a member of the group still runs. Zombies do not count. */
+/** Returns whether any member of the group is still running. Zombies do not count. */
 async function hasMembers(leader: number): Promise<boolean> {
   if (!signalGroup(leader, 0)) return false;
   if (!hasProcessTable) return true;
-  // Rare: a process outlived its leader. In a container whose first process reaps no zombies, only
-  // the process table distinguishes the two.
+  // Rare: a process outlived its leader. In a container whose first process does not reap zombies,
+  // only the process table tells the two apart.
   return (await scanForGroups()).includes(leader);
 }
 

@@ -1,6 +1,6 @@
 /**
- * Identifies a process. Process numbers are reused; a number together with a start time is unique
- * within one place.
+ * Identifies a process. Process ids are reused; an id together with a start time is unique within
+ * one place.
  */
 
 import { spawnSync } from 'node:child_process';
@@ -13,28 +13,28 @@ const psLimitMs = 1_000;
 
 export interface ProcessIdentity {
   readonly pid: number;
-  /** Linux: ticks since the machine booted. Elsewhere: a date, to the second. */
+  /** On Linux, ticks since the machine booted; on other systems, a date, to the second. */
   readonly start: string;
 }
 
-/** Where process numbers are comparable. */
+/** The scope within which process ids are comparable. */
 export interface ProcessPlace {
   readonly host: string;
-  /** One boot of the machine; empty where start times are dates. */
+  /** Identifies the machine's boot; empty where start times are dates. */
   readonly boot: string;
-  /** The space of process numbers: a container has its own. */
+  /** The process id namespace: a container has its own. */
   readonly namespace: string;
 }
 
 /** Whether `/proc` lists every process. */
 export const hasProcessTable = process.platform === 'linux';
 
-/** The start time of a process; undefined when there is no such process. */
+/** Returns a process's start time; undefined if there is no such process. */
 export function startOf(pid: number): string | undefined {
   return hasProcessTable ? entryOf(pid)?.start : startFromPs(pid);
 }
 
-/** The start time as the guardian reads it without a process table. */
+/** Returns a process's start time as the guardian reads it without a process table. */
 export function startFromPs(pid: number): string | undefined {
   const { stdout } = spawnSync('ps', ['-o', 'lstart=', '-p', String(pid)], {
     encoding: 'utf8',
@@ -46,20 +46,22 @@ export function startFromPs(pid: number): string | undefined {
   return words === '' ? undefined : words.replaceAll(/\s+/gu, '_');
 }
 
-/** One process as the process table describes it. */
+/** A process as the process table describes it. */
 export interface ProcessEntry extends ProcessIdentity {
-  /** At most 15 characters. */
+  /** The process's name, at most 15 characters. */
   readonly name: string;
   readonly parent: number;
   readonly group: number;
-  /** False for a zombie. */
+  /** Whether the process is running; false for a zombie. */
   readonly isRunning: boolean;
 }
 
-/** Reads one entry of the process table; undefined when there is no such process. Linux only. */
+/**
+ * Reads one entry of the process table; returns undefined if there is no such process. Linux only.
+ */
 export function entryOf(pid: number): ProcessEntry | undefined {
   const stat = textOf(`/proc/${pid}/stat`);
-  // The name in parentheses may itself hold spaces and parentheses; the start is field 22.
+  // The name in parentheses may itself contain spaces and parentheses; the start time is field 22.
   const end = stat.lastIndexOf(')');
   const [state = '', parent, group, , , , , , , , , , , , , , , , , start] = stat
     .slice(end + 2)
@@ -75,14 +77,17 @@ export function entryOf(pid: number): ProcessEntry | undefined {
   };
 }
 
-/** Returns whether exactly this process still runs. A zombie does not. */
+/** Returns whether exactly this process is still running. A zombie is not. */
 export function isAlive({ pid, start }: ProcessIdentity): boolean {
   if (!hasProcessTable) return startOf(pid) === start;
   const entry = entryOf(pid);
   return entry?.start === start && entry.isRunning;
 }
 
-/** The numbers of all processes; none when the table cannot be read, as with too many open files. */
+/**
+ * Returns the ids of all processes; none when the table cannot be read, for example with too many
+ * open files.
+ */
 function listProcesses(): readonly number[] {
   try {
     return readdirSync('/proc').map(Number).filter(Number.isInteger);
@@ -115,15 +120,15 @@ function targetOf(link: string): string {
   }
 }
 
-// A process takes about 25 µs on a busy machine, so a step takes less than a millisecond.
+// Reading a process takes about 25 µs on a busy machine, so a step takes less than a millisecond.
 const processesPerStep = 32;
 
 /**
- * Creates a function that scans all processes. There may be thousands, so it scans in steps and
- * keeps the event loop free. One scan runs at a time; callers share the next scan that begins after
- * their request.
+ * Creates a function that scans all processes. There may be thousands, so it scans in steps to keep
+ * the event loop free. Scans run one at a time; callers share the next scan that begins after their
+ * request.
  *
- * @param read - reads one process; undefined or an exception leaves it out
+ * @param read - reads one process; a process is omitted if this returns undefined or throws
  */
 export function createScan<Found>(
   read: (pid: number) => Found | undefined,
@@ -155,7 +160,7 @@ async function scanAll<Found>(read: (pid: number) => Found | undefined): Promise
   return found;
 }
 
-/** Undefined if the process has exited or cannot be read. */
+/** Reads a value; returns undefined if the process has exited or cannot be read. */
 function readOrNothing<Found>(
   read: (pid: number) => Found | undefined,
   pid: number,

@@ -1,8 +1,8 @@
 /**
  * Runs a program for its output, with a time limit and without a shell. The program gets its own
- * process group, which is empty when the answer resolves.
+ * process group, which is empty once the result resolves.
  *
- * Never rejects. When the signal aborts the run, the answer is `isLate`.
+ * The result never rejects. When the signal aborts the run, it has `isLate`.
  */
 
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
@@ -18,7 +18,7 @@ interface BriefRunPorts {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly limitMs: number;
-  /** Where the process is registered; absent = nowhere. */
+  /** Where the process is registered; absent if it is not. */
   readonly kept: KeptProcess | undefined;
 }
 
@@ -29,20 +29,19 @@ export type BriefAnswer =
       readonly exitCode: number | null;
       readonly out: string;
       readonly err: string;
-      /** It printed more than is read. */
+      /** Whether the program printed more than is read. */
       readonly isCut: boolean;
     };
 
 export interface BriefRun {
-  /** Resolves once the process runs; never settles when it cannot be started. */
+  /** Resolves once the process is running; never settles if it cannot be started. */
   readonly running: Promise<void>;
   readonly answer: Promise<BriefAnswer>;
 }
 
-// An answer has a line, a help text a few thousand characters; of longer output the rest is
-// ignored.
+// An answer is one line and a help text a few thousand characters; any further output is ignored.
 const maxOutputLength = 64 * 1024;
-// What a process wrote just before its exit is still in the pipe.
+// Output that a process wrote just before its exit is still in the pipe.
 const drainMs = 50;
 
 export function runBriefly(launch: StdioLaunch, ports: BriefRunPorts): BriefRun {
@@ -78,7 +77,7 @@ async function run(
   if (exit !== undefined) await withinTime(clock, drainMs, closed, signal);
   const hasExited = (): boolean => child.exitCode !== null || child.signalCode !== null;
   const group = { system: processSystem, leader: pid, clock, exited, hasExited };
-  // Also after an answer: what the program left running was only needed for it.
+  // Even after an answer: whatever the program left running was needed only for that.
   if (await killGroup({ ...group, descendants: kept?.descendants })) kept?.gone();
   child.stdout.destroy();
   child.stderr.destroy();

@@ -1,8 +1,8 @@
 /**
- * Creates the MCP client. The SDK takes longer to load than this whole package, so only a session
- * that opens imports this file, with `import()`: a host without servers never loads it, and a
- * server's process boots meanwhile. Code that imports a value of the SDK must be reached only
- * through this file or `remote.ts`.
+ * Creates the MCP client. The SDK takes longer to load than this whole package, so a session
+ * imports this file, with `import()`, only when it opens. A host without servers never loads it,
+ * and a server's process boots in the meantime. Code that imports a value from the SDK must be
+ * reachable only through this file or `remote.ts`.
  */
 
 import {
@@ -16,11 +16,11 @@ import { shareRequestIds } from './calls/light-calls.ts';
 
 const clientInfo = { name: 'mcp-troupe', version };
 
-/** A notification of the server. */
+/** A notification from the server. */
 export type News =
   | { readonly about: 'tools' | 'resources' | 'prompts' }
   | { readonly about: 'resource'; readonly uri: string }
-  /** A message of the server's log. */
+  /** A message from the server's log. */
   | { readonly about: 'message'; readonly params: Readonly<Record<string, unknown>> };
 
 export function createClient(

@@ -1,6 +1,6 @@
 /**
- * The protocol era in which a connection begins: the settings' choice, else the era that an earlier
- * session found, else a probe.
+ * Chooses the protocol era in which a connection begins: the settings' choice, otherwise the era
+ * that an earlier session found, otherwise the result of a probe.
  */
 
 import type { VersionNegotiationOptions } from '@modelcontextprotocol/client';
@@ -11,10 +11,12 @@ import type { ServerSpec } from '../../src/domain/server-spec.ts';
 import type { EraVerdict, SessionPorts } from './ports.ts';
 
 const modernRevision = '2026-07-28';
-// A local server that supports the probe answers at once; others may stay silent.
+// A local server that supports the probe responds at once; others may stay silent.
 const stdioProbeMs = 1_500;
 
-/** Failures that leave the era open: the server is unreachable, demands a login, or is busy. */
+/**
+ * Failures that leave the era undecided: the server is unreachable, requires a login, or is busy.
+ */
 export const failuresInEveryEra: ReadonlySet<Failure['kind']> = new Set([
   'transport',
   'unavailable',
@@ -29,7 +31,7 @@ export interface EraChoice {
   readonly prior?: EraVerdict;
 }
 
-/** The verdict with which a connection skips the probe. */
+/** The stored era with which a connection skips the probe. */
 export const oldHandshake: EraVerdict = { kind: 'legacy' };
 
 export function chooseEra(
@@ -41,7 +43,7 @@ export function chooseEra(
   if (era === 'modern') return { negotiation: { mode: { pin: modernRevision } } };
   const negotiation: VersionNegotiationOptions = {
     mode: 'auto',
-    // Over HTTP silence is an outage; the connect deadline ends it.
+    // Over HTTP, silence means an outage; the connect deadline ends it.
     probe: { timeoutMs: type === 'http' ? longestTimerMs : stdioProbeMs },
   };
   const hasLeft = leftWhenAsked?.has(generation) === true;

@@ -1,4 +1,4 @@
-/** The I/O of one session: its connection, its client, its lists and its calls. */
+/** The I/O of one session: its connection, client, lists and calls. */
 
 import type { Failure } from '../../src/domain/failure.ts';
 import type { ClassifyRule } from '../../src/domain/policy.ts';
@@ -26,7 +26,7 @@ import { SessionQuestions } from './calls/questions.ts';
 import { SessionCatalog } from './catalog/catalog.ts';
 import { modernResult } from './catalog/list.ts';
 import { logLevelReconciler } from './catalog/reconcile.ts';
-// A type only: the SDK is loaded late, as that file explains.
+// Type-only: the SDK is loaded late, as that file explains.
 import type { News } from './client.ts';
 import type { Ending, Handshake, SessionIo } from './leaf-actors.ts';
 import { type Connected, type LoadSpeech, Opening } from './opening-steps.ts';
@@ -36,13 +36,13 @@ import { createProbe, type Probe } from './probe.ts';
 export type { LoadSpeech } from './opening-steps.ts';
 
 const remarkCharacters = 2_000;
-// As long as the message of a failure may be.
+// As long as a failure message may be.
 const messageCharacters = 500;
 const logMethod = 'notifications/message';
 
 const loadSpeech: LoadSpeech = () => import('./client.ts');
 
-/** Creates the I/O of one session. A test decides when the SDK is loaded. */
+/** Creates a session's I/O. Tests decide when the SDK is loaded. */
 export function createSessionIo(ports: SessionPorts, load: LoadSpeech = loadSpeech) {
   return (id: SessionId, report: (fact: WireFact) => void): SessionIo =>
     new NetworkSession(id, ports, load, report);
@@ -61,7 +61,7 @@ class NetworkSession implements SessionIo {
         readonly probe: Probe;
       }
     | undefined;
-  /** Aborted when calls may no longer be sent; the reason is how the session ends. */
+  /** Aborted when calls may no longer be sent; the reason says how the session ends. */
   readonly #over = new AbortController();
 
   constructor(
@@ -131,7 +131,7 @@ class NetworkSession implements SessionIo {
       if (handshake === 'overSse') this.#ports.overSse?.add(this.#id.generation);
       return this.#opened(connected);
     } catch (error) {
-      // Also after an abort: an address whose stream hangs may speak today's protocol by now.
+      // Even after an abort: an address whose stream hangs may speak the current protocol by now.
       this.#ports.overSse?.delete(this.#id.generation);
       signal.throwIfAborted();
       const seen = this.#describe(error);
@@ -300,7 +300,7 @@ class NetworkSession implements SessionIo {
     return `${message}; it is not restarted after a clean exit unless "restart": "always".`;
   }
 
-  /** The server no longer answers, so the open connection is lost. */
+  /** Called when the server no longer responds, so the open connection is lost. */
   #lose(error: unknown): void {
     const seen = this.#describe(error);
     const described = { ...seen, phase: this.#phase };
@@ -313,13 +313,13 @@ class NetworkSession implements SessionIo {
       type,
       at: this.#ports.clock.now(),
       failure,
-      // A process that still runs may take as long to end as its policy allows.
+      // A process that is still running may take as long to end as its policy allows.
       isGone: connection?.pid === undefined || endOf(failure) !== undefined,
       drains: failure.kind === 'sessionMissing' && connection?.drain !== undefined,
     });
   }
 
-  /** Stops all activity; calls from now on are not sent. */
+  /** Stops all activity; calls made from now on are not sent. */
   #withdraw(how: Ending): void {
     this.#open?.catalog.stop();
     this.#open?.questions?.stop();
@@ -336,7 +336,7 @@ class NetworkSession implements SessionIo {
 
   #classify(seen: Seen, asked?: string): Failure {
     const context = this.#opening.connection?.context(seen.status);
-    // The status shows the server's text beside ours, so the message names its source.
+    // The status shows the server's message next to ours, so ours names its source.
     const isRefusal = asked !== undefined && seen.rpcCode !== undefined;
     const message = isRefusal ? `The server refused ${asked}: ${seen.message}` : seen.message;
     return classifyFailure({ ...seen, ...context, message, phase: this.#phase }, this.#rules());

@@ -1,9 +1,10 @@
 /**
- * The leaf actors of a session chart: one callback for the connection as long as the session lives,
- * and a promise for each step. A step obeys its signal: once its state is left it starts nothing more.
+ * The leaf actors of a session chart: one callback for the connection, which lasts as long as the
+ * session, and a promise for each step. A step obeys its signal: once its state is left, it starts
+ * nothing more.
  *
- * All actors of one session share its I/O, which the `wire` creates and, when the session ends or is
- * stopped, disposes of: no process and no socket outlives it.
+ * All actors of a session share its I/O. The `wire` actor creates it, and disposes of it when the
+ * session ends or is stopped: no process or socket outlives the session.
  */
 
 import { fromCallback, fromPromise } from 'xstate';
@@ -23,19 +24,19 @@ import type {
 export type Handshake = 'negotiated' | 'old' | 'overSse';
 export type Ending = 'orderly' | 'lost' | 'draining';
 
-/** The I/O of one session. A failed step is an outcome; a rejection is a bug of ours. */
+/** A session's I/O. A failed step is an outcome; a rejection is a bug of ours. */
 export interface SessionIo {
   resolve(signal: AbortSignal): Promise<ResolveOutcome>;
   launch(isSecond: boolean, signal: AbortSignal): Promise<LaunchOutcome>;
   connect(handshake: Handshake, signal: AbortSignal): Promise<ConnectOutcome>;
   list(list: ListName, signal: AbortSignal): Promise<ListOutcome>;
-  /** Resolves when nothing of the connection is left; when draining, at once. */
+  /** Resolves when nothing of the connection is left; when draining, resolves at once. */
   close(how: Ending): Promise<CloseOutcome>;
   /** Probes whether the server is alive. */
   probe(): void;
-  /** Passes on which watched resources changed. */
+  /** Reports which watched resources changed. */
   publish(): void;
-  /** Ends the connection by force; a `close` under way then resolves. */
+  /** Ends the connection by force; a `close` in progress then resolves. */
   kill(): void;
   /** Releases everything at once, by force. Facts reported after that are ignored. */
   dispose(): void;
@@ -43,7 +44,7 @@ export interface SessionIo {
 
 export type CreateSessionIo = (id: SessionId, report: (fact: WireFact) => void) => SessionIo;
 
-/** Creates the leaf actors of all sessions of a troupe. */
+/** Creates the leaf actors for all sessions of a troupe. */
 export function createSessionActors(createIo: CreateSessionIo) {
   const sessions = new Map<string, SessionIo>();
   const ioOf = ({ actorId }: SessionId): SessionIo => {
@@ -60,8 +61,8 @@ export function createSessionActors(createIo: CreateSessionIo) {
         else if (type === 'wire.publish') io.publish();
         else io.kill();
       } catch (error) {
-        // XState does not clean up after a callback that threw. The entry stays for the last steps
-        // of this session; the next one replaces it.
+        // XState does not clean up after a callback that throws. The entry stays for this session's
+        // last steps; the next session replaces it.
         io.dispose();
         throw error;
       }

@@ -1,6 +1,6 @@
 /**
  * The steps that open a session's connection (resolve its settings, launch its process, connect its
- * client) and the step that closes it. The session chart decides which step comes next.
+ * client) and the step that closes it. The session chart decides which step is next.
  */
 
 import type { Client } from '@modelcontextprotocol/client';
@@ -33,7 +33,7 @@ import {
   type SpecValues,
 } from '../values/target.ts';
 import { type AskableThings, capabilitiesFor } from './calls/question.ts';
-// A type only: the SDK is loaded late, as that file explains.
+// Type-only: the SDK is loaded late, as that file explains.
 import type * as speech from './client.ts';
 import { chooseEra, type EraChoice, failuresInEveryEra, oldHandshake } from './era.ts';
 import type { Ending, Handshake } from './leaf-actors.ts';
@@ -50,10 +50,10 @@ interface OpeningSetup {
   readonly ports: SessionPorts;
   readonly load: LoadSpeech;
   readonly events: ConnectionEvents;
-  /** The questions to announce; absent = none. */
+  /** The questions to announce; absent if none. */
   readonly questions: AskableThings | undefined;
   readonly onNews: (news: speech.News) => void;
-  /** An open connection turned out to be lost. */
+  /** Called when an open connection turns out to be lost. */
   readonly onLost: (error: unknown) => void;
 }
 
@@ -65,7 +65,7 @@ export interface Connected {
 }
 
 const probeMethod = 'server/discover';
-/** The phase of a handshake, by the last message that was sent. */
+/** The phase of a handshake, judged by the last message sent. */
 const phases: Readonly<Record<string, SessionPhase>> = {
   initialize: 'initialize',
   'notifications/initialized': 'initialized',
@@ -77,15 +77,15 @@ export class Opening {
   readonly #ports: SessionPorts;
   #target: SessionTarget | undefined;
   #resolved: Resolved | undefined;
-  /** Values that are being resolved, perhaps by asking the user. */
+  /** Values being resolved, which may involve asking the user. */
   #finding: Promise<SpecValues> | undefined;
-  /** The present connection, until it is closed. */
+  /** The current connection, until it is closed. */
   #connection: Connection | undefined;
   #liveness: Liveness | undefined;
-  /** The last message that was sent, and the last request among them. */
+  /** The last message sent, and the last request sent. */
   #sent = '';
   #asked = probeMethod;
-  /** The assumed era, until an answer proves it. */
+  /** The assumed era, until a response proves it. */
   #assumed: EraVerdict | undefined;
 
   constructor(setup: OpeningSetup) {
@@ -94,12 +94,12 @@ export class Opening {
     this.#ports = setup.ports;
   }
 
-  /** The phase of the handshake; an open session is past it. */
+  /** The handshake's current phase; an open session is past it. */
   get phase(): SessionPhase {
     return phases[this.#sent] ?? 'connect';
   }
 
-  /** The request that a refusal answers. */
+  /** The request that a refusal responds to. */
   get asked(): string {
     return this.#asked;
   }
@@ -113,7 +113,9 @@ export class Opening {
     return this.#connection;
   }
 
-  /** From the present settings, else those with which the session opened. */
+  /**
+   * Reads the policy from the current settings, otherwise from those with which the session opened.
+   */
   policy(): ServerPolicy {
     return (this.#ports.specOf(this.#id) ?? this.#target)?.policy ?? defaultPolicy;
   }
@@ -129,7 +131,7 @@ export class Opening {
     return { type: 'resolved', hasProcess: resolved.type === 'stdio', asksEra };
   }
 
-  /** Starts the process, which then boots while the SDK is loaded. */
+  /** Starts the process, which boots while the SDK is loaded. */
   async launch(isSecond: boolean, signal: AbortSignal): Promise<void> {
     const target = this.#target;
     const resolved = this.#resolved;
@@ -181,7 +183,7 @@ export class Opening {
     return { client, connection, era: this.#noteEra(client, target, prior) };
   }
 
-  /** A failed request suggests that the server may be gone. */
+  /** Called when a failed request suggests that the server may be gone. */
   suspect(): void {
     this.#liveness?.suspect();
   }
@@ -191,11 +193,11 @@ export class Opening {
     this.#liveness?.stop();
   }
 
-  /** Resolves when nothing of the connection is left; when draining, at once. */
+  /** Resolves when nothing of the connection is left; when draining, resolves at once. */
   async close(how: Ending): Promise<SessionEvidence> {
     const connection = this.#connection;
     if (how === 'draining') {
-      // The connection closes by itself, when the requests in flight are answered.
+      // The connection closes by itself once the requests in flight have settled.
       this.#connection = undefined;
       connection?.drain?.();
     } else {
@@ -212,25 +214,26 @@ export class Opening {
     this.#connection = undefined;
   }
 
-  /** What a failed handshake suggests to try next. */
+  /** Returns what to try next after a failed handshake. */
   hintsOf(seen: Seen): { readonly hasLeft: boolean; readonly mayBeOverSse: boolean } {
     const target = this.#target;
     const type = this.#resolved?.type ?? 'stdio';
     return {
-      // An answer to the era probe, even an error, needs no second start.
+      // A response to the era probe, even an error, makes a second start unnecessary.
       hasLeft: type === 'stdio' && this.#sent === probeMethod && seen.rpcCode === undefined,
       mayBeOverSse: target !== undefined && mayBeOverSse(type, target.spec, seen),
     };
   }
 
-  /** The server answered in the assumed era. */
+  /** Called when the server has responded in the assumed era. */
   proved(): void {
     this.#assumed = undefined;
   }
 
   /**
-   * The server may have been replaced by an older or newer version since its era was determined. The
-   * next start probes it again, so a refusal of the wrong handshake is not final.
+   * Handles a refused handshake. An older or newer version may have replaced the server since its
+   * era was determined, so the next start probes it again, and a refusal of the wrong handshake is
+   * not final.
    */
   doubted(failure: Failure): Failure {
     if (this.#assumed === undefined || failuresInEveryEra.has(failure.kind)) return failure;
@@ -246,7 +249,7 @@ export class Opening {
     return chooseEra(spec, this.#id.generation, this.#ports);
   }
 
-  /** Remembers the era that was found. */
+  /** Stores the era that was found. */
   #noteEra(
     client: Client,
     { spec }: SessionTarget,
@@ -254,10 +257,11 @@ export class Opening {
   ): 'legacy' | 'modern' {
     const { generation } = this.#id;
     const era = client.getProtocolEra() ?? 'legacy';
-    // The old handshake was answered; with the verdict "modern" nothing was sent to the server yet.
+    // The server responded to the old handshake; with a stored era of "modern", nothing has been
+    // sent to it yet.
     if (era === 'legacy') this.#assumed = undefined;
     this.#ports.leftWhenAsked?.delete(generation);
-    // A verdict from the store keeps its date.
+    // A stored era keeps its date.
     const isStored = prior !== undefined && prior === this.#ports.eras.get(generation);
     if (spec.era === 'auto' && !isStored) {
       const discover = client.getDiscoverResult();
@@ -270,7 +274,7 @@ export class Opening {
     return era;
   }
 
-  /** Resolves values; a session that ends meanwhile does not wait. */
+  /** Resolves values; a session that ends in the meantime does not wait. */
   async #find({ spec, envFileNames }: SessionTarget): Promise<SpecValues | undefined> {
     const { values } = this.#ports;
     if (values === undefined || !needsFinding(spec)) return undefined;
@@ -331,7 +335,7 @@ export class Opening {
     }
   }
 
-  /** Creates the connection, unless the process that carries it runs already. */
+  /** Creates the connection, unless its process is already running. */
   async #carry(
     resolved: Resolved,
     client: Client,

@@ -1,6 +1,6 @@
 /**
- * What a session needs from the runtime. Everything here is synchronous and must not throw;
- * the session calls it from its own code, never from a chart.
+ * What a session needs from the runtime. All functions are synchronous and must not throw; the
+ * session calls them from its own code, never from a chart.
  */
 
 import type { PriorDiscovery } from '@modelcontextprotocol/client';
@@ -24,40 +24,48 @@ import type { ListedTool } from '../../src/domain/tool.ts';
 import type { ProcessKeeper } from '../processes/keeper.ts';
 import type { ValueSource } from '../values/source.ts';
 
-/** The era that a server was found to speak, as plain JSON; the next session then needs no probe. */
+/**
+ * The era that a server was found to speak, as plain JSON; with it, the next session needs no
+ * probe.
+ */
 export type EraVerdict = PriorDiscovery;
 
-/** The settings of a server that a session needs to open. */
+/** The settings that a session needs to open a server. */
 export interface SessionTarget {
   readonly spec: ServerSpec;
   readonly policy: ServerPolicy;
-  /** The approved program; null = none was found. Absent: no approval is needed. */
+  /** The approved program; null if none was found. If absent, no approval is needed. */
   readonly executable?: string | null;
-  /** The project folder, for a server that it brings: the program is looked up only inside it. */
+  /**
+   * The project folder, for a server that comes with it: the program is looked up only inside it.
+   */
   readonly within?: string;
-  /** The approved names of its variables file, sorted; null = the file could not be read. Absent: no approval is needed. */
+  /**
+   * The approved variable names of the server's variables file, sorted; null if the file could not
+   * be read. If absent, no approval is needed.
+   */
   readonly envFileNames?: readonly string[] | null;
 }
 
-/** Facts about a server besides its tools. */
+/** Facts about a server other than its tools. */
 export interface CatalogExtra {
-  /** At most 16 KB, printable. */
+  /** The server's instructions, printable, at most 16 KB. */
   readonly instructions?: string;
-  /** It completes arguments of prompts and templates. */
+  /** Whether the server completes arguments of prompts and templates. */
   readonly completions?: true;
-  /** Tools are missing from the list, which is not stored for a later run. */
+  /** Whether tools are missing from the list, which is then not stored for a later run. */
   readonly partial?: true;
-  /** Values that must not reach a disk, should the server have copied them into its text. */
+  /** Values that must not reach the disk, in case the server copied them into its own data. */
   readonly secrets?: readonly string[];
 }
 
-/** The owner of a session: two servers may share a generation, but neither policy nor tools. */
+/** The owner of a session. Two servers may share a generation, but not a policy or tools. */
 export type SessionOwner = Pick<SessionInput, 'server' | 'generation'>;
 
-// As many as there may be servers.
+// As many as the maximum number of servers.
 const maxGenerations = 10_000;
 
-/** Generations with a property that the next session needs. Drops the oldest when it grows too large. */
+/** Generations with a property that the next session needs. Drops the oldest when there are too many. */
 export class GenerationSet extends Set<string> {
   override add(generation: string): this {
     super.add(generation);
@@ -67,15 +75,18 @@ export class GenerationSet extends Set<string> {
   }
 }
 
-/** Answers the questions of servers. */
+/** Answers servers' questions. */
 export interface QuestionPorts {
   /** The kinds of questions that sessions announce. */
   readonly kinds: readonly QuestionKind[];
-  /** Undefined = no roots are announced. */
+  /** The roots to announce; undefined if none are announced. */
   roots(): readonly RootFolder[] | undefined;
-  /** Calls back when they differ, until the function that is returned is called. */
+  /** Calls back when the roots change, until the returned function is called. */
   onRootsChanged(callback: () => void): () => void;
-  /** Undefined = no one can answer, or the signal was aborted. Never rejects. */
+  /**
+   * Resolves with the answer; undefined if no one can answer or the signal is aborted. Never
+   * rejects.
+   */
   ask(
     server: string,
     body: QuestionBody,
@@ -85,9 +96,12 @@ export interface QuestionPorts {
 }
 
 export interface SessionPorts {
-  /** Read again at each step, so that a new policy counts at once. */
+  /**
+   * Returns the current settings; called again at each step, so that a new policy takes effect at
+   * once.
+   */
   specOf(owner: SessionOwner): SessionTarget | undefined;
-  /** Where `${VAR}` finds its value at connect time. */
+  /** Variables with which `${VAR}` is resolved at connect time. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
   readonly registry: {
@@ -99,24 +113,27 @@ export interface SessionPorts {
   readonly catalogs: {
     /** Called before `session.listed` is sent. */
     put(owner: SessionOwner, tools: readonly ListedTool[], extra?: CatalogExtra): void;
-    /** Lists besides the tools; each replaces its predecessor. */
+    /** Stores lists other than tools; each list replaces its predecessor. */
     putSide(owner: SessionOwner, lists: Partial<SideLists>): void;
   };
   readonly eras: {
     get(generation: string): EraVerdict | undefined;
     set(generation: string, verdict: EraVerdict): void;
-    /** The verdict was wrong: the next session probes again. */
+    /** Called when the stored era was wrong: the next session probes again. */
     forget(generation: string): void;
   };
   readonly watched: {
-    /** URIs of the server's resources that hosts watch. */
+    /** Returns the URIs of the server's resources that hosts watch. */
     of(server: string): readonly string[];
-    /** These changed, or may have changed unnoticed. */
+    /** Called with resources that changed, or may have changed unnoticed. */
     changed(server: string, uris: readonly string[]): void;
   };
-  /** The lowest log level that hosts requested; undefined = none. Absent = never. */
+  /**
+   * Returns the lowest log level that hosts requested; undefined if none. If this function is
+   * absent, no host ever requests one.
+   */
   readonly logLevel?: () => LogLevel | undefined;
-  /** The server sent a notification for hosts, on which the session does not act. */
+  /** Called with a server notification for hosts, on which the session does not act. */
   readonly notified?: (
     server: string,
     method: string,
@@ -124,21 +141,27 @@ export interface SessionPorts {
   ) => void;
   /** Registers the processes that sessions start. */
   readonly processes?: Pick<ProcessKeeper, 'expect'> | undefined;
-  /** Generations that are reached over SSE although their settings leave the type open. Absent = none. */
+  /**
+   * Generations reached over SSE although their settings leave the transport open. If absent, there
+   * are none.
+   */
   readonly overSse?: Set<string>;
   /**
-   * Generations whose process exited at the era probe and that have not opened since: they are not
-   * probed again until they have answered the old handshake. Absent = none.
+   * Generations whose process exited at the era probe and that have not opened since; they are not
+   * probed again until they have responded to the old handshake. If absent, there are none.
    */
   readonly leftWhenAsked?: Set<string>;
-  /** A command resolves to another program than the approved one, or its variables file sets other names; nothing was started. */
+  /**
+   * Called when a command resolves to a program other than the approved one, or its variables file
+   * sets other names; nothing was started.
+   */
   readonly onExecutableMoved?: () => void;
   /** Servers inside the host, by the name in their specs. */
   readonly embedded?: ReadonlyMap<string, EmbeddedServer>;
-  /** Resolves references other than variables; absent = only variables are resolved. */
+  /** Resolves references other than variables; if absent, only variables are resolved. */
   readonly values?: Pick<ValueSource, 'find'>;
-  /** Absent: servers may not ask questions. */
+  /** Answers servers' questions; if absent, servers may not ask any. */
   readonly questions?: QuestionPorts;
-  /** One printable line without secrets: output of the server, or a remark about it. */
+  /** Logs one printable line without secrets: server output, or a remark about the server. */
   log(server: string, line: string, from: LogOrigin): void;
 }

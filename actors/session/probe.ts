@@ -1,6 +1,6 @@
 /**
- * Probes whether a server is alive: with `ping`, or with `server/discover` in the modern protocol,
- * which has no ping. A new probe silently abandons the previous one. A probe has no deadline; the
+ * Probes whether a server is alive: with `ping` or, in the modern protocol, which has no ping, with
+ * `server/discover`. A new probe silently abandons the previous one. A probe has no deadline; the
  * caller decides how long to wait.
  */
 
@@ -37,7 +37,7 @@ export function createProbe(
 
   return {
     ask: () => void ask(),
-    /** Abandons the present probe. */
+    /** Abandons the current probe. */
     stop(): void {
       const question = present;
       present = undefined;
@@ -46,7 +46,7 @@ export function createProbe(
   };
 }
 
-/** An error answer also proves that the server is alive. */
+/** Returns whether an error still proves that the server is alive, as an error response does. */
 function answerIn(error: unknown): ProbeAnswer {
   const { rpcCode } = describeError(error, []);
   if (rpcCode === undefined) return 'none';

@@ -1,6 +1,6 @@
 /**
- * Connects a session to a remote server. Separate from `client.ts`, so that a session with a
- * process loads neither this file nor Node's modules for HTTP and TLS.
+ * Connects a session to a remote server. It is separate from `client.ts`, so that a session with a
+ * process loads neither this file nor Node's HTTP and TLS modules.
  */
 
 import type { Client } from '@modelcontextprotocol/client';
@@ -12,7 +12,10 @@ import { HttpTransport } from '../transports/http/transport.ts';
 import { SseTransport } from '../transports/sse.ts';
 import type { HttpEndpoint } from '../values/target.ts';
 
-/** Creates the transport without connecting. `onLost` is called once, when the server no longer answers. */
+/**
+ * Creates the transport without connecting. `onLost` is called once, when the server no longer
+ * responds.
+ */
 export async function connectRemote(
   carrier: TransportKind,
   endpoint: HttpEndpoint,
@@ -28,7 +31,7 @@ export async function connectRemote(
     http = new HttpTransport(endpoint, setup, liveness);
     return { liveness, connection: http };
   }
-  // Rarely used, and it needs a package of its own.
+  // Rarely used, and needs its own package.
   const { WsTransport } = await import('../transports/ws.ts');
   return { liveness, connection: new WsTransport(endpoint, setup) };
 }

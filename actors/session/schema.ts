@@ -1,6 +1,6 @@
 import type { StandardSchemaV1 } from '@modelcontextprotocol/client';
 
-/** A schema for the SDK that accepts what a type guard accepts. */
+/** Creates an SDK schema that accepts what a type guard accepts. */
 export function schemaOf<Value>(
   isFit: (value: unknown) => value is Value,
   message: string,

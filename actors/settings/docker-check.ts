@@ -1,10 +1,10 @@
 /**
- * Runs `docker` twice at once to check that it supports the command `mcp` and reaches a
- * daemon. Each run may take three seconds and has its own process group, which is empty when
- * the answer is given. No shell is involved; Docker's output is shown redacted in one line and
+ * Runs two `docker` commands at once to check that Docker supports the `mcp` command and reaches a
+ * daemon. Each run may take three seconds and has its own process group, which is empty by the time
+ * the result is returned. No shell is involved; Docker's output is redacted, shown in one line and
  * never executed.
  *
- * Never rejects. After the signal was aborted the answer is meaningless.
+ * Never rejects. Once the signal is aborted, the result is meaningless.
  */
 
 import {
@@ -33,7 +33,7 @@ interface DockerCheckPorts {
 const helpWords = ['mcp', '--help'];
 const infoWords = ['info', '--format', '{{.ServerVersion}}'];
 
-/** `begun` settles once both processes run, and never if one cannot be started. */
+/** `begun` settles once both processes are running, and never if one cannot be started. */
 export function checkDocker(ports: DockerCheckPorts): {
   readonly begun: Promise<unknown>;
   readonly found: Promise<DockerFinding>;
@@ -91,12 +91,12 @@ function asked(words: readonly string[]): string {
   return ['docker', ...words].join(' ');
 }
 
-/** Docker's first line describes the problem, the others link to documentation. */
+/** Docker's first line describes the problem; the others link to documentation. */
 function firstLine(text: string): string {
   return text.trim().split('\n', 1)[0] ?? '';
 }
 
-// One sentence of Docker's.
+// One sentence from Docker.
 const maxSaidLength = 200;
 
 /** Runs `docker` with these arguments. */

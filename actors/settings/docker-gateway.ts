@@ -1,12 +1,12 @@
 /**
- * Finds out, on demand, whether Docker can run its MCP gateway.
+ * Determines, on demand, whether Docker can run its MCP gateway.
  *
- * The first request starts a check. It is answered as soon as the program is known to exist, with
- * `undefined` while Docker still works: no other server waits for Docker. The listener is called
- * when the answer turned out wrong. A present gateway is remembered until `checkAgain`, an absent
- * one for a minute. One check runs at a time.
+ * The first request starts a check. It resolves as soon as the program is known to exist, with
+ * `undefined` while Docker is still working, so no other server waits for Docker. The listener is
+ * called if the result turns out wrong. An available gateway is remembered until `checkAgain`, a
+ * missing one for a minute. Only one check runs at a time.
  *
- * Never rejects. `dispose` ends a check that is running, and the listener is not called after it.
+ * Never rejects. `dispose` ends a running check; the listener is not called afterwards.
  */
 
 import type { DockerFinding } from '../../src/config/docker-gateway.ts';
@@ -16,7 +16,7 @@ import type { Variables } from '../../src/policies/expand-variables.ts';
 import type { ProcessKeeper } from '../processes/keeper.ts';
 import type { checkDocker } from './docker-check.ts';
 
-/** The public part of the class, which tests replace. */
+/** The class's public interface, which tests replace. */
 export type DockerGateway = Pick<Gateway, keyof Gateway>;
 
 export interface DockerGatewayPorts {
@@ -24,13 +24,13 @@ export interface DockerGatewayPorts {
   readonly env: Variables;
   /** Absolute path of the folder in which `docker` is run. */
   readonly projectRoot: string;
-  /** Called late: the keeper may not exist yet. */
+  /** Called late, because the keeper may not exist yet. */
   readonly processes?: () => ProcessKeeper | undefined;
   /** Default: runs `docker`. */
   readonly check?: typeof checkDocker;
 }
 
-// About as long as a user takes to start Docker: the next edit of a file then finds it.
+// About as long as a user takes to start Docker; the next file edit then finds it.
 const absenceMs = 60_000;
 
 export function createDockerGateway(ports: DockerGatewayPorts): DockerGateway {
@@ -44,7 +44,7 @@ class Gateway {
   readonly #leave = new AbortController();
   #listener: () => void = () => {};
   #known: { readonly finding: DockerFinding; readonly at: number } | undefined;
-  /** The last answer that was given. */
+  /** The last result that was returned. */
   #answered: DockerFinding | undefined;
   #isDoubted = false;
   #check: { readonly begun: Promise<unknown>; readonly ended: Promise<void> } | undefined;
@@ -54,7 +54,7 @@ class Gateway {
     this.variables = dockerVariablesIn(ports.env);
   }
 
-  /** Resolves with the last finding; undefined during the first check. Starts a check if one is due. */
+  /** Resolves with the last result; undefined during the first check. Starts a check if one is due. */
   async finding(): Promise<DockerFinding | undefined> {
     if (this.#check === undefined && this.#isUnsure() && !this.#leave.signal.aborted) this.#begin();
     await this.#check?.begun;
@@ -68,14 +68,14 @@ class Gateway {
     this.#isDoubted = true;
   }
 
-  /** Resolves once no check is running, with whether one was. */
+  /** Resolves once no check is running, with whether one was running. */
   async settled(): Promise<boolean> {
     const check = this.#check;
     await check?.ended;
     return check !== undefined;
   }
 
-  /** Sets the function that is called when an earlier answer no longer holds. */
+  /** Sets the function that is called when an earlier result no longer holds. */
   listen(listener: () => void): void {
     this.#listener = listener;
   }
@@ -105,7 +105,7 @@ class Gateway {
 
   async #start(): Promise<ReturnType<typeof checkDocker>> {
     const { clock, env, projectRoot, processes } = this.#ports;
-    // Few troupes need it, so the code that runs a program is loaded on demand.
+    // Few troupes need it, so the code that runs programs is loaded on demand.
     const check = this.#ports.check ?? (await import('./docker-check.ts')).checkDocker;
     const { variables } = this;
     const { signal } = this.#leave;
@@ -125,7 +125,7 @@ function unaskable(error: unknown): DockerFinding {
   return { isThere: false, lack: 'program', said: `cannot be asked (${String(error)})` };
 }
 
-/** All variables that configure `docker`; it also gets those of every server. */
+/** All variables that configure `docker`; it also gets the variables that every server gets. */
 function dockerVariablesIn(env: Variables): readonly string[] {
   const isMeant = (name: string): boolean =>
     /^(?:DOCKER_[A-Z0-9_]+|XDG_RUNTIME_DIR)$/u.test(name) && (env[name] ?? '') !== '';

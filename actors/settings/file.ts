@@ -11,18 +11,18 @@ import { isWithin, wayWithin } from '../files/way-within.ts';
 export type FileReading =
   | {
       readonly text: string;
-      /** Who besides its owner may change the file; absent = no other user, or unknown. */
+      /** Who besides its owner may change the file; absent if no other user may, or if unknown. */
       readonly openTo?: 'everyone' | 'group';
     }
   | { readonly missing: true }
-  /** The file is unusable; describes the problem and the remedy. */
+  /** Why the file is unusable, and how to fix it. */
   | { readonly message: string };
 
 export type ReadFile = typeof readSettingsFile;
 
 /**
- * Reads a settings file. Never rejects, and never waits for anything but the disk: named pipes and
- * devices are refused.
+ * Reads a settings file. Never rejects, and waits for nothing but the disk: named pipes and devices
+ * are refused.
  *
  * @param within - real path of the folder that links must not leave. Default: no limit
  */
@@ -49,8 +49,8 @@ export async function readSettingsFile(file: string, within?: string): Promise<F
 export type CheckFolder = typeof checkFolder;
 
 /**
- * Explains why a folder cannot be a working folder; undefined when it can, or when it may not be
- * read. Never rejects.
+ * Explains why a folder cannot be a working folder; returns undefined if it can, or if it may not
+ * be read. Never rejects.
  *
  * @param within - real path of the only folder that may be read. Default: no limit
  */
@@ -64,7 +64,7 @@ export async function checkFolder(
     return (await stat(way?.place ?? folder)).isDirectory() ? undefined : 'notFolder';
   } catch (error) {
     const code = codeOf(error);
-    // ENOTDIR: a part of the path is a file.
+    // ENOTDIR: part of the path is a file.
     return code === 'ENOENT' || code === 'ENOTDIR' ? 'missing' : 'unreachable';
   }
 }

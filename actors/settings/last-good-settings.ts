@@ -1,7 +1,7 @@
 /**
  * Reads settings files and remembers the last good content of each.
  *
- * A broken file is reported as a problem, while its last good content stays in force. A file that
+ * A broken file is reported as a problem, while its last good content stays in effect. A file that
  * vanished keeps its content for two seconds and then counts as deleted.
  */
 
@@ -36,12 +36,12 @@ import {
 
 /** A settings file and its scope. */
 export interface SettingsFileRef {
-  /** Absolute path. */
+  /** Absolute path of the file. */
   readonly file: string;
   readonly scope: Scope;
-  /** Whether it may be absent without a problem, as a project's `.mcp.json`. */
+  /** Whether the file may be missing without a problem, like a project's `.mcp.json`. */
   readonly optional?: boolean;
-  /** The plugin that brings the file; its name becomes part of the names of servers. */
+  /** The plugin that brings the file; its name becomes part of its servers' names. */
   readonly plugin?: string;
 }
 
@@ -54,21 +54,21 @@ export interface PluginSettings {
 export interface SettingsReaderPorts {
   /** Lowest precedence first. */
   readonly files: readonly SettingsFileRef[];
-  /** Absolute path; relative paths in settings start here. */
+  /** Absolute path to which relative paths in settings are resolved. */
   readonly projectRoot: string;
-  /** Settings that the host's plugins bring, in the form of a settings file. */
+  /** Settings that the host's plugins bring, in the format of a settings file. */
   readonly plugins?: readonly PluginSettings[];
-  /** Settings of the host itself, in the form of a settings file; highest precedence. */
+  /** Settings of the host itself, in the format of a settings file; highest precedence. */
   readonly overlay?: Readonly<Record<string, unknown>>;
   /** The host's rules about servers. */
   readonly rules?: readonly HostRule[];
-  /** The base of all policies. Default: the preset `default`. */
+  /** The base for all policies. Default: the preset `default`. */
   readonly policy?: PolicyChoice;
-  /** Called only when settings want the gateway. Default: it counts as present. */
+  /** Called only when settings want the gateway. Default: the gateway counts as available. */
   readonly docker?: DockerGateway;
-  /** Default: the disk. */
+  /** Reads a file. Default: from the disk. */
   readonly readFile?: ReadFile;
-  /** Default: the disk. */
+  /** Checks a folder. Default: on the disk. */
   readonly checkFolder?: CheckFolder;
 }
 
@@ -88,7 +88,7 @@ export type ReadingScope = 'all' | 'added';
 
 export type SettingsReader = ReturnType<typeof createSettingsReader>;
 
-/** What one reading of everything but the added servers found. */
+/** What one reading of everything except the added servers found. */
 interface Seen {
   readonly sources: readonly ParsedSettings[];
   readonly files: readonly ReadSettingsFile[];
@@ -98,7 +98,7 @@ interface Seen {
 
 interface Remembered {
   readonly parsed: ParsedSettings;
-  /** The text it was parsed from; absent when the file could not be read. */
+  /** The document it was parsed from; absent if the file could not be read. */
   readonly text?: string;
   readonly openTo?: 'everyone' | 'group' | undefined;
   readonly missingSince?: number;
@@ -168,7 +168,7 @@ export function createSettingsReader(ports: SettingsReaderPorts) {
   let last: SettingsReading = { ...mergeSettings([], undefined, ports.policy), files: [] };
   return {
     /**
-     * Reads everything again; for `added` only the servers that the host added one by one. Never
+     * Reads everything again; for `added`, only the servers that the host added one by one. Never
      * rejects.
      *
      * @param now - monotonic milliseconds
@@ -204,7 +204,7 @@ export function createSettingsReader(ports: SettingsReaderPorts) {
   };
 }
 
-/** Never rejects. */
+/** Reads one file. Never rejects. */
 async function readFileOf(
   { file, scope, plugin }: SettingsFileRef,
   before: Remembered | undefined,
@@ -214,7 +214,7 @@ async function readFileOf(
     const reading = await readFile(file, confinesOfFile({ file, scope }, projectRoot));
     if ('text' in reading) {
       const { text } = reading;
-      // A folder's servers wait for approval anyway, so its files may be writable by others.
+      // A folder's servers need approval anyway, so its files may be writable by other users.
       const openTo = isPrivileged(scope) ? reading.openTo : undefined;
       // Only the edited file is parsed again.
       if (text === before?.text && openTo === before.openTo)
@@ -275,7 +275,7 @@ async function withFolders(
   return { ...parsed, document: refuseFolders(parsed.document, faults) };
 }
 
-/** The server of Docker's gateway, when settings want it. */
+/** Returns the server of Docker's gateway, if settings want it. */
 async function gatewayAmong(
   parsed: readonly ParsedSettings[],
   { docker, projectRoot }: SettingsReaderPorts,
@@ -294,7 +294,7 @@ export async function readSettings(ports: SettingsReaderPorts): Promise<Settings
   return (await ports.docker?.settled()) ? reader.read(0) : reading;
 }
 
-/** What was parsed, with the last good document in place of a broken one. */
+/** Returns what was parsed, with the last good document in place of a broken one. */
 function keepGood(before: Remembered | undefined, parsed: ParsedSettings): ParsedSettings {
   if (parsed.document !== undefined) return parsed;
   const document = before?.parsed.document;
@@ -321,7 +321,7 @@ function asManaged({ file, scope }: SettingsFileRef, parsed: ParsedSettings): Pa
   return { ...parsed, document: { file, scope, servers: [], mcp: {} } };
 }
 
-/** Parsed from text, so that the same rules apply to a host's object and a file. */
+/** Parsed from a document, so that the same rules apply to a host's object and a file. */
 function parseHostSettings(
   settings: Readonly<Record<string, unknown>>,
   projectRoot: string,

@@ -1,14 +1,14 @@
 /**
- * Reads the settings and emits a fact when they changed.
+ * Reads the settings and emits a fact when they change.
  *
- * Emits `settings.loaded` once all files were read for the first time, and again whenever a server,
- * a limit or a problem differs from the last one emitted. A new comment, another layout or a
- * touched file is not a change; if it moves lines, the fact is `settings.relocated`. Specs are in
- * the spec book before the fact that names them.
+ * Emits `settings.loaded` once all files have been read for the first time, and again whenever a
+ * server, a limit or a problem differs from the last one emitted. A new comment, a different layout
+ * or a touched file is not a change; if it moves lines, the fact is `settings.relocated`. Specs are
+ * in the spec book before the fact that names them.
  *
- * Observable logic ignores events, so commands come through a port of the input: `settings.reload`
- * (read now, and ask Docker again if its gateway is wanted) and `settings.changed` (replace the
- * host's own settings). It emits nothing after it was stopped.
+ * Observable logic ignores events, so commands arrive through a port of the input:
+ * `settings.reload` (read now, and ask Docker again if its gateway is wanted) and
+ * `settings.changed` (replace the host's own settings). It emits nothing once it is stopped.
  */
 
 import { fromEventObservable, type Observer, type Subscribable } from 'xstate';
@@ -40,22 +40,22 @@ export interface SettingsPorts
   readonly reader: SettingsReader;
   /** Receives the specs before the fact that names their generations is emitted. */
   readonly specs: { put(specs: ReadonlyMap<string, ServerSpec>): void };
-  /** Default: the disk. */
+  /** Watches files. Default: on the disk. */
   readonly watch?: WatchFiles;
-  /** Default: loaded when the start is over. */
+  /** Creates the stream. Default: loaded when startup is over. */
   readonly stream?: typeof settingsStream;
 }
 
-// Loading RxJS takes 80 ms, during which nothing else runs, and at the start of a host all its
-// servers send their first messages. One second is past the start; only within that second does an
-// edit wait.
+// Loading RxJS takes 80 ms, during which nothing else runs, and when a host starts, all its servers
+// send their first messages. One second is past startup; an edit has to wait only within that
+// second.
 const startQuietMs = 1_000;
 
-/** Creates the logic of the actor that reads settings and emits their changes. */
+/** Creates the actor logic that reads settings and emits their changes. */
 export function createSettingsSource(ports: SettingsPorts) {
   return fromEventObservable<SettingsFact, SettingsInput>(({ input }) => {
     const subscribe = (observer: Observer<SettingsFact>) => follow(ports, input.commands, observer);
-    // XState calls it with an observer only.
+    // XState only ever passes an observer.
     return { subscribe } as Subscribable<SettingsFact>;
   });
 }
@@ -112,7 +112,7 @@ function follow(
   return { unsubscribe: end };
 }
 
-/** Reads at once, and passes everything later to the stream once that is loaded. */
+/** Reads at once, and passes everything later to the stream once it is loaded. */
 function startReading(
   { clock, reader, stream: present }: SettingsPorts,
   newsOf: (reading: SettingsReading) => SettingsFact | undefined,
@@ -129,7 +129,7 @@ function startReading(
   let subscription: { unsubscribe(): void } | undefined;
   let deliver = (kind: SettingsSignal): void => {
     early.add(kind);
-    // A user waits for a command; an edit that early can wait.
+    // A user waits for a command, whereas an edit this early can wait.
     if (kind !== 'touched') commanded.abort();
   };
 
@@ -179,7 +179,7 @@ function newsFor(
   };
 }
 
-/** The same servers; an unchanged one keeps its object, so that nothing is computed again from it. */
+/** Keeps the object of each unchanged server, so that nothing is recomputed from it. */
 function sharedWith(
   before: Settings | undefined,
   servers: readonly DesiredServer[],
@@ -191,7 +191,10 @@ function sharedWith(
   });
 }
 
-/** The part that is compared: all but servers' lines, which any comment moves; lists of names are sets. */
+/**
+ * Returns the part that is compared: everything except servers' line numbers, which any comment
+ * moves; lists of names are sets.
+ */
 function meaningOf(settings: Settings) {
   const servers = settings.servers.map(({ source: { line: _line, ...source }, ...server }) => ({
     ...server,
@@ -206,15 +209,15 @@ function meaningOf(settings: Settings) {
 export type SpecBook = ReturnType<typeof createSpecBook>;
 
 /**
- * Creates a map of specs by generation, apart from charts and records because specs may contain
+ * Creates a map of specs by generation, separate from charts and records because specs may contain
  * secrets. It keeps the last two loads: the older one for servers that are being replaced. Older
- * generations are leaving and open no connection.
+ * generations are stopping and open no connection.
  */
 export function createSpecBook() {
   let latest: ReadonlyMap<string, ServerSpec> = new Map();
   let previous: ReadonlyMap<string, ServerSpec> = latest;
   return {
-    /** Adds a load's specs and forgets those of the load before the last. */
+    /** Adds a load's specs and drops those from before the previous load. */
     put(specs: ReadonlyMap<string, ServerSpec>): void {
       previous = latest;
       latest = new Map(specs);

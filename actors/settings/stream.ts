@@ -1,6 +1,6 @@
 /**
  * Turns signals into a stream with one fact for each real change of the settings.
- * `settings-changes.ts` loads this file, and RxJS with it, when the start is over.
+ * `settings-changes.ts` loads this file, and RxJS with it, when startup is over.
  */
 
 import {
@@ -37,9 +37,9 @@ export interface SettingsStreamPorts {
   readonly clock: Clock;
   /** Registers the function that receives all signals, including earlier ones. */
   readonly signals: (receive: (signal: SettingsSignal) => void) => void;
-  /** Never rejects. */
+  /** Reads the settings. Never rejects. */
   readonly read: (scope: ReadingScope) => Promise<SettingsReading>;
-  /** Turns a reading into a fact; undefined when nothing has changed. */
+  /** Turns a reading into a fact; returns undefined if nothing has changed. */
   readonly newsOf: (reading: SettingsReading) => SettingsFact | undefined;
 }
 
@@ -47,16 +47,16 @@ export interface SettingsStreamPorts {
 // the wait.
 const quietMs = 300;
 
-// A file that is written without a pause is read after this.
+// A file that is written continuously is read after this.
 const maxQuietMs = 2_000;
 
-// A host that sends its settings without a pause must not keep the process busy; a user makes
-// fewer than four edits a second.
+// A host that sends its settings continuously must not keep the process busy; a user makes fewer
+// than four edits a second.
 const pace = { limit: 4, windowMs: 1_000 };
 
 /**
- * Reads at most one thing at a time and at most four times a second. Any number of
- * signals that come before a reading begins are one signal, so the latest settings win.
+ * Reads one thing at a time, at most four times a second. All signals that arrive before a reading
+ * begins count as one, so the latest settings win.
  */
 export function settingsStream({
   clock,
@@ -93,7 +93,7 @@ export function settingsStream({
   );
 }
 
-/** One signal for a burst of them: when it is over, or has lasted too long. */
+/** Emits one signal for a burst of them: when the burst is over, or has lasted too long. */
 function calmed<Signal>(signals: Observable<Signal>, clock: Clock): Observable<void> {
   const burst = () =>
     merge(
@@ -106,9 +106,9 @@ function calmed<Signal>(signals: Observable<Signal>, clock: Clock): Observable<v
   return signals.pipe(exhaustMap(() => burst().pipe(take(1))));
 }
 
-/** Grants turns: at once, or as soon as the window has room for one more. */
+/** Grants turns: at once, or as soon as the window has room for another. */
 function pacedBy(clock: Clock): () => Observable<void> {
-  // The reading before the stream counts.
+  // The reading before the stream counts too.
   let turns: readonly number[] = [clock.now()];
   return () =>
     defer(() => {

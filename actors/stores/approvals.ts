@@ -1,11 +1,11 @@
 /**
  * The approvals of one project, in memory and on disk.
  *
- * The file decides which servers may start, so it is trusted only if this program could have written
- * all of it and no other user could have. A decision made here applies at once and is written soon
- * after. The file is watched: a server that another process revokes stops here as well. While the
- * file cannot be trusted or written, its approvals do not count, new decisions apply to this run
- * only, and a problem is reported.
+ * The file decides which servers may start, so it is trusted only if this program could have
+ * written all of it and no other user could have. A decision made here takes effect at once and is
+ * written soon after. The file is watched: a server that another process revokes stops here too.
+ * While the file cannot be trusted or written, its approvals do not count, new decisions apply to
+ * this run only, and a problem is reported.
  */
 
 import { lstat, open } from 'node:fs/promises';
@@ -28,11 +28,11 @@ import { withFileLock } from './file-lock.ts';
 
 export interface ApprovalStorePorts {
   readonly projectRoot: string;
-  /** Absent: decisions end with the run. */
+  /** The state folder; if absent, decisions end with the run. */
   readonly stateDir?: string | undefined;
   readonly clock: Clock;
   readonly onProblems: (problems: readonly Problem[]) => void;
-  /** Default: the disk. */
+  /** Watches files. Default: on the disk. */
   readonly watch?: WatchFiles;
 }
 
@@ -41,7 +41,7 @@ export function approvalFile(stateDir: string): string {
   return path.join(stateDir, 'approvals.json');
 }
 
-/** The public part of the class, which tests replace. */
+/** The class's public interface, which tests replace. */
 export type ApprovalStore = Pick<Store, keyof Store>;
 
 export function createApprovalStore(ports: ApprovalStorePorts): ApprovalStore {
@@ -64,7 +64,7 @@ class Store {
   #loaded: Promise<void> | undefined;
   #hasWriteWaiting = false;
   #hasReadWaiting = false;
-  /** The file exists and cannot be trusted. */
+  /** Whether the file exists but cannot be trusted. */
   #isRefused = false;
   #problem: Problem | undefined;
   #asideNote: Problem | undefined;
@@ -78,23 +78,22 @@ class Store {
     this.#project = realFolder(ports.projectRoot);
   }
 
-  /** The project's decisions, oldest first. Returns the same list until something changes. */
+  /** The project's decisions, oldest first. The list is the same object until something changes. */
   records(): readonly ApprovalRecord[] {
     return this.#records;
   }
 
-  /** Resolves once the file was read for the first time. Never rejects. */
+  /** Resolves once the file has been read for the first time. Never rejects. */
   load(): Promise<void> {
     this.#loaded ??= this.#begin();
     return this.#loaded;
   }
 
-  /** Adds a decision, which applies at once. */
+  /** Adds a decision, which takes effect at once. */
   add(entry: ApprovalEntry): void {
     if (this.#file === undefined) this.#stored = withEntry(this.#stored, entry);
     else this.#unsaved = [...withoutSuperseded(this.#unsaved, entry), entry];
-    // Comparing with the whole file instead would compare a million records for a thousand
-    // decisions.
+    // Comparing with the whole file would compare a million records for a thousand decisions.
     const records = withEntry(this.#records, entry);
     if (serversThatDiffer(this.#records, records).size > 0) this.#publish(records);
     if (this.#hasWriteWaiting) return;
@@ -112,7 +111,7 @@ class Store {
 
   /** Resolves with whether every decision was saved to disk. Never rejects. */
   async saved(): Promise<boolean> {
-    // Also waits for decisions that are added meanwhile.
+    // Also waits for decisions that are added in the meantime.
     for (let work: Promise<void> | undefined; work !== this.#work; ) {
       work = this.#work;
       await work;
@@ -120,7 +119,7 @@ class Store {
     return this.#file !== undefined && this.#unsaved.length === 0;
   }
 
-  /** Stops watching; resolves after the last write. Undefined without a file. */
+  /** Stops watching; resolves after the last write. Returns undefined without a file. */
   close(): Promise<void> | undefined {
     this.#isClosed = true;
     this.#unwatch?.();
@@ -133,13 +132,13 @@ class Store {
     const { watch = watchSettingsFiles } = this.#ports;
     this.#unwatch = watch([this.#file], {
       changed: () => this.#readSoon(),
-      // It is polled then; the settings watch reports why.
+      // It is then polled; the settings watch reports why.
       slowed: () => {},
     });
     return this.#work;
   }
 
-  /** One at a time, so that an older reading never replaces a newer one. */
+  /** Runs one task at a time, so that an older reading never replaces a newer one. */
   #enqueue(work: (file: string) => Promise<void>): void {
     const file = this.#file;
     if (file !== undefined) this.#work = this.#work.then(() => work(file));
@@ -165,7 +164,7 @@ class Store {
   async #write(file: string): Promise<void> {
     await this.#locked(file, async () => {
       const all = await this.#readOrSetAside(file);
-      // Decisions that are added from here on wait for the next write.
+      // Decisions added from here on wait for the next write.
       this.#hasWriteWaiting = false;
       const entries = this.#unsaved;
       const own = entries.reduce(withEntry, this.#ownOf(all));
@@ -261,18 +260,18 @@ class RefusedError extends Error {
 }
 
 const version = 2;
-/** Version 1 had pins of tools only and did not record when an approval was used. */
+/** Version 1 had only tool pins and did not record when an approval was used. */
 const knownVersions = [1, version];
-// Ten thousand decisions, one for each possible server, with the fields shown for each.
+// Ten thousand decisions, one for each possible server, with the displayed fields of each.
 const maxBytes = 16 * 1024 * 1024;
-// A year: longer than most pauses in the work on a project.
+// A year: longer than most breaks in work on a project.
 const keptUnusedMs = 365 * 24 * 3_600_000;
 
 const text = z.string();
 const digest = z.string().regex(/^[0-9a-f]{64}$/u);
 
 const recordSchema = z.strictObject({
-  /** Real path of the project. */
+  /** The project's real path. */
   project: text.min(1),
   server: text.min(1),
   fingerprint: digest,
@@ -298,7 +297,7 @@ type StoredApproval = ApprovalRecord & { readonly project: string };
 
 type ApprovalReading = UntrustedFile | { readonly records: readonly StoredApproval[] };
 
-/** Reads all projects' decisions; none when there is no file. Never rejects. */
+/** Reads all projects' decisions; none if the file does not exist. Never rejects. */
 async function readApprovals(file: string): Promise<ApprovalReading> {
   const reading = await readPrivateJson(file, { maxBytes, version, schema: fileSchema });
   if ('damage' in reading || 'refusal' in reading) return reading;
@@ -312,8 +311,9 @@ async function writeApprovals(file: string, records: readonly StoredApproval[]):
 }
 
 /**
- * Drops grants that were unused for a year and whose project folder is gone. Everything
- * else stays, above all rejections: without one, the user would be asked about the server again.
+ * Drops grants that have not been used for a year and whose project folder no longer exists.
+ * Everything else stays, above all rejections: without one, the user would be asked about the
+ * server again.
  */
 async function withoutForgotten(
   records: readonly StoredApproval[],
@@ -327,7 +327,7 @@ async function withoutForgotten(
   return records.filter((record) => !isOld(record) || !gone.has(record.project));
 }
 
-/** Returns whether a folder is gone. A folder that cannot be read counts as present. */
+/** Returns whether a folder no longer exists. A folder that cannot be read counts as existing. */
 async function isGone(folder: string): Promise<boolean> {
   return lstat(folder).then(
     () => false,
@@ -351,7 +351,7 @@ function textOf(records: readonly StoredApproval[]): string {
   throw Object.assign(new Error('too many decisions'), { code: 'EFBIG' });
 }
 
-/** Makes the rename durable. Where folders cannot be opened, the system does that itself. */
+/** Makes the rename durable. Where folders cannot be opened, the system does so itself. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => undefined);
   await handle?.sync().catch(() => undefined);

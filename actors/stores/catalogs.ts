@@ -1,8 +1,9 @@
 /**
- * Catalogs on disk, one file for each server and generation. They only make a start faster: an
- * unusable file is a cache miss, reported once and never an error, and no server waits for a write.
+ * Stores catalogs on disk, one file for each server and generation. They only make a start faster:
+ * an unusable file is a cache miss, reported once and never an error, and no server waits for a
+ * write.
  *
- * A file is replaced atomically. Writes happen one at a time, and only a server's latest catalog is
+ * A file is replaced atomically. Writes run one at a time, and only a server's latest catalog is
  * written, so an older one never replaces a newer one.
  */
 
@@ -20,17 +21,17 @@ import type { EraVerdict } from '../session/ports.ts';
 
 const suffix = '.json';
 const damagedSuffix = '.damaged';
-// A thousand tools of 8 KB each; one file is read in a tenth of a second at most.
+// A thousand tools of 8 KB each; reading one file takes a tenth of a second at most.
 const maxFileBytes = 8 * 1024 * 1024;
 const maxFolderBytes = 64 * 1024 * 1024;
 // Thirty days: an older catalog says little about the current server.
 const longestKeptMs = 2_592_000_000;
-// A file this old is written again, even with the same content, to renew its date.
+// A file this old is rewritten even with the same content, to renew its date.
 const redatedMs = 86_400_000;
 // A starting server lists its tools, resources and prompts within moments.
 const debounceMs = 500;
 const readsAtOnce = 16;
-// More damaged files than this have one cause.
+// Beyond this number, damaged files have a common cause.
 const namedProblems = 5;
 
 export interface CatalogFilesPorts {
@@ -39,7 +40,7 @@ export interface CatalogFilesPorts {
   readonly onProblems: (problems: readonly Problem[]) => void;
 }
 
-/** The public part of the class, which tests replace. */
+/** The class's public interface, which tests replace. */
 export type CatalogFiles = Pick<Files, keyof Files>;
 
 export function createCatalogFiles(ports: CatalogFilesPorts): CatalogFiles {
@@ -51,14 +52,14 @@ interface Waiting {
   readonly secrets: readonly string[];
 }
 
-/** Size and age of the files, by name. */
+/** The files' sizes and ages, by name. */
 type Sizes = Map<string, { readonly bytes: number; readonly writtenAt: number }>;
 
 class Files {
   readonly #folder: string;
   readonly #ports: CatalogFilesPorts;
   readonly #waiting = new Map<string, Waiting>();
-  /** The known content of the files, by name. */
+  /** The files' known contents, by name. */
   readonly #known = new Map<string, { readonly digest: string; readonly listedAt: number }>();
   readonly #problems: Problem[] = [];
   #timer: unknown;
@@ -71,7 +72,7 @@ class Files {
     this.#folder = path.join(ports.stateDir, 'catalogs');
   }
 
-  /** Reads these owners' stored catalogs, without those that are too old. Never rejects. */
+  /** Reads these owners' stored catalogs, except those that are too old. Never rejects. */
   async load(
     owners: readonly (CatalogOwner & { readonly maxAgeMs: number | null })[],
   ): Promise<readonly CatalogEntry[]> {
@@ -94,7 +95,7 @@ class Files {
     this.#timer ??= this.#ports.clock.setTimeout(() => void this.close(), debounceMs);
   }
 
-  /** Saves everything now; resolves when it is saved. Never rejects. */
+  /** Saves everything now; resolves once it is saved. Never rejects. */
   close(): Promise<void> {
     this.#ports.clock.clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -161,7 +162,7 @@ class Files {
       const file = path.join(this.#folder, name);
       const found = await stat(file).catch(() => undefined);
       if (found === undefined || !found.isFile()) continue;
-      // Another troupe may be writing a draft just now, but not for an hour.
+      // Another troupe may be writing a draft right now, but not for an hour.
       const isLeftOver =
         name.endsWith(draftSuffix) && found.mtimeMs < this.#ports.clock.wallNow() - 3_600_000;
       if (found.mtimeMs < oldestAt || isLeftOver) await rm(file, { force: true });
@@ -206,7 +207,7 @@ class Files {
 
   #isFresh({ listedAt }: CatalogEntry, maxAgeMs: number | null): boolean {
     const ageMs = this.#ports.clock.wallNow() - listedAt;
-    // From the future: a clock was set, so its age is unknown.
+    // The date is in the future: a clock was changed, so the file's age is unknown.
     return ageMs >= 0 && ageMs < Math.min(maxAgeMs ?? longestKeptMs, longestKeptMs);
   }
 
@@ -218,7 +219,7 @@ class Files {
   }
 }
 
-/** Reads a file; undefined when it is not a plain file or is a link, which is never ours. */
+/** Reads a file; returns undefined if it is not a plain file or is a link, which is never ours. */
 async function readOwn(file: string): Promise<Buffer | undefined> {
   try {
     return (await readPlain(file, maxFileBytes, { followsLink: false }))?.bytes;
@@ -229,15 +230,18 @@ async function readOwn(file: string): Promise<Buffer | undefined> {
 }
 
 function holds(text: string, secret: string): boolean {
-  // A secret may also appear escaped as JSON.
+  // A secret may also appear in JSON-escaped form.
   return text.includes(secret) || text.includes(JSON.stringify(secret).slice(1, -1));
 }
 
-// Changes with the meaning of the fields.
+// Changes whenever the meaning of the fields does.
 const entryVersion = 1;
 const instructionsCharacters = 16_384;
 
-/** The catalog's server. Servers may share a generation and still list different tools. */
+/**
+ * The server that the catalog belongs to. Servers may share a generation and still list different
+ * tools.
+ */
 export interface CatalogOwner {
   readonly server: string;
   readonly generation: string;
@@ -246,13 +250,16 @@ export interface CatalogOwner {
 export interface CatalogEntry extends CatalogOwner {
   /** Wall time in milliseconds. */
   readonly listedAt: number;
-  /** Without any list when only the era is known. */
+  /** The catalog; contains no list when only the era is known. */
   readonly catalog: Catalog;
   /** Which era the server was found to speak, and when. */
   readonly era?: { readonly verdict: EraVerdict; readonly at: number };
 }
 
-/** Returns a catalog's text, and a digest that is equal for equal contents, whenever listed. */
+/**
+ * Returns a catalog's serialized form, and a digest that is equal for equal contents, whenever they
+ * were listed.
+ */
 function writeEntry({ server, generation, listedAt, catalog, era }: CatalogEntry) {
   const { tools, resources, resourceTemplates, prompts, instructions, completions } = catalog;
   // In a fixed order, so that equal catalogs have equal digests.
@@ -260,7 +267,7 @@ function writeEntry({ server, generation, listedAt, catalog, era }: CatalogEntry
   const content = JSON.stringify({ ...lists, instructions, completions });
   const digest = digestOf(content);
   const head = { version: entryVersion, server, generation, listedAt, digest, ...(era && { era }) };
-  // The content is written once: it may be megabytes.
+  // Serialize the content only once: it may be megabytes.
   const text = `${JSON.stringify(head).slice(0, -1)},"catalog":${content}}\n`;
   return { text, digest: digestOf(`${digest} ${JSON.stringify(era)}`) };
 }
@@ -272,7 +279,7 @@ export function entryName({ server, generation }: CatalogOwner): string {
 
 /**
  * Reads a stored catalog with as little trust as a server's message. Returns undefined for another
- * version, and the reason when it is damaged.
+ * version, and the reason if it is damaged.
  */
 function readEntry(text: string, owner: CatalogOwner): CatalogEntry | string | undefined {
   let value: unknown;
@@ -292,7 +299,7 @@ function readEntry(text: string, owner: CatalogOwner): CatalogEntry | string | u
       return 'its content does not match its digest';
     JSON.stringify(era);
   } catch {
-    // JSON of any depth can be parsed, but not written.
+    // JSON of any depth can be parsed, but not serialized.
     return 'it is nested too deeply';
   }
   const dated = era === undefined ? undefined : readEra(era);
@@ -305,7 +312,7 @@ function readEntry(text: string, owner: CatalogOwner): CatalogEntry | string | u
   };
 }
 
-/** Leaves out items that we would not accept from a server. */
+/** Omits items that we would not accept from a server. */
 function readCatalog(value: Record<string, unknown>): Catalog {
   const { instructions } = value;
   const list = <Item>({ method, read }: ListKind<Item>): readonly Item[] => {
@@ -333,7 +340,7 @@ function readEra(value: unknown): CatalogEntry['era'] {
   if (!isRecord(verdict)) return undefined;
   if (verdict['kind'] === 'legacy') return { verdict: { kind: 'legacy' }, at };
   const isModern = verdict['kind'] === 'modern' && isRecord(verdict['discover']);
-  // As the SDK gave it to us; the digest does not cover it, and a wrong one fails at the first
+  // As the SDK returned it; the digest does not cover it, and a wrong one fails at the first
   // request.
   return isModern ? { verdict: verdict as unknown as EraVerdict, at } : undefined;
 }

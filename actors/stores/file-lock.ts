@@ -20,16 +20,17 @@ import {
   startOf,
 } from '../processes/process-table.ts';
 
-// A lock is held for milliseconds; five seconds mean a disk that hangs.
+// A lock is held for milliseconds; five seconds indicate a disk that hangs.
 const patienceMs = 5_000;
 const pauseMs = 5;
-// Checking whether a process is alive is cheap on Linux, but starts a program elsewhere.
+// Checking whether a process is alive is cheap on Linux, but requires starting a program on other
+// systems.
 const checkHolderMs = 250;
 // Whether a holder on another machine is alive is unknown, but no holder needs this long.
 const longestHeldMs = 10_000;
 
-// A draft exists for a fraction of a millisecond; an hour allows for a machine that slept
-// meanwhile.
+// A draft exists for a fraction of a millisecond; an hour allows for a machine that slept in the
+// meantime.
 const draftLifeMs = 3_600_000;
 
 const holderSchema = z.object({
@@ -114,7 +115,7 @@ async function removeIfAbandoned(lock: string, own: Holder, wallNow: number): Pr
   const claimOf = (claimant: number): string => `${lock}.${abandoned.token}.${claimant}`;
   for (let claimant = 1; ; claimant += 1) {
     if (await take(claimOf(claimant), own)) {
-      // An earlier claimant may have removed the lock, and another process may hold it now.
+      // An earlier claimant may have removed the lock, and another process may now hold it.
       if ((await found(lock))?.token === abandoned.token) await rm(lock, { force: true });
       for (let done = 1; done <= claimant; done += 1) await rm(claimOf(done), { force: true });
       return;
@@ -124,7 +125,7 @@ async function removeIfAbandoned(lock: string, own: Holder, wallNow: number): Pr
   }
 }
 
-/** An existing lock; without a holder when its content is unreadable. */
+/** An existing lock; has no holder if its content is unreadable. */
 interface FoundLock {
   readonly token: string;
   readonly madeAt: number;
@@ -132,8 +133,8 @@ interface FoundLock {
 }
 
 /**
- * Returns whether a lock's holder is dead. Whether a holder is alive is unknown on another machine or
- * for an unreadable lock: then the lock's age decides.
+ * Returns whether a lock's holder is dead. On another machine, or for an unreadable lock, that is
+ * unknown, and the lock's age decides.
  */
 function isAbandoned({ holder, madeAt }: FoundLock, oldestAt: number): boolean {
   return holder !== undefined && isOfHere(holder.place) ? !isAlive(holder) : madeAt < oldestAt;

@@ -1,7 +1,6 @@
 /**
- * The installation's random key: 32 bytes in a file of the state folder that only its
- * user may read. Hashes of settings are keyed with it, so that they reveal nothing
- * to a reader without the key.
+ * The installation's random key: 32 bytes in a file of the state folder that only its user may
+ * read. Hashes of settings are keyed with it, so they reveal nothing to a reader without the key.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -12,13 +11,12 @@ import { readPrivate, setAside } from '../files/private-file.ts';
 
 const keyBytes = 32;
 const fileName = 'installation.key';
-// The key in hex and a line end, with room for whitespace that an editor adds.
+// The key in hex and a newline, with room for whitespace that an editor adds.
 const maxBytes = 128;
 
 /**
- * Reads the key, or creates it when there is none. Falls back to a random key for this
- * process when the file can be neither read nor written, or without a state folder.
- * Never rejects.
+ * Reads the key, or creates it if there is none. Falls back to a random key for this process if the
+ * file can be neither read nor written, or without a state folder. Never rejects.
  */
 export async function installationKey(stateDir: string | undefined): Promise<Buffer> {
   const own = randomBytes(keyBytes);

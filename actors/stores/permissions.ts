@@ -1,10 +1,10 @@
 /**
- * Stores what the user allowed for more than one call in one project: on disk with a state folder,
+ * Stores what the user allowed for more than one call in a project: on disk with a state folder,
  * otherwise in memory.
  *
- * The file is read again for each request, which is fast compared with asking the user. A choice that
- * another process or an editor revoked therefore stops counting at once. The file is trusted only if
- * this program could have written all of it and no other user could have.
+ * The file is reread for each request, which is fast compared with asking the user. A choice that
+ * another process or an editor revoked therefore stops counting at once. The file is trusted only
+ * if this program could have written all of it and no other user could have.
  */
 
 import path from 'node:path';
@@ -18,7 +18,7 @@ import { withFileLock } from './file-lock.ts';
 
 export interface PermissionStorePorts {
   readonly projectRoot: string;
-  /** Absent: choices end with the run. */
+  /** The state folder; if absent, choices end with the run. */
   readonly stateDir?: string | undefined;
   readonly clock: Clock;
   readonly onProblems: (problems: readonly Problem[]) => void;
@@ -97,7 +97,10 @@ export function createPermissionStore({
       }
     },
 
-    /** Resolves once the choice applies. Never rejects: if it cannot be saved, it applies to this run only and a problem is reported. */
+    /**
+     * Resolves once the choice is in effect. Never rejects: if it cannot be saved, it applies to
+     * this run only and a problem is reported.
+     */
     async add(choice: PermissionChoice): Promise<void> {
       const isOther = (one: PermissionChoice): boolean =>
         one.server !== choice.server || one.tool !== choice.tool;
@@ -122,7 +125,7 @@ export function createPermissionStore({
     },
 
     /**
-     * Revokes all choices, a server's, or those for one of its tools.
+     * Revokes all choices, all choices of one server, or those for one of its tools.
      *
      * @returns the number of revoked choices
      * @throws file-system errors
@@ -147,7 +150,7 @@ export function createPermissionStore({
   };
 }
 
-/** Reads all projects' choices; undefined when the file is untrusted, which is reported. */
+/** Reads all projects' choices; returns undefined if the file is untrusted, which is reported. */
 async function readChoices(
   file: string,
   clock: Clock,

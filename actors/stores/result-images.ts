@@ -1,13 +1,13 @@
 /**
- * Shrinks images with `sharp`, where that is installed; it is loaded with the first image. Images
- * are untrusted, so they are read one at a time, within limits of pixels and time, and an
- * unreadable image stays as it is.
+ * Shrinks images with `sharp` if it is installed; it is loaded with the first image. Images are
+ * untrusted, so they are read one at a time, with limits on pixels and time, and an unreadable
+ * image stays unchanged.
  */
 
 export interface ImageBounds {
-  /** Longest side, in pixels; null = no limit. */
+  /** Longest side, in pixels; null means no limit. */
   readonly maxPixels: number | null;
-  /** Null = no limit. */
+  /** Maximum size in bytes; null means no limit. */
   readonly maxBytes: number | null;
 }
 
@@ -24,12 +24,12 @@ const maxInputPixels = 100_000_000;
 const timeoutSeconds = 10;
 // Further images are not shrunk, so that their calls do not wait.
 const maxWaiting = 32;
-// Vector images are programs, and other formats are not shown by clients.
+// Vector images are programs, and clients do not display other formats.
 const readable: ReadonlySet<string> = new Set(['png', 'jpeg', 'webp', 'gif']);
-// On a photograph, the loss is invisible at the first and visible at the last.
+// On a photograph, the loss is invisible at the first value and visible at the last.
 const qualities = [80, 60, 40];
 
-/** The part of `sharp` that we use; its own types are missing where it is not installed. */
+/** The part of `sharp` that we use; its own types are missing when it is not installed. */
 interface ImagePackage {
   readonly default: (
     bytes: Buffer,
@@ -54,7 +54,7 @@ export function createImageShrinker(load: Load = () => import('sharp')) {
   let last: Promise<unknown> = Promise.resolve();
   let waiting = 0;
   return {
-    /** Resolves with undefined when the image already fits or cannot be shrunk. Never rejects. */
+    /** Resolves with undefined if the image already fits or cannot be shrunk. Never rejects. */
     shrink: (bytes: Buffer, bounds: ImageBounds): Promise<SmallerImage | undefined> => {
       if (waiting >= maxWaiting) return Promise.resolve(undefined);
       waiting += 1;

@@ -1,7 +1,7 @@
 /**
- * Saves the parts of results that are not shown to private files. A file name is a random id with a
- * known extension; no part of it comes from the server. The oldest files are removed when there are
- * too many. A disk failure loses the file but never fails the call.
+ * Saves the omitted parts of results to private files. A file name is a random id with a known
+ * extension; no part of it comes from the server. The oldest files are removed when there are too
+ * many. A disk failure loses the file but never fails the call.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -37,7 +37,7 @@ export function createResultFiles({
   readonly wallNow: () => number;
 }) {
   const folder = path.join(stateDir, 'results');
-  /** Oldest first; undefined until the folder was read. */
+  /** Saved files, oldest first; undefined until the folder has been read. */
   let kept: Kept[] | undefined;
   let last: Promise<unknown> = Promise.resolve();
 
@@ -47,7 +47,7 @@ export function createResultFiles({
     limits: ResultFileLimits,
   ): Promise<string> => {
     makeFolders(folder);
-    // A link would redirect results to another place.
+    // A link would redirect results to another location.
     if (!(await lstat(folder)).isDirectory()) throw new Error('not a folder');
     kept ??= await filesIn(folder);
     const name = `${randomBytes(16).toString('hex')}.${extension}`;
@@ -66,7 +66,7 @@ export function createResultFiles({
       await handle.close();
     }
     kept.push({ name, bytes, writtenAt: wallNow() });
-    // A failed removal is tried again with the next file; this one is written.
+    // A failed removal is retried with the next file; this one is still written.
     await sweep(kept, limits).catch(() => undefined);
     return file;
   };
@@ -85,7 +85,7 @@ export function createResultFiles({
   };
 
   return {
-    /** Resolves with the new file's path; undefined when it cannot be written. Never rejects. */
+    /** Resolves with the new file's path; undefined if it cannot be written. Never rejects. */
     save(...asked: Parameters<typeof write>): Promise<string | undefined> {
       // One at a time, because each write changes the counts.
       const saved = last.then(() => write(...asked)).catch(() => undefined);
@@ -100,7 +100,7 @@ async function filesIn(folder: string): Promise<Kept[]> {
   const names = (await readdir(folder)).filter((name) => ownName.test(name));
   const found = await Promise.all(
     names.map(async (name) => {
-      // Another troupe of this state folder may just have removed it.
+      // Another troupe that uses this state folder may just have removed it.
       const stats = await lstat(path.join(folder, name)).catch(() => undefined);
       return stats === undefined ? [] : { name, bytes: stats.size, writtenAt: stats.mtimeMs };
     }),

@@ -48,7 +48,7 @@ export interface ServerContext extends ServerInput {
   readonly awaited: boolean;
   /** Number of the present or last session, from 1. */
   readonly session: number;
-  /** Tries of the present start or outage, until the policy gives the budget back. */
+  /** Tries of the current start or outage, until the policy gives the budget back. */
   readonly attempt: number;
   /** Waits before those tries; selects the next delay. */
   readonly waits: number;
@@ -67,11 +67,11 @@ export interface ServerContext extends ServerInput {
   /** Consecutive sessions that ended because the server sent too much; a sustained ready period resets it. */
   readonly floods: number;
   readonly impairments: readonly DegradedReason[];
-  /** The wait that the present backoff chose, in milliseconds. */
+  /** The wait that the current backoff chose, in milliseconds. */
   readonly delayMs: number;
   /** Consecutive failed calls while the circuit is closed, whatever the session. */
   readonly failedCalls: number;
-  /** The present cool-down of the circuit, in milliseconds. */
+  /** The current cool-down of the circuit, in milliseconds. */
   readonly cooldownMs: number;
   readonly era: 'legacy' | 'modern' | null;
   readonly pid: number | null;

@@ -329,7 +329,7 @@ export const serverSetup = setup({
     isLost: ({ context }) => context.loss !== null,
     /** No caller needs the server now. */
     isUndemanded: ({ context }) => !context.demanded,
-    /** The report is about the present session, not an earlier one. */
+    /** The report is about the current session, not an earlier one. */
     isCurrentSession: ({ context }, params: { readonly session: number }) =>
       params.session === context.session,
     /** The policy stops idle servers. */

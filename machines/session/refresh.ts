@@ -43,7 +43,7 @@ export interface RefreshInput extends SessionId {
 }
 
 export interface RefreshContext extends RefreshInput {
-  /** The pause after the present list, in milliseconds. */
+  /** The pause after the current list, in milliseconds. */
   readonly pauseMs: number;
   /** The wait before a failed list is retried, in milliseconds. */
   readonly retryMs: number;

@@ -163,7 +163,7 @@ export const sessionSetup = setup({
     reportOpened: sendParent((_, { at, era, pid }: Connected): SessionFact => {
       return { type: 'session.opened', at, era, ...(pid !== undefined && { pid }) };
     }),
-    /** The address refused the present transport; SSE is tried, and may fail for a worse reason. */
+    /** The address refused the current transport; SSE is tried, and may fail for a worse reason. */
     noteRefusal: assign((_, refusal: StepFailed) => ({ refusal })),
     /** Starts the deadline for everything up to the handshake. */
     startConnectDeadline: raise(

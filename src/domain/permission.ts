@@ -49,8 +49,8 @@ export type PermissionHook = (
 export const permissionAnswers = ['allow', 'allowTool', 'allowServer', 'deny'] as const;
 
 /**
- * The user's answer: this call; every call of this tool in its present form; every call of this server
- * with its present settings; or none.
+ * The user's answer: this call; every call of this tool in its present form; every call of this
+ * server with its current settings; or none.
  */
 export type PermissionAnswer = (typeof permissionAnswers)[number];
 

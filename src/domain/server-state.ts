@@ -55,7 +55,7 @@ export const blockedReasons = [
 export type BlockedReason = (typeof blockedReasons)[number];
 
 export const backingOffReasons = [
-  /** An attempt of the present outage failed and more are left. */
+  /** An attempt of the current outage failed and more are left. */
   'retrying',
   /** A remote server used up its attempts; it is retried quietly and rarely. */
   'lost',
@@ -187,7 +187,7 @@ export const catalogStates = [
   'none',
   /** The tools known from an earlier session, shown before the server starts. */
   'deferred',
-  /** Listed in the present session. */
+  /** Listed in the current session. */
   'live',
   /** The session was lost; its tools stay listed until the next one. */
   'stale',

@@ -48,7 +48,7 @@ export interface ExposedTool {
   readonly annotations?: ToolAnnotations;
   /** The reliable part of the annotations; present whenever they are. */
   readonly traits?: ToolTraits;
-  /** `live` = listed in the present session; else the last list known. */
+  /** `live` = listed in the current session; else the last list known. */
   readonly catalog: 'live' | 'deferred' | 'stale';
 }
 

@@ -1,6 +1,6 @@
 /**
- * Makes tool calls over an open session. Results are checked only as far as callers rely on
- * them. A failure is a value that includes whether the server may have run the tool.
+ * Makes tool calls over an open session. Results are checked only as far as callers rely on them. A
+ * failure is a value that says whether the server may have run the tool.
  */
 
 import type { Client, RequestOptions } from '@modelcontextprotocol/client';
@@ -31,11 +31,11 @@ import { type CallerSetup, createExchange, hearsProgress, metaOf } from './excha
 import { type CallLightly, createLightCalls, type LightCallOptions } from './light-calls.ts';
 import { InputRequiredError, urlRequiredCode } from './question-rounds.ts';
 
-// Users read a server's error text; a longer one helps none of them.
+// Users read a server's error message; a longer one helps none of them.
 const messageCharacters = 4_096;
-// Enough for a list of missing fields, or an address.
+// Enough for a list of missing fields or an address.
 const rpcDataCharacters = 4_096;
-// The limit of every displayed name.
+// The limit for every displayed name.
 const nameCharacters = 128;
 const closedMessage = 'The session is closed.';
 
@@ -45,7 +45,7 @@ const toolResult = schemaOf(isToolResult, wrongShape);
 
 function isToolResult(value: unknown): value is ToolResult {
   if (!isRecord(value)) return false;
-  // Servers of early revisions left the content out when there was none.
+  // Servers of early revisions omitted the content when there was none.
   value['content'] ??= [];
   const { content, structuredContent, isError } = value;
   return (
@@ -56,7 +56,7 @@ function isToolResult(value: unknown): value is ToolResult {
   );
 }
 
-/** The required shape of each method's result, and the capability that the method needs. */
+/** The required shape of each method's result, and the capability that the method requires. */
 const shapes: Readonly<
   Record<
     SessionRequest['method'],
@@ -164,7 +164,7 @@ async function attempt<Result>(
   let sendings = 0;
   const leave: Leave = (sendOnce) => {
     sendings += 1;
-    // The SDK's error for this has no code, and a server could send the same text.
+    // The SDK's error for this has no code, and a server could send the same message.
     return setup.client.transport === undefined
       ? Promise.reject(new NotSentError(closedMessage))
       : sendOnce();
@@ -173,12 +173,12 @@ async function attempt<Result>(
     return { result: await send(leave) };
   } catch (error) {
     const failure = callFailureOf(error, isAborted(signal), setup);
-    // The server answered an earlier attempt with a question, and may already have begun.
+    // The server responded to an earlier attempt with a question, and may already have begun.
     return { failure: sendings > 1 ? { ...failure, written: true } : failure };
   }
 }
 
-/** A function, because TypeScript assumes that the value survives an `await`. */
+/** This is a function because TypeScript assumes that the value survives an `await`. */
 function isAborted(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true;
 }
@@ -186,7 +186,7 @@ function isAborted(signal: AbortSignal | undefined): boolean {
 function sendOptions({ signal, onProgress }: SessionCallOptions): RequestOptions {
   return {
     ...(signal !== undefined && { signal }),
-    // Our own timer bounds the request; the SDK's must not fire first.
+    // Our own timer bounds the request; the SDK's timer must not fire first.
     timeout: longestTimerMs,
     // Questions are answered in `question-rounds.ts`: the SDK's loop has neither our limits nor our callers.
     allowInputRequired: true,
@@ -217,8 +217,8 @@ async function callTool(
   const options = sendOptions(callOptions);
   const params = { name, ...rest };
   if (connection.kind === 'http' && client.getProtocolEra() === 'modern') {
-    // Some tools of modern servers require arguments as headers too, which only `callTool` sends.
-    // Without a definition the SDK would resend a call refused with HeaderMismatch (-32020).
+    // Some tools of modern servers also require arguments as headers, which only `callTool` sends.
+    // Without a definition, the SDK would resend a call refused with HeaderMismatch (-32020).
     const inputSchema = { ...toolNamed(name)?.inputSchema, type: 'object' as const };
     const result = await client.callTool(params, {
       ...options,
@@ -236,14 +236,15 @@ function callFailureOf(error: unknown, wasAborted: boolean, setup: CallerSetup):
     return invalidArguments(redactWords(error.message, setup.secrets));
   if (error instanceof NotSentError) return failed('notSent', false, error.message);
   const described = describeError(error, setup.secrets);
-  // The answer cannot prove whether the server has begun.
+  // The response cannot prove whether the server has begun.
   if (error instanceof InputRequiredError || described.rpcCode === urlRequiredCode)
     return failed('inputRequired', true, described.message);
   const seen = { ...described, ...setup.connection.context(described.status) };
   const byTable = classifyFailure({ ...seen, phase: 'ready' });
   const failure = classifyFailure({ ...seen, phase: 'ready' }, setup.rules());
   const isRuled = failure.kind !== byTable.kind;
-  // A tool may answer with any error; one that a rule of the settings reclassifies may concern more.
+  // A tool may respond with any error; one that a settings rule reclassifies may affect more than
+  // the call.
   if (described.rpcCode === undefined || failure.kind === 'sessionMissing' || isRuled)
     setup.onTrouble(failure, seen);
   const era = setup.client.getProtocolEra() === 'modern' ? 'modern' : 'legacy';
@@ -261,14 +262,17 @@ function callFailureOf(error: unknown, wasAborted: boolean, setup: CallerSetup):
   };
 }
 
-/** The data of a server's error, unless they are too long to be useful. */
+/** Returns the data of a server's error unless it is too long to be useful. */
 function rpcDataOf(error: unknown, secrets: readonly string[]): Pick<CallFailure, 'rpcData'> {
   const data = error instanceof Error && 'data' in error ? error.data : undefined;
   if (!isRecord(data) || JSON.stringify(data).length > rpcDataCharacters) return {};
   return { rpcData: redactData(data, secrets) as typeof data };
 }
 
-/** The message for a failed call. The SDK reports only "Connection closed"; the connection adds how the process ended. */
+/**
+ * Returns the message for a failed call. The SDK reports only "Connection closed"; the connection
+ * adds how the process ended.
+ */
 function inWords(seen: Seen): string {
   const end = endOf(seen);
   if (end === undefined) return seen.message;
@@ -288,7 +292,10 @@ function cancelled(written: boolean): CallFailure {
   return failed('cancelled', written, 'The call was cancelled.');
 }
 
-/** The user or the settings ended the session, so the server is not at fault. */
+/**
+ * Returns the failure for a session that the user or the settings ended, for which the server is
+ * not at fault.
+ */
 function cutOff({ server, connection }: CallerSetup): CallFailure {
   const message =
     connection.kind === 'stdio'

@@ -1,7 +1,7 @@
 /**
- * Ends a request that is not answered in time, with a timer of the injected clock. The SDK's own
+ * Ends a request that gets no response in time, with a timer on the injected clock. The SDK's own
  * timer fires before any input is read after the event loop was blocked, and would fail a request
- * whose answer has already arrived.
+ * whose response has already arrived.
  *
  * While the server waits for our answer to a question, its timeout is paused, within the caller's limit.
  */
@@ -10,15 +10,15 @@ import { type Clock, longestTimerMs } from '../../../src/domain/clock.ts';
 import type { SessionCallOptions } from '../../../src/domain/session.ts';
 import { NotSentError } from '../../transports/connection/connection.ts';
 
-/** The remaining time of one call, in milliseconds; its deadlines consume it. */
+/** A call's remaining time, in milliseconds; its deadlines consume it. */
 export interface CallTime {
   /** The server's time. */
   leftMs: number;
-  /** Time for answers to the server's questions; beyond it they consume the server's time. */
+  /** Time for answers to the server's questions; anything beyond it consumes the server's time. */
   questionsMs: number;
-  /** The end of all renewals. */
+  /** The latest time to which renewals can extend the call. */
   untilMs: number;
-  /** The server's time after each progress notification; undefined = progress changes nothing. */
+  /** The server's time after each progress notification; undefined if progress changes nothing. */
   readonly silenceMs: number | undefined;
 }
 
@@ -28,12 +28,12 @@ export function timeOf(options: Omit<SessionCallOptions, 'signal'>): CallTime {
   return { leftMs: timeoutMs, questionsMs, untilMs, silenceMs: renewal?.silenceMs };
 }
 
-/** The server reported progress: its time starts again. */
+/** Called when the server reports progress: its time starts again. */
 export function renew(time: CallTime): void {
   if (time.silenceMs !== undefined) time.leftMs = Math.min(time.silenceMs, time.untilMs);
 }
 
-/** Fires once, unless it is stopped before. Each `hold` is followed by one `release`. */
+/** Fires once, unless it is stopped first. Each `hold` is followed by one `release`. */
 export class CallDeadline {
   readonly #clock: Clock;
   readonly #time: CallTime;
@@ -63,7 +63,7 @@ export class CallDeadline {
     this.#wait();
   }
 
-  /** The server reported progress. */
+  /** Called when the server reports progress. */
   renew(): void {
     if (this.#time.silenceMs === undefined || this.#timer === undefined) return;
     this.#account();
@@ -101,7 +101,7 @@ function bounded(ms: number): number {
   return Math.min(Math.max(0, ms), longestTimerMs);
 }
 
-/** Rejects with the code `REQUEST_TIMEOUT` if the time ends before the answer arrives. */
+/** Rejects with the code `REQUEST_TIMEOUT` if the time runs out before the response arrives. */
 export async function withDeadline<Result>(
   clock: Clock,
   { signal, time }: { readonly signal?: AbortSignal | undefined; readonly time: CallTime },
@@ -125,7 +125,7 @@ export async function withDeadline<Result>(
   }
 }
 
-/** The error of a request whose time is over. */
+/** Creates the error for a request whose time has run out. */
 export function timedOut(): Error {
   return Object.assign(new Error('Request timed out'), { code: 'REQUEST_TIMEOUT' });
 }

@@ -1,6 +1,6 @@
 /**
  * Sends and times a caller's request. A server may ask questions first, so a request may be sent
- * several times; for its caller it is one request.
+ * several times, but its caller sees a single request.
  */
 
 import type { Client } from '@modelcontextprotocol/client';
@@ -30,14 +30,17 @@ export interface CallerSetup {
   readonly client: Client;
   readonly connection: Connection;
   readonly secrets: readonly string[];
-  /** Answers the server's questions; absent = there may be none. */
+  /** Answers the server's questions; absent if there can be none. */
   readonly questions?: SessionQuestions | undefined;
-  /** Aborted as soon as the session starts to end; nothing is sent from then on. The reason is how it ends. */
+  /**
+   * Aborted as soon as the session starts to end; nothing is sent from then on. The abort reason
+   * says how the session ends.
+   */
   readonly over: AbortSignal;
   readonly toolNamed: (name: string) => ListedTool | undefined;
-  /** The wanted level of a modern server's log, which goes with each request. */
+  /** The wanted log level of a modern server, which is sent with each request. */
   readonly logLevel: () => LogLevel | undefined;
-  /** From the present settings. */
+  /** Reads the policy from the current settings. */
   readonly rules: () => readonly ClassifyRule[];
   /** Called when a call fails in a way that may affect the whole session. */
   readonly onTrouble: (failure: Failure, seen: Seen) => void;
@@ -76,7 +79,7 @@ export function createExchange({ client, clock, connection, questions, logLevel 
       if (isModern && options.round !== undefined) return once(paramsOf(options.round));
       return withVisit(rounds, () => (isModern ? inRounds(rounds, once) : once({})));
     },
-    /** Sends beside the SDK's client; `send` enforces the deadline itself. */
+    /** Sends without the SDK's client; `send` itself enforces the deadline. */
     lightly<Result>(
       options: SessionCallOptions,
       send: (options: LightCallOptions) => Promise<Result>,
@@ -88,14 +91,14 @@ export function createExchange({ client, clock, connection, questions, logLevel 
           const onDeadline = call && ((it: CallDeadline) => void (call.deadline = it));
           return send({ signal, time, onDeadline });
         });
-      // No one could visit an address, so nothing needs to be resent.
+      // No user could visit an address, so nothing needs to be resent.
       if (!isAskable && party?.onQuestion === undefined) return once();
       return withVisit({ clock, questions, party, signal, time }, once);
     },
   };
 }
 
-/** The parameters added by a caller that handles the rounds itself. */
+/** Parameters added by a caller that handles the rounds itself. */
 function paramsOf({ inputResponses, requestState, capabilities }: InputRound): RoundParams {
   return {
     ...(inputResponses !== undefined && { inputResponses }),
@@ -111,7 +114,7 @@ function withLevel(added: RoundParams, level: LogLevel | undefined): RoundParams
   return { ...added, _meta: { ...(isRecord(meta) && meta), [logLevelKey]: level } };
 }
 
-/** The metadata of a request, with the additions of a round. */
+/** Returns a request's metadata, with what a round adds. */
 export function metaOf(
   { meta }: SessionCallOptions,
   { _meta: added }: { readonly _meta?: unknown } = {},

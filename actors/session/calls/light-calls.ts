@@ -1,12 +1,12 @@
 /**
- * Sends `tools/call` beside the SDK's client, which handles everything else: handshake, lists,
- * progress and questions. A call is one entry in a map and one timer; in the SDK's client it
- * costs schemas, a second timer and a signal.
+ * Sends `tools/call` without the SDK's client, which handles everything else: handshake, lists,
+ * progress and questions. A call is one map entry and one timer; in the SDK's client it would cost
+ * schemas, a second timer and a signal.
  *
- * Only for the protocol before the 2026-07-28 revision, where a request is only its parameters
- * and every answer is final. Each call settles exactly once: by its answer, its deadline, its
- * caller's abort, a failed send, or the end of the connection. A later answer goes to the client,
- * which ignores it.
+ * Works only for protocols before the 2026-07-28 revision, in which a request is nothing but its
+ * parameters and every response is final. Each call settles exactly once: by its response, its
+ * deadline, its caller's abort, a failed send, or the end of the connection. A later response goes
+ * to the client, which ignores it.
  */
 
 import type { Client, JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
@@ -19,7 +19,7 @@ import { CallDeadline, type CallTime, timedOut } from './deadline.ts';
 export interface LightCallOptions {
   readonly signal?: AbortSignal | undefined;
   readonly time: CallTime;
-  /** Receives the deadline of the call before it is sent. */
+  /** Receives the call's deadline before the call is sent. */
   readonly onDeadline?: ((deadline: CallDeadline) => void) | undefined;
 }
 
@@ -34,7 +34,7 @@ interface Waiting {
   release(): void;
 }
 
-/** Consumes the answers to its own calls; the client gets all other messages. */
+/** Consumes the responses to its own calls; the client gets all other messages. */
 export function createLightCalls(
   clock: Clock,
   transport: Transport,
@@ -57,7 +57,7 @@ export function createLightCalls(
   const giveUp = (id: number, reason: unknown): void => {
     if (!fail(id, reason)) return;
     const params = { requestId: id, reason: String(reason) };
-    // A connection that cannot send reports that in other ways.
+    // A connection that cannot send reports that elsewhere.
     transport.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params }).catch(() => {});
   };
   const answer = (message: JSONRPCMessage): boolean => {
@@ -102,13 +102,13 @@ export function createLightCalls(
 }
 
 /**
- * Request ids form one sequence for all connections of this process. An id is never reused, so a late
- * answer matches no other request, even if a server or proxy sends it on another connection. The
- * sequence starts at 0, so that servers which keep ids in 32 bits have room for two billion.
+ * Request ids form one sequence for all of this process's connections. An id is never reused, so a
+ * late response matches no other request, even if a server or proxy sends it on another connection.
+ * The sequence starts at 0, which leaves two billion ids for servers that store them in 32 bits.
  */
 let nextRequestId = 0;
 
-/** Makes a client use the same sequence. The SDK has no option for that; a test covers it. */
+/** Makes a client use the same sequence. The SDK has no option for this; a test covers it. */
 export function shareRequestIds(client: Client): Client {
   return Object.defineProperty(client, '_requestMessageId', {
     get: () => nextRequestId,

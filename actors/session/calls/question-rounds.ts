@@ -1,10 +1,10 @@
 /**
- * A request that the server answers with questions first. The request is resent with the answers:
- * in rounds, as in the 2026-07-28 revision, or once after the user has visited an address (error
- * -32042). For its caller it is one request.
+ * Sends a request that the server may respond to with questions first. The request is then resent
+ * with the answers: in rounds, as in the 2026-07-28 revision, or once after the user has visited an
+ * address (error -32042). Its caller sees a single request.
  *
- * While questions wait for their answers, no request is in flight. The caller decides whether
- * that counts as time of the call.
+ * While questions await their answers, no request is in flight. The caller decides whether that
+ * time counts towards the call.
  */
 
 import type { Clock } from '../../../src/domain/clock.ts';
@@ -16,30 +16,33 @@ import { type CallTime, renew, withDeadline } from './deadline.ts';
 import { kindOf, readQuestion, resultOf, rootsResult } from './question.ts';
 import type { SessionQuestions } from './questions.ts';
 
-// As many as the SDKs accept: a form of ten pages is a long one.
+// As many as the SDKs accept: ten pages make a long form.
 const maxRounds = 10;
 const maxRequests = 16;
-// The wait before a request is resent to a server that answered without a question.
+// The wait before a request is resent to a server that responded without a question.
 const laterMs = 250;
-/** The error code of a server that requires the user to visit an address first. */
+/** The error code with which a server requires the user to visit an address first. */
 export const urlRequiredCode = -32_042;
 const wordsLength = 200;
 
-/** Parameters that a further round adds. */
+/** Parameters that another round adds. */
 export type RoundParams = Readonly<Record<string, unknown>>;
 
 interface RoundsSetup {
   readonly clock: Clock;
-  /** Undefined: questions are never answered. */
+  /** The session's questions; undefined if they are never answered. */
   readonly questions: SessionQuestions | undefined;
   readonly party: QuestionParty | undefined;
-  /** Of the caller. */
+  /** The caller's signal. */
   readonly signal: AbortSignal | undefined;
-  /** All rounds together have this time. */
+  /** The time that all rounds share. */
   readonly time: CallTime;
 }
 
-/** A question that the server requires an answer to was not answered. The request did not run. */
+/**
+ * Thrown when a question that the server requires an answer to was not answered. The request did
+ * not run.
+ */
 export class InputRequiredError extends Error {
   override readonly name = 'InputRequiredError';
 }
@@ -51,7 +54,7 @@ interface InputRequired {
 }
 
 /**
- * Sends until there is a result; at most one request is in flight.
+ * Sends until there is a result, with at most one request in flight.
  *
  * @throws InputRequiredError when a question was not answered
  */
@@ -84,7 +87,10 @@ export async function withVisit<Result>(
   }
 }
 
-/** Asks questions within the caller's timeout, which is paused meanwhile if the caller allows it. */
+/**
+ * Asks questions within the caller's timeout, which is paused in the meantime if the caller allows
+ * it.
+ */
 async function askMeanwhile<Answer>(
   setup: RoundsSetup,
   ask: (asking: Asking) => Promise<Answer>,
@@ -125,7 +131,7 @@ class Asking {
     for (const controller of this.#open) controller.abort();
   }
 
-  /** The parameters of the next round. */
+  /** Returns the parameters of the next round. */
   async answer({ inputRequests, requestState }: InputRequired): Promise<RoundParams> {
     const requests = Object.entries(inputRequests);
     if (requests.length > maxRequests)
@@ -192,7 +198,7 @@ class Asking {
     this.#open.add(controller);
     const answer = await questions?.ask(body, party, controller.signal);
     this.#open.delete(controller);
-    // Given up or out of time; the reason reaches the caller.
+    // The caller gave up or ran out of time; the reason reaches it.
     if (this.#signal.aborted) throw this.#signal.reason;
     if (questions?.isOver === true)
       throw new InputRequiredError('The session ended while it asked');
@@ -225,7 +231,10 @@ function isInputRequired(result: object): result is InputRequired {
   );
 }
 
-/** The addresses that the user must visit before the request can run; undefined for other errors. */
+/**
+ * Returns the addresses that the user must visit before the request can run; undefined for other
+ * errors.
+ */
 function urlsIn(error: unknown): readonly QuestionBody[] | undefined {
   if (!(error instanceof Error) || !('code' in error) || error.code !== urlRequiredCode)
     return undefined;

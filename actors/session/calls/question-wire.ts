@@ -1,11 +1,11 @@
 /**
- * Handles the questions of servers with a protocol before 2026-07-28: intercepts them among the
+ * Handles questions from servers with a protocol before 2026-07-28: intercepts them among the
  * incoming messages and sends the answers. The SDK's client refuses kinds that were not announced.
  *
- * A question belongs to a call if that is certain: it arrived on the response stream of the call's
- * own POST, or only one call is at the server. A call that was given up counts until its late
- * answer arrives, because the server may still be working on it. A question without a certain
- * call is never passed to a caller.
+ * A question is attributed to a call only if the attribution is certain: it arrived on the response
+ * stream of the call's own POST, or the server has only one call. An abandoned call counts until
+ * its late response arrives, because the server may still be working on it. A question that cannot
+ * be attributed with certainty is never passed to a caller.
  */
 
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
@@ -23,28 +23,31 @@ import type { CallDeadline } from './deadline.ts';
 import { kindOf, readQuestion, resultOf, rootsResult } from './question.ts';
 import type { SessionQuestions } from './questions.ts';
 
-// No call lasts longer.
+// No call lasts longer than this.
 const givenUpMs = 600_000;
-// More calls than may run at once; beyond that no question has a certain call.
+// More calls than may run at once; beyond this, no question can be attributed with certainty.
 const maxAtServer = 256;
 const invalidParams = -32_602;
-// The specification's code for sampling that the user refused.
+// The specification's code for sampling that the user rejected.
 const rejected = -1;
 
-/** A caller's request, until it has ended. */
+/** A caller's request, until it ends. */
 interface WireCall {
   readonly party: QuestionParty | undefined;
   deadline: CallDeadline | undefined;
-  /** Its open questions. */
+  /** The request's open questions. */
   readonly open: Set<AbortController>;
-  /** When its caller stopped waiting, in monotonic milliseconds. */
+  /** When the caller stopped waiting, in monotonic milliseconds. */
   overAt: number | undefined;
 }
 
 interface OpenQuestion {
   readonly controller: AbortController;
   readonly elicitationId: string | undefined;
-  /** `withdrawn`: the server cancelled the question. `completed`: the server reports that the user is done. */
+  /**
+   * `withdrawn`: the server cancelled the question. `completed`: the server reports that the user
+   * has finished.
+   */
   end: 'withdrawn' | 'completed' | undefined;
 }
 
@@ -76,7 +79,7 @@ export class QuestionWire {
     });
   }
 
-  /** Sends a call's request: the first message that `send` sends before it returns. */
+  /** Sends a call's request, which is the first message that `send` sends before it returns. */
   async during<Result>(
     party: QuestionParty | undefined,
     send: (call: WireCall) => Promise<Result>,
@@ -101,7 +104,7 @@ export class QuestionWire {
     this.#sending = undefined;
   }
 
-  /** Only abandoned calls reach this number. */
+  /** Drops the oldest calls; only abandoned calls ever reach the limit. */
   #forgetOldest(): void {
     const [oldest] = this.#atServer.keys();
     if (oldest !== undefined) this.#atServer.delete(oldest);
@@ -142,7 +145,7 @@ export class QuestionWire {
   }
 
   async #answer(request: ServerRequest, kind: QuestionKind): Promise<void> {
-    // Two questions with the same id would get indistinguishable answers.
+    // The answers to two questions with the same id would be indistinguishable.
     if (this.#open.has(request.id)) return;
     const body = this.#questions.kinds.includes(kind)
       ? readQuestion(request.method, request.params, this.#questions.secrets)
@@ -176,7 +179,10 @@ export class QuestionWire {
     this.#tell(request, body.kind, isAnswered ? answer : { action });
   }
 
-  /** The call of a question; undefined if it is not certain, `over` if its caller no longer waits. */
+  /**
+   * Returns the call that a question belongs to; undefined if that is uncertain, `over` if its
+   * caller no longer waits.
+   */
   #callOf(request: ServerRequest): WireCall | 'over' | undefined {
     if (this.#connection.kind === 'http') {
       const id = this.#connection.requestOf?.(request);
@@ -208,7 +214,7 @@ export class QuestionWire {
   }
 
   #send(message: JSONRPCMessage): void {
-    // A connection that cannot send reports that in other ways.
+    // A connection that cannot send reports that elsewhere.
     this.#transport.send(message).catch(() => {});
   }
 }

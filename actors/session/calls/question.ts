@@ -1,7 +1,7 @@
 /**
- * Reads servers' questions and writes the answers, as the protocol defines them. A question that has
- * been read is checked, bounded and printable, so it can be shown as it is. Forms have MCP's
- * restricted, flat schema; a form with any other content is refused.
+ * Reads servers' questions and writes the answers as the protocol defines them. A question is
+ * checked, bounded and made printable when it is read, so it can be shown unchanged. Forms have
+ * MCP's restricted, flat schema; a form with any other content is refused.
  */
 
 import type {
@@ -19,12 +19,12 @@ import { isRecord } from '../../../src/policies/is-record.ts';
 import { printableLine, printableText } from '../../../src/policies/text/printable.ts';
 import { redact } from '../../../src/policies/text/redact.ts';
 
-// Twice a description: a question may have to explain itself.
+// Twice the limit for descriptions: a question may have to explain itself.
 const messageCharacters = 4_096;
-// Browsers take little more; a longer address is refused rather than cut.
+// Browsers accept little more; a longer address is refused rather than cut.
 const urlCharacters = 8_192;
 const idCharacters = 256;
-// A picture may be part of it; the message limit is far higher.
+// It may contain a picture; the message limit is far higher.
 const samplingCharacters = 4 * 1_048_576;
 const maxMessages = 256;
 const textCharacters = 262_144;
@@ -32,7 +32,7 @@ const textCharacters = 262_144;
 const maxFields = 64;
 const maxChoices = 256;
 const nameCharacters = 128;
-// As in the description of a tool.
+// The same limit as for a tool's description.
 const descriptionCharacters = 2_048;
 
 /** The questions that a session announces when it opens. */
@@ -41,7 +41,7 @@ export interface AskableThings {
   readonly hasRoots: boolean;
 }
 
-/** The capabilities to announce: only for questions that can be answered. */
+/** Returns the capabilities to announce: only for questions that can be answered. */
 export function capabilitiesFor({ kinds, hasRoots }: AskableThings) {
   const modes = {
     ...(kinds.includes('form') && { form: {} }),
@@ -81,7 +81,7 @@ function readUrl(
   // `https://bank.example@elsewhere.example` leads elsewhere.
   if (username !== '' || password !== '') return 'the address holds a user name';
   const isIdPlain = typeof elicitationId === 'string' && elicitationId.length <= idCharacters;
-  // As the parser writes it, so that a lookalike host is recognisable.
+  // As the parser writes it, so that a lookalike host is recognizable.
   return { kind: 'url', message, url: href, ...(isIdPlain && { elicitationId }) };
 }
 
@@ -131,7 +131,7 @@ function readBlock(block: unknown): Readonly<Record<string, unknown>> | undefine
   return { type, data, mimeType: printableLine(mimeType, idCharacters) };
 }
 
-/** The last text, for the user's decision about sampling. */
+/** The last message, for the user's decision about sampling. */
 function wordsOf(messages: readonly Readonly<Record<string, unknown>>[]): string {
   const blocks = messages.flatMap(({ content }) => content as Record<string, unknown>[]);
   const last = blocks.findLast(({ type }) => type === 'text');
@@ -147,7 +147,7 @@ function areTexts(value: unknown): value is readonly string[] {
 }
 
 function textOf(text: unknown, most: number, secrets: readonly string[]): string | undefined {
-  // Cut last, or half a secret would remain.
+  // Cut this last; otherwise half a secret could remain.
   return typeof text === 'string'
     ? printableText(redact(printableText(text, most * 2), secrets), most)
     : undefined;
@@ -187,7 +187,7 @@ function readField(property: unknown): FormField | string {
       description: printableText(description, descriptionCharacters),
     }),
   } as FormField;
-  // Accepting the form unchanged sends the defaults back.
+  // Accepting the form unchanged returns the defaults.
   const isFit = preset !== undefined && preset !== null && faultOf(field, preset) === undefined;
   return isFit ? ({ ...field, default: preset } as FormField) : field;
 }
@@ -253,7 +253,7 @@ function readChoices(values: unknown, titles: unknown): readonly FormChoice[] | 
   const choices = values.map((value: unknown, index): FormChoice | undefined => {
     const name: unknown = Array.isArray(titles) ? titles[index] : undefined;
     const { const: chosen, title } = isRecord(value) ? value : { const: value, title: name };
-    // It is sent back unchanged, so it must be what the user saw.
+    // It is returned unchanged, so it must be what the user saw.
     if (typeof chosen !== 'string' || !isPlain(chosen)) return undefined;
     return { value: chosen, title: titleOf(title, chosen) };
   });
@@ -275,7 +275,7 @@ function numberAt(property: Record<string, unknown>, key: string): Record<string
   return typeof value === 'number' && Number.isFinite(value) ? { [key]: value } : {};
 }
 
-/** The form as a protocol schema, with only the checked parts. */
+/** Returns the form as a protocol schema, with only the checked parts. */
 function schemaOf(
   fields: readonly NamedField[],
   written: Readonly<Record<string, unknown>>,
@@ -304,14 +304,19 @@ function propertyOf(field: FormField, written: unknown): Readonly<Record<string,
   return { type: 'array', ...words, items };
 }
 
-/** The kind of a request, whether or not it can be shown; undefined if it is not a question. */
+/**
+ * Returns the kind of a request, whether or not it can be shown; undefined if it is not a question.
+ */
 export function kindOf(method: string, params: unknown): QuestionKind | undefined {
   if (method === 'sampling/createMessage') return 'sampling';
   if (method !== 'elicitation/create') return undefined;
   return isRecord(params) && params['mode'] === 'url' ? 'url' : 'form';
 }
 
-/** The result for an answer; undefined for declined sampling, which the protocol answers with an error. */
+/**
+ * Returns the result for an answer; undefined for declined sampling, which the protocol answers
+ * with an error.
+ */
 export function resultOf(
   kind: QuestionKind,
   answer: QuestionAnswer,

@@ -1,4 +1,4 @@
-/** Announces, asks and withdraws the questions of one session. */
+/** Announces, asks and withdraws a session's questions. */
 
 import type {
   QuestionAnswer,
@@ -12,7 +12,7 @@ import type { QuestionPorts } from '../ports.ts';
 export interface SessionQuestionsSetup {
   readonly server: string;
   readonly ports: QuestionPorts;
-  /** Announced when the session opened. */
+  /** The questions announced when the session opened. */
   readonly kinds: readonly QuestionKind[];
   readonly hasRoots: boolean;
   readonly secrets: readonly string[];
@@ -21,7 +21,7 @@ export interface SessionQuestionsSetup {
 export class SessionQuestions {
   readonly #setup: SessionQuestionsSetup;
   readonly #open = new Set<AbortController>();
-  /** By elicitation id, for which several calls may wait. */
+  /** Listeners by elicitation id; several calls may wait for the same one. */
   readonly #completions = new Map<string, Set<() => void>>();
   #stopWatch: (() => void) | undefined;
   readonly #over = new AbortController();
@@ -47,19 +47,22 @@ export class SessionQuestions {
     return this.#over.signal.aborted;
   }
 
-  /** Undefined: none were announced. */
+  /** The announced roots; undefined if none were announced. */
   get roots(): readonly RootFolder[] | undefined {
     return this.#setup.hasRoots ? (this.#setup.ports.roots() ?? []) : undefined;
   }
 
-  /** Whether requests of this method were announced. */
+  /** Returns whether requests of this method were announced. */
   answers(method: string): boolean {
     const { kinds } = this.#setup;
     if (method === 'sampling/createMessage') return kinds.includes('sampling');
     return method === 'elicitation/create' && kinds.some((kind) => kind !== 'sampling');
   }
 
-  /** Undefined = no one can answer, or the question was withdrawn. Never rejects. */
+  /**
+   * Resolves with the answer; undefined if no one can answer or the question was withdrawn. Never
+   * rejects.
+   */
   async ask(
     body: QuestionBody,
     party: QuestionParty | undefined,
@@ -67,7 +70,7 @@ export class SessionQuestions {
   ): Promise<QuestionAnswer | undefined> {
     const wanted = new AbortController();
     const withdraw = (): void => wanted.abort();
-    // A set instead of listeners, because Node warns of a leak when one signal has many.
+    // A set instead of event listeners, because Node warns of a leak when one signal has many.
     this.#open.add(wanted);
     signal.addEventListener('abort', withdraw, { once: true });
     if (signal.aborted || this.isOver) withdraw();
@@ -98,7 +101,7 @@ export class SessionQuestions {
     if (this.#setup.hasRoots) this.#stopWatch = this.#setup.ports.onRootsChanged(callback);
   }
 
-  /** The session ends: withdraws all open questions. */
+  /** Called when the session ends: withdraws all open questions. */
   stop(): void {
     this.#stopWatch?.();
     this.#over.abort();

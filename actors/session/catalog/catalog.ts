@@ -1,7 +1,7 @@
 /**
- * The server's catalog in one open session: fetches its lists, and follows its changes.
+ * The server's catalog in one open session: fetches its lists and follows its changes.
  *
- * The session chart decides when a list is fetched, and receives the changes that the server
+ * The session chart decides when a list is fetched and receives the changes that the server
  * announces. A failed list of resources or prompts affects no other list.
  */
 
@@ -25,10 +25,13 @@ interface SessionCatalogSetup {
   readonly id: SessionId;
   readonly ports: Pick<SessionPorts, 'clock' | 'catalogs' | 'watched'>;
   readonly client: Client;
-  /** Modern servers may require arguments to be repeated in request headers. */
+  /**
+   * Whether the server may require arguments to be repeated in request headers, as modern servers
+   * do.
+   */
   readonly hasHeaders: boolean;
   readonly secrets: readonly string[];
-  /** False as soon as the session is ending; nothing is reported from then on. */
+  /** Returns false once the session is ending; nothing is reported from then on. */
   readonly isOpen: () => boolean;
   readonly report: (fact: WireFact) => void;
   readonly remark: (line: string) => void;
@@ -36,7 +39,7 @@ interface SessionCatalogSetup {
 }
 
 const noItems: ItemList<never> = { items: [], gapCount: 0, gaps: [] };
-/** The lists besides the tools, by name; resource templates belong to the resources. */
+/** The lists other than tools, by name; resource templates belong to the resources. */
 const sideKinds: Readonly<Record<Exclude<ListName, 'tools'>, readonly ListKind<unknown>[]>> = {
   resources: [resourceKind, templateKind],
   prompts: [promptKind],
@@ -45,14 +48,14 @@ const sideKinds: Readonly<Record<Exclude<ListName, 'tools'>, readonly ListKind<u
 export class SessionCatalog {
   readonly #setup: SessionCatalogSetup;
   readonly #changed = new Set<string>();
-  /** Only for modern servers. */
+  /** Listens for changes; modern servers only. */
   readonly #listening: Listening | undefined;
   readonly #reconcileSubscriptions: () => void;
   readonly #outdated = new Set<ListName>();
   readonly #agreed = new Set<string>();
-  /** The gap of each list, by method: the same gap is logged once. */
+  /** Each list's gap, by method; the same gap is logged only once. */
   readonly #gaps = new Map<string, string | undefined>();
-  /** By name; undefined until the first list. */
+  /** Tools by name; undefined until the first list. */
   #tools: ReadonlyMap<string, ListedTool> | undefined;
 
   constructor(setup: SessionCatalogSetup) {
@@ -89,7 +92,7 @@ export class SessionCatalog {
       remark('does not support subscriptions to single resources');
   }
 
-  /** Called when the session has opened. */
+  /** Called when the session is open. */
   start(): void {
     this.#listening?.update();
     if (this.#setup.ports.watched.of(this.#setup.id.server).length > 0) this.reconcileWatched();
@@ -108,7 +111,7 @@ export class SessionCatalog {
     return { resources: this.#offers('resources'), prompts: this.#offers('prompts') };
   }
 
-  /** Fetches a list and stores it. Rejects only if the signal is aborted. */
+  /** Fetches and stores a list. Rejects only if the signal is aborted. */
   async list(list: ListName, signal: AbortSignal): Promise<ListOutcome> {
     this.#outdated.delete(list);
     if (list === 'tools') return this.#listTools(signal);
@@ -120,14 +123,17 @@ export class SessionCatalog {
     return { type: 'listed', at, count: 0, gap: failure?.gap ?? null };
   }
 
-  /** The server announced that a list changed; reported once until that list is fetched again. */
+  /**
+   * Handles the server's announcement that a list changed; reports it once until that list is
+   * fetched again.
+   */
   listChanged(list: ListName): void {
     if (this.#outdated.has(list)) return;
     this.#outdated.add(list);
     this.#setup.report({ type: `${list}.changed` });
   }
 
-  /** The server announced that a resource changed. */
+  /** Handles the server's announcement that a resource changed. */
   updated(uri: string): void {
     const { ports, id, report } = this.#setup;
     if (!ports.watched.of(id.server).includes(uri)) return;
@@ -136,13 +142,13 @@ export class SessionCatalog {
     if (isFirst) report({ type: 'resource.updated' });
   }
 
-  /** Announcements may have been missed, so everything may have changed. */
+  /** Reports that everything may have changed, because announcements may have been missed. */
   missed(): void {
     for (const list of ['tools', 'resources', 'prompts'] as const) this.listChanged(list);
     for (const uri of this.#watched()) this.updated(uri);
   }
 
-  /** Passes on which watched resources changed. */
+  /** Reports which watched resources changed. */
   publish(): void {
     const { isOpen, ports, id } = this.#setup;
     const uris = [...this.#changed];
@@ -150,7 +156,10 @@ export class SessionCatalog {
     if (isOpen() && uris.length > 0) ports.watched.changed(id.server, uris);
   }
 
-  /** Resources whose updates the server sends: those that a modern server acknowledged, or all watched ones. */
+  /**
+   * Returns the resources whose updates the server sends: those that a modern server acknowledged,
+   * otherwise all watched ones.
+   */
   #watched(): Iterable<string> {
     const { ports, id } = this.#setup;
     return this.#listening === undefined ? ports.watched.of(id.server) : this.#agreed;
@@ -199,7 +208,7 @@ export class SessionCatalog {
     if (Object.keys(lists).length > 0) this.#setup.ports.catalogs.putSide(this.#setup.id, lists);
   }
 
-  /** Fetches one list besides the tools. Returns its gap, if it has one. */
+  /** Fetches a list other than tools. Returns its gap, if any. */
   async #listSide(
     kind: ListKind<unknown>,
     signal: AbortSignal,
@@ -212,7 +221,7 @@ export class SessionCatalog {
     } catch (error) {
       if (signal.aborted) return undefined;
       const { failure, rpcCode } = describe(error, kind.method);
-      // Many servers that offer resources do not implement the request for templates.
+      // Many servers that offer resources do not implement the templates request.
       if (kind === templateKind && rpcCode === methodNotFound) return this.#putSide(kind, noItems);
       this.#remarkOnce(kind.method, failure.message);
       return { gap: { kind: 'protocol', message: failure.message }, isMissing: true };

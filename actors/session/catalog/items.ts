@@ -20,7 +20,7 @@ const schemaDepth = 32;
 // Longer than any web address; a data URL does not belong in a list.
 const uriCharacters = 8_192;
 const mimeTypeCharacters = 256;
-// A form that a user would fill in has a dozen.
+// A form that a user fills in has about a dozen.
 const maxArguments = 64;
 
 export const toolKind: ListKind<ListedTool> = {
@@ -30,7 +30,7 @@ export const toolKind: ListKind<ListedTool> = {
   read: readTool,
 };
 
-/** Tools whose arguments may be repeated as headers of the request. */
+/** Tools whose arguments may have to be repeated in request headers. */
 export const toolWithHeadersKind: ListKind<ListedTool> = {
   ...toolKind,
   read(value) {
@@ -65,7 +65,7 @@ function readTool(value: unknown): ReadItem<ListedTool> | string {
   return { item: tool, key: tool.name, characters };
 }
 
-/** Returns the name, or why it is invalid. */
+/** Returns the name, or the reason why it is invalid. */
 function readName(name: unknown): Pick<ListedTool, 'name'> | string {
   if (typeof name !== 'string' || name === '') return 'has no name';
   if (name.length > nameCharacters) return `has a name of more than ${nameCharacters} characters`;
@@ -73,7 +73,7 @@ function readName(name: unknown): Pick<ListedTool, 'name'> | string {
   return { name };
 }
 
-/** Title and description, printable and cut. */
+/** Returns the title and description, printable and cut to size. */
 function readWords({ title, description }: Record<string, unknown>) {
   return {
     ...(typeof title === 'string' && { title: printableLine(title, nameCharacters) }),
@@ -83,18 +83,18 @@ function readWords({ title, description }: Record<string, unknown>) {
   };
 }
 
-/** Returns the length of a schema, or why it cannot be used. */
+/** Returns a schema's length, or the reason why it cannot be used. */
 function measureSchema(schema: unknown): number | string {
   if (!isRecord(schema)) return 'has a schema that is not an object';
   const walk = { charactersLeft: schemaCharacters, isTooDeep: false };
-  // First a scan that stops early: serializing megabytes only to refuse them is slow.
+  // Start with a scan that stops early: serializing megabytes only to refuse them is slow.
   measure(schema, schemaDepth, walk);
   if (walk.isTooDeep) return `has a schema of more than ${schemaDepth} levels`;
   const characters = walk.charactersLeft < 0 ? Infinity : JSON.stringify(schema).length;
   return characters > schemaCharacters ? 'has a schema of more than 256 KB' : characters;
 }
 
-/** Subtracts the least length of a value, and stops at the first exceeded limit. */
+/** Subtracts a value's minimum length from the budget, and stops at the first exceeded limit. */
 function measure(
   value: unknown,
   levels: number,
@@ -204,13 +204,13 @@ function whatIsWrongWith(address: unknown, word: string): string | undefined {
   if (typeof address !== 'string' || address === '') return `has no ${word}`;
   if (address.length > uriCharacters)
     return `has ${word === 'address' ? 'an' : 'a'} ${word} of more than ${uriCharacters} characters`;
-  // It is sent back as it is, so it is never repaired.
+  // It is sent back as is, so it is never repaired.
   return printableLine(address, uriCharacters) === address
     ? undefined
     : `has ${word === 'address' ? 'an' : 'a'} ${word} that cannot be printed`;
 }
 
-// Requests use the address; the name is only shown, so a long one is cut.
+// Requests use the address; the name is only displayed, so a long one is cut.
 function readLabel(name: unknown, address: unknown): string {
   const label = typeof name === 'string' ? printableLine(name, nameCharacters) : '';
   return label === '' ? printableLine(String(address), nameCharacters) : label;

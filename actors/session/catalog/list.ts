@@ -1,5 +1,5 @@
 /**
- * Fetches a whole list of a session: page by page, bounded, and so that a malformed item does not
+ * Fetches a session's complete list: page by page, bounded, and without letting a malformed item
  * affect the others.
  */
 
@@ -12,25 +12,26 @@ import { schemaOf } from '../schema.ts';
 
 const maxPages = 64;
 const maxItems = 1_000;
-// Twice the items: of a list with more unusable entries than that, the rest is not read.
+// Twice the number of items: a list with more unusable entries than that is not read to its end.
 const maxEntries = 2 * maxItems;
-// A thousand schemas at their limit would be a quarter of a gigabyte; 64 KB each is still generous.
+// A thousand schemas at their limit would take a quarter of a gigabyte; 64 KB each is still
+// generous.
 const maxListCharacters = 64 * 1024 * 1024;
 // Cursors have a few dozen characters; all of them are kept to detect a loop.
 const maxCursorCharacters = 65_536;
 // The first few show what is wrong; the rest is similar.
 const namedGaps = 5;
 
-/** An item in its stored form. */
+/** The item in its stored form. */
 export interface ReadItem<Item> {
   readonly item: Item;
-  /** Identifies the item: a second one with the same key is dropped. */
+  /** The item's key; another item with the same key is dropped. */
   readonly key: string;
-  /** The approximate size of the item. */
+  /** The item's approximate size. */
   readonly characters: number;
 }
 
-/** One kind of list, and how its items are read. */
+/** A kind of list, and how to read its items. */
 export interface ListKind<Item> {
   readonly method: 'tools/list' | 'resources/list' | 'resources/templates/list' | 'prompts/list';
   readonly one: string;
@@ -39,7 +40,7 @@ export interface ListKind<Item> {
   readonly read: (value: unknown) => ReadItem<Item> | string;
 }
 
-/** The field of a page that holds its items, by method. */
+/** The page field that contains the items, by method. */
 export const fieldOf: Readonly<Record<ListKind<unknown>['method'], string>> = {
   'tools/list': 'tools',
   'resources/list': 'resources',
@@ -49,7 +50,7 @@ export const fieldOf: Readonly<Record<ListKind<unknown>['method'], string>> = {
 
 export interface ItemList<Item> {
   readonly items: readonly Item[];
-  /** How many gaps the list has; zero if it is complete. */
+  /** Number of gaps in the list; zero if it is complete. */
   readonly gapCount: number;
   /** Describes the first gaps. */
   readonly gaps: readonly string[];
@@ -58,8 +59,8 @@ export interface ItemList<Item> {
 const anyObject = schemaOf(isRecord, 'the result is not an object');
 
 /**
- * Fetches all pages of one list. The server must have the capability: without it the SDK
- * answers by itself and writes to stdout. Rejects as soon as the signal is aborted.
+ * Fetches all pages of one list. The server must have the capability: without it, the SDK resolves
+ * by itself and writes to stdout. Rejects as soon as the signal is aborted.
  */
 export async function listAll<Item>(
   client: Client,
@@ -72,7 +73,7 @@ export async function listAll<Item>(
   for (let page = 1; ; page += 1) {
     const params = cursor === undefined ? {} : { params: { cursor } };
     const result = await client.request({ method: kind.method, ...params }, anyObject, {
-      // Our own timer bounds the request; the SDK's must not fire first.
+      // Our own timer bounds the request; the SDK's timer must not fire first.
       timeout: longestTimerMs,
       signal,
     });
@@ -90,13 +91,13 @@ export async function listAll<Item>(
   return list.result();
 }
 
-// A symbol, so that no field of a server's answer can collide with it.
+// A symbol, so that no field of a server's response can collide with it.
 const wholePage = Symbol('the page as it came');
 
 /**
- * Adapts a result of the 2026-07-28 revision for the SDK. A result without a type is complete by that
- * revision, but the SDK rejects it. A page of a list passes unchecked, because the SDK's schemas
- * reject the whole page for one malformed item; `listAll` checks each item.
+ * Adapts a result of the 2026-07-28 revision for the SDK. By that revision, a result without a type
+ * is complete, but the SDK rejects it. A list page passes unchecked, because the SDK's schemas
+ * reject the whole page for a single malformed item; `listAll` checks each item.
  */
 export function modernResult(
   result: Readonly<Record<string, unknown>>,
@@ -115,13 +116,13 @@ function wholeOf(result: Record<string | symbol, unknown>): Record<string, unkno
   return isRecord(whole) ? whole : result;
 }
 
-/** The gaps of a list in one line. */
+/** Describes a list's gaps in one line. */
 export function gapsInWords({ gapCount, gaps }: ItemList<unknown>): string {
   const more = gapCount > gaps.length ? [`and ${gapCount - gaps.length} more`] : [];
   return [...gaps, ...more].join('; ');
 }
 
-/** Why the page behind this cursor is not read. */
+/** Returns why the page behind this cursor is not read. */
 function endOf(cursor: string, seen: ReadonlySet<string>, page: number): string | undefined {
   if (cursor.length > maxCursorCharacters)
     return `a cursor has more than ${maxCursorCharacters} characters`;
@@ -135,11 +136,11 @@ class GrowingList<Item> {
   readonly #gaps: string[] = [];
   #gapCount = 0;
   #entries = 0;
-  /** Entries on all pages so far, read or not. */
+  /** Number of entries on all pages so far, read or not. */
   #offered = 0;
   #hasMore = false;
   #characters = 0;
-  /** A limit was reached: the rest is ignored. */
+  /** Whether a limit was reached, so the rest is ignored. */
   isFull = false;
 
   constructor(kind: ListKind<Item>) {
@@ -168,7 +169,7 @@ class GrowingList<Item> {
       this.#add(candidate, index);
       if (this.isFull) return;
     }
-    // The list is full at the end of a page, so another page is not fetched.
+    // The list reached its limit at the end of a page, so no further page is fetched.
     if (this.#items.size === maxItems && this.#hasMore) this.#endFull();
   }
 

@@ -1,7 +1,7 @@
 /**
- * Listens for changes of a modern server, which announces them only on request. A stream that
- * ends is reopened, after waits that double. When the filter changes, a new stream opens before
- * the old one ends.
+ * Listens for changes on a modern server, which announces them only on request. A stream that ends
+ * is reopened after a delay that doubles each time. When the filter changes, a new stream opens
+ * before the old one ends.
  */
 
 import type { Client, McpSubscription, SubscriptionFilter } from '@modelcontextprotocol/client';
@@ -14,7 +14,7 @@ const acknowledgeMs = 30_000;
 interface ListeningSetup {
   readonly client: Client;
   readonly clock: Clock;
-  /** The changes to listen for; undefined = none. */
+  /** The changes to listen for; undefined if none. */
   readonly filter: () => SubscriptionFilter | undefined;
   /** Called when the server has acknowledged the filter. */
   readonly onAgreed: (filter: SubscriptionFilter) => void;
@@ -30,7 +30,7 @@ export class Listening {
     this.#setup = setup;
   }
 
-  /** Called when the filter may differ. */
+  /** Called when the filter may have changed. */
   update(): void {
     const filter = this.#setup.filter();
     const key = JSON.stringify(filter);
@@ -47,7 +47,7 @@ export class Listening {
 }
 
 /**
- * Keeps one stream open until the returned function is called. `onSettled` ends the stream that this
+ * Keeps a stream open until the returned function is called. `onSettled` ends the stream that this
  * one replaces.
  */
 function openStream(
@@ -60,7 +60,7 @@ function openStream(
   const reopening = new Reopening(clock);
   let hasGap = false;
 
-  /** Resolves when the stream has ended. */
+  /** Resolves once the stream has ended. */
   const listen = async (): Promise<void> => {
     let isAcknowledged = false;
     try {

@@ -2,18 +2,18 @@
  * Keeps a legacy server's subscriptions and log level as hosts want them. A modern server learns both
  * from other requests.
  *
- * Whenever they may differ from what the server was last sent, they are reconciled, with one request
- * at a time. A resource that the server refused is not requested again in this session.
+ * They are reconciled whenever they may differ from what the server was last sent, one request at a
+ * time. A resource that the server refused is not requested again in this session.
  */
 
 import type { Client } from '@modelcontextprotocol/client';
 
 import type { LogLevel } from '../../../src/domain/log-level.ts';
 
-// For each request, well below the limit of a whole list.
+// Applies to each request; well below the limit for a whole list.
 const answerMs = 10_000;
 
-/** Returns the function that reconciles the server's subscriptions with the wanted ones. */
+/** Returns a function that reconciles the server's subscriptions with the wanted ones. */
 export function subscriptionReconciler({
   client,
   isOpen,
@@ -24,7 +24,7 @@ export function subscriptionReconciler({
   readonly client: Client;
   readonly isOpen: () => boolean;
   readonly wanted: () => readonly string[];
-  /** The server accepted the subscription. */
+  /** Whether the server accepted the subscription. */
   readonly onSubscribed: (uri: string) => void;
   readonly onRefused: (uri: string, error: unknown) => void;
 }): () => void {
@@ -56,14 +56,14 @@ export function subscriptionReconciler({
   });
 }
 
-/** Returns the function that reconciles the level of the server's log with the wanted one. */
+/** Returns a function that reconciles the server's log level with the wanted one. */
 export function logLevelReconciler(
   client: Client,
   isOpen: () => boolean,
   wanted: () => LogLevel | undefined,
   onRefused: (error: unknown) => void,
 ): () => void {
-  // The protocol has no request that turns the log off.
+  // The protocol has no request for turning the log off.
   let known: LogLevel | undefined;
   return createCoalescer(async () => {
     const level = wanted();
@@ -79,7 +79,7 @@ export function logLevelReconciler(
   });
 }
 
-/** Runs one at a time; any number of requests during a run cause one more. */
+/** Runs one reconciliation at a time; any number of requests during a run cause one more. */
 export function createCoalescer(run: () => Promise<void>): () => void {
   let isRunning = false;
   let isWanted = false;

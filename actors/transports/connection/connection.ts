@@ -1,6 +1,7 @@
 /**
- * A session's connection, whether to a process or an HTTP endpoint: the SDK's callbacks, the message
- * stages, and one end. A connection opens once, is never reused, and leaves nothing behind.
+ * A session's connection, whether to a process or an HTTP endpoint: the SDK's callbacks, the
+ * message stages, and a single end. A connection opens once, is never reused, and leaves nothing
+ * behind.
  */
 
 import type { JSONRPCMessage, Transport, TransportSendOptions } from '@modelcontextprotocol/client';
@@ -15,22 +16,22 @@ import type { KeptProcess } from '../../processes/keeper.ts';
 import type { InputEvents } from './input-budget.ts';
 import { MessageStages } from './stages.ts';
 
-/** A description of a failure, without the phase, which the session adds. */
+/** A failure's description without the phase, which the session adds. */
 export type Seen = Omit<FailureDescription, 'phase'>;
 
 export interface ConnectionEvents extends InputEvents {
   /**
-   * An open connection broke off while its process lives; `ended` follows soon with the reason. Not
-   * sent when `ended` follows at once.
+   * Called when an open connection breaks off while its process is still alive; `ended` follows
+   * soon with the reason. Not called when `ended` follows at once.
    */
   broke(): void;
-  /** The connection has ended, and the session did not close it. Called at most once. */
+  /** Called at most once, when the connection has ended without the session closing it. */
   ended(seen: Seen): void;
-  /** A request or notification is about to leave. */
+  /** Called just before a request or notification is sent. */
   sending(method: string): void;
-  /** Notifications may have been lost on a connection that stays open. */
+  /** Called when notifications may have been lost on a connection that stays open. */
   missed(): void;
-  /** A line for the log: a remark, or output of the server. */
+  /** Called with a line for the log: a remark, or server output. */
   remark(line: string, stream?: LogStream): void;
 }
 
@@ -39,7 +40,7 @@ export interface ConnectionSetup {
   readonly events: ConnectionEvents;
   /** Values that must not appear in anything that leaves the connection. */
   readonly secrets: readonly string[];
-  /** Read when the connection closes, so that a changed policy counts. */
+  /** Read when the connection closes, so that a changed policy takes effect. */
   readonly policy: () => ServerPolicy;
   /** Registers the process, if there is one. */
   readonly kept?: KeptProcess;
@@ -69,20 +70,21 @@ export abstract class Connection implements Transport {
   abstract start(): Promise<void>;
   abstract send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void>;
   /**
-   * Closes in an orderly way, or at once if the server is lost; resolves when nothing is left.
-   * Never rejects.
+   * Closes gracefully, or at once if the server is lost; resolves when nothing is left. Never
+   * rejects.
    */
   abstract close(isLost?: boolean): Promise<void>;
   /** Releases everything at once, by force. */
   abstract dispose(): void;
   /**
-   * The server forgot the session, and each request in flight is about to fail with that: closes by
-   * itself when all are answered, and soon in any case. Absent where all requests fail together.
+   * Called when the server has forgotten the session and each request in flight is about to fail
+   * for that reason: closes by itself once all have settled, and soon in any case. Absent where all
+   * requests fail together.
    */
   drain?(): void;
   /**
-   * The request on whose response stream this message came; undefined if it arrived another way.
-   * Absent where all messages share one stream.
+   * Returns the request on whose response stream this message arrived; undefined if it arrived
+   * another way. Absent where all messages share one stream.
    */
   requestOf?(message: JSONRPCMessage): string | number | undefined;
 
@@ -94,17 +96,17 @@ export abstract class Connection implements Transport {
     return undefined;
   }
 
-  /** Facts about a failure that neither the error nor its HTTP status contains. */
+  /** Returns facts about a failure that neither the error nor its HTTP status contains. */
   context(_status?: number): Partial<Seen> {
     return {};
   }
 
-  /** Facts about the server's end, for a loss that was found elsewhere. */
+  /** Returns facts about the server's end, for a loss that was detected elsewhere. */
   evidence(): SessionEvidence {
     return {};
   }
 
-  /** Notes a message that is about to leave. */
+  /** Records a message that is about to be sent. */
   protected noteSent(message: JSONRPCMessage): void {
     this.stages.sent(message);
     if ('method' in message) this.setup.events.sending(message.method);
@@ -135,21 +137,24 @@ export abstract class Connection implements Transport {
 
 /** The largest message that any transport reads, in bytes; honest results are far smaller. */
 export const maxMessageBytes = 16 * 1024 * 1024;
-/** Bound on unsent bytes, because calls to a server that does not read would accumulate in memory. */
+/**
+ * Limit on unsent bytes; without it, calls to a server that does not read would accumulate in
+ * memory.
+ */
 export const maxUnsentBytes = 64 * 1024 * 1024;
 
-/** Rejects a message before any byte of it has left. */
+/** Rejects a message before any byte of it is sent. */
 export class NotSentError extends Error {
   override readonly name: string = 'NotSentError';
   readonly code = 'NOT_SENT';
 }
 
-/** Rejects a message that cannot be written as JSON, for example because it contains itself. */
+/** Rejects a message that cannot be serialized as JSON, for example because it contains itself. */
 export class UnwritableError extends NotSentError {
   override readonly name = 'UnwritableError';
 }
 
-/** Writes a message as JSON; throws an {@link UnwritableError} if that is impossible. */
+/** Serializes a message as JSON; throws an {@link UnwritableError} if that is impossible. */
 export function serialize(message: JSONRPCMessage): string {
   try {
     return JSON.stringify(message);

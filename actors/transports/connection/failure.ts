@@ -1,5 +1,5 @@
 /**
- * Describes exceptions of Node, undici, the SDK and servers; the policy classifies them later.
+ * Describes exceptions from Node, undici, the SDK and servers; the policy classifies them later.
  * Works without the SDK, because a process that cannot be started fails before the SDK is loaded.
  */
 
@@ -29,7 +29,7 @@ export function describeError(error: unknown, secrets: readonly string[]): Seen 
   const status = statusOf(error);
   const rpcCode = rpcCodeOf(error);
   const body = bodyOf(error);
-  // Our own error inside the SDK's, whose wording helps no user.
+  // Our own error wrapped in the SDK's, whose wording helps no user.
   const request = chain.find((each) => each instanceof RequestFailedError);
   return {
     ...first,
@@ -54,8 +54,8 @@ function causeOf(error: unknown, secrets: readonly string[]): FailureCause {
 }
 
 /**
- * The SDK puts the whole body of a refusal into its message. It may be the page of a proxy, so it
- * is left out, unless it is a JSON-RPC error: that is the server's own message.
+ * Strips the body of a refusal, which the SDK includes in full in its message. It may be a proxy's
+ * error page, so it is left out unless it is a JSON-RPC error, which is the server's own message.
  */
 function wordsOf(error: Error, depth = 0): string {
   const { cause, message } = error;
@@ -77,7 +77,7 @@ function bodyOf(error: unknown): string | undefined {
   return isRecord(data) && typeof data['text'] === 'string' ? data['text'] : undefined;
 }
 
-/** Appends the deepest cause with a code: "fetch failed" alone explains nothing. */
+/** Appends the deepest cause that has a code, because "fetch failed" alone explains nothing. */
 function inWords(first: FailureCause, causes: readonly FailureCause[]): string {
   const deepest = causes.findLast((cause) => cause.code !== undefined && cause.message !== '');
   if (deepest === undefined || first.message.includes(deepest.message)) return first.message;
@@ -90,8 +90,8 @@ function ownCodeOf(error: unknown): string | undefined {
 }
 
 /**
- * The SDK's error for a JSON-RPC error answer, recognised by its numeric code and its data: other
- * errors with data have a string as code, and those with a number have no data.
+ * Returns the SDK's error for a JSON-RPC error response, recognized by its numeric code and its
+ * data: other errors with data have a string as their code, and those with a number have no data.
  */
 function rpcErrorOf(error: unknown): { readonly code: number; readonly data: unknown } | undefined {
   if (!(error instanceof Error) || !('code' in error) || !('data' in error)) return undefined;
@@ -130,9 +130,9 @@ function rpcErrorIn(body: string): Record<string, unknown> | undefined {
 
 /** Reports where a request was sent and why it failed. */
 export class RequestFailedError extends TypeError {
-  /** Whether there was a connection; without one no byte was sent. */
+  /** Whether there was a connection; without one, no byte was sent. */
   readonly wasConnected: boolean;
-  /** Absent if the cause has the best code. */
+  /** The error's code; absent if the cause has a better one. */
   readonly code: 'BAD_RESPONSE' | undefined;
 
   constructor(url: string | URL, cause: unknown, wasConnected: boolean) {
@@ -142,12 +142,12 @@ export class RequestFailedError extends TypeError {
   }
 }
 
-/** The answer was not HTTP: Node's parser has some thirty codes for that. */
+/** The response was not HTTP: Node's parser has some thirty codes for that. */
 function isOfParser(error: unknown): boolean {
   return error instanceof Error && 'code' in error && String(error.code).startsWith('HPE_');
 }
 
-/** The address without the parts that may be secret: user, query and fragment. */
+/** Returns the address without the parts that may be secret: user, query and fragment. */
 export function addressOf(url: string | URL): string {
   const { protocol, host, pathname } = new URL(url);
   return `${protocol}//${host}${pathname}`;
@@ -162,7 +162,7 @@ function reasonOf(error: unknown): string {
   return cause.message === '' ? code : `${cause.message} (${code})`;
 }
 
-/** How the process of a server ended; undefined if it is not known to have ended. */
+/** Describes how a server's process ended; undefined if it is not known to have ended. */
 export function endOf({ exitCode, signal }: Partial<Seen>): string | undefined {
   if (signal !== undefined) return `was ended by ${signal}`;
   return exitCode === undefined ? undefined : `exited with code ${exitCode}`;

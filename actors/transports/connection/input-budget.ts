@@ -1,9 +1,9 @@
 /**
  * Limits how much unsolicited input a server may send on one connection.
  *
- * Everything read is charged as work, except answers to our own requests, which are only as many as
- * those requests. Beyond the budget reading pauses, so that the pipe or socket holds the server
- * back. Notifications and requests have lower limits of their own: notifications beyond the limit are
+ * Everything read is charged as work, except responses to our own requests, whose number is bounded
+ * by those requests. Over budget, reading pauses, so that the pipe or socket slows the server down.
+ * Notifications and requests have their own, lower limits: notifications beyond the limit are
  * dropped, requests are refused. The chart decides whether to disconnect a server that stays over
  * its budget.
  */
@@ -13,16 +13,19 @@ import type { Failure } from '../../../src/domain/failure.ts';
 import { TokenBucket } from '../../../src/policies/token-bucket.ts';
 
 export interface InputEvents {
-  /** The server exceeds a limit: the excess is dropped, refused or delayed. */
+  /** Called when the server exceeds a limit: the excess is dropped, refused or delayed. */
   flooded(failure: Failure): void;
-  /** The server has stayed within its limits for a while. `hasMissed`: notifications were dropped. */
+  /**
+   * Called when the server has stayed within its limits for a while. `hasMissed`: notifications
+   * were dropped.
+   */
   calmed(hasMissed: boolean): void;
   /**
-   * Reading pauses repeatedly, because the server sends faster than its budget allows. Called again
-   * about once a second while that lasts.
+   * Called when reading pauses repeatedly because the server sends faster than its budget allows,
+   * and again about once a second while that lasts.
    */
   paused(): void;
-  /** A second has passed without a pause. */
+  /** Called when a second has passed without a pause. */
   resumed(): void;
 }
 
@@ -31,17 +34,17 @@ const notificationsPerSecond = 200;
 // Servers ask for sampling or elicitation now and then; a request costs ten times as much as a
 // notification.
 export const requestsPerSecond = 200;
-// One unit is about 2 µs, so that a server that floods us takes about 2 % of a core.
+// One unit is about 2 µs, so a server that floods us takes about 2 % of a core.
 const workPerSecond = 10_000;
-// A burst of 40,000 log lines, or of two messages of the largest size, is read without a pause.
+// A burst of 40,000 log lines, or of two messages of maximum size, is read without a pause.
 const workBurst = 40_000;
 // About half a millisecond, after which other servers get their turn.
 const workPerTurn = 256;
-// Shorter pauses only cost timers; longer ones delay a server that is calm again.
+// Shorter pauses only cost timers; longer ones delay a server that has calmed down.
 const minPauseMs = 20;
 const maxPauseMs = 1_000;
 
-// One second without a flood ends it. A server that floods again soon must stay calm for longer, so
+// One second without a flood ends it. A server that soon floods again must stay calm for longer, so
 // that its status and lists do not flap.
 const shortestCalmMs = 1_000;
 const longestCalmMs = 60_000;
@@ -99,24 +102,27 @@ export class InputBudget {
     return false;
   }
 
-  /** Notes that a limit was exceeded; the message is reported if this begins a flood. */
+  /** Records that a limit was exceeded; the message is reported if this begins a flood. */
   noteFlood(message: string): void {
     this.#failure = { kind: 'protocol', message };
     this.#flood.note();
   }
 
-  /** The server writes no more: what it left is bounded, and is read without pauses. */
+  /**
+   * Called when the server will write no more: the remaining input is bounded and is read without
+   * pauses.
+   */
   drain(): void {
     this.#isDraining = true;
     this.#wake();
   }
 
-  /** Reading has to stop until {@link whenFree} calls back. */
+  /** Whether reading has to stop until {@link whenFree} calls back. */
   get isSpent(): boolean {
     return this.#turnWork >= workPerTurn || this.#debtMs() > 0;
   }
 
-  /** Calls back once, in a later turn of the event loop, when reading may go on. */
+  /** Calls back once, in a later turn of the event loop, when reading may continue. */
   whenFree(callback: () => void): void {
     this.#turnWork = 0;
     const waitMs = this.#debtMs();
@@ -128,7 +134,7 @@ export class InputBudget {
     const pauseMs = Math.min(Math.max(waitMs, minPauseMs), maxPauseMs);
     const timer = this.#clock.setTimeout(() => {
       this.#waiting.delete(timer);
-      // The calm begins with the end of the pause.
+      // The calm period begins when the pause ends.
       this.#notePause();
       callback();
     }, pauseMs);
@@ -140,12 +146,12 @@ export class InputBudget {
     this.#pauses.note();
   }
 
-  /** Like {@link whenFree}, as a promise; undefined when reading may go on at once. */
+  /** Like {@link whenFree}, but returns a promise; undefined when reading may continue at once. */
   free(): Promise<void> | undefined {
     return this.isSpent ? new Promise((resolve) => this.whenFree(resolve)) : undefined;
   }
 
-  /** Ends every flood because the connection has ended; pending readers go on at once. */
+  /** Ends every flood because the connection has ended; pending readers continue at once. */
   stop(): void {
     this.#flood.stop();
     this.#pauses.stop();
@@ -167,7 +173,7 @@ export class InputBudget {
 
 type EpisodeListeners = Record<'began' | 'wentOn' | 'ended', () => void>;
 
-/** A period that lasts until nothing has been noted for the calm time. */
+/** A period that lasts until nothing has been recorded for the calm time. */
 class Episode {
   readonly #clock: Clock;
   readonly #longestMs: number;

@@ -1,19 +1,19 @@
 /**
- * Parses text from the wire into JSON-RPC messages of a checked shape.
+ * Parses wire data into JSON-RPC messages of a checked shape.
  *
- * Text that is nested too deeply or holds too many values is refused before it is parsed, because
- * parsing blocks the event loop. A malformed answer becomes an error for the request it names; the
- * SDK would drop it and let the request run into its timeout. Requests whose response stream was
- * lost fail in the same way.
+ * A message that is nested too deeply or contains too many values is refused before it is parsed,
+ * because parsing blocks the event loop. A malformed response becomes an error for the request it
+ * names; the SDK would drop it and let the request time out. Requests whose response stream was
+ * lost fail the same way.
  */
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { isRecord } from '../../../src/policies/is-record.ts';
 
-/** Marks errors that we made; travels in `data` and is compared by identity. */
+/** Marks errors that we created; travels in `data` and is compared by identity. */
 export const badResponse = Object.freeze({ code: 'BAD_RESPONSE' });
 export const streamLost = Object.freeze({ code: 'STREAM_LOST' });
-/** The result of a request exceeds a limit, so the request did run. */
+/** A request's result exceeds a limit, so the request did run. */
 export const resultTooLarge = Object.freeze({ code: 'RESULT_TOO_LARGE' });
 export type OwnErrorMark = typeof badResponse | typeof streamLost | typeof resultTooLarge;
 
@@ -30,8 +30,9 @@ export function ownErrorFor(
 
 // No honest message comes close; recursion over a value fails at a few thousand levels.
 const maxDepth = 256;
-// `{`, `[`, `,` and `:` outside of strings. Half a million take JSON.parse 60 ms as objects and
-// 10 ms as numbers, during which no other server is served. A table of 45,000 rows and 5 columns fits.
+// `{`, `[`, `,` and `:` outside strings. JSON.parse takes 60 ms for half a million as objects and
+// 10 ms as numbers, during which no other server is served. A table of 45,000 rows and 5 columns
+// fits.
 const maxMarks = 500_000;
 // Batches exist only in the 2025-03-26 revision, and known servers send only a few messages in one.
 const maxBatch = 256;
@@ -41,12 +42,12 @@ export const tooManyBytes = 'The server sent an answer of more than 16 MB.';
 
 const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a];
 const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d];
-// A short string is scanned by character; in a longer one `indexOf` searches for the end.
+// A short string is scanned by character; for a longer one, `indexOf` finds the end.
 const walkedCharacters = 32;
 
 /**
- * Counts the structure of a JSON text in one pass, without parsing it. `excess` says which limit was
- * exceeded, at which the pass stops; such a text must not be parsed.
+ * Counts the structure of a JSON document in one pass, without parsing it. The pass stops at the
+ * first exceeded limit, which `excess` names; such a document must not be parsed.
  */
 export function structureOf(text: string): { readonly marks: number; readonly excess?: string } {
   let depth = 0;
@@ -65,7 +66,7 @@ export function structureOf(text: string): { readonly marks: number; readonly ex
   return { marks };
 }
 
-/** Returns the position of the string's closing quote, or of the text's end without one. */
+/** Returns the position of the string's closing quote, or of the input's end if there is none. */
 function endOfString(text: string, start: number): number {
   let at = start;
   let walkUntil = start + walkedCharacters;
@@ -85,7 +86,7 @@ function endOfString(text: string, start: number): number {
   return text.length;
 }
 
-/** Whether an odd number of backslashes precedes the quote. */
+/** Returns whether an odd number of backslashes precedes the quote. */
 function isEscaped(text: string, end: number, start: number): boolean {
   let first = end;
   while (first > start && text.charCodeAt(first - 1) === backslash) first -= 1;
@@ -97,7 +98,7 @@ export const charactersPerWork = 2_048;
 const marksPerWork = 16;
 
 /**
- * Reads a stdio line or an event's data; returns no messages when it is not JSON-RPC. One unit of
+ * Reads a stdio line or an event's data; returns no messages if it is not JSON-RPC. One unit of
  * `work`, the cost of reading it, is about 2 µs.
  */
 export function readText(text: string): {
@@ -120,16 +121,16 @@ export function readText(text: string): {
   return { messages: value.slice(0, maxBatch).flatMap(shaped), work };
 }
 
-/** Whether a text can be a JSON-RPC message at all, judged by its first character. */
+/** Returns whether a string can be a JSON-RPC message at all, judging by its first character. */
 function mayBeMessage(text: string): boolean {
   let at = 0;
-  // JSON allows no other white space.
+  // JSON allows no other whitespace.
   while (at < text.length && ' \t\r\n'.includes(text.charAt(at))) at += 1;
   const first = text.charCodeAt(at);
   return first === openBrace || first === openBracket;
 }
 
-// Most servers write the id before the result, so the rest of a huge text need not be scanned.
+// Most servers write the id before the result, so the rest of a huge message need not be scanned.
 const envelopePiece = 65_536;
 
 function excessive(text: string, why: string): readonly JSONRPCMessage[] {
@@ -142,14 +143,20 @@ function excessive(text: string, why: string): readonly JSONRPCMessage[] {
   return refusedAnswer(reader.envelope(), why);
 }
 
-/** Returns the error for the request whose answer is refused; no message if that request is unknown. */
+/**
+ * Returns the error for the request whose response is refused; no message if that request is
+ * unknown.
+ */
 export function refusedAnswer(envelope: Envelope, why: string): readonly JSONRPCMessage[] {
   const { id, isResult, isError, isMethod } = envelope;
   if (id === undefined || isMethod || !(isResult || isError)) return [];
   return [ownErrorFor(id, isError ? badResponse : resultTooLarge, why)];
 }
 
-/** Normalizes a message to the shape that later stages rely on; a malformed answer becomes an error. */
+/**
+ * Normalizes a message to the shape that later stages rely on; a malformed response becomes an
+ * error.
+ */
 function shaped(value: unknown): readonly JSONRPCMessage[] {
   if (!isRecord(value)) return [];
   // Servers in the style of JSON-RPC 1.0 write null for the absent half.
@@ -188,7 +195,7 @@ function wrong(id: unknown, why: string): readonly JSONRPCMessage[] {
   return isId(id) ? [ownErrorFor(id, badResponse, why)] : [];
 }
 
-/** Accepts ids as the SDK does: a string or an integer. */
+/** Returns whether a value is an id that the SDK accepts: a string or an integer. */
 function isId(value: unknown): value is string | number {
   return typeof value === 'string' || Number.isSafeInteger(value);
 }
@@ -197,9 +204,9 @@ function isRpcError(value: unknown): value is { code: number; message: string; d
   return isRecord(value) && Number.isInteger(value['code']) && typeof value['message'] === 'string';
 }
 
-/** The envelope of a message: how it is addressed, without its contents. */
+/** A message's envelope: how it is addressed, without its contents. */
 interface Envelope {
-  /** Absent if the message has no id, or an unreadable one. */
+  /** The message's id; absent if it has none, or an unreadable one. */
   readonly id?: string | number;
   readonly isResult: boolean;
   readonly isError: boolean;
@@ -210,14 +217,14 @@ interface Envelope {
 const maxWordBytes = 128;
 
 /**
- * Reads the envelope of a JSON-RPC message that is too long to be held: its id, and whether it is a
- * result or an error. Deeper levels are skipped, so an id in a tool's text does not count.
+ * Reads the envelope of a JSON-RPC message that is too long to be kept: its id, and whether it is a
+ * result or an error. Skips deeper levels, so an id in a tool's output does not count.
  */
 export class EnvelopeReader {
   #depth = 0;
   #isInString = false;
   #isEscaped = false;
-  /** Bytes of the present name or plain value on the outer level. */
+  /** Bytes of the current name or plain value on the outer level. */
   #word: number[] = [];
   #name: string | undefined;
   #id: string | number | undefined;
@@ -239,7 +246,7 @@ export class EnvelopeReader {
     }
   }
 
-  /** Returns what was read so far. */
+  /** Returns what has been read so far. */
   envelope(): Envelope {
     return {
       ...(this.#id !== undefined && { id: this.#id }),
@@ -260,7 +267,7 @@ export class EnvelopeReader {
     else this.#keep(byte);
   }
 
-  /** Reads within a string; returns the next position. */
+  /** Reads inside a string; returns the next position. */
   #readString(bytes: Buffer, at: number): number {
     const byte = bytes[at] as number;
     if (this.#isEscaped) this.#isEscaped = false;
@@ -290,7 +297,7 @@ export class EnvelopeReader {
   }
 }
 
-/** Position of the next byte that may end a string or escape its end. */
+/** Returns the position of the next byte that may end a string or escape its end. */
 function nextMark(bytes: Buffer, from: number): number {
   let at = from;
   while (at < bytes.length && bytes[at] !== quote && bytes[at] !== backslash) at += 1;

@@ -9,8 +9,8 @@
  *  6. result     adapts modern results that the SDK would reject         `list.ts`
  *  7. client     everything else goes to the SDK's client
  *
- * A fence surrounds all of them: an exception while a server's input is handled ends that session
- * with a reason, which settles its calls. It reaches neither the host nor another server.
+ * All of them are guarded: an exception while a server's input is handled ends that session with a
+ * reason, which settles its calls. It reaches neither the host nor another server.
  */
 
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
@@ -20,7 +20,7 @@ import type { FailureDescription } from '../../../src/policies/failures/classify
 import { InputBudget, type InputEvents, requestsPerSecond } from './input-budget.ts';
 import { readText } from './messages.ts';
 
-/** Returns true when it consumed the message, which then goes no further. */
+/** Returns true if it consumed the message, which then goes no further. */
 type Stage = (message: JSONRPCMessage) => boolean;
 
 // JSON-RPC reserves -32000 to -32099 for servers; this one means "slow down".
@@ -28,7 +28,8 @@ const tooManyRequests = {
   code: -32_000,
   message: `Too many requests; send fewer than ${requestsPerSecond} a second.`,
 } as const;
-// Far more than may be in flight; older requests were given up, and nothing waits for their answers.
+// Far more than may be in flight; older requests were given up, and nothing waits for their
+// responses.
 const maxAwaited = 4_096;
 
 export interface StageSetup {
@@ -41,16 +42,16 @@ export interface StageSetup {
 }
 
 export class MessageStages {
-  /** Set when the session opens; until then everything goes to the client. */
+  /** Set when the session opens; until then, everything goes to the client. */
   questions: Stage | undefined;
   calls: Stage | undefined;
-  /** Changes a result before the client gets it; receives the method that it answers. */
+  /** Changes a result before the client gets it; receives the method that the result belongs to. */
   rewriteResult:
     | ((result: Record<string, unknown>, method: string) => Record<string, unknown>)
     | undefined;
   readonly budget: InputBudget;
   readonly #setup: StageSetup;
-  /** Methods of the requests that were sent and not yet answered, by id. */
+  /** Methods of the requests that were sent but not yet answered, by id. */
   readonly #awaited = new Map<string | number, string>();
 
   constructor(setup: StageSetup) {
@@ -58,7 +59,7 @@ export class MessageStages {
     this.budget = new InputBudget(setup.clock, setup.events);
   }
 
-  /** Notes a message that leaves for the server; an answer to it will be accepted. */
+  /** Records a message that is sent to the server; a response to it will be accepted. */
   sent(message: JSONRPCMessage): void {
     if (!('method' in message) || !('id' in message)) return;
     if (this.#awaited.size >= maxAwaited) {
@@ -68,7 +69,7 @@ export class MessageStages {
     this.#awaited.set(message.id, message.method);
   }
 
-  /** Runs stages 1 to 3 on a text. Returns its messages; none when it is not JSON-RPC. */
+  /** Runs stages 1 to 3 on a string. Returns its messages; none if it is not JSON-RPC. */
   read(text: string): readonly JSONRPCMessage[] {
     const { messages, work } = readText(text);
     if (
@@ -84,7 +85,7 @@ export class MessageStages {
     this.fence(() => this.#pass(message, client));
   }
 
-  /** Runs a handler of the server's input; an exception ends the connection. */
+  /** Runs a handler for the server's input; an exception ends the connection. */
   fence(handle: () => void): void {
     try {
       handle();
@@ -111,13 +112,13 @@ export class MessageStages {
   #admits(message: Extract<JSONRPCMessage, { method: string }>): boolean {
     if (!('id' in message)) return this.budget.admitsNotification();
     if (this.budget.admitsRequest()) return true;
-    // A connection that cannot send reports that in other ways.
+    // A connection that cannot send reports that elsewhere.
     const { id } = message;
     this.#setup.send({ jsonrpc: '2.0', id, error: tooManyRequests }).catch(() => {});
     return false;
   }
 
-  /** The method of the request that this answers for the first time, if there is one. */
+  /** Returns the method of the request that this message answers for the first time, if any. */
   #methodAnsweredBy(message: JSONRPCMessage): string | undefined {
     const id = this.#awaitedIdOf(message);
     const method = id === undefined ? undefined : this.#awaited.get(id);

@@ -1,7 +1,7 @@
 /**
- * Classifies addresses by network range, for the rules about permitted connections. The rules
- * are applied to the address of the actual connection, so neither another spelling nor a name that
- * later resolves differently evades them.
+ * Classifies addresses by network range, for the rules about permitted connections. The rules apply
+ * to the address of the actual connection, so neither another spelling nor a name that later
+ * resolves differently evades them.
  */
 
 import { BlockList, isIP } from 'node:net';
@@ -18,7 +18,7 @@ function listOf(nets: readonly Net[]): BlockList {
 }
 
 const forbidden = listOf([
-  // Link-local, where clouds run their metadata service.
+  // Link-local addresses, on which clouds run their metadata service.
   ['169.254.0.0', 16],
   ['fe80::', 10, 'ipv6'],
   // The metadata services of clouds that chose other addresses.
@@ -44,7 +44,7 @@ const privateNets = listOf([
   ['10.0.0.0', 8],
   ['172.16.0.0', 12],
   ['192.168.0.0', 16],
-  // Shared by the customers of a provider, and by overlay networks.
+  // Shared by a provider's customers, and by overlay networks.
   ['100.64.0.0', 10],
   // For protocols, documentation and benchmarks: never a public server.
   ['192.0.0.0', 24],
@@ -60,7 +60,7 @@ const privateNets = listOf([
   ['64:ff9b:1::', 48, 'ipv6'],
 ]);
 
-/** Classifies an IP address; text that is not one is forbidden. */
+/** Classifies an IP address; a string that is not one is forbidden. */
 export function rangeOf(address: string): AddressRange {
   const [bare = ''] = address.split('%');
   const version = isIP(bare);
@@ -73,7 +73,7 @@ export function rangeOf(address: string): AddressRange {
   return inner === undefined ? 'public' : rangeOf(inner);
 }
 
-/** The IPv4 address inside an IPv6 address. */
+/** Returns the IPv4 address inside an IPv6 address. */
 function innerAddressOf(address: string): string | undefined {
   const groups = groupsOf(address);
   const start = groups.slice(0, 6).join(':');
@@ -83,7 +83,7 @@ function innerAddressOf(address: string): string | undefined {
   return isTranslated || isMapped ? dotted(groups[6], groups[7]) : undefined;
 }
 
-/** The eight numbers of an IPv6 address, however it is written. */
+/** Returns the eight numbers of an IPv6 address, however it is written. */
 function groupsOf(address: string): readonly number[] {
   const plain = new URL(`http://[${address}]/`).hostname.slice(1, -1);
   const [before = '', after] = plain.split('::');

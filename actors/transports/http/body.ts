@@ -1,6 +1,7 @@
 /**
- * The body of an answer: decompressed, counted after that, and read no faster than its reader
- * asks for. Every chunk is passed on at once, so that no event is delayed until the next one.
+ * Reads a response's body: decompressed, counted after decompression, and read no faster than its
+ * reader asks for. Every chunk is passed on at once, so that no event is delayed until the next
+ * one.
  */
 
 import type { IncomingMessage } from 'node:http';
@@ -21,12 +22,12 @@ import { EnvelopeReader, refusedAnswer, tooManyBytes } from '../connection/messa
 // Compressing twice serves no one but an attacker.
 const maxCodings = 2;
 
-// The beginning of an answer shows whether it is a result or an error.
+// The beginning of a response shows whether it is a result or an error.
 export const headBytes = 4_096;
 
-/** The answer exceeds the limit, so the rest of it was not read. */
+/** The response exceeds the limit, so the rest of it was not read. */
 export class TooLongError extends SdkError {
-  /** The beginning of the answer. */
+  /** The beginning of the response. */
   readonly head: Uint8Array;
 
   constructor(message: string, head: Uint8Array) {
@@ -36,10 +37,10 @@ export class TooLongError extends SdkError {
 }
 
 /**
- * The error that replaces an answer above the limit; undefined for other errors, and if the body may
- * not have been an answer.
+ * Returns the error that replaces a response above the limit; undefined for other errors, and if
+ * the body may not have been a response.
  *
- * @param id - the id of the request, if only one is possible
+ * @param id - the request's id, if only one is possible
  */
 export function tooLongAnswer(
   error: unknown,
@@ -54,13 +55,13 @@ export function tooLongAnswer(
 /** The codings that {@link openBody} can undo, as the value of `Accept-Encoding`. */
 export const acceptedCodings = 'gzip, deflate, br';
 
-/** The error for an answer that is not what the protocol demands. */
+/** Creates the error for a response that violates the protocol. */
 export function unexpected(message: string, cause?: unknown): SdkError {
   const error = new SdkError(SdkErrorCode.ClientHttpUnexpectedContent, message);
   return cause === undefined ? error : Object.assign(error, { cause });
 }
 
-/** Reads a body once. `explain` maps what breaks it off to the error for its reader. */
+/** Reads a body once. `explain` maps an error that interrupts it to the one its reader gets. */
 export async function* openBody(
   message: IncomingMessage,
   explain: (error: unknown) => unknown,
@@ -79,7 +80,7 @@ export async function* openBody(
       yield chunk;
     }
   } catch (error) {
-    // The message's own error explains a decoder's premature end.
+    // The message's own error explains why a decoder ended early.
     const reason = message.errored ?? error;
     throw isOfZlib(reason)
       ? unexpected('The compressed answer cannot be read.', reason)
@@ -114,11 +115,14 @@ function decoded(message: IncomingMessage): Readable {
   if (codings.length > maxCodings || decoders.length < codings.length)
     throw unexpected('The server compressed its answer with a coding that was not requested.');
   if (codings[0] === 'deflate' && codings.length === 1) return inflated(message);
-  // Reading the last decoder reports the error.
+  // Reading from the last decoder reports the error.
   return pipeline([message, ...decoders], () => {}) as unknown as Readable;
 }
 
-/** Many servers send raw deflate data under the name of the wrapped format; the first byte distinguishes them. */
+/**
+ * Chooses the decoder by the first byte, because many servers send raw deflate data under the name
+ * of the wrapped format.
+ */
 function inflated(message: IncomingMessage): Readable {
   const end = new PassThrough();
   message.once('error', (error) => end.destroy(error));
@@ -140,7 +144,7 @@ function isOfZlib(error: unknown): boolean {
   );
 }
 
-// Flushes every chunk at once, and keeps the data when the trailer is missing.
+// Flushes every chunk at once, and keeps the data if the trailer is missing.
 const flushed = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH };
 const brotliFlushed = {
   flush: constants.BROTLI_OPERATION_FLUSH,

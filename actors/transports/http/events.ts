@@ -1,38 +1,41 @@
 /**
  * Reads an event stream as HTML defines it (section 9.2.6, "Interpreting an event stream").
  *
- * A server may send anything for any time. So every byte costs the same, whatever surrounds it,
- * and only the present event is kept.
+ * A server may send anything for any length of time. Therefore every byte costs the same, whatever
+ * surrounds it, and only the current event is kept.
  */
 
 import { maxMessageBytes } from '../connection/connection.ts';
 import type { InputBudget } from '../connection/input-budget.ts';
 import { headBytes, TooLongError } from './body.ts';
 
-// A chunk can hold thousands of tiny events; other servers get their turn between two pieces.
+// A chunk can contain thousands of tiny events; other servers get their turn between two pieces.
 const pieceCharacters = 8_192;
-// A line costs this share of a message. A line without data also costs its length; data are charged
-// with their message.
+// A line costs this share of a message. A line without data is also charged by its length; data is
+// charged with its message.
 const workPerLine = 1 / 16;
 const idleCharactersPerWork = 2_048;
 
 export interface StreamEvent {
-  /** An event with nothing but an id is reported as well: the stream may be resumed after it. */
+  /**
+   * The event's id. An event with nothing but an id is also reported, because the stream may be
+   * resumed after it.
+   */
   readonly id: string | undefined;
   readonly event: string | undefined;
   readonly data: string;
 }
 
 export interface EventListeners {
-  /** Charged for each line; delays reading when it is spent. */
+  /** The budget that each line is charged to; delays reading when it is spent. */
   readonly budget?: Pick<InputBudget, 'charge' | 'free'> | undefined;
-  /** Must not throw. */
+  /** Called with each event; must not throw. */
   readonly onEvent: (event: StreamEvent) => void;
-  /** Receives the wait that the server requests after this stream, in milliseconds. */
+  /** Receives the delay, in milliseconds, that the server requests after this stream. */
   readonly onRetry?: (ms: number) => void;
 }
 
-/** Resolves when the stream ends, and rejects with the error that cut it. */
+/** Resolves when the stream ends, and rejects with the error that interrupted it. */
 export async function readEvents(
   body: AsyncIterable<Uint8Array>,
   listeners: EventListeners,
@@ -49,15 +52,15 @@ export async function readEvents(
   }
 }
 
-/** Parses the text of a stream, however it is split. */
+/** Parses a stream's data, however it is split. */
 export class EventReader {
   readonly #listeners: EventListeners;
   readonly #maxCharacters: number;
-  /** Characters since the last empty line, line ends included. */
+  /** Number of characters since the last empty line, including line ends. */
   #characters = 0;
   /** The beginning of a line whose end has not arrived. */
   #line: string[] = [];
-  /** A line feed at the start of the next chunk belongs to the previous line end. */
+  /** Whether a line feed at the start of the next chunk belongs to the previous line end. */
   #endsWithReturn = false;
   #id: string | undefined;
   #event: string | undefined;
@@ -86,7 +89,7 @@ export class EventReader {
     return this.#count(rest.length);
   }
 
-  /** The beginning of the present event's data. */
+  /** The beginning of the current event's data. */
   head(): Uint8Array {
     const line = /^data: ?(.*)/u.exec(this.#line.join('').slice(0, headBytes));
     return Buffer.from(this.#data[0]?.slice(0, headBytes) ?? line?.[1] ?? '');
@@ -132,7 +135,7 @@ export class EventReader {
   }
 }
 
-/** Splits text into lines, of which the last has not ended. */
+/** Splits a string into lines, the last of which is incomplete. */
 function linesOf(text: string): string[] {
   return text.includes('\r') ? text.split(/\r\n?|\n/u) : text.split('\n');
 }
@@ -140,21 +143,21 @@ function linesOf(text: string): string[] {
 // The stream may be available later; any other status means that it does not exist.
 const busyStatuses: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504, 529]);
 
-/** Whether a refused stream may be available later. */
+/** Returns whether a refused stream may be available later. */
 export function isBusy({ status }: { readonly status: number }): boolean {
   return busyStatuses.has(status);
 }
 
-// The id goes back in a header.
+// The id is returned in a header.
 const eventId = /^[ -~]{1,1024}$/u;
 
-/** The event to resume after; an id that is empty or cannot be sent back does not count. */
+/** The event to resume after; an id that is empty or cannot be sent in a header does not count. */
 export function eventIdOf({ id }: StreamEvent, before: string | undefined): string | undefined {
   if (id === undefined) return before;
   return eventId.test(id) ? id : undefined;
 }
 
-/** Whether an event carries an MCP message. */
+/** Returns whether an event carries an MCP message. */
 export function isMessageEvent({ event, data }: StreamEvent): boolean {
   return data !== '' && (event === undefined || event === '' || event === 'message');
 }

@@ -1,10 +1,10 @@
 /**
- * One request and the beginning of its answer, over `node:http`.
+ * Sends one request and receives the beginning of its response, over `node:http`.
  *
- * The server may close a kept connection just when a request leaves on it, which then fails
- * without a byte of an answer. Node does not report how much of the request the server had read. So
- * only a request that may run twice by the rules of HTTP is resent, once and on a new connection.
- * A POST never is: it carries a tool call, whose caller decides.
+ * The server may close a kept connection just as a request is sent on it, which then fails without
+ * a single byte of a response. Node does not report how much of the request the server read.
+ * Therefore only a request that may run twice by the rules of HTTP is resent, once and on a new
+ * connection. A POST is never resent: it carries a tool call, and its caller decides.
  */
 
 import { setMaxListeners } from 'node:events';
@@ -16,10 +16,11 @@ import { startDeadline } from '../../host/time-limit.ts';
 import { isEventStream } from './body.ts';
 import { endIdle, type Sockets } from './sockets.ts';
 
-// Name, TCP and TLS together; a server farther away than this answers no call in time either.
+// Name lookup, TCP and TLS together; a server farther away than this does not respond to calls in
+// time either.
 const connectMs = 10_000;
-// Calls have much shorter deadlines of their own. This one ends what has none, such as the answer
-// to a notification.
+// Calls have much shorter deadlines of their own. This one ends requests that have none, such as
+// the response to a notification.
 const exchangeMs = 3_600_000;
 
 /** A request to send. */
@@ -39,9 +40,9 @@ const mayRunTwice: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'DEL
 const closedMeanwhile: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE']);
 
 /**
- * Resolves with the answer when its headers have arrived. An abort rejects with the signal's
- * reason, and later breaks the body off with it. `onConnected` is called before any byte of the
- * request can leave.
+ * Resolves with the response once its headers have arrived. An abort rejects with the signal's
+ * reason, and later interrupts the body with it. `onConnected` is called before any byte of the
+ * request can be sent.
  */
 export async function exchange(
   order: Order,
@@ -55,7 +56,7 @@ export async function exchange(
   } catch (error) {
     if (!first.metClosing(error) || !mayRunTwice.has(order.method)) throw error;
   }
-  // The other kept connections are as old.
+  // The other kept connections are just as old.
   sockets.dropIdle();
   return start(order, sockets, clock, onConnected).answer;
 }
@@ -126,7 +127,7 @@ function start(
   });
   return {
     answer,
-    /** Whether a kept connection ended before a byte of an answer. */
+    /** Returns whether a kept connection ended before the first byte of a response. */
     metClosing(error: unknown): boolean {
       const { reusedSocket, socket } = request;
       if (!reusedSocket || signal?.aborted === true) return false;

@@ -36,8 +36,8 @@ export type Answer = ReturnType<typeof answerOf>;
 const maxRedirects = 5;
 
 /**
- * Creates the fetch of a session with the server at `home`, its address in the settings. `resolve`
- * looks up names; default: the resolver of the system.
+ * Creates the fetch for a session with the server at `home`, its address in the settings. `resolve`
+ * looks up names; default: the system's resolver.
  */
 export function createGuardedFetch(home: URL, clock: Clock, resolve?: ResolveAll) {
   const reach = createReach(home, clock, resolve);
@@ -69,7 +69,10 @@ export function createGuardedFetch(home: URL, clock: Clock, resolve?: ResolveAll
     return answer;
   };
   return {
-    /** How long the server asked to wait when it last refused a request, if with this status. */
+    /**
+     * Returns how long the server asked to wait when it last refused a request, if it did so with
+     * this status.
+     */
     context(status: number | undefined): { readonly retryAfterMs?: number } {
       const waitMs = refusal?.status === status ? refusal?.retryAfterMs : undefined;
       return waitMs === undefined ? {} : { retryAfterMs: waitMs };
@@ -77,8 +80,8 @@ export function createGuardedFetch(home: URL, clock: Clock, resolve?: ResolveAll
     /** Closes every connection; later requests are refused. */
     close: () => reach.close(),
     /**
-     * Posts to the server. Resolves with the text of a short JSON answer, unless the whole answer is
-     * wanted. A redirect that may not be followed is an answer.
+     * Posts to the server. Resolves with the text of a short JSON response, unless the whole
+     * response is wanted. A redirect that may not be followed is returned as a response.
      */
     async post(
       headers: Readonly<Record<string, string>>,
@@ -97,7 +100,9 @@ export function createGuardedFetch(home: URL, clock: Clock, resolve?: ResolveAll
         ),
       );
     },
-    /** Sends a GET by default. Follows redirects within the origin; any other redirect rejects. */
+    /**
+     * Sends a GET by default. Follows redirects within the origin; rejects on any other redirect.
+     */
     fetch: async (
       url: string | URL,
       { method = 'GET', headers = {}, body, signal }: Partial<Omit<Order, 'url'>> = {},
@@ -125,7 +130,7 @@ function createReach(home: URL, clock: Clock, resolve?: ResolveAll) {
   const own = createSockets(clock, isAllowedAtHome, resolve);
   const others = createSockets(clock, isAllowedElsewhere, resolve);
   return {
-    /** Throws if a connection there is not allowed. */
+    /** Throws if a connection to this address is not allowed. */
     socketsFor(url: URL): Sockets {
       if (isClosed)
         throw Object.assign(new Error('the session is closed'), {
@@ -148,7 +153,10 @@ function createReach(home: URL, clock: Clock, resolve?: ResolveAll) {
 
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/** Where a redirect points, without what may be secret; undefined for any other answer. */
+/**
+ * Returns where a redirect points, without the parts that may be secret; undefined for any other
+ * response.
+ */
 export function redirectOf(answer: Answer, from: URL): string | undefined {
   const location = locationIn(answer);
   if (location === undefined) return undefined;
@@ -181,7 +189,7 @@ async function followed<Read extends string | Answer>(
   }
 }
 
-/** Why a redirect may not be followed; undefined if it may be. */
+/** Returns why a redirect may not be followed; undefined if it may. */
 function obstacleTo(
   { url, method }: Order,
   status: number,
@@ -216,14 +224,17 @@ const defaultHeaders = {
   'user-agent': `mcp-troupe/${version}`,
 };
 
-/** The headers to send: the given ones in lower case, with defaults and without those that are ours. */
+/**
+ * Returns the headers to send: the given ones in lower case, with defaults and without those that
+ * we set ourselves.
+ */
 export function sentHeaders(given: Readonly<Record<string, string>>): Record<string, string> {
   const headers: Record<string, string> = { ...defaultHeaders };
   for (const [name, value] of new Headers(given)) if (!ownHeaders.has(name)) headers[name] = value;
   return headers;
 }
 
-/** Reads an answer that is JSON of a known length; undefined for any other. */
+/** Reads a response that is JSON of a known length; returns undefined for any other. */
 function shortJson(message: IncomingMessage): Promise<string> | undefined {
   const { statusCode, headers } = message;
   const isPlain = statusCode === 200 && headers['content-encoding'] === undefined;
@@ -264,7 +275,7 @@ function answerOf(message: IncomingMessage, explain: Explain) {
   };
 }
 
-/** The seconds or the date of a Retry-After header, in milliseconds from now. */
+/** Parses a Retry-After header, in seconds or as a date, into milliseconds from now. */
 export function retryAfterOf(
   value: string | undefined,
   clock: Pick<Clock, 'wallNow'>,

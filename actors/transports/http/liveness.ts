@@ -1,20 +1,20 @@
 /**
- * Probes a remote server once when something hints that it may be gone. Any message from the
- * server proves that it is alive. While calls are unanswered, its silence means that it is busy.
+ * Probes a remote server once when something suggests that it may be gone. Any message from the
+ * server proves that it is alive. While calls are pending, its silence means that it is busy.
  */
 
 import { type Client, ProtocolError, SdkHttpError } from '@modelcontextprotocol/client';
 
 import { type Clock, longestTimerMs } from '../../../src/domain/clock.ts';
 
-// Servers that sleep while they are idle need some seconds to wake up.
+// Servers that sleep while idle need a few seconds to wake up.
 const silenceMs = 5_000;
 const tooManyRequests = 429;
 
 export type Liveness = ReturnType<typeof createLiveness>;
 
 /**
- * `isBusy` returns whether calls are unanswered; each has a deadline of its own. `onLost` receives the
+ * `isBusy` returns whether calls are pending; each has its own deadline. `onLost` receives the
  * error of the failed probe, at most once.
  */
 export function createLiveness(
@@ -70,13 +70,16 @@ export function createLiveness(
       }
       if (timer === undefined) listen();
     },
-    /** Called when a message has arrived from the server. */
+    /** Called when a message arrives from the server. */
     heard: calm,
     stop,
   };
 }
 
-/** An error answer, even "method not found" or "too many requests", proves that the server is alive. */
+/**
+ * Returns whether the error is a response; even "method not found" or "too many requests" proves
+ * that the server is alive.
+ */
 function isAnswer(error: unknown): boolean {
   const isRefusal = error instanceof SdkHttpError && error.status === tooManyRequests;
   return isRefusal || error instanceof ProtocolError;

@@ -1,9 +1,10 @@
 /**
- * The messages in flight to a remote server, each in a POST of its own.
+ * The messages in flight to a remote server, each in its own POST.
  *
- * A POST that is no longer needed is aborted: a request's POST when the request was given up, or when
- * it was answered and the server keeps the POST or its stream open; any other after a while. So a
- * server that never closes a response holds no more of our connections than there are calls.
+ * A POST that is no longer needed is aborted: a request's POST when the request is given up, or
+ * when it has been answered but the server keeps the POST or its stream open; any other POST after
+ * a while. A server that never closes a response therefore holds no more of our connections than
+ * there are calls.
  */
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
@@ -12,18 +13,18 @@ import type { Clock } from '../../../src/domain/clock.ts';
 import { startDeadline } from '../../host/time-limit.ts';
 import { NotSentError } from '../connection/connection.ts';
 
-// Nothing follows the answer, but a POST that ends by itself leaves a connection to reuse.
+// Nothing follows the response, but a POST that ends by itself leaves a connection to reuse.
 const lingerMs = 5_000;
-// A notification or an answer only needs to be accepted.
+// A notification or a response only needs to be accepted.
 const acceptMs = 30_000;
-// A server that sends requests faster than it accepts our answers receives no more answers.
+// A server that sends requests faster than it accepts our responses receives no more of them.
 const maxAnswers = 32;
 
 const questions: ReadonlySet<string> = new Set(['ping', 'server/discover']);
 
 type Id = string | number;
 
-/** The reason for breaking off a POST; not a failure of the server. */
+/** The reason for aborting a POST; not a failure of the server. */
 export class BrokenOffError extends Error {
   override readonly name = 'BrokenOffError';
 }

@@ -31,7 +31,7 @@ export class LineReader {
   readonly #maxLineBytes: number;
   readonly #listeners: LineListeners;
   #parts: Buffer[] = [];
-  /** Bytes of the present line, whether held or skipped. */
+  /** Bytes of the current line, whether held or skipped. */
   #lineBytes = 0;
   #isFirst = true;
   #isStopped = false;

@@ -50,7 +50,7 @@ export interface ToolAnswer {
   readonly outputSchema: () => unknown;
 }
 
-/** An answer under the present policy, which may differ from that at the start of the call. */
+/** An answer under the current policy, which may differ from that at the start of the call. */
 export function toolAnswer(
   result: ToolResult,
   { server, tool }: { readonly server: string; readonly tool: string },

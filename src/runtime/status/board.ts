@@ -225,7 +225,7 @@ export class StatusBoard {
     return true;
   }
 
-  /** Whether the present view has the present settings, lists and chart. */
+  /** Whether the present view has the current settings, lists and chart. */
   #isSeen(
     name: string,
     { actorId, verdict }: LiveServer,
