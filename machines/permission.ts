@@ -1,15 +1,15 @@
 /**
- * Decides whether one call may be sent. Asks the host first, then looks up the user's earlier
+ * Decides whether one call may be sent. It asks the host first, then looks up the user's earlier
  * permissions, then asks the user.
  *
- * A call gets an actor of this chart only when a rule, the host or the policy asks about it; a
- * rule that denies has refused the call already. The chart holds verdicts, never the call's
+ * A call gets an actor of this chart only when a rule, the host or the policy requires asking; a
+ * rule that denies has already refused the call. The chart stores decisions, never the call's
  * arguments: the promises that ask find those by the id.
  *
- * Every question has a deadline, and a late, broken or meaningless answer denies the call.
- * A permission covers the server and the tool as they were when it was given. It is reviewed
- * right before the call is sent. If the server's settings changed, or a new rule requires
- * asking the user, the permission is `outdated` and the call needs another one.
+ * Every question has a deadline, and a late, failed or invalid answer denies the call. A permission
+ * covers the server and the tool as they were when it was given. It is reviewed right before the
+ * call is sent. If the server's settings changed, or a new rule requires asking the user, the
+ * permission is `outdated` and the call needs another one.
  *
  * ```text
  * [*] -> asking
@@ -68,24 +68,24 @@ import { notProvided } from './not-provided.ts';
 export interface PermissionInput {
   /** Key by which the promises find the call, for example `p7`. */
   readonly id: string;
-  /** The rules' verdict on the tool; null = no rule applies. */
+  /** The rules' decision on the tool; null if no rule applies. */
   readonly byRules: 'allow' | 'ask' | null;
   /** Applies when neither the rules nor the host decide. */
   readonly byPolicy: 'allow' | 'ask';
-  /** The host wants to decide about every call. */
+  /** Whether the host wants to decide about every call. */
   readonly hasHook: boolean;
-  /** The host or a client of the gateway can ask a user. */
+  /** Whether the host or a client of the gateway can ask a user. */
   readonly hasUser: boolean;
-  /** Time left until the caller's own deadline, in milliseconds; null = the caller set none. */
+  /** Time left until the caller's own deadline, in milliseconds; null if the caller set none. */
   readonly leftMs: number | null;
 }
 
 export interface PermissionContext extends PermissionInput {
-  /** The host's verdict; null = it was not asked. */
+  /** The host's decision; null if it was not asked. */
   readonly byHost: PermissionVerdict | null;
-  /** The user's yes to more than this call, which is to be kept; null = there is none. */
+  /** The user's permission for more than this call, to be stored; null if there is none. */
   readonly byUser: PermissionAnswer | null;
-  /** Why the call may not go out; null = nothing was decided against it. */
+  /** Why the call may not be sent; null if nothing has denied it. */
   readonly denial: PermissionDenial | null;
 }
 
@@ -98,7 +98,7 @@ export type PermissionEvent =
 export interface PermissionReview {
   readonly isSameServer: boolean;
   readonly isSameTool: boolean;
-  /** The current verdict of the rules; null = none. */
+  /** The rules' current decision; null if there is none. */
   readonly byRules: PermissionVerdict | null;
 }
 
@@ -107,16 +107,16 @@ export interface AskedPermission {
   readonly id: string;
 }
 
-/** The user's yes to more than this call. */
+/** The user's permission for more than this call. */
 export interface KeptAnswer extends AskedPermission {
   readonly isForServer: boolean;
 }
 
-// A hook answers in milliseconds; ten seconds leave room for one that queries a service.
+// A hook responds in milliseconds; ten seconds leave room for one that queries a service.
 const hostPatienceMs = 10_000;
-// As long as a person has for an input: long enough to read, short enough not to be forgotten.
+// As long as a user has for an input: long enough to read, short enough not to be forgotten.
 const userPatienceMs = 120_000;
-// Twice as long as the store waits for the lock of its file.
+// Twice as long as the store waits for its file's lock.
 const storePatienceMs = 10_000;
 
 function outputOf<Output>({ event }: { readonly event: { readonly output: Output } }): Output {
@@ -136,69 +136,72 @@ const permissionSetup = setup({
     output: {} as Pick<PermissionContext, 'denial'>,
   },
   actors: {
-    /** Returns null for anything but a verdict. */
+    /** Asks the host; resolves with null for anything but a decision. */
     askHost: fromPromise<PermissionVerdict | null, AskedPermission>(
       notProvided('askHost', 'permission'),
     ),
-    /** Whether the user allowed this and further calls before. */
+    /** Resolves with whether the user already allowed this and further calls. */
     recall: fromPromise<boolean, AskedPermission>(notProvided('recall', 'permission')),
-    /** Returns null for anything but an answer. */
+    /** Asks the user; resolves with null for anything but an answer. */
     askUser: fromPromise<PermissionAnswer | null, AskedPermission>(
       notProvided('askUser', 'permission'),
     ),
     keep: fromPromise<void, KeptAnswer>(notProvided('keep', 'permission')),
   },
   actions: {
-    /** Keeps the host's verdict. */
+    /** Stores the host's decision. */
     noteHost: assign((_, byHost: PermissionVerdict | null) => ({ byHost })),
-    /** Keeps the user's answer. */
+    /** Stores the user's answer. */
     noteAnswer: assign((_, byUser: PermissionAnswer | null) => ({ byUser })),
-    /** Records why the call may not go out. */
+    /** Records why the call may not be sent. */
     noteDenial: assign((_, denial: PermissionDenial) => ({ denial })),
   },
   guards: {
-    /** The host decides about every call and has not decided yet. */
+    /** Whether the host decides about every call and has not decided yet. */
     isHostUnheard: ({ context }) => context.hasHook && context.byHost === null,
-    /** The host said no. */
+    /** Whether the host denied the call. */
     isDeniedByHost: ({ context }) => context.byHost === 'deny',
-    /** The user decides: by the stricter verdict of rules and host, or by policy if there is neither. */
+    /**
+     * Whether the user decides: by the stricter decision of rules and host, or by policy if there
+     * is neither.
+     */
     needsUser: ({ context: { byRules, byHost, byPolicy } }) =>
       (strictestVerdict(byRules ?? undefined, byHost ?? undefined) ?? byPolicy) === 'ask',
-    /** The host answered with a verdict. */
+    /** Whether the host responded with a decision. */
     isVerdict: (_, verdict: PermissionVerdict | null) => verdict !== null,
-    /** The user allowed this and further calls before. */
+    /** Whether the user already allowed this and further calls. */
     isRemembered: (_, isRemembered: boolean) => isRemembered,
-    /** A user can be asked. */
+    /** Whether a user can be asked. */
     hasUser: ({ context }) => context.hasUser,
-    /** The user allowed this call. */
+    /** Whether the user allowed this call. */
     allowsOnce: (_, answer: PermissionAnswer | null) => answer === 'allow',
-    /** The user allowed this call and further ones. */
+    /** Whether the user allowed this call and further ones. */
     allowsMore: (_, answer: PermissionAnswer | null) =>
       answer === 'allowTool' || answer === 'allowServer',
-    /** The user denied the call. */
+    /** Whether the user denied the call. */
     refuses: (_, answer: PermissionAnswer | null) => answer === 'deny',
-    /** The server's settings changed after the request. */
+    /** Whether the server's settings changed after the request. */
     isOtherServer: (_, { isSameServer }: PermissionReview) => !isSameServer,
-    /** The tool's definition changed after the request. */
+    /** Whether the tool's definition changed after the request. */
     isOtherTool: (_, { isSameTool }: PermissionReview) => !isSameTool,
-    /** A rule added since then denies the tool. */
+    /** Whether a rule added since then denies the tool. */
     isDeniedByRule: (_, { byRules }: PermissionReview) => byRules === 'deny',
-    /** A rule added since then requires asking the user. */
+    /** Whether a rule added since then requires asking the user. */
     isAskedByRule: (_, { byRules }: PermissionReview) => byRules === 'ask',
   },
   delays: {
-    /** For the host's hook. */
+    /** Time limit for the host's hook. */
     hostPatience: hostPatienceMs,
-    /** For the user's answer. */
+    /** Time limit for the user's answer. */
     userPatience: userPatienceMs,
-    /** For the file of permissions. */
+    /** Time limit for the permissions file. */
     storePatience: storePatienceMs,
-    /** The rest of the caller's own deadline, which also counts the time that questions take. */
+    /** The rest of the caller's own deadline, which also counts the time spent on questions. */
     callDeadline: ({ context }) => Math.min(context.leftMs ?? longestTimerMs, longestTimerMs),
   },
 });
 
-/** Ends a permission whose subject changed, or that a new rule forbids. */
+/** Ends a permission whose subject changed, or that a new rule denies. */
 const ended = {
   byServer: { guard: { type: 'isOtherServer', params: ofReview }, target: '#permission.outdated' },
   byTool: { guard: { type: 'isOtherTool', params: ofReview }, ...deniedAs('toolChanged') },
@@ -282,7 +285,7 @@ export const permissionMachine = permissionSetup.createMachine({
           },
           after: { userPatience: '#permission.timedOut' },
         },
-        // The yes counts for this call even if it cannot be saved.
+        // The permission applies to this call even if it cannot be saved.
         keeping: {
           invoke: {
             id: 'keep',

@@ -1,9 +1,9 @@
 /**
  * A granted start permit.
  *
- * `slots` ends it when the server returns it. A start that outlasts its permit probably
- * waits for something other than a core: the permit lapses, so another server may begin,
- * and the start continues without it.
+ * `slots` ends it when the server returns it. A start that outlasts its permit is probably waiting
+ * for something other than a core: the permit lapses, so another server may begin, and the start
+ * continues without it.
  *
  * ```text
  * [*] -> held
@@ -22,14 +22,14 @@ export interface Permit {
   readonly pool: SlotPool;
 }
 
-/** The id of the permit's own actor. */
+/** Returns the id of the permit's own actor. */
 export const permitIdOf = (actorId: string): string => `permit.${actorId}`;
 
 const patienceMs = {
-  // A second: four times what a server on the SDK needs of a core before its session is open.
+  // One second: four times the core time that an SDK-based server needs before its session is open.
   local: 1_000,
-  // A remote start waits for the network: this only spreads the requests, 200 a second
-  // to endpoints that take their time.
+  // A remote start waits for the network, so this only spreads the requests: 200 a second to
+  // endpoints that take their time.
   remote: 100,
 } as const;
 

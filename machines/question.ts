@@ -2,10 +2,10 @@
  * Decides how a server's question ends: by an answer, by its deadline, or because the answer is
  * no longer needed.
  *
- * A question that belongs to a call goes to the caller alone, if the caller answers questions.
- * Every other question goes to the host's handler and is listed, so that it can also be answered
- * by its id. If a caller leaves its question to others, that question is listed, too. The first
- * answer counts. The chart holds how a question was answered, never the question or the answer.
+ * A question that belongs to a call goes only to the caller, if the caller answers questions. Every
+ * other question goes to the host's handler and is listed, so that it can also be answered by its
+ * id. If a caller passes on its question, that question is also listed. The first answer counts.
+ * The chart stores how a question was answered, never the question or the answer.
  *
  * ```text
  * [*] -> open
@@ -42,9 +42,9 @@ import type { QuestionAnswer } from '../src/domain/question.ts';
 import { notProvided } from './not-provided.ts';
 
 export interface QuestionInput {
-  /** Key by which the promise finds the question and answers refer to it: `q1`. */
+  /** Key by which the promise finds the question and answers refer to it, for example `q1`. */
   readonly id: string;
-  /** It belongs to a call whose caller answers questions. */
+  /** Whether it belongs to a call whose caller answers questions. */
   readonly isOfCaller: boolean;
   readonly timeoutMs: number;
 }
@@ -56,16 +56,16 @@ export interface QuestionReply {
   readonly fault: string | null;
 }
 
-/** Both null = it was not answered. */
+/** If both reply fields are null, the question was not answered. */
 export type QuestionContext = QuestionInput & QuestionReply;
 
 export type QuestionEvent =
-  /** Answered by its id, with an answer that fits the question. */
+  /** The question was answered by its id, with an answer that fits it. */
   | { readonly type: 'question.answered'; readonly action: QuestionAnswer['action'] }
-  /** Its call or its session ended, or the troupe stops. */
+  /** The question's call or session ended, or the troupe is stopping. */
   | { readonly type: 'question.withdrawn' };
 
-/** From now on others may see the question and answer it. */
+/** Others may see and answer the question from now on. */
 export interface QuestionListed {
   readonly type: 'question.listed';
 }
@@ -78,7 +78,9 @@ const questionSetup = setup({
     emitted: {} as QuestionListed,
   },
   actors: {
-    /** Asks the caller's or the host's handler; both null = the handler passed. */
+    /**
+     * Asks the caller's or the host's handler; both reply fields are null if the handler passed.
+     */
     consult: fromPromise<QuestionReply, { readonly id: string }>(
       notProvided('consult', 'question'),
     ),
@@ -86,26 +88,26 @@ const questionSetup = setup({
   actions: {
     /** Lists the question for others. */
     announce: emit({ type: 'question.listed' }),
-    /** Keeps how it was answered. */
+    /** Stores how the question was answered. */
     noteAnswer: assign((_, { action, fault }: QuestionReply) => ({ action, fault })),
   },
   guards: {
-    /** Its caller answers questions. */
+    /** Whether the question's caller answers questions. */
     isOfCaller: ({ context }) => context.isOfCaller,
-    /** The handler passed. */
+    /** Whether the handler passed. */
     isLeft: (_, { action, fault }: QuestionReply) => action === null && fault === null,
-    /** The user accepted. */
+    /** Whether the user accepted. */
     isAccepted: ({ context }) => context.action === 'accept',
-    /** The user declined. */
+    /** Whether the user declined. */
     isDeclined: ({ context }) => context.action === 'decline',
   },
   delays: {
-    /** The policy's time for an answer. */
+    /** The policy's time limit for an answer. */
     answerDeadline: ({ context }) => Math.min(context.timeoutMs, longestTimerMs),
   },
 });
 
-// Its message may hold what a person typed.
+// Its message may contain what a user typed.
 const noteAnswerThrown = {
   type: 'noteAnswer',
   params: { action: null, fault: 'its handler threw an error' },

@@ -1,11 +1,11 @@
 /**
- * Hands out start permits, so that a hundred servers do not start at once.
+ * Grants start permits, so that a hundred servers do not start at once.
  *
- * A server requests a permit and waits in line until its pool has a free one. Demanded
- * servers come first, then first starts in settings order, then repeated starts in the
- * order of their requests. The server returns the permit once its session is open, or
- * once the start has ended. A start that outlasts its permit probably waits for something
- * other than a core: the permit lapses, and the start continues without it.
+ * A server requests a permit and waits in the queue until its pool has a free one. Demanded servers
+ * come first, then first starts in settings order, then repeated starts in the order of their
+ * requests. The server returns the permit once its session is open, or once the start has ended. A
+ * start that outlasts its permit is probably waiting for something other than a core: the permit
+ * lapses, and the start continues without it.
  *
  * A repeated start also takes a retry from a stock that all servers share and that refills
  * slowly, so servers that failed together come back one after the other, whatever their own
@@ -29,20 +29,20 @@ import { type Permit, permitIdOf, permitMachine, type SlotPool } from './permit.
 
 interface Request extends Permit {
   readonly demanded: boolean;
-  /** It repeats a start, so it takes a retry from the stock. */
+  /** Whether it repeats a start, and therefore takes a retry from the stock. */
   readonly retry: boolean;
-  /** Place in the settings, from 0. */
+  /** Position in the settings, counted from 0. */
   readonly order: number;
 }
 
-// A start keeps a core busy for a quarter of a second or waits for something else; eight
-// starts for each core are enough to keep it busy either way.
+// A start keeps a core busy for a quarter of a second or waits for something else; eight starts per
+// core are enough to keep it busy either way.
 const localPermitsPerCore = 8;
 
-// Twenty: the sessions lost with a network, as many as may start remotely at once, all come
-// back without waiting.
+// Twenty, as many as may start remotely at once: the sessions lost with a network all come back
+// without waiting.
 const fullStockCount = 20;
-// Five retries a second: a hundred servers that fail together are all tried within twenty
+// Five retries a second: a hundred servers that fail together are all retried within twenty
 // seconds, well within the wait for a permit, and the machine stays usable.
 const meanRefillMs = 200;
 // Half of it more or less, so that the runtimes of several hosts do not synchronize.
@@ -52,25 +52,25 @@ const mostOvertakings = 3;
 
 export interface SlotsInput {
   readonly counts: SlotCounts;
-  /** Processor cores of this machine. */
+  /** Number of processor cores on this machine. */
   readonly coreCount: number;
   /** Makes the pauses between two retries repeatable. */
   readonly seed: number;
-  /** Retries that are there at first, and the most there can be. Default: 20. */
+  /** Number of retries in a full stock, which is what it starts with. Default: 20. */
   readonly stockCount?: number;
 }
 
 export interface SlotsContext extends Required<Omit<SlotsInput, 'counts'>> {
   readonly counts: Readonly<Record<SlotPool, number>>;
-  /** In order of their turns; at most one request for each server actor. */
+  /** Requests in the order of their turns; at most one for each server actor. */
   readonly waiting: readonly Request[];
   /** Granted permits. */
   readonly permits: readonly Permit[];
-  /** Retries that may begin at once. */
+  /** Number of retries that may begin at once. */
   readonly retriesLeft: number;
-  /** Retries that came back to the stock so far; gives each pause its own jitter. */
+  /** Number of retries returned to the stock so far; gives each pause its own jitter. */
   readonly refillCount: number;
-  /** Demanded retries in a row that overtook an older one; at most {@link mostOvertakings}. */
+  /** Consecutive demanded retries that overtook an older one; at most {@link mostOvertakings}. */
   readonly overtakings: number;
 }
 
@@ -88,7 +88,9 @@ function countsOf({ local, remote }: SlotCounts, coreCount: number): SlotsContex
   return { local: local === 'auto' ? localPermitsPerCore * coreCount : local, remote };
 }
 
-/** Orders the queue. Retries keep request order; in settings order the last server would starve. */
+/**
+ * Orders the queue. Retries keep request order; in settings order, the last server would starve.
+ */
 function inTurn(left: Request, right: Request): number {
   if (left.demanded !== right.demanded) return left.demanded ? -1 : 1;
   if (left.retry !== right.retry) return left.retry ? 1 : -1;
@@ -97,7 +99,7 @@ function inTurn(left: Request, right: Request): number {
 
 const canBeOvertaken = ({ retry, demanded }: Request): boolean => retry && !demanded;
 
-/** The first request in line that has a permit and, if needed, a retry. */
+/** Returns the first request in the queue for which a permit and, if needed, a retry are free. */
 function nextInLine({ waiting, permits, counts, ...rest }: SlotsContext): Request | undefined {
   const free = { ...counts };
   for (const { pool } of permits) free[pool] -= 1;
@@ -125,7 +127,7 @@ export const slotsMachine = setup({
   types: { input: {} as SlotsInput, context: {} as SlotsContext, events: {} as SlotsEvent },
   actors: { permit: permitMachine },
   actions: {
-    /** Adds a request to the line; a repeated one keeps its place. */
+    /** Adds a request to the queue; a repeated one keeps its position. */
     joinLine: assign(({ context: { waiting, permits }, event }) => {
       assertEvent(event, 'slot.requested');
       const { actorId, pool, demanded, retry, order } = event;
@@ -135,7 +137,7 @@ export const slotsMachine = setup({
       const line = place === -1 ? [...waiting, request] : waiting.with(place, request);
       return { waiting: line.toSorted(inTurn) };
     }),
-    /** Takes a request out of the line, or its permit back. */
+    /** Takes a request out of the queue, or its permit back. */
     release: enqueueActions(({ context, enqueue }, { actorId }: Holder) => {
       enqueue.stopChild(permitIdOf(actorId));
       enqueue.assign({
@@ -143,12 +145,12 @@ export const slotsMachine = setup({
         permits: context.permits.filter((permit) => permit.actorId !== actorId),
       });
     }),
-    /** Changes how many may start at once; permits that are out stay valid. */
+    /** Changes how many servers may start at once; granted permits stay valid. */
     resize: assign(({ context, event }) => {
       assertEvent(event, 'slots.resized');
       return { counts: countsOf(event.counts, context.coreCount) };
     }),
-    /** Gives permits to the line, in turn, until permits, retries or the line run out. */
+    /** Grants permits to the queue, in order, until permits, retries or the queue run out. */
     grant: enqueueActions(({ context, enqueue }) => {
       let now = context;
       for (let next = nextInLine(now); next !== undefined; next = nextInLine(now)) {
@@ -166,11 +168,11 @@ export const slotsMachine = setup({
     })),
   },
   guards: {
-    /** A waiting server's permit is free. */
+    /** Whether a waiting server's permit is free. */
     canGrant: ({ context }) => nextInLine(context) !== undefined,
-    /** The stock is not full. */
+    /** Whether the stock is not full. */
     isRetryMissing: ({ context }) => context.retriesLeft < context.stockCount,
-    /** One more retry fills the stock. */
+    /** Whether one more retry fills the stock. */
     isLastRetryMissing: ({ context }) => context.retriesLeft === context.stockCount - 1,
   },
   delays: {
@@ -203,7 +205,7 @@ export const slotsMachine = setup({
   always: { guard: 'canGrant', actions: 'grant' },
   initial: 'stocked',
   states: {
-    // Every retry is there.
+    // The stock is full.
     stocked: { always: { guard: 'isRetryMissing', target: 'refilling' } },
     refilling: {
       after: {

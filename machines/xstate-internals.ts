@@ -1,10 +1,10 @@
 /**
  * Everything that is used of XState beyond its public API, and nothing else.
  *
- * Fields that begin with an underscore, the logic of a running actor and the
- * parameters of built-in actions may change in any release. No other shipped file
- * reads them, and `test/machines/xstate-internals.test.ts` states what each must
- * be, in the development build and in the production build.
+ * Fields that begin with an underscore, a running actor's logic and the parameters of built-in
+ * actions may change in any release. No other shipped file reads them, and
+ * `test/machines/xstate-internals.test.ts` states what each must be, in both the development and
+ * the production build.
  */
 
 import {
@@ -19,7 +19,7 @@ import {
   type InspectionEvent,
 } from 'xstate';
 
-/** Active states of a machine, their ancestors included. */
+/** Returns a machine's active states, including their ancestors. */
 export function activeStates(snapshot: AnyMachineSnapshot): readonly AnyStateNode[] {
   return snapshot._nodes;
 }
@@ -31,17 +31,17 @@ export function activeStatesIfAny(snapshot: unknown): readonly AnyStateNode[] | 
 
 type Microstep = Extract<InspectionEvent, { readonly type: '@xstate.microstep' }>;
 
-/** Transitions that one microstep took; none when no state answered the event. */
+/** Returns the transitions that one microstep took; none if no state handled the event. */
 export function transitionsOfStep(step: Microstep): readonly AnyTransitionDefinition[] {
   return step._transitions;
 }
 
-/** Undefined for the root. */
+/** Returns an actor's parent; undefined for the root. */
 export function parentOf(ref: AnyActorRef): AnyActorRef | undefined {
   return ref._parent;
 }
 
-/** Id of the machine that an actor runs; undefined for other actors. */
+/** Returns the id of the machine that an actor runs; undefined for other actors. */
 export function machineIdOf(ref: AnyActorRef): unknown {
   return (ref as unknown as { readonly logic: { readonly id?: unknown } }).logic.id;
 }
@@ -51,7 +51,7 @@ export interface ScheduledEvent {
   readonly id: string;
   readonly event: AnyEventObject;
   readonly delay: number;
-  /** Wall-clock milliseconds, whatever clock the system has. */
+  /** Wall-clock milliseconds, whichever clock the system has. */
   readonly startedAt: number;
 }
 
@@ -64,11 +64,11 @@ export function scheduledBy(ref: AnyActorRef): readonly ScheduledEvent[] {
 /** Target of an event that an effect sends to the parent. */
 export const parentTargetId = '#_parent';
 
-/** An action of XState's own, as inspection and {@link Effect} show it. */
+/** One of XState's own actions, as inspection and {@link Effect} show it. */
 export type BuiltInAction =
   | {
       readonly type: 'xstate.raise';
-      /** With a delay it is a timer, else an event to itself. */
+      /** With a delay it is a timer, otherwise an event to itself. */
       readonly params: {
         readonly event: AnyEventObject;
         readonly id?: string | undefined;
@@ -81,17 +81,17 @@ export type BuiltInAction =
       readonly params: { readonly event: AnyEventObject; readonly targetId?: string | undefined };
     }
   | { readonly type: 'xstate.emit'; readonly params: { readonly event: AnyEventObject } }
-  /** Without an actor when there is no such child. */
+  /** The child to stop; undefined if it does not exist. */
   | { readonly type: 'xstate.stopChild'; readonly params: AnyActorRef | undefined };
 
-/** The same action with the types of its parameters; undefined for an action of a chart. */
+/** Returns the same action with the types of its parameters; undefined for a chart's action. */
 export function builtInAction(action: Effect): BuiltInAction | undefined {
   return action.type.startsWith('xstate.') ? (action as BuiltInAction) : undefined;
 }
 
-/** One action that a transition would have executed. */
+/** An action that a transition would have executed. */
 export interface Effect {
-  /** Name of the action; the built-in ones begin with `xstate.`. */
+  /** The action's name; built-in ones begin with `xstate.`. */
   readonly type: string;
   readonly params: unknown;
 }
@@ -105,10 +105,9 @@ export interface Observed {
 /**
  * A scope in which a chart can be computed without side effects.
  *
- * Nothing is executed, deferred, scheduled or started. Children are created, so
- * that `children` and `sendTo` by name are right, but never started. The chart
- * sees a parent that ignores everything, also under every system id, so that
- * `sendParent` works.
+ * Nothing is executed, deferred, scheduled or started. Children are created, so that `children` and
+ * `sendTo` by name are right, but never started. The chart sees a parent that ignores everything,
+ * under every system id too, so that `sendParent` works.
  */
 export interface InertScope {
   readonly scope: AnyActorScope;
@@ -119,10 +118,10 @@ export interface InertScope {
 }
 
 /**
- * Makes an inert scope to compute charts in.
+ * Creates an inert scope in which charts are computed.
  *
- * XState's own `transition()` builds an actor for each call, which makes it seven
- * times slower (its issue #4774).
+ * XState's own `transition()` creates an actor for each call, which makes it seven times slower
+ * (its issue #4774).
  */
 export function createInertScope(): InertScope {
   const idle = createActor(createMachine({}));
@@ -130,7 +129,7 @@ export function createInertScope(): InertScope {
   let current: AnyMachineSnapshot | undefined;
 
   const system: AnyActorRef['system'] = override(idle.system, {
-    // Branches of a search would otherwise collide in the registry of system ids.
+    // Otherwise, branches of a search would collide in the registry of system ids.
     _set: ignore,
     _unregister: ignore,
     _relay: ignore,
@@ -169,7 +168,7 @@ export function createInertScope(): InertScope {
 
 function ignore(): void {}
 
-// An object that is the given one but for some fields, so that its class stays.
+// Returns an object that equals the given one except for some fields, and keeps its class.
 function override<Target extends object>(target: Target, fields: object): Target {
   const entries = Object.entries(fields).map(([name, value]) => [name, { value, writable: true }]);
   // `Object.create` is untyped; the result has everything that its prototype has.

@@ -1,6 +1,6 @@
 /**
- * Carries a session to a server inside the host. Messages are copied as JSON in both
- * directions, as over a wire, so neither side can change the other's objects.
+ * Carries a session to a server inside the host. Messages are copied as JSON in both directions, as
+ * they would be over a wire, so neither side can change the other's objects.
  */
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
@@ -25,13 +25,14 @@ import {
   tooManyBytes,
 } from './connection/messages.ts';
 
-// The host's own code closes the server; the session waits at most this long.
+// The host's own code closes the server; the session waits no longer than this.
 const closeMs = 1_000;
 const messageCharacters = 300;
 
 export class MemoryTransport extends Connection {
   readonly kind = 'memory';
-  // With this field the SDK treats silence after the era probe as a legacy server, as it does over stdio.
+  // With this field, the SDK takes silence after the era probe as a sign of a legacy server, as it
+  // does over stdio.
   readonly stderr = null;
   readonly #server: EmbeddedServer;
   #end: EmbeddedTransport | undefined;
@@ -47,7 +48,7 @@ export class MemoryTransport extends Connection {
       const end = await this.#server.connect();
       assertTransport(end);
       this.#end = end;
-      // The session closed while the host connected its server.
+      // The session closed while the host was connecting its server.
       if (this.isOver) {
         await end.close();
         return;

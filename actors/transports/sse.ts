@@ -1,9 +1,9 @@
 /**
- * Carries a session over the HTTP with SSE transport that MCP had before 2025: the server
- * sends its messages on one event stream, whose first event names the address to post to.
+ * Carries a session over the HTTP with SSE transport that MCP had before 2025: the server sends its
+ * messages on a single event stream, whose first event names the address to post to.
  *
- * The stream is the session. The server forgets the session when the stream ends, so a lost
- * stream is never reopened: the connection has ended.
+ * The stream is the session. The server drops the session when the stream ends, so a lost stream is
+ * never reopened: the connection has ended.
  */
 
 import { type JSONRPCMessage, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
@@ -44,7 +44,7 @@ export class SseTransport extends Connection {
     this.#protocolVersion = version;
   }
 
-  /** Resolves when the server has named the address to post to. */
+  /** Resolves once the server has named the address to post to. */
   async start(): Promise<void> {
     const { url, headers } = this.#endpoint;
     const { signal } = this.#controller;
@@ -64,7 +64,7 @@ export class SseTransport extends Connection {
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
-    // A cancelled request is given up even when nothing can be sent any more.
+    // A cancelled request is given up even when nothing more can be sent.
     this.#posts.breakOff(cancelledBy(message));
     if (this.isOver || this.#postTo === undefined) throw new NotSentError('Not connected');
     const body = serialize(message);
@@ -95,7 +95,7 @@ export class SseTransport extends Connection {
 
   override context(status?: number): Partial<Seen> {
     return {
-      // The address to post to names the session.
+      // The address to post to identifies the session.
       ...(this.#postTo !== undefined && { hasSessionId: true }),
       ...this.#guarded.context(status),
     };
@@ -133,7 +133,7 @@ export class SseTransport extends Connection {
     this.lose(seen);
   }
 
-  /** The first event names the address to post to; later ones are ignored. */
+  /** Handles the first event, which names the address to post to; ignores later ones. */
   #locate(text: string): void {
     if (this.#postTo !== undefined) return;
     const { url } = this.#endpoint;

@@ -1,6 +1,6 @@
 /**
- * Carries a session over a WebSocket, one MCP message in each text message. The session
- * ends when the socket closes. The address rules of HTTP apply; redirects are not followed.
+ * Carries a session over a WebSocket, with one MCP message in each text message. The session ends
+ * when the socket closes. The address rules of HTTP apply; redirects are not followed.
  */
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
@@ -31,10 +31,10 @@ import { createSockets, type Sockets } from './http/sockets.ts';
 
 // As long as an HTTP session waits for a connection.
 const handshakeMs = 10_000;
-// A few times the limit of a message, so that one answer that is too long fails only its own call;
-// the `ws` package ends the connection for more.
+// A few times the message limit, so that a response that is too long fails only its own call; for
+// anything longer, the `ws` package ends the connection.
 const maxReadBytes = 4 * maxMessageBytes;
-// Two round trips to a distant server; then the socket is cut.
+// Two round trips to a distant server; after that, the socket is cut.
 const goodbyeMs = 1_000;
 const subprotocol = 'mcp';
 const reasonCharacters = 200;
@@ -61,7 +61,8 @@ const wordsOfClose: ReadonlyMap<number, string> = new Map([
 
 export class WsTransport extends Connection {
   readonly kind = 'ws';
-  // With this field the SDK treats silence after the era probe as a legacy server, as it does over stdio.
+  // With this field, the SDK takes silence after the era probe as a sign of a legacy server, as it
+  // does over stdio.
   readonly stderr = null;
   readonly #endpoint: HttpEndpoint;
   readonly #sockets: Sockets;
@@ -91,14 +92,14 @@ export class WsTransport extends Connection {
         // Compressed data may expand a thousandfold.
         perMessageDeflate: false,
         followRedirects: false,
-        // After the server's closing frame, its socket stays for no longer than ours would.
+        // Once the server sends its closing frame, its socket stays no longer than ours would.
         closeTimeout: goodbyeMs,
       };
       const socket = new WebSocket(url, [subprotocol], options);
       this.#socket = socket;
       await this.#opened(socket);
     } catch (error) {
-      // The server answered the handshake with something other than a WebSocket.
+      // The server responded to the handshake with something other than a WebSocket.
       if (error instanceof Error && 'status' in error) throw error;
       throw new RequestFailedError(asHttp(url), error, this.#wasConnected);
     }
@@ -156,7 +157,7 @@ export class WsTransport extends Connection {
         budget.whenFree(() => socket.resume());
       });
       socket.on('error', (error) => {
-        // An error without a code means that the package found the server's answer invalid.
+        // An error without a code means that the package considers the server's response invalid.
         this.#error = 'code' in error ? error : Object.assign(error, { code: 'BAD_RESPONSE' });
         reject(this.#error);
         // Nothing after it can be understood, and the package would read on until the server leaves.
@@ -172,7 +173,7 @@ export class WsTransport extends Connection {
   #receive(data: RawData, isBinary: boolean): void {
     if (this.isOver) return;
     const messages = isBinary ? [] : this.#messagesOf(bytesOf(data));
-    if (messages.length === 0) this.remarkOnce('sent something that is no MCP message');
+    if (messages.length === 0) this.remarkOnce('sent something that is not an MCP message');
     for (const message of messages) this.stages.deliver(message, this.onmessage);
   }
 
@@ -230,7 +231,10 @@ function bytesOf(data: RawData): Buffer {
   return Buffer.isBuffer(data) ? data : Buffer.from(data);
 }
 
-/** An error of the `ws` package means a bad message, not a lost connection. */
+/**
+ * Maps a connection error to a known code. An error from the `ws` package means an invalid message,
+ * not a lost connection.
+ */
 function knownCode(code: string | undefined): string {
   if (code === undefined) return 'CONNECTION_CLOSED';
   return code.startsWith('WS_ERR_') ? 'BAD_RESPONSE' : code;

@@ -10,10 +10,10 @@ import { printableLine } from '../../src/policies/text/printable.ts';
 import type { ProcessKeeper } from '../processes/keeper.ts';
 import { type BriefAnswer, runBriefly } from '../processes/run-briefly.ts';
 
-/** A program's output, or why there is none, as the end of a sentence about the program. */
+/** A program's output, or why there is none, phrased as the end of a sentence about the program. */
 type CommandAnswer = { readonly value: string } | { readonly failure: string };
 
-// Ten seconds: password managers answer within two, even when locked.
+// Ten seconds: password managers respond within two, even when locked.
 const commandMs = 10_000;
 
 export function createValueCommands({
@@ -54,7 +54,10 @@ export function createValueCommands({
   };
 }
 
-/** Never shows a failed program's output, which may be secret. */
+/**
+ * Turns a run into a value or a failure, without ever showing a failed program's output, which may
+ * be secret.
+ */
 function judge(answer: BriefAnswer): CommandAnswer {
   if ('unstartable' in answer) return { failure: printableLine(answer.unstartable, 200) };
   if ('isLate' in answer) return { failure: `did not end within ${commandMs / 1_000} seconds` };

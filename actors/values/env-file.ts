@@ -1,6 +1,6 @@
 /**
- * Reads a file of variables for a local server, in the dotenv format. Only a plain file is read,
- * and one that is confined to a folder must be in it after all links are followed.
+ * Reads a local server's file of variables, in dotenv format. Only a plain file is read, and one
+ * that is confined to a folder must be in it after all links are followed.
  */
 
 import { realpath } from 'node:fs/promises';
@@ -19,14 +19,14 @@ import { isWithin, wayWithin } from '../files/way-within.ts';
 
 export type EnvFileReading =
   | { readonly env: Readonly<Record<string, string>> }
-  /** The end of a sentence about the file. */
+  /** Why there are no variables, phrased as the end of a sentence about the file. */
   | { readonly failure: string };
 
-// All the variables of a process together may take about two megabytes on Linux; a file of
-// variables has a few lines, and this is room for some certificates.
+// On Linux, a process's variables may take about two megabytes in total; a variables file has a few
+// lines, and this leaves room for some certificates.
 const maxBytes = 256 * 1024;
 
-/** Never rejects. */
+/** Reads the variables. Never rejects. */
 export async function readEnvFile(
   rule: NonNullable<ValueRules['envFile']>,
 ): Promise<EnvFileReading> {
@@ -43,8 +43,8 @@ export async function readEnvFile(
 }
 
 /**
- * Reads the names that an approval binds to, sorted. Undefined when there is no such file,
- * or it cannot be used at present. Never rejects.
+ * Reads the names that an approval binds to, sorted. Resolves with undefined if the file does not
+ * exist or currently cannot be used. Never rejects.
  */
 export async function envFileNamesOf(
   { values }: StdioSpec,
@@ -59,7 +59,10 @@ export async function envFileNamesOf(
   return 'env' in reading ? Object.keys(reading.env).sort() : undefined;
 }
 
-/** Describes how a file's names differ from the approved ones; undefined when they are the same. */
+/**
+ * Describes how a file's names differ from the approved ones; returns undefined if they are the
+ * same.
+ */
 export function nameNotApproved(
   env: Readonly<Record<string, string>>,
   approved: readonly string[] | null,
@@ -82,7 +85,7 @@ async function readWithin(file: string, folder: string): Promise<TextReading> {
   if (!isInside || place === root)
     return { failure: 'leads out of the project folder; put it into the folder' };
   const text = await readText(place, false);
-  // A folder on the way may have been exchanged for a link since.
+  // A folder on the path may have been replaced by a link since.
   if ((await realpath(place)) !== place)
     return { failure: 'was exchanged while it was read; try again' };
   return text;
@@ -103,9 +106,9 @@ async function readText(file: string, followsLink: boolean): Promise<TextReading
 }
 
 /**
- * A folder's file may change after its server was approved, so it may set only values; a variable
- * that decides what runs belongs in the entry. This is a second line of defence: the names are
- * approved with the server, the values are not.
+ * Parses the file's variables. A folder's file may change after its server is approved, so it may
+ * set only values; a variable that decides what runs belongs in the entry. This is a second line of
+ * defence: the names are approved with the server, the values are not.
  */
 function variablesOf(text: string, within: string | undefined): EnvFileReading {
   const env = { ...parseEnv(text) } as Record<string, string>;

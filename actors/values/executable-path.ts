@@ -1,4 +1,4 @@
-/** Finds the program that a command runs, as the system does when it starts a process. */
+/** Finds the program that a command runs, the way the system does when it starts a process. */
 
 import { constants, realpathSync } from 'node:fs';
 import { access, type FileHandle, open, realpath, stat } from 'node:fs/promises';
@@ -17,9 +17,12 @@ import { resolveSpec, SettingError } from './target.ts';
 export interface Executable {
   /** Absolute path at which the command was found. */
   readonly file: string;
-  /** The same with all links followed; the user approves this path. */
+  /** The same path with all links followed; this is the path that the user approves. */
   readonly realPath: string;
-  /** `realPath` is the path as written, because it leads out of the folder that may be touched. */
+  /**
+   * Whether `realPath` is only the path as written, because it leads out of the folder that may be
+   * read.
+   */
   readonly isUnfollowed?: true;
 }
 
@@ -27,17 +30,18 @@ export interface Executable {
 const usualPath = '/bin:/usr/bin';
 
 /**
- * Finds the program that a command runs; undefined when there is none.
+ * Finds the program that a command runs; undefined if there is none.
  *
- * For a project's entry, no path outside the project folder is read. A path whose links lead outside is
- * identified by the point where it leaves the folder, and a path written outside by its spelling.
+ * For a project's entry, no path outside the project folder is read. A path whose links lead
+ * outside is identified by the point where it leaves the folder; a path written outside, by its
+ * spelling.
  */
 export async function findExecutable(
   { command, cwd, env }: Pick<StdioLaunch, 'command' | 'cwd' | 'env'>,
   within?: string,
 ): Promise<Executable | undefined> {
   for (const place of placesOf(command, env['PATH'] ?? usualPath)) {
-    // An empty place is the working folder.
+    // An empty entry refers to the working folder.
     const file = path.resolve(cwd, place, command);
     const isOutside = within !== undefined && !isWithin(file, within);
     if (isOutside && hasFolder(command)) {
@@ -57,7 +61,7 @@ export async function findExecutable(
   return undefined;
 }
 
-/** Like `findExecutable`, but undefined when a variable or the entry's own PATH decides. */
+/** Like `findExecutable`, but returns undefined when a variable or the entry's own PATH decides. */
 async function findConfined(
   spec: StdioSpec,
   env: StdioLaunch['env'],
@@ -74,11 +78,11 @@ async function executableWithin(file: string, within: string): Promise<Executabl
 }
 
 /**
- * Returns the path by which admission identifies an executable: its real path, or a digest of it
- * when the command is written with a secret.
+ * Returns the path by which admission identifies an executable: its real path, or a digest of it if
+ * the command contains a secret.
  *
- * @param within - real path of the project folder, for an entry that it brings; outside of it only
- *   the user's own PATH is touched
+ * @param within - real path of the project folder, for an entry that it brings; outside it, only
+ * the user's own PATH is searched
  */
 export async function approvedPathOf(
   spec: StdioSpec,
@@ -94,9 +98,9 @@ export async function approvedPathOf(
 /**
  * Returns the launch of exactly the approved program, even if PATH changes a moment later.
  *
- * @param approved - null when nothing was found at approval, or nothing could be looked up
- * @param within - as given when the program was looked up
- * @throws SettingError when the command leads elsewhere now.
+ * @param approved - null if nothing was found at approval, or nothing could be looked up
+ * @param within - the same as when the program was looked up
+ * @throws SettingError if the command now leads elsewhere
  */
 export async function launchAsApproved(
   launch: StdioLaunch,
@@ -112,20 +116,20 @@ export async function launchAsApproved(
     throw movedError(launch.command);
   }
   if (found === undefined) return launch;
-  // A script finds the files beside it, and an interpreter finds its name, by the path it is
-  // started with; a binary gets its name from argv0.
+  // A script finds the files next to it, and an interpreter its name, by the path it is started
+  // with; a binary gets its name from argv0.
   const { file, isUnfollowed } = found;
-  // The program is approved, so the path may be followed now.
+  // The program is approved, so its path may now be followed.
   const realPath = isUnfollowed ? await realpath(file).catch(() => file) : found.realPath;
   const command = (await isBinary(realPath)) ? realPath : file;
   return { ...launch, command, argv0: launch.command, realPath };
 }
 
 /**
- * Checks that the path about to be started still leads to the approved program.
- * Synchronous, so that no other code of ours runs between the check and the start.
+ * Checks that the path about to be started still leads to the approved program. It is synchronous,
+ * so that no other code of ours runs between the check and the start.
  *
- * @throws SettingError when it leads elsewhere.
+ * @throws SettingError if it leads elsewhere
  */
 export function assertSameProgram({ command, argv0, realPath }: StdioLaunch): void {
   if (realPath === undefined) return;
@@ -144,7 +148,8 @@ function movedError(command: string): SettingError {
   );
 }
 
-// Enough for the header of every executable format. All of them hold a zero byte; text does not.
+// Enough for the header of every executable format. All of them contain a zero byte; a script does
+// not.
 const headBytes = 512;
 
 async function isBinary(file: string): Promise<boolean> {
@@ -162,7 +167,7 @@ async function isBinary(file: string): Promise<boolean> {
   }
 }
 
-/** The path under which an executable is approved and shown. */
+/** Returns the path under which an executable is approved and shown. */
 function shownPath({ command }: Pick<StdioSpec, 'command'>, found: Executable): string {
   const names = [...command.matchAll(/\$\{([^}:]*)/gu)].map(([, name = '']) => name);
   return names.some(looksSecret) ? `sha256:${digestOf(found.realPath)}` : found.realPath;
@@ -187,7 +192,7 @@ function placesOf(command: string, searchPath: string): readonly string[] {
 }
 
 function hasFolder(command: string): boolean {
-  // On Windows `C:tool` is in that drive's current folder.
+  // On Windows, `C:tool` is in that drive's current folder.
   const isOnDrive = process.platform === 'win32' && command.includes(':');
   return command.includes('/') || command.includes(path.sep) || isOnDrive;
 }
@@ -198,7 +203,7 @@ function endings(
 ): readonly string[] {
   if (process.platform !== 'win32') return [''];
   const known = (env['PATHEXT'] ?? '.COM;.EXE;.BAT;.CMD').split(';');
-  // Next to `npx.cmd` is an `npx` for other shells, which Windows does not run.
+  // Next to `npx.cmd` there is an `npx` for other shells, which Windows does not run.
   return path.extname(command) === '' ? [...known, ''] : ['', ...known];
 }
 

@@ -9,19 +9,19 @@ import type { AskForInput, InputDefinition, InputRequest } from '../../src/domai
 import { digestOf } from '../../src/policies/fingerprint.ts';
 import { withinTime } from '../host/time-limit.ts';
 
-/** The answer, or why there is none, as the end of a sentence about the input. */
+/** The answer, or why there is none, phrased as the end of a sentence about the input. */
 type InputAnswer = { readonly value: string } | { readonly refusal: string };
 
-// Two minutes: long enough to look up a token, and a little less than the five attempts of a start
-// take together, so that a server still waits for the answer.
+// Two minutes: long enough to look up a token, and slightly less than the five attempts of a start
+// take together, so the server is still waiting for the answer.
 const questionMs = 120_000;
-// Far above any token or key; a file does not belong in an environment.
+// Far longer than any token or key; a file does not belong in an environment.
 const maxAnswerLength = 64 * 1024;
 
 const again = 'restart the server to be asked again';
 
 /**
- * @param ask - undefined when the host cannot ask
+ * @param ask - undefined if the host cannot ask
  * @param onGiven - called with the servers that requested an input once it is given; some may have
  *   given up since
  */
@@ -31,7 +31,7 @@ export function createInputs(
   onGiven: (servers: readonly string[]) => void = () => {},
 ) {
   const answers = new Map<string, Promise<InputAnswer>>();
-  /** The servers that wait for each input that was not given yet. */
+  /** The servers that are waiting for each input that has not been given yet. */
   const wanting = new Map<string, Set<string>>();
   const refused = new Set<string>();
   const closing = new AbortController();
@@ -47,7 +47,7 @@ export function createInputs(
   async function put(key: string, asked: AskForInput, request: InputRequest): Promise<InputAnswer> {
     const leave = new AbortController();
     const answer = answerOf(asked, request, AbortSignal.any([closing.signal, leave.signal]));
-    // An answer that comes late still counts.
+    // A late answer still counts.
     void answer.then((late) => {
       if ('value' in late) given(key, answer);
     });
@@ -74,17 +74,17 @@ export function createInputs(
       const answer = put(key, ask, { ...definition, ...from });
       answers.set(key, answer);
       void answer.then((end) => {
-        // Another answer may have come since, to an earlier request or a later one.
+        // Another answer may have arrived since, to an earlier or a later request.
         if ('refusal' in end && answers.get(key) === answer) refused.add(key);
       });
       return answer;
     },
-    /** Asks again for refused inputs at the next request. */
+    /** Makes the next request ask for refused inputs again. */
     askAgain(): void {
       for (const key of refused) answers.delete(key);
       refused.clear();
     },
-    /** Ends every question. */
+    /** Withdraws all pending requests. */
     close: () => closing.abort(),
   };
 }
@@ -101,7 +101,7 @@ async function answerOf(
   try {
     value = await ask(request, { signal });
   } catch {
-    // The host's error may hold what the user typed.
+    // The host's error may contain what the user typed.
     return { refusal: `could not be asked for; ${again}` };
   }
   if (value === undefined) return { refusal: `was not given; ${again}` };

@@ -1,6 +1,6 @@
 /**
  * Reads passwords from the system's keychain through an optional package, which is loaded on first
- * use. Every session reads its passwords again.
+ * use. Every session rereads its passwords.
  */
 
 import type { Clock } from '../../src/domain/clock.ts';
@@ -53,7 +53,7 @@ export function createKeychain(
       const read = password(service, account);
       const answer = await withinTime(clock, unlockMs, read, closing.signal);
       if (answer !== undefined) return answer;
-      if (closing.signal.aborted) return { failure: 'is not read any more' };
+      if (closing.signal.aborted) return { failure: 'is no longer read' };
       return {
         failure: `was not handed out within ${unlockMs / 1_000} seconds; unlock the keychain and restart the server`,
       };

@@ -1,9 +1,9 @@
 /**
- * Resolves the references in a server's values when it connects: a user's answers, output of
- * commands, passwords from the keychain and a file of variables.
+ * Resolves the references in a server's values when it connects: users' answers, command output,
+ * keychain passwords and a file of variables.
  *
- * A troupe has one, so that each question is asked once. Only the user's answers are kept, in memory;
- * every session resolves the rest again.
+ * A troupe has a single source, so that each question is asked only once. Only the user's answers
+ * are kept, in memory; every session resolves the rest again.
  */
 
 import type { Clock } from '../../src/domain/clock.ts';
@@ -29,13 +29,13 @@ import { noValues, SettingError, type SpecValues, unexpandable } from './target.
 export interface ValuePorts {
   readonly clock: Clock;
   readonly env: Variables;
-  /** Commands start here; absolute. */
+  /** Absolute path of the folder in which commands run. */
   readonly projectRoot: string;
   readonly ask: AskForInput | undefined;
   /** Called with the servers that requested an input once it is given; some may have given up since. */
   readonly onGiven?: ((servers: readonly string[]) => void) | undefined;
   readonly processes: Pick<ProcessKeeper, 'expect'> | undefined;
-  /** Default: `@napi-rs/keyring`, where it is installed. */
+  /** Loads the keychain package. Default: `@napi-rs/keyring`, if it is installed. */
   readonly loadKeyring?: () => Promise<KeyringPackage>;
 }
 
@@ -44,7 +44,7 @@ export type ValueSource = ReturnType<typeof createValueSource>;
 type SearchedSpec = Exclude<ServerSpec, MemorySpec>;
 type Searched = Extract<Reference, { kind: 'input' | 'keychain' }>;
 
-/** Returns whether a spec refers to anything but variables; most do not. */
+/** Returns whether a spec refers to anything other than variables; most do not. */
 export function needsFinding(spec: ServerSpec): spec is SearchedSpec {
   if (spec.type === 'memory') return false;
   const { literal, envFile, commands } = spec.values ?? {};
@@ -119,7 +119,7 @@ export function createValueSource(ports: ValuePorts) {
   return {
     /**
      * Finds everything that the spec needs besides variables.
-     * @throws SettingError that names what is missing, where, and what to do
+     * @throws SettingError that says what is missing, where, and what to do
      */
     async find(spec: ServerSpec, server: string): Promise<SpecValues> {
       if (!needsFinding(spec)) return noValues;
@@ -128,7 +128,7 @@ export function createValueSource(ports: ValuePorts) {
       const references = await findReferences(spec, server);
       return { commands: found, references, fileEnv: await readVariables(spec, references) };
     },
-    /** Asks again for refused inputs at the next request. */
+    /** Makes the next request ask for refused inputs again. */
     askAgain: () => inputs.askAgain(),
     /** Ends everything in progress; resolves once no process is left. */
     async close(): Promise<void> {
@@ -139,7 +139,7 @@ export function createValueSource(ports: ValuePorts) {
   };
 }
 
-// Enough to recognise a path or a name in a message.
+// Enough to recognize a path or a name in a message.
 const maxShownLength = 200;
 
 interface PlacedReference {
@@ -148,7 +148,7 @@ interface PlacedReference {
   readonly key: string;
 }
 
-/** The references to inputs and the keychain, each once. */
+/** Returns the references to inputs and the keychain, without duplicates. */
 function searchedIn(spec: SearchedSpec): ReadonlyMap<string, PlacedReference> {
   const searched = new Map<string, PlacedReference>();
   for (const [key, text] of textsOf(spec)) {

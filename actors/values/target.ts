@@ -1,4 +1,4 @@
-/** Resolves variables, the working folder and the environment of a process. */
+/** Resolves a process's variables, working folder and environment. */
 
 import { stat } from 'node:fs/promises';
 
@@ -17,7 +17,7 @@ import {
 import { environmentOf } from '../processes/environment.ts';
 import type { StdioLaunch } from '../processes/system.ts';
 
-/** An unusable setting; the message names its key. */
+/** Thrown for an unusable setting; the message names its key. */
 export class SettingError extends Error {
   override readonly name = 'SettingError';
   readonly code = 'INVALID_SETTING';
@@ -34,13 +34,13 @@ export type Resolved = { readonly secrets: readonly string[] } & (
   | { readonly type: 'memory'; readonly server: string }
 );
 
-/** Values that were found before the spec is resolved. */
+/** Values that are found before the spec is resolved. */
 export interface SpecValues {
-  /** From inputs and the keychain. */
+  /** Values from inputs and the keychain. */
   readonly references: FoundValues;
-  /** Output of commands, by the key of the value. */
+  /** Command output, by the key of its value. */
   readonly commands: ReadonlyMap<string, string>;
-  /** From the file of variables. */
+  /** Variables from the file. */
   readonly fileEnv: Readonly<Record<string, string>>;
 }
 
@@ -49,7 +49,7 @@ export const noValues: SpecValues = { references: new Map(), commands: new Map()
 /**
  * Resolves a spec's variables, references and commands.
  *
- * @param values - found beforehand. Default: none
+ * @param values - values found beforehand. Default: none
  * @param onMissing - called for each missing variable, whose reference is then kept. Default: throws
  * @throws SettingError
  */
@@ -85,7 +85,7 @@ export function resolveSpec(
   return { ...resolved, secrets: secretsOf(secrets) };
 }
 
-/** Creates the error for a text whose variables or references cannot be expanded. */
+/** Creates the error for a string whose variables or references cannot be expanded. */
 export function unexpandable(
   expansion: { readonly missing: string } | { readonly broken: string },
   key: string,
@@ -153,12 +153,12 @@ function assertHeader(name: string, value: string): void {
   try {
     new Headers().set(name, value);
   } catch {
-    // The message of the exception would show the value.
+    // The exception's message would reveal the value.
     throw new SettingError(`The header "${name}" has a name or value that HTTP does not allow.`);
   }
 }
 
-/** The values of `env` or `headers`, those from commands included. */
+/** Returns the values of `env` or `headers`, including those from commands. */
 function namedValues(
   group: 'env' | 'headers',
   texts: Readonly<Record<string, string>>,
@@ -173,7 +173,7 @@ function namedValues(
   ]);
 }
 
-/** Node reports a missing folder as a missing command, so the folder is checked first. */
+/** Checks the working folder first, because Node reports a missing folder as a missing command. */
 export async function assertFolder(cwd: string): Promise<void> {
   let isFolder = false;
   try {
@@ -186,7 +186,7 @@ export async function assertFolder(cwd: string): Promise<void> {
   if (!isFolder) throw new SettingError(`The working folder "${cwd}" is not a folder.`);
 }
 
-/** Names the command, which Node's own messages do not do clearly. */
+/** Explains a failed start by naming the command, which Node's own messages do not do clearly. */
 export function explainSpawn(error: unknown, launch: StdioLaunch): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   const why = spawnReasons[String(code)];

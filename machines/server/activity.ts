@@ -1,9 +1,9 @@
 /**
- * Tracks whether calls are running at a ready server.
+ * Tracks whether calls are running on a ready server.
  *
- * An idle server comes to rest. A server that was replaced by a successor drains: it gets no new
- * calls, and running calls may finish. A server is given up after failed health checks only while no
- * call runs, because a busy server may have no time to answer.
+ * An idle server comes to rest. A server that a successor replaced drains: it gets no new calls,
+ * and running calls may finish. A server is given up after failed health checks only while no call
+ * is running, because a busy server may have no time to respond.
  *
  * ```text
  * [*] -> unready
@@ -39,7 +39,7 @@ export const activityRegion = serverSetup.createStateConfig({
     idle: {
       on: {
         'calls.began': { ...ofPresent, target: 'busy' },
-        // Restarts the timer with the new length.
+        // Restarts the timer with its new duration.
         'spec.updated': { target: 'idle', reenter: true },
         'server.relieve': { actions: 'announceRelief' },
         'session.silent': {

@@ -2,14 +2,14 @@
  * Decides which tools are shown for the server.
  *
  * `live`: listed in the current session. `stale`: that session is over, by failure or on request,
- * and the next one has not listed yet; a suspended server keeps its stale tools too. `deferred`:
- * stored from an earlier session, for example of a dormant server. `none`: the server may not run,
+ * and the next one has not listed yet; a suspended server also keeps its stale tools. `deferred`:
+ * stored from an earlier session, for example for a dormant server. `none`: the server may not run,
  * the user stopped it, it failed for good, or no list is known. `lost` is left at once: the policy
- * decides whether the tools of a lost session stay, become deferred, or are gone until the next
- * list. A deferred list may be forgotten when it is too old or the store is full. The region begins
- * in `remembering`, which checks whether a list is stored. It never reads another region's state;
- * the `server.*` facts are the connection's reports to the others, and `server.listed` is a list
- * that the connection accepted (one that comes too late is not).
+ * decides whether a lost session's tools stay, become deferred, or disappear until the next list. A
+ * deferred list may be forgotten when it is too old or the store is full. The region begins in
+ * `remembering`, which checks whether a list is stored. It never reads another region's state: the
+ * connection reports the `server.*` facts to the others, and `server.listed` is a list that the
+ * connection accepted (one that arrives too late is not).
  *
  * ```text
  * [*] -> remembering
@@ -36,15 +36,15 @@
 
 import { serverSetup } from './setup.ts';
 
-// The list is too old, or the store is full. Neither concerns a list of the current session.
+// The list is too old, or the store is full. Neither affects a list of the current session.
 const forgotten = { actions: 'forgetCatalog', target: 'none' } as const;
 
 export const catalogRegion = serverSetup.createStateConfig({
   id: 'catalog',
   initial: 'remembering',
   on: {
-    // Only a list that the connection accepted counts: one that arrives while the
-    // session closes must not bring back the tools of a server that was stopped.
+    // Only a list that the connection accepted counts: one that arrives while the session closes
+    // must not bring back the tools of a stopped server.
     'server.listed': { actions: ['rememberCatalog', 'reportCatalog'], target: '.live' },
     'server.stop': '.none',
     'server.retire': '.none',

@@ -1,18 +1,16 @@
 /**
  * Decides whether calls to the server may be sent.
  *
- * A run of failed calls opens the circuit or has the session exchanged
- * (`breaker.tripped`), depending on the policy. The run is counted across
- * sessions, because a server that crashes on every call fails only once in each.
- * Late reports about an earlier session do not count. After the cool-down a
- * ready server is probed once, by our own tool list and never by a user's
- * call. Any list that succeeds then closes the circuit; a failed one, a lost
- * session or silence opens it again for twice as long, up to a maximum. While the
- * server is not ready the probe stays `due`: an outage, however long, is not a failed
- * probe, and the first list of the next session serves as one. The circuit closes
- * at once when the user starts, restarts or reconnects the server, and when the
- * server comes to a rest that no timer ends (`server.rested`): there is nothing
- * to probe, and no timer should run. Backing off is not such a rest.
+ * Consecutive failed calls open the circuit or replace the session (`breaker.tripped`), depending
+ * on the policy. They are counted across sessions, because a server that crashes on every call
+ * fails only once in each. Late reports about an earlier session do not count. After the cool-down,
+ * a ready server is probed once, by our own tool list and never by a user's call. Any successful
+ * list then closes the circuit; a failed one, a lost session or silence opens it again for twice as
+ * long, up to a maximum. While the server is not ready, the probe stays `due`: an outage, however
+ * long, is not a failed probe, and the next session's first list serves as one. The circuit closes
+ * at once when the user starts, restarts or reconnects the server, and when the server comes to a
+ * rest that no timer ends (`server.rested`): there is nothing to probe, and no timer should run.
+ * Backing off is not that kind of rest.
  *
  * ```text
  * [*] -> closed

@@ -1,15 +1,14 @@
 /**
- * Whether a session to the server exists, and where the server rests without one.
+ * Tracks whether a session with the server exists, and where the server rests without one.
  *
- * Every loss and every wish leads to `settling`, which is left at once. Its tables
- * are read in sequence, and in each the first row whose guard holds is taken: `admitting`
- * decides what is wanted (retire, admission, stop), `answeringLoss` reacts to a lost session,
- * and `wanting` starts the server if it is demanded. A resting state with several
- * reasons picks its reason in a table of its own, `choosing`. Only the end of a backoff
- * leads straight to `engaged`. Only `engaged.live` has a session, which begins
- * with its start permit. Stop wins every race: commands lead to `closing`,
- * which only notes further ones, and the session ends within its own deadlines.
- * "(stays)" means that only actions run.
+ * Every loss and every request leads to `settling`, which is left at once. Its tables are read in
+ * sequence, and each takes the first row whose guard holds: `admitting` decides what is wanted
+ * (retire, admission, stop), `answeringLoss` reacts to a lost session, and `wanting` starts the
+ * server if it is demanded. A resting state with several reasons picks its reason in its own table,
+ * `choosing`. Only the end of a backoff leads straight to `engaged`. Only `engaged.live` has a
+ * session, which begins with its start permit. Stop wins every race: commands lead to `closing`,
+ * which only records further ones, and the session ends within its own deadlines. "(stays)" means
+ * that only actions run.
  *
  * ```text
  * [*] -> settling

@@ -14,7 +14,7 @@ import { afterGiveUpOf, busyBackoffOf } from '../../src/policies/failures/restar
 import { reachesLimit, recordInWindow } from '../../src/policies/window-limit.ts';
 
 export interface ServerInput {
-  /** Id of this actor: the server's name and `.0` or `.1`. */
+  /** This actor's id: the server's name and `.0` or `.1`. */
   readonly actorId: string;
   readonly name: string;
   readonly generation: string;
@@ -22,69 +22,78 @@ export interface ServerInput {
   readonly startup: 'eager' | 'lazy';
   readonly policy: ServerPolicy;
   readonly verdict: Verdict;
-  /** The user stopped this generation earlier; it stays stopped. */
+  /** Whether the user stopped this generation earlier; if so, it stays stopped. */
   readonly stopWanted: boolean;
-  /** The user started it before this actor existed. */
+  /** Whether the user started it before this actor existed. */
   readonly startWanted: boolean;
-  /** It starts beside the generation before it, which serves until this one does. */
+  /** Whether it starts alongside the previous generation, which serves until this one does. */
   readonly succeeds: boolean;
-  /** A tool list of this generation is stored. */
+  /** Whether a tool list of this generation is stored. */
   readonly hasStoredCatalog: boolean;
-  /** Seeds the jitter, which is this actor's own and repeatable. */
+  /** Seeds this actor's own, repeatable jitter. */
   readonly seed: number;
 }
 
-/** Returns whether a server with this input needs the user before it can start. */
+/** Returns whether a server with this input needs the user's action before it can start. */
 export function startsHalted({ verdict, stopWanted }: ServerInput): boolean {
   return verdict !== 'admitted' || stopWanted;
 }
 
 export interface ServerContext extends ServerInput {
-  /** The root is retiring this actor. Never reset. */
+  /** Whether the root is retiring this actor. Never reset. */
   readonly retiring: boolean;
-  /** The server is needed now; without demand a lazy server stays dormant. */
+  /** Whether the server is needed now; without demand, a lazy server stays dormant. */
   readonly demanded: boolean;
-  /** A call or the user waits for this start, which therefore comes before others in the queue. */
+  /** Whether a call or the user is waiting for this start, which then has priority in the queue. */
   readonly awaited: boolean;
-  /** Number of the present or last session, from 1. */
+  /** Number of the current or last session, counted from 1. */
   readonly session: number;
-  /** Tries of the current start or outage, until the policy gives the budget back. */
+  /** Attempts of the current start or outage, until the policy restores the budget. */
   readonly attempt: number;
-  /** Waits before those tries; selects the next delay. */
+  /** Waits before those attempts; selects the next delay. */
   readonly waits: number;
-  /** The same for the quiet retries after giving up. */
+  /** Waits before the quiet retries after giving up. */
   readonly quietWaits: number;
-  /** It has been ready since its last fresh start, so a failure now is an outage, not a failed start. */
+  /**
+   * Whether it has been ready since its last fresh start; if so, a failure is an outage, not a
+   * failed start.
+   */
   readonly hasServed: boolean;
-  /** The loss that `answeringLoss` has yet to answer. */
+  /** The loss that `answeringLoss` has yet to handle. */
   readonly loss: Failure | null;
-  /** The last failure, to be shown. */
+  /** The last failure, for display. */
   readonly lastError: Failure | null;
-  /** When ready sessions ended by a crash: newest `policy.storm.crashLoop.limit`. */
+  /** Times at which ready sessions crashed; keeps the newest `policy.storm.crashLoop.limit`. */
   readonly crashTimes: readonly number[];
-  /** When ready sessions were lost for whatever cause, or exchanged because calls failed: newest `policy.storm.reconnectStorm.limit`. */
+  /**
+   * Times at which ready sessions were lost for any reason, or replaced because calls failed; keeps
+   * the newest `policy.storm.reconnectStorm.limit`.
+   */
   readonly lossTimes: readonly number[];
-  /** Consecutive sessions that ended because the server sent too much; a sustained ready period resets it. */
+  /**
+   * Consecutive sessions that ended because the server sent too much; reset by a sustained ready
+   * period.
+   */
   readonly floods: number;
   readonly impairments: readonly DegradedReason[];
   /** The wait that the current backoff chose, in milliseconds. */
   readonly delayMs: number;
-  /** Consecutive failed calls while the circuit is closed, whatever the session. */
+  /** Consecutive failed calls while the circuit is closed, across sessions. */
   readonly failedCalls: number;
-  /** The current cool-down of the circuit, in milliseconds. */
+  /** The circuit's current cool-down, in milliseconds. */
   readonly cooldownMs: number;
   readonly era: 'legacy' | 'modern' | null;
   readonly pid: number | null;
 }
 
-/** Commands of the root and of the call path. */
+/** Commands from the root and the call path. */
 export type ServerCommand =
   | { readonly type: 'server.start' }
   | { readonly type: 'server.stop' }
   | { readonly type: 'server.restart' }
   | { readonly type: 'server.reconnect' }
   | { readonly type: 'server.retire' }
-  /** Its successor serves: it ends as soon as its calls are done. */
+  /** The server's successor serves: the server ends as soon as its calls are done. */
   | { readonly type: 'server.relieve' }
   | { readonly type: 'server.demanded' }
   | { readonly type: 'admission.granted' }
@@ -95,12 +104,12 @@ export type ServerCommand =
       readonly policy: ServerPolicy;
     }
   | { readonly type: 'slot.granted' }
-  /** The list of an earlier run is no longer kept. */
+  /** An earlier run's list is no longer stored. */
   | { readonly type: 'catalog.forgotten' }
   /** The machine slept, or this process was suspended; the servers' reactions are spread over this window. */
   | { readonly type: 'server.woke'; readonly spreadMs: number };
 
-/** Edges of the call path, with the number of the session that they belong to. */
+/** Calls that began or ended, with the number of the session they belong to. */
 export type CallFact =
   | {
       readonly type: 'calls.began' | 'calls.drained' | 'call.succeeded';
@@ -123,12 +132,12 @@ type InternalEvent =
   | { readonly type: 'probe.began' }
   | { readonly type: 'breaker.tripped'; readonly at: number };
 
-/** The session chart is done, or threw. Known to all regions. */
+/** The session chart is done, or threw. All regions receive it. */
 type SessionOver = DoneActorEvent<SessionEnd, 'session'> | ErrorActorEvent<unknown, 'session'>;
 
 export type ServerEvent = ServerCommand | CallFact | SessionFact | SessionOver | InternalEvent;
 
-/** Why a server that stopped answering health checks is given up. */
+/** Returns why a server that stopped answering health checks is given up. */
 export function hangOf(failedChecks: number): Failure {
   const times = failedChecks === 1 ? 'once' : `${failedChecks} times in a row`;
   return {
@@ -140,7 +149,7 @@ export function hangOf(failedChecks: number): Failure {
 // The first flood may be an accident of that run, the second a coincidence.
 export const floodsToSuspend = 3;
 
-/** The context after a session ended without being asked to close. */
+/** Returns the context after a session ended without being asked to close. */
 export function afterEnd(context: ServerContext, end: SessionEnd): Partial<ServerContext> {
   const { attempt, floods, lossTimes, crashTimes, policy } = context;
   const loss = withEvidence(lossOf(end), end);
@@ -158,7 +167,10 @@ export function afterEnd(context: ServerContext, end: SessionEnd): Partial<Serve
   };
 }
 
-/** The context after the circuit had the session exchanged; too many exchanges in a row count as a loss. */
+/**
+ * Returns the context after the circuit had the session replaced; too many replacements in a row
+ * count as a loss.
+ */
 export function afterExchange(
   { lossTimes: before, policy }: ServerContext,
   at: number,
@@ -173,7 +185,7 @@ export function afterExchange(
   return { lossTimes, loss, lastError: loss };
 }
 
-/** A list is stored, and the policy allows storing lists. */
+/** Returns whether a list is stored and the policy allows storing lists. */
 export function isStored({ hasStoredCatalog, policy }: ServerContext): boolean {
   return hasStoredCatalog && policy.catalog.cache !== 'none';
 }
@@ -184,7 +196,7 @@ export function mayShowStored(context: ServerContext): boolean {
   return isStored(context) && verdict === 'admitted' && !stopWanted && !retiring;
 }
 
-/** Draws the wait before the next try, with jitter. */
+/** Chooses the wait before the next attempt, with jitter. */
 export function reconnectWait(context: ServerContext): Partial<ServerContext> {
   const busy = busyBackoffOf(context);
   const chance = chanceOf(context.seed, context.session);
@@ -196,7 +208,7 @@ export function reconnectWait(context: ServerContext): Partial<ServerContext> {
   return { waits, delayMs: honourRetryAfter(delayMs, context) };
 }
 
-/** Draws the long wait of a remote server after giving up. */
+/** Chooses a remote server's long wait after giving up. */
 export function quietWait(context: ServerContext): Partial<ServerContext> {
   // `isLostRemote` admits only servers with such a rule.
   const rule = afterGiveUpOf(context) as QuietRetries;
@@ -223,7 +235,7 @@ function trips(
   return loss !== null && storm?.action === action && reachesLimit(times, storm);
 }
 
-/** Returns whether too many sessions that served ended by a crash. */
+/** Returns whether too many sessions that served ended in a crash. */
 export function isCrashLooping(context: ServerContext, action: StormLimit['action']): boolean {
   return trips(context.crashTimes, context, context.policy.storm.crashLoop, action);
 }
@@ -235,7 +247,7 @@ export function isReconnectStorm(context: ServerContext, action: StormLimit['act
   return isFloodStorm || trips(lossTimes, context, policy.storm.reconnectStorm, action);
 }
 
-/** Returns whether either limit of lost sessions is reached. */
+/** Returns whether either limit on lost sessions is reached. */
 export function isStorming(context: ServerContext, action: StormLimit['action']): boolean {
   return isCrashLooping(context, action) || isReconnectStorm(context, action);
 }

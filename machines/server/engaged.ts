@@ -1,10 +1,10 @@
 /**
  * A server that should run: it waits for a start permit, then has a session.
  *
- * The session has its own chart in `machines/session/`: it opens, lists, checks and closes within its
- * own deadlines, and reports its end as output. The server's states follow the session's facts:
- * `ending` is a session that ends by itself, `closing` one that was asked to close. Wishes that arrive
- * while it closes are only noted, so that they neither restart nor shorten its deadlines.
+ * The session has its own chart in `machines/session/`: it opens, lists, checks and closes within
+ * its own deadlines, and reports its end as output. The server's states follow the session's facts:
+ * `ending` is a session that ends by itself, `closing` one that was asked to close. Requests that
+ * arrive while it closes are only recorded, so they neither restart nor shorten its deadlines.
  *
  * ```text
  * [*] -> queued
@@ -38,7 +38,7 @@
 import type { SessionEnd } from '../../src/domain/session.ts';
 import { serverSetup, settle } from './setup.ts';
 
-/** Maps the end of the session to the parameter of the actions that record it. */
+/** Maps the session's end to the parameter of the actions that record it. */
 function endOf({ event }: { readonly event: { readonly output: SessionEnd } }): SessionEnd {
   return event.output;
 }
@@ -64,7 +64,7 @@ export const engagedStates = serverSetup.createStateConfig({
         'server.restart': { actions: ['wishRestart', 'returnSlot'], target: settle },
         'server.reconnect': { actions: ['wishReconnect', 'returnSlot'], target: settle },
         'admission.withdrawn': { actions: ['noteWithdrawn', 'returnSlot'], target: settle },
-        // The machine slept: the wait starts again.
+        // The machine slept, so the wait starts again.
         'server.woke': { target: 'queued', reenter: true },
       },
       after: {

@@ -1,7 +1,8 @@
 /**
- * The states in which a server rests without a session. Each state names the reason for the rest and
- * the events that end it. Every command only notes the wish and returns to `settling`, which decides
- * again. A state with several reasons is entered through `choosing`, a transient table.
+ * The states in which a server rests without a session. Each state names the reason for the rest
+ * and the events that end it. Every command only records the request and returns to `settling`,
+ * which decides again. A state with several reasons is entered through `choosing`, a transient
+ * table.
  *
  * ```text
  * [*] -> dormant
@@ -61,7 +62,7 @@ const failedByStorm = {
   },
 } as const;
 
-// After sleep, an unreachable server may be back, and the wait was chosen before the sleep.
+// After a sleep, an unreachable server may be back, and the wait was chosen before the sleep.
 const tryingSoon = { guard: 'isNotAskedToWait', actions: 'drawWakeDelay', reenter: true } as const;
 
 function blockedBy<Reason extends BlockedReason>(reason: Reason) {
@@ -124,7 +125,7 @@ export const parkedStates = serverSetup.createStateConfig({
     backingOff: {
       initial: 'choosing',
       on: {
-        // The present wait goes on: a demand or a new setting must not shorten it.
+        // The current wait continues: a demand or a new setting must not shorten it.
         'server.demanded': { actions: 'noteDemand' },
         'spec.updated': { actions: 'applySpec' },
       },
@@ -156,8 +157,8 @@ export const parkedStates = serverSetup.createStateConfig({
       tags: ['needsUser', 'atRest'],
       entry: ['announceRest', 'reportHalt'],
       exit: 'reportResumption',
-      // The windows are forgotten here, so settling again would start the server:
-      // neither an edit of its settings nor a second admission may end a suspension.
+      // The windows are reset here, so settling again would start the server: neither an edit of
+      // its settings nor a second admission may end a suspension.
       on: {
         'spec.updated': { actions: 'applySpec' },
         'admission.granted': { actions: 'noteAdmitted' },

@@ -1,12 +1,12 @@
 /**
- * The life of one MCP server: one actor for one generation of its settings.
+ * The life of one MCP server: one actor for each generation of its settings.
  *
- * A generation is the settings that decide the connection; everything else about
- * the server changes in place. Four regions get the same facts: `connection` (is
- * there a session, and where does the server rest without one), `catalog` (where
- * the tools shown come from), `circuit` (may calls go out) and `activity` (are calls
- * running). No region reads another's state; each reports to the others by raising
- * events, the last of which is the end. Each region's diagram is in its own file.
+ * A generation is the settings that decide the connection; everything else about the server changes
+ * in place. Four regions get the same facts: `connection` (whether there is a session, and where
+ * the server rests without one), `catalog` (where the displayed tools come from), `circuit`
+ * (whether calls may be sent) and `activity` (whether calls are running). No region reads another's
+ * state; they report to each other by raising events, the last of which is the end. Each region's
+ * diagram is in its own file.
  *
  * ```text
  * [*] -> connection + catalog + circuit + activity

@@ -1,6 +1,6 @@
 /**
- * Context, events, guards, actions and delays that the four regions of the server
- * chart share. The regions are in the files beside this one; `server.ts` joins them.
+ * Context, events, guards, actions and delays shared by the four regions of the server chart. The
+ * regions are in the files next to this one; `server.ts` joins them.
  */
 
 import { assertEvent, assign, enqueueActions, raise, sendParent, sendTo, setup } from 'xstate';
@@ -45,13 +45,13 @@ const freshBudget = { ...freshTries, hasServed: false, floods: 0 } as const;
 const noPeer = { era: null, pid: null, impairments: [] };
 const freshWindows = { crashTimes: [], lossTimes: [] };
 
-/** A caller waits for the server to run. */
+/** A caller is waiting for the server to run. */
 const wanted = { demanded: true, awaited: true, loss: null } as const;
 
-// After a minute of service the last failure is no longer worth showing, whatever the budget.
+// After a minute of service, the last failure is no longer worth showing, whatever the budget.
 const calmMs = 60_000;
 
-/** A report to the root that carries nothing but the id of this actor. */
+/** Creates a report to the root that carries only this actor's id. */
 function newsOf<Type extends string>(type: Type) {
   return ({ context }: { readonly context: ServerContext }) => ({
     type,
@@ -68,7 +68,7 @@ export const serverSetup = setup({
   },
   actors: { session: sessionMachine },
   actions: {
-    // Wishes: what a command changes, whatever state the server is in.
+    // Requests: what a command changes, whatever state the server is in.
     wishStart: assign({ stopWanted: false, ...wanted, ...freshBudget }),
     /** Stops the server until it is started again. */
     wishStop: assign({ stopWanted: true, demanded: false, awaited: false, loss: null }),
@@ -78,23 +78,23 @@ export const serverSetup = setup({
     wishReconnect: assign(wanted),
     /** Ends the server for good. */
     wishRetire: assign({ retiring: true }),
-    /** Notes that a caller waits for the server. */
+    /** Records that a caller is waiting for the server. */
     noteDemand: assign({ demanded: true, awaited: true }),
-    // An idle server was well: its next start is not a retry.
+    // An idle server was healthy: its next start is not a retry.
     restWhenIdle: assign({ demanded: false, ...freshBudget }),
-    // It was given up until it is demanded: the next demand is a fresh start.
+    // The server was given up until it is demanded: the next demand is a fresh start.
     restUntilDemanded: assign({ demanded: false, awaited: false, loss: null, ...freshBudget }),
     // A session that is replaced on request has not failed.
     takeTryBack: assign(({ context }) => ({ attempt: Math.max(0, context.attempt - 1) })),
-    /** Notes that the server was ready: a later failure is an outage. */
+    /** Records that the server was ready: a later failure is an outage. */
     noteServed: assign(({ context }) => ({
       awaited: false,
       hasServed: true,
       ...(context.policy.restart.budgetReset === 'immediate' ? freshTries : {}),
     })),
-    /** Notes that the server may run. */
+    /** Records that the server may run. */
     noteAdmitted: assign({ verdict: 'admitted' }),
-    /** Notes that the server may no longer run; a later start begins with full budgets. */
+    /** Records that the server may no longer run; a later start begins with full budgets. */
     noteWithdrawn: assign(({ event }) => {
       assertEvent(event, 'admission.withdrawn');
       return { verdict: event.verdict, loss: null, ...freshBudget };
@@ -111,21 +111,21 @@ export const serverSetup = setup({
     }),
 
     // The session.
-    /** A session begins: nothing is known of the server yet. */
+    /** Begins a session: nothing is known about the server yet. */
     beginSession: assign(({ context: { session, attempt } }) => ({
       session: session + 1,
       attempt: attempt + 1,
       loss: null,
       ...noPeer,
     })),
-    /** The handshake is done: notes the server's era and process. */
+    /** Records the server's era and process when the handshake is done. */
     noteOpened: assign(({ event }) => {
       assertEvent(event, 'session.opened');
       return { era: event.era, pid: event.pid ?? null };
     }),
-    /** There is no session: forgets the server's era, process and limits. */
+    /** Forgets the server's era, process and limits, because there is no session. */
     forgetPeer: assign(noPeer),
-    /** Notes what limits the session. */
+    /** Records what limits the session. */
     noteImpaired: assign(({ event, context }) => {
       assertEvent(event, 'session.impaired');
       const { reason, failure } = event;
@@ -135,7 +135,7 @@ export const serverSetup = setup({
         ...(failure === undefined ? {} : { lastError: failure }),
       };
     }),
-    /** Notes that a limit is gone. */
+    /** Records that a limit no longer applies. */
     noteRecovered: assign(({ event, context }) => {
       assertEvent(event, 'session.recovered');
       return { impairments: context.impairments.filter((reason) => reason !== event.reason) };
@@ -150,9 +150,9 @@ export const serverSetup = setup({
     }),
     // A later start counts losses from zero.
     forgetWindows: assign({ ...freshWindows, floods: 0 }),
-    /** The server served long enough: the next outage gets the full budget. */
+    /** Restores the full budget for the next outage, because the server served long enough. */
     forgetAttempts: assign({ ...freshTries, lastError: null, floods: 0 }),
-    /** Asks the root for a permit to start. */
+    /** Asks the root for a start permit. */
     askForSlot: sendParent(({ context }) => ({
       type: 'slot.requested' as const,
       actorId: context.actorId,
@@ -171,27 +171,27 @@ export const serverSetup = setup({
     }),
     /** Reports to the root that this server continues. */
     reportResumption: sendParent(newsOf('server.resumed')),
-    // Thousands of servers may be dormant; the root needs this report from a successor only.
+    // Thousands of servers may be dormant; the root needs this report only from a successor.
     reportGivingUp: enqueueActions(({ context: { succeeds, actorId }, enqueue }) => {
       if (succeeds) enqueue.sendParent({ type: 'successor.gaveUp' as const, actorId });
     }),
-    /** Returns the permit or leaves the line; does nothing if it has neither. */
+    /** Returns the permit or leaves the queue; does nothing if it has neither. */
     returnSlot: sendParent(newsOf('slot.returned')),
-    /** Asks for the tools: the probe of the circuit. */
+    /** Requests the tools, which is the circuit's probe. */
     tellSessionToList: sendTo('session', { type: 'session.list' }),
-    /** Ends the session in an orderly way, within its own deadlines. */
+    /** Ends the session gracefully, within its own deadlines. */
     tellSessionToClose: sendTo('session', { type: 'session.close' }),
-    /** The server stopped answering health checks: the session is lost. */
+    /** Gives up the session because the server stopped answering health checks. */
     giveSessionUp: sendTo('session', ({ event }): SessionCommand => {
       assertEvent(event, 'server.hung');
       return { type: 'session.giveUp', failure: hangOf(event.failedChecks) };
     }),
-    /** The session follows the new numbers. */
+    /** Passes new policy numbers to the session. */
     passOnPolicy: sendTo(
       'session',
       ({ context }): SessionCommand => ({ type: 'policy.updated', policy: context.policy }),
     ),
-    /** The machine slept: the session checks its connection. */
+    /** Makes the session check its connection because the machine slept. */
     passOnWake: sendTo('session', ({ event }): SessionCommand => {
       assertEvent(event, 'server.woke');
       return event;
@@ -199,13 +199,13 @@ export const serverSetup = setup({
 
     // How the session ended.
     recordEnd: assign(({ context }, end: SessionEnd) => afterEnd(context, end)),
-    /** Adds the evidence of the session's end to the loss for which it was closed, if there is one. */
+    /** Adds the evidence of the session's end to the loss for which it was closed, if any. */
     recordEvidence: assign(({ context }, end: SessionEnd) => {
       if (context.loss === null) return {};
       const loss = withEvidence(context.loss, end);
       return { loss, lastError: loss };
     }),
-    // Waiting in our own queue is no sign of a faulty server, so the attempt does not count.
+    // Waiting in our own queue is not a sign of a faulty server, so the attempt does not count.
     recordQueueDeadline: assign(({ context }) => {
       const loss: Failure = {
         kind: 'notStarted',
@@ -213,32 +213,34 @@ export const serverSetup = setup({
       };
       return { loss, lastError: loss, attempt: context.attempt - 1 };
     }),
-    // There is no backoff before an exchange, so this count alone bounds their rate.
+    // There is no backoff before a replacement, so only this count bounds their rate.
     recordExchange: assign(({ event, context }) => {
       assertEvent(event, 'breaker.tripped');
       return afterExchange(context, event.at);
     }),
-    /** Notes that the session chart threw, which is our bug. */
+    /** Records that the session chart threw, which is our bug. */
     recordBrokenSession: assign(({ context }) => {
       const loss: Failure = { kind: 'unknown', message: 'The session broke; please report it.' };
-      // A session that broke while closing for a rest or a stop is no loss.
+      // A session that broke while closing for a rest or a stop is not a loss.
       return { loss: context.demanded ? loss : null, lastError: loss };
     }),
-    /** Notes why the tools could not be listed. */
+    /** Records why the tools could not be listed. */
     recordFailedList: assign(({ event }) => {
       assertEvent(event, 'session.listFailed');
       return { lastError: event.failure };
     }),
-    /** Draws the wait before the next try, with jitter. */
+    /** Chooses the wait before the next attempt, with jitter. */
     drawReconnectDelay: assign(({ context }) => reconnectWait(context)),
-    /** Draws the long wait of a remote server after giving up. */
+    /** Chooses a remote server's long wait after giving up. */
     drawLostDelay: assign(({ context }) => quietWait(context)),
 
     // Reports from one region to the others.
     announceListing: raise({ type: 'server.listed' }),
-    /** Reports to the other regions that there was no call for long. */
+    /** Reports to the other regions that there has been no call for a long time. */
     announceIdle: raise({ type: 'server.idled' }),
-    /** Reports to the other regions that its last call is done and its successor serves. */
+    /**
+     * Reports to the other regions that the server's last call is done and its successor serves.
+     */
     announceRelief: raise({ type: 'server.relieved' }),
     /** Reports to the other regions that the server stopped serving. */
     announceFalter: raise({ type: 'server.faltered' }),
@@ -253,7 +255,7 @@ export const serverSetup = setup({
     announceRest: raise({ type: 'server.rested' }),
     /** Reports to the other regions that the server ends. */
     announceEnd: raise({ type: 'server.ended' }),
-    /** The circuit asks for a probe. */
+    /** Requests a probe for the circuit. */
     askForProbe: raise({ type: 'probe.wanted' }),
     /** Reports to the circuit that its probe has begun. */
     announceProbe: raise({ type: 'probe.began' }),
@@ -265,7 +267,7 @@ export const serverSetup = setup({
 
     // Catalog and circuit.
     rememberCatalog: assign({ hasStoredCatalog: true }),
-    /** The stored list is gone. */
+    /** Records that the stored list no longer exists. */
     forgetCatalog: assign({ hasStoredCatalog: false }),
     /** Reports to the root that this generation's list is known. */
     reportCatalog: sendParent(({ context }) => ({
@@ -273,78 +275,89 @@ export const serverSetup = setup({
       server: context.name,
       generation: context.generation,
     })),
-    /** One more call in a row failed. */
+    /** Counts another consecutive failed call. */
     countFailedCall: assign(({ context }) => ({ failedCalls: context.failedCalls + 1 })),
-    /** A call succeeded: the count starts again from zero. */
+    /** Resets the count because a call succeeded. */
     forgetFailedCalls: assign({ failedCalls: 0 }),
     /** Starts the policy's initial cool-down. */
     startCooldown: assign(({ context }) => ({
       cooldownMs: context.policy.breaker.cooldownMs,
       failedCalls: 0,
     })),
-    /** The probe failed: the next cool-down is twice as long, up to the maximum. */
+    /** Doubles the next cool-down, up to the maximum, because the probe failed. */
     lengthenCooldown: assign(({ context }) => ({
       cooldownMs: Math.min(context.cooldownMs * 2, context.policy.breaker.maxCooldownMs),
     })),
   },
   guards: {
-    /** The root is retiring this actor. */
+    /** Whether the root is retiring this actor. */
     isRetiring: ({ context }) => context.retiring,
-    /** The settings disable the server. */
+    /** Whether the settings disable the server. */
     isDisabled: ({ context }) => context.verdict === 'disabled',
-    /** The settings, a list or the user's decision keep it from running. */
+    /** Whether the settings, a list or the user's decision keeps it from running. */
     isBlocked: ({ context: { verdict } }) => verdict !== 'admitted' && verdict !== 'disabled',
-    /** The server is blocked for this reason. */
+    /** Whether the server is blocked for this reason. */
     isBlockedBy: ({ context }, params: { readonly reason: BlockedReason }) =>
       context.verdict === params.reason,
-    /** The user stopped it and has not started it since. */
+    /** Whether the user stopped it and has not started it since. */
     isStopWanted: ({ context }) => context.stopWanted,
-    /** Its session ended by a failure of this kind. */
+    /** Whether its session ended with a failure of this kind. */
     hasLost: ({ context }, params: { readonly kind: Failure['kind'] }) =>
       context.loss?.kind === params.kind,
-    /** One of the two limits of lost sessions is reached, and the policy reacts in this way. */
+    /**
+     * Whether one of the two limits on lost sessions is reached and the policy reacts in this way.
+     */
     isStorming: ({ context }, params: Pick<StormLimit, 'action'>) =>
       isStorming(context, params.action),
-    /** Too many sessions that served ended in a crash, and the policy reacts in this way. */
+    /** Whether too many sessions that served ended in a crash and the policy reacts in this way. */
     isCrashLooping: ({ context }, params: Pick<StormLimit, 'action'>) =>
       isCrashLooping(context, params.action),
-    /** Too many sessions that served were lost, and the policy reacts in this way, or too many ended in a flood. */
+    /**
+     * Whether too many sessions that served were lost and the policy reacts in this way, or too
+     * many ended in a flood.
+     */
     isReconnectStorm: ({ context }, params: Pick<StormLimit, 'action'>) =>
       isReconnectStorm(context, params.action),
-    /** A retry would not help, or the policy fails a server in a storm. */
+    /** Whether a retry would not help, or the policy fails a server in a storm. */
     isBeyondRetry: ({ context }) => isBeyondRetry(context),
-    /** The server answered its start with "come back later", and the policy has its own waits for that. */
+    /**
+     * Whether the server responded to its start with "come back later" and the policy has its own
+     * waits for that.
+     */
     isBusyStart: ({ context }) => isBusyStart(context),
-    /** No attempts are left, and the policy makes it dormant until a caller needs it. */
+    /** Whether no attempts are left and the policy makes it dormant until a caller needs it. */
     sleepsAfterGivingUp: ({ context }) => sleepsAfterGivingUp(context),
-    /** The policy does not restart a server that ended like this. */
+    /** Whether the policy forbids restarting a server that ended like this. */
     isRestartForbidden: ({ context }) => isRestartForbidden(context),
-    /** It is tried again after a wait: within its budget, or quietly after that. */
+    /** Whether it is retried after a wait: within its budget, or quietly after that. */
     isTriedAgain: ({ context }) => hasAttemptsLeft(context) || isLostRemote(context),
-    /** The budget of the start or outage has an attempt left. */
+    /** Whether the budget of the start or outage has an attempt left. */
     hasAttemptsLeft: ({ context }) => hasAttemptsLeft(context),
-    /** No attempts are left, but a remote server is retried quietly without end. */
+    /** Whether no attempts are left but a remote server is retried quietly without end. */
     isLostRemote: ({ context }) => isLostRemote(context),
-    /** A session was lost, and the chart has not reacted yet. */
+    /** Whether a session was lost and the chart has not reacted yet. */
     isLost: ({ context }) => context.loss !== null,
-    /** No caller needs the server now. */
+    /** Whether no caller needs the server now. */
     isUndemanded: ({ context }) => !context.demanded,
-    /** The report is about the current session, not an earlier one. */
+    /** Whether the report is about the current session, not an earlier one. */
     isCurrentSession: ({ context }, params: { readonly session: number }) =>
       params.session === context.session,
-    /** The policy stops idle servers. */
+    /** Whether the policy stops idle servers. */
     stopsWhenIdle: ({ context }) => context.policy.idle.stopMs !== null,
-    /** Enough health checks in a row failed. */
+    /** Whether enough consecutive health checks failed. */
     hasHung: ({ context }, { failedChecks }: { readonly failedChecks: number }) =>
       failedChecks >= context.policy.health.failures,
-    /** The server is not being retired. */
+    /** Whether the server is not being retired. */
     isToStay: ({ context }) => !context.retiring,
     // A server's own Retry-After takes precedence.
     isNotAskedToWait: ({ context }) => context.loss?.retryAfterMs === undefined,
-    // Without a threshold nothing is counted, and nothing ever trips.
+    // Without a threshold, nothing is counted and nothing ever trips.
     countsCalls: ({ context }, params: { readonly session: number }) =>
       params.session === context.session && context.policy.breaker.threshold !== null,
-    /** One more failed call reaches the policy's threshold, and the policy reacts in this way. */
+    /**
+     * Whether one more failed call reaches the policy's threshold and the policy reacts in this
+     * way.
+     */
     reachesThreshold: (
       { context: { failedCalls, policy, session } },
       params: Pick<BreakerPolicy, 'action'> & { readonly session: number },
@@ -353,17 +366,17 @@ export const serverSetup = setup({
       if (params.session !== session || params.action !== action) return false;
       return threshold !== null && failedCalls + 1 >= threshold;
     },
-    /** Tools of a lost server stay in the list. */
+    /** Whether a lost server's tools stay in the list. */
     keepsStale: ({ context }) => context.policy.catalog.whileDown === 'keepStale',
-    /** The stored tools of a lost server stay, marked as deferred. */
+    /** Whether a lost server's stored tools stay, marked as deferred. */
     defersWhileDown: ({ context }) =>
       context.policy.catalog.whileDown === 'deferred' && isStored(context),
-    /** The stored list may be shown instead of a live one. */
+    /** Whether the stored list may be shown instead of a live one. */
     mayShowStored: ({ context }) => mayShowStored(context),
     // These two check a server that is about to be admitted or started.
     mayShowStoredOnceAdmitted: ({ context }) =>
       isStored(context) && !context.stopWanted && !context.retiring,
-    /** The stored list may be shown as soon as the server is started. */
+    /** Whether the stored list may be shown as soon as the server is started. */
     mayShowStoredOnceStarted: ({ context }) =>
       isStored(context) && context.verdict === 'admitted' && !context.retiring,
   },
@@ -372,16 +385,16 @@ export const serverSetup = setup({
     queueDeadline: ({ context }) => context.policy.connect.queueTimeoutMs,
     /** The wait that was chosen when the backoff began. */
     reconnectBackoff: ({ context }) => context.delayMs,
-    /** How long the server must serve to get its full budget back. */
+    /** How long the server must serve to regain its full budget. */
     sustainedReady: ({ context: { policy } }) =>
       policy.restart.budgetReset === 'immediate' ? calmMs : policy.restart.budgetReset.sustainedMs,
-    // Without a deadline, the longest wait a timer can hold; the guard then ignores it.
+    // Without a deadline, the longest wait that a timer can hold; the guard then ignores it.
     idleDeadline: ({ context }) => context.policy.idle.stopMs ?? longestTimerMs,
     // The settings' call timeout; calls with a longer timeout are cut off.
     drainDeadline: ({ context }) => context.policy.call.timeoutMs,
-    /** How long no call is sent. */
+    /** How long no calls are sent. */
     circuitCooldown: ({ context }) => context.cooldownMs,
-    /** How long the probe of a half-open circuit may take. */
+    /** How long a half-open circuit's probe may take. */
     probeDeadline: ({ context }) => context.policy.breaker.probeTimeoutMs,
   },
 });
@@ -393,5 +406,5 @@ export function ofSession({ event }: { readonly event: { readonly session: numbe
   return { session: event.session };
 }
 
-/** Where every loss and every wish is decided. */
+/** The state in which every loss and every request is decided. */
 export const settle = '#connection.settling';

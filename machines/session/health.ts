@@ -1,10 +1,10 @@
 /**
  * The health checks of an open session.
  *
- * One check runs at a time, and any answer proves that the server is alive, even a late one. Failed
- * checks degrade the server. After enough failures in a row the server chart gives the session up,
- * unless calls are running. After a wake-up, checks follow at short intervals until the server
- * answers, because the network may need a moment.
+ * One check runs at a time, and any response proves that the server is alive, even a late one.
+ * Failed checks degrade the server. After enough consecutive failures, the server chart gives the
+ * session up, unless calls are running. After a wake-up, checks follow at short intervals until the
+ * server responds, because the network may need a moment.
  *
  * ```text
  * [*] -> unwatched
@@ -36,7 +36,7 @@ import { eventOf, sessionSetup } from './setup.ts';
 
 const signOfLife = { guard: { type: 'isSignOfLife', params: eventOf } } as const;
 const lateSignOfLife = { ...signOfLife, actions: 'noteAlive' } as const;
-// An event handled in a region does not reach the chart, so the policy is applied here as well.
+// An event handled in a region does not reach the chart, so the policy is applied here too.
 const edited = { actions: 'applyPolicy', target: 'unwatched' } as const;
 const woken = { actions: 'noteWake', target: 'waking' } as const;
 
@@ -75,7 +75,7 @@ export const watchStates = sessionSetup.createStateConfig({
       on: { 'wire.probed': routine.probed, 'server.woke': woken },
       after: { checkDeadline: routine.unanswered },
     },
-    // All servers of all hosts of this machine woke at the same moment.
+    // All servers of all hosts on this machine woke at the same moment.
     waking: {
       on: { 'wire.probed': lateSignOfLife },
       after: { wakePause: 'lookingAfterWaking' },

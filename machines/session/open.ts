@@ -1,5 +1,5 @@
 /**
- * An open session: its lists, its health checks, its input budget and the updates of watched resources.
+ * An open session: its lists, its health checks, its input budget and updates to watched resources.
  *
  * Each list is refreshed by its own chart when it is due. The health checks are in
  * `health.ts`.
@@ -67,7 +67,7 @@ import {
   settledAs,
 } from './setup.ts';
 
-/** The state that runs a list's refresh chart. */
+/** Creates the state that runs a list's refresh chart. */
 function refreshing(list: ListName) {
   return {
     invoke: {
@@ -83,7 +83,7 @@ function refreshing(list: ListName) {
     },
     on: {
       [`${list}.changed`]: { actions: { type: 'announceChange', params: list } },
-      // An event handled in a region does not reach the chart, so the policy is applied here as well.
+      // An event handled in a region does not reach the chart, so the policy is applied here too.
       'policy.updated': { actions: ['applyPolicy', { type: 'passDeadlineOn', params: list }] },
     },
   } as const;
@@ -140,7 +140,7 @@ const input = sessionSetup.createStateConfig({
   },
 });
 
-// The first update of watched resources is passed on at once; later ones are batched.
+// The first update to watched resources is reported at once; later ones are batched.
 const news = sessionSetup.createStateConfig({
   initial: 'quiet',
   states: {
@@ -163,7 +163,7 @@ const news = sessionSetup.createStateConfig({
 
 export const openStates = sessionSetup.createStateConfig({
   type: 'parallel',
-  // Passes on what changed during the first list.
+  // Reports what changed during the first list.
   entry: ['noteOpen', 'publishNews'],
   on: {
     'session.close': '#session.closing',

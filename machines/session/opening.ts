@@ -1,12 +1,13 @@
 /**
- * Opens a session: from a server's settings to a client that finished its handshake in the era
+ * Opens a session: from a server's settings to a client that has finished its handshake in the era
  * that the server supports.
  *
  * A server whose era is unknown is probed first. Some servers exit on any request before the
  * handshake. They are started a second time with the old handshake, which counts neither as a crash
- * nor as an attempt. An address that rejects the current protocol as servers of 2024 do is retried
- * once over SSE; if that fails, the first failure is reported. One deadline covers all steps. It
- * restarts when the machine wakes, because a server cannot answer while the machine sleeps.
+ * nor as an attempt. An address that rejects the current protocol the way servers of 2024 do is
+ * retried once over SSE; if that fails, the first failure is reported. One deadline covers all
+ * steps. It restarts when the machine wakes, because a server cannot respond while the machine
+ * sleeps.
  *
  * ```text
  * [*] -> resolving
@@ -75,7 +76,7 @@ const failed = {
   target: '#session.releasing',
 } as const;
 
-/** SSE failed as well: the first failure is more informative. */
+/** Reports the first failure when SSE also failed, because it is more informative. */
 const failedOverSse = {
   guard: { type: 'hasFailed', params: outcomeOf },
   target: '#session.releasing',
@@ -193,7 +194,7 @@ export const openingStates = sessionSetup.createStateConfig({
         onError: broken,
       },
       states: {
-        // Nothing was sent yet, so a process that exits now did not exit because of the probe.
+        // Nothing has been sent yet, so a process that exits now did not exit because of the probe.
         preparing: {
           on: {
             'wire.sent': {

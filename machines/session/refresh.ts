@@ -2,9 +2,10 @@
  * Refreshes one of a server's lists: its tools, its resources with their templates, or its prompts.
  *
  * The session chart starts this chart when a list is due, and it ends when the list is current. A
- * change that the server announces meanwhile causes another refresh. Refreshes never overlap, so an
- * older list never replaces a newer one. A pause follows each refresh and doubles while the server
- * keeps announcing changes. A failed refresh is retried later; the session keeps the old list.
+ * change that the server announces in the meantime causes another refresh. Refreshes never overlap,
+ * so an older list never replaces a newer one. A pause follows each refresh and doubles while the
+ * server keeps announcing changes. A failed refresh is retried later; the session keeps the old
+ * list.
  *
  * ```text
  * [*] -> listing
@@ -52,7 +53,7 @@ export interface RefreshContext extends RefreshInput {
 export type RefreshEvent =
   /** `changed`: the server announced a change. `demanded`: refreshes now, even during a pause. */
   | { readonly type: 'list.changed' | 'list.demanded' }
-  /** The settings changed; counts from the next list on. */
+  /** The settings changed; takes effect with the next list. */
   | { readonly type: 'policy.updated'; readonly listTimeoutMs: number };
 
 // One list a second while a server keeps announcing changes, and soon only one every half minute.
@@ -64,7 +65,7 @@ const longestPauseMs: Readonly<Record<ListName, number>> = {
 };
 // Half a minute, the default deadline of a list: a failing server is not queried more often.
 const firstRetryMs = 30_000;
-// A model needs the tools most: they are retried at the same pace.
+// A model needs the tools most, so they are retried at a constant rate.
 const longestRetryMs: Readonly<Record<ListName, number>> = {
   tools: firstRetryMs,
   resources: 300_000,
@@ -83,7 +84,7 @@ const refreshSetup = setup({
     ),
   },
   actions: {
-    /** Hands the outcome to the session chart. */
+    /** Reports the outcome to the session chart. */
     report: sendParent(({ context }, outcome: ListOutcome): RefreshFact => {
       return { type: 'list.settled', list: context.list, outcome };
     }),
@@ -92,25 +93,27 @@ const refreshSetup = setup({
       assertEvent(event, 'policy.updated');
       return { listTimeoutMs: event.listTimeoutMs };
     }),
-    /** After a successful list, the next failure is the first in a row. */
+    /**
+     * Records the outcome; after a successful list, the next failure is the first of a new series.
+     */
     noteOutcome: assign(({ context }, { type }: ListOutcome) => ({
       retryMs: type === 'listed' ? firstRetryMs : context.retryMs,
     })),
-    /** The next retry waits twice as long, within its bound. */
+    /** Doubles the wait before the next retry, up to its limit. */
     lengthenRetry: assign(({ context: { list, retryMs } }) => ({
       retryMs: Math.min(retryMs * 2, longestRetryMs[list]),
     })),
-    /** The next pause is twice as long, within its bound. */
+    /** Doubles the next pause, up to its limit. */
     lengthenPause: assign(({ context: { list, pauseMs } }) => ({
       pauseMs: Math.min(pauseMs * 2, longestPauseMs[list]),
     })),
   },
   guards: {
-    /** A change came during the list. */
+    /** Whether a change was announced during the list. */
     isOutdated: stateIn({ listing: 'outdated' }),
-    /** Another list is due. */
+    /** Whether another list is due. */
     isDue: stateIn({ pausing: 'due' }),
-    /** The list failed. */
+    /** Whether the list failed. */
     hasFailed: (_, outcome: ListOutcome) => outcome.type === 'failed',
   },
   delays: {
@@ -131,13 +134,13 @@ function failureOf(kind: Failure['kind'], message: string): ListOutcome {
   return { type: 'failed', failure: { kind, message } };
 }
 
-/** The list took too long. */
+/** Reports that the list took too long. */
 const reportLate = {
   type: 'report',
   params: ({ context: { list, listTimeoutMs } }: { readonly context: RefreshContext }) =>
     failureOf('protocol', `The server did not list its ${list} within ${listTimeoutMs} ms.`),
 } as const;
-/** A leaf actor threw, which is our bug. */
+/** Reports that a leaf actor threw, which is our bug. */
 const reportFault = {
   type: 'report',
   params: ({ context: { list } }: { readonly context: RefreshContext }) =>

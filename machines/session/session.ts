@@ -1,11 +1,11 @@
 /**
  * One session with an MCP server, from its settings to the end of its process or connection.
  *
- * The server chart invokes it after receiving a start permit, and follows it by its facts and its
- * output. `closing` ends the connection gracefully, `releasing` cleans up a lost connection, and
- * `draining` keeps the connection for requests in flight after the server forgot the session. Each
- * ends within the policy's deadlines, by force if necessary. `broken` is a connection that broke off
- * while its process lives; the process's exit, which follows soon, explains it.
+ * The server chart invokes it after receiving a start permit, and follows it through its facts and
+ * its output. `closing` ends the connection gracefully, `releasing` cleans up a lost connection,
+ * and `draining` keeps the connection for requests in flight after the server dropped the session.
+ * Each ends within the policy's deadlines, by force if necessary. `broken` is a connection that
+ * broke while its process is alive; the process's exit, which follows soon, explains it.
  *
  * ```text
  * [*] -> opening
@@ -91,7 +91,7 @@ const loadingTools = sessionSetup.createStateConfig({
     'wire.ended': ends,
     'wire.lost': ends,
     'wire.broke': '#session.broken',
-    // The server could not answer while the machine slept.
+    // The server could not respond while the machine slept.
     'server.woke': { actions: ['cancelListDeadline', 'startListDeadline'] },
     'start.expired': { actions: ['recordLateList', 'reportClosing'], target: '#session.closing' },
   },
@@ -102,7 +102,7 @@ const loadingTools = sessionSetup.createStateConfig({
   },
 });
 
-/** Leaves the connection, within the deadlines of the policy. */
+/** Creates the state that closes the connection within the policy's deadlines. */
 function leaving(how: 'orderly' | 'lost' | 'draining') {
   return sessionSetup.createStateConfig({
     invoke: {
@@ -112,12 +112,12 @@ function leaving(how: 'orderly' | 'lost' | 'draining') {
       onDone: { actions: { type: 'noteEnd', params: outcomeOf }, target: '#session.closed' },
       onError: { actions: 'recordFault', target: '#session.closed' },
     },
-    // The session is ending already, and its deadlines must not restart.
+    // The session is already ending, and its deadlines must not restart.
     on: { 'xstate.error.actor.wire': {} },
     after: {
       // Requests in flight are not cut off while draining.
       ...(how !== 'draining' && { closeDeadline: { actions: 'killConnection' } }),
-      // The next session waits until this one's process has ended, by force if need be.
+      // The next session waits until this one's process has ended, by force if necessary.
       killDeadline: '#session.closed',
     },
   });
@@ -156,7 +156,7 @@ export const sessionMachine = sessionSetup.createMachine({
     broken: {
       entry: 'reportClosing',
       on: {
-        // Stops waiting for the exit; the deadlines of an orderly close apply from now on.
+        // Stops waiting for the exit; the deadlines of a graceful close apply from now on.
         'session.close': 'closing',
         'wire.ended': {
           actions: { type: 'recordFailure', params: eventOf },

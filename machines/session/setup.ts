@@ -1,6 +1,6 @@
 /**
- * Context, events, guards, actions and delays that the states of the session chart
- * share. The states are in the files beside this one; `session.ts` joins them.
+ * Context, events, guards, actions and delays shared by the states of the session chart. The states
+ * are in the files next to this one; `session.ts` joins them.
  */
 
 import {
@@ -46,23 +46,23 @@ import { notProvided } from '../not-provided.ts';
 import { refreshMachine } from './refresh.ts';
 
 export interface SessionContext extends SessionInput {
-  /** We started the server's process. */
+  /** Whether we started the server's process. */
   readonly hasProcess: boolean;
-  /** The server's protocol era is probed before the handshake. */
+  /** Whether the server's protocol era is probed before the handshake. */
   readonly asksEra: boolean;
-  /** The lists that the server offers besides its tools. */
+  /** The lists other than tools that the server offers. */
   readonly offers: Readonly<Record<'resources' | 'prompts', boolean>>;
   /** The Streamable HTTP failure that preceded the SSE fallback. */
   readonly refusal: StepFailed | null;
   /** What is missing from each list. */
   readonly gaps: Readonly<Record<ListName, Failure | null>>;
-  /** Failed health checks in a row; at most `policy.health.failures`. */
+  /** Consecutive failed health checks; at most `policy.health.failures`. */
   readonly failedChecks: number;
   /** Window over which health checks are spread after a wake-up, in milliseconds. */
   readonly wakeSpreadMs: number;
-  /** The tools were listed: a failure from now on is an outage, not a failed start. */
+  /** Whether the tools were listed: if so, a failure is an outage, not a failed start. */
   readonly wasOpen: boolean;
-  /** Why the session ends; null before that and after an orderly close. */
+  /** Why the session ends; null before that, and after a graceful close. */
   readonly failure: Failure | null;
   readonly isFlood: boolean;
   readonly evidence: SessionEvidence;
@@ -73,12 +73,13 @@ export interface SessionContext extends SessionInput {
 /** What one region reports to the others. Never sent from outside. */
 type InternalEvent = { readonly type: 'start.expired' | 'input.flooded' | 'part.broke' };
 
-/** The actor of the connection threw. */
+/** The connection's actor threw. */
 type WireError = ErrorActorEvent<unknown, 'wire'>;
 
 export type SessionEvent = SessionCommand | WireFact | RefreshFact | WireError | InternalEvent;
 
-// SIGKILL takes milliseconds, and a connection waits a quarter of a second for it to take effect; twice that.
+// SIGKILL takes milliseconds, and a connection waits a quarter of a second for it to take effect;
+// this is twice that.
 const killMs = 500;
 /** How long a server may stay over its input budget, in milliseconds. */
 const floodLimitMs = 10_000;
@@ -96,18 +97,18 @@ const silence: Failure = {
   message: 'The server did not answer when it was asked whether it is alive.',
 };
 
-/** The deadline of a handshake; null = none. */
+/** Returns the deadline of a handshake; null if it has none. */
 function connectTimeoutOf({ policy, transport }: SessionContext): number | null {
   const { localTimeoutMs, remoteTimeoutMs } = policy.connect;
   return isRemote(transport) ? remoteTimeoutMs : localTimeoutMs;
 }
 
-/** How long a server has to answer a health check, in milliseconds. */
+/** Returns how long a server has to answer a health check, in milliseconds. */
 function checkTimeoutOf({ breaker, health }: ServerPolicy): number {
   return Math.min(breaker.probeTimeoutMs, health.everyMs);
 }
 
-/** The gap to report: that of the tools comes first. */
+/** Returns the gap to report: a gap in the tools comes first. */
 function gapIn({ tools, resources, prompts }: SessionContext['gaps']): Failure | null {
   return tools ?? resources ?? prompts;
 }
@@ -155,15 +156,18 @@ export const sessionSetup = setup({
   },
   actions: {
     // The start.
-    /** Notes the resolved settings. */
+    /** Stores the resolved settings. */
     noteResolved: assign((_, { hasProcess, asksEra }: Resolved) => ({ hasProcess, asksEra })),
-    /** The handshake is done: notes what the server offers. */
+    /** Records what the server offers when the handshake is done. */
     noteConnected: assign((_, { offers, at }: Connected) => ({ offers, at })),
     /** Reports the era and the process to the server chart. */
     reportOpened: sendParent((_, { at, era, pid }: Connected): SessionFact => {
       return { type: 'session.opened', at, era, ...(pid !== undefined && { pid }) };
     }),
-    /** The address refused the current transport; SSE is tried, and may fail for a worse reason. */
+    /**
+     * Records that the address refused the current transport; SSE is tried next, and may fail for a
+     * less useful reason.
+     */
     noteRefusal: assign((_, refusal: StepFailed) => ({ refusal })),
     /** Starts the deadline for everything up to the handshake. */
     startConnectDeadline: raise(
@@ -175,49 +179,51 @@ export const sessionSetup = setup({
       { type: 'start.expired' },
       { id: 'listDeadline', delay: 'listDeadline' },
     ),
-    /** Cancels the deadline of the handshake. */
+    /** Cancels the deadline for the handshake. */
     cancelConnectDeadline: cancel('connectDeadline'),
-    /** Cancels the deadline of the first list. */
+    /** Cancels the deadline for the first list. */
     cancelListDeadline: cancel('listDeadline'),
 
     // Why it ends.
-    /** Notes why a step failed or the connection ended. */
+    /** Records why a step failed or the connection ended. */
     recordFailure: assign(({ context }, { failure, at = context.at }: Failed) => ({ failure, at })),
-    /** Notes why the server chart gives the session up. */
+    /** Records why the server chart gives the session up. */
     recordGivenUp: assign(({ event }) => {
       assertEvent(event, 'session.giveUp');
       return { failure: event.failure };
     }),
-    /** The handshake took too long. */
+    /** Records that the handshake took too long. */
     recordLateConnect: assign(({ context }) => ({
       failure: late(`finish its handshake within ${connectTimeoutOf(context)} ms`),
     })),
-    /** The first list took too long. */
+    /** Records that the first list took too long. */
     recordLateList: assign(({ context }) => ({
       failure: late(`list its tools within ${context.policy.connect.listTimeoutMs} ms`),
     })),
-    /** The server sent too much for too long. */
+    /** Records that the server sent too much for too long. */
     recordFlood: assign({ failure: floodFailure, isFlood: true }),
-    /** The connection broke off, and its end was never reported. */
+    /** Records that the connection broke and its end was never reported. */
     recordBreak: assign({ failure: brokenOff }),
-    /** A leaf actor threw, which is our bug. */
+    /** Records that a leaf actor threw, which is our bug. */
     recordFault: assign({ failure: fault }),
     /** Reports that the session no longer serves although its process has yet to end. */
     reportClosing: sendParent({ type: 'session.closing' } satisfies SessionFact),
-    /** Ends the connection by force, because the orderly end took too long. */
+    /** Kills the connection, because the graceful close took too long. */
     killConnection: sendTo('wire', { type: 'wire.kill' }),
-    /** Notes when the end was forced: its outcome may never come. */
+    /** Records when the end was forced: its outcome may never arrive. */
     noteKill: assign(({ event }) => {
       assertEvent(event, 'wire.killed');
       return { at: event.at };
     }),
-    /** Notes what the connection left behind. */
+    /** Records what the connection left behind. */
     noteEnd: assign((_, { evidence, at }: CloseOutcome) => ({ evidence, at })),
 
     // The lists.
-    /** From now on a failure is an outage, not a failed start. */
+    /**
+     * Records that the session is open: from now on, a failure is an outage, not a failed start.
+     */
     noteOpen: assign({ wasOpen: true }),
-    /** Reports a list of tools; the others make no difference to the server chart. */
+    /** Reports a list of tools; other lists make no difference to the server chart. */
     reportListed: sendParent((_, { at, count }: Listed): SessionFact => {
       return { type: 'session.listed', at, toolCount: count };
     }),
@@ -225,7 +231,7 @@ export const sessionSetup = setup({
     reportListFailed: sendParent((_, { failure }: Failed): SessionFact => {
       return { type: 'session.listFailed', failure };
     }),
-    /** Notes a list's gap, and reports it if the session's gap changed. */
+    /** Stores a list's gap, and reports it if the session's gap changed. */
     noteGap: enqueueActions(
       ({ context, enqueue }, { list, outcome }: Omit<RefreshFact, 'type'>) => {
         const gap = outcome.type === 'listed' ? outcome.gap : outcome.failure;
@@ -246,7 +252,7 @@ export const sessionSetup = setup({
     announceChange: sendTo((_, list: ListName) => list, { type: 'list.changed' }),
     /** Requests a list of tools now, even during a pause. */
     demandTools: sendTo('tools', { type: 'list.demanded' }),
-    /** Passes a new deadline on to the chart that refreshes this list. */
+    /** Passes a new deadline to the chart that refreshes this list. */
     passDeadlineOn: sendTo(
       (_, list: ListName) => list,
       ({ context }) => ({
@@ -254,7 +260,7 @@ export const sessionSetup = setup({
         listTimeoutMs: context.policy.connect.listTimeoutMs,
       }),
     ),
-    /** Passes on which watched resources changed. */
+    /** Reports which watched resources changed. */
     publishNews: sendTo('wire', { type: 'wire.publish' }),
 
     // The rest of an open session.
@@ -269,32 +275,33 @@ export const sessionSetup = setup({
       const { reason, failure } = event;
       return { type: 'session.impaired', reason, ...(failure !== undefined && { failure }) };
     }),
-    /** Reports that a limit is gone. */
+    /** Reports that a limit no longer applies. */
     reportRecovered: sendParent(({ event }): SessionFact => {
       assertEvent(event, 'wire.recovered');
       return { type: 'session.recovered', reason: event.reason };
     }),
     /** Reports to the other regions that the server sent too much for too long. */
     announceFlood: raise({ type: 'input.flooded' }),
-    /** The chart that refreshes a list threw. */
+    /** Reports to the other regions that the chart that refreshes a list threw. */
     announceFault: raise({ type: 'part.broke' }),
     /** Sends a health check. */
     probe: sendTo('wire', { type: 'wire.probe' }),
-    /** Notes the window over which checks are spread. */
+    /** Stores the window over which checks are spread. */
     noteWake: assign(({ event }) => {
       assertEvent(event, 'server.woke');
       return { wakeSpreadMs: event.spreadMs };
     }),
-    /** Notes that the server is alive, which ends a run of failed checks. */
+    /** Records that the server is alive, which ends a series of failed checks. */
     noteAlive: enqueueActions(({ context, enqueue }) => {
       if (context.failedChecks === 0) return;
       enqueue.assign({ failedChecks: 0 });
       enqueue.sendParent({ type: 'session.recovered' as const, reason: 'healthCheck' as const });
     }),
-    /** One more health check in a row failed. */
+    /** Counts another consecutive failed health check. */
     noteFailedCheck: enqueueActions(
       ({ context, enqueue }, { failure = silence }: { readonly failure?: Failure | undefined }) => {
-        // A server that works on calls may not answer for long, so the count needs a bound.
+        // A server that is busy with calls may not respond for a long time, so the count needs a
+        // bound.
         const failedChecks = Math.min(context.failedChecks + 1, context.policy.health.failures);
         enqueue.assign({ failedChecks });
         enqueue.sendParent({
@@ -308,45 +315,45 @@ export const sessionSetup = setup({
   },
   guards: {
     // The outcome of a step.
-    /** The step failed. */
+    /** Whether the step failed. */
     hasFailed: (_, { type }: { readonly type: string }) => type === 'failed',
-    /** We started the server's process. */
+    /** Whether we started the server's process. */
     hasProcess: (_, { hasProcess }: Resolved) => hasProcess,
-    /** The protocol era is unknown, so it is probed first. */
+    /** Whether the protocol era is unknown, so it is probed first. */
     asksEra: (_, { asksEra }: Resolved) => asksEra,
-    /** The process exited on the era probe instead of answering it. */
+    /** Whether the process exited on the era probe instead of answering it. */
     hasLeft: ({ context }, { hasLeft }: Partial<Unconnected>) =>
       context.asksEra && hasLeft === true,
-    /** The address refused the handshake as an SSE server does. */
+    /** Whether the address refused the handshake the way an SSE server does. */
     mayBeOverSse: (_, { mayBeOverSse }: Partial<Unconnected>) => mayBeOverSse === true,
-    /** The era probe is being sent. */
+    /** Whether the era probe is being sent. */
     isEraQuestion: (_, { method }: { readonly method: string }) => method === 'server/discover',
-    /** The handshake of the old era begins. */
+    /** Whether the handshake of the old era begins. */
     isInitialize: (_, { method }: { readonly method: string }) => method === 'initialize',
 
     // How the connection ended.
-    /** The server forgot the session but still answers requests in flight. */
+    /** Whether the server dropped the session but still answers requests in flight. */
     drains: (_, { drains }: { readonly drains: boolean }) => drains,
-    /** No process is left to end. */
+    /** Whether no process is left to end. */
     isGone: (_, { isGone }: { readonly isGone: boolean }) => isGone,
 
     // The lists.
-    /** The tools changed during the first list. */
+    /** Whether the tools changed during the first list. */
     isStartOutdated: stateIn({ loadingTools: 'outdated' }),
-    /** The list contains the tools. */
+    /** Whether the list contains the tools. */
     isOfTools: (_, { list }: { readonly list: ListName }) => list === 'tools',
-    /** Listing the tools failed. */
+    /** Whether listing the tools failed. */
     isFailureOfTools: (_, { list, outcome }: Omit<RefreshFact, 'type'>) =>
       list === 'tools' && outcome.type === 'failed',
-    /** The server offers this list. */
+    /** Whether the server offers this list. */
     isOffered: ({ context }, list: 'resources' | 'prompts') => context.offers[list],
-    /** More updates arrived during the pause. */
+    /** Whether more updates arrived during the pause. */
     hasMoreNews: stateIn({ open: { news: { gathering: 'changed' } } }),
 
     // Health.
-    /** The policy pings the server regularly. */
+    /** Whether the policy pings the server regularly. */
     isPinged: ({ context }) => context.policy.health.mode === 'ping',
-    /** The answer proves that the server is alive. */
+    /** Whether the response proves that the server is alive. */
     isSignOfLife: ({ context }, { answer }: { readonly answer: ProbeAnswer }) =>
       answer === 'alive' ||
       (answer === 'unknownMethod' && context.policy.health.treatMethodNotFoundAsAlive),
@@ -354,9 +361,9 @@ export const sessionSetup = setup({
   delays: {
     /** How long a handshake may take; some transports have no limit. */
     connectDeadline: ({ context }) => connectTimeoutOf(context) ?? longestTimerMs,
-    /** How long listing may take. */
+    /** How long a list may take. */
     listDeadline: ({ context }) => context.policy.connect.listTimeoutMs,
-    /** How long an orderly end may take before it is forced. */
+    /** How long a graceful close may take before it is forced. */
     closeDeadline: ({ context }) => context.policy.close.totalMs,
     /** Longest time to close a session, including a forced end. */
     killDeadline: ({ context }) => context.policy.close.totalMs + killMs,
@@ -364,14 +371,14 @@ export const sessionSetup = setup({
     checkPause: ({ context }) => context.policy.health.everyMs,
     /** How long the server has to answer a health check. */
     checkDeadline: ({ context }) => checkTimeoutOf(context.policy),
-    /** After the machine woke, each server is checked at a moment of its own. */
+    /** After the machine wakes, each server is checked at its own moment. */
     wakePause: ({ context: { wakeSpreadMs, seed, session } }) =>
       wakeDelay(wakeSpreadMs, chanceOf(seed, session)),
     // Five seconds after a wake-up: a dead connection should be back within half a minute.
     wokenCheckDeadline: ({ context }) => Math.min(5_000, checkTimeoutOf(context.policy)),
-    // Two seconds: networks and some servers return one or two seconds after the machine.
+    // Two seconds: networks and some servers come back one or two seconds after the machine.
     doubtPause: 2_000,
-    // Ten seconds: longer than the burst of a verbose start, short enough to limit the load.
+    // Ten seconds: longer than a burst of startup output, short enough to limit the load.
     floodDeadline: floodLimitMs,
     // A tenth of a second: a flood of updates becomes ten reports a second.
     newsPause: 100,
@@ -383,19 +390,19 @@ export function idOf({ context }: { readonly context: SessionId }): SessionId {
   return { actorId, server, generation, session };
 }
 
-/** Maps the outcome of a step to the parameter of guards and actions; earlier guards narrowed it. */
+/** Maps a step's outcome to the parameter of guards and actions; earlier guards have narrowed it. */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- inferred from the parameter
 export function outcomeOf<Outcome>({ event }: { event: { output: unknown } }): Outcome {
   return event.output as Outcome;
 }
 
-/** Maps the outcome of a refreshed list likewise. */
+/** Maps the outcome of a refreshed list to the parameter of guards and actions. */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- inferred from the parameter
 export function settledAs<Outcome>({ event }: { event: { outcome: unknown } }): Outcome {
   return event.outcome as Outcome;
 }
 
-/** Hands the context to guards that also judge outcomes. */
+/** Passes the context to guards that also check outcomes. */
 export function contextOf({ context }: { readonly context: SessionContext }): SessionContext {
   return context;
 }
@@ -405,13 +412,13 @@ export function eventOf<Event>({ event }: { readonly event: Event }): Event {
   return event;
 }
 
-/** A leaf actor threw, which is our bug. */
+/** Handles a leaf actor that threw, which is our bug. */
 export const broken = {
   actions: ['recordFault', 'reportClosing'],
   target: '#session.closing',
 } as const;
 
-/** The connection is over, or a request showed that it is no longer usable. */
+/** Handles a connection that is over, or that a request showed to be unusable. */
 export const ends = [
   {
     guard: { type: 'drains', params: eventOf },

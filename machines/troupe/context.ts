@@ -1,4 +1,4 @@
-/** The root's input, context and events, and what an event leads to. */
+/** The root's input, context and events, and an event's outcome. */
 
 import type { AnyActorRef } from 'xstate';
 import type { ApprovalDecision } from '../../src/domain/host/approval.ts';
@@ -17,14 +17,14 @@ import type { HandoverDue, HandoverEvent, HandoverInput, ServerNews } from './ha
 
 export interface TroupeInput {
   readonly seed: number;
-  /** When the host created the troupe, monotonic milliseconds. */
+  /** When the host created the troupe, in monotonic milliseconds. */
   readonly startedAt: number;
   readonly trusted: boolean;
-  /** Upper bound that no other list can widen; null = none. */
+  /** Upper bound that no other list can widen; null if there is none. */
   readonly launchBound: readonly string[] | null;
-  /** Until the settings are read. */
+  /** Numbers that apply until the settings are read. */
   readonly slots: SlotCounts;
-  /** Processor cores of this machine. */
+  /** Number of processor cores on this machine. */
   readonly coreCount: number;
   readonly startupGateMs: number;
 }
@@ -37,17 +37,20 @@ export interface TroupeContext extends TroupeInput {
   /** Servers that the user started while their actor was leaving. */
   readonly startWishes: readonly string[];
   readonly settings: Settings | null;
-  /** By server name. */
+  /** Live servers by name. */
   readonly live: ReadonlyMap<string, LiveServer>;
-  /** Ids of the server actors that are ready. Kept apart from `live`, which is expensive to change. */
+  /**
+   * Ids of the server actors that are ready. Kept separate from `live`, which is expensive to
+   * change.
+   */
   readonly serving: readonly string[];
-  /** Ids of the server actors that cannot go on until the user acts. */
+  /** Ids of the server actors that cannot continue until the user acts. */
   readonly halted: readonly string[];
-  /** Names that left the settings, newest last. */
+  /** Names removed from the settings, newest last. */
   readonly removed: readonly string[];
   /** Servers and generations whose tools are known, newest last. */
   readonly knownCatalogs: readonly string[];
-  /** Server actors spawned so far; gives each its own jitter. */
+  /** Number of server actors spawned so far; gives each its own jitter. */
   readonly spawnCount: number;
 }
 
@@ -61,7 +64,7 @@ export type TroupeEvent =
       readonly server: string;
       readonly fingerprint?: string;
     }
-  /** All decisions on record, other processes' included; replaces what was known. */
+  /** All decisions on record, including those of other processes; replaces what was known. */
   | { readonly type: 'approvals.changed'; readonly decisions: readonly ApprovalDecision[] }
   | { readonly type: 'trust.changed'; readonly trusted: boolean }
   | { readonly type: 'allow.changed'; readonly allowed: readonly string[] | null }
@@ -85,7 +88,7 @@ export type TroupeEvent =
   | ServerNews
   | HandoverDue
   | SlotGranted
-  // XState's own; never accepted from a host.
+  // XState's own events; never accepted from a host.
   | { readonly type: `xstate.done.actor.${string}`; readonly actorId: string }
   | {
       readonly type: `xstate.error.actor.${string}`;
@@ -111,7 +114,7 @@ export interface Order {
   readonly event: ServerCommand | HandoverEvent | SlotsEvent;
 }
 
-/** What the root does about an event; a missing field means nothing. */
+/** What the root does in response to an event; a missing field means nothing. */
 export interface Outcome {
   /** Changes to the context. */
   readonly facts?: Partial<TroupeContext>;
@@ -123,17 +126,17 @@ export interface Outcome {
   readonly news?: TroupeEmitted;
 }
 
-/** The name of an actor's server: the actor's id is that name with a suffix after a dot. */
+/** Returns the name of an actor's server: the actor's id is that name with a suffix after a dot. */
 export function nameOf(actorId: string): string {
   return actorId.slice(0, actorId.lastIndexOf('.'));
 }
 
-/** The server actors of one name: one, or two during a handover. */
+/** Returns the server actors with one name: one, or two during a handover. */
 export function actorsOf(server: LiveServer): readonly LiveServer[] {
   return server.beside === undefined ? [server] : [server, server.beside];
 }
 
-/** The live server that an actor belongs to; undefined when it belongs to none any more. */
+/** Returns the live server that an actor belongs to; undefined if it no longer belongs to one. */
 export function ownerOf({ live }: TroupeContext, actorId: string): LiveServer | undefined {
   const server = live.get(nameOf(actorId));
   const isOwner = server !== undefined && actorsOf(server).some((it) => it.actorId === actorId);
@@ -153,7 +156,7 @@ export function newest<T>(list: readonly T[], count: number): readonly T[] {
   return list.slice(Math.max(0, list.length - count));
 }
 
-// Returns the same list when nothing is removed: thousands of servers report as they start.
+// Returns the same list if nothing is removed: thousands of servers report as they start.
 export function others(all: readonly string[], one: string | undefined): readonly string[] {
   return one === undefined || !all.includes(one) ? all : all.filter((each) => each !== one);
 }

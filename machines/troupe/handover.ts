@@ -1,11 +1,11 @@
 /**
- * Decides when the next generation of a server takes over from the present one.
+ * Decides when a server's next generation takes over from the current one.
  *
- * Each seamless handover has one such actor, which exists while two server actors
- * share a name; otherwise a name has a single server. It gets the reports of both
- * and notifies the root when the handover is due. The root decides whether the
- * settings still want it, sends the commands, and ends this actor once one of the
- * two servers is gone; their own deadlines bound how long that takes.
+ * Each seamless handover has one actor of this chart, which exists while two server actors share a
+ * name; otherwise a name has a single server. It gets both servers' reports and notifies the root
+ * when the handover is due. The root decides whether the settings still want it, sends the
+ * commands, and ends this actor once one of the two servers is gone; their own deadlines bound how
+ * long that takes.
  *
  * ```text
  * [*] -> succeeding
@@ -26,13 +26,13 @@ export interface HandoverInput {
   readonly server: string;
   /** Actor id of the generation that serves until it hands over. */
   readonly present: string;
-  /** Actor id of the generation that starts beside it. */
+  /** Actor id of the generation that starts alongside it. */
   readonly successor: string;
 }
 
 /**
- * A server's reports to the root: it is ready, or no longer ready; it cannot go on until the
- * user acts, or goes on again; it is a successor and will not become ready soon.
+ * A server's reports to the root: it is ready, or no longer ready; it cannot continue until the
+ * user acts, or it continues; it is a successor and will not become ready soon.
  */
 export const serverNews = [
   'server.readied',
@@ -61,7 +61,7 @@ export interface HandoverDue {
 
 const suffix = '.handover';
 
-/** Actor id of a server's handover. */
+/** Returns the actor id of a server's handover. */
 export function handoverIdOf(server: string): string {
   return `${server}${suffix}`;
 }
@@ -85,22 +85,25 @@ const handoverSetup = setup({
     events: {} as HandoverEvent,
   },
   actions: {
-    /** The successor should take over: it is ready. */
+    /** Reports that the successor should take over because it is ready. */
     announceReady: sendParent(due('its successor is ready')),
-    /** The successor should take over although it is not ready, as the settings require. */
+    /**
+     * Reports that the successor should take over although it is not ready, as the settings
+     * require.
+     */
     announceGivenUp: sendParent(due('its successor did not become ready')),
-    /** The successor should take over: no other generation is left to serve. */
+    /** Reports that the successor should take over because no other generation is left to serve. */
     announceLoss: sendParent(due('it was lost while its successor starts')),
   },
   guards: {
-    /** The report is about the generation that serves. */
+    /** Whether the report is about the generation that serves. */
     isPresent: ({ context, event }) => 'actorId' in event && event.actorId === context.present,
-    /** The report is about the generation that starts. */
+    /** Whether the report is about the generation that starts. */
     isSuccessor: ({ context, event }) => 'actorId' in event && event.actorId === context.successor,
   },
   delays: {
-    // Two minutes: five attempts to start and the waits between them take about one. After
-    // that the new settings count, whether or not they work.
+    // Two minutes: five attempts to start and the waits between them take about one. After that,
+    // the new settings count, whether or not they work.
     handoverDeadline: 120_000,
   },
 });
@@ -112,7 +115,7 @@ export const handoverMachine = handoverSetup.createMachine({
   context: ({ input }) => input,
   initial: 'succeeding',
   states: {
-    // The present generation serves while its successor starts.
+    // The current generation serves while its successor starts.
     succeeding: {
       on: {
         'server.readied': { guard: 'isSuccessor', actions: 'announceReady' },
@@ -124,7 +127,7 @@ export const handoverMachine = handoverSetup.createMachine({
       },
       after: { handoverDeadline: { actions: 'announceGivenUp' } },
     },
-    // The successor serves, and its predecessor finishes the calls it has.
+    // The successor serves, and its predecessor finishes its remaining calls.
     relieving: {},
     // The settings no longer want the successor, which leaves.
     withdrawing: { on: { 'server.faltered': { guard: 'isPresent', actions: 'announceLoss' } } },

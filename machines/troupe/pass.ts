@@ -1,6 +1,6 @@
 /**
- * One pass of the root: the facts that it is planned from, and the outcome of its steps. All of
- * it is pure, so a dry run and the real one agree.
+ * One pass of the root: the facts from which it is planned, and the outcome of its steps. All of it
+ * is pure, so a dry run and the real pass agree.
  */
 
 import type { ExtractEvent } from 'xstate';
@@ -31,7 +31,7 @@ import {
 } from './context.ts';
 import { type HandoverInput, handoverIdOf, isHandover } from './handover.ts';
 
-/** The part of the context that a plan is made from. */
+/** The part of the context from which a plan is made. */
 export type PlanningFacts = Pick<
   TroupeContext,
   | 'settings'
@@ -64,7 +64,7 @@ export function gatesOf(context: PlanningFacts, cause?: Turn): Gates {
   };
 }
 
-/** Returns whether servers may have to wait for each other's budget places. */
+/** Returns whether servers may have to wait for each other's budget slots. */
 function isBudgetEnforced({ settings }: Pick<PlanningFacts, 'settings'>): boolean {
   return settings?.budget?.mode === 'enforce';
 }
@@ -77,7 +77,7 @@ export function planOf(context: PlanningFacts): readonly Step[] {
 /** A plan and its admitted servers. */
 export interface Pass {
   readonly plan: readonly Step[];
-  /** By name. */
+  /** Admitted servers by name. */
   readonly wanted: ReadonlyMap<string, AdmittedServer>;
 }
 
@@ -94,8 +94,9 @@ export function passOf(context: PlanningFacts, { due, ...turn }: Cause = {}): Pa
 }
 
 /**
- * One pass: reads all desired and live servers, plans, and returns the outcome of the steps. A command
- * does not change what is desired, so it needs no pass, unless the server must claim a budget place again.
+ * Runs one pass: reads all desired and live servers, plans, and returns the steps' outcome. A
+ * command does not change what is desired, so it needs no pass unless the server must claim a
+ * budget slot again.
  */
 export function reconciled(context: TroupeContext, event: TroupeEvent): Outcome {
   const cause = causeOf(event);
@@ -202,7 +203,7 @@ export interface Move {
   readonly birth?: { readonly wanted: AdmittedServer; readonly actorId: string };
 }
 
-/** Retires every server of the name at once. */
+/** Retires every server with this name at once. */
 export function retired(now: LiveServer): Move {
   const { live, orders } = besideRetired(now);
   return { live: { ...live, leaving: 'now' }, orders: [retire(now), ...orders] };
@@ -220,7 +221,7 @@ function handedOn(now: LiveServer, wanted: AdmittedServer): Move {
   return { live, orders: [], birth: { wanted, actorId } };
 }
 
-/** Ends a handover, because a stop applies to every server of the name. */
+/** Ends a handover, because a stop applies to every server with this name. */
 export function endedHandover(now: LiveServer): Move {
   const successor = successorOf(now);
   return successor === undefined ? besideRetired(now) : takenOver(now, successor, 'now');
@@ -255,14 +256,14 @@ export function routed(
     if (desired === undefined) return { orders };
     stopWishes.push({ server, generation: desired.generation });
   } else if (orders.length === 0 && desired !== undefined) {
-    // The next server of this name gets the wish in its input.
+    // The next server with this name gets the request in its input.
     startWishes.push(server);
   }
   return {
     facts: {
       ...(type === 'server.reconnect' ? {} : { stopWishes: newest(stopWishes, rememberedWishes) }),
       startWishes: newest(startWishes, rememberedWishes),
-      // A server that halts again reports it; until then its place is taken.
+      // A server that halts again reports it; until then, its slot stays taken.
       halted: others(context.halted, orders[0]?.to),
     },
     orders,
@@ -309,7 +310,7 @@ function takenOver(now: LiveServer, next: LiveServer, leaving: 'now' | 'afterCal
 function besideRetired(now: LiveServer): Move {
   const { actorId, beside } = now;
   if (beside === undefined) return { live: now, orders: [] };
-  // A handover that is complete ignores it.
+  // A completed handover ignores it.
   const withdraw: Order = {
     to: handoverIdOf(nameOf(actorId)),
     event: { type: 'handover.withdraw' },
@@ -339,8 +340,8 @@ function liveAs({ desired, verdict }: AdmittedServer, actorId: string): LiveServ
   };
 }
 
-// XState remembers every child id it ever saw. With two ids in turn, a successor can start
-// beside the server that leaves.
+// XState remembers every child id that it ever saw. With two alternating ids, a successor can start
+// alongside the server that leaves.
 function otherIdOf({ actorId }: LiveServer): string {
   return `${nameOf(actorId)}.${actorId.endsWith('0') ? '1' : '0'}`;
 }

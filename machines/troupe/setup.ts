@@ -1,7 +1,7 @@
 /**
- * The actions of the root chart. Most are pure functions from the context and an
- * event to an `Outcome`, which only `does` applies. Passes and changes to the servers
- * of one name are in `pass.ts`.
+ * The actions of the root chart. Most are pure functions from the context and an event to an
+ * `Outcome`, which only `does` applies. Passes and changes to the servers with one name are in
+ * `pass.ts`.
  */
 
 import {
@@ -37,14 +37,14 @@ import { endedHandover, forgotten, reconciled, retired, routed, userCommands } f
 
 // Enough to explain a tool that a long conversation still remembers.
 const rememberedNames = 1_000;
-// As many as there may be servers: the store drops the others, and reports that.
+// As many as the maximum number of servers: the store drops the others, and reports that.
 const rememberedCatalogs = 10_000;
 
 const respawnPauseMs = 1_000;
 
 // Two seconds: imperceptible, and a machine that just woke is busy.
 const leastWakeSpreadMs = 2_000;
-// Fifty a second, however many there are.
+// Fifty a second, however many servers there are.
 const wakeSpreadPerServerMs = 20;
 
 const parts = setup({
@@ -64,7 +64,10 @@ const parts = setup({
   },
 });
 
-/** Applies the outcome of an event. Spawns all children at once, because every spawn copies the list of children. */
+/**
+ * Applies an event's outcome. Spawns all children at once, because every spawn copies the list of
+ * children.
+ */
 function does<const Type extends EventDescriptor<TroupeEvent>>(
   types: Type | readonly Type[],
   answer: (context: TroupeContext, event: ExtractEvent<TroupeEvent, Type>) => Outcome,
@@ -101,7 +104,7 @@ function decided(
 
 export const troupeSetup = parts.extend({
   actions: {
-    /** Notes the new settings, and remembers the names that are gone. */
+    /** Stores the new settings, and remembers removed names. */
     noteSettings: does(['settings.loaded', 'settings.relocated'], (context, { settings }) => {
       const names = new Set(settings.servers.map(({ name }) => name));
       const before = (context.settings?.servers ?? []).map(({ name }) => name);
@@ -109,15 +112,15 @@ export const troupeSetup = parts.extend({
       const removed = newest(gone, rememberedNames);
       return { facts: { settings, startupGateMs: settings.startupGateMs, removed } };
     }),
-    /** Notes whether the folder is trusted. */
+    /** Records whether the folder is trusted. */
     noteTrust: does('trust.changed', (_, { trusted }) => ({ facts: { trusted } })),
-    /** Notes the host's own list, which cannot widen the launch bound. */
+    /** Stores the host's own list, which cannot widen the launch bound. */
     noteAllowed: does('allow.changed', (_, event) => ({ facts: { hostAllowed: event.allowed } })),
-    /** Notes the user's decision about a server with its current settings. */
+    /** Records the user's decision about a server with its current settings. */
     noteDecision: does(['approval.grant', 'approval.reject', 'approval.revoke'], decided),
-    /** Notes the decisions on disk. */
+    /** Stores the decisions on disk. */
     noteDecisions: does('approvals.changed', (_, { decisions }) => ({ facts: { decisions } })),
-    /** Notes that this generation's list is stored. */
+    /** Records that this generation's list is stored. */
     noteCatalog: does('catalog.listed', (context, { server, generation }) => {
       const key = catalogKey(server, generation);
       if (context.knownCatalogs.at(-1) === key) return {};
@@ -136,7 +139,7 @@ export const troupeSetup = parts.extend({
         orders: owners.map((it) => ({ to: it.actorId, event: { type: 'catalog.forgotten' } })),
       };
     }),
-    /** Notes a server's report, and passes it to its handover, if there is one. */
+    /** Records a server's report, and passes it to its handover, if there is one. */
     noteNews: does(serverNews, (context, event) => {
       const { type, actorId } = event;
       const serving = others(context.serving, actorId);
@@ -151,9 +154,9 @@ export const troupeSetup = parts.extend({
       };
     }),
 
-    /** One pass: reads all desired and live servers, plans, and takes the steps. */
+    /** Runs one pass: reads all desired and live servers, plans, and takes the steps. */
     reconcile: does('*', reconciled),
-    /** Ends a handover, so that a stop applies to one remaining generation. */
+    /** Ends a handover, so that a stop applies to the one remaining generation. */
     endHandover: does('server.stop', ({ live }, { server }) => {
       const present = live.get(server);
       if (present?.beside === undefined || present.leaving !== false) return {};
@@ -162,14 +165,14 @@ export const troupeSetup = parts.extend({
     }),
     /** Passes the user's command to the server, and remembers a stop. */
     routeCommand: does(userCommands, routed),
-    /** Has every server check its connection, spread over a window. */
+    /** Makes every server check its connection, spread over a window. */
     passWake: does('system.woke', ({ live }) => {
       const spreadMs = Math.max(leastWakeSpreadMs, wakeSpreadPerServerMs * live.size);
       const staying = [...live.values()].flatMap(actorsOf).filter((it) => it.leaving === false);
       const event = { type: 'server.woke', spreadMs } as const;
       return { orders: staying.map(({ actorId: to }) => ({ to, event })) };
     }),
-    /** Retires every server, because the troupe stops. */
+    /** Retires every server, because the troupe is stopping. */
     retireAll: does('*', ({ live }) => {
       const moves = [...live].map(([name, server]) => [name, retired(server)] as const);
       return {
@@ -180,7 +183,7 @@ export const troupeSetup = parts.extend({
     /** Releases everything that an ended child held. */
     forgetChild: does(['xstate.done.actor.*', 'xstate.error.actor.*'], forgotten),
 
-    /** Passes on a request for a permit, with the server's place in the settings. */
+    /** Passes on a request for a permit, with the server's position in the settings. */
     requestSlot: does('slot.requested', (context, event) => {
       const isOwned = ownerOf(context, event.actorId) !== undefined;
       const settings = isOwned ? context.settings : null;
@@ -189,39 +192,39 @@ export const troupeSetup = parts.extend({
     }),
     /** Passes on a permit that a server returns. */
     passReturn: does('slot.returned', (_, event) => ({ orders: [{ to: 'slots', event }] })),
-    // A permit for an actor that is gone goes straight back.
+    // A permit for an actor that no longer exists goes straight back.
     passPermit: does('slot.granted', (context, event) => {
       const { actorId } = event;
       if (ownerOf(context, actorId) !== undefined) return { orders: [{ to: actorId, event }] };
       return { orders: [{ to: 'slots', event: { type: 'slot.returned', actorId } }] };
     }),
-    /** Applies the new settings' limits of simultaneous starts. */
+    /** Applies the new settings' limits on simultaneous starts. */
     resizeSlots: does('settings.loaded', (_, { settings: { slots: counts } }) => ({
       orders: [{ to: 'slots', event: { type: 'slots.resized', counts } }],
     })),
-    /** Has the files read again, or the host settings exchanged. */
+    /** Has the files reread, or the host settings replaced. */
     passToSettingsSource: does(['settings.reload', 'settings.changed'], (_, news) => ({ news })),
-    /** Starts the actor that hands out permits. */
+    /** Starts the actor that grants permits. */
     startSlots: parts.enqueueActions(({ context, enqueue }) => {
       const { settings, slots, coreCount, seed } = context;
       const input = { counts: settings?.slots ?? slots, coreCount, seed };
       enqueue.spawnChild('slots', { id: 'slots', input });
     }),
-    /** Reports that an actor broke, which is a fault of ours. */
+    /** Reports that an actor broke, which is our bug. */
     reportBroken: does('xstate.error.actor.*', (_, { actorId, error }) => {
       const message = error instanceof Error ? error.message : String(error);
       return { news: { type: 'actor.broke', actorId, message } };
     }),
-    // Not at once: a fault that strikes at every start must not become a storm.
+    // Not at once: a fault that occurs at every start must not become a storm.
     lookAgainSoon: parts.enqueueActions(({ enqueue }) => {
       enqueue.cancel('lookAgain');
       enqueue.raise({ type: 'troupe.lookAgain' }, { id: 'lookAgain', delay: respawnPauseMs });
     }),
   },
   guards: {
-    /** No server is left. */
+    /** Whether no server is left. */
     hasNoServers: ({ context }) => context.live.size === 0,
-    /** The child decides when a successor takes over. */
+    /** Whether the child is a handover, which decides when a successor takes over. */
     isHandover: ({ event }) => 'actorId' in event && isHandover(event.actorId),
   },
   delays: {
@@ -234,8 +237,8 @@ export const troupeSetup = parts.extend({
     // Five seconds: reading a few files takes milliseconds; a dead network folder
     // must not keep a host from starting.
     settingsDeadline: 5_000,
-    // Five seconds: above the 4 s of the close ladder, and about as long as a user
-    // waits after Ctrl-C before pressing it again.
+    // Five seconds: longer than the 4 s of the close ladder, and about as long as a user waits
+    // after Ctrl-C before pressing it again.
     stopDeadline: 5_000,
   },
 });

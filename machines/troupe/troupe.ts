@@ -1,17 +1,16 @@
 /**
  * The reconciler: makes the live servers match the desired ones.
  *
- * Every change of the desired state (settings, trust, lists, decisions) is noted,
- * and then one pass compares all desired servers with all live ones, so lost,
- * doubled or reordered events are harmless. A server that is replaced retires in
- * one pass and is spawned again in the pass that its end causes. A seamless change
- * spawns the next generation beside the present one, with a `handover` that decides
- * when it takes over. The user's commands go to the server itself, and requests for
- * permits to `slots`. The startup gate is a deadline for presentation: it says when
- * a host may go on, never how long a server may take. No child's end ends the root.
+ * Every change of the desired state (settings, trust, lists, decisions) is recorded, and then one
+ * pass compares all desired servers with all live ones, so lost, duplicate or reordered events are
+ * harmless. A server that is replaced retires in one pass and is spawned again in the pass that its
+ * end causes. A seamless change spawns the next generation alongside the current one, with a
+ * `handover` that decides when it takes over. The user's commands go to the server itself, and
+ * permit requests to `slots`. The startup gate is a deadline for presentation: it limits how long a
+ * host waits, never how long a server may take. No child's end ends the root.
  *
- * The root never reads another actor: everything that a decision needs arrives as
- * events, so computing a transition has no side effects.
+ * The root never reads another actor: everything that a decision needs arrives as an event, so
+ * computing a transition has no side effects.
  *
  * ```text
  * [*] -> serving

@@ -1,9 +1,9 @@
 /**
- * The codes a caller compares, and the exit code of the command line for each.
- * Codes are stable; messages are not. The comments here are the tables of `docs/codes.md`.
+ * The codes that callers compare, and the command line's exit code for each. Codes are stable;
+ * messages are not. The comments here are the tables of `docs/codes.md`.
  */
 
-/** Exit code of the command line for every caller code whose outcome is known. */
+/** The command line's exit code for every caller code whose outcome is known. */
 export const exitCodeOf = {
   /** The command line is invalid: an unknown flag, or two flags that exclude each other. */
   USAGE: 2,
@@ -41,13 +41,13 @@ export const exitCodeOf = {
   EXCLUDED: 7,
   /** A user rejected this server. */
   REJECTED: 7,
-  /** Files of this project folder do not count. */
+  /** Files in this project folder do not count. */
   UNTRUSTED: 7,
   /** The settings disable the server. */
   DISABLED: 7,
   /** The server budget is exhausted. */
   OVER_BUDGET: 7,
-  /** A rule, the host or the user refused the call, or the system refused access. */
+  /** A rule, the host or the user refused the call, or the system denied access. */
   PERMISSION_DENIED: 7,
   /** A user stopped the server. */
   STOPPED: 7,
@@ -59,7 +59,7 @@ export const exitCodeOf = {
   VERSION_UNSUPPORTED: 8,
   /** A project folder brought the server, and no user has approved it yet. */
   PENDING_APPROVAL: 10,
-  /** The server requires a log-in. */
+  /** The server requires a login. */
   AUTH_REQUIRED: 11,
   /** The tool's definition differs from the approved one, or from the one in the caller's catalog. */
   TOOL_CHANGED: 12,
@@ -67,17 +67,17 @@ export const exitCodeOf = {
   CRASHED: 13,
   /** The connection broke during the call. */
   STREAM_LOST: 13,
-  /** The server did not answer within the deadline. */
+  /** The server did not respond within the deadline. */
   TIMEOUT: 13,
-  /** The caller cancelled the call, or its server stopped or its session closed meanwhile. */
+  /** The caller cancelled the call, or its server stopped or its session closed in the meantime. */
   CANCELLED: 13,
-  /** The server answered with a JSON-RPC error. */
+  /** The server returned a JSON-RPC error. */
   SERVER_ERROR: 14,
-  /** The server asks a question before it answers, and nothing could answer it. */
+  /** The server asks a question before it responds, and nothing could answer it. */
   INPUT_REQUIRED: 14,
   /** The result exceeds the size limits. */
   RESULT_TOO_LARGE: 1,
-  /** The server's answer is invalid. */
+  /** The server's response is invalid. */
   BAD_RESPONSE: 1,
   /** The server redirected to another origin, which is not followed. */
   REDIRECT_BLOCKED: 1,
@@ -92,21 +92,21 @@ export const exitCodeOf = {
 export type CallerCode = keyof typeof exitCodeOf;
 
 /**
- * Whether a call ran. After the request was sent it is `unknown` unless the
- * answer proves otherwise.
+ * Whether a call ran. Once the request is sent, it is `unknown` unless the response proves
+ * otherwise.
  */
 export type Outcome =
   /**
-   * It did not run: no byte of it was sent, or the HTTP status of the answer is defined to mean
-   * that. It may be called again.
+   * The call did not run: no byte of it was sent, or the response's HTTP status is defined to mean
+   * that. It may be repeated.
    */
   | 'not_executed'
-  /** It ran, and the server confirmed it. */
+  /** The call ran, and the server confirmed it. */
   | 'executed'
   /** The request was sent and nothing proves whether it ran. Check before you call again. */
   | 'unknown';
 
-/** An error as every face shows it. */
+/** An error as every interface shows it. */
 export interface ErrorDocument {
   readonly code: CallerCode;
   readonly server?: string;
@@ -118,7 +118,7 @@ export interface ErrorDocument {
   readonly message: string;
 }
 
-/** The exit code of the command line for an error: 13 whenever the outcome is unknown. */
+/** Returns the command line's exit code for an error: 13 whenever the outcome is unknown. */
 export function exitCodeFor(error: Pick<ErrorDocument, 'code' | 'outcome'>): number {
   return error.outcome === 'unknown' ? 13 : exitCodeOf[error.code];
 }

@@ -8,13 +8,13 @@ export interface ListedResource {
   readonly title?: string;
   readonly description?: string;
   readonly mimeType?: string;
-  /** Bytes, as far as the server knows. */
+  /** Size in bytes, as far as the server knows. */
   readonly size?: number;
 }
 
-/** Resources that the server announces only by the pattern of their addresses. */
+/** Resources that the server announces only by a pattern for their addresses. */
 export interface ListedResourceTemplate {
-  /** RFC 6570. */
+  /** URI template as in RFC 6570. */
   readonly uriTemplate: string;
   readonly name: string;
   readonly title?: string;
@@ -36,28 +36,28 @@ export interface ListedPrompt {
   readonly arguments?: readonly PromptArgument[];
 }
 
-/** The lists that come after the tools. */
+/** The lists other than tools. */
 export interface SideLists {
   readonly resources: readonly ListedResource[];
   readonly resourceTemplates: readonly ListedResourceTemplate[];
   readonly prompts: readonly ListedPrompt[];
 }
 
-/** All that one server announced. */
+/** Everything that one server announced. */
 export interface Catalog extends SideLists {
-  /** As the server announced them; digests are computed from these. */
+  /** The tools as the server announced them; digests are computed from these. */
   readonly tools: readonly ListedTool[];
-  /** The same without secrets of the settings; absent when there are none. */
+  /** The tools without the settings' secrets; absent if they contain none. */
   readonly shownTools?: readonly ListedTool[];
-  /** The server's instructions for its use; at most 16 KB, printable. */
+  /** The server's instructions for its use, printable, at most 16 KB. */
   readonly instructions?: string;
-  /** Whether it completes arguments of prompts and templates. */
+  /** Whether the server completes arguments of prompts and templates. */
   readonly completions: boolean;
 }
 
 interface Shown {
   readonly server: string;
-  /** `live` = the server is connected; else the last list known. */
+  /** `live` if the server is connected; otherwise the state of the last known list. */
   readonly catalog: 'live' | 'deferred' | 'stale';
 }
 
@@ -81,7 +81,7 @@ export interface ResourceResult {
   readonly _meta?: Readonly<Record<string, unknown>>;
 }
 
-/** A prompt, filled in. */
+/** A prompt with its arguments filled in. */
 export interface PromptResult {
   readonly description?: string;
   readonly messages: readonly Readonly<Record<string, unknown>>[];
@@ -94,13 +94,13 @@ export interface CompletionRequest {
     | { readonly type: 'ref/prompt'; readonly name: string }
     | { readonly type: 'ref/resource'; readonly uri: string };
   readonly argument: { readonly name: string; readonly value: string };
-  /** Arguments that are known already. */
+  /** Arguments that are already known. */
   readonly context?: { readonly arguments?: Readonly<Record<string, string>> };
 }
 
 export interface CompletionResult {
   readonly completion: {
-    /** The protocol allows a hundred. */
+    /** Suggested values; the protocol allows a hundred. */
     readonly values: readonly string[];
     readonly total?: number;
     readonly hasMore?: boolean;

@@ -1,6 +1,6 @@
 /** The troupe's clock: real in production, virtual in tests. */
 export interface Clock {
-  /** Monotonic milliseconds; only differences mean something. */
+  /** Monotonic milliseconds; only differences are meaningful. */
   now(): number;
   /** Milliseconds since 1970, for display only. */
   wallNow(): number;

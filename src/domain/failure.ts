@@ -1,36 +1,36 @@
 /**
- * Failures of a session, classified by what to do next. Failures are values: they
- * travel in events and end up, redacted, in the status.
+ * Session failures, classified by what to do next. Failures are values: they travel in events and
+ * appear, redacted, in the status.
  */
 
 export const failureKinds = [
-  /** The connection broke, or a request over it was not answered in time. */
+  /** The connection broke, or a request over it got no response in time. */
   'transport',
-  /** The program or the address could not be reached, or the server answered 5xx. */
+  /** The program or the address could not be reached, or the server responded with 5xx. */
   'unavailable',
   /** The process ended by a signal or an exit code, except for a clean exit of a ready server. */
   'crashed',
-  /** The process of a ready server ended with exit code 0. */
+  /** A ready server's process ended with exit code 0. */
   'cleanExit',
   /** The handshake or the tool list did not finish in time. */
   'initTimeout',
-  /** The last message of the handshake could not be delivered. */
+  /** The handshake's last message could not be delivered. */
   'initNotification',
   /** The server lacks an essential capability. */
   'capabilityMissing',
-  /** There is no common version of the protocol. */
+  /** There is no common protocol version. */
   'versionUnsupported',
-  /** The server answered 401 or 403, or a log-in failed. */
+  /** The server responded with 401 or 403, or a login failed. */
   'authRequired',
   /** The server no longer knows the session; a new one is opened. */
   'sessionMissing',
-  /** The server answered 429; its `Retry-After` is honoured within bounds. */
+  /** The server responded with 429; its `Retry-After` is honoured within bounds. */
   'rateLimited',
-  /** The answer violates the protocol. */
+  /** The response violates the protocol. */
   'protocol',
   /**
-   * Nothing was tried, and no attempt is counted: no start permit came, this process or machine ran
-   * out of file descriptors or processes, or the entry is invalid.
+   * Nothing was tried, and no attempt is counted: no start permit was granted, this process or
+   * machine ran out of file descriptors or processes, or the entry is invalid.
    */
   'notStarted',
   /** No rule matches. */
@@ -41,7 +41,7 @@ export type FailureKind = (typeof failureKinds)[number];
 /** One error in the chain that led to a failure. */
 export interface FailureCause {
   readonly name?: string;
-  /** Code of Node, undici or the SDK, for example `ECONNREFUSED`. */
+  /** Code from Node, undici or the SDK, for example `ECONNREFUSED`. */
   readonly code?: string;
   readonly message: string;
 }
@@ -49,22 +49,22 @@ export interface FailureCause {
 /** The caller code of a request that was stopped before it reached its destination. */
 export type BlockedCode = 'ADDRESS_BLOCKED' | 'REDIRECT_BLOCKED';
 
-/** One failure of a session. Plain data, bounded, without secrets. */
+/** One failure of a session: plain data, bounded, without secrets. */
 export interface Failure {
   readonly kind: FailureKind;
   /** One plain sentence, at most 500 characters, printable on a terminal. */
   readonly message: string;
   /** The caller code, where the kind does not determine it. */
   readonly code?: BlockedCode;
-  /** Its causes, nearest first; at most 8, each of at most 200 characters. */
+  /** The failure's causes, nearest first; at most 8, each of at most 200 characters. */
   readonly causes?: readonly FailureCause[];
-  /** Exit code of the process, when it ended by itself. */
+  /** Exit code of the process, if it exited on its own. */
   readonly exitCode?: number;
   /** Signal that ended the process, for example `SIGKILL`. */
   readonly signal?: string;
-  /** Last lines the process wrote to stderr, oldest first, redacted. */
+  /** Last lines that the process wrote to stderr, oldest first, redacted. */
   readonly stderrTail?: readonly string[];
-  /** HTTP status of the answer that reported it. */
+  /** HTTP status of the response that reported it. */
   readonly httpStatus?: number;
   /** How long the peer asked us to wait, in milliseconds. */
   readonly retryAfterMs?: number;
@@ -86,10 +86,10 @@ export function isTransient(kind: FailureKind): boolean {
   return !permanentKinds.has(kind) && kind !== 'notStarted' && kind !== 'unknown';
 }
 
-// "Come back later" in its several forms: too slow, too many, broken, overloaded.
+// "Come back later" in its various forms: too slow, too many, broken, overloaded.
 const busyStatuses: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504, 529]);
 
-/** Returns whether a peer answered that it is temporarily unable to serve. */
+/** Returns whether a peer reported that it is temporarily unable to serve. */
 export function isBusy({ httpStatus }: Failure): boolean {
   return httpStatus !== undefined && busyStatuses.has(httpStatus);
 }

@@ -1,4 +1,4 @@
-/** Values that only the user, or the host on their behalf, can give. */
+/** Values that only the user, or the host on the user's behalf, can provide. */
 
 import type { Scope } from './scope.ts';
 
@@ -7,34 +7,34 @@ export interface InputChoice {
   readonly value: string;
 }
 
-/** One item of `inputs` in settings. Its texts are printable. */
+/** One item of `inputs` in settings. Its strings are printable. */
 export interface InputDefinition {
   readonly id: string;
-  /** A text, one of several texts, or the output of a command of the host. */
+  /** A string, one of several strings, or the output of a host command. */
   readonly type: 'promptString' | 'pickString' | 'command';
   readonly description?: string;
-  /** The value when the user just confirms. */
+  /** The value if the user just confirms. */
   readonly default?: string;
-  /** Of `pickString` only. */
+  /** The choices, for `pickString` only. */
   readonly options?: readonly InputChoice[];
-  /** It is never shown, not even while it is typed. */
+  /** Whether the value is a secret that is never shown, not even while it is typed. */
   readonly password: boolean;
-  /** Of `command` only: the name of a command of the host, and its arguments. */
+  /** The name of a host command, and its arguments, for `command` only. */
   readonly command?: string;
   readonly args?: unknown;
 }
 
 /** A request to the host for an input, and the server that needs it. */
 export interface InputRequest extends InputDefinition {
-  /** The server that needs it first; others may get the same answer. */
+  /** The first server that needs it; others may get the same answer. */
   readonly server: string;
   /** Where the input is declared. */
   readonly source: { readonly file?: string; readonly scope: Scope };
 }
 
 /**
- * Asks for the value of an input. Undefined = it is not given. The signal aborts the question when
- * the answer is no longer needed.
+ * Asks for an input's value. Undefined means that it is not given. The signal aborts the question
+ * when the answer is no longer needed.
  */
 export type AskForInput = (
   request: InputRequest,

@@ -1,4 +1,4 @@
-/** The levels of a server's log, from the least to the most urgent, as RFC 5424 names them. */
+/** The levels of a server's log, from least to most urgent, as RFC 5424 names them. */
 export const logLevels = [
   'debug',
   'info',
@@ -12,7 +12,7 @@ export const logLevels = [
 
 export type LogLevel = (typeof logLevels)[number];
 
-/** Returns whether a line is requested; without a request every line is. */
+/** Returns whether a line is wanted; without a request, every line is. */
 export function levelPasses(level: unknown, wanted: LogLevel | undefined): boolean {
   if (wanted === undefined) return true;
   const rank = logLevels.findIndex((each) => each === level);

@@ -1,4 +1,4 @@
-/** Permission for single calls: rules, requests and answers. */
+/** Permission for individual calls: rules, requests and answers. */
 
 import type { ToolAnnotations } from './tool.ts';
 
@@ -7,16 +7,19 @@ export const permissionVerdicts = ['allow', 'ask', 'deny'] as const;
 /** `ask`: the user decides. */
 export type PermissionVerdict = (typeof permissionVerdicts)[number];
 
-/** Which tools a rule is about: an exposed name, or a server's own names. `*` stands for anything. */
+/** The tools that a rule covers: an exposed name, or a server's own names. `*` matches anything. */
 export type PermissionPattern =
   | string
   | {
       readonly server: string;
-      /** Default: `*`. */
+      /** The tool's name. Default: `*`. */
       readonly tool?: string | undefined;
     };
 
-/** Lists by verdict. `deny` wins; between the others an exact name wins over a pattern, and then `ask`. */
+/**
+ * Rule lists by decision. `deny` wins; between the others, an exact name wins over a pattern, and
+ * then `ask`.
+ */
 export type PermissionRules = {
   readonly [Verdict in PermissionVerdict]?: readonly PermissionPattern[] | undefined;
 };
@@ -24,22 +27,22 @@ export type PermissionRules = {
 /** One call that needs a decision before it is sent. */
 export interface PermissionRequest {
   readonly server: string;
-  /** The server's own name of the tool. */
+  /** The server's own name for the tool. */
   readonly tool: string;
   /** The exposed name. */
   readonly name: string;
   readonly title?: string;
   readonly description?: string;
   readonly arguments: Readonly<Record<string, unknown>>;
-  /** The server's own description of the tool; reliable only when `isTrusted`. */
+  /** The server's own description of the tool; reliable only if `isTrusted`. */
   readonly annotations?: ToolAnnotations;
   /** Whether the user's own settings trust the server. */
   readonly isTrusted: boolean;
 }
 
 /**
- * Decides about each call before it is sent, within 10 seconds. An exception, a late answer or an
- * invalid one denies the call.
+ * Decides about each call before it is sent, within 10 seconds. An exception, or a late or invalid
+ * answer, denies the call.
  */
 export type PermissionHook = (
   request: PermissionRequest,
@@ -49,8 +52,8 @@ export type PermissionHook = (
 export const permissionAnswers = ['allow', 'allowTool', 'allowServer', 'deny'] as const;
 
 /**
- * The user's answer: this call; every call of this tool in its present form; every call of this
- * server with its current settings; or none.
+ * The user's answer: allows this call; every call of this tool in its current form; every call to
+ * this server with its current settings; or none.
  */
 export type PermissionAnswer = (typeof permissionAnswers)[number];
 
@@ -60,7 +63,7 @@ export type AskPermission = (
   options: { readonly signal: AbortSignal },
 ) => PermissionAnswer | Promise<PermissionAnswer>;
 
-/** Why a call may not go out. */
+/** Why a call may not be sent. */
 export type PermissionDenial =
   | 'rule'
   | 'host'
@@ -76,14 +79,14 @@ export type PermissionDenial =
 /** The user's permission for more than one call. */
 export interface PermissionChoice {
   readonly server: string;
-  /** Of the server's settings at that time; changed settings need a new permission. */
+  /** Fingerprint of the server's settings at that time; changed settings need a new permission. */
   readonly fingerprint: string;
-  /** Absent = every tool of the server. */
+  /** The tool; absent for every tool of the server. */
   readonly tool?: string | undefined;
-  /** Of the tool's definition at that time. */
+  /** Digest of the tool's definition at that time. */
   readonly digest?: string | undefined;
-  /** Wall milliseconds. */
+  /** Wall-clock time in milliseconds. */
   readonly decidedAt: number;
-  /** Where it is stored; absent = until the run ends. */
+  /** Where it is stored; absent if it lasts only until the run ends. */
   readonly file?: string | undefined;
 }

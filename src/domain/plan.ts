@@ -3,7 +3,7 @@ import type { DesiredServer } from './settings.ts';
 
 /**
  * What a pass does to one server. `handover` advances a seamless change of generation: a successor
- * starts, takes over, or makes way. `keep` does nothing.
+ * starts, takes over, or is withdrawn. `keep` does nothing.
  */
 export type StepKind =
   | 'spawn'
@@ -30,20 +30,20 @@ export interface AdmittedServer {
   readonly verdict: Verdict;
 }
 
-/** One server actor that exists now, with the last commands it got. */
+/** A server actor that currently exists, with the last commands it got. */
 export interface LiveServer {
   readonly actorId: string;
   readonly generation: string;
-  /** Digest of what applies in place. */
+  /** Digest of the settings that apply in place. */
   readonly settingsDigest: string;
   readonly verdict: Verdict;
-  /** Whether it is leaving: at once, or after its running calls. */
+  /** Whether the server is leaving: at once, or after its running calls. */
   readonly leaving: false | 'now' | 'afterCalls';
-  /** The other generation of its name during a handover, which has none beside it. */
+  /** The other generation with its name during a handover; that one has no `beside` of its own. */
   readonly beside?: LiveServer;
 }
 
-/** The generation that starts beside a server and is to take over. */
+/** Returns the generation that starts alongside a server and will take over. */
 export function successorOf({ beside }: LiveServer): LiveServer | undefined {
   return beside?.leaving === false ? beside : undefined;
 }

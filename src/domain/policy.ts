@@ -1,22 +1,22 @@
 /**
- * Every number and rule that tunes the life of a server, as plain data.
+ * Every number and rule that tunes a server's life, as plain data.
  *
- * The groups are subjects; a preset is one whole object. Durations are in
- * milliseconds and end in `Ms`; `null` means "off" or "no limit". Every change
- * applies in place: it ends no connection and shortens no wait already under way.
+ * The groups are subjects; a preset is one complete object. Durations are in milliseconds and end
+ * in `Ms`; `null` stands for "off" or "no limit". Every change applies in place: it ends no
+ * connection and shortens no wait already in progress.
  *
- * The comments of the fields are the tables of `docs/policies.md` and the
- * descriptions in the JSON schema (`npm run docs`).
+ * The fields' comments are the tables of `docs/policies.md` and the descriptions in the JSON schema
+ * (`npm run docs`).
  */
 
 import type { FailureKind } from './failure.ts';
 import type { Scope } from './scope.ts';
 
-/** The names that tools are shown under. */
+/** The names under which tools are shown. */
 export interface NamingPolicy {
   /**
-   * Form of a tool's name, with `{tool}` and usually `{server}`. While the tools of a server are
-   * unknown, a name leads to it only if `{server}` stands before `{tool}`.
+   * Form of a tool's name, with `{tool}` and usually `{server}`. While a server's tools are
+   * unknown, a name leads to it only if `{server}` precedes `{tool}`.
    */
   readonly template: string;
   /** Whether names are converted to lower case. */
@@ -25,14 +25,14 @@ export interface NamingPolicy {
   readonly maxLength: number;
   /**
    * What happens to a longer name. `hash`: its end becomes a hash; `middle`: its middle becomes
-   * `___`; `error`: the tool is left out.
+   * `___`; `error`: the tool is omitted.
    */
   readonly overflow: 'hash' | 'middle' | 'error';
-  /** Whether `github_search` of the server `github` becomes `search`. */
+  /** Whether the server `github`'s tool `github_search` becomes `search`. */
   readonly stripServerPrefix: boolean;
   /**
-   * Which of two tools gets a name that both want. `originOrder`: the first by server and tool, the
-   * other gets a hash; `suffix`: both get a hash; `error`: neither is shown.
+   * Which of two tools gets a name that both want. `originOrder`: the first by server and tool, and
+   * the other gets a hash; `suffix`: both get a hash; `error`: neither is shown.
    */
   readonly collision: 'originOrder' | 'suffix' | 'error';
   /** Further forms that a call may use if they match exactly one tool. */
@@ -45,7 +45,7 @@ export interface NamingPolicy {
  */
 export type AfterGiveUp = 'stop' | 'untilDemanded' | QuietRetries;
 
-/** Single attempts at doubling intervals, for as long as it takes. */
+/** Individual attempts at doubling intervals, for as long as it takes. */
 export interface QuietRetries {
   readonly retryFromMs: number;
   readonly toMs: number;
@@ -53,7 +53,7 @@ export interface QuietRetries {
   readonly floorMs?: number | undefined;
 }
 
-/** The waits of a server that answers its start with "too busy" or an error of its own. */
+/** The waits of a server that responds to its start with "too busy" or an error of its own. */
 export interface BusyBackoff {
   readonly initialMs: number;
   readonly factor: number;
@@ -70,9 +70,8 @@ export interface StartupPolicy {
    */
   readonly mode: 'eager' | 'lazy' | 'background';
   /**
-   * How long `ready()` waits for servers, counted from the creation of the troupe. Reading the
-   * settings may take up to half of it; the rest counts from the first pass. `mcp.startupGateMs`
-   * wins.
+   * How long `ready()` waits for servers, counted from the troupe's creation. Reading the settings
+   * may take up to half of it; the rest counts from the first pass. `mcp.startupGateMs` wins.
    */
   readonly gateMs: number;
   /** Whether the gate also waits, without a limit, for servers that have no stored tool list. */
@@ -87,14 +86,14 @@ export interface StartupPolicy {
    * `startupTimeoutMs` sets it.
    */
   readonly timeoutMs: number;
-  /** Attempts of a start, including the first; null = no limit. The key `maxAttempts` sets it. */
+  /** Attempts of a start, including the first; null for no limit. The key `maxAttempts` sets it. */
   readonly maxAttempts: number | null;
   /** The kinds of failure after which a start is retried (docs/codes.md). */
   readonly retryOn: 'any' | readonly FailureKind[];
   /**
-   * Waits that replace those of `restart` when a start is answered with HTTP 408, 429, 500, 502,
-   * 503, 504 or 529; the number of attempts is then unlimited. `addedJitter`: up to this fraction is
-   * added at random. Null = such a start fails like any other.
+   * Waits that replace those of `restart` when a start gets an HTTP 408, 429, 500, 502, 503, 504 or
+   * 529 response; the number of attempts is then unlimited. `addedJitter`: up to this fraction is
+   * added at random. Null: the start fails like any other.
    */
   readonly busyBackoff: BusyBackoff | null;
   /** What follows the last attempt of a start, as in `restart.afterGiveUp`. */
@@ -103,36 +102,36 @@ export interface StartupPolicy {
 
 export interface ConnectPolicy {
   /**
-   * Local servers: deadline from the start permit to a finished handshake; null = none. The key
-   * `connectTimeoutMs` sets both this and the next.
+   * For local servers, the deadline from the start permit to a finished handshake; null for none.
+   * The key `connectTimeoutMs` sets both this and the next.
    */
   readonly localTimeoutMs: number | null;
   /** The same for remote servers. */
   readonly remoteTimeoutMs: number | null;
   /** Deadline for the whole tool list, all pages together. */
   readonly listTimeoutMs: number;
-  /** Maximum wait for a start permit; after it the server backs off and tries again. */
+  /** Maximum wait for a start permit; after that, the server backs off and retries. */
   readonly queueTimeoutMs: number;
   /**
-   * What a reference `${VAR}` to an unset variable without a default does. `fail`: the server does
-   * not start, and its error names the variable; `keep`: the reference stays as it is, and `logs`
-   * has a note.
+   * What happens to a `${VAR}` reference to an unset variable without a default. `fail`: the server
+   * does not start, and its error names the variable; `keep`: the reference stays as it is, and
+   * `logs` has a note.
    */
   readonly missingVariable: 'fail' | 'keep';
   /**
-   * How many local servers may start at once; `auto` = eight per processor core, null = no limit.
-   * `mcp.slots` wins.
+   * Number of local servers that may start at once; `auto` for eight per processor core, null for
+   * no limit. `mcp.slots` wins.
    */
   readonly localSlots: number | 'auto' | null;
   /** The same for remote servers. */
   readonly remoteSlots: number | null;
 }
 
-/** `auto` = local after a failure, remote always; `remote` = remote always, local never. */
+/** `auto`: local after a failure, remote always; `remote`: remote always, local never. */
 export const restartRules = ['auto', 'never', 'failure', 'always', 'remote'] as const;
 export type RestartRule = (typeof restartRules)[number];
 
-/** Consecutive waits; the last of a list repeats. */
+/** Consecutive waits; the last item of a list repeats. */
 export type Delays =
   | readonly number[]
   | {
@@ -143,7 +142,9 @@ export type Delays =
       readonly floorMs?: number | undefined;
     };
 
-/** Nothing; anything between the floor and the wait; or a fraction more or less, as 0.2. */
+/**
+ * No jitter; anything between the floor and the wait; or a fraction more or less, for example 0.2.
+ */
 export type Jitter = 'none' | 'full' | number;
 
 /** What happens when a server that was ready is lost. */
@@ -153,13 +154,13 @@ export interface RestartPolicy {
    * always, local never; `never`: a failed start is not retried either. The key `restart` sets it.
    */
   readonly on: RestartRule;
-  /** Whether the first attempt after a loss waits. It counts either way. */
+  /** Whether the first attempt after a loss is delayed. It counts in either case. */
   readonly first: 'immediate' | 'delayed';
   /** The waits before the attempts: a list, whose last item repeats, or one growing wait. */
   readonly delays: Delays;
   /** `none`; `full`: anything between `floorMs` and the wait; a fraction: that much more or less. */
   readonly jitter: Jitter;
-  /** Attempts of one outage; null = no limit. The key `maxAttempts` sets it. */
+  /** Attempts in one outage; null for no limit. The key `maxAttempts` sets it. */
   readonly maxAttempts: number | null;
   /** When a ready server regains all its attempts: at once, or after this much sustained service. */
   readonly budgetReset: 'immediate' | { readonly sustainedMs: number };
@@ -170,7 +171,7 @@ export interface RestartPolicy {
   readonly afterGiveUp: AfterGiveUp;
   /** Minimum wait when the peer requests one (`Retry-After`). */
   readonly retryAfterMinMs: number;
-  /** Maximum such wait. */
+  /** Maximum wait when the peer requests one. */
   readonly retryAfterMaxMs: number;
 }
 
@@ -182,24 +183,26 @@ export interface StormLimit {
   readonly action: 'suspend' | 'fail';
 }
 
-/** Limits on losses that a budget per outage misses, because the server is ready in between. */
+/** Limits on losses that a per-outage budget misses, because the server is ready in between. */
 export interface StormPolicy {
-  /** So many crashes of a ready server within the window suspend or fail it; null = off. */
+  /**
+   * Number of crashes of a ready server within the window that suspends or fails it; null for off.
+   */
   readonly crashLoop: StormLimit | null;
   /** The same for lost sessions, whatever the cause, and for sessions that the breaker replaced. */
   readonly reconnectStorm: StormLimit | null;
 }
 
 export interface BreakerPolicy {
-  /** Consecutive failed calls that trip the breaker; null = off. */
+  /** Consecutive failed calls that trip the breaker; null for off. */
   readonly threshold: number | null;
-  /** Which failures count: all that speak against the server, or only broken connections. */
+  /** Which failures count: all that suggest a faulty server, or only broken connections. */
   readonly counts: 'callFailures' | 'connectionErrors';
   /** `failFast` opens the circuit; `reconnect` replaces the session. */
   readonly action: 'failFast' | 'reconnect';
   /** Wait before an open circuit is probed; doubles with each failed probe. */
   readonly cooldownMs: number;
-  /** Maximum such wait. */
+  /** Maximum wait before an open circuit is probed. */
   readonly maxCooldownMs: number;
   /** Deadline of the probe. */
   readonly probeTimeoutMs: number;
@@ -220,69 +223,73 @@ export interface HealthPolicy {
    * server `degraded`.
    */
   readonly failures: number;
-  /** Whether "method not found" counts as an answer. */
+  /** Whether "method not found" counts as a sign of life. */
   readonly treatMethodNotFoundAsAlive: boolean;
 }
 
 export interface IdlePolicy {
   /**
-   * Ready without a call for this long, the server sleeps until the next one; null = never. Counted
-   * from a second after the last call, because the next may belong to the same work. The key
-   * `idleStopMs` sets it.
+   * How long a ready server may go without a call before it sleeps until the next one; null for
+   * never. Counted from a second after the last call, because the next may belong to the same work.
+   * The key `idleStopMs` sets it.
    */
   readonly stopMs: number | null;
 }
 
 export interface CatalogPolicy {
-  /** Which tools are shown of a server that is lost for the moment. */
+  /** Which tools are shown for a server that is temporarily lost. */
   readonly whileDown: 'keepStale' | 'hide' | 'deferred';
   /** Where tool lists are kept after their session: nowhere, in memory, or on disk. */
   readonly cache: 'none' | 'memory' | 'disk';
-  /** How long a stored list is valid; null = no limit. */
+  /** How long a stored list is valid; null for no limit. */
   readonly ttlMs: number | null;
-  /** Maximum number of stored lists; null = no limit. */
+  /** Maximum number of stored lists; null for no limit. */
   readonly maxEntries: number | null;
   /**
-   * Characters shown of a tool's description, and of each description in its schemas; 0 = none.
+   * Maximum characters shown of a tool's description, and of each description in its schemas; 0 for
+   * none.
    */
   readonly descriptionMaxLength: number;
-  /** What happens to a tool whose definition changed since it was approved. */
+  /** What happens to a tool whose definition has changed since it was approved. */
   readonly pinTools: 'off' | 'warn' | 'hold';
 }
 
 export interface CallPolicy {
   /** Deadline of one call, including waits. The key `timeoutMs` sets it. */
   readonly timeoutMs: number;
-  /** Maximum silence of a running call; null = only the deadline counts. */
+  /** Maximum silence during a running call; null if only the deadline counts. */
   readonly idleTimeoutMs: number | null;
-  /** Whether progress restarts the silence, and moves the deadline up to `maxTimeoutMs`. */
+  /** Whether progress restarts the silence timer, and moves the deadline up to `maxTimeoutMs`. */
   readonly progressResets: boolean;
-  /** How far progress may move a deadline that the caller did not set; null = not at all. */
+  /** How far progress may move a deadline that the caller did not set; null for not at all. */
   readonly maxTimeoutMs: number | null;
-  /** Running for longer, a call resolves with a receipt and is collected later; null = never. */
+  /**
+   * How long a call may run before it resolves with a receipt and is collected later; null for
+   * never.
+   */
   readonly backgroundAfterMs: number | null;
   /**
-   * Which lost calls are sent again. `never`: none; `sessionExpired`: those of an expired session;
+   * Which lost calls are resent. `never`: none; `sessionExpired`: those of an expired session;
    * `idempotentTrusted`: those that provably did not run, and idempotent tools of trusted servers;
    * `once`: also those that may have run, which may then run twice.
    */
   readonly replay: 'never' | 'sessionExpired' | 'idempotentTrusted' | 'once';
   /** How long a server's question waits for its answer. */
   readonly questionTimeoutMs: number;
-  /** How many questions of a server may wait at once; further ones are cancelled. */
+  /** How many of a server's questions may wait at once; further ones are cancelled. */
   readonly maxQuestions: number;
 }
 
-/** What is done to a tool's result before the caller gets it. */
+/** What is done to a tool's result before its caller gets it. */
 export interface ResultPolicy {
   /**
-   * Characters of all texts, data and names of a result; beyond it the call fails with
+   * Maximum characters of all texts, data and names in a result; beyond it, the call fails with
    * `RESULT_TOO_LARGE`.
    */
   readonly maxLength: number;
-  /** Nesting levels of a result; beyond it the call fails with `RESULT_TOO_LARGE`. */
+  /** Maximum nesting levels of a result; beyond it, the call fails with `RESULT_TOO_LARGE`. */
   readonly maxDepth: number;
-  /** Characters shown of all texts of a result, with a note at each cut; null = all. */
+  /** Maximum characters shown of all texts in a result, with a note at each cut; null for all. */
   readonly textMaxLength: number | null;
   /**
    * Whether a text that was cut is kept whole in a file, if there is a state folder
@@ -291,14 +298,16 @@ export interface ResultPolicy {
   readonly cutText: 'file' | 'drop';
   /**
    * Maximum side of an image, in pixels; larger ones are scaled down if the package `sharp` is
-   * installed. Null = no limit.
+   * installed. Null for no limit.
    */
   readonly imageMaxPixels: number | null;
-  /** Maximum bytes of an image; a note replaces one that cannot be made to fit. Null = no limit. */
+  /**
+   * Maximum bytes of an image; a note replaces one that cannot be made to fit. Null for no limit.
+   */
   readonly imageMaxBytes: number | null;
   /**
-   * Whether audio and other binary data stay in the result, or move to files and leave a note, if
-   * there is a state folder.
+   * Whether audio and other binary data stays in the result, or moves to files and leaves a note,
+   * if there is a state folder.
    */
   readonly binaries: 'keep' | 'file';
   /**
@@ -307,11 +316,11 @@ export interface ResultPolicy {
    */
   readonly outputSchema: 'check' | 'ignore';
   /**
-   * `refuse`: an error result that demands a log-in (`_meta["mcp/www_authenticate"]`) fails the call
+   * `refuse`: an error result that demands a login (`_meta["mcp/www_authenticate"]`) fails the call
    * with `AUTH_REQUIRED`; `keep`: the caller gets the result.
    */
   readonly authChallenge: 'refuse' | 'keep';
-  /** Maximum number of result files in the state folder; beyond it the oldest is deleted. */
+  /** Maximum number of result files in the state folder; beyond it, the oldest is deleted. */
   readonly filesMaxCount: number;
   /** Maximum bytes of all result files together; a result larger than this is not kept. */
   readonly filesMaxBytes: number;
@@ -319,29 +328,31 @@ export interface ResultPolicy {
   readonly filesMaxAgeMs: number;
 }
 
-/** Assigns a kind of failure, before the built-in table does. All given conditions must match. */
+/** Assigns a failure kind before the built-in table does. All given conditions must match. */
 export interface ClassifyRule {
-  /** HTTP status. */
+  /** HTTP status to match. */
   readonly status?: number | undefined;
   /**
-   * Text: a code of Node or of the SDK, of the error or one of its causes. Number: the code of a
-   * JSON-RPC error.
+   * A string matches a code from Node or the SDK, on the error or one of its causes. A number
+   * matches a JSON-RPC error code.
    */
   readonly code?: string | number | undefined;
-  /** Part of the message of the error or one of its causes, in any case of letters. No pattern. */
+  /**
+   * Substring of the message of the error or one of its causes, case-insensitive. Not a pattern.
+   */
   readonly message?: string | undefined;
   readonly kind: FailureKind;
 }
 
 export interface ClassifyPolicy {
   /**
-   * Rules for kinds of failure, applied before the built-in table; the first match decides
+   * Rules for failure kinds, applied before the built-in table; the first match decides
    * (docs/policies.md#kinds-of-failure).
    */
   readonly rules: readonly ClassifyRule[];
 }
 
-/** One step towards the end of a process, and how long it may take. */
+/** One step in ending a process, and how long it may take. */
 export interface CloseStep {
   readonly by: 'stdinEnd' | 'SIGINT' | 'SIGTERM' | 'SIGKILL';
   readonly waitMs: number;
@@ -356,14 +367,14 @@ export interface ClosePolicy {
   /** Maximum wait for a session to end before it is disposed of by force. */
   readonly totalMs: number;
   /**
-   * Which processes get the signals: the process itself, its group, or also its descendants. SIGKILL
+   * Which processes get the signals: the process itself, its group, or its descendants too. SIGKILL
    * goes to all of them, so that none is left behind.
    */
   readonly scope: 'child' | 'group' | 'tree';
 }
 
 export interface AdmissionPolicy {
-  /** How many servers may run at once; null = no limit. */
+  /** Maximum number of servers that may run at once; null for no limit. */
   readonly maxServers: number | null;
   /** What happens to servers beyond `maxServers`. */
   readonly budget: 'off' | 'warn' | 'enforce';
@@ -375,11 +386,14 @@ export interface ApprovalPolicy {
    * servers always do.
    */
   readonly gatedScopes: readonly Scope[];
-  /** Whether every call needs approval as well. */
+  /** Whether every call needs approval too. */
   readonly perCall: boolean;
 }
 
-/** All of it. A server's own policy differs from the troupe's in what its settings override. */
+/**
+ * A complete policy. A server's own policy differs from the troupe's only where its settings
+ * override it.
+ */
 export interface ServerPolicy {
   readonly naming: NamingPolicy;
   readonly startup: StartupPolicy;
@@ -400,7 +414,7 @@ export interface ServerPolicy {
 
 export type PolicyGroup = keyof ServerPolicy;
 
-/** The name of one field, as `restart.maxAttempts`. */
+/** The name of one field, for example `restart.maxAttempts`. */
 export type PolicyField = {
   readonly [Group in PolicyGroup]: `${Group}.${keyof ServerPolicy[Group] & string}`;
 }[PolicyGroup];

@@ -1,23 +1,23 @@
 /**
  * Questions that servers ask during a call, and their answers: a form to fill in, an address to
- * visit, a message for a model to write. A waiting question has a time limit, is settled exactly
+ * visit, a message for a model to write. An open question has a time limit, is settled exactly
  * once, and is declined when nothing can answer it.
  */
 
 export const questionKinds = ['form', 'url', 'sampling'] as const;
 export type QuestionKind = (typeof questionKinds)[number];
 
-/** The value of one field of a form. */
+/** The value of one form field. */
 export type FormValue = string | number | boolean | readonly string[];
 
 interface FieldWords {
-  /** At most 128 characters, printable. */
+  /** Printable, at most 128 characters. */
   readonly title?: string;
-  /** At most 2,048 characters, printable. */
+  /** Printable, at most 2,048 characters. */
   readonly description?: string;
 }
 
-/** One value that may be chosen. */
+/** One value that can be chosen. */
 export interface FormChoice {
   readonly value: string;
   /** The label that users see. */
@@ -58,7 +58,7 @@ export interface ChoicesField extends FieldWords {
   readonly default?: readonly string[];
 }
 
-/** A field of a form. The restricted schema of MCP knows no others. */
+/** A form field. MCP's restricted schema has no other kinds. */
 export type FormField = TextField | NumberField | TruthField | ChoiceField | ChoicesField;
 
 export interface NamedField {
@@ -67,7 +67,7 @@ export interface NamedField {
   readonly field: FormField;
 }
 
-/** A server's request to a model. Texts are printable; the rest is as the server sent it. */
+/** A server's request to a model. Strings are printable; the rest is as the server sent it. */
 export interface SamplingRequest {
   readonly messages: readonly Readonly<Record<string, unknown>>[];
   readonly maxTokens: number;
@@ -91,10 +91,10 @@ export interface SamplingResult {
 export type QuestionBody =
   | {
       readonly kind: 'form';
-      /** At most 4,096 characters. */
+      /** Printable, at most 4,096 characters. */
       readonly message: string;
       readonly fields: readonly NamedField[];
-      /** The same as a JSON schema of the form that MCP allows, to be passed on. */
+      /** The form as a JSON schema of the kind that MCP allows, to be passed on. */
       readonly schema: Readonly<Record<string, unknown>>;
     }
   | {
@@ -106,23 +106,25 @@ export type QuestionBody =
     }
   | { readonly kind: 'sampling'; readonly message: string; readonly sampling: SamplingRequest };
 
-/** A question that waits for its answer. */
+/** An open question. */
 export type Question = QuestionBody & {
-  /** `q1`, `q2` and so on: no two questions of one troupe share one. */
+  /** Unique id within a troupe: `q1`, `q2` and so on. */
   readonly id: string;
   readonly server: string;
-  /** The server's own name of the tool whose call it belongs to; only when that is certain. */
+  /**
+   * The server's own name for the tool whose call it belongs to; present only if that is certain.
+   */
   readonly tool?: string;
   /** The host's id of that call, {@link QuestionParty.requestId}. */
   readonly requestId?: string;
-  /** ISO 8601, as is `deadlineAt`, after which it is cancelled. */
+  /** ISO 8601, like `deadlineAt`, after which the question is cancelled. */
   readonly askedAt: string;
   readonly deadlineAt: string;
 };
 
 /**
- * The answer to a question. `accept` has the content of the form, nothing for a visited address, or
- * the model's message. `decline`: the user refused. `cancel`: there was no answer.
+ * The answer to a question. `accept` has the form's content, nothing for a visited address, or the
+ * model's message. `decline`: the user refused. `cancel`: there was no answer.
  */
 export type QuestionAnswer =
   | {
@@ -134,8 +136,9 @@ export type QuestionAnswer =
   | { readonly action: 'cancel' };
 
 /**
- * Answers a question, now or later. Undefined = this handler does not answer: the question waits until
- * it is answered by its id, or its time is over. The signal aborts when the answer is no longer needed.
+ * Answers a question, now or later. Undefined means that this handler does not answer: the question
+ * stays open until it is answered by its id, or its time is over. The signal aborts when the answer
+ * is no longer needed.
  */
 export type QuestionHandler = (
   question: Question,
@@ -150,12 +153,13 @@ export interface QuestionParty {
 }
 
 /**
- * One round of a request, for a caller that passes on what a server asks first instead of answering it
- * (2026-07-28): the result may then be `{ resultType: 'input_required', inputRequests, requestState }`,
- * and the next round is another call. Servers of before ask as they always do.
+ * One round of a request, for a caller that passes on what a server asks first instead of answering
+ * it (2026-07-28): the result may then be `{ resultType: 'input_required', inputRequests,
+ * requestState }`, and the next round is another call. Servers with earlier protocols ask as they
+ * always do.
  */
 export interface InputRound {
-  /** Answers to the previous round, by the keys of its questions. */
+  /** Answers to the previous round, by its questions' keys. */
   readonly inputResponses?: Readonly<Record<string, unknown>>;
   /** The state that the server returned in the previous round. */
   readonly requestState?: string;
@@ -168,7 +172,7 @@ export type QuestionEnd = QuestionAnswer['action'] | 'timedOut' | 'withdrawn';
 
 /** A folder that the work is about, as sent to servers. */
 export interface RootFolder {
-  /** A `file:` address. */
+  /** A `file:` URL. */
   readonly uri: string;
   readonly name?: string;
 }

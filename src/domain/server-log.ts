@@ -1,12 +1,11 @@
 /** The log of one server: its own output and the troupe's notes about it. */
 
 /**
- * Where a line comes from: the server's stderr, non-MCP text on its stdout, or the
- * troupe itself.
+ * Where a line comes from: the server's stderr, non-MCP output on its stdout, or the troupe itself.
  */
 export type LogStream = 'stderr' | 'stdout' | 'troupe';
 
-/** Which session a line is about, and where it comes from. */
+/** The session that a line is about, and where the line comes from. */
 export interface LogOrigin {
   readonly session: number;
   readonly stream: LogStream;
@@ -14,11 +13,11 @@ export interface LogOrigin {
 
 /** One line of a server's log: printable, without line ends and without secrets. */
 export interface ServerLogLine {
-  /** Counted from 1 for each server; a gap means that lines were left out. */
+  /** Line number, counted from 1 for each server; a gap means that lines were omitted. */
   readonly number: number;
-  /** ISO 8601. */
+  /** ISO 8601 time. */
   readonly at: string;
-  /** Number of its session; 0 before the first one. */
+  /** Number of the server's session; 0 before the first one. */
   readonly session: number;
   readonly stream: LogStream;
   readonly line: string;

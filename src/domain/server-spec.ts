@@ -1,29 +1,29 @@
 /**
- * The settings that decide a connection, as written. Any change here is a new
- * generation: the old session is closed and a new one opened.
- * Values still hold their `${VAR}` references; they are resolved at connect time.
+ * The settings that decide a connection, as written. Any change here makes a new generation: the
+ * old session is closed and a new one opened. Values still contain their `${VAR}` references, which
+ * are resolved at connect time.
  */
 
 import type { InputDefinition } from './input.ts';
 import type { Scope } from './scope.ts';
 
-/** Which protocol era to speak; `auto` asks the server once. */
+/** The protocol era to speak; `auto` asks the server once. */
 export type Era = 'auto' | 'legacy' | 'modern';
 
-/** Sources of values besides texts and variables, as written. */
+/** Sources of values other than strings and variables, as written. */
 export interface ValueRules {
-  /** No text is a reference: every text is literal. */
+  /** No string is a reference: every string is literal. */
   readonly literal?: true;
   /** A file of variables for the process. */
   readonly envFile?: {
-    /** Absolute, or it begins with a reference. */
+    /** Absolute path, or one that begins with a reference. */
     readonly path: string;
-    /** The folder that the file must be in, links followed. */
+    /** The folder that the file must be in once links are followed. */
     readonly within?: string;
   };
-  /** Programs whose output is a value: of `env.NAME` or `headers.NAME`. */
+  /** Programs whose output is the value of `env.NAME` or `headers.NAME`. */
   readonly commands?: readonly ValueCommand[];
-  /** The inputs that the values refer to, of this document. */
+  /** The document's inputs that the values refer to. */
   readonly inputs?: {
     readonly file?: string;
     readonly scope: Scope;
@@ -42,7 +42,7 @@ export interface StdioSpec {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Absolute path of the folder the process starts in. */
+  /** Absolute path of the folder in which the process starts. */
   readonly cwd: string;
   readonly era: Era;
   readonly values?: ValueRules;
@@ -53,7 +53,10 @@ export interface HttpSpec {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly era: Era;
-  /** The settings leave the type open: a server that knows no Streamable HTTP is met with SSE. */
+  /**
+   * Whether the settings leave the type open: SSE is then used for a server that does not support
+   * Streamable HTTP.
+   */
   readonly fallback?: 'sse';
   readonly values?: ValueRules;
 }
@@ -67,7 +70,7 @@ export interface StreamSpec {
   readonly values?: ValueRules;
 }
 
-/** A server inside the host, which hands it in under this name. */
+/** A server inside the host, which provides it under this name. */
 export interface MemorySpec {
   readonly type: 'memory';
   readonly server: string;
@@ -77,10 +80,10 @@ export interface MemorySpec {
 export type RemoteSpec = HttpSpec | StreamSpec;
 export type ServerSpec = StdioSpec | RemoteSpec | MemorySpec;
 
-/** The transport of a session, as shown in the status. */
+/** A session's transport, as shown in the status. */
 export type TransportKind = 'stdio' | 'http' | 'sse' | 'ws' | 'memory';
 
-/** Returns whether the server lives on the other side of a network address. */
+/** Returns whether the server is reached at a network address. */
 export function isRemote(transport: TransportKind): boolean {
   return transport === 'http' || transport === 'sse' || transport === 'ws';
 }

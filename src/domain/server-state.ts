@@ -1,7 +1,7 @@
 /**
- * The names of a server's states and reasons. They are a public contract: every
- * face (library, command line, gateway, inspector) shows these and no others.
- * The comments here are the tables of `docs/states.md`.
+ * The names of a server's states and reasons. They are a public contract: every interface (library,
+ * command line, gateway, inspector) shows these and no others. The comments here are the tables of
+ * `docs/states.md`.
  */
 
 export const serverStates = [
@@ -19,11 +19,11 @@ export const serverStates = [
   'loadingTools',
   /** Connected, and its tools were listed in this session. */
   'ready',
-  /** Like `ready`, but impaired; calls go out. */
+  /** Like `ready`, but impaired; calls are sent. */
   'degraded',
   /** Lost or unreachable; the status shows the time of the next attempt. */
   'backingOff',
-  /** The server requires a log-in. */
+  /** The server requires a login. */
   'authRequired',
   /** Stopped because it connected and disconnected too often; not retried automatically. */
   'suspended',
@@ -43,13 +43,13 @@ export const blockedReasons = [
   'excluded',
   /** There is an allow-list that does not contain it. */
   'notAllowed',
-  /** A project folder brought it, and no user has approved its present form. */
+  /** A project folder brought it, and no user has approved its current form. */
   'pendingApproval',
   /** A project folder brought it, and a user rejected it. */
   'rejected',
   /** Its entry is invalid; `lastError` has file, line, key and the remedy. */
   'invalidConfig',
-  /** The server budget is exhausted; it starts when a place is free. */
+  /** The server budget is exhausted; it starts when a slot is free. */
   'overBudget',
 ] as const;
 export type BlockedReason = (typeof blockedReasons)[number];
@@ -86,13 +86,13 @@ export const failedReasons = [
 ] as const;
 export type FailedReason = (typeof failedReasons)[number];
 
-/** In order of precedence: when several hold, the first one is shown. */
+/** In order of precedence: if several apply, the first one is shown. */
 export const degradedReasons = [
-  /** It did not answer a health check. */
+  /** It did not respond to a health check. */
   'healthCheck',
   /**
    * It sends more than is read (docs/guide.md#limits-and-policy). Excess notifications are dropped,
-   * excess requests refused, and reading pauses; after 10 s over its budget it is disconnected.
+   * excess requests refused, and reading pauses; after 10 s over its budget, it is disconnected.
    */
   'flooding',
   /** Only part of its tool list arrived; that part is shown. */
@@ -108,7 +108,7 @@ export type StateReason =
   | FailedReason
   | DegradedReason;
 
-/** The reasons that may accompany each state; an empty list means the state needs none. */
+/** The reasons that may accompany each state; an empty list means that the state needs none. */
 export const reasonsOf: Readonly<Record<ServerState, readonly StateReason[]>> = {
   disabled: [],
   blocked: blockedReasons,
@@ -127,9 +127,9 @@ export const reasonsOf: Readonly<Record<ServerState, readonly StateReason[]>> = 
 };
 
 // The four predicates below are the chart's tags `usable`, `needsUser`, `atRest` and `busy`, for
-// where only the word is at hand. The search through the chart compares both in every state.
+// code that has only the state's name. The search through the chart compares both in every state.
 
-/** Returns whether a server in this state takes calls: it is ready, degraded or not. */
+/** Returns whether a server in this state takes calls: it is ready or degraded. */
 export function isUsable(state: ServerState): boolean {
   return state === 'ready' || state === 'degraded';
 }
@@ -141,7 +141,7 @@ const statesThatNeedUser: ReadonlySet<ServerState> = new Set([
   'failed',
 ]);
 
-/** Returns whether a server in this state waits for a user's decision, repair or command. */
+/** Returns whether a server in this state waits for a user's decision, fix or command. */
 export function needsUser(state: ServerState): boolean {
   return statesThatNeedUser.has(state);
 }
@@ -158,7 +158,7 @@ const movingStates: ReadonlySet<ServerState> = new Set([
   'stopping',
 ]);
 
-/** Returns whether a server in this state is on its way to another, however long it takes. */
+/** Returns whether a server in this state is on its way to another, however long that takes. */
 export function isOnItsWay(state: ServerState): boolean {
   return movingStates.has(state);
 }
@@ -196,14 +196,17 @@ export type CatalogState = (typeof catalogStates)[number];
 
 /** Whether calls reach a server. */
 export const circuitStates = [
-  /** Calls go out. */
+  /** Calls are sent. */
   'closed',
   /** Consecutive calls failed: further calls are refused at once with `CIRCUIT_OPEN`. */
   'open',
-  /** The cool-down is over and a tool list of ours probes the server; calls are still refused. */
+  /** The cool-down is over and our own tool list probes the server; calls are still refused. */
   'halfOpen',
 ] as const;
 export type CircuitState = (typeof circuitStates)[number];
 
-/** What admission decides for one server: it may connect, it is switched off, or why it may not. */
+/**
+ * What admission decides for one server: that it may connect, that it is switched off, or why it
+ * may not.
+ */
 export type Verdict = 'admitted' | 'disabled' | BlockedReason;

@@ -11,42 +11,42 @@ import type { TransportKind } from './server-spec.ts';
 import type { DegradedReason } from './server-state.ts';
 import type { ToolResult } from './tool.ts';
 
-/** Which session an actor works for. */
+/** Identifies the session that an actor works for. */
 export interface SessionId {
   /** Id of the server actor that owns the session, for example `db.0`. */
   readonly actorId: string;
   readonly server: string;
   readonly generation: string;
-  /** Counted from 1 within one server actor. */
+  /** Session number, counted from 1 within one server actor. */
   readonly session: number;
 }
 
-/** What the session chart starts with. */
+/** The session chart's input. */
 export interface SessionInput extends SessionId {
   readonly transport: TransportKind;
-  /** Of the settings at the start; `policy.updated` replaces it. */
+  /** The policy in the settings at the start; `policy.updated` replaces it. */
   readonly policy: ServerPolicy;
-  /** Makes the jitter of this session its own, and repeatable. */
+  /** Seeds this session's own, repeatable jitter. */
   readonly seed: number;
 }
 
 /** What the server chart sends to its session. */
 export type SessionCommand =
-  /** Closes in an orderly way. The session ends within the deadlines of its policy; repeats do nothing. */
+  /** Closes gracefully. The session ends within its policy's deadlines; repeated commands do nothing. */
   | { readonly type: 'session.close' }
   /** Ends the session as lost, for this reason. */
   | { readonly type: 'session.giveUp'; readonly failure: Failure }
-  /** Lists the tools; during a list, once more after it. */
+  /** Lists the tools; during a list, lists them once more after it. */
   | { readonly type: 'session.list' }
   | { readonly type: 'policy.updated'; readonly policy: ServerPolicy }
   /** The machine slept; `spreadMs` is the window over which health checks are spread. */
   | { readonly type: 'server.woke'; readonly spreadMs: number };
 
 /** `at` is the monotonic time of the injected clock, in milliseconds. */
-// An alias: the declarations of the charts write it out, so that it needs no name there.
+// An alias: the charts' declarations expand it, so that it needs no name there.
 type Stamp = { readonly at: number };
 
-/** What a session reports to its server chart while it lives. */
+/** What a session reports to its server chart while it is alive. */
 export type SessionFact =
   | (Stamp & {
       readonly type: 'session.opened';
@@ -54,7 +54,7 @@ export type SessionFact =
       readonly pid?: number;
     })
   | (Stamp & { readonly type: 'session.listed'; readonly toolCount: number })
-  /** A list of an open session failed; the session goes on with the old one. */
+  /** An open session's list failed; the session keeps the old one. */
   | { readonly type: 'session.listFailed'; readonly failure: Failure }
   | {
       readonly type: 'session.impaired';
@@ -62,7 +62,7 @@ export type SessionFact =
       readonly failure?: Failure;
     }
   | { readonly type: 'session.recovered'; readonly reason: DegradedReason }
-  /** A health check failed; `failedChecks` have failed in a row. */
+  /** A health check failed; `failedChecks` is the number of consecutive failures. */
   | { readonly type: 'session.silent'; readonly failedChecks: number }
   /**
    * The session is lost and no longer serves, but its process has yet to end. Not sent when the end is
@@ -72,11 +72,13 @@ export type SessionFact =
 
 /** The output of a session's chart: how the session ended. */
 export interface SessionEnd extends Stamp {
-  /** The session had listed its tools, so a failure is an outage and not a failed start. */
+  /**
+   * Whether the session had listed its tools; if so, a failure is an outage and not a failed start.
+   */
   readonly wasOpen: boolean;
-  /** Null when it was asked to close. */
+  /** Why the session failed; null if it was asked to close. */
   readonly failure: Failure | null;
-  /** The server was disconnected because it sent too much for too long. */
+  /** Whether the server was disconnected because it sent too much for too long. */
   readonly isFlood: boolean;
   /** Details of the connection that may explain a failure. */
   readonly evidence: SessionEvidence;
@@ -85,24 +87,24 @@ export interface SessionEnd extends Stamp {
 /** How a connection was lost. */
 type WireEnd = Stamp & {
   readonly failure: Failure;
-  /** No process is left to end. */
+  /** Whether no process is left to end. */
   readonly isGone: boolean;
-  /** The server forgot the session; requests in flight are still answered. */
+  /** Whether the server dropped the session but still answers requests in flight. */
   readonly drains: boolean;
 };
 
 /** What the parts of a connection report to the session chart. */
 export type WireFact =
-  /** A request or notification is about to leave. Reported until the session is open. */
+  /** A request or notification is about to be sent. Reported until the session is open. */
   | { readonly type: 'wire.sent'; readonly method: string }
-  /** The connection broke off while its process lives; `wire.ended` follows soon. */
+  /** The connection broke while its process is alive; `wire.ended` follows soon. */
   | { readonly type: 'wire.broke' }
   /** The connection is over, and not because the session closed it. */
   | (WireEnd & { readonly type: 'wire.ended' })
   /** A request showed that the session is lost. */
   | (WireEnd & { readonly type: 'wire.lost' })
   /**
-   * The result of a health check: any answer, even an error, proves that the server is alive;
+   * The result of a health check: any response, even an error, proves that the server is alive;
    * `unknownMethod` means that it does not support the check.
    */
   | { readonly type: 'wire.probed'; readonly answer: ProbeAnswer; readonly failure?: Failure }
@@ -126,11 +128,11 @@ export type WireFact =
 
 export type ProbeAnswer = 'alive' | 'unknownMethod' | 'none';
 
-/** What the session chart asks of the connection without waiting for an answer. */
+/** What the session chart asks of the connection without waiting for a reply. */
 export type WireCommand =
   /** Starts a health check, and abandons one that is still pending. */
   | { readonly type: 'wire.probe' }
-  /** Passes on which watched resources changed. */
+  /** Reports which watched resources changed. */
   | { readonly type: 'wire.publish' }
   /** Ends the connection by force. */
   | { readonly type: 'wire.kill' };
@@ -147,13 +149,13 @@ export type ResolveOutcome =
   | {
       readonly type: 'resolved';
       readonly hasProcess: boolean;
-      /** The protocol era is unknown, so the server is probed first. */
+      /** Whether the protocol era is unknown, so that the server is probed first. */
       readonly asksEra: boolean;
     };
 
 export type LaunchOutcome = StepFailed | { readonly type: 'launched' };
 
-/** How the handshake went. */
+/** The outcome of the handshake. */
 export type ConnectOutcome =
   | (Stamp & {
       readonly type: 'connected';
@@ -162,13 +164,13 @@ export type ConnectOutcome =
       readonly offers: { readonly resources: boolean; readonly prompts: boolean };
     })
   | (StepFailed & {
-      /** The process exited during the probe for its era. */
+      /** Whether the process exited during its era probe. */
       readonly hasLeft: boolean;
-      /** The address refused as servers of the SSE transport do. */
+      /** Whether the address refused the way servers of the SSE transport do. */
       readonly mayBeOverSse: boolean;
     });
 
-/** Which list of a catalog. `resources` includes the templates. */
+/** One of a catalog's lists. `resources` includes the templates. */
 export type ListName = 'tools' | 'resources' | 'prompts';
 
 export type ListOutcome =
@@ -196,7 +198,7 @@ export interface CloseOutcome extends Stamp {
 export interface SessionEvidence extends Pick<Failure, 'exitCode' | 'signal' | 'stderrTail'> {
   /** Number of lines in its output that were not MCP messages. */
   readonly noiseCount?: number;
-  /** Nothing was started yet, because a value that its settings refer to was missing. */
+  /** Whether nothing was started yet, because a value that the settings refer to was missing. */
   readonly isWaitingForValues?: true;
 }
 
@@ -204,18 +206,21 @@ export interface SessionCallOptions {
   readonly signal?: AbortSignal;
   /** Time in which the server must answer, or report progress if `renewal` is set. */
   readonly timeoutMs: number;
-  /** How progress restarts the wait; absent = it does not. */
+  /** How progress restarts the wait; absent if it does not. */
   readonly renewal?: ProgressRenewal;
   /**
-   * Total time, in milliseconds, for which the timeout is paused while this request's questions await
-   * an answer. Absent = never paused.
+   * Total time, in milliseconds, for which the timeout is paused while this request's questions
+   * await an answer. If absent, it is never paused.
    */
   readonly questionsMs?: number;
-  /** Answers those questions. */
+  /** Answers the request's questions. */
   readonly party?: QuestionParty;
-  /** Metadata sent with the request. Absent = none. */
+  /** Metadata sent with the request; absent for none. */
   readonly meta?: Readonly<Record<string, string>>;
-  /** The caller handles the rounds of a modern server itself. Absent = they are handled here. */
+  /**
+   * The round of a request, for a caller that handles a modern server's rounds itself. If absent,
+   * they are handled here.
+   */
   readonly round?: InputRound;
   readonly onProgress?: (progress: CallProgress) => void;
 }
@@ -261,15 +266,15 @@ export interface CallFailure {
     | 'addressBlocked'
     | 'redirectBlocked';
   /**
-   * False only when it is certain that the request never ran: no byte of it
-   * reached the server, or the HTTP status of the answer is defined to mean that
-   * (`src/policies/calls/verdict.ts`). The text and the code of an error never prove it.
+   * False only if it is certain that the request never ran: no byte of it reached the server, or
+   * the response's HTTP status is defined to mean that (`src/policies/calls/verdict.ts`). An
+   * error's message and code never prove it.
    */
   readonly written: boolean;
   readonly message: string;
-  /** JSON-RPC error code, when the server answered with an error. */
+  /** JSON-RPC error code, if the server responded with an error. */
   readonly rpcCode?: number;
-  /** What else the error held, when it is an object and small. */
+  /** The error's further data, if it is an object and small. */
   readonly rpcData?: Readonly<Record<string, unknown>>;
   readonly retryAfterMs?: number;
 }
@@ -297,15 +302,18 @@ export interface ServerProfile {
 /** The interface of an open session for calls, which bypass the chart. */
 export interface SessionHandle {
   readonly session: number;
-  /** Undefined when the server did not send it. */
+  /** The server's profile; undefined if the server did not send it. */
   readonly profile: ServerProfile | undefined;
-  /** Never rejects: a failed call is a value. */
+  /** Calls a tool. Never rejects: a failed call is a value. */
   callTool(
     tool: string,
     args: Readonly<Record<string, unknown>>,
     options: SessionCallOptions,
   ): Promise<{ readonly result: ToolResult } | { readonly failure: CallFailure }>;
-  /** Never rejects, like `callTool`; the result is checked for the shape of its method. */
+  /**
+   * Sends a request. Never rejects, like `callTool`; the result is checked for the shape that its
+   * method requires.
+   */
   request(
     request: SessionRequest,
     options: SessionCallOptions,
@@ -314,6 +322,6 @@ export interface SessionHandle {
   >;
   /** Reconciles the subscriptions with the resources that hosts watch. */
   reconcileWatched(): void;
-  /** Reconciles the level of the server's log with the level that hosts request. */
+  /** Reconciles the server's log level with the level that hosts request. */
   reconcileLogLevel(): void;
 }

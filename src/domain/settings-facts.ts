@@ -3,12 +3,12 @@
 import type { Settings } from './settings.ts';
 
 export type SettingsCommand =
-  /** Reads all files again, now. */
+  /** Rereads all files now. */
   | { readonly type: 'settings.reload' }
   /** Replaces what the host itself contributes. */
   | { readonly type: 'settings.changed'; readonly settings: Readonly<Record<string, unknown>> };
 
-/** The source of the actor's commands: its logic is an observable, which ignores events. */
+/** The source of the actor's commands; its logic is an observable, which ignores events. */
 export interface SettingsCommands {
   on(
     type: SettingsCommand['type'],

@@ -5,16 +5,16 @@ import type { TransportKind } from './server-spec.ts';
 
 export { isFolderScope, type Scope, scopes } from './scope.ts';
 
-/** The place a value came from. */
+/** The place that a value came from. */
 export interface SourceRef {
   readonly file?: string;
   readonly key: string;
-  /** 1-based. */
+  /** Line number, counted from 1. */
   readonly line?: number;
   readonly scope: Scope;
 }
 
-/** The key that requests Docker's gateway, and so the source of its server. */
+/** The key that requests Docker's gateway, and therefore the source of its server. */
 export const dockerGatewayKey = 'mcp.dockerGateway';
 
 /** Something wrong in the settings that the user should fix. */
@@ -52,29 +52,29 @@ export function problemOf({ file, key, line, scope }: SourceRef, message: string
   return { file: file ?? scope, ...(line === undefined ? {} : { line }), key, message };
 }
 
-/** Which tools of a server are shown. Names may hold `*`; exclude wins. */
+/** The tools of a server that are shown. Names may contain `*`; exclude wins. */
 export interface ToolFilter {
-  /** Default: all. */
+  /** Patterns to include. Default: all. */
   readonly include: readonly string[];
   readonly exclude: readonly string[];
-  /** Default: none. */
+  /** Overrides for individual tools. Default: none. */
   readonly overrides?: readonly ToolOverride[];
-  /** Which calls may go out, by the server's own names. Default: no rules. */
+  /** Which calls may be sent, by the server's own names. Default: no rules. */
   readonly permissions?: PermissionRules;
 }
 
 /** Overrides for one tool of a server. */
 export interface ToolOverride {
   readonly tool: string;
-  /** False = it is neither shown nor called. Default: the patterns decide. */
+  /** Whether the tool is shown and callable. Default: the patterns decide. */
   readonly enabled?: boolean;
-  /** Deadline of one call, in place of the policy's `call.timeoutMs`. */
+  /** Deadline of one call, instead of the policy's `call.timeoutMs`. */
   readonly timeoutMs?: number;
 }
 
 /**
- * One server as it should be. Secret-free: what decides the connection is held
- * elsewhere under `generation`, so that charts and records never see it.
+ * A server as it should be. It contains no secrets: what decides the connection is stored elsewhere
+ * under `generation`, so charts and records never see it.
  */
 export interface DesiredServer {
   readonly name: string;
@@ -82,13 +82,16 @@ export interface DesiredServer {
   readonly generation: string;
   /**
    * The same fingerprint without the key; approvals bind to it. It is never shown, because equal
-   * secrets give equal hashes, against which guesses can be tested. Absent: the generation is not keyed.
+   * secrets have equal hashes, against which guesses can be tested. Absent if the generation is not
+   * keyed.
    */
   readonly specDigest?: string;
   readonly transport: TransportKind;
   readonly enabled: boolean;
   readonly startup: 'eager' | 'lazy';
-  /** The next generation is ready before this one leaves. Absent: this one leaves first. */
+  /**
+   * Whether the next generation is ready before this one leaves. If absent, this one leaves first.
+   */
   readonly handover?: 'seamless';
   /** Whether this server's annotations, such as `readOnlyHint`, are trusted. */
   readonly trust: boolean;
@@ -96,31 +99,31 @@ export interface DesiredServer {
   readonly policy: ServerPolicy;
   readonly description?: string;
   readonly source: SourceRef;
-  /** Whether the server needs approval: because a folder brought it, or by policy. */
+  /** Whether the server needs approval, because a folder brought it or by policy. */
   readonly gated: boolean;
   /**
-   * Real path of the program that the command of a gated server leads to at present; decides
-   * about approval with the generation. Absent: not known, not local, or not there.
+   * Real path of the program that a gated server's command currently leads to; decides about
+   * approval together with the generation. Absent if it is unknown, not local, or missing.
    */
   readonly executable?: string;
   /**
-   * Names of the variables that a gated server's `envFile` sets at present, sorted; they are
-   * approved with the server. Absent: there is no such file, or it cannot be used.
+   * Names of the variables that a gated server's `envFile` currently sets, sorted; they are
+   * approved with the server. Absent if the file does not exist or cannot be used.
    */
   readonly envFileNames?: readonly string[];
-  /** Set when the entry is invalid; it blocks only this server. */
+  /** Set if the entry is invalid; blocks only this server. */
   readonly invalid?: Problem;
   /** The list that switched the server off, whatever its own entry says. */
   readonly disabledBy?: SourceRef;
-  /** Set when a rule other than a list of names keeps the server out. */
+  /** Set if a rule other than a list of names excludes the server. */
   readonly bar?: Bar;
 }
 
-/** A rule other than a list of names that keeps a server out. */
+/** A rule other than a list of names that excludes a server. */
 export interface Bar {
   readonly verdict: 'excluded' | 'notAllowed';
   readonly rule: 'mcp.excluded' | 'mcp.allowed' | 'managed' | 'hostRule';
-  /** Absent when no file holds the rule. */
+  /** Where the rule is written; absent if it is in no file. */
   readonly source?: SourceRef;
   /** The next step. */
   readonly next: string;
@@ -130,31 +133,31 @@ export interface Bar {
 export interface ServerBudget {
   readonly max: number;
   readonly mode: 'warn' | 'enforce';
-  /** Where the number is written; absent when the host gave it. */
+  /** Where the number is written; absent if the host set it. */
   readonly source?: SourceRef;
 }
 
 /** The merged settings of all sources. */
 export interface Settings {
-  /** In declaration order; names are unique. */
+  /** The servers in declaration order; names are unique. */
   readonly servers: readonly DesiredServer[];
-  /** Absent = all are allowed; empty = none. */
+  /** Names of the allowed servers; absent if all are allowed, empty if none are. */
   readonly allowed?: readonly string[];
   readonly excluded: readonly string[];
-  /** Sources of the two lists, to show the user. Absent = there are none. */
+  /** Sources of the two lists, to show the user. Absent if there are none. */
   readonly limits?: readonly Limit[];
   readonly slots: SlotCounts;
-  /** Absent = no budget. */
+  /** The server budget; absent if there is none. */
   readonly budget?: ServerBudget;
   readonly startupGateMs: number;
-  /** Which calls may go out. Absent = no rules. */
+  /** Which calls may be sent. Absent if there are no rules. */
   readonly permissions?: LayeredPermissions;
-  /** How many catalogs are stored, including those of live servers. Absent = no limit. */
+  /** How many catalogs are stored, including those of live servers. Absent for no limit. */
   readonly maxCatalogs?: number;
   readonly problems: readonly Problem[];
 }
 
-/** One list in force, from one file. */
+/** One list in effect, from one file. */
 export interface Limit {
   readonly list: 'allowed' | 'excluded';
   readonly names: readonly string[];
@@ -165,11 +168,11 @@ export interface Limit {
 export interface LayeredPermissions {
   readonly own: PermissionRules;
   readonly narrowing: PermissionRules;
-  /** The same lists with their places, to show the user which one decided. */
+  /** The same lists with their sources, to show the user which one decided. */
   readonly places: readonly PlacedRules[];
 }
 
-/** The lists of one verdict, from one file. */
+/** The rule lists for one decision, from one file. */
 export interface PlacedRules {
   readonly rules: PermissionRules;
   readonly source: SourceRef;
@@ -177,7 +180,7 @@ export interface PlacedRules {
 
 /** How many servers may be starting at once. */
 export interface SlotCounts {
-  /** `auto` = as many as suit the processor cores. */
+  /** Number of local servers; `auto` for as many as suit the processor cores. */
   readonly local: number | 'auto';
   readonly remote: number;
 }

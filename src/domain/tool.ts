@@ -13,22 +13,22 @@ export interface ListedTool {
   readonly name: string;
   readonly title?: string;
   readonly description?: string;
-  /** JSON Schema of the arguments. */
+  /** JSON Schema for the arguments. */
   readonly inputSchema: Readonly<Record<string, unknown>>;
   readonly outputSchema?: Readonly<Record<string, unknown>>;
   readonly annotations?: ToolAnnotations;
 }
 
 /**
- * Traits that a host may rely on when it decides about a call. Annotations of an untrusted server never make
- * a tool look safer than one without annotations.
+ * Traits that a host may rely on when it decides about a call. An untrusted server's annotations
+ * never make a tool look safer than one without annotations.
  */
 export interface ToolTraits {
   readonly readOnly: boolean;
-  /** Whether calls of it may run side by side. */
+  /** Whether its calls may run concurrently. */
   readonly concurrencySafe: boolean;
   readonly destructive: boolean;
-  /** Whether it reaches beyond what its server holds. */
+  /** Whether it reaches beyond its own server's data. */
   readonly openWorld: boolean;
 }
 
@@ -37,18 +37,18 @@ export interface ExposedTool {
   /** Exposed name, for example `mcp__db__query`; at most 64 characters, unless a policy says otherwise. */
   readonly name: string;
   readonly server: string;
-  /** The server's own name of the tool. */
+  /** The server's own name for the tool. */
   readonly tool: string;
   readonly title?: string;
   readonly description?: string;
   readonly inputSchema: Readonly<Record<string, unknown>>;
-  /** JSON Schema of the structured content of results, if the server declares it. */
+  /** JSON Schema for the structured content of results, if the server declares it. */
   readonly outputSchema?: Readonly<Record<string, unknown>>;
-  /** As the server has them, whether or not it is trusted. */
+  /** The annotations as the server declares them, whether or not it is trusted. */
   readonly annotations?: ToolAnnotations;
   /** The reliable part of the annotations; present whenever they are. */
   readonly traits?: ToolTraits;
-  /** `live` = listed in the current session; else the last list known. */
+  /** `live` if listed in the current session; otherwise the state of the last known list. */
   readonly catalog: 'live' | 'deferred' | 'stale';
 }
 

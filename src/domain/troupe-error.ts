@@ -3,9 +3,9 @@ import type { CallerCode, ErrorDocument, Outcome } from './caller-code.ts';
 export interface TroupeErrorDetails {
   readonly server?: string | undefined;
   readonly tool?: string | undefined;
-  /** Default: false. */
+  /** Whether a retry may succeed. Default: false. */
   readonly retryable?: boolean | undefined;
-  /** Default: `not_executed`. */
+  /** Whether the call ran. Default: `not_executed`. */
   readonly outcome?: Outcome | undefined;
   readonly retryAfterMs?: number | undefined;
   readonly rpcCode?: number | undefined;
@@ -14,8 +14,8 @@ export interface TroupeErrorDetails {
 }
 
 /**
- * The one error class that the public API throws. Compare `code`, never the
- * message: codes are stable, messages are for users.
+ * The only error class that the public API throws. Compare `code`, never the message: codes are
+ * stable, messages are for users.
  */
 export class TroupeError extends Error implements ErrorDocument {
   readonly code: CallerCode;
@@ -24,9 +24,9 @@ export class TroupeError extends Error implements ErrorDocument {
   readonly server?: string;
   readonly tool?: string;
   readonly retryAfterMs?: number;
-  /** The code of the JSON-RPC error that the server answered; only of `SERVER_ERROR`. */
+  /** The code of the JSON-RPC error that the server returned; only for `SERVER_ERROR`. */
   readonly rpcCode?: number;
-  /** The server's further details, at most 4 KB as JSON, unchanged. */
+  /** The server's further details, unchanged, at most 4 KB as JSON. */
   readonly rpcData?: Readonly<Record<string, unknown>>;
 
   constructor(code: CallerCode, message: string, details: TroupeErrorDetails = {}) {
@@ -42,7 +42,7 @@ export class TroupeError extends Error implements ErrorDocument {
     if (details.rpcData !== undefined) this.rpcData = details.rpcData;
   }
 
-  /** The error as plain data, in the shape every face prints. */
+  /** Returns the error as plain data, in the shape that every interface prints. */
   toJSON(): ErrorDocument {
     return {
       code: this.code,

@@ -49,7 +49,7 @@ export function assembleTroupe(options: TroupeOptions, parts: TroupeParts): Trou
   return troupe;
 }
 
-/** The methods that show servers and wait for them. */
+/** Creates the methods that show servers and wait for them. */
 function views(services: Services) {
   const { parts, root, board, listeners, progress, records, approvals, questions, reader } =
     services;
@@ -90,7 +90,7 @@ function views(services: Services) {
   } satisfies Partial<Troupe>;
 }
 
-/** The methods that change servers, and the end of the troupe. */
+/** Creates the methods that change servers, and the end of the troupe. */
 function orders(services: Services, ended: Promise<void>) {
   const { parts, root, board, progress, approvals, questions, values, added } = services;
   const { clock } = parts;
@@ -183,7 +183,7 @@ function snapshotOf({ board, progress, budget, problems }: Services): TroupeSnap
   };
 }
 
-/** @throws TroupeError with the reason why there is no such server. */
+/** @throws TroupeError with the reason why there is no such server */
 function desiredNamed(server: string, { root, absentError }: Services): DesiredServer {
   const { settings } = root.getSnapshot().context;
   const desired = settings?.servers.find(({ name }) => name === server);
@@ -191,7 +191,7 @@ function desiredNamed(server: string, { root, absentError }: Services): DesiredS
   return desired;
 }
 
-/** Ends waiting calls and open questions, and refuses new ones. */
+/** Ends pending calls and open questions, and refuses new ones. */
 function closeRequests({ calls, questions }: Services): void {
   calls.close();
   questions.close();

@@ -27,8 +27,8 @@ const seedRange = 2 ** 31;
  * reconciling until it is stopped. Returns immediately; `ready()` resolves
  * after the startup gate.
  *
- * Faults of listeners and actors are reported as process warnings, because they
- * must not end the host and must not be lost.
+ * Faults in listeners and actors are reported as process warnings, because they must not end the
+ * host and must not go unnoticed.
  */
 export function createTroupe(options: TroupeOptions = {}): Troupe {
   const { clock = realClock, env = process.env } = options;

@@ -15,7 +15,7 @@ export interface InspectionPorts {
   readonly snapshot: () => TroupeSnapshot;
 }
 
-/** Records the charts for the host. Until `start`, recording has no cost. */
+/** Records the charts for the host. Until `start`, recording costs nothing. */
 export class RecordedInspection extends Recorder implements Inspection {
   readonly #ports: InspectionPorts;
   readonly #options: InspectOptions;
@@ -49,13 +49,13 @@ export class RecordedInspection extends Recorder implements Inspection {
     if (file !== undefined) this.#journal = new JournalWriter(this, { file, report });
   }
 
-  /** Resolves when the last line of the journal is on disk. */
+  /** Resolves once the journal's last line is on disk. */
   async close(): Promise<void> {
     await this.#journal?.close();
   }
 }
 
-/** Reports which servers exist. The recorder gets each snapshot after the status board has it. */
+/** Reports which servers exist. The recorder gets each snapshot after the status board does. */
 function goneServers(recorder: Recorder): (snapshot: RootSnapshot) => void {
   let live: RootSnapshot['context']['live'] | undefined;
   let settings: RootSnapshot['context']['settings'] | undefined;

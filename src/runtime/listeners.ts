@@ -2,7 +2,7 @@ import type { TroupeEventName, TroupeEvents } from '../domain/host/event.ts';
 
 type Listener<Name extends TroupeEventName> = (event: TroupeEvents[Name]) => void;
 
-/** The host's listeners. An exception of one is reported and affects no other. */
+/** The host's listeners. A listener's exception is reported and affects no other listener. */
 export class Listeners {
   readonly #byName = new Map<TroupeEventName, Set<Listener<TroupeEventName>>>();
   readonly #onThrow: (name: TroupeEventName, error: unknown) => void;

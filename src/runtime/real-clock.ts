@@ -2,7 +2,7 @@ import { type Clock, longestTimerMs } from '../domain/clock.ts';
 
 // Fifty milliseconds: below that, a machine is just busy.
 const lateMs = 50;
-// The first turn reads the input; the second handles what that caused.
+// The first turn reads the input; the second handles what the input caused.
 const drainTurns = 2;
 
 const wholeDelay = (delayMs: number): number => Math.min(delayMs, longestTimerMs);
@@ -23,9 +23,9 @@ const draining = new WeakMap<object, NodeJS.Immediate>();
 /**
  * The machine's time: monotonic for decisions, wall time for display.
  *
- * A timer that is late because the event loop was blocked first waits until pending input was read.
- * Otherwise a deadline could fail a request whose response is already in the pipe, because timers run
- * before input is read.
+ * A timer that is late because the event loop was blocked first waits until pending input has been
+ * read. Otherwise a deadline could fail a request whose response is already in the pipe, because
+ * timers run before input is read.
  */
 export const realClock: Clock = {
   ...promptClock,

@@ -39,12 +39,15 @@ export interface TroupeParts {
   readonly clock: Clock;
   readonly seed: number;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Creates the keeper of the processes that sessions start. Default: there is none. */
+  /** Creates the keeper of the processes that sessions start. Default: none. */
   readonly keepProcesses?: (onProblems: KeeperPorts['onProblems']) => ProcessKeeper | undefined;
   readonly createSession: (ports: SessionPorts) => SessionActors;
-  /** Processor cores of this machine. */
+  /** Number of processor cores on this machine. */
   readonly coreCount: number;
-  /** Calls back whenever the machine woke; returns a function that ends the watch. Default: only the host reports it. */
+  /**
+   * Calls back whenever the machine wakes; returns a function that ends the watch. Default: only
+   * the host reports it.
+   */
   readonly watchSleep?: (onWoke: () => void) => () => void;
   /** Stores the user's decisions about servers. */
   readonly keepApprovals: (
@@ -56,28 +59,31 @@ export interface TroupeParts {
   ) => PermissionStore;
   /** Resolves the commands of gated servers. Default: commands are started as written. */
   readonly findExecutable?: FindExecutable;
-  /** Loads the installation's key, with which shown generations are keyed. Default: they are not keyed. */
+  /**
+   * Loads the installation's key, with which displayed generations are keyed. Default: they are not
+   * keyed.
+   */
   readonly generationKey?: () => Promise<Buffer>;
   /** Reads the variable names in gated servers' files. Default: they are not read, and no approval binds to them. */
   readonly readEnvFileNames?: ReadEnvFileNames;
   /** Stores catalogs beyond the run. Default: they are not stored. */
   readonly keepCatalogs?: (onProblems: CatalogFilesPorts['onProblems']) => CatalogFiles;
-  /** Stores the parts of results that are not shown. Default: they are not stored. */
+  /** Stores the omitted parts of results. Default: they are not stored. */
   readonly resultFiles?: ResultFiles;
-  /** Receives spans and metrics. Default: there are none. */
+  /** Receives spans and metrics. Default: none. */
   readonly telemetry?: OpenTelemetry | undefined;
-  /** Shrinks images in results. Default: they stay as they are. */
+  /** Shrinks images in results. Default: they stay unchanged. */
   readonly images?: ImageShrinker;
-  /** Default: the disk. */
+  /** Reads settings files. Default: from the disk. */
   readonly settings?: Pick<SettingsReaderPorts, 'readFile' | 'checkFolder'> &
     Pick<SettingsPorts, 'watch' | 'stream'>;
-  /** Creates the check for Docker's gateway. Default: the gateway counts as present. */
+  /** Creates the check for Docker's gateway. Default: the gateway counts as available. */
   readonly watchDocker?: (
     ports: Required<Pick<DockerGatewayPorts, 'projectRoot' | 'processes'>>,
   ) => DockerGateway;
   /** Reports listeners that threw and actors that broke. */
   readonly report: (message: string, error: unknown) => void;
-  /** Sees every event of the charts. It must not throw and must not act. */
+  /** Sees every event of the charts. It must not throw or have side effects. */
   readonly inspect?: (event: InspectionEvent) => void;
 }
 
@@ -101,22 +107,22 @@ export function createRoot({ parts, input, settings, specs, session }: RootPorts
   const slots = stoppingChildren(slotsMachine);
   const troupe = troupeMachine.provide({ actors: { server, slots, settingsSource } });
   return createActor(stoppingChildren(troupe), {
-    // XState does not use the handles, so they may be of any type.
+    // XState does not use the handles, so they may have any type.
     clock: clock as NonNullable<ActorOptions<AnyActorLogic>['clock']>,
     ...(parts.inspect === undefined ? {} : { inspect: parts.inspect }),
     input,
   });
 }
 
-/** The report about an actor that broke, with what happens next. */
+/** Describes an actor that broke, and what happens next. */
 export function brokenActor(actorId: string): string {
   if (actorId === 'settingsSource')
-    return `Actor ${actorId} broke; settings are not read any more until the host starts again.`;
+    return `Actor ${actorId} broke; settings are no longer read until the host restarts.`;
   const whatNow = isHandover(actorId) ? 'the successor takes over' : 'it is being replaced';
   return `Actor ${actorId} broke; ${whatNow}.`;
 }
 
-/** The root's state as hosts see it. */
+/** Returns the root's state as hosts see it. */
 export function troupeStateOf({ value }: RootSnapshot): TroupeState {
   if (typeof value === 'string') return value;
   return value.serving === 'running' ? 'running' : 'starting';
@@ -125,16 +131,16 @@ export function troupeStateOf({ value }: RootSnapshot): TroupeState {
 /**
  * Makes a chart stop its children when it throws.
  *
- * XState leaves the children of such a chart running and unreachable. Stopping a child ends
- * everything below it, so no process and no socket outlives the chart above it. Only an inline
- * function among the actions of an initial state could escape; our charts have none.
+ * XState leaves such a chart's children running and unreachable. Stopping a child ends everything
+ * below it, so no process or socket outlives the chart above it. Only an inline function among an
+ * initial state's actions could escape; our charts have none.
  */
 export function stoppingChildren<Machine extends AnyStateMachine>(machine: Machine): Machine {
   const transition: AnyStateMachine['transition'] = (snapshot, event, scope) => {
     try {
       return machine.transition(snapshot, event, scope);
     } catch (error) {
-      // Children that the failed step would have started do not run yet.
+      // Children that the failed step would have started are not running yet.
       const children: Readonly<Record<string, AnyActorRef | undefined>> = snapshot.children;
       for (const child of Object.values(children)) if (child !== undefined) scope.stopChild(child);
       throw error;

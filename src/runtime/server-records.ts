@@ -22,10 +22,10 @@ export class ServerRecords {
   readonly #clock: Clock;
   readonly #listeners: Listeners;
   readonly #histories: ServerHistories;
-  /** Must be called for every snapshot of every server, in order. */
+  /** Records a snapshot. Must be called for every snapshot of every server, in order. */
   readonly noteSnapshot: ServerHistories['observe'];
   readonly #logs = new ServerLogs();
-  /** The last status of each server. */
+  /** Each server's last status. */
   readonly #statuses = new Map<string, ServerStatus>();
   /** The root's context when the servers were last compared. */
   #seen: RootContext | undefined;
@@ -43,7 +43,7 @@ export class ServerRecords {
     if (this.#telemetry !== undefined) listeners.on('reconciled', this.#telemetry.notePass);
   }
 
-  /** The same parts, with an inspector that also records what the charts decide. */
+  /** The given parts, with an inspector that also records what the charts decide. */
   watching(parts: TroupeParts): TroupeParts {
     const inspect: TroupeParts['inspect'] = (event) => {
       this.#histories.inspect(event);
@@ -64,9 +64,9 @@ export class ServerRecords {
   };
 
   /**
-   * Returns the status before this one.
+   * Records a status; returns the previous one.
    *
-   * @param session - the number of its present or last session, 0 before the first
+   * @param session - the number of its current or last session, 0 before the first
    */
   noteStatus(status: ServerStatus, session: number): ServerStatus | undefined {
     const nowMs = this.#clock.wallNow();
@@ -102,7 +102,7 @@ export class ServerRecords {
     return explainServer(server, board, root, this.#histories, this.#clock);
   }
 
-  /** Undefined without any record of the server. */
+  /** Returns a server's log; undefined if the server has never been recorded. */
   logs(server: string): readonly ServerLogLine[] | undefined {
     return this.#logs.of(server);
   }

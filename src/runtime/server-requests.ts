@@ -9,7 +9,7 @@ import type { CallWatch } from './telemetry/calls.ts';
 import type { CallOptions, CallReport, RequestReport, Troupe } from './troupe.ts';
 import { waitOnce } from './wait-once.ts';
 
-/** The methods of a troupe that show what servers offer. */
+/** Creates the methods of a troupe that show what servers offer. */
 export function offers({ catalogs, progress, root, absentError }: Services) {
   return {
     tools: () => catalogs.tools.all(),
@@ -38,11 +38,11 @@ export function offers({ catalogs, progress, root, absentError }: Services) {
   } satisfies Partial<Troupe>;
 }
 
-/** The methods of a troupe that send requests to servers. */
+/** Creates the methods of a troupe that send requests to servers. */
 export function requests(services: Services) {
   const { board, calls, catalogs, problems, root } = services;
 
-  /** Does the work once the settings were read, and has telemetry observe it if there is any. */
+  /** Runs the work once the settings have been read, observed by telemetry if there is any. */
   const run = <Report extends CallReport | RequestReport<unknown>>(
     method: 'tools/call' | SessionRequest['method'],
     options: CallOptions,
@@ -68,7 +68,7 @@ export function requests(services: Services) {
     );
   };
 
-  /** Also works while the server's tools are not known yet. */
+  /** Finds a tool's server, even while the server's tools are not known yet. */
   const addressOfTool = (exposedName: string) => {
     const { removed } = root.getSnapshot().context;
     const missing = problems.all().flatMap(({ server }) => server ?? []);
@@ -127,8 +127,8 @@ export function requests(services: Services) {
 }
 
 /**
- * Waits until the settings were read, because before that names mean nothing. Resolves with what
- * is left of the call's options.
+ * Waits until the settings have been read, because names are meaningless before that. Resolves with
+ * the call's remaining options.
  *
  * @throws TroupeError `CANCELLED`, or `CONNECTING` at the call's own deadline.
  */

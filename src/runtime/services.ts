@@ -39,7 +39,7 @@ import { TroupeProgress } from './waits/troupe-progress.ts';
 
 export type Services = ReturnType<typeof createServices>;
 
-/** Creates the root without starting it. Services get later ones through functions. */
+/** Creates the root without starting it. Services reach those created later through functions. */
 export function createServices(options: TroupeOptions, parts: TroupeParts) {
   const { clock, report } = parts;
   const startedAt = clock.now();
@@ -103,7 +103,7 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
       const before = records.noteStatus(status, session);
       listeners.emit('status.changed', { status });
       if (isLogInNew(before, status)) listeners.emit('auth.needed', { server: status.name });
-      // A place may be free for a server that waits.
+      // A slot may be free for a server that is waiting.
       if (budget.note(status)) root.send({ type: 'troupe.lookAgain' });
       progress.checkReady();
     },
@@ -130,7 +130,10 @@ function inputOf(
   return { seed, startedAt, trusted, launchBound: allow ?? null, slots, coreCount, startupGateMs };
 }
 
-/** The target that a server's session opens. Undefined = the server left the settings. */
+/**
+ * Returns the target that a server's session opens; undefined if the server was removed from the
+ * settings.
+ */
 function targetOf(
   { server, generation }: SessionOwner,
   specs: SpecBook,
@@ -151,12 +154,14 @@ function isLogInNew(
   return before?.state !== 'authRequired' || before.generation !== generation;
 }
 
-// A start that timed out while it waited for the answer, and one whose question was declined.
+// This includes a start that timed out while it waited for the answer, and one whose question was
+// declined.
 const wantOfValue: ReadonlySet<FailureKind> = new Set(['initTimeout', 'unavailable']);
 
 /**
- * Starts servers that gave up, or back off, only because an input had no answer yet. A server that
- * the user stopped, or that may not start, stays as it is; a start that is under way uses the answer.
+ * Starts servers that gave up, or are backing off, only because an input had no answer yet. A
+ * server that the user stopped, or that may not start, stays as it is; a start in progress uses the
+ * answer.
  */
 function startAnswered(servers: readonly string[], root: RootRef, board: StatusBoard): void {
   for (const server of servers) {

@@ -11,7 +11,7 @@ export class SessionRegistry {
     this.#handles.set(actorId, handle);
   };
 
-  /** A late report about an earlier session does not affect the present one. */
+  /** Removes a session. A late report about an earlier session does not affect the current one. */
   readonly closed = (actorId: string, session: number): void => {
     if (this.#handles.get(actorId)?.session === session) this.#handles.delete(actorId);
   };

@@ -8,18 +8,21 @@ import { type DesiredServer, isFolderScope } from '../domain/settings.ts';
 import { defined } from '../policies/defined.ts';
 
 /**
- * Resolves a command at present; undefined when it leads nowhere or cannot be resolved.
+ * Resolves a command as of now; returns undefined if it leads nowhere or cannot be resolved.
  *
- * @param within - real path of the only folder that may be touched; absent = no limit
+ * @param within - real path of the only folder that may be read; absent for no limit
  */
 export type FindExecutable = (spec: StdioSpec, within?: string) => Promise<string | undefined>;
 
-/** Returns the project folder for a server that it brings; its paths outside are not looked up. */
+/**
+ * Returns the project folder for a server that it brings; the server's paths outside it are not
+ * looked up.
+ */
 export function confinesOf({ source }: DesiredServer, projectRoot: string): string | undefined {
   return isFolderScope(source.scope) ? projectRoot : undefined;
 }
 
-/** Reads the names that an entry's `envFile` sets at present; undefined when it cannot be used. */
+/** Reads the names that an entry's `envFile` currently sets; undefined if it cannot be used. */
 export type ReadEnvFileNames = (spec: StdioSpec) => Promise<readonly string[] | undefined>;
 
 /** Adds to each gated server the names that its `envFile` sets. */
@@ -47,7 +50,7 @@ export async function withExecutables<Reading extends MergedSettings>(
   });
 }
 
-/** Replaces each gated server that is a program. */
+/** Replaces each gated server that runs a program. */
 async function withGated<Reading extends MergedSettings>(
   reading: Reading,
   lookUp: (desired: DesiredServer, spec: StdioSpec) => Promise<DesiredServer>,
@@ -60,15 +63,15 @@ async function withGated<Reading extends MergedSettings>(
   return { ...reading, settings: { ...settings, servers: await Promise.all(servers) } };
 }
 
-// One second: an unreachable network folder must not delay the settings for longer.
+// One second: an unreachable network folder must not delay the settings any longer.
 const loadMs = 1_000;
 
 /**
- * Wraps a reader so that generations reveal nothing to readers without the key.
+ * Wraps a reader so that generations reveal nothing to anyone without the key.
  *
- * A generation is shown in every status and record. Without a key it is the hash of a spec
- * with its literal secrets, which is equal on every machine for equal secrets and lets anyone
- * test a guess. Approvals keep binding to the plain hash, which is not shown.
+ * A generation is shown in every status and record. Without a key, it is the hash of a spec
+ * including its literal secrets, which is equal on every machine for equal secrets and lets anyone
+ * test a guess. Approvals still bind to the plain hash, which is not shown.
  *
  * @param load - loads the key; if it takes too long, a random key is used for the whole run
  */
@@ -79,7 +82,7 @@ export function keyedReader(
 ): SettingsReader {
   if (load === undefined) return reader;
   let key: Promise<Buffer> | undefined;
-  // Settings that did not change keep their identity, by which passes compare.
+  // Unchanged settings keep their identity, by which passes compare.
   const keyed = new WeakMap<DesiredServer, DesiredServer>();
   return {
     ...reader,

@@ -1,6 +1,5 @@
 /**
- * The public face of the runtime. These interfaces are all a host ever holds:
- * no chart and no actor is handed out.
+ * The runtime's public interface. A host never holds anything else: no chart or actor is exposed.
  */
 
 import type {
@@ -43,26 +42,26 @@ import type { SettingsReport } from '../domain/settings.ts';
 import type { ExposedTool, ToolResult } from '../domain/tool.ts';
 import type { ToolMatch } from '../policies/tools/search.ts';
 
-/** A settings file and the scope it counts as. */
+/** A settings file and the scope that it counts as. */
 export interface SettingsFile {
   readonly file: string;
   /**
    * The layer that the file belongs to; layers count in their own order, whatever the order of the
-   * files. `project`, `workspace` and `local` are gated. Beside `managed` no other servers run. Only
-   * a file of the scope `config` must exist. Default: `config`.
+   * files. `project`, `workspace` and `local` are gated. With `managed`, no other servers run. Only
+   * a file with the scope `config` must exist. Default: `config`.
    */
   readonly scope?: 'managed' | 'user' | 'project' | 'workspace' | 'local' | 'config';
 }
 
-/** The servers of a plugin of the host: in a file, or as an object in the form of one. */
+/** The servers of a host's plugin: in a file, or as an object in the same format. */
 export interface PluginSource {
-  /** Its servers are called `plugin:<plugin>:<server>`. */
+  /** The plugin's name. Its servers are called `plugin:<plugin>:<server>`. */
   readonly plugin: string;
   readonly file?: string;
   readonly settings?: Readonly<Record<string, unknown>>;
 }
 
-/** Numbers and rules that differ from a preset; checked as in settings. */
+/** Numbers and rules that differ from a preset; checked like those in settings. */
 export interface HostPolicy extends PolicyOverrides {
   readonly preset?: PresetName;
 }
@@ -73,7 +72,7 @@ export interface InspectOptions {
   readonly records?: number;
   /**
    * File to which every record is also written; `troupe replay` opens it. It is rotated at 16 MB,
-   * and the last three are kept beside it. Default: none.
+   * and the last three are kept next to it. Default: none.
    */
   readonly journal?: string;
 }
@@ -86,15 +85,17 @@ export interface TroupeOptions {
   /** Rules about servers of any origin, evaluated in this order. Default: none. */
   readonly rules?: readonly HostRule[];
   /**
-   * Whether only `settings`, `servers` and files of the scopes `config` and `managed` count, and
+   * Whether only `settings`, `servers` and files with the scopes `config` and `managed` count, and
    * nothing from the user, a folder or a plugin. Default: false.
    */
   readonly bare?: boolean;
-  /** Settings of the host itself, in the form of a settings file; highest precedence. */
+  /** Settings of the host itself, in the format of a settings file; highest precedence. */
   readonly settings?: Readonly<Record<string, unknown>>;
   /** Servers that run inside the host, by name. Default: none. */
   readonly servers?: Readonly<Record<string, EmbeddedServer>>;
-  /** Folder to which relative paths in settings refer. Default: the working directory. */
+  /**
+   * Folder against which relative paths in settings are resolved. Default: the working directory.
+   */
   readonly projectRoot?: string;
   /**
    * Folder for data that outlives a run: the running processes, so that the next troupe with this
@@ -107,21 +108,21 @@ export interface TroupeOptions {
   /** Whether settings files in the project folder count. Default: true. */
   readonly trusted?: boolean;
   /**
-   * A preset of all numbers and rules, or overrides by group. The policies in settings files build on
-   * it. Default: `default`.
+   * A preset for all numbers and rules, or overrides by group. The policies in settings files build
+   * on it. Default: `default`.
    */
   readonly policy?: PresetName | HostPolicy;
   /** Whether the charts' work is recorded from the start: see {@link Troupe.inspection}. Default: false. */
   readonly inspect?: boolean | InspectOptions;
   /**
-   * Whether to create spans and metrics with `@opentelemetry/api`, which must be installed, and to pass
-   * the callers' traces on to the servers. `true` uses the providers registered for the process; a host
-   * can pass its own. Default: false.
+   * Whether to create spans and metrics with `@opentelemetry/api`, which must be installed, and to
+   * pass callers' traces on to servers. `true` uses the providers registered for the process; a
+   * host can pass its own. Default: false.
    */
   readonly telemetry?: boolean | TelemetryProviders;
-  /** Seed of all jitter. Equal seeds and inputs give equal delays. Default: random. */
+  /** Seed for all jitter. Equal seeds and inputs produce equal delays. Default: random. */
   readonly seed?: number;
-  /** Default: the real clock. */
+  /** The clock to use. Default: the real clock. */
   readonly clock?: Clock;
   /**
    * Provides the values of `${input:id}` in settings, usually by asking the user. Each input is
@@ -152,7 +153,7 @@ export interface TroupeOptions {
    * Default: such a call is refused with `PERMISSION_DENIED`.
    */
   readonly askPermission?: AskPermission;
-  /** Environment that `${VAR}` references are read from. Default: `process.env`. */
+  /** Environment from which `${VAR}` references are read. Default: `process.env`. */
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
@@ -171,11 +172,11 @@ export interface StartReport {
 export interface CallOptions {
   readonly signal?: AbortSignal;
   /**
-   * Deadline of the call, including waits and questions. Default: the server's policy, 60 s, which
+   * The call's deadline, including waits and questions. Default: the server's policy, 60 s, which
    * pauses while a question of this call is open, until the call is ten minutes old.
    */
   readonly timeoutMs?: number;
-  /** Longest silence after the call was sent; progress restarts it. Default: the server's policy, none. */
+  /** Longest silence after the call is sent; progress restarts it. Default: the server's policy, none. */
   readonly idleTimeoutMs?: number;
   /**
    * Called for each progress notification. Unless `timeoutMs` is set here, progress extends the deadline
@@ -183,13 +184,14 @@ export interface CallOptions {
    */
   readonly onProgress?: (progress: CallProgress) => void;
   /**
-   * Answers the server's questions during this call, instead of the troupe's `onQuestion`. Questions
-   * that do not certainly belong to this call never arrive here. Default: the troupe's.
+   * Answers the server's questions during this call, instead of the troupe's `onQuestion`.
+   * Questions that do not certainly belong to this call are never passed to it. Default: the
+   * troupe's.
    */
   readonly onQuestion?: QuestionHandler;
   /** For a caller that passes on a modern server's questions, round by round. Default: `onQuestion` answers them. */
   readonly round?: InputRound;
-  /** The host's own id of this call, which its questions carry. */
+  /** The host's own id for this call, which its questions carry. */
   readonly requestId?: string;
   /** Asks the user about this call, instead of the troupe's `askPermission`. */
   readonly askPermission?: AskPermission;
@@ -202,7 +204,7 @@ export interface CallReport {
   readonly meta: {
     readonly server: string;
     readonly tool: string;
-    /** How often the request was sent. */
+    /** Number of times the request was sent. */
     readonly attempts: number;
     readonly durationMs: number;
     /** The call continues in the background under this id, and the result is a receipt: see `collect`. */
@@ -212,24 +214,25 @@ export interface CallReport {
 
 /** A call that continues in the background. */
 export interface BackgroundCall {
-  /** For `collect`. */
+  /** The id to pass to `collect`. */
   readonly id: string;
   readonly server: string;
   readonly tool: string;
-  /** When its caller got the receipt. ISO 8601. */
+  /** When its caller got the receipt, in ISO 8601. */
   readonly since: string;
   readonly state: 'running' | 'done' | 'failed';
 }
 
 /** A fixed list of tools for one step of a conversation: neither the tools nor their meaning change. */
 export interface CatalogSnapshot {
-  /** Sorted by exposed name; the same array for as long as the snapshot is held. */
+  /** The tools, sorted by exposed name; the same array for as long as the snapshot is held. */
   readonly tools: readonly ExposedTool[];
   /**
-   * Calls a tool of this snapshot by its exposed name: exactly the tool that was shown. If its server was
-   * replaced, the call goes to the new one if that lists the same tool. Otherwise like the troupe's `callTool`.
-   * @throws TroupeError, without executing anything: `SERVER_REMOVED`; `TOOL_UNKNOWN` when the server no
-   * longer has the tool, or the snapshot never had it; `TOOL_CHANGED` when its definition changed.
+   * Calls a tool of this snapshot by its exposed name: exactly the tool that was shown. If its
+   * server was replaced, the call goes to the new one if that one lists the same tool. Otherwise
+   * works like the troupe's `callTool`.
+   * @throws TroupeError, without executing anything: `SERVER_REMOVED`; `TOOL_UNKNOWN` if the server
+   * no longer has the tool, or the snapshot never had it; `TOOL_CHANGED` if its definition changed.
    */
   callTool(
     name: string,
@@ -238,12 +241,12 @@ export interface CatalogSnapshot {
   ): Promise<CallReport>;
 }
 
-/** A server's answer to a request other than a tool call. */
+/** A server's response to a request other than a tool call. */
 export interface RequestReport<Result> {
   readonly result: Result;
   readonly meta: {
     readonly server: string;
-    /** How often the request was sent. */
+    /** Number of times the request was sent. */
     readonly attempts: number;
     readonly durationMs: number;
   };
@@ -251,24 +254,27 @@ export interface RequestReport<Result> {
 
 export interface WaitOptions {
   readonly signal?: AbortSignal;
-  /** Default: 60 s. `Infinity` = no limit. */
+  /** Maximum wait. Default: 60 s. `Infinity` for no limit. */
   readonly timeoutMs?: number;
 }
 
-/** One server by its name. Its stream emits the current status, then each change, and completes when the troupe stops. */
+/**
+ * One server, by its name. Its stream emits the current status, then each change, and completes
+ * when the troupe stops.
+ */
 export interface ServerHandle extends Streamable<ServerStatus | undefined> {
   readonly name: string;
-  /** Undefined while no such server exists. */
+  /** Returns the server's status; undefined while no such server exists. */
   status(): ServerStatus | undefined;
 }
 
 /**
- * Its stream emits the statuses of all servers, sorted by name: at once, after each change, and at the
- * end. The comments of the methods are a table of `docs/library.md`.
+ * A running troupe. Its stream emits the statuses of all servers, sorted by name: at once, after
+ * each change, and at the end. The methods' comments are a table of `docs/library.md`.
  */
 export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatus[]> {
   /**
-   * The charts' work as records, once recording was started here or by the option `inspect`
+   * The charts' work as records, once recording is started here or by the option `inspect`
    * (docs/library.md#recording-what-the-charts-do).
    */
   readonly inspection: Inspection;
@@ -276,27 +282,27 @@ export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatu
    * Resolves after the startup gate, with the servers that are live, pending or failed by then.
    * Never rejects.
    *
-   * The gate counts from the creation; reading the settings takes up to half of it. Servers without a
-   * stored tool list hold it up longer where their `startup.withoutCache` is `block`.
+   * The gate counts from the troupe's creation; reading the settings takes up to half of it.
+   * Servers without a stored tool list extend it if their `startup.withoutCache` is `block`.
    */
   ready(): Promise<StartReport>;
   /**
-   * Resolves when every enabled server with `required` is ready, each within its own
+   * Resolves once every enabled server with `required` is ready, each within its own
    * `startupTimeoutMs`, counted from the first applied pass.
    * @throws RequiredServersError `TIMEOUT_WAITING` with the list; TroupeError `SHUTTING_DOWN`.
    */
   required(): Promise<void>;
-  /** Lists all tools that may be called now, sorted by exposed name. */
+  /** Lists all tools that can be called now, sorted by exposed name. */
   tools(): readonly ExposedTool[];
   /**
-   * Finds tools by words of their names, titles, servers and descriptions, best match first, offline
-   * and in a stable order (docs/library.md#finding-one-of-many-tools). Default limit: 10.
-   * @throws TroupeError `INVALID_ARGUMENTS` for a query that is not text, or a limit below 1.
+   * Finds tools by keywords in their names, titles, servers and descriptions, best match first,
+   * offline and in a stable order (docs/library.md#finding-one-of-many-tools). Default limit: 10.
+   * @throws TroupeError `INVALID_ARGUMENTS` for a query that is not a string, or a limit below 1.
    */
   searchTools(query: string, options?: { readonly limit?: number }): readonly ToolMatch[];
   /**
-   * Returns a snapshot of the tools, and `callTool` for them alone, for one step of a conversation
-   * (docs/library.md#one-step-of-a-conversation). Later edits do not affect it.
+   * Returns a snapshot of the tools, with a `callTool` restricted to them, for one step of a
+   * conversation (docs/library.md#one-step-of-a-conversation). Later edits do not affect it.
    */
   catalog(): CatalogSnapshot;
   /** Lists all known resources, sorted by server and address. */
@@ -314,52 +320,53 @@ export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatu
   profile(server: string): ServerProfile | undefined;
   /** Returns the status of the troupe and of every server, as plain data. */
   snapshot(): TroupeSnapshot;
-  /** Returns the status of one server. Undefined when there is no such server. */
+  /** Returns the status of one server. Undefined if there is no such server. */
   status(server: string): ServerStatus | undefined;
   /**
-   * Returns a handle of one server, which may be added later: its status and a stream of its
-   * statuses for `from()` of RxJS (docs/library.md#streams-of-statuses).
+   * Returns a handle for one server, which may be added later: its status and a stream of its
+   * statuses for RxJS's `from()` (docs/library.md#streams-of-statuses).
    */
   server(name: string): ServerHandle;
   /**
-   * Explains a server's state: what decided it, what would change it, which timers run, and the past
-   * attempts. Undefined when there is no such server.
+   * Explains a server's state: what decided it, what would change it, which timers are running, and
+   * the past attempts. Undefined if there is no such server.
    */
   explain(server: string): Explanation | undefined;
   /**
-   * Returns the last lines that a server wrote and the troupe's notes about it, oldest first, at most
-   * 64 KB; also for a removed server. Undefined when there is no such server.
+   * Returns the last lines that a server wrote and the troupe's notes about it, oldest first, at
+   * most 64 KB; works for a removed server too. Undefined if there is no such server.
    */
   logs(server: string): readonly ServerLogLine[] | undefined;
   /** Lists the servers' questions that `answer()` may answer now, oldest first. */
   questions(): readonly Question[];
   /**
    * Answers a question. The first answer counts, whatever its origin.
-   * @throws TroupeError `INVALID_ARGUMENTS` when no such question waits, or the answer does not fit it.
+   * @throws TroupeError `INVALID_ARGUMENTS` if no such question is open, or the answer does not fit
+   * it.
    */
   answer(id: string, answer: QuestionAnswer): void;
-  /** Reads the settings and lists the steps a pass would take now, and why; takes none. */
+  /** Reads the settings and lists the steps that a pass would take now, and why; takes none. */
   plan(): Promise<readonly Step[]>;
   /** Reads the settings and reports every problem of every file; changes nothing. */
   checkSettings(): Promise<SettingsReport>;
   /** Lists what would run, for every gated server. */
   approvals(): readonly ApprovalRequest[];
   /**
-   * Resolves when all decisions so far are on disk. False when they cannot be stored: without a
-   * `stateDir`, or when writing failed; the problems of the snapshot then say why.
+   * Resolves once all decisions so far are on disk. Resolves with false if they cannot be stored:
+   * without a `stateDir`, or if writing failed; the snapshot's problems then say why.
    */
   approvalsSaved(): Promise<boolean>;
   /** Lists the servers whose policy moves long calls to the background (`call.backgroundAfterMs`). */
   backgroundServers(): readonly string[];
   /**
-   * Lists the calls that run in the background or have not been collected yet, at most 64
+   * Lists the calls that are running in the background or have not been collected yet, at most 64
    * (docs/calls.md#in-the-background).
    */
   backgroundCalls(): readonly BackgroundCall[];
   /**
    * Waits for a background call and returns its result, once. A result is kept for an hour.
-   * @throws TroupeError what the call failed with; `INVALID_ARGUMENTS` when there is no such call;
-   * `TIMEOUT_WAITING` or `CANCELLED` when it still runs, which ends this wait alone.
+   * @throws TroupeError with which the call failed; `INVALID_ARGUMENTS` if there is no such call;
+   * `TIMEOUT_WAITING` or `CANCELLED` if it is still running, which ends only this wait.
    */
   collect(id: string, options?: WaitOptions): Promise<CallReport>;
   /**
@@ -368,8 +375,9 @@ export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatu
    */
   permissions(): Promise<readonly PermissionChoice[]>;
   /**
-   * Revokes what users allowed: for all servers, for one, or for one tool of it. Returns how many.
-   * Rejects with the file system's error when it cannot be written.
+   * Revokes what users allowed: for all servers, for one server, or for one of its tools. Returns
+   * the number of revoked permissions. Rejects with the file system's error if it cannot be
+   * written.
    */
   forgetPermissions(which?: { readonly server?: string; readonly tool?: string }): Promise<number>;
   /**
@@ -381,7 +389,7 @@ export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatu
     args?: Readonly<Record<string, unknown>>,
     options?: CallOptions,
   ): Promise<CallReport>;
-  /** Calls a tool by its server's name and its own name there; otherwise as `callTool`. */
+  /** Calls a tool by its server's name and its own name there; otherwise works like `callTool`. */
   callServerTool(
     server: string,
     tool: string,
@@ -389,64 +397,65 @@ export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatu
     options?: CallOptions,
   ): Promise<CallReport>;
   /**
-   * Reads a resource, also one that is not listed. Waits and fails as `callTool`.
-   * @throws TroupeError; `CAPABILITY_MISSING` when the server offers no resources.
+   * Reads a resource, even one that is not listed. Waits and fails like `callTool`.
+   * @throws TroupeError; `CAPABILITY_MISSING` if the server offers no resources.
    */
   readResource(
     server: string,
     uri: string,
     options?: CallOptions,
   ): Promise<RequestReport<ResourceResult>>;
-  /** Gets a prompt with its arguments filled in. Waits and fails as `callTool`. */
+  /** Gets a prompt with its arguments filled in. Waits and fails like `callTool`. */
   getPrompt(
     server: string,
     name: string,
     args?: Readonly<Record<string, string>>,
     options?: CallOptions,
   ): Promise<RequestReport<PromptResult>>;
-  /** Completes an argument of a prompt or of a resource template. Waits and fails as `callTool`. */
+  /** Completes an argument of a prompt or a resource template. Waits and fails like `callTool`. */
   complete(
     server: string,
     request: CompletionRequest,
     options?: CallOptions,
   ): Promise<RequestReport<CompletionResult>>;
   /**
-   * Watches a resource across reconnects: emits `resource.updated`. Returns a function that ends it.
+   * Watches a resource across reconnects: emits `resource.updated`. Returns a function that ends
+   * the watch.
    *
    * The event is emitted when the server reports a change, and after each reconnect, because a
-   * change may have been missed. It starts no server.
+   * change may have been missed. Watching starts no server.
    * @throws TroupeError `SERVER_UNKNOWN`; `OVERLOADED` for more than 256 resources of a server.
    */
   subscribe(server: string, uri: string): () => void;
   /**
-   * Requests log messages of servers from this level on, as the event `notification`. Returns a
+   * Requests servers' log messages from this level on, as the event `notification`. Returns a
    * function that withdraws the request.
    *
-   * The most verbose request counts for all servers, also after reconnects. Without one each server
-   * sends what it likes.
+   * The most verbose request counts for all servers, including after reconnects. Without one, each
+   * server sends what it likes.
    * @throws TroupeError `INVALID_ARGUMENTS` for a level that does not exist.
    */
   wantLogs(level: LogLevel): () => void;
   /**
-   * Subscribes to an event. Returns a function that ends the subscription. An exception of the
-   * listener is reported and affects nothing else.
-   * @throws TroupeError `INVALID_ARGUMENTS` for a name that no event has.
+   * Subscribes to an event. Returns the unsubscribe function. A listener's exception is reported
+   * and affects nothing else.
+   * @throws TroupeError `INVALID_ARGUMENTS` for an unknown event name.
    */
   on<Name extends TroupeEventName>(
     name: Name,
     listener: (event: TroupeEvents[Name]) => void,
   ): () => void;
   /**
-   * Adds one server, or replaces the one added under this name. It wins over every layer but managed
-   * settings, and stays until it is removed.
+   * Adds one server, or replaces the one added under this name. It wins over every layer except
+   * managed settings, and stays until it is removed.
    *
    * @param settings - an entry as in `mcpServers`; an invalid one makes the server `blocked`
    * @throws TroupeError `INVALID_ARGUMENTS` for an invalid name, or an entry that is not an object.
    */
   addServer(name: string, settings: Readonly<Record<string, unknown>>): void;
   /**
-   * Removes what `addServer` added; a server of this name in another layer counts again.
-   * @throws TroupeError `SERVER_UNKNOWN` when nothing was added under this name.
+   * Removes what `addServer` added; a server with this name in another layer counts again.
+   * @throws TroupeError `SERVER_UNKNOWN` if nothing was added under this name.
    */
   removeServer(name: string): void;
   /**
@@ -455,13 +464,15 @@ export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatu
    */
   send(event: HostEvent): void;
   /**
-   * Resolves when the server is in the state; `ready` accepts `degraded`. The server may be added
+   * Resolves once the server is in the state; `ready` accepts `degraded`. The server may be added
    * later.
    * @throws TroupeError `TIMEOUT_WAITING`, `CANCELLED` or `SHUTTING_DOWN`.
    */
   waitFor(server: string, state: ServerState, options?: WaitOptions): Promise<ServerStatus>;
-  /** Restarts a server and resolves when a later session is ready. */
+  /** Restarts a server and resolves once a later session is ready. */
   restartAndWait(server: string, options?: WaitOptions): Promise<ServerStatus>;
-  /** Ends every server and resolves when all are gone, at most 5 s later. Also `await using`. */
+  /**
+   * Ends every server and resolves once all have ended, at most 5 s later. Supports `await using`.
+   */
   stop(): Promise<void>;
 }

@@ -3,16 +3,16 @@ import type { Clock } from '../domain/clock.ts';
 /** The deadline and the signal that also end a wait. */
 export interface WaitBounds {
   readonly clock: Clock;
-  /** Monotonic milliseconds; Infinity = no deadline. */
+  /** Monotonic time in milliseconds; Infinity for no deadline. */
   readonly deadlineAt: number;
   readonly signal: AbortSignal | undefined;
 }
 
 /**
- * Waits for one wake-up, the deadline or the caller's abort, whichever is first. Leaves no timer and
- * no listener behind. The wake function may be called at once.
+ * Waits for one wake-up, the deadline or the caller's abort, whichever comes first. Leaves no timer
+ * or listener behind. The wake function may be called at once.
  *
- * @param subscribe - gets the wake function, returns a function that ends the subscription
+ * @param subscribe - receives the wake function and returns the unsubscribe function
  */
 export function waitOnce(
   { clock, deadlineAt, signal }: WaitBounds,

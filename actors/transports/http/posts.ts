@@ -30,12 +30,12 @@ export class BrokenOffError extends Error {
 }
 
 export class Post {
-  /** The id of the request; undefined for other messages. */
+  /** The request's id; undefined for other messages. */
   readonly id: Id | undefined;
   readonly isAnswer: boolean;
-  /** A request that may take long, unlike a probe. */
+  /** Whether this is a request that may take a long time, unlike a probe. */
   readonly isWork: boolean;
-  /** The answer is an event stream, which outlives `send`. */
+  /** Whether the response is an event stream, which outlives `send`. */
   isStreaming = false;
   readonly #controller = new AbortController();
   #stopTimer: (() => void) | undefined;
@@ -76,17 +76,17 @@ export class Posts {
     this.#clock = clock;
   }
 
-  /** How many requests are unanswered. */
+  /** The number of unanswered requests. */
   get unansweredCount(): number {
     return this.#unanswered.size;
   }
 
-  /** Whether a request that may take long is unanswered. */
+  /** Whether a request that may take a long time is unanswered. */
   get isWorking(): boolean {
     return [...this.#unanswered.values()].some(({ isWork }) => isWork);
   }
 
-  /** Throws a {@link NotSentError} if too many answers are in flight. */
+  /** Throws a {@link NotSentError} if too many responses are in flight. */
   begin(message: JSONRPCMessage): Post {
     const post = new Post(message);
     const isAnswering = (open: Post): boolean => open.isAnswer;
@@ -98,7 +98,7 @@ export class Posts {
     return post;
   }
 
-  /** Notes that a POST has ended; its request may still be answered on another stream. */
+  /** Records that a POST has ended; its request may still be answered on another stream. */
   end(post: Post): void {
     if (this.#open.delete(post)) post.stopTimer();
   }
@@ -107,7 +107,7 @@ export class Posts {
     return post.id !== undefined && this.#unanswered.get(post.id) === post;
   }
 
-  /** Marks a request as answered; returns whether it was waiting. */
+  /** Marks a request as answered; returns whether it was pending. */
   settle(id: Id): boolean {
     const post = this.#unanswered.get(id);
     if (post === undefined) return false;
@@ -116,7 +116,7 @@ export class Posts {
     return true;
   }
 
-  /** Breaks off the request with this id, because it was given up. */
+  /** Aborts the request with this id, because it was given up. */
   breakOff(id: unknown): void {
     if (typeof id !== 'string' && typeof id !== 'number') return;
     const post = this.#unanswered.get(id);
@@ -135,13 +135,13 @@ export class Posts {
   }
 }
 
-/** The request that this message cancels, if it is a cancellation. */
+/** Returns the id of the request that this message cancels, if it is a cancellation. */
 export function cancelledBy(message: JSONRPCMessage): unknown {
   if (!('method' in message) || message.method !== 'notifications/cancelled') return undefined;
   return message.params?.['requestId'];
 }
 
-/** The request that this message answers, if it is an answer. */
+/** Returns the id of the request that this message answers, if it is a response. */
 export function answeredBy(message: JSONRPCMessage): Id | undefined {
   return 'method' in message ? undefined : message.id;
 }

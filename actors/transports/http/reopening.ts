@@ -1,7 +1,7 @@
 /**
- * Decides when a stream that has ended is reopened. The waits double while it keeps being lost,
- * within bounds, whatever the server requests; jitter keeps clients that lost one server together
- * from returning together. One per stream.
+ * Decides when a stream that has ended is reopened. The delays double while the stream keeps being
+ * lost, within bounds, whatever the server requests; jitter keeps clients that lost the same server
+ * at once from returning at once. Each stream has its own.
  */
 
 import type { Clock } from '../../../src/domain/clock.ts';
@@ -11,14 +11,14 @@ const shortestMs = 1_000;
 const longestMs = 300_000;
 // A stream that lasted a minute counts as good: proxies cut idle streams about that often.
 const goodStreamMs = 60_000;
-// Spreads many clients without a noticeable delay for one.
+// Spreads many clients without a noticeable delay for any one of them.
 const jitterShare = 0.25;
 
 export class Reopening {
   readonly #clock: Clock;
   readonly #random: () => number;
   #openedAt = Number.NEGATIVE_INFINITY;
-  /** Losses in a row, each soon after opening. */
+  /** Number of consecutive losses, each soon after opening. */
   #inARow = 0;
 
   /** `random` returns 0 to 1. */
@@ -27,16 +27,19 @@ export class Reopening {
     this.#random = random;
   }
 
-  /** The stream was lost or refused. Resolves when it may be opened, or when the signal is aborted. */
+  /**
+   * Called when the stream was lost or refused. Resolves when it may be opened, or when the signal
+   * is aborted.
+   */
   afterLoss(signal: AbortSignal, askedMs = 0): Promise<void> {
     const hasHeld = this.#clock.now() - this.#openedAt > goodStreamMs;
     this.#inARow = hasHeld ? 0 : this.#inARow + 1;
     return this.#wait(signal, Math.max(shortestMs * 2 ** Math.min(this.#inARow, 16), askedMs));
   }
 
-  /** The server ended the stream on purpose, and requested when to reopen it. */
+  /** Called when the server ended the stream on purpose and requested when to reopen it. */
   afterPause(signal: AbortSignal, askedMs: number): Promise<void> {
-    // The next loss is the first in a row.
+    // The next loss is the first of a new series.
     this.#inARow = -1;
     return this.#wait(signal, Math.max(shortestMs, askedMs));
   }

@@ -2,9 +2,9 @@
  * The connections of one session: checked against the address policy when they are made, kept for
  * reuse, and closed with the session.
  *
- * If the server closes a connection while a request leaves on it, the client cannot know whether the request
- * ran. So an idle connection is closed before the server would: a second before the time that the
- * server announced, otherwise soon.
+ * If the server closes a connection just as a request is sent on it, the client cannot know whether
+ * the request ran. An idle connection is therefore closed before the server would do so: a second
+ * before the announced time, otherwise soon.
  */
 
 import { type LookupAddress, type LookupAllOptions, lookup as resolveName } from 'node:dns';
@@ -16,24 +16,26 @@ import type { Clock } from '../../../src/domain/clock.ts';
 import { startDeadline } from '../../host/time-limit.ts';
 import { type AddressRange, rangeOf } from './addresses.ts';
 
-// Servers on Node close after five seconds without a request, others later.
+// Node servers close after five seconds without a request, others later.
 const keptIdleMs = 4_000;
-// The answer with the announced time travels while that time runs.
+// The response that announces the time travels while that time is running.
 const announcedMarginMs = 1_000;
 // Whatever a server announces, routers forget connections that are idle for minutes.
 const longestIdleMs = 60_000;
-// One for each call that may be in flight, and one each for list, ping and the final DELETE.
+// One for each call that may be in flight, and one each for the list, the ping and the final
+// DELETE.
 const maxIdleSockets = 20;
-// Node gives each address of a host a quarter of a second, less than a distant host's round trip.
+// Node gives each address of a host a quarter of a second, less than the round trip to a distant
+// host.
 const addressAttemptMs = 1_000;
 
-/** An address that the policy does not allow. No byte was sent. */
+/** Thrown for an address that the policy does not allow. No byte was sent. */
 export class AddressBlockedError extends Error {
   override readonly name = 'AddressBlockedError';
   readonly code = 'ERR_ADDRESS_BLOCKED';
 }
 
-/** Resolves all addresses of a name; as `lookup` of `node:dns` does. */
+/** Resolves all addresses of a name, like `lookup` of `node:dns`. */
 export type ResolveAll = (
   hostname: string,
   options: LookupAllOptions,
@@ -95,7 +97,7 @@ export function createSockets(
       }
       return agents.get(protocol) ?? create(protocol);
     },
-    /** Notes how long the server keeps the connection of this answer. */
+    /** Records how long the server keeps this response's connection open. */
     answered({ socket, headers }: IncomingMessage): void {
       const announced = [headers['keep-alive'] ?? []].flat().join();
       if (announced !== '') idleMs.set(socket, announcedIdleMs(announced));
@@ -114,7 +116,7 @@ export function createSockets(
   };
 }
 
-/** How long a connection may stay idle, in milliseconds; 0: not at all. */
+/** Returns how long a connection may stay idle, in milliseconds; 0 means not at all. */
 export function announcedIdleMs(keepAlive: string): number {
   const seconds = /(?:^|[,;\s])timeout\s*=\s*"?(\d{1,9})/iu.exec(keepAlive)?.[1];
   if (seconds === undefined) return keptIdleMs;

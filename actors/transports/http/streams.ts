@@ -1,5 +1,5 @@
 /**
- * Event streams of Streamable HTTP that end and are reopened: the answer to one request, and the
+ * Event streams of Streamable HTTP that end and are reopened: the response to one request, and the
  * notification stream, for messages that belong to no request.
  */
 
@@ -10,17 +10,17 @@ import { eventIdOf, isBusy, isMessageEvent, readEvents } from './events.ts';
 import { type Answer, retryAfterOf } from './fetch.ts';
 import { Reopening } from './reopening.ts';
 
-// In a row; a stream that opens resets the count.
+// Consecutive attempts; a stream that opens resets the count.
 const maxRefusedResumes = 2;
-// Notifications are not urgent, so shorter pauses that a server requests are ignored.
+// Notifications are not urgent, so shorter delays requested by a server are ignored.
 const shortestPauseMs = 5_000;
 
 /**
  * How a stream ended.
- * - `cut`: the connection broke off; `unreachable`: the server could not be reached.
+ * - `cut`: the connection was interrupted; `unreachable`: the server could not be reached.
  * - `ended`: the server ended it; `paused`: the server ended it and wants it to be requested again,
- *   which it says by naming a wait or another event ("Sending Messages to the Server" in the MCP
- *   specification of transports).
+ * which it indicates by naming a delay or another event ("Sending Messages to the Server" in the
+ * transports section of the MCP specification).
  * - `refused`: the server is busy; `absent`: there is no such stream.
  */
 type StreamEnd = 'cut' | 'unreachable' | 'ended' | 'paused' | 'refused' | 'absent';
@@ -28,10 +28,10 @@ type StreamEnd = 'cut' | 'unreachable' | 'ended' | 'paused' | 'refused' | 'absen
 interface StreamListeners {
   readonly clock: Clock;
   readonly budget: InputBudget;
-  /** Nothing is delivered once it is aborted. */
+  /** Nothing is delivered once this is aborted. */
   readonly signal: AbortSignal;
   readonly onMessage: (text: string) => void;
-  /** A message exceeded the limit, which ended the reading. */
+  /** Called when a message exceeds the limit, which ends the reading. */
   readonly onTooLong?: (error: TooLongError) => void;
 }
 
@@ -39,7 +39,7 @@ interface StreamListeners {
 class Bookmark {
   /** The last event that was read. */
   lastEventId: string | undefined;
-  /** The wait that the server requested, in milliseconds. */
+  /** The delay that the server requested, in milliseconds. */
   waitMs = 0;
   #retryMs = 0;
   readonly #listeners: StreamListeners;
@@ -92,18 +92,18 @@ class Bookmark {
 }
 
 /**
- * Reads an answer sent as an event stream; resolves at its end, and never rejects. A stream that ends
- * before the answer is resumed if its events have ids: after growing waits if it was cut, and after the
- * requested wait if the server ended it on purpose.
+ * Reads a response sent as an event stream; resolves when it ends, and never rejects. A stream that
+ * ends before the response is resumed if its events have ids: after growing delays if it was cut,
+ * and after the requested delay if the server ended it on purpose.
  */
 export async function readAnswer(
   first: AsyncIterable<Uint8Array>,
   /** The signal is aborted when the request is given up. */
   setup: StreamListeners & {
     readonly isWaitedFor: () => boolean;
-    /** Requests what follows this event. */
+    /** Requests whatever follows this event. */
     readonly resume: (lastEventId: string) => Promise<Answer>;
-    /** The stream was cut or the server is unreachable: perhaps it is gone. */
+    /** Called when the stream was cut or the server is unreachable, so the server may be gone. */
     readonly onDoubt: () => void;
   },
 ): Promise<void> {
@@ -126,8 +126,8 @@ export async function readAnswer(
 }
 
 /**
- * Follows the notification stream. Reopens it for as long as the session lasts, after growing waits while
- * it keeps being lost.
+ * Follows the notification stream. Reopens it for as long as the session lasts, after growing
+ * delays while it keeps being lost.
  */
 export function createNewsStream({
   clock,
@@ -142,9 +142,9 @@ export function createNewsStream({
   /** Requests the stream, or its continuation after this event. */
   readonly ask: (lastEventId: string | undefined, signal: AbortSignal) => Promise<Answer>;
   readonly onMessage: (text: string) => void;
-  /** The stream was lost or could not be opened: perhaps the server is gone. */
+  /** Called when the stream was lost or could not be opened, so the server may be gone. */
   readonly onDoubt: () => void;
-  /** Messages that the server sent while there was no stream are lost. */
+  /** Called when messages that the server sent while there was no stream are lost. */
   readonly onGap: () => void;
 }) {
   const controller = new AbortController();
@@ -153,7 +153,7 @@ export function createNewsStream({
   const bookmark = new Bookmark({ clock, budget, signal, onMessage });
   let isStarted = false;
   let hasOpened = false;
-  /** The stream was interrupted, and no event id marks where. */
+  /** Whether the stream was interrupted without an event id that marks where. */
   let hasGap = false;
 
   const closeGap = (): void => {
@@ -173,7 +173,7 @@ export function createNewsStream({
       if (end === 'absent') {
         if (!hasOpened) return;
         closeGap();
-        // The stream existed before, so the server that answers now may have lost this session.
+        // The stream existed before, so the server that responds now may have lost this session.
         return onDoubt();
       }
       if (end === 'paused') await reopening.afterPause(signal, Math.max(shortestPauseMs, waitMs));
@@ -184,7 +184,7 @@ export function createNewsStream({
     }
   };
   return {
-    /** Opens the stream; repeats do nothing. */
+    /** Opens the stream; repeated calls do nothing. */
     start(): void {
       if (isStarted) return;
       isStarted = true;

@@ -1,10 +1,10 @@
 /**
- * Carries a session over Streamable HTTP: a POST for each message, and a stream for messages of
- * the server that belong to no request.
+ * Carries a session over Streamable HTTP: a POST for each message, and a stream for server messages
+ * that belong to no request.
  *
- * HTTP does not report that a server is gone. A cut stream or a failed request is a hint, after
- * which the server is probed once. A request whose response stream ends without an answer fails
- * at once instead of running into its timeout. A request that was given up is broken off.
+ * HTTP does not report that a server is gone. A cut stream or a failed request is only a hint,
+ * after which the server is probed once. A request whose response stream ends without a response
+ * fails at once instead of running into its timeout. A request that is given up is aborted.
  */
 
 import {
@@ -33,16 +33,16 @@ import type { Liveness } from './liveness.ts';
 import { answeredBy, BrokenOffError, cancelledBy, type Post, Posts } from './posts.ts';
 import { createNewsStream, readAnswer } from './streams.ts';
 
-// Stateless servers put a signed token there; even those need no more than this.
+// Stateless servers put a signed token here; even those need no more than this.
 const sessionIdCharacters = 1_024;
-// A courtesy: without it the server keeps the session until it expires.
+// A courtesy: without it, the server keeps the session until it expires.
 const terminateMs = 1_000;
 // As long as a call that must be resent waits for the next session.
 const drainMs = 1_000;
 
 export class HttpTransport extends Connection {
   readonly kind = 'http';
-  // The SDK then aborts the POST of a modern request instead of sending a notification.
+  // The SDK then aborts a modern request's POST instead of sending a notification.
   readonly hasPerRequestStream = true;
   readonly #url: URL;
   readonly #headers: Readonly<Record<string, string>>;
@@ -78,7 +78,7 @@ export class HttpTransport extends Connection {
     });
   }
 
-  /** Whether a request that may take long is unanswered. */
+  /** Whether a request that may take a long time is unanswered. */
   get isBusy(): boolean {
     return this.#posts.isWorking;
   }
@@ -97,7 +97,7 @@ export class HttpTransport extends Connection {
   }
 
   async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
-    // A cancelled request is given up even when nothing can be sent any more.
+    // A cancelled request is given up even when nothing more can be sent.
     this.#giveUp(cancelledBy(message));
     if (this.isOver || this.#stopDrain !== undefined) throw new NotSentError('Not connected');
     const body = serialize(message);
@@ -161,7 +161,7 @@ export class HttpTransport extends Connection {
     const init = { method: 'DELETE', headers: this.#sessionHeaders() };
     const terminated = this.#guarded.fetch(this.#url, init).then(
       (answer) => answer.cancel(),
-      // The server forgets the session by itself.
+      // The server will drop the session by itself.
       () => {},
     );
     await withinTime(this.setup.clock, terminateMs, terminated);
@@ -207,14 +207,14 @@ export class HttpTransport extends Connection {
   #takeAnswer(text: string, post: Post): void {
     this.#read(text);
     if (this.#posts.isWaitedFor(post))
-      throw unexpected('The server answered a request with something that is no answer to it.');
+      throw unexpected("The server's reply is not a response to the request.");
   }
 
   async #take(answer: Answer, post: Post, onStreamEnd?: () => void): Promise<void> {
     const { status, headers } = answer;
     const isStream = isEventStream(answer);
     if (post.id === undefined) {
-      // Nothing answers a notification. A plain body is read, so that the connection can be reused.
+      // Notifications get no response. A plain body is read, so that the connection can be reused.
       if (isStream) answer.cancel();
       else await answer.text().catch(() => {});
     } else if (isStream) {
@@ -238,7 +238,7 @@ export class HttpTransport extends Connection {
   async #takeRefusal(answer: Answer, message: JSONRPCMessage, post: Post): Promise<void> {
     const { status, statusText } = answer;
     const text = await answer.text().catch(() => '');
-    // Modern servers send some errors of JSON-RPC with this status.
+    // Modern servers send some JSON-RPC errors with this status.
     if (status === 400 && post.id !== undefined && claimedVersionOf(message) !== undefined) {
       this.#read(text);
       if (!this.#posts.isWaitedFor(post)) return;
@@ -277,7 +277,7 @@ export class HttpTransport extends Connection {
     if (post.id !== undefined) this.#failUnanswered(post.id);
   }
 
-  /** Requests the notification stream, or the rest of an answer that was cut after this event. */
+  /** Requests the notification stream, or the rest of a response that was cut after this event. */
   #askForEvents(lastEventId: string | undefined, signal: AbortSignal): Promise<Answer> {
     const headers = { ...this.#sessionHeaders(), accept: 'text/event-stream' };
     return this.#guarded.fetch(this.#url, {
@@ -289,7 +289,7 @@ export class HttpTransport extends Connection {
   #read(text: string, origin?: string | number): void {
     this.stages.fence(() => {
       for (const message of this.stages.read(text)) {
-        // An answer names its request itself.
+        // A response names its own request.
         if (origin !== undefined && 'method' in message) this.#origins.set(message, origin);
         this.#receive(message);
       }
@@ -304,7 +304,7 @@ export class HttpTransport extends Connection {
     this.stages.deliver(message, this.onmessage);
   }
 
-  /** Returns whether the request was still waiting for its answer. */
+  /** Returns whether the request was still waiting for its response. */
   #settled(id: string | number): boolean {
     const wasWaitedFor = this.#posts.settle(id);
     this.#endDrain();
@@ -317,7 +317,7 @@ export class HttpTransport extends Connection {
   }
 
   #endDrain(): void {
-    // In a later turn, so that the last answer reaches its caller first.
+    // In a later turn, so that the last response reaches its caller first.
     if (this.#stopDrain !== undefined && this.#posts.unansweredCount === 0)
       startDeadline(this.setup.clock, 0, () => void this.close(true));
   }
@@ -328,7 +328,7 @@ export class HttpTransport extends Connection {
     this.stages.deliver(lost, this.onmessage);
   }
 
-  /** Fails the request whose answer is too long; returns whether the error was about that. */
+  /** Fails the request whose response is too long; returns whether that was the error. */
   #failTooLong(error: unknown, id: string | number | undefined): boolean {
     const answer = tooLongAnswer(error, id);
     if (answer !== undefined) this.#receive(answer);
@@ -338,7 +338,7 @@ export class HttpTransport extends Connection {
   #onError(error: Error): void {
     if (this.isOver || error instanceof BrokenOffError) return;
     const seen = describeError(error, this.setup.secrets);
-    // An error with a status is the answer to a request, which reports it.
+    // An error with a status is the response to a request, which reports it.
     if (seen.status === undefined) {
       if (isOfNetwork(seen)) this.#suspect();
       else this.remarkOnce(seen.message);
@@ -351,7 +351,7 @@ export class HttpTransport extends Connection {
   }
 }
 
-/** The id of the session that a server opened, which goes back in a header of every request. */
+/** The id of the session that a server opened, returned in a header of every request. */
 function sessionIdOf(answer: Answer): string | undefined {
   const id = answer.headers['mcp-session-id'];
   if (typeof id !== 'string' || id === '') return undefined;
@@ -362,7 +362,7 @@ function sessionIdOf(answer: Answer): string | undefined {
   );
 }
 
-/** The parameter that names the target of a request, by method. */
+/** The parameter that names a request's target, by method. */
 const nameFields: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
@@ -389,7 +389,10 @@ function claimedVersionOf(message: JSONRPCMessage): string | undefined {
   return typeof version === 'string' ? version : undefined;
 }
 
-/** Headers contain plain ASCII; the 2026-07-28 revision encodes other names in base64. */
+/**
+ * Encodes a name for a header. Headers contain plain ASCII; the 2026-07-28 revision encodes other
+ * names in base64.
+ */
 function encodedName(name: string): string {
   const isPlain =
     /^[\t -~]+$/u.test(name) && name.trim() === name && !/^=\?base64\?.*\?=$/u.test(name);

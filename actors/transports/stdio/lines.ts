@@ -1,8 +1,8 @@
 /**
- * Cuts a byte stream into lines. Bytes are joined once per line, so that a long line costs
- * the same in many chunks as in one. A line above the limit is not held: if it looks like a
- * message it is skipped to its end, within bounds, and only its envelope is reported. Any
- * other such line is reported once and ends the reading.
+ * Splits a byte stream into lines. Bytes are joined once per line, so a long line costs the same in
+ * many chunks as in one. A line above the limit is not kept: if it looks like a message, it is
+ * skipped to its end, within bounds, and only its envelope is reported. Any other such line is
+ * reported once and ends the reading.
  */
 
 import { EnvelopeReader } from '../connection/messages.ts';
@@ -10,20 +10,20 @@ import { EnvelopeReader } from '../connection/messages.ts';
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 const openBrace = 0x7b;
-// An answer with everything in it is a few times the limit. A longer line may never end.
+// A response that contains everything is a few times the limit. A longer line may never end.
 const skippedLines = 4;
 
 export interface LineListeners {
   onLine(line: string): void;
-  /** Nothing more can be read. */
+  /** Called when nothing more can be read. */
   onTooLong(): void;
-  /** A line is being skipped; nothing else can be read before it ends. */
+  /** Called when a line is being skipped; nothing else can be read before it ends. */
   onSkipping(): void;
-  /** Bytes of the skipped line were scanned and dropped. */
+  /** Called when bytes of the skipped line have been scanned and dropped. */
   onSkippedBytes?(count: number): void;
-  /** The skipped line has ended. */
+  /** Called when the skipped line has ended. */
   onSkipped(envelope: ReturnType<EnvelopeReader['envelope']>): void;
-  /** Returns true when enough was read for now; absent = never. */
+  /** Returns true once enough has been read for now; if absent, that is never the case. */
   isSpent?(): boolean;
 }
 
@@ -31,12 +31,12 @@ export class LineReader {
   readonly #maxLineBytes: number;
   readonly #listeners: LineListeners;
   #parts: Buffer[] = [];
-  /** Bytes of the current line, whether held or skipped. */
+  /** Bytes of the current line, whether kept or skipped. */
   #lineBytes = 0;
   #isFirst = true;
   #isStopped = false;
   #skipped: EnvelopeReader | undefined;
-  /** Partly read chunks, in order, until reading may go on. */
+  /** Partly read chunks, in order, kept until reading may continue. */
   #held: Buffer[] = [];
   #hasEnded = false;
 
@@ -45,18 +45,18 @@ export class LineReader {
     this.#listeners = listeners;
   }
 
-  /** Whether lines that have arrived wait for {@link goOn}. */
+  /** Whether lines that have arrived are waiting for {@link goOn}. */
   get isHeld(): boolean {
     return this.#held.length > 0;
   }
 
-  /** Hands out a chunk's lines, and holds the rest once enough was read. */
+  /** Passes on a chunk's lines, and keeps the rest once enough has been read. */
   push(chunk: Buffer): void {
     this.#held.push(chunk);
     if (this.#held.length === 1) this.goOn();
   }
 
-  /** Hands out held lines until enough was read again. */
+  /** Passes on kept lines until enough has been read again. */
   goOn(): void {
     while (this.#held.length > 0) {
       const [first, ...others] = this.#held as [Buffer, ...Buffer[]];
@@ -67,7 +67,10 @@ export class LineReader {
     if (this.#hasEnded) this.#finish();
   }
 
-  /** Notes that no chunk follows; a last line without a line end is handed out after the others. */
+  /**
+   * Called when no more chunks follow; a last line without a line end is passed on after the
+   * others.
+   */
   end(): void {
     this.#hasEnded = true;
     if (!this.isHeld) this.#finish();
@@ -78,7 +81,7 @@ export class LineReader {
     this.#isStopped = true;
   }
 
-  /** Returns the part of the chunk that was not read because enough was. */
+  /** Returns the part of the chunk that was left unread because enough had been read. */
   #read(chunk: Buffer): Buffer | undefined {
     let start = 0;
     while (!this.#isStopped && start < chunk.length) {
@@ -108,7 +111,7 @@ export class LineReader {
     return this.#lineBytes <= this.#maxLineBytes || this.#skip();
   }
 
-  /** Drops the held part of the line, and reads on without holding more. */
+  /** Drops the kept part of the line, and reads on without keeping more. */
   #skip(): boolean {
     const isMessage = this.#parts[0]?.[0] === openBrace;
     if (!isMessage || this.#lineBytes > this.#maxLineBytes * skippedLines) return this.#stop();
@@ -138,7 +141,7 @@ export class LineReader {
     if (envelope !== undefined) return this.#listeners.onSkipped(envelope);
     const line = bytes.at(-1) === carriageReturn ? bytes.subarray(0, -1) : bytes;
     const text = line.toString('utf8');
-    // Some servers on Windows open their output with a byte order mark.
+    // Some servers on Windows begin their output with a byte order mark.
     this.#listeners.onLine(this.#isFirst && text.startsWith('\ufeff') ? text.slice(1) : text);
     this.#isFirst = false;
   }

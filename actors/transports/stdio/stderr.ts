@@ -1,10 +1,10 @@
 /**
- * Collects what a server process writes to stderr, or to stdout when it is not MCP: keeps the last
+ * Collects what a server process writes to stderr, or to stdout when it is not MCP. Keeps the last
  * lines, safe to print and without secrets, and passes all lines on at a bounded rate.
  *
- * The stream is always drained, and the cost of a line does not depend on the lines before it. Beyond the
- * budget the rest is dropped unread and only counted. Its last lines are kept raw, so that the tail
- * of a process that dies in a flood is still correct.
+ * The stream is always drained, and the cost of a line does not depend on the lines before it. Over
+ * budget, further output is dropped unread and only counted. Its last lines are kept raw, so the
+ * tail of a process that dies in a flood is still correct.
  */
 
 import { StringDecoder } from 'node:string_decoder';
@@ -19,14 +19,15 @@ import type { ConnectionSetup } from '../connection/connection.ts';
 const lineCharacters = 2_000;
 const unendedCharacters = lineCharacters * 4;
 const tailLines = 20;
-// A chatty server logs tens of lines a second; a flood must not drown the others' lines.
+// A chatty server logs tens of lines a second; a flood must not drown out other servers' lines.
 const passedPerSecond = 200;
-// A stack trace has a hundred lines, a verbose start a thousand; redacting more would occupy a core.
+// A stack trace has a hundred lines, verbose startup output a thousand; redacting more would occupy
+// a core.
 const linesPerSecond = 1_000;
 const bytesPerSecond = 1_048_576;
 const limits = `${linesPerSecond} lines or 1 MB a second`;
-// Dropped output is still read and its lines counted, which at full pipe speed would occupy a core.
-// A million lines cost 20 ms, and as many pieces of 64 bytes are 64 MB.
+// Dropped output is still read and its lines counted, which would occupy a core at full pipe speed.
+// A million lines cost 20 ms; so do 64 MB in pieces of 64 bytes.
 const drainedPerSecond = 1_000_000;
 const drainedPieceBytes = 64;
 // Enough for the last lines of dropped output.
@@ -43,7 +44,7 @@ export function createStderrRing(
   let decoder = new StringDecoder('utf8');
   let lines: string[] = [];
   let partial = '';
-  /** The last bytes that were dropped since the last line was read. */
+  /** The last bytes dropped since the last line was read. */
   let dropped: Buffer | undefined;
   let windowStart = Number.NEGATIVE_INFINITY;
   let readLines = 0;
@@ -52,7 +53,7 @@ export function createStderrRing(
   let withheld = 0;
 
   const printable = (raw: string): string =>
-    // Redact before cutting, or the first half of a secret stays.
+    // Redact before cutting; otherwise the first half of a secret could remain.
     printableLine(redactWords(raw, secrets), lineCharacters);
 
   const startWindow = (): void => {
@@ -86,7 +87,7 @@ export function createStderrRing(
 
   const read = (chunk: Buffer): void => {
     if (dropped !== undefined) {
-      // The rest of the current line is dropped as well.
+      // The rest of the current line is dropped too.
       const end = chunk.indexOf(lineFeed);
       if (end === -1) return drop(chunk);
       drop(chunk.subarray(0, end + 1));
@@ -101,7 +102,7 @@ export function createStderrRing(
     readBytes += chunk.length;
     for (const piece of pieces) keep(piece);
     if (partial.length <= unendedCharacters + (secrets[0]?.length ?? 0)) return;
-    // The rest may be the beginning of a secret; a text that is nothing else is passed whole.
+    // The rest may be the beginning of a secret; a chunk that is nothing else is passed on whole.
     const cut = safeCut(partial, secrets) || partial.length;
     keep(partial.slice(0, cut));
     partial = partial.slice(cut);
@@ -129,14 +130,14 @@ export function createStderrRing(
   };
 }
 
-/** Returns the last dropped lines, without a first one that may have lost its beginning. */
+/** Returns the last dropped lines, except for a first one that may have lost its beginning. */
 function lastLinesOf(dropped: Buffer | undefined): readonly string[] {
   if (dropped === undefined) return [];
   const lines = dropped.toString('utf8').split('\n');
   return lines.slice(dropped.length >= droppedTailBytes ? 1 : 0).slice(-tailLines - 1);
 }
 
-/** The offset after this many line ends, or the chunk's length if it has fewer. */
+/** Returns the offset after this many line ends, or the chunk's length if it has fewer. */
 function endOfLines(chunk: Buffer, count: number): number {
   let end = 0;
   for (let left = count; left > 0; left -= 1) {

@@ -1,16 +1,16 @@
 /**
  * Carries a session over the standard streams of a process that has its own process group.
  *
- * The end of the process is its `exit` event, not the closing of its pipes: a helper
- * that inherited them can hold them open indefinitely. A server that closes its input or output
- * while it lives has also ended the session. `close` ends the group step by step and resolves
- * when it is empty; `dispose` kills it.
+ * The process ends with its `exit` event, not when its pipes close: a helper that inherited them
+ * can hold them open indefinitely. A server that closes its input or output while it is alive has
+ * also ended the session. `close` ends the group step by step and resolves when it is empty;
+ * `dispose` kills it.
  *
- * `launch` only starts the process, so that it boots while the SDK is loaded. Messages that
- * arrive before `start` are delivered by it.
+ * `launch` only starts the process, so that it boots while the SDK is loaded. `start` delivers the
+ * messages that arrived before it.
  *
- * The SDK recognises a stdio transport by its accessors `pid` and `stderr`. It then probes the
- * era of this process instead of starting a second one.
+ * The SDK recognizes a stdio transport by its `pid` and `stderr` accessors. It then probes the era
+ * of this process instead of starting a second one.
  */
 
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
@@ -43,15 +43,16 @@ import { charactersPerWork, refusedAnswer, tooManyBytes } from '../connection/me
 import { LineReader } from './lines.ts';
 import { createStderrRing } from './stderr.ts';
 
-// Answers written just before the exit are still in the pipe; the end must be known within 100 ms.
+// Responses written just before the exit are still in the pipe; the end must be reported within 100
+// ms.
 const drainMs = 50;
-// An answer may follow thousands of lines that are read in turns. A full pipe takes a fifth of
-// this; the bound is for a helper that holds the pipe and keeps writing.
+// A response may follow thousands of lines that are read in turns. A full pipe takes a fifth of
+// this; the bound is for a helper that holds the pipe open and keeps writing.
 const longestDrainMs = 1_000;
-// A broken pipe is mostly the first sign of an exit, which follows within a few milliseconds, on a busy
-// machine within a fifth of a second, and explains more. The break itself is reported at once.
+// A broken pipe is mostly the first sign of an exit, which explains more and follows within a few
+// milliseconds, or a fifth of a second on a busy machine. The break itself is reported at once.
 const exitGraceMs = 250;
-// A skipped line delays all others; in this time a pipe carries the skip limit many times over.
+// A skipped line delays all others; in this time, a pipe can carry many times the skip limit.
 const skipMs = 2_000;
 const tooLong = {
   code: 'BAD_RESPONSE',
@@ -63,19 +64,19 @@ export class StdioTransport extends Connection {
   readonly #launch: StdioLaunch;
   readonly #system;
   readonly #stderr;
-  /** Lines on stdout that are not MCP; the first one is logged as a remark. */
+  /** Reads lines on stdout that are not MCP; the first one is logged as a remark. */
   readonly #noise;
   readonly #timers = new Set<unknown>();
   #child: ChildProcessWithoutNullStreams | undefined;
   #reader: LineReader | undefined;
-  /** How often reading yielded to other servers. */
+  /** Number of times reading yielded to other servers. */
   #turns = 0;
   /** Called when everything that arrived has been read; set while the end is awaited. */
   #onRead: (() => void) | undefined;
   #exit: { readonly exitCode?: number; readonly signal?: string } | undefined;
   #isClosing = false;
   #hasCrashed = false;
-  /** What broke the connection off while the process lived. */
+  /** What broke the connection while the process was alive. */
   #breach: Pick<Seen, 'code' | 'message'> | undefined;
   #noiseCount = 0;
   #launched: Promise<void> | undefined;
@@ -127,7 +128,7 @@ export class StdioTransport extends Connection {
   }
 
   override context(): Partial<Seen> {
-    // The SDK fails a call that was cut off with no more than "Connection closed".
+    // For a call that was cut off, the SDK's error says no more than "Connection closed".
     return { ...this.#breach, ...this.#leftBehind() };
   }
 
@@ -160,7 +161,7 @@ export class StdioTransport extends Connection {
     const { kept } = this.setup;
     const { env, cwd } = this.#launch;
     const found = this.#system.startOf(this.#launch);
-    // Awaited only where it must be: elsewhere the process boots before any other code runs.
+    // Awaited only where necessary: on other systems, the process boots before any other code runs.
     const { command, args, ...how } = found instanceof Promise ? await found : found;
     if (this.#isClosing)
       throw new NotSentError('The session was closed before its process started.');
@@ -216,7 +217,7 @@ export class StdioTransport extends Connection {
     child.stderr.on('error', () => {});
   }
 
-  /** Yields to other servers, and holds back a server that writes faster than its budget allows. */
+  /** Yields to other servers, and slows down a server that writes faster than its budget allows. */
   #pace(child: ChildProcessWithoutNullStreams, reader: LineReader): void {
     const { budget } = this.stages;
     if (this.isOver) return;
@@ -239,7 +240,7 @@ export class StdioTransport extends Connection {
       onSkipping: () => {
         const wait = (): void => {
           skipping = this.#after(skipMs, () => {
-            // A pause of ours is not the server's delay.
+            // Our own pause is not the server's delay.
             if (this.stages.budget.isSpent) wait();
             else this.lose(tooLong);
           });
@@ -266,7 +267,7 @@ export class StdioTransport extends Connection {
   #receive(message: JSONRPCMessage): void {
     if (this.#early === undefined) return this.stages.deliver(message, this.onmessage);
     this.#early.push(message);
-    // The pipe holds the rest, and holds back a server that writes too much.
+    // The pipe holds the rest, and slows down a server that writes too much.
     this.#child?.stdout.pause();
   }
 
@@ -302,7 +303,7 @@ export class StdioTransport extends Connection {
     );
   }
 
-  /** Calls back when both pipes have ended and were read, or when a drain may take no longer. */
+  /** Calls back when both pipes have ended and been read, or when draining has taken too long. */
   #afterDrain(finish: () => void): void {
     const streams = [this.#child?.stdout, this.#child?.stderr];
     const check = (): void => {
@@ -316,7 +317,7 @@ export class StdioTransport extends Connection {
     check();
   }
 
-  /** Waits for as long as reading goes on in turns, within bounds. */
+  /** Waits for as long as reading continues in turns, within bounds. */
   #awaitDrain(turnsBefore: number, waitedMs: number, finish: () => void): void {
     this.#after(drainMs, () => {
       const goesOn = this.#reader?.isHeld === true || this.#turns !== turnsBefore;
@@ -369,7 +370,7 @@ export class StdioTransport extends Connection {
     };
   }
 
-  /** A group that may not be gone stays registered, so that a later run ends it. */
+  /** Keeps a group registered if it may not be gone, so that a later run ends it. */
   async #settle(isGone: Promise<boolean>): Promise<void> {
     if (await isGone) this.setup.kept?.gone();
   }
@@ -405,7 +406,10 @@ export class StdioTransport extends Connection {
   }
 }
 
-/** Without a free descriptor for its pipes (EMFILE, ENFILE), Node returns a child that has none. */
+/**
+ * Returns whether a child has its pipes. When no descriptor is free for them (EMFILE, ENFILE), Node
+ * returns a child without pipes.
+ */
 function hasPipes({ stdout }: ChildProcess): boolean {
   return (stdout as ChildProcess['stdout'] | undefined) !== undefined;
 }

@@ -8,42 +8,45 @@ export type Decision = 'granted' | 'rejected' | 'revoked';
 /** The user's decision about one server in its form at that time. */
 export interface ApprovalDecision {
   readonly server: string;
-  /** The approval fingerprint that the decision is about; it covers no other. */
+  /** The approval fingerprint that the decision covers; it covers no other. */
   readonly fingerprint: string;
   readonly decision: 'granted' | 'rejected';
 }
 
-/** One fact that the user saw about a server, without secrets, to detect later edits. */
+/** One fact that the user saw about a server, without secrets; used to detect later edits. */
 export interface SpecFact {
-  /** As in settings: `command`, `args[0]`, `env.KEY`. */
+  /** The field's name in settings, for example `command`, `args[0]`, `env.KEY`. */
   readonly field: string;
-  /** Empty when the value is not to be kept. */
+  /** The displayed value; empty if the value is not stored. */
   readonly shown: string;
-  /** Of the true value, so that a change shows even if the value is not kept. */
+  /** Digest of the actual value, so that a change is detected even if the value is not stored. */
   readonly digest: string;
 }
 
-/** Kinds of pinned definitions besides tools. */
+/** Kinds of pinned definitions other than tools. */
 export const pinKinds = ['instructions', 'prompt', 'resource', 'resourceTemplate'] as const;
 export type PinKind = (typeof pinKinds)[number];
 
 /** A definition that a server announced, as it was at approval or when it first appeared afterwards. */
 export interface ToolPin {
-  /** Absent: a tool. */
+  /** Kind of definition; absent for a tool. */
   readonly kind?: PinKind;
   /** Name of the tool or prompt, or address of the resource; empty for the instructions. */
   readonly tool: string;
   readonly digest: string;
-  /** The text of the digest, for the user to compare; left out when it is long. */
+  /** The digested definition, for the user to compare; omitted if it is long. */
   readonly definition?: string;
 }
 
 /** A stored decision. */
 export interface ApprovalRecord extends Omit<ApprovalDecision, 'decision'> {
   readonly decision: Decision;
-  /** Wall milliseconds. */
+  /** Wall-clock time in milliseconds. */
   readonly decidedAt: number;
-  /** When a server last ran on this grant, in wall-clock milliseconds, accurate to a month. Absent: never since the decision. */
+  /**
+   * When a server last ran on this grant, in wall-clock milliseconds, accurate to a month. Absent
+   * if it has not run since the decision.
+   */
   readonly usedAt?: number;
   readonly facts: readonly SpecFact[];
   readonly pins: readonly ToolPin[];
@@ -52,18 +55,18 @@ export interface ApprovalRecord extends Omit<ApprovalDecision, 'decision'> {
 /** A difference from the server's last approved form. */
 export interface ApprovalChange {
   readonly field: string;
-  /** Absent: there was no such field. Empty: it is not shown. */
+  /** The previous value. Absent if the field did not exist; empty if it is not shown. */
   readonly before?: string;
   readonly now?: string;
 }
 
 /** A tool or another definition that differs from what was approved. */
 export interface ToolChange {
-  /** Absent: a tool. */
+  /** Kind of definition; absent for a tool. */
   readonly kind?: PinKind;
   /** Name of the tool or prompt, or address of the resource; empty for the instructions. */
   readonly tool: string;
-  /** Lines of a comparison: `- ` was approved, `+ ` is announced now. */
+  /** Lines of a diff: `- ` was approved, `+ ` is announced now. */
   readonly diff: readonly string[];
 }
 
@@ -71,17 +74,20 @@ export interface ToolChange {
 export interface ValueOrigin {
   /** Your environment, an input you are asked for, your keychain, or a program's output. */
   readonly kind: 'environment' | 'input' | 'keychain' | 'command';
-  /** `${NAME}`, `${input:id}` or `${keychain:service/account}`; for a command, its words. */
+  /**
+   * The reference: `${NAME}`, `${input:id}` or `${keychain:service/account}`; for a command, its
+   * argument list.
+   */
   readonly reference: string;
 }
 
-/** A value that a server gets: the text from its settings, with references unresolved. */
+/** A value that a server gets: the string from its settings, with references unresolved. */
 export interface ApprovalValue {
-  /** Key as in the settings: `env.TOKEN`, `headers.Authorization`, `args[2]`, `url`. */
+  /** Key in the settings, for example `env.TOKEN`, `headers.Authorization`, `args[2]`, `url`. */
   readonly field: string;
-  /** Absent when your own settings hold it, because it may be a secret. */
+  /** The value as written. Absent if your own settings contain it, because it may be a secret. */
   readonly text?: string;
-  /** Sources that are inserted, each once. Absent: none. */
+  /** The sources that are inserted, without duplicates. Absent if there are none. */
   readonly from?: readonly ValueOrigin[];
 }
 
@@ -98,36 +104,44 @@ export type ApprovalReason = (typeof approvalReasons)[number];
 /** What the user must see before deciding about a gated server. */
 export interface ApprovalRequest {
   readonly server: string;
-  /** The decision binds to this and to nothing else. */
+  /** The fingerprint that the decision binds to; it binds to nothing else. */
   readonly fingerprint: string;
   readonly decision: 'pending' | 'rejected' | 'granted';
-  /** Why a decision is needed; only while it is pending. */
+  /** Why a decision is needed; present only while it is pending. */
   readonly because?: ApprovalReason;
-  /** Differences from the last approved form, without values of secrets. */
+  /** Differences from the last approved form, without secret values. */
   readonly changes?: readonly ApprovalChange[];
-  /** Definitions that differ from what was approved and are held back: tools, instructions, prompts and resources. */
+  /**
+   * Definitions that differ from what was approved and are withheld: tools, instructions, prompts
+   * and resources.
+   */
   readonly toolChanges?: readonly ToolChange[];
   /** Warnings for the user, one sentence each. */
   readonly warnings?: readonly string[];
   /** Where the server was declared. */
   readonly source: ServerStatus['source'];
-  /** Program and arguments of a local server, whole. */
+  /** A local server's complete program and arguments. */
   readonly command?: string;
   readonly args?: readonly string[];
-  /** Real path of what the command leads to at present. */
+  /** Real path that the command currently leads to. */
   readonly executable?: string;
   readonly cwd?: string;
   /** Names of the variables; {@link values} says what they are set to. */
   readonly envNames?: readonly string[];
-  /** A file with more variables. Its names are approved; its values are read at each start. */
+  /** A file with further variables. Its names are approved; its values are read at each start. */
   readonly envFile?: string;
-  /** Names of the variables in that file at present. Absent when it cannot be read. */
+  /** Names of the variables currently in that file. Absent if it cannot be read. */
   readonly envFileNames?: readonly string[];
   readonly url?: string;
-  /** The host that the URL leads to, when its text shows another: in other letters, or as a number. */
+  /**
+   * The host that the URL leads to, if the URL shows another one: in other letters, or as a number.
+   */
   readonly host?: string;
   /** Names of the headers; {@link values} says what they are set to. */
   readonly headerNames?: readonly string[];
-  /** Every variable and header, and every other text with a reference to a source outside the settings. */
+  /**
+   * Every variable and header, and every other string with a reference to a source outside the
+   * settings.
+   */
   readonly values?: readonly ApprovalValue[];
 }

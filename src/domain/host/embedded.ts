@@ -1,8 +1,8 @@
 /** Servers that run inside the host. */
 
 /**
- * One end of a pair of linked transports; the server holds the other. What the
- * MCP SDKs call `Transport` fits, for example each half of `InMemoryTransport.createLinkedPair()`.
+ * One end of a pair of linked transports; the server holds the other. The MCP SDKs' `Transport`
+ * fits, for example each half of `InMemoryTransport.createLinkedPair()`.
  */
 export interface EmbeddedTransport {
   start(): Promise<void>;
@@ -15,11 +15,11 @@ export interface EmbeddedTransport {
 
 /** A server inside the host. */
 export interface EmbeddedServer {
-  /** Called once for each session; gives a transport whose other end the server already holds. */
+  /** Called once for each session; returns a transport whose other end the server already holds. */
   readonly connect: () => EmbeddedTransport | Promise<EmbeddedTransport>;
   /**
-   * What an entry of `mcpServers` may say of any server, for example `tools`, `trust`,
-   * `startup` or `policy`. Default: nothing.
+   * Settings that an entry of `mcpServers` may contain for any server, for example `tools`,
+   * `trust`, `startup` or `policy`. Default: none.
    */
   readonly settings?: Readonly<Record<string, unknown>>;
 }

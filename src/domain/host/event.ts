@@ -1,6 +1,6 @@
 /**
- * Events a host may send to a troupe, and events it may listen to. The comments
- * here are the tables of `docs/library.md`.
+ * Events that a host may send to a troupe, and events that it may listen to. The comments here are
+ * the tables of `docs/library.md`.
  */
 
 import type { Step } from '../plan.ts';
@@ -14,7 +14,7 @@ import type { ServerStatus } from './status.ts';
  * `INVALID_ARGUMENTS`, as is every name that begins with `xstate.`.
  */
 export type HostEvent =
-  /** Replaces the host's own settings: an object in the form of a settings file. */
+  /** Replaces the host's own settings: an object in the format of a settings file. */
   | { readonly type: 'settings.changed'; readonly settings: Readonly<Record<string, unknown>> }
   /** Reads all settings files again, without waiting for the watcher. */
   | { readonly type: 'settings.reload' }
@@ -26,26 +26,26 @@ export type HostEvent =
   | { readonly type: 'server.restart'; readonly server: string }
   /** Opens a new session; the restart budgets keep counting. */
   | { readonly type: 'server.reconnect'; readonly server: string }
-  /** Lets a gated server start. Without a fingerprint it approves the current settings. */
+  /** Lets a gated server start. Without a fingerprint, it approves the current settings. */
   | { readonly type: 'approval.grant'; readonly server: string; readonly fingerprint?: string }
   /** Keeps a gated server from starting. */
   | { readonly type: 'approval.reject'; readonly server: string; readonly fingerprint?: string }
   /** Withdraws a decision; the server waits for approval again. */
   | { readonly type: 'approval.revoke'; readonly server: string; readonly fingerprint?: string }
-  /** Declares whether files of the project folder count at all. */
+  /** Declares whether the project folder's files count at all. */
   | { readonly type: 'trust.changed'; readonly trusted: boolean }
-  /** Replaces the host's allow-list, within the bound given at the start; `null` = no list. */
+  /** Replaces the host's allow-list, within the bound given at the start; `null` removes it. */
   | { readonly type: 'allow.changed'; readonly allowed: readonly string[] | null }
-  /** The host completed a log-in for the server. */
+  /** The host completed a login for the server. */
   | { readonly type: 'auth.completed'; readonly server: string }
   /**
-   * Replaces the folders that the work is about: paths or `file:` addresses. Servers that were given
+   * Replaces the folders that the work is about: paths or `file:` URLs. Servers that were given
    * roots are notified.
    */
   | { readonly type: 'roots.changed'; readonly roots: readonly (string | RootFolder)[] }
   /** The machine woke from sleep: waits are checked again. */
   | { readonly type: 'system.woke' }
-  /** The same as `stop()`. */
+  /** Does the same as `stop()`. */
   | { readonly type: 'troupe.stop' }
   /** Ends everything by force within 600 ms. */
   | { readonly type: 'troupe.kill' };
@@ -58,34 +58,37 @@ export interface TroupeEvents {
   'tools.changed': { readonly servers: readonly string[] };
   /** The list of a server's resources or templates changed; `resources()` returns them. */
   'resources.changed': { readonly server: string };
-  /** A resource of `subscribe()` changed, or may have changed while there was no connection. */
+  /**
+   * A resource watched with `subscribe()` changed, or may have changed while there was no
+   * connection.
+   */
   'resource.updated': { readonly server: string; readonly uri: string };
   /** The list of a server's prompts changed; `prompts()` returns them. */
   'prompts.changed': { readonly server: string };
-  /** A server waits for a decision; see `approvals()`. */
+  /** A server is waiting for a decision; see `approvals()`. */
   'approval.needed': { readonly server: string; readonly fingerprint: string };
-  /** A server requires a log-in. */
+  /** A server requires a login. */
   'auth.needed': { readonly server: string };
   /**
-   * A server asks a question for `answer()`. Not emitted for a question that its call's own caller
+   * A server asks a question for `answer()`. Not emitted for a question that its own caller
    * answers.
    */
   'question.asked': { readonly question: Question };
   /**
-   * The question no longer waits: `accept`, `decline`, `cancel`, `timedOut` or `withdrawn`. The
+   * The question is no longer open: `accept`, `decline`, `cancel`, `timedOut` or `withdrawn`. The
    * answer itself is not included.
    */
   'question.settled': { readonly id: string; readonly server: string; readonly end: QuestionEnd };
   /** A reconciliation pass finished; `plan` lists its steps. */
   reconciled: { readonly plan: readonly Step[]; readonly durationMs: number };
   /**
-   * The problems changed: of settings, of stored catalogs, or of processes that cannot be guarded or
-   * ended.
+   * The problems changed: those of settings, of stored catalogs, or of processes that cannot be
+   * guarded or ended.
    */
   'settings.invalid': { readonly problems: readonly Problem[] };
   /**
-   * One line of `logs()`: what a server wrote to stderr, or to stdout beside MCP, redacted;
-   * `stream: "troupe"` marks a line of the troupe itself.
+   * One line of `logs()`: what a server wrote to stderr, or to stdout other than MCP, redacted;
+   * `stream: "troupe"` marks a line from the troupe itself.
    */
   'server.log': { readonly server: string } & ServerLogLine;
   /** A server sent a log message (`notifications/message`): level, logger and data, not redacted. */

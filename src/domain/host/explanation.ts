@@ -14,11 +14,11 @@ export interface StateName {
   readonly reason?: StateReason;
 }
 
-/** Which row of a chart's table led to the present state. */
+/** The row of a chart's table that led to the current state. */
 export interface Decision {
   /**
-   * Path of the deciding state in the chart: a table of `connection.settling`, or `choosing`
-   * within the present state where several reasons lead to it.
+   * Path of the deciding state in the chart: a table of `connection.settling`, or `choosing` within
+   * the current state where several reasons lead to it.
    */
   readonly table: string;
   /** Name of the guard that held; `otherwise` for a last row, which has none. */
@@ -27,23 +27,23 @@ export interface Decision {
   readonly params?: Readonly<Record<string, unknown>>;
   /** The row's target in the chart. */
   readonly target: string;
-  /** Place of the row in its table, from 1. */
+  /** Position of the row in its table, counted from 1. */
   readonly row: number;
-  /** The guards before it in its table, in their order, which did not hold. */
+  /** The guards before it in its table, in order, which did not hold. */
   readonly passed: readonly string[];
-  /** True while the server stops: where it will rest if nothing else happens. */
+  /** True while the server stops: the decision is where it will rest if nothing else happens. */
   readonly isForecast: boolean;
 }
 
 /** An event that would change the server's state. */
 export interface Mover {
-  /** The host's event where a host can send it, else the chart's. */
+  /** The host's event if a host can send it, otherwise the chart's. */
   readonly event: string;
   /** Its sender: the host or the user, a call, the server's session, or the troupe itself. */
   readonly sentBy: 'host' | 'call' | 'session' | 'troupe';
   /** The state it would lead to now. */
   readonly to: StateName;
-  /** The failure that the answer assumes, where it depends on one. */
+  /** The failure that the result assumes, where it depends on one. */
   readonly failure?: FailureKind;
 }
 
@@ -52,32 +52,32 @@ export interface RunningTimer {
   /** The delay as the chart names it, for example `reconnectBackoff`. */
   readonly name: string;
   readonly totalMs: number;
-  /** When the state was entered that the timer belongs to. */
+  /** When the state that the timer belongs to was entered. */
   readonly enteredAt: string;
   readonly dueAt: string;
-  /** Its target; absent when the server stays in its state. */
+  /** The timer's target; absent if the server stays in its state. */
   readonly to?: StateName;
 }
 
-/** A place in the queue for a start permit. */
+/** A position in the queue for a start permit. */
 export interface QueuePlace {
   readonly pool: 'local' | 'remote';
-  /** From 1. */
+  /** Position in the queue, counted from 1. */
   readonly position: number;
   readonly waiting: number;
   readonly permits: number;
   /** Names of the servers that hold the permits. */
   readonly heldBy: readonly string[];
   /**
-   * Present when this start repeats an earlier one: how many such starts, of all servers
-   * together, may begin now. At 0 it waits for one to be allowed, even while permits are free.
+   * Present if this start repeats an earlier one: the number of such starts, across all servers,
+   * that may begin now. At 0, it waits for one to be allowed, even while permits are free.
    */
   readonly retriesLeft?: number;
 }
 
-/** The count of events within a sliding window, and its limit. */
+/** The number of events within a sliding window, and its limit. */
 export interface WindowUse {
-  /** Those still in the window, ISO 8601, oldest first. */
+  /** Times of the events still in the window, ISO 8601, oldest first. */
   readonly times: readonly string[];
   readonly limit: number;
   readonly windowMs: number;
@@ -88,7 +88,7 @@ export interface Attempt {
   /** Number of the session within its generation. */
   readonly session: number;
   readonly generation: string;
-  /** The try of its outage, from 1. */
+  /** The attempt's number within its outage, counted from 1. */
   readonly attempt: number;
   readonly startedAt: string;
   readonly queuedMs?: number;
@@ -97,25 +97,25 @@ export interface Attempt {
   /** How long it was ready or degraded. */
   readonly readyMs?: number;
   readonly stoppingMs?: number;
-  /** Absent while the attempt continues. */
+  /** When the attempt ended; absent while it continues. */
   readonly endedAt?: string;
-  /** The failure that ended it; absent when it was closed on request or is still open. */
+  /** The failure that ended it; absent if it was closed on request or is still open. */
   readonly failure?: {
     readonly kind: FailureKind;
     readonly message: string;
     readonly exitCode?: number;
     readonly signal?: string;
   };
-  /** The state the server then rested in. */
+  /** The state in which the server then rested. */
   readonly rested?: StateName;
   /** The wait before the next attempt: first the planned time, then the actual time. */
   readonly waitMs?: number;
 }
 
 /**
- * The rules of admission. `launchBound` is the list given at launch (`--allow`), `hostAllowed` the
- * one that the host sent later; `managed` are settings beside which no others count, `hostRule` is a
- * rule that the host brought; `ungated` is a server of the user's own settings, which needs no
+ * The admission rules. `launchBound` is the list given at launch (`--allow`), `hostAllowed` the one
+ * that the host sent later; `managed` refers to settings that disable all others, `hostRule` to a
+ * rule of the host's own; `ungated` is a server from the user's own settings, which needs no
  * approval.
  */
 export type AdmissionRule =
@@ -136,26 +136,29 @@ export type AdmissionRule =
 /** Everything that explains one server. */
 export interface Explanation {
   readonly status: ServerStatus;
-  /** Absent only of a server whose chart is being replaced, or after the troupe has stopped. */
+  /** Absent only for a server whose chart is being replaced, or after the troupe has stopped. */
   readonly decision?: Decision;
-  /** While there is a session: where its chart is, for example `opening.connecting.asking` or `open`. */
+  /**
+   * Where the session's chart is, for example `opening.connecting.asking` or `open`; present while
+   * there is a session.
+   */
   readonly session?: { readonly state: string };
   readonly movedBy: readonly Mover[];
-  /** The soonest first; includes the session's timers. */
+  /** Running timers, soonest first; includes the session's timers. */
   readonly timers: readonly RunningTimer[];
-  /** Present while it waits for its turn to start. */
+  /** Present while the server waits for its turn to start. */
   readonly queue?: QueuePlace;
   readonly circuit?: {
     readonly state: ServerStatus['circuit'];
-    /** In a row; counted while it is closed. */
+    /** Number of consecutive failed calls; counted while the circuit is closed. */
     readonly failedCalls: number;
-    /** Null = it never opens. */
+    /** Number of failed calls that opens the circuit; null if it never opens. */
     readonly threshold: number | null;
-    /** Absent unless it is open. */
+    /** Remaining cool-down; absent unless the circuit is open. */
     readonly cooldownLeftMs?: number;
   };
   readonly budgets?: {
-    /** `max` null = no limit. */
+    /** Attempts of the start or outage; `max` is null if there is no limit. */
     readonly attempts: { readonly used: number; readonly max: number | null };
     /** Absent where the policy has no such limit. */
     readonly crashes?: WindowUse;
@@ -165,13 +168,13 @@ export interface Explanation {
     readonly verdict: Verdict;
     /** The rule that decided. */
     readonly rule: AdmissionRule;
-    /** Where the rule is written; absent when no file holds it. */
+    /** Where the rule is written; absent if it is in no file. */
     readonly source?: SourceRef;
   };
   /** The last failure; kept after recovery. */
   readonly lastFailure?: LastError & { readonly at: string };
-  /** The last tries, oldest first, at most twenty. */
+  /** The last attempts, oldest first, at most twenty. */
   readonly attempts: readonly Attempt[];
-  /** The one command or step that would help; absent when none is needed. */
+  /** The one command or step that would help; absent if none is needed. */
   readonly nextStep?: string;
 }

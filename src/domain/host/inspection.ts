@@ -4,9 +4,8 @@
  * here is redacted plain data; whole contexts and inputs are never
  * included.
  *
- * A journal is a sequence of records, one JSON document a line, that begins with
- * a `journal` line. The same records travel to the page as server-sent events,
- * whose id is `n`.
+ * A journal is a sequence of records, one JSON document per line, that begins with a `journal`
+ * line. The same records are sent to the page as server-sent events, whose id is `n`.
  */
 
 import type { Step } from '../plan.ts';
@@ -33,27 +32,27 @@ export type EventFacts = Readonly<Record<string, string | number | boolean | nul
 
 interface InRecord<Kind extends string> {
   readonly kind: Kind;
-  /** Sequence number, from 1, without gaps within a run. */
+  /** Sequence number, counted from 1, without gaps within a run. */
   readonly n: number;
-  /** Milliseconds since `startedAt` of the journal, by the clock of the charts. */
+  /** Milliseconds since the journal's `startedAt`, by the charts' clock. */
   readonly t: number;
 }
 
 /** An actor was created. */
 export interface ActorRecord extends InRecord<'actor'> {
   readonly actor: ActorKey;
-  /** Its id below its parent, for example `memory.0`, `session`, `slots`. */
+  /** The actor's id below its parent, for example `memory.0`, `session`, `slots`. */
   readonly id: string;
   readonly parent?: ActorKey;
   readonly machine?: MachineKey;
-  /** The server it works for. */
+  /** The server that the actor works for. */
   readonly server?: string;
 }
 
 /** An event was delivered. */
 export interface EventRecord extends InRecord<'event'> {
   readonly to: ActorKey;
-  /** Absent: the host or I/O. The same as `to` for timers and raised events. */
+  /** The sender; absent for the host or I/O. The same as `to` for timers and raised events. */
   readonly from?: ActorKey;
   readonly type: string;
   readonly facts?: EventFacts;
@@ -64,35 +63,41 @@ export interface StepRecord extends InRecord<'step'> {
   readonly actor: ActorKey;
   /** Type of the event that caused the step; empty for an eventless transition. */
   readonly type: string;
-  /** `<id of the state>#<place in the state>`, as `data-transitions` of the pictures has them. */
+  /** `<id of the state>#<index in the state>`, as in the pictures' `data-transitions`. */
   readonly edges: readonly string[];
 }
 
 /**
- * Where an actor is after all steps that one event caused; left out when nothing changed. With
- * another life than `active` it is the last one of this actor, and its timers are over.
+ * The state of an actor after all steps caused by one event; omitted if nothing changed. Unless
+ * `life` is `active`, it is this actor's last record, and its timers are over.
  */
 export interface StateRecord extends InRecord<'state'> {
   readonly actor: ActorKey;
   readonly life: ActorLife;
-  /** Paths of its active leaves below the machine, as `data-state` of the pictures has them, for example `connection.engaged.connecting`. */
+  /**
+   * Paths of the active leaves below the machine, as in the pictures' `data-state`, for example
+   * `connection.engaged.connecting`.
+   */
   readonly leaves: readonly string[];
-  /** Context values that differ from the last record of this actor, all of them in its first one; allow-listed and redacted. */
+  /**
+   * Context values that differ from this actor's last record, or all of them in its first one;
+   * allow-listed and redacted.
+   */
   readonly changed?: Readonly<Record<string, unknown>>;
 }
 
-/** No state accepted an event. */
+/** An event that no state accepted. */
 export interface IgnoredRecord extends InRecord<'ignored'> {
   readonly actor: ActorKey;
   readonly type: string;
 }
 
-/** A timer was armed. It ends with `timerEnd` of the same actor and id. */
+/** A timer was armed. It ends with a `timerEnd` record of the same actor and id. */
 export interface TimerRecord extends InRecord<'timer'> {
   readonly actor: ActorKey;
   /** XState's send id, for example `xstate.after.reconnectBackoff.server.connection.backoff`. */
   readonly id: string;
-  /** The delay as the chart names it, where it has a name. */
+  /** The delay as the chart names it, if it has a name. */
   readonly delay?: string;
   readonly ms: number;
 }
@@ -103,12 +108,12 @@ export interface TimerEndRecord extends InRecord<'timerEnd'> {
   readonly fired: boolean;
 }
 
-/** The public status of a server changed. */
+/** A server's public status changed. */
 export interface StatusRecord extends InRecord<'status'> {
   readonly status: ServerStatus;
 }
 
-/** A server left the settings and is gone. */
+/** A server was removed from the settings and has ended. */
 export interface GoneRecord extends InRecord<'gone'> {
   readonly server: string;
 }
@@ -138,20 +143,20 @@ export type InspectionRecord =
   | ReconciledRecord
   | GapRecord;
 
-/** First line of each journal file, so that the file is readable without rotated ones. */
+/** First line of each journal file, so that the file is readable without the rotated ones. */
 export interface JournalHead {
   readonly kind: 'journal';
   /** Version of this format. */
   readonly format: 1;
   /** Version of mcp-troupe. */
   readonly version: string;
-  /** ISO 8601; `t` of all records counts from here. */
+  /** ISO 8601 time from which every record's `t` counts. */
   readonly startedAt: string;
   /** The charts' clock at that time, in milliseconds; times in contexts use it. */
   readonly clockStart: number;
   /** Hash of each machine's definition, to detect whether a reader's charts are the recorded ones. */
   readonly machines: Readonly<Record<MachineKey, string>>;
-  /** The state before the first record of this file. */
+  /** The state before this file's first record. */
   readonly picture: InspectionPicture;
   /** The contexts at that time, by actor; allow-listed and redacted like `changed`. */
   readonly contexts: Readonly<Record<ActorKey, Readonly<Record<string, unknown>>>>;
@@ -164,10 +169,10 @@ export interface PicturedActor {
   readonly parent?: ActorKey;
   readonly machine?: MachineKey;
   readonly server?: string;
-  /** Ended actors are left out, except for the root. */
+  /** The state of the actor's life. Ended actors are omitted, except for the root. */
   readonly life: ActorLife;
   readonly leaves: readonly string[];
-  /** Timers that run, in the order in which they were armed. `armedAt` counts like `t`. */
+  /** Running timers, in the order in which they were armed. `armedAt` counts like `t`. */
   readonly timers: readonly {
     readonly id: string;
     readonly delay?: string;
@@ -181,7 +186,7 @@ export interface InspectionPicture {
   readonly n: number;
   readonly t: number;
   readonly actors: readonly PicturedActor[];
-  /** Sorted by name. */
+  /** The servers' statuses, sorted by name. */
   readonly servers: readonly ServerStatus[];
   /** Absent before the first pass. */
   readonly troupe?: TroupeStatus;
@@ -189,13 +194,13 @@ export interface InspectionPicture {
 
 /** Response of `GET api/session`. */
 export interface InspectionSession {
-  /** `replay`: a journal; nothing runs, and nothing can be done. */
+  /** `replay` shows a journal; nothing runs, and nothing can be done. */
   readonly mode: 'live' | 'replay';
   readonly version: string;
-  /** Folder of the project, or name of the journal's file. */
+  /** The project folder, or the name of the journal file. */
   readonly title: string;
   readonly startedAt: string;
-  /** The records that can still be asked for; `last` moves on while it is live. */
+  /** The records that are still available; `last` advances while it is live. */
   readonly first: number;
   readonly last: number;
   /** `t` of the first and the last record. */
@@ -205,12 +210,15 @@ export interface InspectionSession {
   readonly sameCharts: boolean;
 }
 
-/** A button: an event or command that a server's page may offer, and whether it would do something now. */
+/**
+ * A button: an event or command that a server's page may offer, and whether it would have an effect
+ * now.
+ */
 export interface PossibleAct {
-  /** A host event (`server.restart` ...) or a command (`approve`, `reject`, `revoke`). */
+  /** A host event (such as `server.restart`) or a command (`approve`, `reject`, `revoke`). */
   readonly act: string;
   readonly accepted: boolean;
-  /** The state it would lead to, under its public name; absent where the chart does not say. */
+  /** The public name of the state it would lead to; absent where the chart does not say. */
   readonly to?: string;
   /** Why it is not accepted now. */
   readonly reason?: string;
@@ -218,45 +226,51 @@ export interface PossibleAct {
 
 /** A source of records: a running troupe or a journal. */
 export interface InspectionSource {
-  /** ISO 8601; `t` of all records counts from here. */
+  /** ISO 8601 time from which every record's `t` counts. */
   readonly startedAt: string;
   /** The charts' clock at that time, in milliseconds; times in contexts use it. */
   readonly clockStart: number;
-  /** Version of the mcp-troupe that recorded. */
+  /** Version of the mcp-troupe that recorded it. */
   readonly version: string;
-  /** Hashes of the charts that were recorded. */
+  /** Hashes of the recorded charts. */
   readonly machines: Readonly<Record<MachineKey, string>>;
-  /** Number of the oldest available record; `last + 1` when there is none. */
+  /** Number of the oldest available record; `last + 1` if there is none. */
   readonly first: number;
   readonly last: number;
-  /** Returns the picture after record `at`, by default the last one. Undefined when it is not known. */
+  /**
+   * Returns the picture after record `at`, by default the last one. Undefined if it is not
+   * available.
+   */
   picture(at?: number): InspectionPicture | undefined;
-  /** Records from number `from` on, or from the oldest available one. */
+  /** Returns the records from number `from` on, or from the oldest available one. */
   records(from: number, limit: number): readonly InspectionRecord[];
-  /** Context values of an actor after record `at`, by default the last one. Undefined when there was none. */
+  /**
+   * Returns an actor's context values after record `at`, by default the last one. Undefined if
+   * there was no such actor.
+   */
   context(actor: ActorKey, at?: number): Readonly<Record<string, unknown>> | undefined;
-  /** Calls back when there are more records, once for a batch. Returns the unsubscribe function. */
+  /** Calls back when there are more records, once per batch. Returns the unsubscribe function. */
   follow(onMore: () => void): () => void;
 }
 
-/** The host's view of its charts: see the option `inspect`. */
+/** The host's view of its charts; see the option `inspect`. */
 export interface Inspection extends InspectionSource {
   readonly isRecording: boolean;
-  /** Starts recording from the current state, unless recording is on already. */
+  /** Starts recording from the current state, unless recording is already on. */
   start(): void;
 }
 
 /** A fork: a server continued from one moment without I/O. */
 export interface ForkView {
   readonly fork: string;
-  /** The record after which it began. */
+  /** The record after which the fork began. */
   readonly from: number;
   readonly actor: ActorKey;
-  /** Virtual time; counts like that of records. */
+  /** Virtual time; counts like a record's `t`. */
   readonly t: number;
-  /** Records of the fork; `n` counts from 1. */
+  /** The fork's records; `n` counts from 1. */
   readonly records: readonly InspectionRecord[];
-  /** The actor as it stands in the fork. */
+  /** The actor's state in the fork. */
   readonly state: PicturedActor;
   /** Events that the current state handles, each with an example payload. */
   readonly events: readonly {

@@ -8,9 +8,9 @@ export interface MissingServer {
   readonly reason?: StateReason;
 }
 
-/** Says which required servers were not ready within their startup timeouts. */
+/** Thrown when required servers were not ready within their startup timeouts. */
 export class RequiredServersError extends TroupeError {
-  /** In the order of the settings; never empty. */
+  /** The servers that were not ready, in settings order; never empty. */
   readonly servers: readonly MissingServer[];
 
   constructor(servers: readonly MissingServer[]) {

@@ -14,22 +14,22 @@ export interface LastError {
   readonly stderrTail?: readonly string[];
 }
 
-/** The status of one server: the same document in every face. Times are ISO 8601. */
+/** The status of one server: the same document in every interface. Times are ISO 8601. */
 export interface ServerStatus {
   readonly name: string;
   readonly state: ServerState;
   readonly reason?: StateReason;
   readonly catalog: CatalogState;
   readonly circuit: CircuitState;
-  /** When the present state (or reason) was entered. */
+  /** When the current state (or reason) was entered. */
   readonly since: string;
   readonly generation: string;
-  /** The try under way or just made, from 1; absent when nothing is being tried. */
+  /** The current or last attempt, counted from 1; absent when nothing is being tried. */
   readonly attempt?: number;
-  /** Sessions begun after the first one. */
+  /** Number of sessions begun after the first one. */
   readonly restarts: number;
   readonly nextAttemptAt?: string;
-  /** How many tools are shown for this server now. */
+  /** Number of tools currently shown for this server. */
   readonly tools: number;
   readonly pid?: number;
   readonly transport: TransportKind;
@@ -43,13 +43,16 @@ export interface ServerStatus {
   readonly lastError?: LastError;
   /** The one command or step that would help. */
   readonly action?: string;
-  /** The next generation, which starts beside the serving one. The other fields describe the serving one. */
+  /**
+   * The next generation, which starts alongside the serving one. The other fields describe the
+   * serving one.
+   */
   readonly successor?: SuccessorStatus;
-  /** The generation it took over from, which still finishes its calls. */
+  /** The generation that it took over from, which is still finishing its calls. */
   readonly predecessor?: Pick<ServerStatus, 'generation' | 'pid'>;
 }
 
-/** The progress of a successor that starts beside the server. */
+/** The progress of a successor that starts alongside the server. */
 export type SuccessorStatus = Pick<
   ServerStatus,
   'generation' | 'state' | 'reason' | 'attempt' | 'nextAttemptAt' | 'pid' | 'lastError'
@@ -69,12 +72,12 @@ export interface TroupeStatus {
     readonly durationMs: number;
   };
   readonly sessions: SessionCount;
-  /** Present while settings say how many servers may run. */
+  /** Present while settings limit the number of running servers. */
   readonly budget?: BudgetUse;
   readonly problems: readonly Problem[];
 }
 
-/** How many servers have a session now. */
+/** Number of servers that currently have a session. */
 export interface SessionCount {
   readonly total: number;
   readonly byTransport: Readonly<Record<TransportKind, number>>;
@@ -83,20 +86,20 @@ export interface SessionCount {
 }
 
 /**
- * Use of the server budget. A server keeps its place through reconnects and while dormant. It releases
- * the place when it is blocked, disabled, stopped, waiting for a log-in, or has given up.
+ * Use of the server budget. A server keeps its slot through reconnects and while dormant. It
+ * releases the slot when it is blocked, disabled, stopped, waiting for a login, or has given up.
  */
 export interface BudgetUse {
   readonly max: number;
   readonly mode: 'warn' | 'enforce';
-  /** Number of places in use. */
+  /** Number of slots in use. */
   readonly taken: number;
-  /** Names of the servers that wait for a place, in settings order. */
+  /** Names of the servers that are waiting for a slot, in settings order. */
   readonly refused: readonly string[];
 }
 
 export interface TroupeSnapshot {
   readonly troupe: TroupeStatus;
-  /** Sorted by name. */
+  /** The servers' statuses, sorted by name. */
   readonly servers: readonly ServerStatus[];
 }

@@ -19,13 +19,13 @@ export interface StreamObserver<Value> {
 }
 
 export interface Stream<Value> {
-  /** An observer that throws is reported; it affects no other. */
+  /** Subscribes an observer. One that throws is reported and affects no other. */
   subscribe(observer: StreamObserver<Value> | ((value: Value) => void)): {
     unsubscribe(): void;
   };
 }
 
-/** What `from()` of RxJS accepts. */
+/** The type that RxJS's `from()` accepts. */
 export interface Streamable<Value> {
   [Symbol.observable](): Stream<Value>;
 }

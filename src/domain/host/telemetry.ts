@@ -1,6 +1,6 @@
 /** OpenTelemetry options in our own types, so that the package need not be installed. */
 
-/** Destinations of spans and metrics, instead of the globally registered providers. */
+/** Destinations for spans and metrics, instead of the globally registered providers. */
 export interface TelemetryProviders {
   /** A `TracerProvider` of `@opentelemetry/api`. Default: the global one. */
   readonly tracerProvider?: { getTracer(name: string, version?: string): object };

@@ -1,6 +1,6 @@
 /**
- * Long-running calls. Their callers get a receipt and collect the result later. Such a call still
- * ends at its deadline, by its caller's signal or with the troupe, and settles once.
+ * Long-running calls. Their callers get a receipt and collect the result later. A background call
+ * still ends at its deadline, by its caller's signal or with the troupe, and settles once.
  */
 
 import type { Clock } from '../../domain/clock.ts';
@@ -28,7 +28,7 @@ interface Entry {
   readonly waiting: Set<() => void>;
 }
 
-// Four times one server's active calls. Bounds the memory of a host that never collects.
+// Four times one server's active calls. Bounds the memory for a host that never collects.
 const maxCalls = 64;
 // An hour: a caller that has not collected the result by then will not come back for it.
 const keptMs = 3_600_000;
@@ -51,7 +51,7 @@ export class BackgroundCalls {
       let timer: unknown;
       let entry: Entry | undefined;
       const look = (): void => {
-        // A call that still waits for its server has nothing to collect yet.
+        // A call that is still waiting for its server has nothing to collect yet.
         entry = call.sends() === 0 ? undefined : this.#add(call);
         if (entry === undefined) timer = clock.setTimeout(look, afterMs);
         else resolve(this.#receipt(call));
@@ -85,7 +85,10 @@ export class BackgroundCalls {
     }));
   }
 
-  /** Hands out a call's result once. @throws the call's own error; `INVALID_ARGUMENTS`, `TIMEOUT_WAITING`, `CANCELLED`. */
+  /**
+   * Returns a call's result once. @throws the call's own error; `INVALID_ARGUMENTS`,
+   * `TIMEOUT_WAITING`, `CANCELLED`.
+   */
   async collect(
     id: string,
     { signal, timeoutMs = defaultWaitMs }: WaitOptions,

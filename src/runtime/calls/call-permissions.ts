@@ -23,7 +23,7 @@ export interface PendingCall {
   readonly startedAt: number;
   pausedMs: number;
   deadlineAt: number;
-  /** Null = none was requested. */
+  /** The call's permission; null if none was requested. */
   permission: Permission | null;
 }
 
@@ -43,7 +43,8 @@ export class CallPermissions {
   }
 
   /**
-   * Whether the call waits for its permission. Requests the permission if that was not done yet.
+   * Returns whether the call is waiting for its permission. Requests the permission if that has not
+   * been done yet.
    *
    * @throws TroupeError `PERMISSION_DENIED`.
    */
@@ -67,7 +68,8 @@ export class CallPermissions {
   }
 
   /**
-   * Whether the call may be sent now. Requests a new permission if what was allowed has changed.
+   * Returns whether the call may be sent now. Requests a new permission if what was allowed has
+   * changed.
    *
    * @throws TroupeError `TOOL_CHANGED` or `PERMISSION_DENIED`.
    */
@@ -84,7 +86,7 @@ export class CallPermissions {
     return call.permission?.isAllowed ?? true;
   }
 
-  /** Ends a call's permission: the call is over, or needs another one. */
+  /** Ends a call's permission, because the call is over or needs another one. */
   end(call: PendingCall): void {
     call.permission?.end();
     call.permission = null;
@@ -125,7 +127,7 @@ export class CallPermissions {
     permission.start();
   }
 
-  /** Whether the server refuses calls until the user or the settings change that. */
+  /** Returns whether the server refuses calls until the user or the settings change that. */
   #isRefused({ server, deadlineAt }: PendingCall): boolean {
     const { board, clock } = this.#ports;
     if (board.status(server) === undefined) return true;

@@ -2,10 +2,9 @@
  * Dispatches calls, reads and other requests to servers: finds the server, waits for the gate,
  * sends the request and reports its outcome.
  *
- * Payloads never pass through a chart. A call that has to wait is keyed by the server's name,
- * checks again at every change of its status and at its own deadline, and holds no server
- * actor. It is sent once; a second time only when the first provably never ran, or when a
- * second run is accepted.
+ * Payloads never pass through a chart. A call that has to wait is keyed by the server's name, is
+ * checked again at every status change and at its own deadline, and holds no server actor. It is
+ * sent once, and a second time only if the first provably never ran or a second run is accepted.
  */
 
 import type { OpenTelemetry } from '../../../actors/host/open-telemetry.ts';
@@ -74,9 +73,11 @@ interface Call extends PendingCall {
   readonly watch: CallWatch | undefined;
   sends: number;
   wasQueued: boolean;
-  /** The server's last session when this call first demanded it. Null = it was not demanded. */
+  /**
+   * The server's last session when this call first demanded it; null if it has not been demanded.
+   */
   demandedAfter: { readonly actorId: string; readonly session: number } | null;
-  /** A first attempt that was lost, and until when the call waits for a new session. */
+  /** A first attempt that was lost, and how long the call waits for a new session. */
   lost: {
     readonly handle: SessionHandle;
     readonly error: TroupeError;
@@ -89,7 +90,7 @@ export class CallDispatcher {
   readonly #ports: CallDispatcherPorts;
   readonly permissions: Permissions;
   readonly background: BackgroundCalls;
-  /** Undefined = calls are not observed. */
+  /** Observes calls; undefined if they are not observed. */
   readonly telemetry: CallTelemetry | undefined;
   readonly #semaphores = new Map<string, CallSemaphore>();
   readonly #running: RunningCalls;
@@ -108,7 +109,7 @@ export class CallDispatcher {
     this.#results = new Results(ports);
   }
 
-  /** Servers whose calls may go to the background. */
+  /** Returns the servers whose calls may move to the background. */
   backgroundServers(): readonly string[] {
     return this.#ports.board
       .views()
@@ -157,7 +158,7 @@ export class CallDispatcher {
   ): Promise<RequestReport<Result>> {
     const operation = requestOperation(server, request, this.#ports.approvals);
     const { result, meta } = await this.#enter(operation, options, watch);
-    // The session has checked the shape that the method demands.
+    // The session has checked the shape that the method requires.
     return { result: result as Result, meta };
   }
 
@@ -204,7 +205,7 @@ export class CallDispatcher {
     }
   }
 
-  /** Ends every call that still waits with `SHUTTING_DOWN`. */
+  /** Ends every call that is still waiting with `SHUTTING_DOWN`. */
   close(): void {
     this.#isClosed = true;
     this.#permissions.close();
@@ -246,7 +247,7 @@ export class CallDispatcher {
     }
   }
 
-  /** Sends the call once the semaphore admits it. Null = check again. */
+  /** Sends the call once the semaphore admits it. Returns null if it must be checked again. */
   async #inTurn<Result, About extends Subject>(
     call: Call,
     operation: Operation<Result, About>,
@@ -288,7 +289,10 @@ export class CallDispatcher {
     return null;
   }
 
-  /** Demands the server once for this call: repeated demands would restart a server that fails immediately forever. */
+  /**
+   * Demands the server once for this call; repeated demands would restart a server that fails
+   * immediately forever.
+   */
   #demand(call: Call, { callStatus, actorId, session, ref }: ServerView): void {
     if (callStatus.state === 'dormant') {
       const { demandedAfter } = call;
@@ -306,7 +310,7 @@ export class CallDispatcher {
     return handle === lost?.handle && isGivenTime ? undefined : handle;
   }
 
-  /** Sends the call once. Null = it provably never ran and may be retried. */
+  /** Sends the call once. Returns null if it provably never ran and may be retried. */
   async #send<Result, About extends Subject>(
     call: Call,
     operation: Operation<Result, About>,
@@ -354,14 +358,16 @@ export class CallDispatcher {
     };
   }
 
-  /** Refuses the call for what may have changed since it was first sent or queued. */
+  /**
+   * Refuses the call because of something that may have changed since it was first sent or queued.
+   */
   #refuseAtLast(call: Call, view: ServerView, about: Subject): void {
     const { desired } = view;
     const tool = repeatedTool(view, about);
     if (call.lost?.replay === 'mayRepeat' && !mayRunTwice(desired.policy.call.replay, tool)) {
       throw call.lost.error;
     }
-    // A tool called by its exposed name may be known only now, and may have its own deadline.
+    // A tool called by its exposed name may become known only now, and may have its own deadline.
     call.deadlineAt = deadlineOf(call, call.server, desired, about.tool);
     const leftMs = call.deadlineAt - this.#ports.clock.now();
     if (leftMs < leastLeftMs(call.startedAt, call.deadlineAt)) {

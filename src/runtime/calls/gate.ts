@@ -1,6 +1,6 @@
 /**
- * Decides whether a call to a server may be sent now. It depends on the status alone,
- * so a caller's error always agrees with the status shown.
+ * Decides whether a call to a server may be sent now. It depends only on the status, so a caller's
+ * error always agrees with the displayed status.
  */
 
 import type { CallerCode } from '../../domain/caller-code.ts';
@@ -10,21 +10,21 @@ import { TroupeError } from '../../domain/troupe-error.ts';
 
 export type Gate =
   | { readonly pass: 'go' }
-  /** Check again at the next change of the status; `demand` = demand the server. */
+  /** Check again at the next status change; `demand` tells the caller to demand the server. */
   | { readonly pass: 'wait'; readonly demand: boolean }
   | { readonly pass: 'refuse'; readonly error: TroupeError };
 
-/** The times that the gate uses besides the status. */
+/** The times that the gate uses in addition to the status. */
 export interface GateTimes {
   /** Milliseconds since 1970, like `circuitUntilMs`. */
   readonly wallNowMs: number;
-  /** Time until the call's own deadline. */
+  /** Time left until the call's own deadline. */
   readonly remainingMs: number;
-  /** When an open circuit will be probed, or a half-open one's probe is due; 0 = closed. */
+  /** When an open circuit will be probed, or a half-open one's probe is due; 0 if it is closed. */
   readonly circuitUntilMs: number;
 }
 
-/** Decides by admission and the user's stop before the phase of the connection. */
+/** Decides by admission and the user's stop before the connection's phase. */
 export function gateFor(status: ServerStatus, times: GateTimes): Gate {
   const { wallNowMs, remainingMs, circuitUntilMs } = times;
   switch (status.state) {
@@ -52,13 +52,13 @@ export function gateFor(status: ServerStatus, times: GateTimes): Gate {
   }
 }
 
-/** The error for a server that will not become ready by itself; undefined when it may. */
+/** Creates the error for a server that will not become ready by itself; undefined if it may. */
 export function refusalAtRest(status: ServerStatus): TroupeError | undefined {
   if (!isAtRest(status.state)) return undefined;
   return refusal(status, codeFor(status));
 }
 
-/** The error for a server that was started for the call, failed, and is dormant again. */
+/** Creates the error for a server that was started for the call, failed, and is dormant again. */
 export function notStarted(status: ServerStatus): TroupeError {
   const { name, lastError } = status;
   const cause = lastError === undefined ? '' : `: ${lastError.message.replace(/\.$/, '')}`;

@@ -19,11 +19,11 @@ import { findTool, type ToolAddress } from './tool-address.ts';
 
 export interface Operation<Result, About extends Subject> {
   readonly server: string;
-  /** The arguments of a tool call, which may need a permission. */
+  /** A tool call's arguments, which may need a permission. */
   readonly args?: Readonly<Record<string, unknown>>;
-  /** The tool whose deadline applies, if it is known yet. */
+  /** Returns the tool whose deadline applies, if it is known yet. */
   readonly toolAtEntry: () => string | undefined;
-  /** Finds the subject of the request once the server is ready; throws when it does not exist. */
+  /** Finds the request's subject once the server is ready; throws if it does not exist. */
   readonly find: (view: ServerView) => About;
   readonly perform: (
     handle: SessionHandle,
@@ -74,10 +74,10 @@ export function requestOperation(
   };
 }
 
-// An address may be long, and the caller knows it already.
+// An address may be long, and the caller already knows it.
 const wordsLength = 128;
 
-/** The definition that a request is about, and the request in words. */
+/** Returns the definition that a request refers to, and a description of the request. */
 function meantBy({ method, params }: SessionRequest): Pick<ToolPin, 'kind' | 'tool'> & {
   readonly words: string;
 } {

@@ -1,6 +1,6 @@
 /**
- * Prepares a tool's answer for its caller: refuses it, cuts it, makes it smaller or, usually,
- * leaves it alone. Each answer is handled by itself; a bad one affects no other call.
+ * Prepares a tool's result for its caller: refuses it, cuts it, shrinks it or, usually, leaves it
+ * alone. Each result is handled separately; an invalid one affects no other call.
  */
 
 import type { ImageShrinker } from '../../../actors/stores/result-images.ts';
@@ -24,7 +24,7 @@ import type { StatusBoard } from '../status/board.ts';
 
 type Block = ToolResult['content'][number];
 
-/** The key under which a result names the files that hold its omitted parts. */
+/** The key under which a result names the files that contain its omitted parts. */
 const filesKey = 'mcp-troupe/files';
 
 export interface KeptFile {
@@ -34,23 +34,23 @@ export interface KeptFile {
 }
 
 export interface ResultsPorts {
-  /** Absent: omitted parts are not kept. */
+  /** Stores omitted parts; if absent, they are not kept. */
   readonly resultFiles?: ResultFiles | undefined;
-  /** Absent: no image is made smaller. */
+  /** Shrinks images; if absent, none is shrunk. */
   readonly images?: ImageShrinker | undefined;
 }
 
-/** An answer and its source. */
+/** A result and its source. */
 export interface ToolAnswer {
   readonly result: ToolResult;
   readonly server: string;
   readonly tool: string;
   readonly policy: ResultPolicy;
-  /** Called only when there is structured content to compare with it. */
+  /** Called only if there is structured content to check against it. */
   readonly outputSchema: () => unknown;
 }
 
-/** An answer under the current policy, which may differ from that at the start of the call. */
+/** A result under the current policy, which may differ from that at the start of the call. */
 export function toolAnswer(
   result: ToolResult,
   { server, tool }: { readonly server: string; readonly tool: string },
@@ -71,7 +71,7 @@ export class Results {
   }
 
   /**
-   * The answer as its caller gets it.
+   * Returns the result as its caller gets it.
    * @throws TroupeError `RESULT_TOO_LARGE`, `AUTH_REQUIRED` or `BAD_RESPONSE`, always `executed`.
    */
   async shape(given: ToolAnswer): Promise<ToolResult> {

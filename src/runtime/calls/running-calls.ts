@@ -1,8 +1,7 @@
 /**
- * Notifies a server's chart when calls begin and when the last one has ended.
- * `calls.drained` is sent after a second without calls, and the server's idle
- * deadline counts from there. A server whose successor has taken over gets it
- * immediately, because it only waits for its calls.
+ * Notifies a server's chart when calls begin and when the last one has ended. `calls.drained` is
+ * sent after a second without calls, and the server's idle deadline counts from then on. A server
+ * whose successor has taken over gets it immediately, because it is only waiting for its calls.
  */
 
 import type { CallFact } from '../../../machines/server/server.ts';
@@ -17,22 +16,22 @@ export interface RunningCallsPorts {
   readonly sessions: SessionRegistry;
 }
 
-// One second: consecutive calls have shorter gaps, and idle deadlines are minutes.
-// Two events and two status updates for each call would cost more than the call.
+// One second: gaps between consecutive calls are shorter, and idle deadlines are minutes. Two
+// events and two status updates for each call would cost more than the call.
 const quietMs = 1_000;
 
 interface Work {
   readonly view: ServerView;
   count: number;
-  /** Monotonic milliseconds at which the last call ended. */
+  /** Monotonic time in milliseconds at which the last call ended. */
   quietSince: number;
-  /** Ends the wait for more calls. Undefined = nothing waits. */
+  /** Ends the wait for more calls; undefined if nothing is waiting. */
   endWait: (() => void) | undefined;
 }
 
 export class RunningCalls {
   readonly #ports: RunningCallsPorts;
-  /** By session: servers that have received `calls.began` but not yet `calls.drained`. */
+  /** Servers, by session, that have received `calls.began` but not yet `calls.drained`. */
   readonly #work = new Map<SessionHandle, Work>();
   #isClosed = false;
 
@@ -82,7 +81,7 @@ export class RunningCalls {
       }
       this.#reportDrained(handle, work);
     };
-    // The end of a session shows as a change of its status, and ends this timer.
+    // A session's end appears as a status change, and ends this timer.
     const unwatch = board.watch(work.view.status.name, () => {
       if (work.count > 0) {
         if (!this.#isOpen(handle, work)) work.endWait?.();
@@ -102,7 +101,7 @@ export class RunningCalls {
     sendFact(work.view, { type: 'calls.drained', session: handle.session });
   }
 
-  /** Whether calls go to a successor now, so that this server gets no more. */
+  /** Returns whether calls now go to a successor, so that this server gets no more. */
   #isReplaced({ view }: Work): boolean {
     const present = this.#ports.board.view(view.status.name);
     return present !== undefined && present.actorId !== view.actorId;
@@ -118,7 +117,7 @@ export class RunningCalls {
   }
 }
 
-/** Sends a fact to a server's chart, unless that has ended. */
+/** Sends a fact to a server's chart, unless the chart has ended. */
 export function sendFact({ ref }: ServerView, fact: CallFact): void {
   if (ref.getSnapshot().status === 'active') ref.send(fact);
 }

@@ -7,7 +7,7 @@ import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import { badTimeout } from '../errors/call-refusal.ts';
 import type { CallOptions } from '../troupe.ts';
 
-/** Monotonic milliseconds. */
+/** A call's times, in monotonic milliseconds. */
 export interface CallTimes {
   readonly startedAt: number;
   /** Time spent on questions to the user, by which the policy's deadline is extended. */
@@ -22,7 +22,7 @@ export interface Running {
 }
 
 /**
- * A call's deadline: from its caller, else its tool, else its server.
+ * Returns a call's deadline: its caller's, otherwise its tool's, otherwise its server's.
  * @throws TroupeError `INVALID_ARGUMENTS`.
  */
 export function deadlineOf(
@@ -38,7 +38,7 @@ export function deadlineOf(
   return startedAt + (own ?? pausedMs + timeoutMsOf(desired, tool));
 }
 
-/** The time limits for the session, if the call is sent now. */
+/** Returns the time limits for the session, if the call is sent now. */
 export function runningTimes(
   { startedAt, pausedMs, options }: CallTimes,
   { deadlineAt, now }: { readonly deadlineAt: number; readonly now: number },
@@ -53,7 +53,7 @@ export function runningTimes(
   const questionsMs = questionsMsOf({ startedAt, pausedMs, options }, deadlineAt, maxTimeoutMs);
   const plain = { timeoutMs, questionsMs };
   if (!progressResets || !hearsProgress) return plain;
-  // A deadline that the caller gave is final.
+  // A deadline that the caller set is final.
   const ownEnd = options.timeoutMs !== undefined || maxTimeoutMs === null;
   const untilMs = ownEnd ? leftMs : Math.max(leftMs, startedAt + pausedMs + maxTimeoutMs - now);
   if (untilMs === leftMs && idleMs === null) return plain;
@@ -61,8 +61,8 @@ export function runningTimes(
 }
 
 /**
- * How long the server's questions may pause the deadline: until `maxTimeoutMs`. A deadline that the
- * caller gave is not paused.
+ * Returns how long the server's questions may pause the deadline: until `maxTimeoutMs`. A deadline
+ * that the caller set is not paused.
  */
 function questionsMsOf(
   { startedAt, pausedMs, options }: CallTimes,
@@ -80,14 +80,14 @@ const leastAnswerMs = 20;
 const leastShare = 0.1;
 
 /**
- * Minimum time left for sending a call. With less, the response would arrive too late and the outcome
- * would be unknown; a call that is not sent provably did not run.
+ * Returns the minimum time left for sending a call. With less, the response would arrive too late
+ * and the outcome would be unknown; a call that is not sent provably did not run.
  */
 export function leastLeftMs(startedAt: number, deadlineAt: number): number {
   return Math.min(leastAnswerMs, (deadlineAt - startedAt) * leastShare);
 }
 
-// For a server whose chart is being replaced; for others the policy decides.
+// For a server whose chart is being replaced; for others, the policy decides.
 const { timeoutMs: defaultTimeoutMs }: CallPolicy = defaultPolicy.call;
 
 function timeoutMsOf(desired: DesiredServer | undefined, tool: string | undefined): number {

@@ -16,17 +16,17 @@ import {
 import type { ServerView, StatusBoard } from '../status/board.ts';
 
 /**
- * Which tool is meant: the server's own name, with the expected definition if that matters, or an
- * exposed name to resolve.
+ * Which tool a caller refers to: the server's own name, with the expected definition if that
+ * matters, or an exposed name to resolve.
  */
 export type ToolAddress =
   | { readonly server: string; readonly tool: string; readonly shown?: ExposedTool }
   | { readonly server: string; readonly exposedName: string };
 
 /**
- * The tool as it is shown now; its server's tools must be known.
+ * Finds the tool as it is currently shown; its server's tools must be known.
  *
- * @throws TroupeError `TOOL_CHANGED` or `TOOL_UNKNOWN` with the reason why it cannot be called.
+ * @throws TroupeError `TOOL_CHANGED`, or `TOOL_UNKNOWN` with the reason why it cannot be called.
  */
 export function findTool(address: ToolAddress, view: ServerView, tools: ToolList): ExposedTool {
   const { server } = address;
@@ -60,8 +60,8 @@ function shownTool(
 }
 
 /**
- * Finds the server of an exposed name, or of an unambiguous alias; also while its tools are not
- * known yet.
+ * Finds the server of an exposed name or an unambiguous alias, even while its tools are not known
+ * yet.
  *
  * @param absent - names of servers that are missing for a known reason
  * @throws TroupeError `TOOL_UNKNOWN`.
@@ -89,7 +89,7 @@ export function addressOf(
       const view = board.view(name);
       return longest(name, view === undefined ? namings : [namingOf(view)]);
     }),
-    // The naming of a removed server is unknown.
+    // A removed server's naming is unknown.
     ...absent.map((name) => longest(name, namings)),
   ];
   const [best] = candidates.sort((a, b) => b.length - a.length);
@@ -99,7 +99,7 @@ export function addressOf(
 
 interface Candidate {
   readonly server: string;
-  /** Length of its longest prefix of the name. */
+  /** Length of the server's longest prefix of the name. */
   readonly length: number;
 }
 

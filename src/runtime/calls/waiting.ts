@@ -4,7 +4,7 @@ import { type WaitBounds, waitOnce } from '../wait-once.ts';
 
 // Enough for any model's burst; further calls are queued.
 const maxActive = 16;
-// Four rounds of the above; a call further back would likely time out, so it is refused immediately.
+// Four times the above; a call further back would likely time out, so it is refused immediately.
 const maxQueued = 64;
 
 /** Bounds the active and the queued calls to one server. */
@@ -34,7 +34,7 @@ export class CallSemaphore {
     return true;
   }
 
-  /** Waits in the queue until the call is active. False = the wait ended first. */
+  /** Waits in the queue until the call is active. Resolves with false if the wait ended first. */
   async acquire(bounds: WaitBounds): Promise<boolean> {
     let isActive = false;
     await waitOnce(bounds, (wake) => {
@@ -51,7 +51,7 @@ export class CallSemaphore {
     return isActive;
   }
 
-  /** Ends an active call and activates the next in the queue, if any. */
+  /** Ends an active call and activates the next one in the queue, if any. */
   release(): void {
     const next = this.#queue.shift();
     if (next === undefined) this.#active -= 1;
@@ -72,7 +72,7 @@ export class StatusChanges {
     this.#server = server;
   }
 
-  /** True on the first call, which starts the watch, and after each change. */
+  /** Returns true on the first call, which starts the watch, and after each change. */
   isNews(): boolean {
     if (this.#unwatch === undefined) {
       this.#unwatch = this.#board.watch(this.#server, () => {

@@ -15,7 +15,7 @@ export class Catalogs {
   readonly offers: OfferList;
   readonly watched: WatchedResources;
   readonly logs: LogWishes;
-  /** The part that sessions use. */
+  /** The functions that sessions use. */
   readonly session: Pick<SessionPorts, 'catalogs' | 'eras' | 'watched' | 'logLevel' | 'notified'>;
   readonly #ports: CatalogsPorts;
   readonly #stored: StoredCatalogs;
@@ -53,7 +53,7 @@ export class Catalogs {
     };
   }
 
-  /** How a connected server identifies itself. */
+  /** Returns how a connected server identifies itself. */
   profileOf(server: string): ServerProfile | undefined {
     return this.#sessionOf(server)?.profile;
   }
@@ -64,7 +64,10 @@ export class Catalogs {
     return actorId === undefined ? undefined : sessions.get(actorId);
   }
 
-  /** A server came, went, or offers something else: reported once for all changes of one turn. */
+  /**
+   * Handles a server that was added, removed, or offers something else: reports once for all
+   * changes in one turn.
+   */
   invalidate(): void {
     this.tools.invalidate();
     this.offers.invalidate();
@@ -78,7 +81,7 @@ export class Catalogs {
     });
   }
 
-  /** Returns all that a server announced, whether or not it is shown. */
+  /** Returns everything that a server announced, whether or not it is shown. */
   listedBy({ server, generation }: SessionOwner): Catalog {
     return this.#store.get(server, generation);
   }
@@ -96,7 +99,7 @@ export class Catalogs {
     };
   }
 
-  /** Resolves when all catalogs are stored; undefined when none are stored. */
+  /** Resolves once all catalogs are stored; returns undefined if none are stored. */
   close(): Promise<void> | undefined {
     return this.#stored.close();
   }

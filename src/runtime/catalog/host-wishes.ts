@@ -6,7 +6,7 @@ const maxPerServer = 256;
 
 /** The resources that the host watches, across sessions. */
 export class WatchedResources {
-  /** By server: the number of subscriptions of each address. */
+  /** Number of subscriptions for each address, by server. */
   readonly #wishes = new Map<string, Map<string, number>>();
   readonly #onChange: (server: string) => void;
 
@@ -14,7 +14,7 @@ export class WatchedResources {
     this.#onChange = onChange;
   }
 
-  /** Returns a function that ends the subscription, once. */
+  /** Adds a subscription. Returns a function that ends it, once. */
   add(server: string, uri: string): () => void {
     const wishes = this.#wishes.get(server) ?? new Map<string, number>();
     if (!wishes.has(uri) && wishes.size >= maxPerServer) {
@@ -55,7 +55,7 @@ export class LogWishes {
     this.#onChange = onChange;
   }
 
-  /** Returns a function that withdraws the request. */
+  /** Adds a request. Returns a function that withdraws it. */
   add(level: LogLevel): () => void {
     const wish = {};
     const before = this.level();
@@ -68,7 +68,7 @@ export class LogWishes {
     };
   }
 
-  /** Undefined = not requested: servers send what they like. */
+  /** Returns the requested level; undefined if none: servers then send what they like. */
   readonly level = (): LogLevel | undefined => {
     const wanted = new Set(this.#wishes.values());
     return logLevels.find((level) => wanted.has(level));

@@ -29,18 +29,21 @@ export class OfferList {
     this.#ports = ports;
   }
 
-  /** Sorted. The same lists until something may have changed. */
+  /** Returns the sorted lists; they are the same objects until something may have changed. */
   lists(): ReturnType<typeof listsOf> {
     this.#lists ??= listsOf([...this.#offers().values()]);
     return this.#lists;
   }
 
-  /** The lists may have changed, and are built again when they are next needed. */
+  /** Marks the lists as outdated; they are rebuilt when they are next needed. */
   invalidate(): void {
     this.#lists = undefined;
   }
 
-  /** Removes held-back definitions. Returns the same object for the same input, because lists are compared by identity. */
+  /**
+   * Removes withheld definitions. Returns the same object for the same input, because lists are
+   * compared by identity.
+   */
   #without(held: ReadonlySet<string>, catalog: Catalog): Catalog {
     if (held.size === 0) return catalog;
     const before = this.#filtered.get(catalog);
@@ -100,7 +103,7 @@ function withoutHeld(catalog: Catalog, held: ReadonlySet<string>): Catalog {
   };
 }
 
-/** Lists are compared by identity: the store keeps an unchanged list. */
+/** Compares lists by identity, because the store keeps an unchanged list. */
 function differ(
   before: Offer | undefined,
   after: Offer | undefined,
@@ -131,7 +134,7 @@ function listsOf(offers: readonly Offer[]) {
   });
 }
 
-// By code unit, because the order of a locale differs between machines.
+// By code unit, because a locale's order differs between machines.
 function compare(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;

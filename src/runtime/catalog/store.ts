@@ -10,18 +10,18 @@ import type { SharedPorts } from '../shared-ports.ts';
 export interface CatalogsPorts extends SharedPorts {
   readonly sessions: SessionRegistry;
   readonly approvals: {
-    /** A generation's tools, or another of its lists, were listed again. */
+    /** Called when a generation's tools, or another of its lists, were listed again. */
     noteListed(owner: SessionOwner): void;
-    /** Tools of a server that are neither shown nor called. */
+    /** Returns a server's tools that are neither shown nor called. */
     heldTools(desired: DesiredServer): ReadonlySet<string>;
-    /** Other definitions that are held back, by `pinKey`. */
+    /** Returns other withheld definitions, by `pinKey`. */
     heldOffers(desired: DesiredServer): ReadonlySet<string>;
   };
 }
 
 /**
- * The lists that servers announced, by server and generation. Charts only hold each list's state and
- * origin.
+ * The lists that servers announced, by server and generation. Charts hold only each list's state
+ * and origin.
  */
 export class CatalogStore {
   readonly #catalogs = new Map<string, Catalog>();
@@ -31,7 +31,7 @@ export class CatalogStore {
     this.#onPut = onPut;
   }
 
-  /** Replaces the tools and what came with them; the other lists stay. */
+  /** Replaces the tools and what arrived with them; the other lists stay. */
   put(server: string, generation: string, head: Omit<Catalog, keyof SideLists>): void {
     const { resources, resourceTemplates, prompts } = this.get(server, generation);
     this.#keep(server, generation, { ...head, resources, resourceTemplates, prompts });
@@ -73,19 +73,22 @@ export class CatalogStore {
   }
 
   #keep(server: string, generation: string, catalog: Catalog): void {
-    // Callers get these objects themselves.
+    // Callers get these very objects.
     this.#catalogs.set(keyOf({ server, generation }), deepFreeze(catalog));
   }
 }
 
-/** Servers may share a generation and still list different tools. */
+/**
+ * Returns the key of an owner's catalog. Servers may share a generation and still list different
+ * tools.
+ */
 export function keyOf({ server, generation }: SessionOwner): string {
   return `${generation}:${server}`;
 }
 
 type Eras = SessionPorts['eras'];
 
-/** A verdict and when it was reached, wall time in milliseconds. */
+/** A protocol era and when it was found, as wall time in milliseconds. */
 export interface DatedVerdict {
   readonly verdict: EraVerdict;
   readonly at: number;
@@ -116,12 +119,12 @@ export class EraStore implements Eras {
     this.#verdicts.delete(generation);
   };
 
-  /** Adds an earlier run's verdict, unless this run has its own. */
+  /** Adds an era found by an earlier run, unless this run has its own. */
   restore(generation: string, dated: DatedVerdict): void {
     if (!this.#verdicts.has(generation)) this.#keep(generation, dated);
   }
 
-  /** Undefined without a verdict, or when it has expired. */
+  /** Returns the dated era; undefined if there is none or it has expired. */
   dated(generation: string): DatedVerdict | undefined {
     const known = this.#verdicts.get(generation);
     if (known === undefined) return undefined;

@@ -12,28 +12,28 @@ import { type CatalogStore, type CatalogsPorts, type EraStore, keyOf } from './s
 // A tenth of a second: files are read in a few milliseconds, and a dead network
 // folder must not keep servers from starting.
 const loadMs = 100;
-// Of a stop that takes 5 s at most.
+// Part of a stop that takes 5 s at most.
 const closeMs = 1_000;
 
 interface Kept {
   readonly owner: SessionOwner;
-  /** When the server was last live, in monotonic milliseconds. Null = it is live. */
+  /** When the server was last live, in monotonic milliseconds; null if it is live. */
   leftAt: number | null;
 }
 
 /**
  * Loads stored catalogs, saves new ones, and decides how long each is remembered.
  *
- * The catalog of a server that left the settings, or that has a new generation, is forgotten
- * immediately. Any other that is not live is forgotten after the policy's `catalog.ttlMs`, or, oldest
- * first, when there are more than `catalog.maxEntries`. A live catalog is never forgotten.
+ * The catalog of a server that was removed from the settings, or has a new generation, is forgotten
+ * immediately. Any other that is not live is forgotten after the policy's `catalog.ttlMs` or,
+ * oldest first, when there are more than `catalog.maxEntries`. A live catalog is never forgotten.
  */
 export class StoredCatalogs implements Pick<SessionPorts, 'catalogs'> {
   readonly #store: CatalogStore;
   readonly #eras: EraStore;
   readonly #ports: CatalogsPorts;
   readonly #clock: Clock;
-  /** Undefined = nothing is stored beyond the run. */
+  /** Catalogs on disk; undefined if nothing is stored beyond the run. */
   readonly #files: CatalogFiles | undefined;
   /** The servers of the last reading, which were already looked up on disk, found or not. */
   #looked: ReadonlySet<string> = new Set();
@@ -64,7 +64,8 @@ export class StoredCatalogs implements Pick<SessionPorts, 'catalogs'> {
         ...(shownTools === undefined ? {} : { shownTools }),
         ...(instructions === undefined ? {} : { instructions: redact(instructions, secrets) }),
       });
-      // Also for a list with gaps: a server must not evade its pins by announcing a malformed tool.
+      // This includes a list with gaps: a server must not evade its pins by announcing a malformed
+      // tool.
       this.#ports.approvals.noteListed(owner);
       this.#save(owner);
     },
@@ -85,7 +86,7 @@ export class StoredCatalogs implements Pick<SessionPorts, 'catalogs'> {
     const owners = storable
       .filter((desired) => !this.#looked.has(keyOf(ownerOf(desired))))
       .map((desired) => ({ ...ownerOf(desired), maxAgeMs: desired.policy.catalog.ttlMs }));
-    // A server that left and comes back is loaded again, because its catalog was forgotten.
+    // A server that was removed and added again is reloaded, because its catalog was forgotten.
     this.#looked = new Set(storable.map((desired) => keyOf(ownerOf(desired))));
     if (owners.length === 0) return;
     const loaded = files.load(owners).then((entries) => {
@@ -120,12 +121,15 @@ export class StoredCatalogs implements Pick<SessionPorts, 'catalogs'> {
     (this.#timer as { unref?: () => void }).unref?.();
   }
 
-  /** Resolves when all is stored, or a second later. Undefined when there is nothing to store. */
+  /**
+   * Resolves once everything is stored, or a second later. Returns undefined if there is nothing to
+   * store.
+   */
   close(): Promise<void> | undefined {
     if (!this.#isClosed) {
       this.#isClosed = true;
       this.#clock.clearTimeout(this.#timer);
-      // With the run, every live server leaves.
+      // When the run ends, every live server leaves.
       for (const { owner, leftAt } of this.#kept.values()) if (leftAt === null) this.#save(owner);
     }
     return this.#files && withinTime(this.#clock, closeMs, this.#files.close());
@@ -161,7 +165,7 @@ export class StoredCatalogs implements Pick<SessionPorts, 'catalogs'> {
     );
   }
 
-  /** @param ageMs - time since the server was last live with this catalog; absent = it is live */
+  /** @param ageMs - time since the server was last live with this catalog; absent if it is live */
   #keep(owner: SessionOwner, ageMs?: number): void {
     const leftAt = ageMs === undefined ? null : this.#clock.now() - ageMs;
     this.#kept.set(keyOf(owner), { owner, leftAt });
@@ -179,7 +183,7 @@ export class StoredCatalogs implements Pick<SessionPorts, 'catalogs'> {
     return true;
   }
 
-  /** Milliseconds until the catalog expires. */
+  /** Returns the number of milliseconds until the catalog expires. */
   #leftMs({ owner, leftAt }: Kept & { readonly leftAt: number }, desired?: DesiredServer): number {
     if (desired?.generation === owner.generation) {
       const { ttlMs } = desired.policy.catalog;

@@ -38,12 +38,12 @@ export class ToolList {
   #tools: readonly ExposedTool[] = [];
   #byName: ReadonlyMap<string, ExposedTool> = new Map();
   #byServer: ReadonlyMap<string, readonly ExposedTool[]> = new Map();
-  /** Built at the first search. */
+  /** The search index, built at the first search. */
   #index: ToolIndex | undefined;
   #isDirty = true;
-  /** What was logged about tools that the latest list leaves out, each with its server. */
+  /** What was logged about tools that the latest list omits, each with its server. */
   #remarked: ReadonlySet<string> = new Set();
-  /** What each alias may mean; built when one is first used. */
+  /** The tools that each alias may refer to; built when an alias is first used. */
   #aliases: ReadonlyMap<string, readonly ToolOrigin[]> | undefined;
   #announced: ReadonlyMap<string, readonly ExposedTool[]> = this.#byServer;
 
@@ -52,7 +52,7 @@ export class ToolList {
     this.#ports = ports;
   }
 
-  /** Sorted by exposed name. The same array until something changes. */
+  /** Returns the tools sorted by exposed name; the same array until something changes. */
   all(): readonly ExposedTool[] {
     if (this.#isDirty) {
       const remarks: Remark[] = [];
@@ -61,23 +61,23 @@ export class ToolList {
       const next = exposeTools(kept, (tool) => remarks.push(remarkAboutNameless(tool)));
       this.#remark(remarks);
       this.#aliases = undefined;
-      // Byte-stable: what a model's cache holds stays valid when nothing differs.
-      // Frozen, because every caller holds the same one.
+      // Byte-stable: a model's cache stays valid if nothing differs. Frozen, because every caller
+      // holds the same one.
       if (!equalData(next, this.#tools)) this.#show(deepFreeze(next));
       this.#isDirty = false;
     }
     return this.#tools;
   }
 
-  /** The tool that callers reach by this exposed name. */
+  /** Returns the tool that callers reach by this exposed name. */
   named(exposedName: string): ExposedTool | undefined {
     this.all();
     return this.#byName.get(exposedName);
   }
 
   /**
-   * The tools that an alias may mean, whether or not they are shown: a tool that is held back or left
-   * out must not give its alias to another one.
+   * Returns the tools that an alias may refer to, whether or not they are shown: a tool that is
+   * withheld or omitted must not give up its alias to another one.
    */
   aliased(name: string): readonly ToolOrigin[] {
     this.all();
@@ -85,13 +85,13 @@ export class ToolList {
     return this.#aliases.get(name) ?? [];
   }
 
-  /** A server's shown tools, in the order of `all`. */
+  /** Returns a server's shown tools, in the order of `all`. */
   of(server: string): readonly ExposedTool[] {
     this.all();
     return this.#byServer.get(server) ?? [];
   }
 
-  /** The best matches for these words, best first. */
+  /** Returns the best matches for a query, best first. */
   search(query: string, limit: number): readonly ToolMatch[] {
     const tools = this.all();
     this.#index ??= indexTools(tools);
@@ -104,13 +104,15 @@ export class ToolList {
     return tools.filter(({ name }) => passesFilter(desired.tools, name) && !held.has(name)).length;
   }
 
-  /** Whether a tool is held back, by its own name or by one under which it would be exposed. */
+  /**
+   * Returns whether a tool is withheld, by its own name or by one under which it would be exposed.
+   */
   isHeld({ desired }: ServerView, name: string): boolean {
     const held = [...this.#ports.approvals.heldTools(desired)];
     return held.some((tool) => isNameOf(desired, tool, name));
   }
 
-  /** The tool of this name that the settings leave out, if there is one. */
+  /** Returns the tool with this name that the settings hide, if there is one. */
   hiddenBy(view: ServerView, name: string): string | undefined {
     const { desired } = view;
     const hidden = this.listed(view).find(
@@ -119,7 +121,7 @@ export class ToolList {
     return hidden?.name;
   }
 
-  /** The tools as the server lists them, whether or not they are shown. */
+  /** Returns the tools as the server lists them, whether or not they are shown. */
   listed(view: ServerView): readonly ListedTool[] {
     return this.#catalogOf(view).tools;
   }
@@ -128,7 +130,7 @@ export class ToolList {
     return this.#store.get(desired.name, status.generation);
   }
 
-  /** The list may have changed, and is built again when it is next needed. */
+  /** Marks the list as outdated; it is rebuilt when it is next needed. */
   invalidate(): void {
     this.#isDirty = true;
   }
@@ -159,7 +161,7 @@ export class ToolList {
     this.#byServer = grouped(tools.map((tool) => [tool.server, tool]));
   }
 
-  /** Logs why tools are left out, unless that was also the case in the previous list. */
+  /** Logs why tools are omitted, unless that was also the case in the previous list. */
   #remark(remarks: readonly Remark[]): void {
     const before = this.#remarked;
     this.#remarked = new Set(remarks.map((remark) => remark.join(' ')));
@@ -180,7 +182,10 @@ export class ToolList {
   }
 }
 
-/** Drops the tools beyond the limit. Which ones depends on names alone, never on the order of starts. */
+/**
+ * Drops the tools beyond the limit. Which ones are dropped depends only on names, never on the
+ * order of starts.
+ */
 function withinLimit(servers: readonly ServerTools[], remarks: Remark[]): readonly ServerTools[] {
   let left = maxTools;
   return servers
@@ -206,14 +211,14 @@ function remarkAboutNameless({ server, tool, why }: NamelessTool): Remark {
   return [server, `its tool "${tool}" is not shown, because ${reason}; see naming of its policy`];
 }
 
-/** Whether the name refers to this tool: its own name, an exposed name, or an alias. */
+/** Returns whether the name refers to this tool: its own name, an exposed name, or an alias. */
 function isNameOf({ name: server, policy }: DesiredServer, tool: string, name: string): boolean {
   const { naming } = policy;
   if (tool === name || toolNamesOf(server, tool, naming).includes(name)) return true;
   return toolAliasesOf(server, tool, naming).includes(name);
 }
 
-/** The tools that each alias may mean. */
+/** Returns the tools that each alias may refer to. */
 function aliasesOf(
   views: readonly ServerView[],
   listed: (view: ServerView) => readonly ListedTool[],

@@ -7,13 +7,13 @@ import { checkLimit } from '../options/check.ts';
 import type { CallOptions, Troupe } from '../troupe.ts';
 
 export interface ToolPairOptions {
-  /** Default: `search_tools` and `call_tool`. */
+  /** Names of the two tools. Default: `search_tools` and `call_tool`. */
   readonly names?: { readonly search: string; readonly call: string };
-  /** How many tools one search shows when the model does not say. Default: 10; at most 50. */
+  /** Number of tools that one search shows if the model does not say. Default: 10; at most 50. */
   readonly limit?: number;
 }
 
-/** A tool in the form that model APIs take. */
+/** A tool in the format that model APIs accept. */
 export interface PairedTool {
   readonly name: string;
   readonly description: string;
@@ -24,9 +24,9 @@ export interface PairedTool {
 export interface ToolPair {
   readonly tools: readonly [search: PairedTool, call: PairedTool];
   /**
-   * Runs one of the two for a model. A failed call is a result with `isError`, one line
-   * `MCP error: …` and the error under `_meta["mcp-troupe/error"]`.
-   * @throws TroupeError `TOOL_UNKNOWN` for a name that is neither.
+   * Runs one of the two tools for a model. A failed call is a result with `isError`, one line `MCP
+   * error: …` and the error under `_meta["mcp-troupe/error"]`.
+   * @throws TroupeError `TOOL_UNKNOWN` for a name that is neither
    */
   call(
     name: string,
@@ -44,9 +44,9 @@ const maxSchemaCharacters = 16_384;
 const maxUnavailable = 20;
 
 /**
- * Creates the tools `search_tools` and `call_tool`, which a host can show a model instead of hundreds
- * of tools: the model searches by words and calls a tool by the name it found. A search covers the
- * current tools, so the pair never changes.
+ * Creates the tools `search_tools` and `call_tool`, which a host can show a model instead of
+ * hundreds of tools: the model searches by keywords and calls a tool by the name it found. A search
+ * covers the current tools, so the pair never changes.
  */
 export function createToolPair(
   troupe: Pick<Troupe, 'searchTools' | 'callTool' | 'snapshot'>,
@@ -135,7 +135,7 @@ function described(tool: ExposedTool): Readonly<Record<string, unknown>> {
   return { ...rest, inputSchema: { type: 'object' }, note: 'The schema is too large to be shown.' };
 }
 
-/** A server that may offer tools and cannot be called now. */
+/** Returns whether a server may offer tools but cannot be called now. */
 function isAway({ state, catalog }: ServerStatus): boolean {
   if (isUsable(state)) return false;
   return state !== 'dormant' || catalog === 'none';

@@ -1,4 +1,7 @@
-/** Errors of calls that were never sent, and for unknown names. The server's status has its own, in `calls/gate.ts`. */
+/**
+ * Errors for calls that were never sent, and for unknown names. Errors that follow from the
+ * server's status are in `calls/gate.ts`.
+ */
 
 import { isUsable, type ServerState } from '../../domain/server-state.ts';
 import type { Problem } from '../../domain/settings.ts';
@@ -7,7 +10,7 @@ import { TroupeError } from '../../domain/troupe-error.ts';
 import { nameHint } from '../../policies/text/closest-name.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 
-// A name may be long, and the caller knows it already.
+// A name may be long, and the caller already knows it.
 const shownLength = 128;
 
 export function cancelled(server: string): TroupeError {
@@ -35,14 +38,14 @@ export function outOfTime(server: string, state: ServerState): TroupeError {
   );
 }
 
-/** The server became ready, but too late for an answer within the deadline. */
+/** Creates the error for a server that became ready too late for a response within the deadline. */
 export function tooLate(server: string, wasQueued: boolean): TroupeError {
   return outOfTime(server, wasQueued ? 'ready' : 'loadingTools');
 }
 
 /**
- * Replaces an error with the outcome `not_executed` after a first attempt that was lost and may have
- * run.
+ * Replaces an error whose outcome is `not_executed` after a first attempt that was lost and may
+ * have run.
  *
  * @param lost - the first attempt's error
  */
@@ -103,7 +106,10 @@ export function changedOffer(server: string, offer: string): TroupeError {
   );
 }
 
-/** The error for a server that does not exist: a problem explains it, it was removed, or it is unknown. */
+/**
+ * Creates the error for a server that does not exist: a problem explains it, it was removed, or it
+ * is unknown.
+ */
 export function unknownServer(
   name: string,
   known: readonly { readonly name: string }[],
@@ -147,7 +153,7 @@ export function unknownTool(
   });
 }
 
-/** The error for an alias that several tools share. */
+/** Creates the error for an alias that several tools share. */
 export function ambiguousAlias(
   name: string,
   meant: readonly { readonly server: string; readonly tool: string }[],
@@ -161,7 +167,7 @@ export function ambiguousAlias(
   );
 }
 
-/** The error for a tool that the settings leave out. */
+/** Creates the error for a tool that the settings hide. */
 export function hiddenTool(server: string, tool: string): TroupeError {
   const shown = printableLine(tool, shownLength);
   return new TroupeError(

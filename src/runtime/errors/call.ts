@@ -12,13 +12,13 @@ import { printableLine } from '../../policies/text/printable.ts';
 // are not included, because tools check their arguments themselves.
 const refusedByProtocol: ReadonlySet<number> = new Set([-32700, -32600, -32601]);
 const internalError = -32603;
-// Enough to recognize an exception by its text.
+// Enough to recognize an exception by its message.
 const faultCharacters = 500;
 
 /**
- * Whether a failed call counts against its server. Answers do not, except an internal error; neither
- * do log-in, limits, the caller's faults and our own refusals. A redirect is the server's doing. A
- * policy may count only calls whose connection broke.
+ * Returns whether a failed call counts against its server. Responses do not, except an internal
+ * error; neither do logins, limits, the caller's faults and our own refusals. A redirect is the
+ * server's doing. A policy may count only calls whose connection broke.
  */
 export function countsForCircuit(
   failure: CallFailure,
@@ -29,7 +29,7 @@ export function countsForCircuit(
     case 'streamLost':
       return true;
     case 'unavailable':
-      // The connection works if the server answered that it is too busy.
+      // The connection works if the server responded that it is too busy.
       return counts === 'callFailures' || !failure.written;
     case 'redirectBlocked':
     case 'timeout':
@@ -51,17 +51,17 @@ export function countsForCircuit(
   }
 }
 
-/** What was requested of a server. */
+/** What was requested from a server. */
 export interface Subject {
-  /** The server's own name of the tool, for a tool call. */
+  /** The server's own name for the tool, for a tool call. */
   readonly tool?: string;
-  /** The tool as it is shown now. */
+  /** The tool as it is currently shown. */
   readonly shown?: ExposedTool;
-  /** Its name in messages. */
+  /** The subject's name in messages. */
   readonly words: string;
 }
 
-/** The caller's error, with the outcome as far as it is known. */
+/** Creates the caller's error, with the outcome as far as it is known. */
 export function callErrorOf(failure: CallFailure, server: string, about: Subject): TroupeError {
   const outcome = outcomeOf(failure);
   const message = failure.message.replace(/[.\s]*$/, '');
@@ -89,7 +89,10 @@ export function asTroupeError(error: unknown, server: string, outcome: Outcome):
   return new TroupeError('INTERNAL', message, { server, outcome, cause: error });
 }
 
-/** The caller cancelled or misstated the call, or its address is wrong: repeating it would not help. */
+/**
+ * Failures for which repeating the call would not help: the caller cancelled or misstated it, or
+ * its address is wrong.
+ */
 function isPointless({ reason }: CallFailure): boolean {
   if (reason === 'unsupported' || reason === 'inputRequired' || isBlocked(reason)) return true;
   return reason === 'cancelled' || reason === 'invalidArguments';
@@ -126,7 +129,7 @@ const codeOfReason: Readonly<Record<CallFailure['reason'], CallerCode>> = {
   redirectBlocked: 'REDIRECT_BLOCKED',
 };
 
-// After a crash before anything was written the outcome is known: nothing was requested.
+// After a crash before anything was written, the outcome is known: nothing was requested.
 function codeOf(failure: CallFailure): CallerCode {
   if (failure.reason === 'crashed' && !failure.written) return 'UNAVAILABLE';
   return codeOfReason[failure.reason];

@@ -1,6 +1,6 @@
 /**
- * Explains one server's state from the snapshots of its chart, of the root and of the queue for
- * start permits, and from its recorded history.
+ * Explains one server's state from the snapshots of its chart, the root and the start-permit queue,
+ * and from its recorded history.
  */
 
 import type { SnapshotFrom } from 'xstate';
@@ -33,7 +33,7 @@ import type { ChartTimer, ServerHistories } from './server-history.ts';
 
 type SessionRef = NonNullable<ServerSnapshot['children']['session']>;
 
-/** Undefined when there is no such server. */
+/** Explains a server; undefined if it does not exist. */
 export function explainServer(
   server: string,
   board: StatusBoard,
@@ -92,7 +92,7 @@ function explainChart(
   };
 }
 
-/** Dotted path of the session's state; the regions of an open session are left out. */
+/** Returns the dotted path of the session's state; omits the regions of an open session. */
 function sessionStateOf(session: SessionRef): string {
   const path: string[] = [];
   let value: unknown = session.getSnapshot().value;
@@ -116,7 +116,7 @@ function sessionTimer(timer: ChartTimer): RunningTimer {
   return shownTimer(timer, to);
 }
 
-/** The server's own timers, except those whose guard would fail now. */
+/** Returns the server's own timers, except those whose guard would fail now. */
 function serverTimers(
   snapshot: ServerSnapshot,
   timers: readonly ChartTimer[],
@@ -166,7 +166,7 @@ function budgetsOf({ context }: ServerSnapshot, clock: Clock): NonNullable<Expla
   };
 }
 
-/** Converts the monotonic times of a chart to wall times. */
+/** Converts a chart's monotonic times to wall times. */
 function windowUseOf(
   times: readonly number[],
   storm: StormLimit | null,
@@ -214,7 +214,7 @@ function iso(wallMs: number): string {
   return new Date(wallMs).toISOString();
 }
 
-/** The facts that admission decides by. */
+/** The facts on which admission decides. */
 interface AdmissionFacts {
   readonly desired: DesiredServer;
   readonly gates: Gates;
@@ -257,7 +257,7 @@ function placeOfFault({ source, invalid }: DesiredServer): SourceRef {
   return { file, key, ...(line === undefined ? {} : { line }), scope: source.scope };
 }
 
-/** Lists the host events that would change the verdict, by evaluating admission with each. */
+/** Lists the host events that would change the decision, by evaluating admission with each. */
 function openersOf({ desired, gates, settings }: AdmissionFacts): readonly Opener[] {
   const { invalid: _invalid, bar, ...entry } = desired;
   // The host's settings cannot lift these two.
@@ -277,7 +277,7 @@ function openersOf({ desired, gates, settings }: AdmissionFacts): readonly Opene
   return [
     {
       event: 'settings.changed',
-      // Settings can lift the budget as well, so the server is evaluated alone.
+      // Settings can lift the budget too, so the server is evaluated alone.
       verdict: admit(fixed, { ...unlisted, excluded: [] }),
     },
     { event: 'trust.changed', verdict: verdictUnder({ ...gates, trusted: true }) },

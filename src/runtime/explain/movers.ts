@@ -1,4 +1,4 @@
-/** Which events would change a server's state, found by trying them on its chart. */
+/** Finds the events that would change a server's state by trying them on its chart. */
 
 import type { ServerContext, ServerEvent } from '../../../machines/server/server.ts';
 import type { FailureKind } from '../../domain/failure.ts';
@@ -13,13 +13,13 @@ type SessionRef = NonNullable<ServerSnapshot['children']['session']>;
 /** One event to try, and how it is shown. */
 interface Candidate {
   readonly send: ServerEvent;
-  /** Default: the type of the event. */
+  /** The displayed event. Default: the event's type. */
   readonly event?: string;
   readonly sentBy: Mover['sentBy'];
   readonly failure?: FailureKind;
 }
 
-/** A host event and the verdict that it would lead to. */
+/** A host event and the decision that it would lead to. */
 export interface Opener {
   readonly event: string;
   readonly verdict: Verdict;
@@ -30,7 +30,7 @@ interface Present {
   readonly state: StateName;
   readonly openers: readonly Opener[];
   readonly session: ReturnType<SessionRef['getSnapshot']> | undefined;
-  /** Monotonic milliseconds. */
+  /** Monotonic time in milliseconds. */
   readonly now: number;
 }
 
@@ -40,10 +40,10 @@ const command =
   (type: 'server.start' | 'server.stop' | 'server.restart' | 'server.reconnect'): CandidatesFor =>
   () => [{ send: { type }, sentBy: 'host' }];
 
-// The result of a loss depends on its kind; this one assumes the plainest.
+// The result of a loss depends on its kind; this one assumes the simplest.
 const assumed = { kind: 'transport', message: 'The session was lost.' } as const;
 
-// Reported by sessions themselves; a missing answer is found by health checks.
+// Reported by sessions themselves; health checks detect a missing response.
 const reportedImpairments = [
   'partialCatalog',
   'flooding',
@@ -55,8 +55,8 @@ const fact = (send: ServerEvent, failure?: FailureKind): Candidate => ({
   ...defined({ failure }),
 });
 
-// All other events are reports between regions, orders of the root, or facts that move the
-// server only together with others; where a new spec leads depends on the spec.
+// All other events are reports between regions, orders from the root, or facts that move the server
+// only together with others; where a new spec leads depends on the spec.
 const candidates: Partial<Readonly<Record<ServerEvent['type'], CandidatesFor>>> = {
   'server.start': command('server.start'),
   'server.stop': command('server.stop'),

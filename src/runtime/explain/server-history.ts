@@ -25,7 +25,7 @@ export interface ServerHistory {
   readonly timeline: AttemptTimeline;
   life: string | undefined;
   lastFailure: { readonly atMs: number; readonly error: LastError } | undefined;
-  /** The failure that its chart holds, and since when; a new failure may have the same text. */
+  /** The failure that the chart holds, and since when; a new failure may have the same message. */
   cause: Failure | null;
   causedAtMs: number;
 }
@@ -40,7 +40,7 @@ export class ServerHistories {
     this.#clock = clock;
   }
 
-  /** Must be called for every inspection event: notes decisions and timers. */
+  /** Records decisions and timers. Must be called for every inspection event. */
   readonly inspect = (event: InspectionEvent): void => {
     this.timers.note(event, this.#clock.wallNow());
     if (event.type !== '@xstate.microstep') return;
@@ -48,15 +48,16 @@ export class ServerHistories {
     if (row !== undefined) this.#rows.set(event.actorRef, row);
   };
 
-  /** The table row that a server's chart took last, from 0. */
+  /** Returns the table row that a server's chart took last, counted from 0. */
   lastRowOf(owner: object): number | undefined {
     return this.#rows.get(owner);
   }
 
-  /** Must be called for every snapshot of every server, in order. */
+  /** Records a server's snapshot. Must be called for every snapshot of every server, in order. */
   readonly observe = (server: string, owner: ServerRef, snapshot: ServerSnapshot): void => {
     const nowMs = this.#clock.wallNow();
-    // Its id, because an actor that is referenced is never collected, with all that it knew.
+    // Holds its id rather than the actor, because an actor that is referenced is never
+    // garbage-collected, nor is anything it refers to.
     const life = owner.sessionId;
     const history = this.#histories.get(server) ?? {
       timeline: new AttemptTimeline(),
@@ -92,7 +93,9 @@ export class ServerHistories {
     return this.#histories.get(server);
   }
 
-  /** Forgets every server but these. The root bounds the number of removed servers among them. */
+  /**
+   * Forgets every server except these. The root bounds the number of removed servers among them.
+   */
   retain(names: ReadonlySet<string>): void {
     for (const server of this.#histories.keys()) {
       if (!names.has(server)) this.#histories.delete(server);
@@ -100,12 +103,12 @@ export class ServerHistories {
   }
 }
 
-// Twenty: four whole outages of five attempts each, and they fit on one screen.
+// Twenty: four whole outages of five attempts each, which fit on one screen.
 const keptAttempts = 20;
 
 type Phase = 'queuedMs' | 'connectingMs' | 'loadingToolsMs' | 'readyMs' | 'stoppingMs';
 
-/** The phases of an attempt; in any other state there is no session. */
+/** The phases of an attempt; in any other state, there is no session. */
 const phaseOf: Partial<Readonly<Record<ServerState, Phase>>> = {
   queued: 'queuedMs',
   connecting: 'connectingMs',
@@ -116,7 +119,7 @@ const phaseOf: Partial<Readonly<Record<ServerState, Phase>>> = {
 };
 
 interface AttemptEntry {
-  /** The actor that the session belongs to: each counts its sessions from 1. */
+  /** The actor that the session belongs to; each actor counts its sessions from 1. */
   readonly life: string;
   readonly session: number;
   readonly generation: string;
@@ -173,13 +176,13 @@ class AttemptTimeline {
     if (condition.state === 'backingOff') entry.waitMs = delayMs;
   }
 
-  /** Ends the attempt of an actor that is gone. */
+  /** Ends the attempt of an actor that no longer exists. */
   close(life: string, nowMs: number): void {
     const entry = this.#entries.at(-1);
     if (entry?.life === life) end(entry, nowMs);
   }
 
-  /** The oldest first. */
+  /** Returns the attempts, oldest first. */
   attempts(nowMs: number): readonly Attempt[] {
     return this.#entries.map((entry) => shown(entry, nowMs));
   }
@@ -222,12 +225,12 @@ function shown(entry: AttemptEntry, nowMs: number): Attempt {
   };
 }
 
-/** Without the lines of stderr: the last failure has them, and so does the log. */
+/** Removes the stderr lines from a failure: the last failure has them, and so does the log. */
 function bare({ kind, message, exitCode, signal }: Failure): NonNullable<Attempt['failure']> {
   return { kind, message, ...defined({ exitCode, signal }) };
 }
 
-/** A running timer. Wall times, milliseconds since 1970. */
+/** A running timer, in wall time: milliseconds since 1970. */
 export interface ChartTimer {
   /** Type of the event that it sends. */
   readonly id: string;
@@ -237,14 +240,14 @@ export interface ChartTimer {
   readonly dueAtMs: number;
 }
 
-/** The charts of a server, of its session, and of what that invokes. */
+/** The charts of a server, of its session, and of what the session invokes. */
 const charts: ReadonlySet<unknown> = new Set(['server', 'session', 'refresh']);
 
-/** When the timers of charts were set: charts do not know wall times. */
+/** Records when charts set their timers, because charts do not know wall times. */
 class ChartTimers {
   readonly #timers = new WeakMap<object, Map<string, ChartTimer>>();
 
-  /** Must be called for every inspection event. */
+  /** Records a timer. Must be called for every inspection event. */
   note(event: InspectionEvent, wallNowMs: number): void {
     if (event.type !== '@xstate.action') return;
     const action = builtInAction(event.action);
@@ -254,7 +257,7 @@ class ChartTimers {
     }
     if (action?.type !== 'xstate.raise') return;
     const { event: raised, delay: totalMs, id = raised.type } = action.params;
-    // A chart uses the longest delay to have no timer.
+    // A chart uses the longest delay for "no timer".
     if (totalMs === undefined || totalMs >= longestTimerMs) return;
     if (!charts.has(machineIdOf(event.actorRef as AnyActorRef))) return;
     const timers = this.#timers.get(event.actorRef) ?? new Map<string, ChartTimer>();
@@ -263,13 +266,13 @@ class ChartTimers {
     this.#timers.set(event.actorRef, timers);
   }
 
-  /** The running timers of one actor. */
+  /** Returns one actor's running timers. */
   of(actor: AnyActorRef, wallNowMs: number): readonly ChartTimer[] {
     const timers = this.#timers.get(actor)?.values() ?? [];
     return [...timers].filter(({ dueAtMs }) => dueAtMs > wallNowMs);
   }
 
-  /** Those of a session and of the actors that it invoked. */
+  /** Returns the running timers of a session and of the actors that it invoked. */
   ofSession(session: AnyActorRef, wallNowMs: number): readonly ChartTimer[] {
     const { children = {} } = session.getSnapshot() as {
       readonly children?: Readonly<Record<string, AnyActorRef | undefined>>;

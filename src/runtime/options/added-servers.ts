@@ -19,7 +19,10 @@ export class AddedServers {
     this.#reader = reader;
   }
 
-  /** @throws TroupeError `INVALID_ARGUMENTS` for a name that cannot be used, or an entry that is no object. */
+  /**
+   * @throws TroupeError `INVALID_ARGUMENTS` for a name that cannot be used, or an entry that is not
+   * an object.
+   */
   add(name: string, entry: Entry): void {
     checkName('name of the server', name);
     const shown = printableLine(name, shownLength);
@@ -31,7 +34,7 @@ export class AddedServers {
     this.#pass();
   }
 
-  /** @throws TroupeError `SERVER_UNKNOWN` when nothing was added under this name. */
+  /** @throws TroupeError `SERVER_UNKNOWN` if nothing was added under this name. */
   remove(name: string): void {
     if (!this.#entries.delete(name)) {
       const shown = printableLine(name, shownLength);

@@ -95,12 +95,12 @@ const optionsSchema = z.strictObject({
 });
 
 /**
- * Refuses invalid options, so that a misspelt one is not ignored.
+ * Refuses invalid options, so that a misspelled one is not ignored.
  *
  * @throws TroupeError `INVALID_ARGUMENTS` that names the option.
  */
 export function checkOptions(options: TroupeOptions): void {
-  // The environment of the process is an exotic object, and only read by name.
+  // The process environment is an exotic object, and is only read by name.
   const { env: _env, ...plain } = options;
   const checked = optionsSchema.safeParse(plain);
   if (checked.success) {
@@ -118,7 +118,7 @@ export function checkOptions(options: TroupeOptions): void {
   );
 }
 
-/** @throws TroupeError `INVALID_ARGUMENTS` for anything but a nonempty string. */
+/** @throws TroupeError `INVALID_ARGUMENTS` for anything but a non-empty string. */
 export function checkName(what: string, name: unknown): void {
   if (typeof name === 'string' && name !== '') return;
   throw new TroupeError('INVALID_ARGUMENTS', `The ${what} must be a text that is not empty.`);
@@ -186,7 +186,7 @@ const hostEventTypes: readonly string[] = hostEventSchema.options.flatMap(({ sha
 ]);
 
 /**
- * Admits host events only: the charts would also obey one of their own internal events, or one of
+ * Admits only host events: the charts would also obey one of their own internal events, or one of
  * XState's.
  *
  * @throws TroupeError `INVALID_ARGUMENTS` that names the offending field.
@@ -224,7 +224,7 @@ function unknownEvent(what: string, name: string, known: readonly string[]): Tro
   return new TroupeError('INVALID_ARGUMENTS', `There is no ${what} "${shown}". ${hint}`);
 }
 
-/** Whether the event requests another attempt. */
+/** Returns whether the event requests another attempt. */
 export function isAnotherTry({ type }: HostEvent): boolean {
   return type === 'server.start' || type === 'server.restart' || type === 'server.reconnect';
 }

@@ -11,7 +11,10 @@ export type EmbeddedServers = Readonly<Record<string, EmbeddedServer>>;
 
 type Overlay = Readonly<Record<string, unknown>>;
 
-/** The host's settings with its servers in them. An entry of the same name adds settings to its server. */
+/**
+ * Returns the host's settings including its servers. An entry with the same name adds settings to
+ * its server.
+ */
 export function withEmbedded(overlay: Overlay | undefined, servers: EmbeddedServers): Overlay {
   const entries = entriesOf(overlay);
   // The reader reports settings that are invalid as a whole.
@@ -49,7 +52,7 @@ export function embeddingReader(reader: SettingsReader, servers: EmbeddedServers
 
 type Entries = readonly (readonly [string, object])[];
 
-/** Undefined when `mcpServers` is not an object. */
+/** Returns the entries; undefined if `mcpServers` is not an object. */
 function entriesOf(overlay: Overlay | undefined): Entries | undefined {
   const entries = overlay?.['mcpServers'] ?? {};
   if (typeof entries !== 'object' || Array.isArray(entries)) return undefined;

@@ -8,7 +8,7 @@ import { z } from 'zod';
 import type { RootFolder } from '../../domain/question.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 
-/** A path, or a `file:` address, with or without a name. */
+/** A path or a `file:` URL, with or without a name. */
 export type RootChoice = string | RootFolder;
 
 // More folders than any workspace has.
@@ -18,7 +18,7 @@ const longestName = 128;
 
 const path = z.string().min(1).max(longestPath);
 
-/** How a host specifies them. */
+/** The schema in which a host specifies roots. */
 export const rootChoices = z
   .array(
     z.union([path, z.strictObject({ uri: path, name: z.string().max(longestName).optional() })]),
@@ -30,7 +30,7 @@ export class Roots {
   readonly #listeners = new Set<() => void>();
   #folders: readonly RootFolder[] | undefined;
 
-  /** @param chosen - undefined: servers see no roots until the host specifies some */
+  /** @param chosen - undefined if servers see no roots until the host specifies some */
   constructor(chosen: readonly RootChoice[] | undefined, projectRoot: string) {
     this.#projectRoot = projectRoot;
     this.#folders = chosen && foldersOf(chosen, projectRoot);

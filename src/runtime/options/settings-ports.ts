@@ -19,7 +19,7 @@ import type { TroupeParts } from '../root-actor.ts';
 import type { TroupeOptions } from '../troupe.ts';
 import { withEmbedded } from './embedded-servers.ts';
 
-/** Which settings a troupe reads, with absolute paths. */
+/** Returns the settings that a troupe reads, with absolute paths. */
 export function settingsPortsOf(
   options: TroupeOptions,
   parts: Pick<TroupeParts, 'settings' | 'watchDocker'> = {},
@@ -51,7 +51,7 @@ export function valueSourceOf(
   return createValueSource({ clock, env, projectRoot: root, ask: inputs, processes, onGiven });
 }
 
-/** The files and plugins that are read besides the host's own settings. */
+/** Returns the files and plugins that are read in addition to the host's own settings. */
 function foundBy(
   options: TroupeOptions,
   projectRoot: string,
@@ -59,7 +59,7 @@ function foundBy(
   const isBare = options.bare === true;
   const named = (options.sources ?? []).map((source): SettingsFileRef => {
     const { file, scope = 'config' } = typeof source === 'string' ? { file: source } : source;
-    // Only a file of the scope `config` must exist.
+    // Only a file with the scope `config` must exist.
     return { file: fileIn(file, options, projectRoot), scope, optional: scope !== 'config' };
   });
   const present = isBare ? [] : (options.plugins ?? []);
@@ -76,7 +76,10 @@ function foundBy(
   return { files, plugins };
 }
 
-/** Resolves a file's path; one below the project folder gets that folder's real path, however it is spelled. */
+/**
+ * Resolves a file's path; a path below the project folder gets that folder's real path, however it
+ * is spelled.
+ */
 function fileIn(
   file: string,
   { projectRoot: written }: TroupeOptions,
@@ -88,7 +91,7 @@ function fileIn(
 }
 
 /**
- * Reads the host's option `policy` by the rules of the settings.
+ * Reads the host's `policy` option by the same rules as the settings.
  *
  * @throws TroupeError `INVALID_ARGUMENTS` that names the key.
  */

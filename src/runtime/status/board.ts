@@ -43,36 +43,41 @@ export interface ServerView {
   readonly actorId: string;
   readonly ref: ServerRef;
   readonly session: number;
-  /** When an open circuit will be probed, or a probe's result is due: wall time in milliseconds; 0 = closed. */
+  /**
+   * When an open circuit will be probed, or a probe's result is due, as wall time in milliseconds;
+   * 0 if it is closed.
+   */
   readonly circuitUntilMs: number;
-  /** Whether the circuit counts failed calls now, so that a success must be reported. */
+  /** Whether the circuit currently counts failed calls, so that a success must be reported. */
   readonly countsFailures: boolean;
-  /** Whether the server is going away: it takes no calls and shows no tools. */
+  /** Whether the server is leaving: it takes no calls and shows no tools. */
   readonly leaving: boolean;
 }
 
 export interface StatusBoardPorts {
   readonly root: RootRef;
   readonly clock: Clock;
-  /** Number of the server's shown tools, for a catalog that is not `none`. */
+  /** Returns the number of the server's shown tools, for a catalog that is not `none`. */
   readonly toolCountOf: (desired: DesiredServer, generation: string) => number;
-  /** Number of the server's definitions that are held back. */
+  /** Returns the number of the server's withheld definitions. */
   readonly heldCountOf: (desired: DesiredServer) => HeldCount;
   /** Whether the server turned out to use SSE although its settings do not say so. */
   readonly isOverSse: (generation: string) => boolean;
-  /** The next step for a server whose state requires none, such as answering its question. */
+  /**
+   * Returns the next step for a server whose state requires none, such as answering its question.
+   */
   readonly stepFor: (name: string) => string | undefined;
   readonly onChange: (status: ServerStatus) => void;
-  /** Gets every snapshot of every server, in order, before it is reported. */
+  /** Called with every snapshot of every server, in order, before it is reported. */
   readonly onSnapshot: (name: string, ref: ServerRef, snapshot: ServerSnapshot) => void;
-  /** A server was added or removed, or its tools may have changed. */
+  /** Called when a server was added or removed, or its tools may have changed. */
   readonly onToolsMayDiffer: () => void;
 }
 
 interface Watched {
   readonly ref: ServerRef;
   readonly subscription: Subscription;
-  /** The last values of what statuses date, each with its wall time in milliseconds. */
+  /** The last values of the dated parts of statuses, each with its wall time in milliseconds. */
   readonly marks: Record<'condition' | 'wait' | 'circuit', Mark>;
 }
 
@@ -87,7 +92,7 @@ export class StatusBoard {
   readonly #views = new Map<string, ServerView>();
   /** Emits `of NAME` at each change of that server, and `any` at each change of any server. */
   readonly #changes = new EventEmitter().setMaxListeners(0);
-  /** Settings of servers that still leave after their entry was removed. */
+  /** Settings of servers that are still leaving after their entry was removed. */
   readonly #lastDesired = new Map<string, DesiredServer>();
   /** When servers lost their chart, because it threw or the troupe ended. */
   readonly #restingSinceMs = new Map<string, number>();
@@ -127,7 +132,7 @@ export class StatusBoard {
     return [...this.#views.values()];
   }
 
-  /** Every server that is desired or still leaving, sorted by name. */
+  /** Returns every server that is desired or still leaving, sorted by name. */
   statuses(): readonly ServerStatus[] {
     const seen = this.views().map(({ status }) => status);
     const unseen = (this.#settings?.servers ?? [])
@@ -183,7 +188,7 @@ export class StatusBoard {
     for (const [name, server] of before) {
       if (live.get(name) !== server) this.#unwatchOthers(server, live.get(name));
     }
-    // Usually one of thousands was added or removed, and the others are unchanged.
+    // Usually one of thousands of servers was added or removed, and the others are unchanged.
     for (const [name, server] of live) {
       if (before.get(name) === server && this.#isSeen(name, server, snapshot, haveListsChanged))
         continue;
@@ -192,14 +197,15 @@ export class StatusBoard {
     }
     this.#postponed.clear();
     for (const name of this.#views.keys()) if (!live.has(name)) this.#forget(name);
-    // Only now, because a listener of one server may ask for all of them.
+    // Only now, because a listener for one server may ask for all of them.
     for (const name of [...this.#unreported.keys()]) this.#report(name);
     this.#ports.onToolsMayDiffer();
   }
 
   /**
-   * Whether the root has a newer snapshot that it has not reported yet. Servers get the orders of a
-   * pass before the root reports it; until then, statuses would use outdated settings and roles.
+   * Returns whether the root has a newer snapshot that it has not reported yet. Servers get a
+   * pass's orders before the root reports it; until then, statuses would use outdated settings and
+   * roles.
    */
   #isBehind(): boolean {
     const { live, settings } = this.#ports.root.getSnapshot().context;
@@ -213,7 +219,7 @@ export class StatusBoard {
     for (const [name, desired] of this.#desired) this.#lastDesired.set(name, desired);
   }
 
-  /** True when lists that may refuse a server, or their places, changed. */
+  /** Returns true if lists that may refuse a server, or their sources, changed. */
   #followLists({ settings, launchBound, hostAllowed }: RootSnapshot['context']): boolean {
     const { limits, budget } = settings ?? {};
     const lists: RefusingLists = {
@@ -225,7 +231,7 @@ export class StatusBoard {
     return true;
   }
 
-  /** Whether the present view has the current settings, lists and chart. */
+  /** Returns whether the current view has the current settings, lists and chart. */
   #isSeen(
     name: string,
     { actorId, verdict }: LiveServer,
@@ -332,7 +338,7 @@ export class StatusBoard {
     };
   }
 
-  /** Status fields for the other generation during a handover. */
+  /** Returns status fields for the other generation during a handover. */
   #besideOf(
     { beside }: LiveServer,
     desired: DesiredServer,
@@ -399,7 +405,7 @@ export class StatusBoard {
     this.#changes.emit('any');
   }
 
-  /** The status of a server that has no chart now. */
+  /** Returns the status of a server that currently has no chart. */
   #restingStatus(desired: DesiredServer): ServerStatus {
     const lostAtMs = this.#restingSinceMs.get(desired.name);
     const unseenCondition = lostAtMs === undefined ? newCondition : brokenCondition;
@@ -418,7 +424,7 @@ export class StatusBoard {
   }
 }
 
-/** Verdicts whose next step names a list. */
+/** Decisions whose next step names a list. */
 const refusingVerdicts: ReadonlySet<Verdict> = new Set(['excluded', 'notAllowed', 'overBudget']);
 
 function stampsOf({ condition, wait }: Watched['marks']): Stamps {
@@ -437,7 +443,7 @@ function circuitUntil(
 // The next pass creates the chart and decides about admission.
 const newCondition = { state: 'queued' } as const satisfies Partial<ServerStatus>;
 
-// The chart threw, which is a bug of ours; the root replaces it within a second.
+// The chart threw, which is our bug; the root replaces it within a second.
 const brokenCondition = {
   state: 'backingOff',
   reason: 'retrying',

@@ -4,7 +4,7 @@ import type { ServerState, StateReason } from '../../domain/server-state.ts';
 import type { DesiredServer, Limit, Settings, SourceRef } from '../../domain/settings.ts';
 import type { Gates } from '../../policies/admission/admit.ts';
 
-/** The next command or step for a server; undefined when none is needed. */
+/** Returns the next command or step for a server; undefined if none is needed. */
 export function nextStepFor(
   desired: DesiredServer,
   condition: { readonly state: ServerState; readonly reason?: StateReason },
@@ -41,13 +41,13 @@ export function nextStepFor(
   }
 }
 
-/** Number of a server's definitions that are held back because they changed. */
+/** Number of a server's definitions that are withheld because they changed. */
 export interface HeldCount {
   readonly tools: number;
   readonly offers: number;
 }
 
-/** The step that releases definitions that are held back because they changed. */
+/** Returns the step that releases definitions that are withheld because they changed. */
 export function stepForHeld(
   { name }: DesiredServer,
   { tools, offers }: HeldCount,
@@ -59,7 +59,10 @@ export function stepForHeld(
   return `troupe approve ${name}: ${what} held back`;
 }
 
-/** The next step, preceded by a fix for an unavailable command, which a restart alone would not help. */
+/**
+ * Returns the next step, preceded by a fix for an unavailable command, which a restart alone would
+ * not help.
+ */
 export function nextStepAfter(
   { source }: DesiredServer,
   { state, action, transport, lastError }: ServerStatus,
@@ -104,18 +107,18 @@ export interface RefusingLists
 
 export interface RuleAndPlace {
   readonly rule: AdmissionRule;
-  /** Absent when the rule is in no file. */
+  /** Where the rule is written; absent if it is in no file. */
   readonly source?: SourceRef;
 }
 
-/** The rule that excludes a server, and its place. */
+/** Returns the rule that excludes a server, and its source. */
 export function refusingRule(
   verdict: 'excluded' | 'notAllowed',
   desired: DesiredServer,
   lists: RefusingLists,
 ): RuleAndPlace {
   const { bar } = desired;
-  // Lists without a file come first: no edit of the settings could lift them.
+  // Lists without a file come first: no settings edit could lift them.
   if (verdict === 'notAllowed' && lacks(lists.launchBound, desired)) return { rule: 'launchBound' };
   if (verdict === 'notAllowed' && lacks(lists.hostAllowed, desired)) return { rule: 'hostAllowed' };
   if (bar?.verdict === verdict) return withSource(bar.rule, bar.source);
@@ -124,7 +127,7 @@ export function refusingRule(
   return withSource(`mcp.${list}`, limit?.source);
 }
 
-/** The step that would lift the rule. */
+/** Returns the step that would lift the rule. */
 function stepAgainst(
   verdict: 'excluded' | 'notAllowed',
   desired: DesiredServer,

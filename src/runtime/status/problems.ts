@@ -38,7 +38,9 @@ export class ProblemList {
     if (all.length > 0) this.#onChange(all);
   }
 
-  /** Replaces the problems of the settings. The same ones on other lines are not reported again. */
+  /**
+   * Replaces the problems of the settings. The same problems on other lines are not reported again.
+   */
   setOfSettings(problems: readonly Problem[]): void {
     const before = this.#bySource.get('settings') ?? [];
     if (problems === before) return;
@@ -53,13 +55,13 @@ function withoutLines(problems: readonly Problem[]): readonly Omit<Problem, 'lin
 
 /** Tracks the use of the server budget, and warns before it is used up. */
 export class BudgetWatch {
-  /** Undefined while there is no budget. */
+  /** Current use of the budget; undefined if there is none. */
   use: BudgetUse | undefined;
   readonly #onProblems: (problems: readonly Problem[]) => void;
   #message: string | undefined;
   #file = 'settings';
   #lastUse = '';
-  /** Names of the servers that are not at rest, which take the places. */
+  /** Names of the servers that are not at rest, which take the slots. */
   readonly #atWork = new Set<string>();
   #wasNear = false;
   #seen: Pick<TroupeContext, 'settings' | 'live'> | undefined;
@@ -68,7 +70,10 @@ export class BudgetWatch {
     this.#onProblems = onProblems;
   }
 
-  /** Must be called for every status. Returns whether another pass would assign the places differently. */
+  /**
+   * Records a status; must be called for every one. Returns whether another pass would assign the
+   * slots differently.
+   */
   note({ name, state }: Pick<ServerStatus, 'name' | 'state'>): boolean {
     if (this.#atWork.has(name) !== isAtRest(state)) return false;
     if (isAtRest(state)) this.#atWork.delete(name);
@@ -78,7 +83,7 @@ export class BudgetWatch {
     return this.#isUnsettled(this.use);
   }
 
-  /** Reports the same use once: a pass does not make a leaving server leave sooner. */
+  /** Reports the same use only once: a pass does not make a leaving server leave sooner. */
   #isUnsettled({ mode, taken, max, refused }: BudgetUse): boolean {
     const isSo = mode === 'enforce' && (taken > max || (taken < max && refused.length > 0));
     const present = isSo ? JSON.stringify([taken, max, refused]) : '';
@@ -87,7 +92,9 @@ export class BudgetWatch {
     return isNews;
   }
 
-  /** Must be called for every snapshot of the root. Returns the same as `note`. */
+  /**
+   * Records a snapshot; must be called for every snapshot of the root. Returns the same as `note`.
+   */
   update({ settings, live }: Pick<TroupeContext, 'settings' | 'live'>): boolean {
     if (this.#seen?.settings === settings && this.#seen.live === live) return false;
     this.#seen = { settings, live };
@@ -122,7 +129,7 @@ export class BudgetWatch {
   }
 }
 
-// Without the number of running servers, which would change the message with each of them.
+// Omits the number of running servers, which would change the message with each of them.
 function sentenceFor({ max, mode, taken, refused }: BudgetUse): string {
   const next = 'disable servers that you do not need, or raise the limit';
   if (refused.length > 0) {

@@ -1,6 +1,6 @@
 /**
- * Analyses a server's chart: which table row led to a state, and where an event would lead. It reads
- * the chart's own tables and guards, and never sends an event to a running actor.
+ * Analyzes a server's chart: which table row led to a state, and where an event would lead. It
+ * reads the chart's own tables and guards, and never sends an event to a running actor.
  */
 
 import { type AnyStateNode, type AnyTransitionDefinition, transition } from 'xstate';
@@ -73,9 +73,9 @@ function rowsOf({ always = [] }: AnyStateNode): readonly AnyTransitionDefinition
 }
 
 /**
- * The decision that led to the current state; while the server stops, the next decision.
+ * Returns the decision that led to the current state; while the server stops, the next decision.
  *
- * @param lastRow - the row that was taken last, as {@link rowTaken} counts them
+ * @param lastRow - the last row taken, as {@link rowTaken} counts them
  */
 export function decisionOf(snapshot: ServerSnapshot, lastRow: number | undefined): Decision {
   const active = activeNodes(snapshot);
@@ -88,7 +88,10 @@ export function decisionOf(snapshot: ServerSnapshot, lastRow: number | undefined
   return decisionBy(leadsHere(last) ? last : rows.findLast(leadsHere), false);
 }
 
-/** Which row a step of a server's chart took, counted from 0 over all tables; undefined for any other step. */
+/**
+ * Returns which row a step of a server's chart took, counted from 0 over all tables; undefined for
+ * any other step.
+ */
 export function rowTaken(steps: readonly AnyTransitionDefinition[]): number | undefined {
   for (const step of steps) {
     const before = rowsBefore.get(step.source.id);
@@ -98,8 +101,8 @@ export function rowTaken(steps: readonly AnyTransitionDefinition[]): number | un
 }
 
 /**
- * Where admission or a stop has already decided that a server will rest; undefined
- * when neither has. What a loss leads to is known only once the session has closed.
+ * Returns where admission or a stop has already decided that a server will rest; undefined if
+ * neither has. Where a loss leads is known only once the session has closed.
  */
 export function decidedRest(context: ServerContext): StateName | undefined {
   // A server that retires leaves its admission and its stop to its successor.
@@ -113,7 +116,7 @@ export function decidedRest(context: ServerContext): StateName | undefined {
   return { state, ...(reason === undefined ? {} : { reason }) };
 }
 
-/** The rows that the tables would take, in order. */
+/** Returns the rows that the tables would take, in order. */
 function rowsAhead(context: ServerContext): readonly AnyTransitionDefinition[] {
   const taken: AnyTransitionDefinition[] = [];
   for (let table = tables[0]; table !== undefined; table = tableBehind(taken.at(-1))) {
@@ -146,7 +149,9 @@ function decisionBy(row: AnyTransitionDefinition | undefined, isForecast: boolea
   };
 }
 
-/** Parameters that depend on an event are a function, which cannot be shown. */
+/**
+ * Returns a row's guard. Parameters that depend on an event are a function, which cannot be shown.
+ */
 function guardOf(row: AnyTransitionDefinition | undefined): Named | undefined {
   const guard = row?.guard as string | Named | undefined;
   if (guard === undefined) return undefined;
@@ -171,7 +176,7 @@ function activeNodes(snapshot: ServerSnapshot): ReadonlySet<AnyStateNode> {
   return new Set(activeStates(snapshot).map(({ path }) => nodeAt(...path)));
 }
 
-/** Every event that some present state handles, except timers. */
+/** Returns every event that a current state handles, except timers. */
 export function answeredEvents(snapshot: ServerSnapshot): ReadonlySet<string> {
   return new Set(
     activeStates(snapshot).flatMap(({ ownEvents }) =>
@@ -182,7 +187,7 @@ export function answeredEvents(snapshot: ServerSnapshot): ReadonlySet<string> {
   );
 }
 
-/** Whether this timer's event would be answered now. */
+/** Returns whether this timer's event would be handled now. */
 export function mayFire(snapshot: ServerSnapshot, eventType: string): boolean {
   const { context } = snapshot;
   return activeStates(snapshot).some(({ after }) =>
@@ -190,7 +195,7 @@ export function mayFire(snapshot: ServerSnapshot, eventType: string): boolean {
   );
 }
 
-/** The snapshot after an event, computed without side effects. */
+/** Returns the snapshot after an event, computed without side effects. */
 export function whatIf(
   snapshot: ServerSnapshot,
   event: ServerEvent | { type: string },

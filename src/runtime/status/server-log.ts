@@ -1,15 +1,15 @@
-/** The log of each server, and the lines about changes of its state. */
+/** Each server's log, and the lines about changes of its state. */
 
 import type { ServerStatus } from '../../domain/host/status.ts';
 import type { LogOrigin, ServerLogLine } from '../../domain/server-log.ts';
 import { isUsable, type ServerState } from '../../domain/server-state.ts';
 
-// As much per server as a session's ring of stderr holds.
+// As much per server as a session's stderr ring holds.
 const logBytes = 65_536;
-// The cost of a line besides its text: an object of five fields, its time as text, two string
-// headers and a place in a list.
+// The cost of a line besides its content: an object with five fields, its formatted time, two
+// string headers and a list slot.
 const lineBytes = 128;
-// Removed servers together: the full logs of the last 64, or more of quiet ones.
+// For all removed servers together: the full logs of the last 64, or more of quiet ones.
 const departedBytes = 4_194_304;
 
 interface Log {
@@ -24,7 +24,9 @@ interface NewLine extends LogOrigin {
   readonly line: string;
 }
 
-/** The logs of all servers. Each is bounded, and so are the logs of removed servers together. */
+/**
+ * The logs of all servers. Each is bounded, and so are the logs of all removed servers together.
+ */
 export class ServerLogs {
   readonly #logs = new Map<string, Log>();
 
@@ -47,13 +49,13 @@ export class ServerLogs {
     return entry;
   }
 
-  /** Oldest line first; undefined for an unknown server. */
+  /** Returns the lines, oldest first; undefined for an unknown server. */
   of(server: string): readonly ServerLogLine[] | undefined {
     const log = this.#logs.get(server);
     return log === undefined ? undefined : [...log.lines];
   }
 
-  /** Keeps the present servers and, as far as they fit, the departed ones (newest last). */
+  /** Keeps the current servers and, as far as they fit, the removed ones (newest last). */
   retain(present: ReadonlySet<string>, departed: readonly string[]): void {
     const kept = new Set(present);
     let bytes = 0;
@@ -77,7 +79,7 @@ const rests: ReadonlySet<ServerState> = new Set([
   'failed',
 ]);
 
-/** The log lines for the change between two statuses of a server; usually none. */
+/** Returns the log lines for the change between two statuses of a server; usually none. */
 export function lifecycleLines(
   before: ServerStatus | undefined,
   now: ServerStatus,
@@ -98,7 +100,7 @@ function hasTakenOver(before: ServerStatus | undefined, now: ServerStatus): bool
   return before?.successor !== undefined && before.successor.generation === now.generation;
 }
 
-/** Lines about a handover between two generations. */
+/** Returns lines about a handover between two generations. */
 function handoverLines(before: ServerStatus | undefined, now: ServerStatus): readonly string[] {
   const { successor } = now;
   if (hasTakenOver(before, now)) return ['its successor has taken over'];

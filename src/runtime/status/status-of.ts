@@ -21,22 +21,22 @@ import { decidedRest } from './server-chart.ts';
 
 export type { ServerSnapshot } from '../../../machines/server/server.ts';
 
-/** Wall times of changes; charts use a monotonic clock only. */
+/** Wall times of changes; charts use only a monotonic clock. */
 export interface Stamps {
-  /** When the present state and reason were entered, milliseconds since 1970. */
+  /** When the current state and reason were entered, in milliseconds since 1970. */
   readonly sinceMs: number;
-  /** When the present wait for the next attempt began. */
+  /** When the current wait for the next attempt began. */
   readonly waitingSinceMs: number;
 }
 
 const noneHeld: HeldCount = { tools: 0, offers: 0 };
 
-/** Further facts of a status. */
+/** Facts of a status that its snapshot does not contain. */
 interface MoreFacts {
-  /** Default: that of the settings. */
+  /** The transport. Default: the one in the settings. */
   readonly transport?: TransportKind;
   readonly lists?: RefusingLists;
-  /** Definitions that are held back because they differ from the approved ones. */
+  /** Definitions that are withheld because they differ from the approved ones. */
   readonly heldCount?: HeldCount | undefined;
 }
 
@@ -45,7 +45,7 @@ export interface Condition {
   readonly reason?: StateReason;
 }
 
-/** The state of the connection region as a status shows it. */
+/** Returns the connection region's state as a status shows it. */
 export function conditionOf(snapshot: ServerSnapshot): Condition {
   const { connection } = snapshot.value;
   // Final or transient: seen only while the actor is being stopped.
@@ -77,7 +77,7 @@ function catalogOf(snapshot: ServerSnapshot): CatalogState {
 
 export function circuitOf(snapshot: ServerSnapshot): CircuitState {
   const { circuit } = snapshot.value;
-  // A probe that is due has not begun.
+  // A probe that is due has not begun yet.
   if (circuit === 'due') return 'open';
   return circuit === 'ended' ? 'closed' : circuit;
 }
@@ -120,7 +120,7 @@ export function statusOf(
   });
 }
 
-/** The status of a successor that starts beside its server. */
+/** Returns the status of a successor that starts alongside its server. */
 export function successorStatusOf(
   snapshot: ServerSnapshot,
   desired: DesiredServer,
@@ -136,8 +136,9 @@ export function successorStatusOf(
 }
 
 /**
- * The status that the gate uses. While a server closes, admission or the user's stop has often already
- * decided its next state; calls are then refused immediately instead of waiting for the session's end.
+ * Returns the status that the gate uses. While a server closes, admission or the user's stop has
+ * often already decided its next state; calls are then refused immediately instead of waiting for
+ * the session's end.
  */
 export function callStatusOf(
   status: ServerStatus,

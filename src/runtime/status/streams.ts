@@ -11,9 +11,9 @@ import type { StatusBoard } from './board.ts';
 type Report = (message: string, error: unknown) => void;
 
 /**
- * The handle of one server, which need not exist yet.
+ * Returns the handle of one server, which need not exist yet.
  *
- * @throws TroupeError `INVALID_ARGUMENTS` for a name that is not a text.
+ * @throws TroupeError `INVALID_ARGUMENTS` for a name that is not a string.
  */
 export function serverHandle(name: string, board: StatusBoard, report: Report): ServerHandle {
   checkName('name of the server', name);
@@ -22,7 +22,10 @@ export function serverHandle(name: string, board: StatusBoard, report: Report): 
   return streamable({ name, status }, stream);
 }
 
-/** The stream of all statuses. Changes within one turn of the event loop are one value. */
+/**
+ * Returns the stream of all statuses. Changes within one turn of the event loop are emitted as one
+ * value.
+ */
 export function allStatuses(board: StatusBoard, report: Report): Stream<readonly ServerStatus[]> {
   const follow = (check: () => void) => {
     let isDue = false;
@@ -43,7 +46,7 @@ export function allStatuses(board: StatusBoard, report: Report): Stream<readonly
 /**
  * Emits the current value immediately, then each new one; completes when the board closes.
  *
- * @param follow - calls back when the value may have changed; returns a function that ends that
+ * @param follow - calls back when the value may have changed; returns the unsubscribe function
  */
 function streamOf<Value extends ServerStatus | undefined | readonly ServerStatus[]>(
   current: () => Value,
@@ -78,7 +81,7 @@ function streamOf<Value extends ServerStatus | undefined | readonly ServerStatus
         }
         if (board.isClosed) complete();
       };
-      // Before the first value, so that changes that the observer causes are seen.
+      // Before the first value, so that changes caused by the observer are noticed.
       unfollow = follow(check);
       check();
       return { unsubscribe };
@@ -87,8 +90,8 @@ function streamOf<Value extends ServerStatus | undefined | readonly ServerStatus
 }
 
 /**
- * Lets libraries find the stream of an object. They check for `Symbol.observable`
- * when it was defined before they were loaded, and for its stand-in otherwise.
+ * Lets libraries find an object's stream. They check for `Symbol.observable` if it was defined
+ * before they were loaded, and for its stand-in otherwise.
  */
 export function streamable<Target extends object, Value>(
   target: Target,

@@ -1,5 +1,5 @@
 /**
- * Spans and metrics of calls. A call has one span, and below it one for each wait and each sending.
+ * Spans and metrics of calls. A call has one span, and below it one for each wait and each send.
  * Observing never throws; arguments and results are not recorded.
  */
 
@@ -29,7 +29,7 @@ interface Report {
   readonly meta: { readonly attempts: number; readonly background?: string };
 }
 
-// The boundaries of the semantic conventions, in seconds.
+// The boundaries from the semantic conventions, in seconds.
 const boundaries = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
 
 export class CallTelemetry {
@@ -115,19 +115,22 @@ export class CallWatch {
     return this.#span.context;
   }
 
-  /** The call's server exists. Names of unknown servers are not recorded. */
+  /** Records the call's server, which exists. Names of unknown servers are not recorded. */
   aimedAt({ name, transport }: Pick<ServerStatus, 'name' | 'transport'>): void {
     this.#setLabels({ 'mcp_troupe.server.name': name, ...networkOf(transport) });
   }
 
-  /** The call's tool exists. Names of unknown tools are not recorded. */
+  /** Records the call's tool, if it exists. Names of unknown tools are not recorded. */
   found(tool: string | undefined): void {
     if (tool === undefined || this.#labels['gen_ai.tool.name'] === tool) return;
     this.#setLabels({ 'gen_ai.tool.name': tool });
     this.#span.rename(`${this.#method} ${tool}`);
   }
 
-  /** The call cannot be sent yet. Repeated reports of one reason count as one wait. */
+  /**
+   * Records that the call cannot be sent yet. Repeated reports of the same reason count as one
+   * wait.
+   */
   held(hold: Hold, state?: ServerStatus['state']): void {
     if (this.#part?.kind === hold) return;
     this.#begin(hold, state === undefined ? {} : { 'mcp_troupe.server.state': state });
@@ -144,7 +147,7 @@ export class CallWatch {
     return this.#telemetry.within(context, () => perform(meta === undefined ? {} : { meta }));
   }
 
-  /** The attempt failed, and may be retried. */
+  /** Records that the attempt failed and may be retried. */
   lost({ code }: TroupeError, replay: Replay): void {
     this.#endPart(code);
     if (replay !== 'no') {
@@ -213,7 +216,9 @@ export class CallWatch {
   }
 }
 
-/** Network attributes of the semantic conventions. A server inside the host has none. */
+/**
+ * Returns the network attributes of the semantic conventions. A server inside the host has none.
+ */
 export function networkOf(transport: TransportKind): Attributes {
   switch (transport) {
     case 'stdio':
@@ -228,7 +233,7 @@ export function networkOf(transport: TransportKind): Attributes {
   }
 }
 
-// The SDK's own limit for one metric; beyond it, the SDK would drop the labels of servers.
+// The SDK's own limit for one metric; beyond it, the SDK would drop the servers' labels.
 const mostLabels = 2_000;
 
 /** Replaces names in a metric once there are too many: a troupe that is edited for weeks has had a lot of them. */

@@ -24,7 +24,7 @@ interface Known {
   state: ServerState;
   generation: string;
   restarts: number;
-  /** By generation. */
+  /** Attempts by generation. */
   readonly attempts: Map<string, ConnectAttempt>;
 }
 
@@ -38,7 +38,7 @@ const lost: ReadonlySet<ServerState> = new Set([
 
 // A local server is ready in a tenth of a second, one behind a package runner in half a minute.
 const connectBoundaries = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
-// A pass takes a millisecond, with thousands of servers a few hundred.
+// A pass takes a millisecond, or a few hundred with thousands of servers.
 const passBoundaries = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
 
 function metricsOf(telemetry: OpenTelemetry) {
@@ -112,7 +112,7 @@ export class ServerTelemetry {
     this.#metrics.passes(durationMs / 1_000, {});
   };
 
-  /** Ends the metrics of servers that are gone. */
+  /** Ends the metrics of servers that no longer exist. */
   retain(present: ReadonlySet<string>): void {
     this.#forget((name) => !present.has(name));
   }

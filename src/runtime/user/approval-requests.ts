@@ -25,11 +25,11 @@ export interface ApprovalCase {
   readonly records: readonly ApprovalRecord[];
   /** Tools that differ from the approved ones. */
   readonly toolChanges: readonly ToolChange[];
-  /** Whether the program behind its command was looked up. */
+  /** Whether the command's program was looked up. */
   readonly isLookedUp: boolean;
 }
 
-/** The fingerprint that a decision about the shown request binds to. */
+/** Returns the fingerprint that a decision about the shown request binds to. */
 export function shownFingerprint({ desired, toolChanges }: ApprovalCase): string {
   const fingerprint = approvalFingerprint(desired);
   return toolChanges.length === 0 ? fingerprint : digestOf({ fingerprint, toolChanges });
@@ -51,7 +51,7 @@ export function approvalRequestOf(asked: ApprovalCase): ApprovalRequest {
   };
 }
 
-/** A diff contains text from the server, so it is redacted. */
+/** Redacts a diff, because it contains text from the server. */
 function shownChange({ diff, ...change }: ToolChange): ToolChange {
   return { ...change, diff: diff.map((line) => redactWords(line)) };
 }

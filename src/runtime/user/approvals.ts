@@ -1,8 +1,8 @@
 /**
- * Records approvals of servers and requests missing ones.
+ * Records server approvals and requests missing ones.
  *
  * The root uses its own list of decisions. This class stores the records behind that list, updates
- * the root when another process changed them, and holds back an approved server's tools that differ
+ * the root when another process changes them, and withholds an approved server's tools that differ
  * from the approved ones.
  */
 
@@ -62,7 +62,7 @@ export function isApprovalOrder(event: HostEvent): event is ApprovalOrder {
   return event.type in decisionBy;
 }
 
-// One second: an unreachable network folder must not block reading the settings for longer.
+// One second: an unreachable network folder must not block reading the settings any longer.
 const loadMs = 1_000;
 const shownTools = 5;
 // A month: a twelfth of the time after which an unused grant may be removed.
@@ -85,7 +85,7 @@ export class Approvals {
   readonly #clock: Clock;
   readonly #store: ApprovalStore;
   readonly #endListening: () => void;
-  /** By server: the changed tools as last logged, so that no line is repeated. */
+  /** The changed tools as last logged, by server, so that no line is repeated. */
   readonly #reported = new Map<string, string>();
   /** The decisions that the root has. */
   #known: readonly ApprovalDecision[] = [];
@@ -159,7 +159,10 @@ export class Approvals {
     });
   }
 
-  /** Returns the program and the variables-file names that a server may start with; empty where no approval is needed. */
+  /**
+   * Returns the program and the variables-file names with which a server may start; empty if no
+   * approval is needed.
+   */
   boundTo(desired: DesiredServer): Pick<SessionTarget, 'executable' | 'within' | 'envFileNames'> {
     const { parts, projectRoot } = this.#ports;
     if (!desired.gated) return {};
@@ -177,7 +180,7 @@ export class Approvals {
       .map((desired) => approvalRequestOf(this.#caseOf(desired)));
   }
 
-  /** @throws TroupeError `PENDING_APPROVAL` when the server differs from what was shown. */
+  /** @throws TroupeError `PENDING_APPROVAL` if the server differs from what was shown. */
   refuseOutdated({ fingerprint }: ApprovalOrder, desired: DesiredServer): void {
     if (fingerprint === undefined || fingerprint === shownFingerprint(this.#caseOf(desired)))
       return;
@@ -200,7 +203,7 @@ export class Approvals {
       this.#store.add({ kind: 'pins', ...subject, pins: pins.map(pinOf) });
       return;
     }
-    // On record before the root obeys: a server that starts at once is pinned to its first lists.
+    // Recorded before the root obeys: a server that starts at once is pinned to its first lists.
     this.#keep(asked, subject, decisionBy[order.type]);
     this.#known = decisionsOf(this.#store.records());
     obey({ ...order, fingerprint });
@@ -220,12 +223,14 @@ export class Approvals {
     this.#reportChanges(desired);
   }
 
-  /** Tools that are neither shown nor called, because they differ from the approved ones. */
+  /**
+   * Returns the tools that are neither shown nor called because they differ from the approved ones.
+   */
   heldTools(desired: DesiredServer): ReadonlySet<string> {
     return this.#heldBackOf(desired).tools;
   }
 
-  /** Other definitions that are held back, by `pinKey`: instructions, prompts and resources. */
+  /** Returns other withheld definitions, by `pinKey`: instructions, prompts and resources. */
   heldOffers(desired: DesiredServer): ReadonlySet<string> {
     return this.#heldBackOf(desired).offers;
   }
@@ -235,18 +240,21 @@ export class Approvals {
     return { tools: tools.size, offers: offers.size };
   }
 
-  /** The changes that are held back: all of them, or none if the policy only reports them. */
+  /** Returns the withheld changes: all of them, or none if the policy only reports them. */
   #heldBackOf(desired: DesiredServer): Comparison {
     return desired.policy.catalog.pinTools === 'hold' ? this.#compare(desired) : noChanges;
   }
 
-  /** Settles when every decision is on disk or could not be saved; undefined when there is no store. */
+  /**
+   * Settles once every decision is on disk or could not be saved; returns undefined if there is no
+   * store.
+   */
   close(): Promise<void> | undefined {
     this.#endListening();
     return this.#store.close();
   }
 
-  /** Whether every decision is on disk. */
+  /** Resolves with whether every decision is on disk. */
   saved(): Promise<boolean> {
     return this.#store.saved();
   }
@@ -274,7 +282,8 @@ export class Approvals {
     subject: Pick<ApprovalRecord, 'server' | 'fingerprint'>,
     decision: Decision,
   ): void {
-    // A server that needs no approval gets no record: should it be gated later, it would count as approved.
+    // A server that needs no approval gets no record: if it were gated later, it would count as
+    // approved.
     if (!desired.gated || recordOf(this.#store.records(), subject)?.decision === decision) return;
     const facts = spec === undefined ? [] : specFactsOf(spec, desired);
     const decidedAt = this.#clock.wallNow();
@@ -311,7 +320,7 @@ export class Approvals {
     return compared;
   }
 
-  /** The record that pins a server's tools; undefined when they are not pinned. */
+  /** Returns the record that pins a server's tools; undefined if they are not pinned. */
   #grantOf(desired: DesiredServer): ApprovalRecord | undefined {
     if (!desired.gated || desired.policy.catalog.pinTools === 'off') return undefined;
     const subject = { server: desired.name, fingerprint: approvalFingerprint(desired) };

@@ -17,7 +17,7 @@ import {
 import { type ServerInName, serverInName } from '../../policies/tools/name.ts';
 import { toolChangedWhileAsked } from '../errors/call-refusal.ts';
 
-/** The current settings; null before they were read. */
+/** The current settings; null before they have been read. */
 export type RuledSettings = () => Pick<Settings, 'permissions' | 'servers'> | null;
 
 export class PermissionRules {
@@ -31,7 +31,7 @@ export class PermissionRules {
     this.#settings = settings;
   }
 
-  /** Whether no rule can apply to this server's tools. */
+  /** Returns whether no rule can apply to this server's tools. */
   isSilent({ tools }: DesiredServer): boolean {
     return tools.permissions === undefined && this.#settings()?.permissions === undefined;
   }
@@ -47,7 +47,7 @@ export class PermissionRules {
     );
   }
 
-  /** The rule behind a verdict; undefined when no rule led to it. */
+  /** Returns the rule behind a decision; undefined if no rule led to it. */
   behind(
     verdict: 'ask' | 'deny',
     { source, tools }: DesiredServer,
@@ -65,7 +65,7 @@ export class PermissionRules {
     return undefined;
   }
 
-  /** The prefix of each server's tool names; computed once per settings. */
+  /** Returns the prefix of each server's tool names; computed once per settings. */
   #serversInNames(): readonly ServerInName[] {
     const servers = this.#settings()?.servers ?? [];
     if (this.#inNames.of !== servers) {
@@ -76,7 +76,7 @@ export class PermissionRules {
   }
 }
 
-/** The tool as the rules in a server's entry see it: by the server's own name for it. */
+/** Returns the tool as the rules in a server's entry see it: by the server's own name for it. */
 function inEntry({ server, tool }: Pick<ExposedTool, 'server' | 'tool'>): PermittedTool {
   return { server, tool, name: tool };
 }
@@ -105,7 +105,7 @@ const reasons: Readonly<
   hookNonsense: () => 'the host answered none of allow, ask and deny. Fix its permission hook',
 };
 
-// A retry may succeed only where the user may still say yes.
+// A retry may succeed only if the user can still allow it.
 const retryable: ReadonlySet<PermissionDenial> = new Set(['noUser', 'late']);
 
 export function denied(

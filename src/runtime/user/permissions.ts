@@ -41,7 +41,7 @@ export interface PermissionCase {
   readonly args: Readonly<Record<string, unknown>>;
   /** Replaces the host's own callback for this call. */
   readonly ask: AskPermission | undefined;
-  /** Time left until the caller's own deadline, in milliseconds; null = the caller set none. */
+  /** Time left until the caller's own deadline, in milliseconds; null if the caller set none. */
   readonly leftMs: number | null;
 }
 
@@ -71,7 +71,7 @@ export class Permissions {
     this.#chart = this.#provide();
   }
 
-  /** Whether no hook, policy or rule can concern calls to this server. */
+  /** Returns whether no hook, policy or rule can affect calls to this server. */
   isOpen(desired: DesiredServer): boolean {
     return (
       this.#hook === undefined && !desired.policy.approval.perCall && this.#rules.isSilent(desired)
@@ -79,7 +79,8 @@ export class Permissions {
   }
 
   /**
-   * Creates the permission that a call needs, not started yet. Undefined = rules and policy allow it.
+   * Creates the permission that a call needs, not started yet. Returns undefined if rules and
+   * policy allow the call.
    *
    * @throws TroupeError `PERMISSION_DENIED` by a rule.
    */
@@ -135,7 +136,7 @@ export class Permissions {
     return asked;
   }
 
-  /** Calls a host callback. Null = it returned none of the known answers. */
+  /** Calls a host callback. Resolves with null if it returned none of the known answers. */
   async #answerOf<Answer extends string>(
     input: AskedPermission,
     signal: AbortSignal,
@@ -163,7 +164,7 @@ interface PermissionParts {
   readonly onEnd: () => void;
 }
 
-/** The permission of one call: the open request, then its result. */
+/** A call's permission: the open request, then its result. */
 export class Permission {
   readonly #parts: PermissionParts;
   /** Settles when the permission is decided or withdrawn. */

@@ -54,7 +54,7 @@ export class Questions {
   readonly #kinds: readonly QuestionKind[];
   readonly #onQuestion: QuestionHandler | undefined;
   readonly #chart: typeof questionMachine;
-  /** By id, oldest first. */
+  /** Open questions by id, oldest first. */
   readonly #open = new Map<string, OpenQuestion>();
   /** Servers whose log already has a line about too many questions. */
   readonly #crowded = new Set<string>();
@@ -83,18 +83,21 @@ export class Questions {
     };
   }
 
-  /** The questions that can be answered by id now, oldest first. */
+  /** Lists the questions that can currently be answered by id, oldest first. */
   list(): readonly Question[] {
     return [...this.#open.values()].filter(isListed).map(({ question }) => question);
   }
 
-  /** The command that answers a server's question. Undefined = it has none. */
+  /** Returns the command that answers a server's question; undefined if there is none. */
   stepFor(server: string): string | undefined {
     const question = this.list().find((one) => one.server === server);
     return question && `troupe answer ${question.id}`;
   }
 
-  /** @throws TroupeError `INVALID_ARGUMENTS` when no such question is open or the answer does not fit it. */
+  /**
+   * @throws TroupeError `INVALID_ARGUMENTS` if no such question is open or the answer does not fit
+   * it.
+   */
   answer(id: string, answer: QuestionAnswer): void {
     const open = this.#open.get(id);
     if (open === undefined || !isListed(open)) {
@@ -121,8 +124,8 @@ export class Questions {
   }
 
   /**
-   * Settles with the end of the question; never rejects. Undefined = there is no handler for such a
-   * question, or the answer is no longer wanted.
+   * Settles when the question ends; never rejects. Resolves with undefined if there is no handler
+   * for this kind of question, or the answer is no longer wanted.
    */
   #ask(
     server: string,
@@ -229,12 +232,12 @@ export class Questions {
   }
 }
 
-/** Whether the question is listed, so that anyone can answer it. */
+/** Returns whether the question is listed, so that anyone can answer it. */
 function isListed({ actor }: OpenQuestion): boolean {
   return actor.getSnapshot().matches({ open: 'listed' });
 }
 
-/** The answer for the server. Undefined = none, because its session or call ended. */
+/** Returns the answer for the server; undefined if its session or call ended without one. */
 function answerAt(
   end: QuestionEnd,
   answer: QuestionAnswer | undefined,
@@ -246,7 +249,7 @@ function answerAt(
 
 const actions: readonly string[] = ['accept', 'decline', 'cancel'];
 
-/** Describes an invalid answer without quoting its values. Undefined = it is valid. */
+/** Describes an invalid answer without quoting its values; returns undefined if it is valid. */
 function answerFault(question: Question, answer: unknown): string | undefined {
   if (!isRecord(answer) || !actions.includes(String(answer['action'])))
     return '"action" must be accept, decline or cancel';
@@ -267,7 +270,7 @@ function answerFault(question: Question, answer: unknown): string | undefined {
   }
 }
 
-/** The answer as it is sent: only the requested fields, with the form's defaults. */
+/** Returns the answer as it is sent: only the requested fields, with the form's defaults. */
 function readyAnswer(question: Question, answer: QuestionAnswer): QuestionAnswer {
   if (answer.action !== 'accept') return { action: answer.action };
   const { content, sampling } = answer;

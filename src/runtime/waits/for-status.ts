@@ -25,11 +25,11 @@ interface StatusWait {
   readonly isOver: () => boolean;
 }
 
-// One minute: what a server may take to connect and to list its tools, 30 s each.
+// One minute: the time a server may take to connect and to list its tools, 30 s each.
 const defaultTimeoutMs = 60_000;
 
 /**
- * Waits until a server's status gives an answer.
+ * Waits until a server's status settles the wait.
  *
  * @throws TroupeError `TIMEOUT_WAITING`, `CANCELLED` or `SHUTTING_DOWN`.
  */
@@ -59,7 +59,7 @@ export async function waitForStatus(wait: StatusWait, options: WaitOptions): Pro
   }
 }
 
-/** The status of a server that matches and is not leaving. */
+/** Returns the status of a server that matches and is not leaving. */
 export function presentStatus(
   view: ServerView | undefined,
   matches: (status: ServerStatus, view: ServerView) => boolean,
@@ -69,7 +69,7 @@ export function presentStatus(
 }
 
 /**
- * Whether a server is ready in a later session than before.
+ * Returns whether a server is ready in a later session than before.
  *
  * @throws TroupeError with the reason why it will not become ready
  */
@@ -82,7 +82,7 @@ export function isReadyAgain({ status, ref, session }: ServerView, before?: Serv
   return isLater && isUsable(status.state);
 }
 
-/** The rest of the message: the current state, or a suggestion for a mistyped name. */
+/** Returns the rest of the message: the current state, or a suggestion for a mistyped name. */
 function whatInstead(board: StatusBoard, server: string): string {
   const status = board.status(server);
   if (status !== undefined) return `(it is ${status.state}). Look at it: troupe status ${server}`;
@@ -93,12 +93,12 @@ function whatInstead(board: StatusBoard, server: string): string {
 
 interface RequiredWait extends Pick<StatusWait, 'board' | 'clock' | 'isOver'> {
   readonly servers: readonly DesiredServer[];
-  /** Monotonic milliseconds: the startup timeouts count from here. */
+  /** Monotonic time in milliseconds from which the startup timeouts count. */
   readonly since: number;
 }
 
 /**
- * Resolves when every required server is ready, or known not to become ready by itself.
+ * Resolves once every required server is ready, or is known not to become ready by itself.
  *
  * @throws RequiredServersError with the servers that are not ready; TroupeError `SHUTTING_DOWN`.
  */
@@ -128,7 +128,10 @@ async function isReadyInTime(
   return view !== undefined && isUsable(view.status.state);
 }
 
-/** The user may still approve or log in; a server that failed, or is dormant after a failure, has given up. */
+/**
+ * Returns whether a server has given up, because it failed or is dormant after a failure. In other
+ * states, the user may still approve it or log in.
+ */
 function hasGivenUp({ state, lastError }: ServerStatus): boolean {
   return state === 'failed' || (state === 'dormant' && lastError !== undefined);
 }

@@ -1,4 +1,7 @@
-/** The troupe's progress: its state, its first and last pass, and from these the result of `ready()`. */
+/**
+ * The troupe's progress: its state, its first and last pass, and the result of `ready()` that
+ * follows from these.
+ */
 
 import type { TroupeEmitted } from '../../../machines/troupe/troupe.ts';
 import type { Clock } from '../../domain/clock.ts';
@@ -22,7 +25,7 @@ export class TroupeProgress {
   /** Resolves with the result of `Troupe.ready()`; never rejects. */
   readonly ready: Promise<StartReport>;
 
-  /** @param startedAt - monotonic milliseconds from which `ready()` counts its duration */
+  /** @param startedAt - monotonic time in milliseconds from which `ready()` counts its duration */
   constructor(clock: Clock, startedAt: number, board: () => StatusBoard) {
     this.#clock = clock;
     this.#board = board;
@@ -43,12 +46,16 @@ export class TroupeProgress {
     return this.#state === 'stopped';
   }
 
-  /** Whether the settings were read, or never will be. Until then, server names are unknown. */
+  /**
+   * Whether the settings have been read, or never will be. Until then, server names are unknown.
+   */
   hasReadSettings(): boolean {
     return this.#firstPassAt !== null || this.#state !== 'starting';
   }
 
-  /** Monotonic milliseconds of the first pass; until then, of now. */
+  /**
+   * Returns the monotonic time of the first pass, in milliseconds; until then, the current time.
+   */
   firstPassAt(): number {
     return this.#firstPassAt ?? this.#clock.now();
   }
@@ -71,7 +78,7 @@ export class TroupeProgress {
   /** Returns how long the pass took, in whole milliseconds. */
   noteReconciled({ plan, at }: Extract<TroupeEmitted, { type: 'reconciled' }>): number {
     const now = this.#clock.now();
-    // Fractions of a millisecond only fill a line with digits.
+    // Fractions of a millisecond would only clutter the line.
     const durationMs = Math.max(0, Math.round(now - (at ?? this.#wokenAt ?? now)));
     this.#lastReconcile = {
       at: new Date(this.#clock.wallNow()).toISOString(),
@@ -82,22 +89,22 @@ export class TroupeProgress {
   }
 
   noteSnapshot(snapshot: RootSnapshot): void {
-    // A pass before the settings were read does not count.
+    // A pass before the settings have been read does not count.
     if (snapshot.context.settings !== null) this.#firstPassAt ??= this.#clock.now();
     this.#enter(troupeStateOf(snapshot));
   }
 
-  /** The troupe has ended; also resolves {@link ready}. */
+  /** Records that the troupe has ended; also resolves {@link ready}. */
   noteEnd(): void {
     this.#enter('stopped');
     this.#settleReady?.();
   }
 
-  /** Resolves {@link ready} when there is nothing left to wait for. */
+  /** Resolves {@link ready} if there is nothing left to wait for. */
   checkReady(): void {
     if (this.#settleReady === undefined) return;
     const board = this.#board();
-    // Also without a first pass: settings that cannot be read must not keep a host waiting.
+    // Even without a first pass: settings that cannot be read must not keep a host waiting.
     const isGatePassed = this.#state !== 'starting';
     const isAllSettled = this.#firstPassAt !== null && areSettled(awaitedStatuses(board));
     const isHeldUp = this.#state === 'running' && !areSettled(blockingStatuses(board));
@@ -111,14 +118,17 @@ export class TroupeProgress {
   }
 }
 
-/** The servers that `ready()` waits for: all except background servers. */
+/** Returns the servers that `ready()` waits for: all except background servers. */
 function awaitedStatuses(board: StatusBoard): readonly ServerStatus[] {
   const isInBackground = ({ name }: ServerStatus): boolean =>
     board.view(name)?.desired.policy.startup.mode === 'background';
   return board.statuses().filter((status) => !isInBackground(status));
 }
 
-/** Servers without a catalog whose policy makes `ready()` wait for them however long they take. */
+/**
+ * Returns the servers without a catalog whose policy makes `ready()` wait for them however long
+ * they take.
+ */
 function blockingStatuses(board: StatusBoard): readonly ServerStatus[] {
   return awaitedStatuses(board).filter(
     ({ name, catalog }) =>
@@ -126,12 +136,15 @@ function blockingStatuses(board: StatusBoard): readonly ServerStatus[] {
   );
 }
 
-/** Whether no server is starting or stopping. */
+/** Returns whether no server is starting or stopping. */
 function areSettled(statuses: readonly ServerStatus[]): boolean {
   return statuses.every(({ state }) => !isOnItsWay(state));
 }
 
-/** Sorts the servers by their use at this moment. Disabled and stopped servers are in no list. */
+/**
+ * Sorts the servers by whether they can currently be used. Disabled and stopped servers are in no
+ * list.
+ */
 function startReportOf(statuses: readonly ServerStatus[], elapsedMs: number): StartReport {
   const namesWhere = (matches: (status: ServerStatus) => boolean): string[] =>
     statuses.filter(matches).map(({ name }) => name);

@@ -113,7 +113,7 @@ describe('a session over WebSocket', () => {
   it.each(['noise', 'binary'] as const)('ignores %s, and logs one remark', async (mode) => {
     const session = await opened(mode);
     for (const _ of [1, 2]) expect(await call(session.bench)).toHaveProperty('result');
-    expect(session.bench.lines).toEqual(['sent something that is no MCP message']);
+    expect(session.bench.lines).toEqual(['sent something that is not an MCP message']);
   });
 
   it('fails only the call whose answer has more than 16 MB', async () => {
