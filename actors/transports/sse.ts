@@ -155,7 +155,7 @@ export class SseTransport extends Connection {
 
   #receive(text: string): void {
     const messages = this.stages.read(text);
-    if (messages.length === 0) this.remarkOnce('sent an event that is no MCP message');
+    if (messages.length === 0) this.remarkOnce('sent an event that is not an MCP message');
     for (const message of messages) {
       const id = answeredBy(message);
       if (id !== undefined) this.#posts.settle(id);

@@ -134,7 +134,7 @@ describe('a session over SSE', () => {
     const session = await opened('noise');
     expect(await call(session.bench)).toHaveProperty('result');
     expect(await call(session.bench)).toHaveProperty('result');
-    expect(session.bench.lines).toEqual(['sent an event that is no MCP message']);
+    expect(session.bench.lines).toEqual(['sent an event that is not an MCP message']);
   });
 
   it('keeps posting to the first address that the server named', async () => {
