@@ -13,7 +13,7 @@ function temporaryFolder(): string {
 }
 
 describe('a private folder', () => {
-  it('is created with its parents, private to its user, unless it exists', () => {
+  it('is created with its parents, accessible only to its user, unless it exists', () => {
     const folder = path.join(temporaryFolder(), 'a', 'b');
     makeFolders(folder);
     makeFolders(folder);
@@ -22,14 +22,14 @@ describe('a private folder', () => {
     }
   });
 
-  it('fails when a file has its path', () => {
+  it('cannot be created below a file', () => {
     const file = path.join(temporaryFolder(), 'file');
     writeFileSync(file, '');
     expect(() => makeFolders(path.join(file, 'folder'))).toThrow('ENOTDIR');
   });
 
   it.runIf(process.platform === 'linux')(
-    'fails without retrying where nothing can be created',
+    'fails without retrying where it cannot be created',
     () => {
       expect(() => makeFolders('/proc/no-such-folder/run')).toThrow('ENOENT');
     },

@@ -101,7 +101,7 @@ function start(
 const oneFile = (root: string): readonly string[] => [path.join(root, 'troupe.json')];
 
 describe.each(['ENOSPC', 'EMFILE'])('a settings watch that fails with %s', (code) => {
-  it('reports it once, closes all watches and still sees an edit', async () => {
+  it('reports the failure once, closes all watches and still detects edits', async () => {
     const bench = start(oneFile, (folder, root) => (folder === root ? code : undefined));
     while (bench.messages.length === 0) await bench.news();
     expect(bench.messages).toEqual([expect.stringContaining(code)]);
@@ -115,7 +115,7 @@ describe.each(['ENOSPC', 'EMFILE'])('a settings watch that fails with %s', (code
     expect(bench.messages).toHaveLength(1);
   });
 
-  it('also reports a later failure', async () => {
+  it('reports a later failure too', async () => {
     const bench = start(oneFile);
     await bench.news();
     bench.openIn(bench.root)?.emit('error', refused(code));
@@ -123,7 +123,7 @@ describe.each(['ENOSPC', 'EMFILE'])('a settings watch that fails with %s', (code
     expect(bench.open()).toEqual([]);
   });
 
-  it('watches again once possible, and reports it', async () => {
+  it('resumes watching once possible and reports it', async () => {
     let isRefused = true;
     const bench = start(oneFile, () => (isRefused ? code : undefined), 1);
     while (bench.messages.length === 0) await bench.news();
@@ -136,7 +136,7 @@ describe.each(['ENOSPC', 'EMFILE'])('a settings watch that fails with %s', (code
     expect(bench.changeCount()).toBe(before + 1);
   });
 
-  it('reports nothing after it was stopped', async () => {
+  it('reports nothing once it is stopped', async () => {
     const bench = start(oneFile, () => code);
     bench.stop();
     await new Promise((resolve) => setImmediate(resolve));
@@ -146,7 +146,7 @@ describe.each(['ENOSPC', 'EMFILE'])('a settings watch that fails with %s', (code
 });
 
 describe('a settings watch', () => {
-  it('polls a file in an unwatchable folder without a report', async () => {
+  it('polls a file in an unwatchable folder without reporting it', async () => {
     const bench = start(oneFile, (folder, root) => (folder === root ? 'EACCES' : undefined));
     // The poll has begun, the update is done, and the first poll finds no file.
     for (let count = 0; count < 3; count += 1) await bench.news();
@@ -156,13 +156,13 @@ describe('a settings watch', () => {
     expect(bench.messages).toEqual([]);
   });
 
-  it('works without watches on the folders above', async () => {
+  it('works without watches on parent folders', async () => {
     const bench = start(oneFile, (folder, root) => (folder === root ? undefined : 'EACCES'));
     await bench.news();
     expect(bench.open().map(({ folder }) => folder)).toEqual([bench.root]);
   });
 
-  it('replaces a watch that ended with an error', async () => {
+  it('replaces a watch that fails', async () => {
     const bench = start(oneFile);
     await bench.news();
     const lost = bench.openIn(bench.root);
@@ -172,7 +172,7 @@ describe('a settings watch', () => {
     expect(bench.messages).toEqual([]);
   });
 
-  it('treats an event without a name as a change of every file', async () => {
+  it('treats an event without a file name as a change to every file', async () => {
     const bench = start(oneFile);
     await bench.news();
     const before = bench.changeCount();
@@ -180,7 +180,7 @@ describe('a settings watch', () => {
     expect(bench.changeCount()).toBe(before + 1);
   });
 
-  it('needs one watch per folder for a thousand files', async () => {
+  it('uses one watch per folder for a thousand files', async () => {
     const bench = start((root) =>
       Array.from({ length: 1_000 }, (_, index) => {
         const folder = path.join(root, `folder${index % 10}`);
@@ -241,10 +241,10 @@ const mayTakeAway =
   process.platform === 'linux' &&
   spawnSync('unshare', ['-Ur', 'sh', '-c', `echo 0 > ${limitFile}`]).status === 0;
 
-describe.runIf(mayTakeAway)('a settings watch on a system without watches left', () => {
+describe.runIf(mayTakeAway)('a settings watch on a system that has run out of watches', () => {
   const program = compiledProgram('test/fixtures/hosts/watching-host.ts');
 
-  it('polls, reports it, and watches again when there are some', async () => {
+  it('polls, reports it and resumes watching once watches are available', async () => {
     const file = path.join(temporaryFolder(), 'troupe.json');
     const script = `echo 0 > ${limitFile} && exec "$0" "$@"`;
     const words = [process.execPath, ...program.words, file, limitFile];

@@ -47,7 +47,7 @@ describe('the path to a file in a folder', () => {
     expect(way).toEqual({ place: at(place), isInside: false });
   });
 
-  it('names the target of a network link without following it', async () => {
+  it("reports a network link's target without following it", async () => {
     expect(await wayWithin(at('project', 'network', 'x'), at('project'))).toEqual({
       place: '/net/host.example/share/x',
       isInside: false,
@@ -61,14 +61,14 @@ describe('the path to a file in a folder', () => {
     },
   );
 
-  it('stays inside for missing files and link cycles', async () => {
+  it('stays inside the folder for missing files and link cycles', async () => {
     const missing = at('project', 'sub', 'none', 'file');
     expect(await wayWithin(missing, at('project'))).toEqual({ place: missing, isInside: true });
     expect((await wayWithin(at('project', 'circle'), at('project'))).isInside).toBe(true);
   });
 });
 
-describe('a path', () => {
+describe('a containment check', () => {
   it.each([
     ['/a', '/a', true],
     ['/a/..b', '/a', true],
@@ -76,7 +76,7 @@ describe('a path', () => {
     ['/ab', '/a', false],
     ['/', '/a', false],
     ['/a', '/', true],
-  ])('%s is within %s: %s', (place, folder, expected) => {
+  ])('reports whether %s is within %s: %s', (place, folder, expected) => {
     expect(isWithin(place, folder)).toBe(expected);
   });
 });

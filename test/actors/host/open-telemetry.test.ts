@@ -33,7 +33,7 @@ describe('OpenTelemetry', () => {
     expect(messages).toEqual([expect.stringContaining('Install it')]);
   });
 
-  it("is the host's installed copy", () => {
+  it("is loaded from the host's installed copy", () => {
     const { messages, report } = reports();
     const found = openTelemetry(true, report);
     const span = found?.start({ name: 'unused', kind: 'internal', attributes: {} });
@@ -42,7 +42,7 @@ describe('OpenTelemetry', () => {
     expect(messages).toEqual([]);
   });
 
-  it('reports one exception and continues', async () => {
+  it('has only its first exception reported and does not stop the work', async () => {
     const { messages, report } = reports();
     const tracer = { startSpan: broken };
     const meter = { createHistogram: broken, createCounter: broken, createUpDownCounter: broken };
@@ -94,7 +94,7 @@ describe('OpenTelemetry', () => {
     }
   });
 
-  it('runs work once when the context manager calls back late, twice, or not at all', async () => {
+  it('runs work once when the context manager calls back late and twice', async () => {
     const callbacks: (() => void)[] = [];
     const withLate = (_: object, run: () => void): void => void callbacks.push(run, run);
     const context = { ...api.context, active: () => api.ROOT_CONTEXT, with: withLate };
@@ -111,7 +111,7 @@ describe('OpenTelemetry', () => {
     expect(runs).toBe(1);
   });
 
-  it('passes on only W3C trace fields, whatever a propagator writes', () => {
+  it('forwards only W3C trace fields, whatever a propagator writes', () => {
     const inject = (_context: object, carrier: unknown, setter: object): void => {
       const { set } = setter as { set: (carrier: unknown, key: string, value: string) => void };
       set(carrier, 'b3', 'one');
@@ -123,7 +123,7 @@ describe('OpenTelemetry', () => {
     expect(telemetry.carried(api.ROOT_CONTEXT)).toEqual({ tracestate: 'three=3' });
   });
 
-  it('links a span to the active trace when another one is named', () => {
+  it('links a span to the active trace when the caller passes another parent', () => {
     rememberActiveSpans();
     const recorder = recordTelemetry();
     const telemetry = new OpenTelemetry(api, recorder.providers, () => undefined);

@@ -53,7 +53,7 @@ describe('the sleep watch', () => {
     expect(machine.woken).toBe(0);
   });
 
-  it('reports a machine that slept, whose monotonic clock stopped', () => {
+  it('detects a sleep during which the monotonic clock stopped', () => {
     const machine = startMachine();
     machine.pass(5_000, 3_600_000);
     expect(machine.woken).toBe(1);
@@ -61,20 +61,20 @@ describe('the sleep watch', () => {
     expect(machine.woken).toBe(1);
   });
 
-  it('reports a process that was suspended just past the limit', () => {
+  it('detects a process suspension just past the limit', () => {
     const machine = startMachine();
     machine.pass(15_001);
     expect(machine.woken).toBe(1);
   });
 
-  it('ignores a wall clock that is set back', () => {
+  it('ignores a wall clock that is set backwards', () => {
     const machine = startMachine();
     machine.pass(5_000, -3_600_000);
     machine.pass(5_000);
     expect(machine.woken).toBe(0);
   });
 
-  it('has one unreferenced timer while it runs, and none afterwards', () => {
+  it('uses one unreferenced timer while it runs and none afterwards', () => {
     const machine = startMachine();
     machine.pass(5_000);
     expect(machine.timers.map(({ unrefs }) => unrefs)).toEqual([1, 1]);

@@ -7,7 +7,7 @@ function entry(pid: number, parent: number): ProcessEntry {
 }
 
 describe.runIf(hasProcessTable)('a server that starts during a snapshot', () => {
-  it('keeps its descendants even if the snapshot misses it', async () => {
+  it('has its descendants tracked even if the snapshot misses it', async () => {
     let finish: (table: readonly ProcessEntry[]) => void = () => undefined;
     const first = new Promise<readonly ProcessEntry[]>((resolve) => {
       finish = resolve;

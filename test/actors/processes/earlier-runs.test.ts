@@ -59,29 +59,29 @@ function register(registry: ProcessRegistry): string {
 const reap = (): ReturnType<typeof reapEarlierRuns> => reapEarlierRuns(stateDir, () => Date.now());
 const filesLeft = (): readonly string[] => readdirSync(path.join(stateDir, 'run'));
 
-describe('a run after one that was killed with its guardian', () => {
-  it('ends its remaining servers and removes its registry', async () => {
+describe('a run after a host was killed with its guardian', () => {
+  it("ends the killed run's servers and removes its registry", async () => {
     register(deadRun());
     expect(await reap()).toEqual([]);
     expect(isRunning(server)).toBe(false);
     expect(filesLeft()).toEqual([]);
   });
 
-  it('tolerates a second run at the same time', async () => {
+  it('tolerates a concurrent run', async () => {
     register(deadRun());
     expect(await Promise.all([reap(), reap()])).toEqual([[], []]);
     expect(isRunning(server)).toBe(false);
     expect(filesLeft()).toEqual([]);
   });
 
-  it("spares a process that reused a server's id", async () => {
+  it("spares a process that reuses a server's process id", async () => {
     register(deadRun({ servers: [{ pid: server, start: '12345', server: 'db' }] }));
     expect(await reap()).toEqual([]);
     expect(isRunning(server)).toBe(true);
     expect(filesLeft()).toEqual([]);
   });
 
-  it('spares a run whose process is alive', async () => {
+  it('spares a run whose host is still alive', async () => {
     const owner = { pid: process.pid, start: startOf(process.pid) ?? '' };
     const file = register(deadRun({ owner }));
     expect(await reap()).toEqual([]);
@@ -89,14 +89,14 @@ describe('a run after one that was killed with its guardian', () => {
     expect(filesLeft()).toEqual([path.basename(file)]);
   });
 
-  it('only removes the registry of a run before the last boot', async () => {
+  it('only removes the registry of a run from before the last boot', async () => {
     register(deadRun({ place: { ...placeOfThisProcess(), boot: 'before' } }));
     expect(await reap()).toEqual([]);
     expect(isRunning(server)).toBe(true);
     expect(filesLeft()).toEqual([]);
   });
 
-  it.each(['host', 'namespace'])('ignores the process ids of another %s', async (key) => {
+  it.each(['host', 'namespace'])('ignores process ids from another %s', async (key) => {
     const file = register(deadRun({ place: { ...placeOfThisProcess(), [key]: 'elsewhere' } }));
     expect(await reap()).toEqual([]);
     expect(filesLeft()).toEqual([path.basename(file)]);
@@ -110,18 +110,21 @@ describe('a run after one that was killed with its guardian', () => {
 describe('a damaged registry', () => {
   const whole = (): string => JSON.stringify(deadRun());
   it.each([
-    ['empty', () => ''],
-    ['torn', () => whole().slice(0, -2)],
-    ['full of zeros', () => '\0'.repeat(4_096)],
-    ['no JSON', () => 'kill everything'],
-    ['of another version', () => whole().replace('"version":1', '"version":2')],
-    ['more than it may be', () => whole().replace('{', '{"group":1,')],
-    ['about every process', () => whole().replace(`"pid":${server}`, '"pid":1')],
-    ['about its own group', () => whole().replace(`"pid":${server}`, '"pid":0')],
-    ['no order in a number', () => whole().replace(`"pid":${server}`, `"pid":"${server}"`)],
-    ['an order in a start time', () => whole().replace('"start":"7"', '"start":"7\\n+ 2 1"')],
-    ['of another run than its name says', whole],
-  ])('ends nothing, is set aside and reported when it is %s', async (_how, content) => {
+    ['is empty', () => ''],
+    ['is truncated', () => whole().slice(0, -2)],
+    ['is full of zeros', () => '\0'.repeat(4_096)],
+    ['is not JSON', () => 'kill everything'],
+    ['has another version', () => whole().replace('"version":1', '"version":2')],
+    ['has an unknown field', () => whole().replace('{', '{"group":1,')],
+    ['lists process id 1', () => whole().replace(`"pid":${server}`, '"pid":1')],
+    ['lists process id 0', () => whole().replace(`"pid":${server}`, '"pid":0')],
+    ['has a string as a process id', () => whole().replace(`"pid":${server}`, `"pid":"${server}"`)],
+    [
+      'contains a guardian command in a start time',
+      () => whole().replace('"start":"7"', '"start":"7\\n+ 2 1"'),
+    ],
+    ['belongs to a different run than its file name', whole],
+  ])('ends no process, is set aside and is reported when it %s', async (_how, content) => {
     mkdirSync(path.join(stateDir, 'run'));
     const file = registryFile(stateDir, randomUUID());
     const text = content();
@@ -137,7 +140,7 @@ describe('a damaged registry', () => {
 });
 
 describe('a registry', () => {
-  it('is readable only for its owner', () => {
+  it('is readable only by its owner', () => {
     const file = register(deadRun());
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(statSync(path.dirname(file)).mode & 0o777).toBe(0o700);

@@ -23,12 +23,12 @@ const withMember =
   `const member=require("child_process").spawn(process.execPath,["-e",${JSON.stringify(deafUnlessKilled)}]);` +
   'member.stdout.on("data",(text)=>process.stdout.write(text.includes("T")?"member ":String(member.pid)))';
 
-describe('ending a group', () => {
+describe('ending a process group', () => {
   it.each([
     ['child', 'leader'],
     ['group', 'leader member'],
     ['tree', 'leader member escaped'],
-  ] as const)('asks the %s to leave (%s), and kills everybody', async (scope, asked) => {
+  ] as const)('sends SIGTERM to the %s (%s) and kills all survivors', async (scope, asked) => {
     const told = new Set<string>();
     let hearAll = (): void => {};
     const hear = (names: string): void => {

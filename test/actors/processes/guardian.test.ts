@@ -62,7 +62,7 @@ async function guard(watch: Watch, ...orders: readonly string[]): Promise<number
 const startBy = { proc: startOf, ps: startFromPs };
 const orderFor = (way: 'proc' | 'ps', pid: number): string => `+ ${pid} ${startBy[way](pid)}\n`;
 
-describe.each(cases)('the guardian in %s, by %s', (shell, way) => {
+describe.each(cases)('the guardian in %s, using %s', (shell, way) => {
   it('ends a group that ignores signals when its input ends, and removes the registry', async () => {
     folder = mkdtempSync(path.join(tmpdir(), 'troupe-'));
     const file = path.join(folder, "it's a registry");
@@ -80,7 +80,7 @@ describe.each(cases)('the guardian in %s, by %s', (shell, way) => {
     expect(isRunning(serverPid)).toBe(false);
   });
 
-  it('spares a process that reused a registered id', async () => {
+  it('spares a process that reuses a registered id', async () => {
     const stranger = await startDeaf();
     for (const isHostAlive of [true, false]) {
       expect(await guard({ shell, way, isHostAlive }, `+ ${stranger.pid} 12345\n`)).toBe(0);
@@ -88,7 +88,7 @@ describe.each(cases)('the guardian in %s, by %s', (shell, way) => {
     expect(isRunning(stranger.pid)).toBe(true);
   });
 
-  it('ignores orders that were cut off, revoked or followed by a dismissal', async () => {
+  it('ignores commands that are truncated, revoked or followed by a dismissal', async () => {
     const deaf = await startDeaf();
     const order = orderFor(way, deaf.pid);
     expect(await guard({ shell, way }, order.slice(0, -1))).toBe(0);
@@ -100,8 +100,8 @@ describe.each(cases)('the guardian in %s, by %s', (shell, way) => {
   });
 });
 
-describe('a guardian that reads no orders', () => {
-  it('is replaced before orders fill the memory, and its successor receives them', async () => {
+describe('a guardian that stops reading commands', () => {
+  it('is replaced before commands fill the memory, and its successor receives them', async () => {
     const deaf = await startDeaf();
     const guardian = new Guardian({ mark: 'MCP_TROUPE_RUN=none', report: () => undefined });
     guardian.add({ pid: deaf.pid, start: startOf(deaf.pid) ?? '' });
@@ -123,7 +123,7 @@ describe('a guardian that reads no orders', () => {
 });
 
 describe('the guardian without a process table', () => {
-  it('passes each column to ps as an argument of its own, which every system accepts', () => {
+  it('passes each column to ps as a separate argument, which every system accepts', () => {
     const columns = /\bps -A (.*)\)/.exec(guardianScript)?.[1];
     expect(columns?.split(' -o ').slice(1)).toEqual(['pgid=', 'state=', 'lstart=']);
     expect(columns).toMatch(/^-o pid= /);
@@ -131,7 +131,7 @@ describe('the guardian without a process table', () => {
 });
 
 describe.runIf(hasProcessTable).each(shells)('the guardian in %s', (shell) => {
-  it('ends processes with its mark that left their group, and no others', async () => {
+  it('ends marked processes that left their group, and no others', async () => {
     const marked = await startDeaf({ MCP_TROUPE_RUN: 'one.1' });
     const other = await startDeaf({ MCP_TROUPE_RUN: 'two.1' });
     expect(await guard({ shell, way: 'proc', mark: 'MCP_TROUPE_RUN=one' })).toBe(0);

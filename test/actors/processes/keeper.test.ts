@@ -81,8 +81,8 @@ async function end(keeper: ProcessKeeper, kept: KeptProcess): Promise<void> {
   await keeper.close();
 }
 
-describe.runIf(hasProcessTable)('a descendant without environment and session', () => {
-  it('is found by a snapshot of parents and children', async () => {
+describe.runIf(hasProcessTable)('a descendant that dropped its environment and session', () => {
+  it('is found by a parent-child snapshot', async () => {
     const { keeper, kept, escaped } = await startFamily(isChild, withoutCgroups);
     expect(await kept.descendants()).toContain(escaped);
     await end(keeper, kept);
@@ -102,7 +102,7 @@ describe.runIf(hasProcessTable)('a descendant without environment and session', 
     expect(existsSync(path)).toBe(false);
   });
 
-  it('is reported by the first snapshot until its server is gone, even after its parent died', async () => {
+  it('is reported from the first snapshot until its server is gone, even once its parent is dead', async () => {
     const family = await startFamily(isAdoptedLater, withoutCgroups);
     const { keeper, kept, child, escaped, clock, problems, told } = family;
     clock.advanceBy(1_000);
@@ -126,7 +126,7 @@ describe.runIf(hasProcessTable)('a descendant without environment and session', 
     expect(problems.at(-1)).toEqual([]);
   });
 
-  it('is reported a second after its server started, even if other servers ran before', async () => {
+  it('is reported a second after its server starts, even if other servers ran earlier', async () => {
     const { keeper, kept, escaped, clock, problems, told } = await startFamily(
       isChild,
       withoutCgroups,
@@ -144,7 +144,7 @@ describe.runIf(hasProcessTable)('a descendant without environment and session', 
     await end(keeper, kept);
   });
 
-  it('is reported but not ended when it declares that it stays', async () => {
+  it('is reported but not ended when it opts out of being ended', async () => {
     const { keeper, kept, escaped, clock, problems, told } = await startFamily(
       isMeantToStay,
       withoutCgroups,

@@ -18,7 +18,7 @@ async function crowd(size: number): Promise<readonly number[]> {
 }
 
 describe.runIf(hasProcessTable)('a scan of all processes', () => {
-  it('finds each process and keeps the event loop free', async () => {
+  it('finds every process without blocking the event loop', async () => {
     const pids = await crowd(100);
     let inOneTurn = 0;
     let most = 0;
@@ -56,7 +56,7 @@ describe.runIf(hasProcessTable)('a scan of all processes', () => {
     expect(looks).toBe(2);
   });
 
-  it('leaves out processes that cannot be read', async () => {
+  it('omits processes that cannot be read', async () => {
     const found = await createScan((pid) => {
       if (pid !== process.pid) throw new Error('closed to us');
       return pid;

@@ -60,7 +60,7 @@ describe('starting a process on Windows', () => {
     return JSON.parse(stdout) as readonly (ProcessStart | string)[];
   }
 
-  it('starts a program itself, a script through cmd.exe, and the interpreter of a shebang', async () => {
+  it('starts programs directly, scripts through cmd.exe and shebang files with their interpreter', async () => {
     const starts = await startsOf(
       { command: 'node', args: ['a b', '%PATH%', '"&"'] },
       { command: 'npx', args: ['-y', 'some server'] },
@@ -90,7 +90,7 @@ describe('starting a process on Windows', () => {
     expect(start).toMatchObject({ command: cmd, args: ['/d', '/s', '/c', `"${words}"`] });
   });
 
-  it("escapes arguments twice for npm's scripts in a project", async () => {
+  it("escapes arguments twice for a project's npm scripts", async () => {
     const [start] = await startsOf({ command: 'lint', args: ['"&calc'] });
     expect(start).toMatchObject({
       args: ['/d', '/s', '/c', '"lint ^^^"\\^^^"^^^&calc^^^""'],
@@ -168,14 +168,14 @@ describe('ending a process on Windows', () => {
     },
   );
 
-  it('reports a process that survives all steps', async () => {
+  it('reports a process that survives every step', async () => {
     const { clock, group, endInput } = stage(9);
     const ended = endGroup({ ...group, hasCrashed: false, endInput, scope: 'tree', steps });
     await clock.advanceAndSettle(3_250);
     expect(await ended).toBe(false);
   });
 
-  it("does not signal an exited process's id", async () => {
+  it('does not signal a process that has exited', async () => {
     const { story, group, endInput, leave } = stage('input');
     expect(await endGroup({ ...group, hasCrashed: false, endInput, scope: 'tree', steps })).toBe(
       true,
@@ -185,7 +185,7 @@ describe('ending a process on Windows', () => {
     expect(story).toEqual(['0 end of input']);
   });
 
-  it('kills all remaining processes when this process exits', () => {
+  it('kills all remaining processes when the host exits', () => {
     const killed: (readonly string[])[] = [];
     const system = createWindowsSystem({
       root: 'C:\\Windows',
@@ -198,7 +198,7 @@ describe('ending a process on Windows', () => {
   });
 });
 
-describe('the environment of a server', () => {
+describe("a server's environment", () => {
   const ours = {
     Path: 'C:\\bin',
     SystemRoot: 'C:\\Windows',
@@ -210,11 +210,11 @@ describe('the environment of a server', () => {
   };
 
   it.each([
-    ['inherits what programs need', {}, { PATH: 'C:\\bin' }],
-    ['has one search path, that of the settings', { path: 'D:\\own' }, { PATH: 'D:\\own' }],
-    ['takes the later of two spellings', { PATH: 'D:\\a', Path: 'D:\\b' }, { PATH: 'D:\\b' }],
-    ['holds what the settings name', { Token: 'x' }, { PATH: 'C:\\bin', TOKEN: 'x' }],
-  ])('on Windows %s', (_what, named, expected) => {
+    ['inherits the variables that programs need', {}, { PATH: 'C:\\bin' }],
+    ['uses only the search path from the settings', { path: 'D:\\own' }, { PATH: 'D:\\own' }],
+    ['uses the later of two spellings', { PATH: 'D:\\a', Path: 'D:\\b' }, { PATH: 'D:\\b' }],
+    ['contains the variables from the settings', { Token: 'x' }, { PATH: 'C:\\bin', TOKEN: 'x' }],
+  ])('%s on Windows', (_what, named, expected) => {
     expect(environmentOf(ours, named, 'win32')).toEqual({
       SYSTEMROOT: 'C:\\Windows',
       APPDATA: 'C:\\data',

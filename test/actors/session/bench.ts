@@ -409,9 +409,9 @@ endless['self'] = endless;
 /** Arguments that JSON cannot represent, each with its fault. */
 export const unwritable: readonly (readonly [what: string, args: unknown])[] = [
   ['a BigInt', { value: 1n }],
-  ['endless', endless],
+  ['circular', endless],
   [
-    'in need of a conversion that throws',
+    'an object whose toJSON throws',
     {
       toJSON(): never {
         throw new Error('not for you');

@@ -45,7 +45,7 @@ function run(broken: Partial<SessionIo>) {
 /** Settles when every step that answers at once has answered. */
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-describe('the I/O of a session', () => {
+describe("a session's I/O", () => {
   it('is disposed of when it throws on a command and its close hangs', async () => {
     const { dispose, server } = run({
       publish() {

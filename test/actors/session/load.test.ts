@@ -70,7 +70,7 @@ async function openTelling(load: LoadSpeech): Promise<{ bench: Bench; pid: numbe
 }
 
 describe('a session that waits for the SDK', () => {
-  it('starts its process meanwhile, and then opens', async () => {
+  it('starts its process meanwhile and then opens', async () => {
     const held = new HeldLoad();
     const bench = open(fixtureSpec('noisy-list'), held.load);
     await bench.logged('waiting for the database');
@@ -101,7 +101,7 @@ describe('a session that waits for the SDK', () => {
     expect(bench.story).toEqual([]);
   });
 
-  it('reports at once that its process died', async () => {
+  it('reports immediately that its process died', async () => {
     const held = new HeldLoad();
     const bench = open(fixtureSpec('exit-1'), held.load);
     const { failure } = await bench.next('session.closed');
@@ -111,7 +111,7 @@ describe('a session that waits for the SDK', () => {
     expect(bench.story).toEqual(['session.closed']);
   });
 
-  it('does not start a server again that exits before it was asked for its era', async () => {
+  it('does not restart a server that exits before its era is probed', async () => {
     const held = new HeldLoad();
     const exiting = {
       command: 'sh',
@@ -135,7 +135,7 @@ describe('a session that waits for the SDK', () => {
     expect(bench.story).toEqual(['session.closed']);
   });
 
-  it('reports nothing more when loading fails after it was closed', async () => {
+  it('reports nothing more when loading fails after it is closed', async () => {
     const held = new HeldLoad();
     const asked = held.asked();
     const bench = open(fixtureSpec('ok'), held.load);
@@ -146,7 +146,7 @@ describe('a session that waits for the SDK', () => {
     expect(bench.story).toEqual(['session.closed']);
   });
 
-  it('shares the loaded SDK with other sessions, which open although it was closed', async () => {
+  it('shares the loaded SDK with other sessions, which open even if it is closed', async () => {
     const held = new HeldLoad();
     const [first, second, third] = ['ok', 'noisy-list', 'ok'].map((mode) =>
       open(fixtureSpec(mode), held.load),
@@ -160,7 +160,7 @@ describe('a session that waits for the SDK', () => {
     expect(second.story).toEqual(['session.closed']);
   });
 
-  it('sends nothing to a remote server after it was closed', async () => {
+  it('sends nothing to a remote server once it is closed', async () => {
     const held = new HeldLoad();
     const asked = held.asked();
     const spec = { type: 'http', url: 'http://127.0.0.1:9/', headers: {}, era: 'auto' } as const;

@@ -113,7 +113,7 @@ async function expectSample(session: Bench): Promise<void> {
   });
 }
 
-describe('lists of a modern server', () => {
+describe("a modern server's lists", () => {
   it('contain every well-formed resource and prompt', async () => {
     const complete = { resultType: 'complete', ttlMs: 0, cacheScope: 'private' };
     const results = {
@@ -133,7 +133,7 @@ describe('lists of a modern server', () => {
   });
 });
 
-describe('a call of a modern server', () => {
+describe('a call to a modern server', () => {
   const refusal = { error: { code: -32_020, message: 'Header mismatch' } };
 
   it.each(['act', 'unlisted'])(
@@ -158,7 +158,7 @@ describe('a call of a modern server', () => {
 
 describe('an open session', () => {
   it.each(['modern', 'legacy'] as const)(
-    'reports no sent message of its calls, %s',
+    'does not report messages that its calls send: %s',
     async (era) => {
       const sent: string[] = [];
       const actors = (ports: SessionPorts): SessionActors =>
@@ -176,7 +176,7 @@ describe('an open session', () => {
   );
 });
 
-describe('a session with a server of both eras', () => {
+describe('a session with a server that supports both eras', () => {
   it.each([
     ['auto', 'modern'],
     ['modern', 'modern'],
@@ -219,7 +219,7 @@ describe('a modern server over HTTP', () => {
     expect(failure).toMatchObject({ kind: 'versionUnsupported' });
   });
 
-  it("is probed again when the stored era was a legacy server's", async () => {
+  it('is probed again when the stored era was legacy', async () => {
     const remote = await startRemote('reject');
     const startNext = createBench(remoteSpec(remote));
     const first = startNext();
@@ -231,7 +231,7 @@ describe('a modern server over HTTP', () => {
     expect(session.facts[0]).toMatchObject({ type: 'session.opened', era: 'modern' });
   });
 
-  it('announces changes on a stream, which is reopened after a cut', async () => {
+  it('announces changes on a stream that is reopened after a disconnect', async () => {
     const remote = await startRemote('reject');
     const session = await ready(createBench(remoteSpec(remote))({ watched: ['note://all'] }));
     // The subscription is acknowledged: earlier changes are unknown.
@@ -269,7 +269,7 @@ function createMarkingServer(headerNames: Readonly<Record<string, string>>): Low
 }
 
 describe('a modern server over HTTP that requires arguments in headers', () => {
-  it('receives them; tools with invalid headers are omitted', async () => {
+  it('receives them, and its tools with invalid headers are omitted', async () => {
     const names = { sell: 'Region', break: 'My Region', split: 'A\r\nB' };
     const remote = await startRemote('reject', () => createMarkingServer(names));
     bench = createBench(remoteSpec(remote))();
@@ -288,7 +288,7 @@ describe('a modern server over HTTP that requires arguments in headers', () => {
   });
 });
 
-describe('a modern server that omits the type of its results', () => {
+describe('a modern server that omits resultType', () => {
   it('has its results accepted as complete', async () => {
     const answers: Readonly<Record<string, object>> = {
       'server/discover': {

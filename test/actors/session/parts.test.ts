@@ -48,14 +48,14 @@ describe('the line reader', () => {
     );
   });
 
-  it('accepts a line at the limit, and none above it', () => {
+  it('accepts a line at the limit but none above it', () => {
     expect(linesOf([Buffer.from('1234\n')], 4)).toEqual(['1234']);
     expect(linesOf([Buffer.from('1\n12'), Buffer.from('345\n1\n')], 4)).toEqual(['1', 'too long']);
   });
 
   const message = (text: string) => Buffer.from(`{"id":7,"a":"${text}"}\n`);
 
-  it('skips a message above the limit, and continues with the next line', () => {
+  it('skips a message above the limit and continues with the next line', () => {
     const cap = message('12').length - 1;
     expect(linesOf([message('12'), message('123'), Buffer.from('next')], cap)).toEqual([
       '{"id":7,"a":"12"}',
@@ -104,7 +104,7 @@ describe('the line reader', () => {
   });
 });
 
-describe('the envelope of a message', () => {
+describe("a message's envelope", () => {
   const read = (text: string, size = text.length) => {
     const reader = new EnvelopeReader();
     const bytes = Buffer.from(text);
@@ -131,13 +131,13 @@ describe('the envelope of a message', () => {
     [`{"id":"${'x'.repeat(200)}","result":{}}`, { isResult: true, isError: false }],
     ['{"method":"a","params":{"id":4}}', { isResult: false, isError: false }],
     ['{}', { isResult: false, isError: false }],
-  ])('of %s is %j', (text, expected) => {
+  ])('is read from %s as %j', (text, expected) => {
     const whole = { ...expected, isMethod: text.startsWith('{"method"') };
     expect(read(text)).toEqual(whole);
     expect(read(text, 1)).toEqual(whole);
   });
 
-  it('agrees with parsing the whole message', () => {
+  it('matches the fully parsed message', () => {
     const json = fc.json({ maxDepth: 3 });
     fc.assert(
       fc.property(
@@ -200,7 +200,7 @@ describe('reopening an event stream', () => {
     [0, [1_000, 2_000, 3_000, 4_000]],
     [2_000, [2_000, 4_000]],
   ])(
-    'waits as long as a server requests that ended it on purpose (%i ms)',
+    'waits as long as requested by a server that ended it on purpose (%i ms)',
     async (askedMs, times) => {
       const { opened, pass } = openings((of, signal) => of.afterPause(signal, askedMs));
       await pass(4);
@@ -208,7 +208,7 @@ describe('reopening an event stream', () => {
     },
   );
 
-  it('waits a second after a stream that lasted long or ended on purpose', async () => {
+  it('waits one second after a stream that lasted a long time or ended on purpose', async () => {
     const clock = new VirtualClock();
     const { signal } = new AbortController();
     const reopening = new Reopening(clock, () => 0);
@@ -227,7 +227,7 @@ describe('reopening an event stream', () => {
     expect(await waitMs(reopening.afterLoss(signal))).toBe(1_000);
   });
 
-  it('stops at once, and leaves no timer', async () => {
+  it('stops immediately and leaves no timer', async () => {
     const { clock, controller, opened, pass } = openings((of, signal) => of.afterLoss(signal));
     controller.abort();
     expect(clock.pendingCount).toBe(0);
@@ -253,7 +253,7 @@ const toolOf = (name: string, inputSchema: Record<string, unknown> = {}) => ({
 const toolsOf = (count: number, schema?: Record<string, unknown>) =>
   Array.from({ length: count }, (_, index) => toolOf(`t${index}`, schema));
 
-describe('a list of tools', () => {
+describe('a tool list', () => {
   it('contains at most a thousand tools', async () => {
     for (const nextCursor of [undefined, null])
       expect(await listOf({ tools: toolsOf(1_000), nextCursor })).toMatchObject({ gapCount: 0 });
@@ -262,12 +262,12 @@ describe('a list of tools', () => {
     expect(gaps).toEqual(['only 1000 of 1001 tools are kept']);
   });
 
-  it('requests no page whose items could not be kept', async () => {
+  it('does not request a page whose items could not be kept', async () => {
     const list = await listOf({ tools: toolsOf(1_000), nextCursor: 'a' }, { tools: [] });
     expect(list).toMatchObject({ asked: 1, gaps: ['only 1000 of more than 1000 tools are kept'] });
   });
 
-  it('is read up to two thousand entries over all pages', async () => {
+  it('is read up to two thousand entries across all pages', async () => {
     const bad = (count: number) => Array.from({ length: count }, () => 7);
     const whole = await listOf({ tools: bad(1_000), nextCursor: 'a' }, { tools: bad(1_000) });
     expect(whole).toMatchObject({ gapCount: 2_000, asked: 2 });
@@ -283,7 +283,7 @@ describe('a list of tools', () => {
     expect(gaps).toEqual(['only 64 MB of tools are kept']);
   });
 
-  it('keeps schemas up to 256 KB, in any form', async () => {
+  it('keeps schemas of up to 256 KB, whatever their shape', async () => {
     // The characters that JSON adds to the text.
     const frame = JSON.stringify({ type: 'object', description: '' }).length;
     const fits = 'x'.repeat(262_144 - frame);
@@ -301,7 +301,7 @@ describe('a list of tools', () => {
     for (const gap of gaps) expect(gap).toContain('has a schema of more than 256 KB');
   });
 
-  it('keeps schemas up to 32 levels', async () => {
+  it('keeps schemas of up to 32 levels', async () => {
     const nested = (levels: number): Record<string, unknown> =>
       levels === 1 ? {} : { not: nested(levels - 1) };
     const { names, gaps } = await listOf({
@@ -338,7 +338,7 @@ describe('the coalescer', () => {
   });
 });
 
-describe('Retry-After', () => {
+describe('the Retry-After header', () => {
   const clock = { wallNow: () => Date.parse('2026-01-01T00:00:00Z') };
 
   it.each([
@@ -349,13 +349,13 @@ describe('Retry-After', () => {
     ['Thu, 01 Jan 2026 00:00:30 GMT', 30_000],
     ['Wed, 31 Dec 2025 00:00:00 GMT', 1_000],
     ['soon', undefined],
-  ])('%s is %s ms', (header, waitMs) => {
+  ])('%s is parsed as %s ms', (header, waitMs) => {
     expect(retryAfterOf(header, clock)).toBe(waitMs);
   });
 });
 
 describe('a resolved spec', () => {
-  it('lists the secrets that are written in its settings', () => {
+  it('lists the secrets written in its settings', () => {
     const spec = {
       type: 'stdio',
       command: 'node',
@@ -370,15 +370,15 @@ describe('a resolved spec', () => {
   });
 });
 
-describe('the description of an error', () => {
+describe("an error's description", () => {
   it.each([
     new ProtocolError(-32_603, 'not today'),
     new UrlElicitationRequiredError([], 'not today'),
-  ])('contains the code of an error answer: $constructor.name', (error) => {
+  ])('contains the code of an error response: $constructor.name', (error) => {
     expect(describeError(error, [])).toMatchObject({ message: 'not today', rpcCode: error.code });
   });
 
-  it('contains no such code for an abort, an HTTP refusal or one of our own errors', () => {
+  it('contains no code for an abort, an HTTP refusal or an internal error', () => {
     const own = new ProtocolError(1, 'broken off', streamLost);
     const refusal = new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, 'no', { status: 404 });
     for (const error of [AbortSignal.abort().reason, refusal, own])
@@ -405,11 +405,11 @@ describe('the description of an error', () => {
       'The server answered with status 400 (Bad Request).',
     ],
     ['{"error":"<p>"}', 400, 'The server answered with status 400 (Bad Request).'],
-  ])("explains a refusal without the body's page: %s", (text, status, message) => {
+  ])('explains an HTTP refusal without the HTML in its body: %s', (text, status, message) => {
     expect(describeError(refusalOf(text, status), [])).toMatchObject({ message, body: text });
   });
 
-  it('omits the page of a refusal from errors that wrap it', () => {
+  it("omits an HTTP refusal's HTML from errors that wrap it", () => {
     const cause = refusalOf('<p>secret page</p>');
     const error = new Error(`The probe failed: ${cause.message}`, { cause });
     const seen = describeError(new Error(`No session: ${error.message}`, { cause: error }), []);

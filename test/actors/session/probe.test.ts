@@ -47,7 +47,7 @@ describe('a probe', () => {
   it.each([
     ['legacy', 'ping'],
     ['modern', 'discover'],
-  ] as const)('asks a %s server with %s', async (era, method) => {
+  ] as const)('sends a %s server a %s request', async (era, method) => {
     const { probe, told, last } = setUp(era);
     probe.ask();
     expect(last().method).toBe(method);
@@ -56,7 +56,7 @@ describe('a probe', () => {
     expect(told).toEqual(['alive']);
   });
 
-  it('treats an error as an answer, and distinguishes an unknown method', async () => {
+  it('treats an error as a response and distinguishes an unknown method', async () => {
     const { probe, told, last } = setUp();
     probe.ask();
     last().fail(new ProtocolError(-32603, 'Oops.'));
@@ -67,7 +67,7 @@ describe('a probe', () => {
     expect(told.map((line) => line.split(':')[0])).toEqual(['alive', 'unknownMethod']);
   });
 
-  it('reports its error when there is no answer', async () => {
+  it('reports its error when there is no response', async () => {
     const { probe, told, last } = setUp();
     probe.ask();
     last().fail(new Error('connection refused'));
@@ -75,7 +75,7 @@ describe('a probe', () => {
     expect(told).toEqual(['none: connection refused']);
   });
 
-  it('silently abandons a probe for the next one and at the end', async () => {
+  it('is silently abandoned when the next one starts or the session ends', async () => {
     const { probe, questions, told, last } = setUp();
     probe.ask();
     probe.ask();

@@ -104,7 +104,7 @@ describe('server-everything', () => {
     await closed(session.bench, session.pid);
   });
 
-  it('is reached over SSE when the settings leave the transport open', async () => {
+  it('is reached over SSE when the settings do not name a transport', async () => {
     const { url } = (await startEverything('sse')) as RemoteSpec;
     const fallback = 'sse';
     const session = await listed({ type: 'http', url, headers: {}, era: 'auto', fallback });
@@ -112,7 +112,7 @@ describe('server-everything', () => {
     await closed(session.bench, session.pid);
   });
 
-  it('is reported as lost promptly after it was killed, over SSE', async () => {
+  it('is promptly reported as lost over SSE when it is killed', async () => {
     const session = await listed(await startEverything('sse'));
     const killedAt = performance.now();
     remote?.kill('SIGKILL');
@@ -121,7 +121,7 @@ describe('server-everything', () => {
     expect(at - killedAt).toBeLessThan(promptMs);
   });
 
-  it('is reported as lost promptly after it was killed, over HTTP, with a call in flight', async () => {
+  it('is promptly reported as lost over HTTP when it is killed during a call', async () => {
     const session = await listed(await startEverything());
     const slow = session.bench
       .handle()

@@ -129,7 +129,7 @@ const subjects: Readonly<Record<string, () => Promise<Subject>>> = {
   },
 };
 
-describe.each(Object.entries(subjects))('session %s', (_name, create) => {
+describe.each(Object.entries(subjects))('a session %s', (_name, create) => {
   let subject: Subject;
   let bench: Bench;
 
@@ -149,7 +149,7 @@ describe.each(Object.entries(subjects))('session %s', (_name, create) => {
     await subject.cleanUp();
   });
 
-  it('closes at once before it was opened', async () => {
+  it('closes immediately if it was never opened', async () => {
     await start();
     bench.send('session.close');
     const closed = await bench.next('session.closed');
@@ -157,7 +157,7 @@ describe.each(Object.entries(subjects))('session %s', (_name, create) => {
     expect(bench.story).toEqual(['session.closed']);
   });
 
-  it('opens once, and registers its handle before it reports that', async () => {
+  it('opens once and registers its handle before reporting that it is open', async () => {
     await open();
     bench.send('session.open');
     expect(bench.story).toEqual(['registry.opened', 'session.opened']);
@@ -185,7 +185,7 @@ describe.each(Object.entries(subjects))('session %s', (_name, create) => {
     });
   });
 
-  it('lists once more after any number of requests during a list', async () => {
+  it('lists its tools once more after any number of requests during a listing', async () => {
     await open();
     bench.send('session.list');
     subject.lists();
@@ -208,7 +208,7 @@ describe.each(Object.entries(subjects))('session %s', (_name, create) => {
     expect(await called).toEqual({ result: { content: [{ type: 'text', text: '{"a":1}' }] } });
   });
 
-  it('closes in an orderly way, once, and unregisters its handle first', async () => {
+  it('closes gracefully once and unregisters its handle first', async () => {
     await open();
     bench.send('session.close');
     bench.send('session.close');
@@ -234,7 +234,7 @@ describe.each(Object.entries(subjects))('session %s', (_name, create) => {
     expect(bench.story.filter((name) => name === 'session.closed')).toHaveLength(1);
   });
 
-  it('cancels a call that an orderly close interrupts', async () => {
+  it('cancels a call that a graceful close interrupts', async () => {
     await open();
     const called = bench.handle().callTool('slow', {}, callOptions());
     bench.send('session.close');
@@ -243,7 +243,7 @@ describe.each(Object.entries(subjects))('session %s', (_name, create) => {
     });
   });
 
-  it('reports nothing after it was disposed of, but settles its calls', async () => {
+  it('reports nothing once disposed of, but settles its calls', async () => {
     await open();
     const called = bench.handle().callTool('slow', {}, callOptions());
     bench.send('io.dispose');
@@ -252,7 +252,7 @@ describe.each(Object.entries(subjects))('session %s', (_name, create) => {
     expect(bench.story).toEqual(['registry.opened', 'session.opened', 'registry.closed']);
   });
 
-  it('rejects a call after its end without sending it', async () => {
+  it('rejects a call without sending it once it has ended', async () => {
     await open();
     const handle = bench.handle();
     bench.send('session.close');
@@ -272,7 +272,7 @@ describe.each(Object.entries(subjects))('session %s', (_name, create) => {
     expect(late).toMatchObject({ failure: { reason: 'cancelled', written: false } });
   });
 
-  it('reports a call that takes too long as timed out', async () => {
+  it('reports a call that exceeds its deadline as timed out', async () => {
     await open();
     const outcome = await bench.handle().callTool('slow', {}, callOptions({ timeoutMs: 30 }));
     expect(outcome).toMatchObject({ failure: { reason: 'timeout', written: true } });

@@ -56,7 +56,7 @@ async function look(mode: DockerMode): Promise<DockerFinding | undefined> {
 }
 
 describe("the check for Docker's gateway", () => {
-  it('finds it when Docker knows the command and a daemon answers', async () => {
+  it('detects it when Docker knows the command and a daemon responds', async () => {
     const { docker, gateway } = await start();
     expect(await gateway.finding()).toBeUndefined();
     await gateway.settled();
@@ -89,7 +89,7 @@ describe("the check for Docker's gateway", () => {
     ],
     ['garbage', { isThere: false, lack: 'sense', said: 'docker mcp --help' }],
     ['noVersion', { isThere: false, lack: 'sense', said: infoWords }],
-  ])('reports what a Docker in the mode %s lacks', async (mode, finding) => {
+  ])('reports what Docker lacks: %s', async (mode, finding) => {
     expect(await look(mode)).toEqual(finding);
   });
 
@@ -107,7 +107,7 @@ describe("the check for Docker's gateway", () => {
     expect(finding).toMatchObject({ lack: 'program', said: 'cannot be run (EACCES)' });
   });
 
-  it('ends a Docker that times out, with everything it started', async () => {
+  it('ends a Docker process that times out, along with its children', async () => {
     const { docker, clock, gateway } = await start('hangs');
     expect(await gateway.finding()).toBeUndefined();
     await docker.ran(4);
@@ -142,7 +142,7 @@ describe("the check for Docker's gateway", () => {
     expect(await gateway.finding()).toMatchObject({ lack: 'command' });
   });
 
-  it('ends running processes without an answer when it is aborted', async () => {
+  it('ends running processes without a result when it is aborted', async () => {
     const { docker, gateway } = await start('hangs');
     let newsCount = 0;
     gateway.listen(() => {
@@ -176,7 +176,7 @@ describe("the check for Docker's gateway", () => {
     expect(keeper?.guardianPid).toBeUndefined();
   });
 
-  it('passes on the variables that configure Docker, and no others', () => {
+  it('passes on only the variables that configure Docker', () => {
     const env = { PATH: '/bin', DOCKER_HOST: 'x', DOCKER_CONTEXT: '', DOCKERS: '1', AWS_KEY: '2' };
     const gateway = createDockerGateway({
       clock: realClock,

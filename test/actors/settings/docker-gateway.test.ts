@@ -69,7 +69,7 @@ async function start(initial = on) {
 }
 
 describe("Docker's gateway in the settings", () => {
-  it('does not delay other servers, and causes a new fact only when it is absent', async () => {
+  it('does not delay other servers and emits a new fact only when it is absent', async () => {
     const source = await start();
     expect(source.told()).toEqual([['db', 'MCP_DOCKER']]);
     await source.answer(noDaemon);
@@ -77,13 +77,13 @@ describe("Docker's gateway in the settings", () => {
     expect(source.facts[1]?.settings.problems).toMatchObject([{ key: 'mcp.dockerGateway' }]);
   });
 
-  it('causes no new fact when Docker confirms the assumption', async () => {
+  it('emits no new fact when Docker confirms the assumption', async () => {
     const source = await start();
     await source.answer(there);
     expect(source.told()).toEqual([['db', 'MCP_DOCKER']]);
   });
 
-  it('is not checked until settings want it', async () => {
+  it('is not checked until settings use it', async () => {
     const source = await start(off);
     await source.reload();
     expect(source.lookCount()).toBe(0);
@@ -92,7 +92,7 @@ describe("Docker's gateway in the settings", () => {
     expect(source.told()).toEqual([['db'], ['db', 'MCP_DOCKER']]);
   });
 
-  it('is checked again on a reload, keeping its last state meanwhile', async () => {
+  it('is checked again on a reload and keeps its last state meanwhile', async () => {
     const source = await start();
     await source.answer(noDaemon);
     await source.reload();
@@ -118,7 +118,7 @@ describe("Docker's gateway in the settings", () => {
     expect(source.lookCount()).toBe(2);
   });
 
-  it('is not checked again by an edit within a minute, but by the next one', async () => {
+  it('is checked again by an edit only after a minute', async () => {
     const source = await start();
     await source.answer(noDaemon);
     await source.edit(`${on} `, 59_999);
@@ -135,7 +135,7 @@ describe("Docker's gateway in the settings", () => {
     expect(source.told()).toEqual([['db', 'MCP_DOCKER']]);
   });
 
-  it('causes no fact after the source was stopped', async () => {
+  it('emits no fact once the source is stopped', async () => {
     const source = await start();
     source.stop();
     await source.answer(noDaemon);

@@ -110,7 +110,7 @@ describe('a watched settings file', () => {
     expect(namesOf(await next())).toEqual(['two']);
   });
 
-  it('is read again when it was emptied and then written', async () => {
+  it('is read again when it is emptied and then written', async () => {
     const { file, facts, next } = await start();
     truncateSync(file);
     appendFileSync(file, two.slice(0, 9));
@@ -119,7 +119,7 @@ describe('a watched settings file', () => {
     expect(facts).toHaveLength(2);
   });
 
-  it('is read again even if its size and time stay the same', async () => {
+  it('is read again even if its size and modification time stay the same', async () => {
     const { file, next } = await start();
     const { atime, mtime } = statSync(file);
     writeFileSync(file, serversText({ uno: 'x' }));
@@ -155,7 +155,7 @@ describe('a watched settings file', () => {
     expect(namesOf(await next())).toEqual(['two']);
   });
 
-  it('is read again when it became a link, the link moved, and its target changed', async () => {
+  it('is read again when it becomes a link, when the link moves and when its target changes', async () => {
     const { root, file, next } = await start();
     const [first, second] = [path.join(root, 'first.json'), path.join(root, 'second.json')];
     writeFileSync(first, two);
@@ -172,7 +172,7 @@ describe('a watched settings file', () => {
     expect(namesOf(await next())).toEqual(['one']);
   });
 
-  it('causes no fact when it was only touched', async () => {
+  it('emits no fact when it is only touched', async () => {
     const { file, facts, next } = await start();
     writeFileSync(file, `// nothing new\n${one}`);
     replace(file, `${one}\n`);
@@ -181,7 +181,7 @@ describe('a watched settings file', () => {
     expect(facts).toHaveLength(2);
   });
 
-  it('is found when its folder and file are created after the start', async () => {
+  it('is found when it and its folder are created after the start', async () => {
     const root = temporaryFolder();
     const file = path.join(root, 'later/.mcp.json');
     const bench = startSettings({
@@ -204,7 +204,7 @@ describe('a watched settings file', () => {
 /** Ways to save, as programs do it: each makes the file hold `two`. */
 const savings: readonly (readonly [who: string, save: (file: string) => void])[] = [
   [
-    'vim, which tries whether it may write, keeps a copy and writes a new file',
+    'vim, which tests write access, keeps a backup and writes a new file',
     (file) => {
       const trial = path.join(path.dirname(file), '4913');
       writeFileSync(trial, '');
@@ -216,7 +216,7 @@ const savings: readonly (readonly [who: string, save: (file: string) => void])[]
     },
   ],
   [
-    'emacs, which locks by a link to nowhere and keeps the old file',
+    'emacs, which locks with a dangling link and keeps the old file',
     (file) => {
       const lock = path.join(path.dirname(file), '.#troupe.json');
       symlinkSync('user@host.123:456', lock);
@@ -235,7 +235,7 @@ const savings: readonly (readonly [who: string, save: (file: string) => void])[]
   ],
   ['sed -i', (file) => void execFileSync('sed', ['-i', 's/one/two/', file])],
   [
-    'git checkout, which deletes and creates',
+    'git checkout, which deletes and recreates it',
     (file) => {
       unlinkSync(file);
       writeFileSync(file, two);
@@ -253,8 +253,8 @@ const savings: readonly (readonly [who: string, save: (file: string) => void])[]
   ],
 ];
 
-describe('a settings file saved by', () => {
-  it.each(savings)('%s is read again, once', async (_who, save) => {
+describe('a saved settings file', () => {
+  it.each(savings)('is read again once after a save by %s', async (_who, save) => {
     const { file, facts, next } = await start();
     save(file);
     const settings = await next();
@@ -264,7 +264,7 @@ describe('a settings file saved by', () => {
   });
 });
 
-describe('a settings file with two names', () => {
+describe('a hard-linked settings file', () => {
   // Elsewhere a folder tells of its own names only.
   it.runIf(process.platform === 'linux')(
     'is read again when it is written through the other name',
@@ -282,7 +282,7 @@ describe('a settings file with two names', () => {
 });
 
 describe('a settings file behind links', () => {
-  it('is read again when its folder is a link that is swapped by ln -sfn', async () => {
+  it('is read again when ln -sfn swaps the link to its folder', async () => {
     const { folder, next } = await start((file) => {
       const own = path.dirname(file);
       for (const [name, text] of [
@@ -366,15 +366,15 @@ describe('a settings file in a folder that moves', () => {
   });
 });
 
-describe('a settings file that turns into something else', () => {
+describe('a settings file that becomes invalid', () => {
   it.each<[what: string, make: (file: string) => void]>([
     ['a folder', (file) => mkdirSync(file)],
     ['a named pipe', (file) => void execFileSync(pipeMaker, [file])],
     ['a device', (file) => symlinkSync('/dev/zero', file)],
-    ['more than a megabyte', (file) => writeFileSync(file, one.padEnd(1_000_001))],
-    ['half a file', (file) => writeFileSync(file, one.slice(0, 12))],
-    ['zeros', (file) => writeFileSync(file, Buffer.alloc(64))],
-    ['a circle of links', (file) => symlinkSync(file, file)],
+    ['larger than a megabyte', (file) => writeFileSync(file, one.padEnd(1_000_001))],
+    ['truncated', (file) => writeFileSync(file, one.slice(0, 12))],
+    ['filled with zeros', (file) => writeFileSync(file, Buffer.alloc(64))],
+    ['a link cycle', (file) => symlinkSync(file, file)],
   ])('keeps its last good content while it is %s, and recovers', async (_what, make) => {
     const { file, next } = await start();
     rmSync(file);
@@ -406,8 +406,8 @@ describe('a settings file that turns into something else', () => {
   );
 });
 
-describe('the end of a watch', () => {
-  it.runIf(process.platform === 'linux')('closes every watch', async () => {
+describe('a stopped watch', () => {
+  it.runIf(process.platform === 'linux')('closes all its file handles', async () => {
     const watchesOf = (fd: string): number => {
       const lines = readFileSync(path.join('/proc/self/fdinfo', fd), 'utf8').split('\n');
       return lines.filter((line) => line.startsWith('inotify wd')).length;
@@ -432,7 +432,7 @@ describe('the end of a watch', () => {
 });
 
 describe('reading a settings file', () => {
-  it('returns its text', async () => {
+  it('returns its content', async () => {
     const file = path.join(temporaryFolder(), 'troupe.json');
     writeFileSync(file, '\ufeff{ "é": "日本" }');
     expect(await readSettingsFile(file)).toEqual({ text: '\ufeff{ "é": "日本" }' });
@@ -448,7 +448,7 @@ describe('reading a settings file', () => {
     });
   });
 
-  it('refuses a folder, a named pipe and a device without waiting', async () => {
+  it('rejects a folder, a named pipe and a device without blocking', async () => {
     const folder = temporaryFolder();
     execFileSync(pipeMaker, [path.join(folder, 'pipe')]);
     for (const file of [folder, path.join(folder, 'pipe'), '/dev/zero'])
@@ -457,7 +457,7 @@ describe('reading a settings file', () => {
       });
   });
 
-  it('stops following link cycles where the system does', async () => {
+  it('stops following link cycles where the operating system does', async () => {
     const folder = temporaryFolder();
     const file = path.join(folder, 'troupe.json');
     symlinkSync(file, path.join(folder, 'other.json'));
@@ -474,7 +474,7 @@ describe('reading a settings file', () => {
   });
 });
 
-describe('checking the folder of a server', () => {
+describe("checking a server's folder", () => {
   it('distinguishes a file, an unreachable folder and a missing one', async () => {
     const folder = temporaryFolder();
     const circle = path.join(folder, 'circle');

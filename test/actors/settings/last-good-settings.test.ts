@@ -14,7 +14,7 @@ function readerOf(texts: string[]) {
 }
 
 describe('a settings file with a misspelt limit', () => {
-  it('reports that nothing of it is used when it was never valid', async () => {
+  it('reports that none of it is used if it was never valid', async () => {
     const { settings } = await readerOf([misspelt]).read(0);
     expect(settings.servers).toEqual([]);
     expect(settings.problems.map(({ message }) => message)).toEqual([
@@ -22,7 +22,7 @@ describe('a settings file with a misspelt limit', () => {
     ]);
   });
 
-  it('reports that its last good content stays in force when it was valid before', async () => {
+  it('reports that its last good content stays in force if it was valid before', async () => {
     const reader = readerOf([misspelt.replace('alowed', 'allowed'), misspelt]);
     await reader.read(0);
     const { settings } = await reader.read(1);
@@ -31,8 +31,8 @@ describe('a settings file with a misspelt limit', () => {
   });
 });
 
-describe('servers that a host added', () => {
-  it('are read alone when only they changed, and query Docker only if needed', async () => {
+describe('servers added by a host', () => {
+  it('are read alone when only they change, and query Docker only if needed', async () => {
     const asked: string[] = [];
     const wanted =
       '{ "mcp": { "dockerGateway": true }, "mcpServers": { "a": { "command": "x" } } }';

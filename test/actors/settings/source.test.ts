@@ -83,7 +83,7 @@ async function quiet(): Promise<void> {
   for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
-describe('settings source', () => {
+describe('the settings source', () => {
   it('emits its first fact after reading every file once', async () => {
     const source = start(
       { [mine.file]: serversText({ a: 'x' }), [project.file]: serversText({ b: 'y' }) },
@@ -105,7 +105,7 @@ describe('settings source', () => {
     ]);
   });
 
-  it('reads an edit once the file was unchanged for 300 ms', async () => {
+  it('reads an edit once the file has been unchanged for 300 ms', async () => {
     const source = start({ [mine.file]: serversText({ a: 'x' }) });
     await source.next();
 
@@ -137,15 +137,15 @@ describe('settings source', () => {
 
   it.each([
     ['a touched file', '{ "mcpServers": { "a": { "command": "x", "args": ["1"] } } }'],
-    ['another layout', '{\n"mcpServers": {\r\n\t"a": {"command":"x","args":["1"]}\n}}'],
+    ['a different layout', '{\n"mcpServers": {\r\n\t"a": {"command":"x","args":["1"]}\n}}'],
     ['a comment', '// mine\n{ "mcpServers": { "a": { "command": "x", "args": ["1"] } } }'],
-    ['another order of keys', '{ "mcpServers": { "a": { "args": ["1"], "command": "x" } } }'],
+    ['a different key order', '{ "mcpServers": { "a": { "args": ["1"], "command": "x" } } }'],
     [
-      'a default spelt out',
+      'an explicit default',
       '{ "mcpServers": { "a": { "command": "x", "args": ["1"], "cwd": "." } } }',
     ],
     [
-      'empty objects and lists where none stood',
+      'empty objects and lists that were absent before',
       '{ "mcpServers": { "a": { "command": "x", "args": ["1"], "env": {}, "tools": {} } }, "mcp": { "excluded": [], "disabledServers": [], "slots": {} } }',
     ],
   ])('emits nothing for %s', async (_what, text) => {
@@ -272,7 +272,7 @@ describe('settings source', () => {
     expect((await source.next()).servers).toEqual([]);
   });
 
-  it('reads at once when asked to reload', async () => {
+  it('reads immediately on a reload', async () => {
     const source = start({ [mine.file]: serversText({ a: 'x' }) });
     await source.next();
     source.write(mine.file, serversText({ b: 'y' }));
@@ -282,7 +282,7 @@ describe('settings source', () => {
     expect(source.facts[1]?.at).toBe(0);
   });
 
-  it('reads once more for any number of signals during a reading', async () => {
+  it('reads once more for any number of signals during a read', async () => {
     const source = start({ [mine.file]: serversText({ a: 'x' }) });
     await source.next();
     source.hold();
@@ -322,7 +322,7 @@ describe('settings source', () => {
     expect(source.reads.filter((file) => file === mine.file)).toHaveLength(1 + 2);
   });
 
-  it('uses the last host settings that came before its first fact', async () => {
+  it('uses the last host settings received before its first fact', async () => {
     const source = start({ [mine.file]: '{}' }, { isHeld: true });
     await quiet();
     for (let count = 0; count < 5; count += 1)
@@ -351,8 +351,8 @@ describe('settings source', () => {
   });
 
   it.each<[what: string, settings: Record<string, unknown>]>([
-    ['of the wrong form', { mcpServers: [] }],
-    ['that are no plain data', { mcpServers: { a: 1n } }],
+    ['malformed', { mcpServers: [] }],
+    ['not plain data', { mcpServers: { a: 1n } }],
   ])("keeps the host's last settings when the new ones are %s", async (_what, settings) => {
     const overlay = { mcpServers: { a: { command: 'x' } } };
     const source = start({ [mine.file]: '{}' }, { overlay });
@@ -431,8 +431,8 @@ const richSettings = {
   mcp: { excluded: ['x', 'y'], slots: { local: 2, remote: 5 } },
 };
 
-describe('the comparison of settings', () => {
-  it('ignores the order of keys, layout, comments and foreign keys', () => {
+describe('comparing settings', () => {
+  it('ignores key order, layout, comments and foreign keys', () => {
     const formatting = fc.record({
       seed: fc.integer({ min: 1, max: 1_000 }),
       indent: fc.constantFrom(0, 2, '\t'),
@@ -456,17 +456,17 @@ describe('the comparison of settings', () => {
   });
 
   it.each<[what: string, server: object, mcp?: object]>([
-    ['the order of arguments', { args: ['2', '1'] }],
+    ['the argument order', { args: ['2', '1'] }],
     ['an argument', { args: ['1'] }],
     ['a variable', { env: { A: '1', B: '3' } }],
     ['a description', { description: 'Two.' }],
     ['a deadline', { timeoutMs: 2_000 }],
-    ['a filter of tools', { tools: { include: ['a*'], exclude: ['c'] } }],
-    ['whether it is enabled', { enabled: false }],
-    ['an exclusion', {}, { excluded: ['x'] }],
-    ['an empty allow-list where all were allowed', {}, { allowed: [] }],
+    ['a tool filter', { tools: { include: ['a*'], exclude: ['c'] } }],
+    ['the enabled flag', { enabled: false }],
+    ['the excluded list', {}, { excluded: ['x'] }],
+    ['the allow-list from absent to empty', {}, { allowed: [] }],
     ['slots', {}, { slots: { local: 3, remote: 5 } }],
-  ])('emits one fact for %s', async (_what, server, mcp = {}) => {
+  ])('emits one fact for a change to %s', async (_what, server, mcp = {}) => {
     const source = start({ [mine.file]: JSON.stringify(richSettings) });
     await source.next();
     const changed = {
@@ -480,8 +480,8 @@ describe('the comparison of settings', () => {
   });
 
   it.each<[what: string, mcp: object]>([
-    ['the order of a list', { excluded: ['y', 'x'] }],
-    ['a name said twice', { excluded: ['x', 'y', 'x'] }],
+    ['a different list order', { excluded: ['y', 'x'] }],
+    ['a duplicate name', { excluded: ['x', 'y', 'x'] }],
   ])('emits nothing for %s', async (_what, mcp) => {
     const source = start({ [mine.file]: JSON.stringify(richSettings) });
     await source.next();
@@ -492,8 +492,8 @@ describe('the comparison of settings', () => {
   });
 });
 
-describe('one reading of the settings', () => {
-  it('returns settings and specs without a watch', async () => {
+describe('reading the settings once', () => {
+  it('returns settings and specs without watching files', async () => {
     const { settings, specs } = await readSettings({
       files: [mine, project],
       projectRoot: '/project',
@@ -506,7 +506,7 @@ describe('one reading of the settings', () => {
   });
 });
 
-describe('spec book', () => {
+describe('the spec book', () => {
   const spec = (url: string) => ({ type: 'http', url, headers: {}, era: 'auto' }) as const;
 
   it('keeps the specs of the last two loads', () => {

@@ -50,8 +50,8 @@ function start(more: Partial<BenchPorts> = {}) {
   };
 }
 
-describe('settings source whose stream is not loaded yet', () => {
-  it('reads at once, reads early edits after the start, and debounces later edits', async () => {
+describe('a settings source whose stream is not loaded yet', () => {
+  it('reads immediately, picks up early edits after the start and debounces later ones', async () => {
     const source = start();
     await source.advance(0);
     expect(source.lastNames()).toEqual(['a']);
@@ -68,7 +68,7 @@ describe('settings source whose stream is not loaded yet', () => {
     expect(source.clock.pendingCount).toBe(0);
   });
 
-  it('reads again for a command that arrived during the first reading', async () => {
+  it('reads again for a command that arrives during the first read', async () => {
     const source = start();
     source.send({ type: 'settings.changed', settings: JSON.parse(serversText({ b: 'y' })) });
     await source.advance(0);
@@ -79,7 +79,7 @@ describe('settings source whose stream is not loaded yet', () => {
     expect(source.times()).toEqual([0, 0]);
   });
 
-  it('reads again when the first reading requests it', async () => {
+  it('reads again when the first read requests it', async () => {
     const reader = createSettingsReader({ ...ports, readFile: async () => ({ text: '{}' }) });
     const reads: number[] = [];
     const asking: SettingsReader = {
@@ -98,8 +98,8 @@ describe('settings source whose stream is not loaded yet', () => {
   });
 
   it.each([
-    ['before it has read', 0],
-    ['while it loads', 1],
+    ['before the first read', 0],
+    ['while loading', 1],
   ])('emits nothing and leaves no timer or watch when stopped %s', async (_when, readings) => {
     const source = start();
     if (readings > 0) await source.next();
@@ -123,7 +123,7 @@ describe('an exception in the settings stream', () => {
     expect(source.facts).toHaveLength(1);
   });
 
-  it('fails the actor when the first reading throws', async () => {
+  it('fails the actor when the first read throws', async () => {
     const reader = createSettingsReader(ports);
     const fault = new Error('a fault');
     const source = start({ reader: { ...reader, read: () => Promise.reject(fault) } });

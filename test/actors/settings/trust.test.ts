@@ -37,7 +37,7 @@ describe('a settings file that other users may change', () => {
     createSettingsReader({ files: [{ file, scope }], projectRoot: path.dirname(file) });
 
   it.each(['user', 'config'] as const)(
-    'is rejected as a %s file when every user may change it, with the remedy',
+    'is rejected with a remedy as a %s file that every user may change',
     async (scope) => {
       const file = chmodded(0o666);
       const reader = read(file, scope);
@@ -78,8 +78,8 @@ describe('a settings file that other users may change', () => {
   });
 });
 
-describe('a settings file of a project', () => {
-  it('is read through links within the project but not out of it', async () => {
+describe("a project's settings file", () => {
+  it('is read through links within the project but not through links out of it', async () => {
     const folder = temporaryFolder();
     const project = path.join(folder, 'project');
     mkdirSync(project);
@@ -95,7 +95,7 @@ describe('a settings file of a project', () => {
   });
 });
 
-describe('the folder of a server that a project brings', () => {
+describe("a project server's folder", () => {
   it('is not checked outside the project', async () => {
     const folder = temporaryFolder();
     symlinkSync('/', path.join(folder, 'out'));

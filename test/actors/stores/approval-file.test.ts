@@ -51,7 +51,7 @@ async function openStore() {
 }
 type Opened = Awaited<ReturnType<typeof openStore>>;
 
-describe('approvals of removed projects', () => {
+describe('approvals for removed projects', () => {
   const year = 365 * 24 * 3_600_000;
   const old = Date.now() - year - 60_000;
   const kept = (opened: Opened) =>

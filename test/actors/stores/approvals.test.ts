@@ -163,7 +163,7 @@ describe('approvals on disk', () => {
     expect(wordsOf(here)).toEqual(['a revoked']);
   });
 
-  it('support servers of any name', async () => {
+  it('support any server name', async () => {
     const { store } = await openStore();
     for (const name of ['__proto__', 'constructor', '\u202edb']) decide(store, name, 'granted');
     await store.saved();
@@ -194,12 +194,12 @@ describe('a damaged approvals file', () => {
     ['is a list', () => '[]'],
     ['has an older version', () => goodText().replace('"version":1', '"version":0')],
     ['has an unknown decision', () => goodText({ decision: 'Approved' })],
-    ['has a decision that is no word', () => goodText({ decision: true })],
-    ['has half a fingerprint', () => goodText({ fingerprint: '1'.repeat(32) })],
-    ['has a fingerprint in capitals', () => goodText({ fingerprint: 'A'.repeat(64) })],
-    ['has a key too many', () => goodText({ trusted: true })],
+    ['has a decision that is not a string', () => goodText({ decision: true })],
+    ['has a truncated fingerprint', () => goodText({ fingerprint: '1'.repeat(32) })],
+    ['has an uppercase fingerprint', () => goodText({ fingerprint: 'A'.repeat(64) })],
+    ['has an extra key', () => goodText({ trusted: true })],
     ['is too large', () => `${goodText()}${' '.repeat(17 * 1024 * 1024)}`],
-  ])('and %s grants nothing, and is set aside and reported', async (_what, text) => {
+  ])('grants nothing, is set aside and is reported when it %s', async (_what, text) => {
     const content = text();
     writeFileSync(approvalFile(stateDir), content, { mode: 0o600 });
     const opened = await openStore();
@@ -248,11 +248,11 @@ describe('an approvals file that cannot be trusted', () => {
   };
 
   it.each<[string, string, () => void]>([
-    ['is open to all', 'chmod 600', () => put(0o666)],
-    ['is open to a group', 'chmod 600', () => put(0o620)],
-    ['can be read by others', 'chmod 600', () => put(0o644)],
+    ['is writable by everyone', 'chmod 600', () => put(0o666)],
+    ['is writable by a group', 'chmod 600', () => put(0o620)],
+    ['is readable by others', 'chmod 600', () => put(0o644)],
     [
-      'is of a newer version',
+      'has a newer version',
       'newer version',
       () => {
         writeFileSync(approvalFile(stateDir), goodText().replace('"version":1', '"version":3'), {
@@ -276,7 +276,7 @@ describe('an approvals file that cannot be trusted', () => {
         expect(spawnSync('mkfifo', [approvalFile(stateDir)]).status).toBe(0);
       },
     ],
-  ])('because it %s grants nothing and is left as it is', async (_what, word, make) => {
+  ])('grants nothing and is left unchanged when it %s', async (_what, word, make) => {
     make();
     const before = filesIn(folder);
     const opened = await openStore();
@@ -335,7 +335,7 @@ describe('an approvals file that cannot be trusted', () => {
   });
 });
 
-describe('a state folder that cannot be written', () => {
+describe('an unwritable state folder', () => {
   it('limits decisions to this run, reports it, and retries with the next decision', async () => {
     // A file in place of the folder: even root cannot write there.
     rmSync(stateDir, { recursive: true });
@@ -405,7 +405,7 @@ describe('a lock', () => {
     expect(readdirSync(stateDir)).toEqual(['approvals.json']);
   });
 
-  it('removes drafts of killed writers and keeps those of living ones', async () => {
+  it('leads writers to remove drafts of killed writers and keep those of running ones', async () => {
     const draftOf = (end: string, holder: object): string => {
       const name = `approvals.json.lock.${end}`;
       writeFileSync(path.join(stateDir, name), JSON.stringify(holder));
@@ -425,7 +425,7 @@ describe('a lock', () => {
     expect(readdirSync(stateDir).toSorted()).toEqual(['approvals.json', ...kept].toSorted());
   });
 
-  it('is taken over even if another claimant died too', async () => {
+  it('is taken over even if another claimant has died too', async () => {
     lockOf(dead);
     writeFileSync(`${approvalFile(stateDir)}.lock.${dead.token}.1`, JSON.stringify(dead));
     const { store } = await openStore();

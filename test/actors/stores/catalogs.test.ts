@@ -106,11 +106,11 @@ describe('stored catalogs', () => {
   });
 
   it.each([
-    ['one day less than thirty', 29 * day, 30 * day, 1],
+    ['a day less than thirty days', 29 * day, 30 * day, 1],
     ['thirty days', 30 * day, 30 * day, 0],
     ['thirty days, however long the policy allows', 30 * day, null, 0],
     ['longer than the policy allows', 10, 10, 0],
-  ])('of an age of %s are read or not', async (_what, ageMs, maxAgeMs, count) => {
+  ])('are read only up to their maximum age: %s', async (_what, ageMs, maxAgeMs, count) => {
     await stored(entryOf('db'));
     clock = new VirtualClock({ wallMs: startMs + ageMs });
     expect(await load('db', 'g1', maxAgeMs)).toHaveLength(count);
@@ -132,7 +132,7 @@ describe('stored catalogs', () => {
     expect(await load()).toMatchObject([{ catalog: { tools: [{ name: 'query' }] } }]);
   });
 
-  it('are rewritten when changed, and otherwise once a day', async () => {
+  it('are rewritten when changed and otherwise once a day', async () => {
     await stored(entryOf('db'));
     const writer = files();
     await writer.load([{ server: 'db', generation: 'g1', maxAgeMs: null }]);
@@ -146,7 +146,7 @@ describe('stored catalogs', () => {
     expect(await load()).toMatchObject([{ listedAt: startMs + day }]);
   });
 
-  it('contain no secret, even one that a server put into its texts', async () => {
+  it('contain no secrets, not even in text from the server', async () => {
     const words = (text: string) => ({ catalog: { ...entryOf('db').catalog, instructions: text } });
     await stored(entryOf('db'));
     const writer = files();
@@ -158,14 +158,14 @@ describe('stored catalogs', () => {
   });
 });
 
-describe('a stored catalog with a fault', () => {
+describe('an invalid stored catalog', () => {
   it.each([
     ['empty', () => ''],
-    ['cut off', (text: string) => text.slice(0, -10)],
-    ['of another kind', () => '[]'],
+    ['truncated', (text: string) => text.slice(0, -10)],
+    ['a list', () => '[]'],
     ['without a date', (text: string) => text.replace('"listedAt":', '"was":')],
-    ['with another word in it', (text: string) => text.replace('Asks.', 'Pays.')],
-  ])('that is %s is a miss, set aside and named once', async (_what, damage) => {
+    ['altered', (text: string) => text.replace('Asks.', 'Pays.')],
+  ])('is a cache miss, set aside and reported once when it is %s', async (_what, damage) => {
     await stored(entryOf('db'));
     writeFileSync(fileOf('db'), damage(readFileSync(fileOf('db'), 'utf8')));
     expect(await load()).toEqual([]);
@@ -259,7 +259,7 @@ describe('a stored catalog with a fault', () => {
   });
 });
 
-describe('the catalogs folder', () => {
+describe('the catalog folder', () => {
   it('is bounded by removing the oldest files', async () => {
     mkdirSync(path.join(stateDir, 'catalogs'));
     const old = (name: string, ageDays: number, bytes: number): void => {

@@ -43,7 +43,7 @@ describe("the installation's key", () => {
   });
 });
 
-describe('a shown generation', () => {
+describe('a displayed generation', () => {
   const spec = { command: 'no-such-command', args: [], env: { PIN: '1234' } };
 
   async function shownBy(stateDir: string): Promise<string> {
@@ -55,7 +55,7 @@ describe('a shown generation', () => {
     return generation;
   }
 
-  it('differs between installations, is stable in one, and is not a hash of the settings', async () => {
+  it('differs between installations, is stable within one and is not a hash of the settings', async () => {
     const [here, again, there] = [
       await shownBy(path.join(folder, 'one')),
       await shownBy(path.join(folder, 'one')),

@@ -76,7 +76,7 @@ describe('permissions', () => {
     expect(await open(stateDir).store.choices()).toMatchObject([ofServer]);
   });
 
-  it('replace an earlier choice about the same tool', async () => {
+  it('replace an earlier choice for the same tool', async () => {
     const { store } = open(folder());
     await store.add(ofTool);
     await store.add({ ...ofTool, decidedAt: 2 });
@@ -104,24 +104,21 @@ describe('permissions', () => {
   });
 
   it.each([
-    ['is no JSON', 'yes'],
-    ['holds something else', '{"version":1,"choices":[{"server":"db"}]}'],
+    ['is not JSON', 'yes'],
+    ['has an invalid structure', '{"version":1,"choices":[{"server":"db"}]}'],
     ['is too large', ' '.repeat(1024 * 1024 + 1)],
-  ])(
-    'count for nothing in a file that %s, which is set aside and reported',
-    async (_what, content) => {
-      const stateDir = folder();
-      writeFileSync(permissionFile(stateDir), content, { mode: 0o600 });
-      const { store, problems } = open(stateDir);
-      expect(await store.choices()).toEqual([]);
-      const [aside = ''] = readdirSync(stateDir);
-      expect(aside).toMatch(/^permissions\.json\.damaged-/u);
-      expect(readFileSync(path.join(stateDir, aside), 'utf8')).toBe(content);
-      expect(problems[0]?.file).toBe(path.join(stateDir, aside));
-      await store.add(ofServer);
-      expect(await store.choices()).toMatchObject([ofServer]);
-    },
-  );
+  ])('are ignored in a file that %s, which is set aside and reported', async (_what, content) => {
+    const stateDir = folder();
+    writeFileSync(permissionFile(stateDir), content, { mode: 0o600 });
+    const { store, problems } = open(stateDir);
+    expect(await store.choices()).toEqual([]);
+    const [aside = ''] = readdirSync(stateDir);
+    expect(aside).toMatch(/^permissions\.json\.damaged-/u);
+    expect(readFileSync(path.join(stateDir, aside), 'utf8')).toBe(content);
+    expect(problems[0]?.file).toBe(path.join(stateDir, aside));
+    await store.add(ofServer);
+    expect(await store.choices()).toMatchObject([ofServer]);
+  });
 
   it('are neither used nor replaced when a newer version wrote them', async () => {
     const stateDir = folder();
@@ -158,7 +155,7 @@ describe('permissions', () => {
     await expect(store.forget({})).rejects.toThrow();
   });
 
-  it("are kept in memory when a folder has the file's path", async () => {
+  it("are kept in memory when a folder exists at the file's path", async () => {
     const stateDir = folder();
     mkdirSync(permissionFile(stateDir));
     const { store, problems } = open(stateDir);

@@ -31,7 +31,7 @@ describe('an image', () => {
     }
   });
 
-  it('is compressed with loss when it has too many bytes', async () => {
+  it('is compressed lossily when it has too many bytes', async () => {
     const { shrink } = createImageShrinker();
     const noise = await imageOf(200, 200, true).png().toBuffer();
     const smaller = await shrink(noise, { maxPixels: null, maxBytes: 60_000 });
@@ -49,15 +49,18 @@ describe('an image', () => {
   });
 
   it.each([
-    ['is none', Buffer.from('not an image')],
+    ['is not an image', Buffer.from('not an image')],
     ['is empty', Buffer.alloc(0)],
     [
-      'is a program',
+      'is an SVG document',
       Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="9000" height="9000"></svg>'),
     ],
     // A head that promises thirty thousand by thirty thousand, and nothing behind it.
-    ['is a bomb', Buffer.from('89504e470d0a1a0a0000000d4948445200007530000075300802000000', 'hex')],
-  ])('that %s stays as it is, and the next is read', async (_what, bytes) => {
+    [
+      'is a decompression bomb',
+      Buffer.from('89504e470d0a1a0a0000000d4948445200007530000075300802000000', 'hex'),
+    ],
+  ])('is left unchanged, and the next one is read, when it %s', async (_what, bytes) => {
     const { shrink } = createImageShrinker();
     expect(await shrink(bytes, { maxPixels: 10, maxBytes: 10 })).toBeUndefined();
     const large = await imageOf(20, 20).png().toBuffer();

@@ -107,7 +107,7 @@ describe('result files', () => {
     expect(readdirSync(folder())).toEqual([path.basename(String(last))]);
   });
 
-  it('are removed when only half of them was written', async () => {
+  it('are removed when only partly written', async () => {
     const files = filesOf();
     const handle = await open(path.join(stateDir, 'other'), 'w');
     const ofHandles = Object.getPrototypeOf(handle) as typeof handle;

@@ -81,7 +81,7 @@ class Scripted implements EmbeddedTransport {
   }
 }
 
-describe('a session with a server of the SDK inside the host', () => {
+describe('a session with an SDK server inside the host', () => {
   it('is opened, listed, called and closed', async () => {
     const server = realServer();
     const session = await opened(server);
@@ -113,14 +113,14 @@ describe('a session with a server of the SDK inside the host', () => {
 
 describe('a session with a server inside the host', () => {
   it.each([
-    ['throws', () => Promise.reject(new Error('no room'))],
+    ['rejects', () => Promise.reject(new Error('no room'))],
     [
-      'throws at once',
+      'throws synchronously',
       () => {
         throw new Error('no room');
       },
     ],
-    ['gives nothing', () => Promise.resolve(undefined as unknown as EmbeddedTransport)],
+    ['returns nothing', () => Promise.resolve(undefined as unknown as EmbeddedTransport)],
   ])('does not open when the host %s', async (_what, connect) => {
     const { failure } = await start({ connect }).next('session.closed');
     expect(failure).toMatchObject({
@@ -155,11 +155,11 @@ describe('a session with a server inside the host', () => {
   it.each([
     ['is nested too deeply', 'resultTooLarge', { result: { a: nested(400) } }],
     ['is an error nested too deeply', 'badResponse', { error: { a: nested(400) } }],
-    ['is no JSON', 'badResponse', { result: { a: 1n } }],
-    ['is no answer', 'badResponse', {}],
+    ['is not JSON', 'badResponse', { result: { a: 1n } }],
+    ['has neither a result nor an error', 'badResponse', {}],
     ['is too long', 'resultTooLarge', { result: { a: 'x'.repeat(17 << 20) } }],
-    ['is too long an error', 'badResponse', { error: { a: 'x'.repeat(17 << 20) } }],
-  ])('fails a call whose answer %s, and stays open', async (_what, reason, rest) => {
+    ['is an overlong error', 'badResponse', { error: { a: 'x'.repeat(17 << 20) } }],
+  ])('fails a call whose response %s and stays open', async (_what, reason, rest) => {
     const peer = new Scripted();
     const session = await opened({ connect: () => peer });
     peer.answer = ({ id }) => ({ jsonrpc: '2.0', id, ...rest });
@@ -168,7 +168,7 @@ describe('a session with a server inside the host', () => {
     expect(await call(session)).toHaveProperty('result');
   });
 
-  it.each(unwritable)('sends no arguments that are %s', async (_what, args) => {
+  it.each(unwritable)('does not send arguments that are %s', async (_what, args) => {
     const session = await opened({ connect: () => new Scripted() });
     const given = args as Readonly<Record<string, unknown>>;
     const outcome = await session.handle().callTool('echo', given, callOptions());
@@ -183,7 +183,7 @@ describe('a session with a server inside the host', () => {
     expect(performance.now() - askedAt).toBeLessThan(3_000);
   });
 
-  it('closes although the host throws', async () => {
+  it('closes even if the host throws', async () => {
     const session = await opened({
       connect: () =>
         new Scripted(() => {

@@ -82,7 +82,7 @@ describe('opening a session over SSE', () => {
     });
   });
 
-  it('ends when it is closed before the server names the address to post to', async () => {
+  it('ends when it is closed before the server names its POST endpoint', async () => {
     server = await startSseFixture('no-endpoint');
     const session = start(sse(server.url));
     await server.arrived('GET');
@@ -90,7 +90,7 @@ describe('opening a session over SSE', () => {
     expect((await session.next('session.closed')).failure).toBeUndefined();
   });
 
-  it('retries the current transport after an SSE fallback without an answer', async () => {
+  it('retries the current transport after an SSE fallback without a response', async () => {
     server = await startSseFixture('no-endpoint');
     const spec = untyped(server.url);
     const startOne = createBench(spec);
@@ -105,7 +105,7 @@ describe('opening a session over SSE', () => {
     await again.next('session.closed');
   });
 
-  it('does not probe the era, and sends headers and the agreed version', async () => {
+  it('does not probe the era and sends headers and the negotiated version', async () => {
     server = await startSseFixture();
     const session = start(sse(server.url, { 'X-Key': '${KEY}' }), { env: { KEY: 'k1' } });
     expect(await session.next('session.opened')).toMatchObject({ era: 'legacy' });
@@ -123,27 +123,27 @@ describe('a session over SSE', () => {
     ['deep-answer', { reason: 'resultTooLarge', written: true }],
     ['post-500', { reason: 'unavailable', written: true }],
     ['reset-post', { reason: 'streamLost', written: true }],
-  ] as const)('fails a call promptly after %s, and stays open', async (mode, failure) => {
+  ] as const)('fails a call promptly after %s and stays open', async (mode, failure) => {
     const session = await opened(mode);
     expect(await call(session.bench)).toMatchObject({ failure });
     session.server.mode = 'ok';
     expect(await call(session.bench)).toHaveProperty('result');
   });
 
-  it('ignores events that are not messages, and logs one remark', async () => {
+  it('ignores events that are not messages and logs one notice', async () => {
     const session = await opened('noise');
     expect(await call(session.bench)).toHaveProperty('result');
     expect(await call(session.bench)).toHaveProperty('result');
     expect(session.bench.lines).toEqual(['sent an event that is not an MCP message']);
   });
 
-  it('keeps posting to the first address that the server named', async () => {
+  it('keeps posting to the first endpoint that the server names', async () => {
     const session = await opened();
     session.server.push('event: endpoint\ndata: /elsewhere\n\n');
     expect(await call(session.bench)).toHaveProperty('result');
   });
 
-  it('is lost when the server no longer knows it, and reports that the call may have run', async () => {
+  it('is lost when the server no longer knows it and reports that the call may have run', async () => {
     const session = await opened('post-404');
     expect(await call(session.bench)).toMatchObject({
       // Only Streamable HTTP defines that status.
@@ -173,13 +173,13 @@ describe('a session over SSE', () => {
   });
 });
 
-describe('an address whose type is left open', () => {
+describe('a URL without a transport type', () => {
   it.each([
     [404, 'Cannot POST /sse'],
     [405, ''],
     [400, 'Bad Request'],
   ])(
-    'is reached over SSE after status %i, and directly over SSE the next time',
+    'is reached over SSE after status %i and directly over SSE the next time',
     async (status, body) => {
       server = await startSseFixture();
       server.postStatus = status;
@@ -198,7 +198,7 @@ describe('an address whose type is left open', () => {
     },
   );
 
-  it('is tried over Streamable HTTP again when SSE has stopped working', async () => {
+  it('is tried over Streamable HTTP again when SSE stops working', async () => {
     server = await startSseFixture();
     const startBench = createBench(untyped(server.url));
     await start(startBench).next('session.opened');
@@ -211,7 +211,7 @@ describe('an address whose type is left open', () => {
     expect(server.seen.filter((name) => name === 'POST /sse').length).toBeGreaterThan(before);
   });
 
-  it('reports the status of the first refusal when it speaks neither', async () => {
+  it("reports the first refusal's status when it supports neither transport", async () => {
     server = await startSseFixture('refused');
     const { failure } = await start(untyped(server.url)).next('session.closed');
     expect(failure).toMatchObject({
@@ -222,10 +222,10 @@ describe('an address whose type is left open', () => {
   });
 
   it.each([
-    ['a failure of its own', 500, ''],
-    ['a wish for a log-in', 401, ''],
+    ['a server error', 500, ''],
+    ['a log-in requirement', 401, ''],
     [
-      'an answer that only a server of today gives',
+      'a response that only a current server sends',
       400,
       '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no"}}',
     ],
@@ -245,7 +245,7 @@ describe('an address whose type is left open', () => {
   });
 });
 
-describe('a redirect of an event stream', () => {
+describe("an event stream's redirect", () => {
   it('is not followed to another origin', async () => {
     const elsewhere: string[] = [];
     const other = createServer((request, response) => {

@@ -50,7 +50,7 @@ describe('opening a session over WebSocket', () => {
     expect(closed.failure).toMatchObject(failure);
   });
 
-  it('reports a refused connection, without secrets of the address', async () => {
+  it('reports a refused connection without secrets from the URL', async () => {
     server = await startWsFixture();
     await server.close();
     const { failure } = await start(`${server.url}?key=hunter2`).next('session.closed');
@@ -61,7 +61,7 @@ describe('opening a session over WebSocket', () => {
     expect(failure?.message).not.toContain('hunter2');
   });
 
-  it('refuses the addresses of metadata services', async () => {
+  it('refuses metadata service addresses', async () => {
     const { failure } = await start('ws://169.254.169.254/').next('session.closed');
     expect(failure).toMatchObject({ kind: 'unavailable', code: 'ADDRESS_BLOCKED' });
   });
@@ -75,7 +75,7 @@ describe('opening a session over WebSocket', () => {
     expect(failure?.message).not.toContain('hunter2');
   });
 
-  it('offers the subprotocol and no compression, and sends the headers of the settings', async () => {
+  it('offers the subprotocol without compression and sends the configured headers', async () => {
     server = await startWsFixture();
     const env = { KEY: 'k1' };
     const session = start(server.url, { headers: { 'X-Key': '${KEY}' } }, { env });
@@ -85,7 +85,7 @@ describe('opening a session over WebSocket', () => {
   });
 
   it.each(['ok', 'silent-before-init'] as const)(
-    'falls back to the old handshake when the server is %s',
+    'falls back to the old handshake with the server in mode %s',
     async (mode) => {
       server = await startWsFixture(mode);
       const session = start(server.url, { era: 'auto' });
@@ -103,20 +103,20 @@ describe('opening a session over WebSocket', () => {
 });
 
 describe('a session over WebSocket', () => {
-  it('fails a call whose answer is nested too deeply, and stays open', async () => {
+  it('fails a call whose response is nested too deeply and stays open', async () => {
     const session = await opened('deep-answer');
     expect(await call(session.bench)).toMatchObject({ failure: { reason: 'resultTooLarge' } });
     session.server.mode = 'ok';
     expect(await call(session.bench)).toHaveProperty('result');
   });
 
-  it.each(['noise', 'binary'] as const)('ignores %s, and logs one remark', async (mode) => {
+  it.each(['noise', 'binary'] as const)('ignores %s and logs one notice', async (mode) => {
     const session = await opened(mode);
     for (const _ of [1, 2]) expect(await call(session.bench)).toHaveProperty('result');
     expect(session.bench.lines).toEqual(['sent something that is not an MCP message']);
   });
 
-  it('fails only the call whose answer has more than 16 MB', async () => {
+  it('fails only the call whose response exceeds 16 MB', async () => {
     const session = await opened('huge-answer');
     const slow = call(session.bench, 'slow');
     await session.server.arrived('tools/call');
@@ -139,7 +139,7 @@ describe('a session over WebSocket', () => {
     expect((await session.bench.next('session.closed')).failure?.kind).toBe('protocol');
   });
 
-  it('ends at once on text that is not UTF-8, even if the server keeps the connection', async () => {
+  it('ends immediately on invalid UTF-8, even if the server keeps the connection open', async () => {
     const session = await opened('unreadable');
     const before = performance.now();
     expect(await call(session.bench)).toMatchObject({ failure: { written: true } });
@@ -165,7 +165,7 @@ describe('a session over WebSocket', () => {
     expect(await slow).toHaveProperty('failure.written', true);
   });
 
-  it('is lost when the server was killed', async () => {
+  it('is lost when the server is killed', async () => {
     const session = await opened();
     const slow = call(session.bench, 'slow');
     await session.server.arrived('tools/call');
@@ -174,7 +174,7 @@ describe('a session over WebSocket', () => {
     expect(await slow).toMatchObject({ failure: { reason: 'streamLost', written: true } });
   });
 
-  it('sends a closing frame', async () => {
+  it('sends a close frame', async () => {
     const session = await opened();
     session.bench.send('session.close');
     await session.bench.next('session.closed');
@@ -182,7 +182,7 @@ describe('a session over WebSocket', () => {
     expect(session.server.closeCodes).toEqual([1000]);
   });
 
-  it.each(unwritable)('sends no arguments that are %s, and stays open', async (_what, args) => {
+  it.each(unwritable)('does not send arguments that are %s and stays open', async (_what, args) => {
     const session = await opened();
     const given = args as Readonly<Record<string, unknown>>;
     const outcome = await session.bench.handle().callTool('echo', given, callOptions());

@@ -53,13 +53,13 @@ const spec = (change: Partial<StdioSpec> = {}): StdioSpec => ({
   ...change,
 });
 
-describe('the program of a command', () => {
+describe("a command's program", () => {
   it.each([
     ['the first on PATH', 'tool', 'one/tool', 'one/tool'],
-    ['the first that may be executed', 'plain', 'two/plain', 'two/plain'],
-    ['what a link leads to', 'linked', 'one/linked', 'two/other'],
+    ['the first executable one on PATH', 'plain', 'two/plain', 'two/plain'],
+    ["a link's target", 'linked', 'one/linked', 'two/other'],
     [
-      'that of the working folder, when it is written with a folder',
+      'relative to the working folder when written with a folder',
       './local',
       'work/local',
       'work/local',
@@ -85,7 +85,7 @@ describe('the program of a command', () => {
   });
 });
 
-describe('what is approved as a program', () => {
+describe('an approved program', () => {
   const env = () => ({ PATH: at('one'), HOME: folder, TOKEN: 'two' });
 
   it("depends on the server's PATH", async () => {
@@ -93,7 +93,7 @@ describe('what is approved as a program', () => {
     expect(await approvedPathOf(spec({ env: { PATH: at('two') } }), env())).toBe(at('two/tool'));
   });
 
-  it('is resolved through a variable, and hashed when the variable is secret', async () => {
+  it('is resolved through a variable and hashed when the variable is secret', async () => {
     const named = spec({ command: '${HOME}/two/tool' });
     expect(await approvedPathOf(named, env())).toBe(at('two/tool'));
     const secret = await approvedPathOf(spec({ command: `${folder}/\${TOKEN}/tool` }), env());
@@ -122,7 +122,7 @@ describe('a launch', () => {
 
   it.each([
     ['another program was approved', 'two', 'one/tool'],
-    ['nothing was found when it was approved', 'one', null],
+    ['nothing was found at approval', 'one', null],
     ['the program is gone', 'work', 'one/tool'],
   ])('is refused when %s', async (_when, place, approved) => {
     const there = { ...launch, env: { PATH: at(place) } };
@@ -162,7 +162,7 @@ describe('a launch', () => {
     await expect(again).rejects.toThrow('another program');
   });
 
-  it("does not search a project's command when a variable or its own PATH decides", async () => {
+  it("does not look up a project's command when a variable or its own PATH determines it", async () => {
     for (const entry of [spec({ command: '${HOME}/tool' }), spec({ env: { PATH: at('one') } })]) {
       expect(await approvedPathOf(entry, { HOME: at('one') }, at('work'))).toBeUndefined();
       expect(await launchAsApproved(launch, entry, null, at('work'))).toBe(launch);
@@ -170,7 +170,7 @@ describe('a launch', () => {
   });
 });
 
-describe('the start of an approved program', () => {
+describe('starting an approved program', () => {
   const approvedLaunch = async (command: string, more: Partial<StdioLaunch> = {}) => {
     const env = { PATH: `${at('bin')}:${process.env['PATH'] ?? ''}` };
     const launch = { command, args: [], env, cwd: at('work'), ...more };
@@ -197,7 +197,7 @@ describe('the start of an approved program', () => {
     expect(outputOf(launch)).toBe('tool');
   });
 
-  it("uses the script's original path, so that it finds its siblings", async () => {
+  it("uses the script's original path so it can find its siblings", async () => {
     writeFileSync(at('bin', 'real'), '#!/bin/sh\necho "$0"\n', { mode: 0o755 });
     symlinkSync('real', at('bin', 'linked'));
     const launch = await approvedLaunch('linked');
@@ -206,9 +206,9 @@ describe('the start of an approved program', () => {
   });
 
   it.each([
-    ['leads elsewhere', () => symlinkSync(at('two/other'), at('bin', 'linked'))],
-    ['is gone', () => undefined],
-  ])('is refused when a script %s just before', async (_what, exchange) => {
+    ['is redirected', () => symlinkSync(at('two/other'), at('bin', 'linked'))],
+    ['is deleted', () => undefined],
+  ])('is refused when a script %s just before the start', async (_what, exchange) => {
     writeFileSync(at('bin', 'real'), '#!/bin/sh\necho real\n', { mode: 0o755 });
     symlinkSync('real', at('bin', 'linked'));
     const launch = await approvedLaunch('linked');

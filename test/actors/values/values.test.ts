@@ -48,7 +48,7 @@ const sourceOf = (ports: Partial<ValuePorts> = {}) =>
 const node = (script: string) => ({ command: [process.execPath, '-e', script] });
 
 describe('inputs', () => {
-  it('are requested once for all servers, and redacted when secret', async () => {
+  it('are requested once for all servers and redacted when secret', async () => {
     const asked: InputRequest[] = [];
     const ask = (request: InputRequest) => {
       asked.push(request);
@@ -90,7 +90,7 @@ describe('inputs', () => {
     [() => Promise.resolve('a\0'), 'not a text of at most'],
     [() => Promise.resolve(5 as unknown as string), 'not a text of at most'],
     [undefined, 'cannot be asked for here'],
-  ])('%# fail with a message that does not contain the answer', async (ask, message) => {
+  ])('fail with a message that omits the answer (case %#)', async (ask, message) => {
     const finding = sourceOf({ ask }).find(specOf({ args: ['${input:zone}'] }), 'db');
     const error: unknown = await finding.catch((reason: unknown) => reason);
     expect(String(error)).toContain(message);
@@ -139,7 +139,7 @@ describe('commands', () => {
     expect(resolved.secrets).toContain('from-command');
   });
 
-  it('run once for concurrent requests, and again for later ones', async () => {
+  it('run once for concurrent requests and again for later ones', async () => {
     const counter = path.join(folder(), 'runs');
     const words = node(
       `fs.appendFileSync(${JSON.stringify(counter)}, 'x'); console.log(fs.readFileSync(${JSON.stringify(counter)}, 'utf8'))`,
@@ -156,14 +156,14 @@ describe('commands', () => {
     [node(''), 'printed nothing'],
     [node('console.log("x".repeat(70000))'), 'printed more than a value'],
     [{ command: ['/nowhere/program'] }, 'was not found on PATH'],
-  ])('%# that fail are named, without their output', async (words, message) => {
+  ])('are named without their output when they fail (case %#)', async (words, message) => {
     const error: unknown = await find({ A: words }).found.catch((reason: unknown) => reason);
     expect(String(error)).toContain(message);
     expect(String(error)).toContain('which gives "env.A"');
     expect(String(error)).not.toContain('leak');
   });
 
-  it('are killed after their time limit or when the troupe ends', async () => {
+  it('are killed at their time limit or when the troupe ends', async () => {
     const clock = new VirtualClock();
     let begun = (): void => {};
     const running = new Promise<void>((resolve) => {
@@ -232,7 +232,7 @@ describe('the keychain', () => {
   });
 });
 
-describe('a file of variables', () => {
+describe('an environment file', () => {
   const read = async (root: string, entry: object, scope: Scope = 'config') => {
     const spec = specOf(entry, root, scope);
     const values = await sourceOf().find(spec, 'db');
@@ -269,7 +269,7 @@ describe('a file of variables', () => {
   });
 
   it.skipIf(process.platform === 'win32')(
-    'is never a pipe or device, which could block',
+    'cannot be a pipe or device, which could block',
     async () => {
       const root = folder();
       execFileSync('mkfifo', [path.join(root, 'pipe')]);
@@ -278,7 +278,7 @@ describe('a file of variables', () => {
     },
   );
 
-  it('stays in its folder and sets no variable that decides what runs', async () => {
+  it('must stay in its folder and cannot set variables that control what runs', async () => {
     const root = folder();
     const outside = path.join(folder(), 'secret.env');
     writeFileSync(outside, 'A=outside');
@@ -337,7 +337,7 @@ describe('a file of variables', () => {
 });
 
 describe('a spec', () => {
-  it('needs no search when it has only text, variables or literals', async () => {
+  it('needs no lookup when it has only plain strings, variables or literals', async () => {
     expect(needsFinding(specOf({ env: { A: '${HOME}' } }))).toBe(false);
     expect(needsFinding(specOf({ values: 'literal', env: { A: '${input:x}' } }))).toBe(false);
     expect(needsFinding({ type: 'memory', server: 'x', era: 'auto' })).toBe(false);

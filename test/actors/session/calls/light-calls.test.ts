@@ -107,10 +107,10 @@ async function expectAtRest({ transport, clock, unknown }: Stage): Promise<void>
 }
 
 describe.each([
-  ['lightly', true],
-  ['by the client of the SDK', false],
-])('a call that is made %s', (_way, isLight) => {
-  it('names the tool and its arguments, and returns the result', async () => {
+  ['without the SDK client', true],
+  ['through the SDK client', false],
+])('a call made %s', (_way, isLight) => {
+  it('sends the tool name and arguments and returns the result', async () => {
     const stage = await stageOf(isLight);
     const called = stage.call({ a: 1 });
     expect(stage.transport.calls).toMatchObject([
@@ -121,7 +121,7 @@ describe.each([
     await expectAtRest(stage);
   });
 
-  it('gets its own answer in any order, and only the first one', async () => {
+  it('receives its own response in any order, and only the first one', async () => {
     const stage = await stageOf(isLight);
     const calls = [stage.call(), stage.call(), stage.call()];
     for (const number of [2, 0, 1]) {
@@ -134,14 +134,14 @@ describe.each([
     await expectAtRest(stage);
   });
 
-  it('accepts an answer whose id became a string', async () => {
+  it('accepts a response whose id became a string', async () => {
     const stage = await stageOf(isLight);
     const called = stage.call();
     stage.transport.answers(0, { id: String(stage.transport.calls[0]?.id), result: text('one') });
     expect(await called).toEqual({ result: text('one') });
   });
 
-  it("leaves other requests and the server's questions to the client", async () => {
+  it("leaves other requests and the server's questions to the SDK client", async () => {
     const stage = await stageOf(isLight);
     const called = stage.call();
     const { client, transport } = stage;
@@ -159,7 +159,7 @@ describe.each([
 
   it.each([
     ['no content', {}, { content: [] }],
-    ['a word of a later revision', { ...text('one'), resultType: 'complete' }, text('one')],
+    ['a field from a later revision', { ...text('one'), resultType: 'complete' }, text('one')],
   ])('accepts a result with %s', async (_what, result, expected) => {
     const stage = await stageOf(isLight);
     const called = stage.call();
@@ -168,10 +168,10 @@ describe.each([
   });
 
   it.each([
-    ['content that is no list', { content: 'one' }],
+    ['content that is not a list', { content: 'one' }],
     ['a block without a type', { content: [{ text: 'one' }] }],
     ['structured content that is a list', { ...text('one'), structuredContent: [1] }],
-    ['an error mark that is a word', { ...text('one'), isError: 'true' }],
+    ['a string for isError', { ...text('one'), isError: 'true' }],
   ])('fails when the result has %s', async (_what, result) => {
     const stage = await stageOf(isLight);
     const called = stage.call();
@@ -187,7 +187,7 @@ describe.each([
     await expectAtRest(stage);
   });
 
-  it("passes on a server's error with code, message and data", async () => {
+  it("passes on a server's error with its code, message and data", async () => {
     const stage = await stageOf(isLight);
     const called = stage.call();
     const error = { code: -32_603, message: 'the disk is full', data: { disk: 1 } };
@@ -205,7 +205,7 @@ describe.each([
     await expectAtRest(stage);
   });
 
-  it('ends at its deadline, and notifies the server', async () => {
+  it('ends at its deadline and notifies the server', async () => {
     const stage = await stageOf(isLight);
     const called = stage.call();
     stage.clock.advanceBy(999);
@@ -249,7 +249,7 @@ describe.each([
     expect(stage.clock.pendingCount).toBe(0);
   });
 
-  it('fails once with the connection, even when the client throws at its end', async () => {
+  it('fails once when the connection ends, even if the client throws', async () => {
     const stage = await stageOf(isLight);
     const calls = [stage.call(), stage.call()];
     stage.client.onclose = () => {
@@ -289,7 +289,7 @@ describe('request ids', () => {
   });
 });
 
-describe('a call that progress renews', () => {
+describe('a call whose deadline progress extends', () => {
   async function renewed() {
     const stage = await stageOf(true);
     const heard: unknown[] = [];
@@ -311,7 +311,7 @@ describe('a call that progress renews', () => {
     return { stage, heard, outcome, progress };
   }
 
-  it('gets a new deadline after each progress notification, within its total time', async () => {
+  it('gets a new deadline with each progress notification, within its total time limit', async () => {
     const { stage, heard, outcome, progress } = await renewed();
     for (const number of [1, 2, 3]) {
       await stage.clock.advanceAndSettle(450);

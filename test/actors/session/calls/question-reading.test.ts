@@ -19,7 +19,7 @@ function fieldsOf(body: QuestionBody | string) {
 
 const evil = 'a\u001b[31m\u202e\u200b\u{e0041}\r\nb';
 
-describe('the message of a question', () => {
+describe("a question's message", () => {
   it('contains no control characters, bidi marks or secrets', () => {
     const body = read({
       message: `${evil} hunter22`,
@@ -28,7 +28,7 @@ describe('the message of a question', () => {
     expect(body).toMatchObject({ kind: 'form', message: 'a\nb [redacted]' });
   });
 
-  it('is cut at 4,096 characters', () => {
+  it('is truncated to 4,096 characters', () => {
     const message = (length: number) => {
       const body = read({ message: 'x'.repeat(length), mode: 'url', url: 'https://a.example' });
       return typeof body === 'string' ? 0 : body.message.length;
@@ -36,7 +36,7 @@ describe('the message of a question', () => {
     expect([message(4_096), message(4_097), message(5_000_000)]).toEqual([4_096, 4_096, 4_096]);
   });
 
-  it.each([undefined, 7, null])('must be present: %s', (message) => {
+  it.each([undefined, 7, null])('must be a string: %s', (message) => {
     expect(read({ message, requestedSchema: { type: 'object', properties: {} } })).toMatch(
       /message/u,
     );
@@ -44,7 +44,7 @@ describe('the message of a question', () => {
 });
 
 describe('a form', () => {
-  it('is read with every kind of field', () => {
+  it('may contain every kind of field', () => {
     const fields = fieldsOf(
       formOf(
         {
@@ -87,7 +87,7 @@ describe('a form', () => {
     expect(fields.filter(({ isRequired }) => isRequired).map(({ name }) => name)).toEqual(['text']);
   });
 
-  it('is passed on as a schema of its checked parts', () => {
+  it('is forwarded as a schema built from its validated parts', () => {
     const body = formOf({
       one: {
         type: 'string',
@@ -126,19 +126,19 @@ describe('a form', () => {
     ['more than 64 fields', manyFields, []],
     ['more than 256 choices', { a: { type: 'string', enum: manyChoices } }, []],
     ['a nested object', { a: { type: 'object', properties: {} } }, []],
-    ['a list of anything', { a: { type: 'array' } }, []],
+    ['an untyped list', { a: { type: 'array' } }, []],
     ['no choices', { a: { type: 'string', enum: [] } }, []],
-    ['a choice that is no text', { a: { type: 'string', enum: [1] } }, []],
-    ['a choice that hides something', { a: { type: 'string', enum: ['a\u200bb'] } }, []],
-    ['a name that hides something', { 'a\u202eb': { type: 'string' } }, []],
-    ['a field that is nothing', { a: null }, []],
-    ['a required field that is not there', { a: { type: 'string' } }, ['b']],
-    ['a list of required ones that is none', { a: { type: 'string' } }, 'a'],
+    ['a choice that is not a string', { a: { type: 'string', enum: [1] } }, []],
+    ['an invisible character in a choice', { a: { type: 'string', enum: ['a\u200bb'] } }, []],
+    ['an invisible character in a field name', { 'a\u202eb': { type: 'string' } }, []],
+    ['a null field', { a: null }, []],
+    ['a required field that does not exist', { a: { type: 'string' } }, ['b']],
+    ['a required list that is not a list', { a: { type: 'string' } }, 'a'],
   ])('is refused with %s', (_what, properties, required) => {
     expect(formOf(properties, required)).toEqual(expect.any(String));
   });
 
-  it('may have 64 fields of 256 choices', () => {
+  it('may have 64 fields with 256 choices each', () => {
     const choices = manyChoices.slice(1);
     const properties = Object.fromEntries(
       Object.keys(manyFields)
@@ -148,7 +148,7 @@ describe('a form', () => {
     expect(fieldsOf(formOf(properties))).toHaveLength(64);
   });
 
-  it('is read or refused quickly when it has a megabyte', () => {
+  it('is read or refused quickly at one megabyte', () => {
     const huge = {
       a: { type: 'string', description: 'x'.repeat(1_000_000), default: 'y'.repeat(1_000_000) },
     };
@@ -156,7 +156,7 @@ describe('a form', () => {
     expect(field).toEqual({ type: 'string', description: `${'x'.repeat(2_047)}…` });
   });
 
-  it('is read correctly or refused, for any content', () => {
+  it('is read correctly or refused, whatever it contains', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 4 }), fc.jsonValue(), (properties, required) => {
         const body = formOf(properties, required);
@@ -204,7 +204,7 @@ describe('a sampling request', () => {
   const sample = (params: object) =>
     readQuestion('sampling/createMessage', { messages: [message], maxTokens: 9, ...params }, []);
 
-  it('keeps all parameters of a model, with printable texts', () => {
+  it('keeps all model parameters and makes its text printable', () => {
     const image = { type: 'image', data: 'AAAA', mimeType: 'image/png' };
     const body = sample({
       messages: [message, { role: 'assistant', content: [image, { type: 'text', text: 'last' }] }],
@@ -239,15 +239,15 @@ describe('a sampling request', () => {
       { messages: [{ role: 'system', content: message.content }] },
     ],
     ['a message without content', { messages: [{ role: 'user', content: [] }] }],
-    ['content that is unknown', { messages: [{ role: 'user', content: { type: 'tool_use' } }] }],
+    ['an unknown content type', { messages: [{ role: 'user', content: { type: 'tool_use' } }] }],
     [
-      'a picture without a type',
+      'an image without a type',
       { messages: [{ role: 'user', content: { type: 'image', data: 'A' } }] },
     ],
-    ['no bound on its length', { maxTokens: 0 }],
+    ['no token limit', { maxTokens: 0 }],
     ['tools, which were not offered', { tools: [] }],
     [
-      'more than four megabytes',
+      'more than 4 MB',
       {
         messages: [
           { role: 'user', content: { type: 'image', data: 'A'.repeat(4_200_000), mimeType: 'x' } },

@@ -52,8 +52,8 @@ const asks = (inputRequests: object, requestState?: unknown) => ({
   ...(requestState !== undefined && { requestState }),
 });
 
-describe('a request in rounds', () => {
-  it('continues with the answers, and returns the state unchanged', async () => {
+describe('a multi-round request', () => {
+  it('continues with the answers and returns the state unchanged', async () => {
     const state = 'opaque \u0000 ☃';
     const folders = [{ uri: 'file:///p', name: 'p' }];
     const first = asks({ a: form, b: { method: 'roots/list' } }, state);
@@ -73,7 +73,7 @@ describe('a request in rounds', () => {
     expect(clock.pendingCount).toBe(0);
   });
 
-  it('waits briefly before it retries a server that asks nothing', async () => {
+  it('waits briefly before retrying a server that asks nothing', async () => {
     const { sent, result, clock } = begin([asks({}, 's'), done]);
     await clock.advanceAndSettle(249);
     expect(sent).toHaveLength(1);
@@ -90,9 +90,9 @@ describe('a request in rounds', () => {
   });
 
   it.each([
-    ['no one answers', asks({ a: form }), /InputRequiredError: It wants a form filled in/u],
+    ['no handler answers', asks({ a: form }), /InputRequiredError: It wants a form filled in/u],
     [
-      'no model was asked',
+      'no model is available',
       asks({
         a: {
           method: 'sampling/createMessage',
@@ -105,7 +105,7 @@ describe('a request in rounds', () => {
       /InputRequiredError: It wants a message from a model/u,
     ],
   ])(
-    'fails with what the server requires when %s, and asks nothing more',
+    'reports what the server requires and asks nothing more when %s',
     async (_what, answer, words) => {
       const { asked, result, clock, sent } = begin([answer]);
       await settled();
@@ -117,12 +117,12 @@ describe('a request in rounds', () => {
   );
 
   it.each([
-    ['roots that it was not told of', asks({ a: { method: 'roots/list' } }), /^InputRequired/u],
+    ['roots that were not announced', asks({ a: { method: 'roots/list' } }), /^InputRequired/u],
     ['something unknown', asks({ a: { method: 'tools/list' } }), /an unknown question/u],
-    ['what is no request', asks({ a: 7 }), /an unknown question/u],
+    ['a value that is not a request', asks({ a: 7 }), /an unknown question/u],
     ['a form that cannot be shown', asks({ a: { ...form, params: {} } }), /cannot be shown/u],
     [
-      'too much at once',
+      'too many things at once',
       asks(Object.fromEntries(Array.from({ length: 17 }, (_, key) => [`k${key}`, form]))),
       /more than 16 questions/u,
     ],
@@ -132,7 +132,7 @@ describe('a request in rounds', () => {
     expect(asked).toEqual([]);
   });
 
-  it('withdraws the other questions of a round when one is not answered', async () => {
+  it("withdraws a round's other questions when one is not answered", async () => {
     const { asked, result } = begin([asks({ a: form, b: form })]);
     await settled();
     asked[0]?.answer(undefined);
@@ -158,7 +158,7 @@ describe('a request in rounds', () => {
     }
   });
 
-  it("pauses the server's timeout while a question is open, within the caller's limit", async () => {
+  it("pauses the server's timeout while a question is open, up to the caller's limit", async () => {
     const { asked, result, clock, time } = begin([asks({ a: form }), done], { questionsMs: 5_000 });
     await clock.advanceAndSettle(5_500);
     asked[0]?.answer({ action: 'cancel' });

@@ -14,9 +14,9 @@ const urlOf = (url: string, elicitationId = 'e1') => ({
 });
 
 describe.each([
-  ['lightly', true],
-  ['by the client of the SDK', false],
-])('a question during a call that goes %s', (_way, isLight) => {
+  ['without the SDK client', true],
+  ['through the SDK client', false],
+])('a question during a call made %s', (_way, isLight) => {
   it('belongs to the only call in flight', async () => {
     const bench = await questionBench({ isLight });
     const called = bench.call('first');
@@ -41,7 +41,7 @@ describe.each([
     expect(bench.asked.map(({ party }) => party?.tool)).toEqual([undefined, undefined, 'second']);
   });
 
-  it('is passed to no call while the server may still be working on another', async () => {
+  it('belongs to no call while the server may still be working on another', async () => {
     const bench = await questionBench({ isLight });
     const abort = new AbortController();
     const given = bench.call('given up', { signal: abort.signal });
@@ -56,7 +56,7 @@ describe.each([
     expect(await other).toBe('ok');
   });
 
-  it('ends with its call, and notifies the server of the cancellation', async () => {
+  it('ends with its call and notifies the server of the cancellation', async () => {
     const bench = await questionBench({ isLight });
     void bench.call('first');
     await bench.ask(1, elicit, nameForm);
@@ -65,7 +65,7 @@ describe.each([
     expect(bench.toldTo(1)).toEqual({ action: 'cancel' });
   });
 
-  it("pauses its call's timeout, within the caller's limit", async () => {
+  it("pauses its call's timeout, up to the caller's limit", async () => {
     const bench = await questionBench({ isLight });
     const called = bench.call('first', { timeoutMs: 1_000, questionsMs: 5_000 });
     await bench.clock.advanceAndSettle(600);
@@ -93,7 +93,7 @@ describe.each([
   });
 });
 
-describe('a call that was given up', () => {
+describe('an abandoned call', () => {
   it('counts as in flight for ten minutes', async () => {
     const bench = await questionBench();
     expect(await Promise.all([bench.call('late'), bench.clock.advanceAndSettle(1_000)])).toContain(
@@ -107,7 +107,7 @@ describe('a call that was given up', () => {
     expect(bench.asked.map(({ party }) => party?.tool)).toEqual([undefined, 'other']);
   });
 
-  it('leaves later questions without a call once too many were abandoned', async () => {
+  it('leaves later questions without a call once too many calls are abandoned', async () => {
     const bench = await questionBench();
     for (let count = 0; count < 256; count += 1) {
       const abort = new AbortController();
@@ -123,7 +123,7 @@ describe('a call that was given up', () => {
 });
 
 describe('a question over HTTP', () => {
-  it('belongs to the call on whose stream it arrived, whatever else is in flight', async () => {
+  it('belongs to the call whose stream carried it, whatever else is in flight', async () => {
     const bench = await questionBench({ kind: 'http', isLight: false });
     void bench.call('first');
     void bench.call('second');
@@ -132,14 +132,14 @@ describe('a question over HTTP', () => {
     expect(bench.asked.map(({ party }) => party?.tool)).toEqual(['second', 'first']);
   });
 
-  it('belongs to no call when it arrived on the stream of notifications', async () => {
+  it('belongs to no call when it arrives on the notification stream', async () => {
     const bench = await questionBench({ kind: 'http', isLight: false });
     void bench.call('first');
     await bench.ask(1, elicit, nameForm);
     expect(bench.asked.map(({ party }) => party)).toEqual([undefined]);
   });
 
-  it('is cancelled without asking the host when its call is over', async () => {
+  it('is cancelled without asking the host once its call is over', async () => {
     const bench = await questionBench({ kind: 'http', isLight: false });
     const abort = new AbortController();
     const given = bench.call('first', { signal: abort.signal });
@@ -158,7 +158,7 @@ describe('a question over HTTP', () => {
 });
 
 describe('the reply to a server', () => {
-  it('announces exactly the questions that can be answered', async () => {
+  it('announces exactly the question kinds that can be answered', async () => {
     const announced = async (choice: Parameters<typeof questionBench>[0]) =>
       (await questionBench(choice)).announced;
     expect(await announced({ kinds: [] })).toEqual({});
@@ -170,7 +170,7 @@ describe('the reply to a server', () => {
     });
   });
 
-  it('is a refusal for a kind that was not announced', async () => {
+  it('refuses a question of an unannounced kind', async () => {
     const bench = await questionBench({ kinds: ['form'] });
     await bench.ask(1, elicit, urlOf('https://example.com'));
     await bench.ask(2, 'sampling/createMessage', { messages: [], maxTokens: 1 });
@@ -181,7 +181,7 @@ describe('the reply to a server', () => {
     expect(bench.asked).toEqual([]);
   });
 
-  it('declines when no one can answer', async () => {
+  it('declines when no handler can answer', async () => {
     const bench = await questionBench({ kinds: ['form', 'sampling'] });
     await bench.ask(1, elicit, nameForm);
     await bench.ask(2, 'sampling/createMessage', {
@@ -195,7 +195,7 @@ describe('the reply to a server', () => {
     expect(bench.asked[1]?.body.message).toBe('Say hello');
   });
 
-  it("contains the model's message, or the project folders", async () => {
+  it("contains the model's message or the project folders", async () => {
     const folders = [{ uri: 'file:///project', name: 'project' }];
     const bench = await questionBench({ kinds: ['sampling'], folders });
     const content = [{ type: 'text', text: 'hi' }];
@@ -218,7 +218,7 @@ describe('the reply to a server', () => {
     expect(bench.listeners.size).toBe(0);
   });
 
-  it('is not sent after the question was withdrawn or the session ended', async () => {
+  it('is not sent once the question is withdrawn or the session has ended', async () => {
     const bench = await questionBench();
     await bench.ask('a', elicit, nameForm);
     await bench.tell('notifications/cancelled', { requestId: 'a' });
@@ -247,7 +247,7 @@ describe('the reply to a server', () => {
     expect([bench.toldTo(1), bench.toldTo(2)]).toEqual([{ action: 'accept' }, undefined]);
   });
 
-  it('is sent for each of two hundred questions at once, without a leak warning', async () => {
+  it('is sent for each of two hundred concurrent questions without a leak warning', async () => {
     const warnings: Error[] = [];
     const note = (warning: Error) => void warnings.push(warning);
     process.on('warning', note);
@@ -262,7 +262,7 @@ describe('the reply to a server', () => {
   });
 });
 
-describe('a server that wants an address visited before the call', () => {
+describe('a server that requires a URL visit before the call', () => {
   const wanted = (urls: readonly string[]) => ({
     error: {
       code: -32042,
@@ -289,7 +289,7 @@ describe('a server that wants an address visited before the call', () => {
     expect(bench.clock.pendingCount).toBe(0);
   });
 
-  it('receives every call that waited for the visit again', async () => {
+  it('receives every call that waited for the visit a second time', async () => {
     const bench = await questionBench();
     const called = [bench.call('first'), bench.call('second'), bench.call('third')];
     await bench.answerCall(0, wanted(['https://a.example/']));
@@ -317,9 +317,9 @@ describe('a server that wants an address visited before the call', () => {
   });
 
   it.each([
-    ['says no', { action: 'decline' } as const],
-    ['is not there', undefined],
-  ])('fails the call with what it requires when the user %s', async (_what, answer) => {
+    ['declines', { action: 'decline' } as const],
+    ['is unavailable', undefined],
+  ])('fails the call with the required visit when the user %s', async (_what, answer) => {
     const bench = await questionBench();
     const called = bench.call('first');
     await bench.answerCall(0, wanted(['https://a.example/']));
@@ -328,7 +328,7 @@ describe('a server that wants an address visited before the call', () => {
     expect(bench.clock.pendingCount).toBe(0);
   });
 
-  it('is abandoned when the call, its deadline or the session ends', async () => {
+  it('is not called again once the call is aborted, its deadline passes or the session ends', async () => {
     const bench = await questionBench();
     const abort = new AbortController();
     const first = bench.call('first', { signal: abort.signal });
@@ -347,7 +347,7 @@ describe('a server that wants an address visited before the call', () => {
     expect(bench.clock.pendingCount).toBe(0);
   });
 
-  it('fails the call with what it requires when the address is not a web address', async () => {
+  it('fails the call with the required visit when the URL is not a web address', async () => {
     const bench = await questionBench();
     const called = bench.call('first');
     await bench.answerCall(0, wanted(['file:///etc/passwd']));
@@ -355,7 +355,7 @@ describe('a server that wants an address visited before the call', () => {
     expect(bench.asked).toEqual([]);
   });
 
-  it('fails the call with what it requires when no questions were announced', async () => {
+  it('fails the call with the required visit when no questions were announced', async () => {
     const bench = await questionBench({ kinds: [] });
     const called = bench.call('first');
     await bench.answerCall(0, wanted(['https://a.example/']));

@@ -5,7 +5,7 @@ import { type Bench, callOptions, createBench, fixtureSpec } from '../bench.ts';
 let bench: Bench | undefined;
 afterEach(() => bench?.stop());
 
-describe('lists that come after the tools', () => {
+describe('lists requested after the tools', () => {
   it('do not affect the tools when they fail, and report the reason', async () => {
     bench = createBench(fixtureSpec('bad-prompts'))();
     bench.send('session.open');

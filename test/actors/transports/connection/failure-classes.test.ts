@@ -269,7 +269,7 @@ const stdioRows: readonly Row[] = [
   ['wrong-era method', 'protocol', thrown('ready', async () => (await sdkConnected()).discover())],
   ['JSON-RPC error from tool', 'serverError', processCall('call-error')],
   ['invalid tool result: none', 'badResponse', processCall('result-null')],
-  ['invalid tool result: of a wrong shape', 'badResponse', processCall('wrong-shape')],
+  ['invalid tool result: wrong shape', 'badResponse', processCall('wrong-shape')],
   ['stdio message too long', 'protocol', process_('huge-line')],
   [
     'connect() twice on one client',
@@ -442,9 +442,9 @@ const recordedRows: readonly Row[] = [
   ],
 ];
 
-describe('a session distinguishes', () => {
+describe('a session', () => {
   it.each([...stdioRows, ...httpRows, ...recordedRows])(
-    '%s: %s',
+    'classifies "%s" as %s',
     async (_condition, is, provoke) => {
       expect(await provoke()).toBe(is);
     },

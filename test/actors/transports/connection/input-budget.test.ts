@@ -40,7 +40,7 @@ describe('the input budget of a connection', () => {
     expect(clock.pendingCount).toBe(0);
   });
 
-  it('drops the excess, and reports one flood until a second passes without a drop', () => {
+  it('drops the excess and reports one flood until a second passes without a drop', () => {
     const { clock, told, pass } = createBudget();
     expect(pass(10_000)).toBe(200);
     clock.advanceBy(600);
@@ -82,7 +82,7 @@ describe('the input budget of a connection', () => {
     expect([budget.isSpent, told]).toEqual([false, []]);
   });
 
-  it('pauses until the budget covers the excess work, and reports each pause', async () => {
+  it('pauses until the budget covers the excess work and reports each pause', async () => {
     const { clock, budget, told } = createBudget();
     const story: string[] = [];
     const read = (): void => {
@@ -109,7 +109,7 @@ describe('the input budget of a connection', () => {
     ]);
   });
 
-  it('pauses no longer once the server has exited, and still yields to the event loop', async () => {
+  it('stops pausing once the server has exited but still yields to the event loop', async () => {
     const { clock, budget } = createBudget();
     budget.charge(100_000);
     const free = budget.free();
@@ -123,7 +123,7 @@ describe('the input budget of a connection', () => {
     expect(clock.pendingCount).toBe(0);
   });
 
-  it('ends its floods and resumes readers when the connection ends', async () => {
+  it('ends its flood and resumes readers when the connection ends', async () => {
     const { clock, budget, told, pass } = createBudget();
     pass(201);
     budget.charge(100_000);
@@ -137,8 +137,8 @@ describe('the input budget of a connection', () => {
   });
 });
 
-describe('a session with a server that floods it', () => {
-  it('is impaired, still answers calls, and lists again once afterwards', async () => {
+describe('a session whose server floods it', () => {
+  it('is impaired, still completes calls and lists its tools once more afterwards', async () => {
     const clock = new VirtualClock();
     bench = createBench(fixtureSpec('flood'))({ clock });
     bench.send('session.open');

@@ -14,8 +14,8 @@ const read = (text: string): readonly JSONRPCMessage[] => readText(text).message
 const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels);
 const answer = (result: string): string => `{"jsonrpc":"2.0","id":1,"result":{"a":${result}}}`;
 
-describe('reading text from the wire', () => {
-  it('finds requests, notifications, answers and batches', () => {
+describe('reading messages from the wire', () => {
+  it('finds requests, notifications, responses and batches', () => {
     const request = { jsonrpc: '2.0', id: 1, method: 'ping' };
     const news = { jsonrpc: '2.0', method: 'notifications/progress', params: { a: 1 } };
     const reply = { jsonrpc: '2.0', id: 'a', result: {} };
@@ -56,11 +56,11 @@ describe('reading text from the wire', () => {
     '{"jsonrpc":"2.0","id":1,"error":{"code":1}}',
     '{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"no"}}',
     '{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}',
-  ])('turns the malformed answer %s into an error for its request', (line) => {
+  ])('turns the malformed response %s into an error for its request', (line) => {
     expect(read(line)).toMatchObject([{ id: 1, error: { data: { code: 'BAD_RESPONSE' } } }]);
   });
 
-  it('treats null as absent, as servers in the style of JSON-RPC 1.0 send it', () => {
+  it('treats null as absent because JSON-RPC 1.0 style servers send it', () => {
     const result = { jsonrpc: '2.0', id: 1, result: {} };
     expect(read(JSON.stringify({ ...result, error: null }))).toEqual([result]);
     expect(read(JSON.stringify({ ...result, method: null }))).toEqual([result]);
@@ -70,7 +70,7 @@ describe('reading text from the wire', () => {
     expect(read(JSON.stringify({ ...news, params: null }))).toEqual([news]);
   });
 
-  it('refuses an answer of more than 256 levels without parsing it, wherever its id is', () => {
+  it('rejects a response of more than 256 levels without parsing it, wherever its id is', () => {
     const inLimit = answer(nested(254));
     expect(read(inLimit)).toEqual([JSON.parse(inLimit)]);
     const error = { data: { code: 'RESULT_TOO_LARGE' }, message: expect.stringContaining('256') };
@@ -80,7 +80,7 @@ describe('reading text from the wire', () => {
     expect(read(`{"jsonrpc":"2.0","method":"a","params":{"a":${nested(300)}}}`)).toEqual([]);
   });
 
-  it('refuses an answer of more than 500,000 values without parsing it', () => {
+  it('rejects a response of more than 500,000 values without parsing it', () => {
     // Three keys, two commas and two objects come with the array.
     const values = (count: number): string => `[${'0,'.repeat(count)}0]`;
     expect(read(answer(values(499_990)))).toHaveProperty('0.result');
@@ -89,12 +89,12 @@ describe('reading text from the wire', () => {
     ]);
   });
 
-  it('reads at most 256 messages of a batch', () => {
+  it('reads at most 256 messages from a batch', () => {
     const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
     expect(read(`[${Array(2_000).fill(ping).join()}]`)).toHaveLength(256);
   });
 
-  it('counts the structure of any JSON like a walk over its value', () => {
+  it('counts the same structure as a walk over the parsed value for any JSON', () => {
     const marksOf = (value: unknown): number => {
       if (typeof value !== 'object' || value === null) return 0;
       const inner = Object.values(value);
@@ -142,8 +142,8 @@ function createStages() {
   return { stages, client, sent, lost, floods, receive, ask };
 }
 
-describe('the stages of a message', () => {
-  it('deliver an answer once, and only to a request that was sent', () => {
+describe('the message stages', () => {
+  it('deliver a response once and only to a request that was sent', () => {
     const { client, receive, ask } = createStages();
     receive({ id: 1, result: {} });
     ask(1);
@@ -170,7 +170,7 @@ describe('the stages of a message', () => {
     expect(client).toHaveLength(0);
   });
 
-  it('rewrite results for the client by the method of the request', () => {
+  it("rewrite results for the client according to the request's method", () => {
     const { stages, client, receive, ask } = createStages();
     stages.rewriteResult = (result, method) => ({ ...result, method });
     const results = [{}, { resultType: 'input_required' }];
@@ -195,7 +195,7 @@ describe('the stages of a message', () => {
     ]);
   });
 
-  it('refuse requests beyond 200 a second, and drop answers to requests never sent', () => {
+  it('refuse requests beyond 200 per second and drop responses to unsent requests', () => {
     const { client, sent, floods, receive } = createStages();
     for (let id = 0; id < 300; id += 1) receive({ id, method: 'ping' });
     for (let id = 0; id < 300; id += 1) receive({ id, result: {} });
@@ -205,7 +205,7 @@ describe('the stages of a message', () => {
     expect(floods).toEqual([expect.stringContaining('more than 200 requests a second')]);
   });
 
-  it('charge all messages except awaited answers', () => {
+  it('charge all messages except awaited responses', () => {
     const { stages, receive, ask } = createStages();
     for (let id = 0; id < 1_000; id += 1) {
       ask(id);

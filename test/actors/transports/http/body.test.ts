@@ -20,7 +20,7 @@ async function answered(body: Uint8Array, headers: Record<string, string> = {}):
   return guard(server.origin).fetch(server.origin);
 }
 
-describe('a body', () => {
+describe('a response body', () => {
   it.each([
     ['gzip', gzipSync],
     ['x-gzip', gzipSync],
@@ -30,7 +30,7 @@ describe('a body', () => {
     ['GZIP, br', (text: Uint8Array) => brotliCompressSync(gzipSync(text))],
     ['deflate, gzip', (text: Uint8Array) => gzipSync(deflateSync(text))],
     ['identity', (text: Uint8Array) => text],
-  ] as const)('compressed by %s is read', async (coding, compress) => {
+  ] as const)('is read when compressed with %s', async (coding, compress) => {
     const text = 'a text of some length, '.repeat(10_000);
     const response = await answered(compress(Buffer.from(text)), { 'content-encoding': coding });
     expect(await response.text()).toBe(text);
@@ -49,7 +49,7 @@ describe('a body', () => {
   });
 
   it.each(['identity', 'gzip', 'deflate', 'gzip, br'])(
-    'fails at once when it breaks off right after its headers (%s)',
+    'fails immediately when it ends right after its headers (%s)',
     async (coding) => {
       const head = `HTTP/1.1 200 OK\r\ncontent-encoding: ${coding}\r\ntransfer-encoding: chunked`;
       server = await serve((request) => void request.socket.write(`${head}\r\n\r\nzz\r\n{}\r\n`));
@@ -60,7 +60,7 @@ describe('a body', () => {
     },
   );
 
-  it('of up to 16 MB is read', async () => {
+  it('is read up to 16 MB', async () => {
     const response = await answered(Buffer.alloc(limitBytes));
     expect((await response.text()).length).toBe(limitBytes);
     await server?.close();
@@ -105,7 +105,7 @@ describe('a body', () => {
     expect(madeCount).toBeLessThan(6);
   });
 
-  it('ends its connection when it is cancelled', async () => {
+  it('closes its connection when it is cancelled', async () => {
     server = await serve((_request, response) => response.writeHead(200).flushHeaders());
     const response = await guard(server.origin).fetch(server.origin);
     response.cancel();

@@ -61,7 +61,7 @@ const parts = fc.array(
 );
 const sizes = fc.array(fc.integer({ min: 0, max: 5 }), { maxLength: 40 });
 
-describe('the reader of events', () => {
+describe('the event reader', () => {
   it("agrees with the SDK's parser, however the text is split", () => {
     fc.assert(
       fc.property(parts, sizes, (words, cuts) => {
@@ -83,7 +83,7 @@ describe('the reader of events', () => {
     );
   });
 
-  it('reports an event as soon as it ends, with each of the three line ends', () => {
+  it('reports an event as soon as it ends, with each of the three line endings', () => {
     for (const end of ['\n\n', '\r\r', '\r\n\r\n'])
       expect(told([`data: a${end}`])).toEqual([{ id: undefined, event: undefined, data: 'a' }]);
   });
@@ -93,7 +93,7 @@ describe('the reader of events', () => {
   });
 
   it.each(['data: 9\n\n', 'data:\ndata:\n\n', ':comment\n\r', 'unknown\n\r\n', 'data: 9\r\r'])(
-    'accepts an event at the limit, and none above it (%j)',
+    'accepts an event at the limit but none above it (%j)',
     (event) => {
       const [line = ''] = event.split(/\n\n|\n\r|\r\r/u);
       const reader = (maxCharacters: number) =>
@@ -107,13 +107,13 @@ describe('the reader of events', () => {
   it.each([
     ['line feeds', '\n'],
     ['carriage returns', '\r'],
-    ['pairs', '\r\n'],
-    ['short lines that end with a return', 'x\r'],
+    ['CRLF pairs', '\r\n'],
+    ['short lines that end with a carriage return', 'x\r'],
     ['comments', ':\n'],
     ['fields without a value', 'data:\n'],
-    ['events of nothing', 'data:\n\n'],
-    ['a line without an end', 'x'],
-  ])('scans each character of %s a few times at most', (_what, unit) => {
+    ['empty events', 'data:\n\n'],
+    ['an unterminated line', 'x'],
+  ])('scans each character of %s only a few times', (_what, unit) => {
     const text = unit.repeat(60_000 / unit.length);
     const reader = new EventReader({ onEvent: () => {} });
     const looked = countLooks(() => {
@@ -152,7 +152,7 @@ function countLooks(run: () => void): number {
   return count;
 }
 
-describe('the budget of an event stream', () => {
+describe("an event stream's budget", () => {
   it('is charged for every line, and for the length of lines without data', () => {
     const workOf = (text: string): number => {
       let work = 0;

@@ -40,7 +40,7 @@ describe('a request', () => {
     expect(answer.headers['content-length']).toBe('2');
   });
 
-  it('announces its codings, and ignores configured framing headers', async () => {
+  it('announces its content codings and ignores configured framing headers', async () => {
     const { origin } = await peer(echo);
     const headers = {
       'content-length': '1',
@@ -61,8 +61,8 @@ describe('a request', () => {
   });
 });
 
-describe('an answer', () => {
-  it('has a status, text and headers', async () => {
+describe('a response', () => {
+  it('has a status, body and headers', async () => {
     const { origin } = await peer((_request, response) => {
       response.writeHead(207, 'Many Things', [
         ['set-cookie', 'a=1'],
@@ -83,7 +83,7 @@ describe('an answer', () => {
   });
 
   it.each([204, 205, 304])(
-    'has no body with status %i, and leaves the connection reusable',
+    'has no body with status %i and leaves the connection reusable',
     async (status) => {
       const server = await peer((_request, response) => void response.writeHead(status).end());
       const { fetch } = guarded(server.origin);
@@ -97,7 +97,7 @@ describe('an answer', () => {
     },
   );
 
-  it('that refuses a request sets the wait before the next one', async () => {
+  it('sets the wait before the next request when it refuses one', async () => {
     const { origin } = await peer((_request, response) => {
       response.writeHead(401, { 'retry-after': '7' }).end();
     });
@@ -109,16 +109,16 @@ describe('an answer', () => {
   });
 
   it.each([
-    ['is no HTTP', 'SSH-2.0-x\r\n\r\n'],
-    ['has headers without end', `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(200_000)}\r\n\r\n`],
-  ])('that %s is a bad response', async (_what, bytes) => {
+    ['is not HTTP', 'SSH-2.0-x\r\n\r\n'],
+    ['has endless headers', `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(200_000)}\r\n\r\n`],
+  ])('is a bad response when it %s', async (_what, bytes) => {
     const { origin } = await peer((request) => void request.socket.end(bytes));
     const error = await errorOf(guarded(origin).fetch(origin));
     expect(error.message).toContain(`The request to ${origin}/ failed: `);
     expect(kindOf(error)).toBe('protocol');
   });
 
-  it('with an invalid status fails the request', async () => {
+  it('fails the request when its status is invalid', async () => {
     const { origin } = await peer(
       (request) => void request.socket.end('HTTP/1.1 999 X\r\ncontent-length: 0\r\n\r\n'),
     );
@@ -131,14 +131,14 @@ describe('an answer', () => {
 describe('an abort', () => {
   const reason = new Error('enough');
 
-  it('before the request sends nothing', async () => {
+  it('sends nothing when it comes before the request', async () => {
     const server = await peer(echo);
     const signal = AbortSignal.abort(reason);
     expect(await errorOf(guarded(server.origin).fetch(server.origin, { signal }))).toBe(reason);
     expect(server.connections()).toBe(0);
   });
 
-  it('before the answer ends the request, and closes its connection', async () => {
+  it('ends the request and closes its connection before the response', async () => {
     const controller = new AbortController();
     const server = await peer(() => controller.abort(reason));
     const { fetch } = guarded(server.origin);
@@ -151,7 +151,7 @@ describe('an abort', () => {
   });
 
   it.each(['identity', 'gzip'])(
-    'ends a slow body (%s), and closes its connection',
+    'ends a slow body (%s) and closes its connection',
     async (coding) => {
       const controller = new AbortController();
       const server = await peer((_request, response) => {
@@ -182,7 +182,7 @@ describe('an abort', () => {
     expect(warnings).toEqual([]);
   });
 
-  it('after the body changes nothing', async () => {
+  it('has no effect after the body', async () => {
     const controller = new AbortController();
     const server = await peer(echo);
     const { fetch } = guarded(server.origin);
@@ -202,14 +202,14 @@ describe('a redirect', () => {
       else response.writeHead(status, { location }).end('moved');
     });
 
-  it('that a POST may not follow is returned', async () => {
+  it('is returned when a POST may not follow it', async () => {
     const { origin } = await to('http://169.254.169.254/');
     const { signal } = new AbortController();
     const answer = await guarded(origin).post({}, '{}', signal, false);
     expect(answer).toMatchObject({ status: 307, headers: { location: 'http://169.254.169.254/' } });
   });
 
-  it('within the origin is followed with the same method and body', async () => {
+  it('is followed within the origin with the same method and body', async () => {
     const { origin } = await to('/end');
     const response = await guarded(origin).fetch(`${origin}/start`, { method: 'POST', body: 'hi' });
     expect(JSON.parse(await response.text())).toMatchObject({
@@ -219,7 +219,7 @@ describe('a redirect', () => {
     });
   });
 
-  it('to another origin is refused, and nothing is sent there', async () => {
+  it('is refused to another origin, which receives nothing', async () => {
     const other = await peer(echo);
     const { origin } = await to(`${other.origin}/steal?token=t#f`);
     const init = { method: 'POST', headers: { 'x-key': 'k' }, body: 'secret' };
@@ -233,11 +233,11 @@ describe('a redirect', () => {
   });
 
   it.each([
-    ['a loop', '/again', 307, {}, 'more than 5 times'],
-    ['another method', '/end', 302, { method: 'POST' }, 'to another method'],
-    ['a file', 'file:///etc/passwd', 307, {}, 'file:///etc/passwd, which is another origin'],
-    ['no address', 'http://', 307, {}, 'to no address'],
-  ] as const)('to %s is refused', async (_what, location, status, init, words) => {
+    ['a redirect loop', '/again', 307, {}, 'more than 5 times'],
+    ['a change of method', '/end', 302, { method: 'POST' }, 'to another method'],
+    ['a file URL', 'file:///etc/passwd', 307, {}, 'file:///etc/passwd, which is another origin'],
+    ['an invalid URL', 'http://', 307, {}, 'to no address'],
+  ] as const)('is refused: %s', async (_what, location, status, init, words) => {
     const { origin } = await to(location, status);
     const error = await errorOf(guarded(origin).fetch(origin, init));
     expect(error.message).toContain(words);
@@ -245,7 +245,7 @@ describe('a redirect', () => {
 });
 
 describe('a failed request', () => {
-  it('names origin and path only, and keeps the cause', async () => {
+  it('names only origin and path and keeps the cause', async () => {
     const { origin, close } = await serve(echo);
     await close();
     const error = await errorOf(guarded(origin).fetch(`${origin}/mcp?key=hunter2#x`));
@@ -266,7 +266,7 @@ describe('a failed request', () => {
     expect(kindOf(error)).toBe('unavailable');
   });
 
-  it('reports a body that was cut off', async () => {
+  it('reports a truncated body', async () => {
     const { origin } = await peer((_request, response) => {
       response.writeHead(200, { 'content-length': '100' }).write('half');
       setImmediate(() => response.destroy());
@@ -278,7 +278,7 @@ describe('a failed request', () => {
     expect(kindOf(error)).toBe('transport');
   });
 
-  it('has sent nothing if it found no connection within ten seconds', async () => {
+  it('sends nothing if it finds no connection within ten seconds', async () => {
     const clock = new VirtualClock();
     const home = 'http://slow.test/';
     const outcome = errorOf(guarded(home, { clock, resolve: () => {} }).fetch(home));
@@ -315,19 +315,19 @@ describe('a failed request', () => {
   });
 });
 
-describe('over TLS', () => {
+describe('a request over TLS', () => {
   async function secure(): Promise<Peer> {
     return untilTestEnds(await listen(createSecureServer(selfSigned(), echo), 'https'));
   }
 
-  it('an untrusted certificate fails the request', async () => {
+  it('fails for an untrusted certificate', async () => {
     const { origin } = await secure();
     const error = await errorOf(guarded(origin).fetch(origin));
     expect(error.cause).toMatchObject({ code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
     expect(kindOf(error)).toBe('transport');
   });
 
-  it('answers are read, and the connection is kept', async () => {
+  it('reads the response and keeps the connection', async () => {
     const server = await secure();
     const clock = new VirtualClock();
     const { fetch } = guarded(server.origin, { clock });

@@ -35,7 +35,7 @@ const refusal = (status: number) =>
   new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, 'no', { status, statusText: 'no' });
 
 describe('a suspected server', () => {
-  it('is lost after five seconds of silence, and probed once for any number of hints', () => {
+  it('is lost after five seconds of silence and probed once for any number of hints', () => {
     const { clock, lost, questions, liveness } = asked();
     for (let count = 0; count < 3; count += 1) liveness.suspect();
     clock.advanceBy(4_999);
@@ -48,7 +48,7 @@ describe('a suspected server', () => {
     expect(clock.pendingCount).toBe(0);
   });
 
-  it('keeps its session when silent only while calls are unanswered', () => {
+  it('keeps its session while silent only if calls are pending', () => {
     const { clock, lost, calls, liveness } = asked();
     calls.isBusy = true;
     liveness.suspect();
@@ -59,7 +59,7 @@ describe('a suspected server', () => {
     expect(lost).toHaveLength(1);
   });
 
-  it('is alive when any message arrives, and is suspected again at the next hint', () => {
+  it('is alive when any message arrives and is suspected again at the next hint', () => {
     const { clock, lost, questions, liveness } = asked();
     liveness.suspect();
     liveness.heard();
@@ -75,7 +75,7 @@ describe('a suspected server', () => {
     ['a result', undefined],
     ['an error', new ProtocolError(-32_601, 'Method not found')],
     ['"too many requests"', refusal(429)],
-  ])('is alive when it answers with %s, and may be probed again', async (_what, error) => {
+  ])('is alive when it responds with %s and may be probed again', async (_what, error) => {
     const { clock, lost, questions, liveness } = asked();
     liveness.suspect();
     if (error === undefined) questions[0]?.answer();
@@ -89,8 +89,8 @@ describe('a suspected server', () => {
 
   it.each([
     ['its connection fails', Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })],
-    ['a proxy says that it is not there', refusal(503)],
-  ])('is lost at once when %s, although calls are in flight', async (_what, error) => {
+    ['a proxy reports it unavailable', refusal(503)],
+  ])('is lost immediately when %s, even with calls in flight', async (_what, error) => {
     const { clock, lost, questions, calls, liveness } = asked();
     calls.isBusy = true;
     liveness.suspect();
@@ -100,7 +100,7 @@ describe('a suspected server', () => {
     expect(clock.pendingCount).toBe(0);
   });
 
-  it('is not probed before its handshake or after its session', async () => {
+  it('is not probed before its handshake or after its session ends', async () => {
     const early = asked('unknown');
     early.liveness.suspect();
     expect(early.questions).toEqual([]);

@@ -139,10 +139,10 @@ function holding(waitMs: number) {
 
 describe('a call over HTTP', () => {
   it.each([
-    ['no result', (id: unknown) => ({ jsonrpc: '2.0', id, result: null })],
+    ['a null result', (id: unknown) => ({ jsonrpc: '2.0', id, result: null })],
     ['neither a result nor an error', (id: unknown) => ({ jsonrpc: '2.0', id })],
-    ['another version', (id: unknown) => ({ jsonrpc: '1.0', id, result: {} })],
-  ])('fails at once when the stream contains %s and stays open', async (_what, answer) => {
+    ['another JSON-RPC version', (id: unknown) => ({ jsonrpc: '1.0', id, result: {} })],
+  ])('fails immediately when the stream contains %s and stays open', async (_what, answer) => {
     const { open } = await startHttp((message, response) => {
       if (isCall(message)) response.writeHead(200, events).write(eventOf(answer(message.id)));
       return isCall(message);
@@ -153,10 +153,10 @@ describe('a call over HTTP', () => {
   });
 
   it.each([
-    ['an answer to another request', '{"jsonrpc":"2.0","id":"other","result":{}}'],
+    ['a response to another request', '{"jsonrpc":"2.0","id":"other","result":{}}'],
     ['an empty list', '[]'],
-    ['nothing', ''],
-  ])('fails at once when the body is %s', async (_what, body) => {
+    ['empty', ''],
+  ])('fails immediately when the body is %s', async (_what, body) => {
     const { open } = await startHttp((message, response) => {
       if (isCall(message))
         response.writeHead(200, { 'content-type': 'application/json' }).end(body);
@@ -167,7 +167,7 @@ describe('a call over HTTP', () => {
     });
   });
 
-  it('resolves although non-MCP events came before the answer', async () => {
+  it('resolves although non-MCP events precede the response', async () => {
     const { open } = await startHttp((message, response) => {
       if (isCall(message)) {
         response.writeHead(200, events);
@@ -180,7 +180,7 @@ describe('a call over HTTP', () => {
     expect(await call(await open())).toHaveProperty('result');
   });
 
-  it('closes a stream that the server keeps open after the answer', async () => {
+  it('closes a stream that the server keeps open after the response', async () => {
     const { open, come, server } = await startHttp((message, response) => {
       if (isCall(message)) response.writeHead(200, events).write(eventOf(answerTo(message)));
       return isCall(message);
@@ -205,7 +205,7 @@ describe('a call over HTTP', () => {
     joined.mockRestore();
   });
 
-  it('fails when its stream is cut after an event with an id that cannot be sent back', async () => {
+  it('fails when its stream breaks after an event whose id cannot be sent back', async () => {
     const { open } = await startHttp((message, response) => {
       if (isCall(message)) response.writeHead(200, events).end('id: \u2603\ndata:\n\n');
       return isCall(message);
@@ -272,7 +272,7 @@ describe('a session over SSE', () => {
     await server.quiet();
   });
 
-  it('aborts a POST that stays open after its answer', async () => {
+  it('aborts a POST that stays open after its response', async () => {
     const { open, come } = await startSse(isCall);
     const { clock, fire } = holding(5_000);
     const session = await open({ clock });
@@ -283,11 +283,11 @@ describe('a session over SSE', () => {
   });
 });
 
-describe('posts', () => {
+describe('POST requests', () => {
   const request = (id: number) => ({ jsonrpc: '2.0', id, method: 'tools/call' }) as const;
   const answer = (id: number) => ({ jsonrpc: '2.0', id, result: {} }) as const;
 
-  it('do not abort a request before its answer, but any other message after half a minute', () => {
+  it('abort any message except an unanswered request after half a minute', () => {
     const clock = new VirtualClock();
     const posts = new Posts(clock);
     const patient = posts.begin(request(1));
@@ -300,7 +300,7 @@ describe('posts', () => {
     expect(patient.signal.aborted).toBe(false);
   });
 
-  it('do not abort an answered request that has ended', () => {
+  it('do not abort an answered request that has completed', () => {
     const clock = new VirtualClock();
     const posts = new Posts(clock);
     const [ended, open] = [posts.begin(request(1)), posts.begin(request(2))];
@@ -310,7 +310,7 @@ describe('posts', () => {
     expect([ended.signal.aborted, open.signal.aborted]).toEqual([false, true]);
   });
 
-  it('accept another answer as soon as one was sent', () => {
+  it('accept another response as soon as one is sent', () => {
     const posts = new Posts(new VirtualClock());
     const answers = Array.from({ length: 32 }, (_, id) => posts.begin(answer(id)));
     expect(() => posts.begin(answer(32))).toThrow('does not take');

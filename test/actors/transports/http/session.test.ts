@@ -74,7 +74,7 @@ describe('opening an HTTP session', () => {
   });
 
   it.each(['legacy', 'auto'] as const)(
-    'reports that every address of a host refuses the connection (%s)',
+    "reports that all of a host's addresses refuse the connection (%s)",
     async (era) => {
       server = await startHttpFixture();
       const url = server.url.replace('127.0.0.1', 'localhost');
@@ -133,7 +133,7 @@ describe('opening an HTTP session', () => {
     expect(failure?.message).not.toContain('hunter2');
   });
 
-  it('sends headers with their variables resolved, and hides them in messages', async () => {
+  it('sends headers with their variables resolved and hides them in messages', async () => {
     const failure = await failureOf(
       spec('http://127.0.0.1:9/', { headers: { 'X-Key': 'a\n${KEY}' } }),
       {
@@ -156,7 +156,7 @@ describe('opening an HTTP session', () => {
   });
 });
 
-describe('calls of an HTTP session', () => {
+describe('calls in an HTTP session', () => {
   it.each([
     ['cut-stream', { reason: 'streamLost', written: true }],
     ['end-stream', { reason: 'streamLost', written: true }],
@@ -173,7 +173,7 @@ describe('calls of an HTTP session', () => {
     ['429', { reason: 'rateLimited', written: true, retryAfterMs: 7_000 }],
     ['403', { reason: 'authRequired', written: true }],
   ] as const)(
-    'fail promptly with the right reason after %s, and the session stays open',
+    'fail promptly with the right reason after %s and leave the session open',
     async (mode, failure) => {
       const session = await opened(mode);
       expect(await call(session.bench)).toMatchObject({ failure });
@@ -183,7 +183,7 @@ describe('calls of an HTTP session', () => {
   );
 
   it.each(unwritable)(
-    'are not sent when the arguments are %s, and the session stays open',
+    'are not sent when the arguments are %s and leave the session open',
     async (_what, args) => {
       const { bench: session, server: fixture } = await opened();
       const given = args as Readonly<Record<string, unknown>>;
@@ -211,7 +211,7 @@ describe('calls of an HTTP session', () => {
     ['502-html', 'The server answered with status 502 (Bad Gateway).'],
     ['404-once', 'The server answered with status 404 (Not Found).'],
     ['404-method', 'Method not found'],
-  ] as const)('explain %s without the page in its body', async (mode, message) => {
+  ] as const)('explain %s without the HTML in its body', async (mode, message) => {
     server = await startHttpFixture('no-session-id');
     const session = start(spec(server.url));
     await session.next('session.opened');
@@ -220,7 +220,7 @@ describe('calls of an HTTP session', () => {
   });
 
   it.each(['slow-call', 'quiet-stream'] as const)(
-    'end at the server when they are aborted, and affect no other call (%s)',
+    'end at the server when aborted and affect no other call (%s)',
     async (mode) => {
       const session = await opened(mode);
       const brokenOff = 'POST tools/call broken off';
@@ -244,7 +244,7 @@ describe('calls of an HTTP session', () => {
   );
 
   it.each(['slow-call', 'quiet-stream'] as const)(
-    'cause no probe when they are cancelled (%s)',
+    'trigger no probe when cancelled (%s)',
     async (mode) => {
       const session = await opened(mode);
       const controller = new AbortController();
@@ -270,7 +270,7 @@ describe('calls of an HTTP session', () => {
     expect(joined).toHaveLength(new Set(joined).size);
   });
 
-  it('fail when the server is gone, and end the session', async () => {
+  it('fail when the server is gone and end the session', async () => {
     const session = await opened();
     await session.server.kill();
     const outcome = await call(session.bench);
@@ -283,7 +283,7 @@ describe('calls of an HTTP session', () => {
 
 describe('an HTTP session without an id', () => {
   it.each(['404-once', '404-method', '400-session'] as const)(
-    'survives %s for one call',
+    'survives a %s response to one call',
     async (mode) => {
       server = await startHttpFixture('no-session-id');
       const session = start(spec(server.url));
@@ -297,7 +297,7 @@ describe('an HTTP session without an id', () => {
   );
 });
 
-describe('the id of an HTTP session', () => {
+describe("an HTTP session's id", () => {
   it.each(['bad-session-id', 'long-session-id'] as const)('is refused: %s', async (mode) => {
     server = await startHttpFixture(mode);
     expect(await failureOf(spec(server.url))).toMatchObject({
@@ -306,15 +306,15 @@ describe('the id of an HTTP session', () => {
     });
   });
 
-  it('is the first one that the server sent', async () => {
+  it('is the first one that the server sends', async () => {
     const session = await opened();
     await call(session.bench);
     expect(session.server.headers['mcp-session-id']).toBe('session-1');
   });
 });
 
-describe('the stream of an answer', () => {
-  it('is resumed where it was cut, if the server supports that', async () => {
+describe('a response stream', () => {
+  it('is resumed where it broke off if the server supports resumption', async () => {
     const session = await opened('resumable');
     expect(await call(session.bench)).toHaveProperty('result');
     expect(session.server.seen.filter((name) => name === 'POST tools/call')).toHaveLength(1);
@@ -322,10 +322,10 @@ describe('the stream of an answer', () => {
   });
 });
 
-describe('the notification stream of an HTTP session', () => {
+describe("an HTTP session's notification stream", () => {
   const changed = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' });
 
-  it('announces changed tools, and carries the session id', async () => {
+  it('announces changed tools and carries the session id', async () => {
     const session = await opened();
     expect(session.server.headers).toMatchObject({ 'mcp-session-id': 'session-1' });
     session.server.push(`data: ${changed}\n\n`);
@@ -342,7 +342,7 @@ describe('the notification stream of an HTTP session', () => {
     expect(session.lines).toEqual([]);
   });
 
-  it('triggers a new list when it is reopened after a cut', async () => {
+  it('triggers a new list when it is reopened after a disconnect', async () => {
     const session = await opened();
     session.server.cutStreams();
     await session.server.arrivedAgain('GET');
@@ -364,8 +364,8 @@ describe('the notification stream of an HTTP session', () => {
   });
 });
 
-describe('the end of an HTTP session', () => {
-  it('is reported promptly after the server was killed', async () => {
+describe("an HTTP session's end", () => {
+  it('is reported promptly after the server is killed', async () => {
     const session = await opened();
     const killedAt = performance.now();
     await session.server.kill();
@@ -374,7 +374,7 @@ describe('the end of an HTTP session', () => {
     expect(at - killedAt).toBeLessThan(promptMs);
   });
 
-  it('is not caused by a cut event stream alone', async () => {
+  it('is not caused by a broken event stream alone', async () => {
     const session = await opened();
     session.server.cutStreams();
     await session.server.arrived('POST ping');

@@ -20,7 +20,7 @@ async function post({ fetch }: GuardedFetch, url: string): Promise<string> {
 }
 
 describe('connections', () => {
-  it('are reused, and one is added for each concurrent request', async () => {
+  it('are reused, with one added for each concurrent request', async () => {
     const server = await peer(echo);
     const one = guarded(server.origin);
     for (let count = 0; count < 5; count += 1) await post(one, server.origin);
@@ -35,8 +35,8 @@ describe('connections', () => {
 
   it.each([
     ['four seconds', 0, 4_000],
-    ['a second less than the server announced', 3_000, 2_000],
-    ['a minute at most', 600_000, 60_000],
+    ['one second less than the server announced', 3_000, 2_000],
+    ['at most a minute', 600_000, 60_000],
   ])('are kept idle for %s', async (_what, announcedMs, keptMs) => {
     const clock = new VirtualClock();
     const server = await peer(echo, announcedMs);
@@ -68,11 +68,11 @@ describe('connections', () => {
     ['timeout=99999', 60_000],
     ['timeout=soon', 4_000],
     ['max=7', 4_000],
-  ])('announced by %s are kept for %i ms', (header, keptMs) => {
+  ])('are kept as announced by %s for %i ms', (header, keptMs) => {
     expect(announcedIdleMs(header)).toBe(keptMs);
   });
 
-  it('end with the session, idle or not, and none is made after it', async () => {
+  it('end with the session, idle or not, and none is opened afterwards', async () => {
     const clock = new VirtualClock();
     const server = await peer((request, response) => {
       if (request.url === '/held') response.writeHead(200).flushHeaders();
@@ -133,7 +133,7 @@ async function resetting(): Promise<{
   };
 }
 
-describe('a connection that the server closes as a request leaves', () => {
+describe('a connection that the server closes as a request is sent', () => {
   it.each(['GET', 'DELETE'])('is replaced for a %s, which may run twice', async (method) => {
     const server = await resetting();
     const one = guarded(server.origin);
@@ -189,7 +189,7 @@ describe('an address', () => {
       'public',
       '1.1.1.1 172.32.0.1 100.128.0.1 2606:4700::1111 ::ffff:1.1.1.1 64:ff9b::101:101 2002:101:101::1',
     ],
-  ] as const)('is %s: %s', (range, addresses) => {
+  ] as const)('is classified as %s: %s', (range, addresses) => {
     for (const address of addresses.split(' '))
       expect([address, rangeOf(address)]).toEqual([address, range]);
   });
@@ -200,7 +200,7 @@ describe('an address', () => {
     'http://2852039166/',
     'http://[::ffff:169.254.169.254]/',
     'http://[fe80::1]/',
-  ])("is refused if it is a metadata service's: %s", async (url) => {
+  ])('is refused if it belongs to a metadata service: %s', async (url) => {
     const error = await errorOf(guarded(url).fetch(url));
     expect(error.message).toMatch(
       /^The request to http:.* failed: connecting to .* is not allowed \(ERR_ADDRESS_BLOCKED\)\.$/u,
@@ -211,7 +211,7 @@ describe('an address', () => {
     );
   });
 
-  it('is refused when a name resolves to it, even if the name resolved to another before', async () => {
+  it('is refused when a name resolves to it, even if the name resolved elsewhere before', async () => {
     const server = await peer(echo);
     const home = server.origin.replace('127.0.0.1', 'rebind.test');
     const names: Record<string, string[]> = { 'rebind.test': ['127.0.0.1'] };
@@ -228,7 +228,7 @@ describe('an address', () => {
     });
   });
 
-  it('is used if it is allowed, even when the name also has others', async () => {
+  it('is used if it is allowed, even when the name resolves to forbidden ones too', async () => {
     const server = await peer(echo);
     const home = server.origin.replace('127.0.0.1', 'both.test');
     const resolve = resolverOf({ 'both.test': ['fe80::1', '127.0.0.1'] });
@@ -245,7 +245,7 @@ describe('an address', () => {
   );
 });
 
-describe('an origin named by the server', () => {
+describe('an origin from the server', () => {
   const names = {
     'home.test': ['127.0.0.1'],
     'near.test': ['127.0.0.1'],

@@ -45,7 +45,7 @@ async function pass(clock: VirtualClock, seconds: number): Promise<void> {
 
 const pause = (id: string): Answer => streamOf([`id: ${id}\nretry: 2000\ndata:\n\n`]);
 
-describe('the stream of an answer that ends before the answer', () => {
+describe('a response stream that ends before the response', () => {
   /** Reads an answer, and resumes it until the script has ended. */
   function follow(first: Answer, ...more: readonly Answer[]) {
     const clock = new VirtualClock();
@@ -83,7 +83,7 @@ describe('the stream of an answer that ends before the answer', () => {
     await call.over;
   });
 
-  it('is resumed at most once a second, although the server says "at once"', async () => {
+  it('is resumed at most once a second, even if the server requests no delay', async () => {
     const pauses = Array.from({ length: 20 }, () => streamOf(['retry: 0\n\n']));
     const call = follow(streamOf(['id: e1\nretry: 0\ndata:\n\n']), ...pauses);
     await pass(call.clock, 10);
@@ -94,7 +94,7 @@ describe('the stream of an answer that ends before the answer', () => {
     expect(call.clock.pendingCount).toBe(0);
   });
 
-  it('is resumed after growing waits while it keeps being cut, and the server is probed', async () => {
+  it('is resumed at growing intervals while it keeps breaking, and the server is probed', async () => {
     const cuts = Array.from({ length: 20 }, () => streamOf([': hello\n', cut]));
     const call = follow(streamOf(['id: e1\ndata:\n\n']), ...cuts);
     await pass(call.clock, 40);
@@ -105,7 +105,7 @@ describe('the stream of an answer that ends before the answer', () => {
     await call.over;
   });
 
-  it('is resumed when a busy server asks for it, and abandoned after the second refusal', async () => {
+  it('is resumed when a busy server requests it and abandoned after the second refusal', async () => {
     const busy = () => refused(503, { 'retry-after': '20' });
     const call = follow(streamOf(['id: e1\ndata:\n\n']), busy(), busy());
     await pass(call.clock, 15);
@@ -116,7 +116,7 @@ describe('the stream of an answer that ends before the answer', () => {
     expect(call.doubts).toEqual([]);
   });
 
-  it('is abandoned at once when it cannot be resumed', async () => {
+  it('is abandoned immediately when it cannot be resumed', async () => {
     await follow(streamOf([': hello\n\n'])).over;
     const call = follow(streamOf(['id: e1\ndata:\n\n']), refused(404));
     await pass(call.clock, 3);
@@ -156,7 +156,7 @@ describe('a notification stream that ends', () => {
 
   it.each([
     ['it was refused at first', refused(503)],
-    ['it could not be asked for at first', new Error('reset')],
+    ['it could not be requested at first', new Error('reset')],
   ])('reports a gap when %s', async (_what, opening) => {
     const { clock, told } = listen(opening);
     await pass(clock, 5);
@@ -182,7 +182,7 @@ describe('a notification stream that ends', () => {
     expect(told).toEqual(['asked']);
   });
 
-  it('is requested at most ten times in thirty seconds, although the server says "at once"', async () => {
+  it('is requested at most ten times in thirty seconds, even if the server requests no delay', async () => {
     const at = (id: string) => streamOf([`id: ${id}\nretry: 0\ndata:\n\n`]);
     const { clock, told } = listen(...Array.from({ length: 40 }, (_, count) => at(String(count))));
     await pass(clock, 30);
@@ -192,7 +192,7 @@ describe('a notification stream that ends', () => {
     expect(told).not.toContain('doubt');
   });
 
-  it('is not requested again after it was stopped', async () => {
+  it('is not requested again once it is stopped', async () => {
     const { clock, told, news } = listen(streamOf([cut]));
     await turn();
     news.stop();

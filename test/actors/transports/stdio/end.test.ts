@@ -57,22 +57,22 @@ describe('a stdio session that is closed on request', () => {
   });
 });
 
-describe('the steps of a close', () => {
+describe('the steps of closing', () => {
   // Longer than a test may take, so that waiting for it fails the test.
   const forEver = 60_000;
 
   it.each([
-    ['by a signal alone', 'ok', [{ by: 'SIGINT', waitMs: forEver }]],
-    ['by the end of its input', 'ok', [{ by: 'stdinEnd', waitMs: forEver }]],
+    ['with a signal alone', 'ok', [{ by: 'SIGINT', waitMs: forEver }]],
+    ['by closing its input', 'ok', [{ by: 'stdinEnd', waitMs: forEver }]],
     [
-      'by the next step, when one does not help',
+      'with the next step when one has no effect',
       'ignore-term',
       [
         { by: 'SIGTERM', waitMs: 50 },
         { by: 'SIGKILL', waitMs: forEver },
       ],
     ],
-    ['by SIGKILL, when no step helps', 'ignore-term', [{ by: 'SIGTERM', waitMs: 50 }]],
+    ['with SIGKILL when no step works', 'ignore-term', [{ by: 'SIGTERM', waitMs: 50 }]],
   ] as const)('end a server %s', async (_how, mode, steps) => {
     const session = await opened(mode, { policy: { close: { steps } } });
     session.send('session.close');
@@ -81,7 +81,7 @@ describe('the steps of a close', () => {
 });
 
 describe('a stdio session whose server closes its output but keeps running', () => {
-  it('reports the loss at once, and the failure when the process has ended', async () => {
+  it('reports the loss immediately and the failure once the process has ended', async () => {
     let isFrozen = false;
     const clock: Clock = {
       ...realClock,
@@ -135,7 +135,7 @@ describe('a call during which a stdio session ends', () => {
     });
   });
 
-  it('fails without affecting others when its answer exceeds 16 MB', async () => {
+  it('fails without affecting others when its response exceeds 16 MB', async () => {
     const session = await opened('huge-result');
     const slow = session.handle().callTool('slow', {}, callOptions({ timeoutMs: 60_000 }));
     expect(await session.handle().callTool('echo', {}, callOptions())).toEqual({

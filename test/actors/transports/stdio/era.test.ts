@@ -44,7 +44,7 @@ describe('the era of a stdio session', () => {
     expect(session.verdicts.get('g1')).toEqual({ kind: 'legacy' });
   });
 
-  it('restarts a server that exited at the probe, in the same session', async () => {
+  it('restarts a server that exits at the probe within the same session', async () => {
     bench = createBench(fixtureSpec('exit-on-discover', { era: 'auto' }))();
     bench.send('session.open');
     expect(await bench.next('session.opened')).toMatchObject({ era: 'legacy' });
@@ -57,7 +57,7 @@ describe('the era of a stdio session', () => {
     expect((await bench.next('session.closed')).failure).toBeUndefined();
   });
 
-  describe('of a server that exits with both handshakes', () => {
+  describe('with a server that exits on both handshakes', () => {
     const script = new URL('../../../fixtures/modern-server.mjs', import.meta.url).pathname;
     const leaving = fixtureSpec('', {
       command: 'sh',
@@ -76,7 +76,7 @@ describe('the era of a stdio session', () => {
     };
     const startCount = () => bench?.lines.filter((line) => line === 'started').length;
 
-    it('is not probed again, so that each attempt starts it once', async () => {
+    it('is not probed again, so each attempt starts the server once', async () => {
       const startBench = createBench(leaving);
       const counts: unknown[] = [];
       for (const session of [1, 2, 3]) {
@@ -117,7 +117,7 @@ describe('the era of a stdio session', () => {
     expect(bench?.lines).toEqual([]);
   });
 
-  it('is modern when the probe says so, and is not probed twice', async () => {
+  it('is modern when the probe succeeds and is not probed twice', async () => {
     const startNext: StartBench = createBench(fixtureSpec('modern', { era: 'auto' }));
     for (const session of [1, 2]) {
       bench?.stop();
@@ -153,7 +153,7 @@ describe('the era of a stdio session', () => {
     expect(await bench.next('session.opened')).toMatchObject({ era: 'legacy' });
   });
 
-  it('refuses a legacy server when the settings require the modern era', async () => {
+  it('rejects a legacy server when the settings require the modern era', async () => {
     expect(await failureOf(fixtureSpec('ok', { era: 'modern' }))).toMatchObject({
       kind: 'versionUnsupported',
     });

@@ -34,7 +34,7 @@ describe('an expensive tool list', () => {
     expect(failure.message).toContain('more than 500,000 values');
   });
 
-  it('ends the session when the first one is not answered', async () => {
+  it('ends the session when the first request for it is not answered', async () => {
     const session = await opened(fixtureSpec('hang-list', { value: '1' }), {
       connect: { listTimeoutMs: 300 },
     });
@@ -45,7 +45,7 @@ describe('an expensive tool list', () => {
     });
   });
 
-  it('is abandoned and retried when a later one is not answered', async () => {
+  it('is abandoned and retried when a later request for it is not answered', async () => {
     const session = await opened(fixtureSpec('hang-list', { value: '2' }), {
       connect: { listTimeoutMs: 300 },
     });

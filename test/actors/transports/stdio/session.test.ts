@@ -66,7 +66,7 @@ function call(of: Bench, tool = 'echo', timeoutMs?: number) {
 }
 
 describe('opening a stdio session', () => {
-  it('names a command that does not exist', async () => {
+  it('reports a command that does not exist', async () => {
     const failure = await failureOf('', {
       spec: { ...fixtureSpec(''), command: 'no-such-command' },
     });
@@ -102,7 +102,7 @@ describe('opening a stdio session', () => {
     expect(failure?.message).toContain('is not a folder');
   });
 
-  it('turns an exception of spawn into a failure', async () => {
+  it('turns a spawn exception into a failure', async () => {
     const failure = await failureOf('', { spec: fixtureSpec('a\0b') });
     expect(failure).toMatchObject({
       kind: 'unavailable',
@@ -110,7 +110,7 @@ describe('opening a stdio session', () => {
     });
   });
 
-  it('names a variable that is not set, and the key that needs it', async () => {
+  it('names a variable that is not set and the key that needs it', async () => {
     const spec = fixtureSpec('ok', { env: { DB: '${NO_SUCH_VARIABLE}' } });
     expect(await failureOf('', { spec })).toEqual({
       kind: 'unavailable',
@@ -118,7 +118,7 @@ describe('opening a stdio session', () => {
     });
   });
 
-  it('passes only the named environment and a short allow-list to the process', async () => {
+  it('passes only the configured environment and a short allow-list to the process', async () => {
     const spec = fixtureSpec('ok', { value: '${PORT:-8080}', env: { TOKEN: '${MY_TOKEN}' } });
     const { bench: session } = await opened('', {
       spec,
@@ -144,11 +144,11 @@ describe('opening a stdio session', () => {
     ['bad-version', { kind: 'versionUnsupported' }],
     ['huge-line', { kind: 'protocol', message: 'The server wrote a line of more than 16 MB.' }],
     ['lsp', { kind: 'protocol', message: expect.stringContaining('Content-Length') }],
-  ])('fails at once when the server does %s', async (mode, failure) => {
+  ])('fails immediately when the server does %s', async (mode, failure) => {
     expect(await failureOf(mode)).toMatchObject(failure);
   });
 
-  it('shows the last lines of stderr, printable and without secrets', async () => {
+  it('shows the last stderr lines, printable and without secrets', async () => {
     const spec = fixtureSpec('exit-1', { env: { API_KEY: '${SECRET}' } });
     const failure = await failureOf('', { spec, env: { SECRET: 'hunter2-hunter2' } });
     expect(failure).toEqual({
@@ -191,7 +191,7 @@ describe('framing', () => {
   });
 });
 
-describe('the tool list of a stdio session', () => {
+describe("a stdio session's tool list", () => {
   it('keeps the valid tools, and reports that some are missing', async () => {
     const session = await listed('bad-tool');
     expect(session.catalog.map(({ name }) => name)).toEqual(['echo', 'fine']);
@@ -226,11 +226,11 @@ describe('the tool list of a stdio session', () => {
     await session.next('session.impaired');
   });
 
-  it('is empty without the capability, and writes nothing to our stdout', async () => {
+  it("is empty without the capability and writes nothing to the host's stdout", async () => {
     expect((await listed('no-tools')).catalog).toEqual([]);
   });
 
-  it('keeps known fields only, and instructions that can be printed', async () => {
+  it('keeps only known fields and printable instructions', async () => {
     const session = await listed('ok');
     expect(session.catalog[0]).toEqual({
       name: 'echo',
@@ -241,7 +241,7 @@ describe('the tool list of a stdio session', () => {
     expect(session.instructions).toBe('Use with care.');
   });
 
-  it('ends the session when the server refuses the first one', async () => {
+  it('ends the session when the server refuses the first request for it', async () => {
     const { bench: session } = await opened('list-error');
     session.send('session.list');
     const failure = { kind: 'protocol', message: 'The server refused tools/list: no list' };
@@ -269,7 +269,7 @@ describe('the tool list of a stdio session', () => {
   });
 });
 
-describe('calls of a stdio session', () => {
+describe('calls in a stdio session', () => {
   it.each([
     [
       'call-error',
@@ -289,7 +289,7 @@ describe('calls of a stdio session', () => {
     expect(await call(session)).toMatchObject({ result: { isError: true } });
   });
 
-  it('resolve with an answer written just before the exit', async () => {
+  it('resolve with a response written just before the exit', async () => {
     const { bench: session } = await opened('answer-then-exit');
     expect(await call(session)).toMatchObject({ result: { content: [{ text: 'last words' }] } });
     expect((await session.next('session.closed')).failure).toMatchObject({
@@ -299,10 +299,10 @@ describe('calls of a stdio session', () => {
   });
 
   it.each([
-    ['that are read in turns', 5_000],
-    ['that are more than may be read without a pause', 90_000],
+    ['read in several turns', 5_000],
+    ['too numerous to read without a pause', 90_000],
   ])(
-    'resolve with an answer behind lines %s, written just before the exit',
+    'resolve with a response written just before the exit after lines %s',
     async (_what, count) => {
       const { bench: session } = await opened('', {
         spec: fixtureSpec('lines-answer-exit', { value: String(count) }),
@@ -325,7 +325,7 @@ describe('calls of a stdio session', () => {
   });
 
   it.each(unwritable)(
-    'are not sent when the arguments are %s, and the session stays open',
+    'are not sent when the arguments are %s and leave the session open',
     async (_what, args) => {
       const { bench: session } = await opened('ok');
       const outcome = await session.handle().callTool('echo', args as Args, callOptions());
@@ -380,10 +380,10 @@ describe('calls of a stdio session', () => {
   });
 });
 
-describe('the end of a stdio session', () => {
+describe("a stdio session's end", () => {
   const leavingHost = compiledProgram('test/fixtures/hosts/leaving-host.ts');
 
-  it('is reported promptly after the process was killed', async () => {
+  it('is reported promptly after the process is killed', async () => {
     const { bench: session, pid } = await opened('ok');
     const killedAt = performance.now();
     process.kill(pid, 'SIGKILL');
@@ -392,7 +392,7 @@ describe('the end of a stdio session', () => {
     expect(at - killedAt).toBeLessThan(promptMs);
   });
 
-  it('is reported promptly although a helper holds the pipes, and the helper is killed', async () => {
+  it('is reported promptly even if a helper holds the pipes, and the helper is killed', async () => {
     const { bench: session, pid } = await opened('grandchild');
     const outcome = await call(session, 'env');
     const text = 'result' in outcome ? String(outcome.result.content[0]?.['text']) : '{}';
@@ -426,7 +426,7 @@ describe('the end of a stdio session', () => {
     expect(isRunning(pid)).toBe(false);
   });
 
-  it('leaves no process behind when the session is disposed of, at any moment', async () => {
+  it('leaves no process behind whenever the session is disposed of', async () => {
     const { bench: session, pid } = await opened('ignore-term');
     session.send('io.dispose');
     await ended(pid);
@@ -472,7 +472,7 @@ describe('the end of a stdio session', () => {
     expect(isRunning(pid)).toBe(false);
   });
 
-  it("also kills a server's stubborn helper", async () => {
+  it("kills a server's stubborn helper too", async () => {
     const { bench: session } = await opened('grandchild', {
       policy: graces(500, 60),
     });
@@ -484,7 +484,7 @@ describe('the end of a stdio session', () => {
     expect(isRunning(helper)).toBe(false);
   });
 
-  it('also ends the server when the host exits without closing', async () => {
+  it("includes the server's end when the host exits without closing it", async () => {
     const fixtures = new URL('../../../fixtures/', import.meta.url).pathname;
     const args = [...leavingHost.words, `${fixtures}stdio-server.mjs`];
     const { stdout } = await promisify(execFile)(process.execPath, args);
@@ -493,7 +493,7 @@ describe('the end of a stdio session', () => {
     await ended(pid);
   });
 
-  it('bounds what a flood of stderr costs', async () => {
+  it('bounds the cost of a stderr flood', async () => {
     const { bench: session } = await opened('stderr-flood');
     session.send('session.close');
     await session.next('session.closed');

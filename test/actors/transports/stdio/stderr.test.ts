@@ -15,7 +15,7 @@ function createRing(secrets: readonly string[] = []) {
 }
 
 describe('the stderr ring', () => {
-  it('reads 1,000 lines a second even from one chunk, and keeps the last lines of the rest', () => {
+  it('reads 1,000 lines per second even from one chunk and keeps the last lines of the rest', () => {
     const { clock, passed, drops, ring } = createRing();
     const lines = Array.from({ length: 5_000 }, (_, at) => `line ${at}\n`);
     ring.push(Buffer.from(lines.join('')));
@@ -26,7 +26,7 @@ describe('the stderr ring', () => {
     expect(passed.at(-1)).toBe('4800 lines of stderr were left out');
   });
 
-  it('keeps the last lines, redacts secrets split across chunks, and passes on a bounded number', () => {
+  it('keeps the last lines, redacts secrets split across chunks and passes on a bounded number of lines', () => {
     const { clock, passed, ring } = createRing(['hunter2']);
     ring.push(Buffer.from('the key is hun'));
     ring.push(Buffer.from('ter2\n'));
@@ -42,7 +42,7 @@ describe('the stderr ring', () => {
     expect(passed.slice(-2)).toEqual(['800 lines of stderr were left out', 'later']);
   });
 
-  it('drops and counts lines beyond 1,000 a second, and reports the flood', () => {
+  it('drops and counts lines beyond 1,000 per second and reports the flood', () => {
     const { clock, passed, drops, ring } = createRing();
     const chunk = Buffer.from('a\n'.repeat(32_768));
     for (let count = 0; count < 10; count += 1) ring.push(chunk);
@@ -68,7 +68,7 @@ describe('the stderr ring', () => {
     expect(ring.tail().slice(-3)).toEqual(['more', 'the key is [redacted]', 'out of memory']);
   });
 
-  it('drains long lines at 64 MB a second, and a million short ones', () => {
+  it('drains 64 MB of long lines or a million short lines per second', () => {
     const pausesOf = (line: string): readonly number[] => {
       const { clock, ring } = createRing();
       const chunk = Buffer.from(line.repeat(65_536 / line.length));
@@ -85,7 +85,7 @@ describe('the stderr ring', () => {
     expect(short[40]).toBeGreaterThan(100);
   });
 
-  it('redacts a secret wherever an endless line is cut', () => {
+  it('redacts a secret wherever an endless line is split', () => {
     const secret = 'hunter2-hunter2-hunter2';
     for (let before = 7_990; before < 8_060; before += 1) {
       const { passed, ring } = createRing([secret]);
