@@ -16,12 +16,12 @@ function sourceAt({ file, line }: { readonly file?: string; readonly line?: numb
   return lines.slice(line - 1, line + 11).join('\n');
 }
 
-describe.each(charts)('the facts of $chart', (chart) => {
+describe.each(charts)('the facts about $chart', (chart) => {
   const { machine } = chart;
   const facts: ChartFacts = chartFacts(chart, sources);
   const states = statesOf(machine);
 
-  it('name the line of every state', () => {
+  it("include every state's line", () => {
     expect(Object.keys(facts.states)).toEqual(states.map(pathOf));
     for (const state of states.slice(1)) {
       const [first] = sourceAt(facts.states[pathOf(state)] ?? {}).split('\n');
@@ -29,7 +29,7 @@ describe.each(charts)('the facts of $chart', (chart) => {
     }
   });
 
-  it('name the lines of every transition', () => {
+  it("include every transition's lines", () => {
     const all = states.flatMap((state) =>
       transitionsOf(state).map((transition, place) => ({ id: `${state.id}#${place}`, transition })),
     );
@@ -48,7 +48,7 @@ describe.each(charts)('the facts of $chart', (chart) => {
     }
   });
 
-  it('name a picture for every state', () => {
+  it('include a picture for every state', () => {
     const shown = outerPictures(chart).map(({ of }) => of);
     for (const state of states) {
       const path = pathOf(state);
@@ -58,7 +58,7 @@ describe.each(charts)('the facts of $chart', (chart) => {
     }
   });
 
-  it('have every guard, action and delay that a transition names', () => {
+  it('include every guard, action and delay that a transition names', () => {
     for (const { guard, actions, delay } of Object.values(facts.transitions)) {
       // A guard with a fixed parameter is named with it.
       if (guard !== undefined) expect(facts.guards).toHaveProperty(guard.replace(/\(.*\)$/, ''));

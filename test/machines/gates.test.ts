@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { gatesOf } from '../../machines/troupe/troupe.ts';
 import { reachTroupe } from './troupe/ways.ts';
 
-describe('gates of a root', () => {
+describe("the root's gates", () => {
   it('exclude nothing and allow everything without settings', () => {
     expect(gatesOf(reachTroupe([]).context)).toEqual({
       trusted: true,
@@ -12,7 +12,7 @@ describe('gates of a root', () => {
     });
   });
 
-  it("keep every live server's place while none is reported at rest", () => {
+  it("keep every live server's budget slot while none is reported at rest", () => {
     const { context } = reachTroupe(['settings.loaded']);
     const names = [...context.live.keys()];
     expect(names).not.toEqual([]);

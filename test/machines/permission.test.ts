@@ -119,7 +119,7 @@ function inWords(event: object): string {
   return words.length === 0 ? '' : `(${words.join(', ')})`;
 }
 
-describe('permission chart', () => {
+describe('the permission chart', () => {
   it.each(Object.keys(replies) as State[])('handles every event in %s', (state) => {
     const [input, way] = ways[state];
     expect(repliesAfter(permissionMachine, input, way, examples)).toEqual({
@@ -168,7 +168,7 @@ describe('a permission', () => {
     await expect(trace.toString()).toMatchFileSnapshot(golden('user/permission-withdrawn'));
   });
 
-  it("is outdated by a new rule that requires the user's answer", async () => {
+  it("is invalidated by a new rule that requires the user's answer", async () => {
     const { actor, trace, promises } = story({ hasHook: true, byRules: null });
     await promises.settle('askHost', 'allow');
     trace.note('# the call stood in line; nothing changed');
@@ -190,9 +190,9 @@ describe('a permission', () => {
   it.each([
     ['the host', { hasHook: true }, [], 10_000],
     ['the store', {}, [], 10_000],
-    ['a person', {}, [['recall', false]], 120_000],
+    ['the user', {}, [['recall', false]], 120_000],
   ] as const)(
-    'is denied by %s that stays silent',
+    'is denied when %s does not respond',
     async (_who, difference, answers, patienceMs) => {
       const { actor, clock, promises } = story(difference);
       for (const [name, answer] of answers) await promises.settle(name, answer);
@@ -206,7 +206,7 @@ describe('a permission', () => {
   it.each([
     ['allowTool', false],
     ['allowServer', true],
-  ] as const)('is kept as the user answered: %s', async (answer, isForServer) => {
+  ] as const)('is remembered as the user answered: %s', async (answer, isForServer) => {
     const { promises } = story();
     await promises.settle('recall', false);
     await promises.settle('askUser', answer);
@@ -309,7 +309,7 @@ function invariants(snapshot: Snapshot): readonly string[] {
 }
 
 const searches = {
-  'one call that is asked about': () =>
+  'one call that needs permission': () =>
     explore(permissionMachine, {
       inputs,
       events: {
@@ -333,12 +333,12 @@ const searches = {
 const names = Object.keys(searches) as (keyof typeof searches)[];
 const found = runOnce(searches);
 
-describe('every way of a permission', () => {
-  it.each(names)('keeps its invariants: %s', (name) => {
+describe("the permission chart's paths", () => {
+  it.each(names)('keep the invariants: %s', (name) => {
     expect(problemsOf(found(name))).toBe('');
   });
 
-  it('takes every transition', async () => {
+  it('cover every transition', async () => {
     expect(inAll(names.map((name) => found(name).uncovered))).toEqual([]);
     expect(inAll(names.map((name) => found(name).unvisited))).toEqual([]);
     await expect(reportOf(searches, found)).toMatchFileSnapshot('explored/permission.txt');

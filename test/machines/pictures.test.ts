@@ -34,8 +34,8 @@ function outermostParts(chart: ListedChart, whole: ChartPicture): readonly strin
     .map(({ name }) => name);
 }
 
-describe('the pictures of a chart', () => {
-  it.each(charts)('of $chart show every state and transition', async (chart) => {
+describe("a chart's pictures", () => {
+  it.each(charts)('show every state and transition: $chart', async (chart) => {
     const { machine } = chart;
     const drawn = await Promise.all(chart.pictures.map(({ name }) => pictureNamed(name)));
     const pictures = drawn.join('\n');
@@ -50,7 +50,7 @@ describe('the pictures of a chart', () => {
     expect(new Set(valuesOf(pictures, 'data-transitions'))).toEqual(new Set(transitions));
   });
 
-  it('name the picture of each collapsed part', async () => {
+  it("name each collapsed part's picture", async () => {
     for (const chart of charts) {
       for (const whole of chart.pictures) {
         const svg = await pictureNamed(whole.name);
@@ -93,7 +93,7 @@ describe('the pictures of a chart', () => {
   });
 
   it.each(charts.flatMap((chart) => outerPictures(chart).map((whole) => ({ chart, whole }))))(
-    'of $whole.name have no overlapping boxes and no overflowing text',
+    'have no overlapping boxes and no overflowing text: $whole.name',
     async ({ chart, whole }) => {
       const unfolded = partsOf(chart, whole).map(({ of }) => of);
       const { states } = await layOutChart(chart.machine, optionsOf(chart, whole, unfolded));

@@ -80,7 +80,7 @@ function story(input: QuestionInput) {
   return { actor: actor.start(), clock, trace, promises };
 }
 
-describe('question chart', () => {
+describe('the question chart', () => {
   it.each(Object.keys(replies) as State[])('handles every event in %s', (state) => {
     const [input, way] = ways[state];
     expect(repliesAfter(questionMachine, input, way, examples)).toEqual({
@@ -92,7 +92,7 @@ describe('question chart', () => {
 });
 
 describe('a question', () => {
-  it('is answered by its id while the host is still asked', async () => {
+  it('can be answered by id while the host is still being asked', async () => {
     const { actor, clock, trace, promises } = story(ofHost);
     clock.advanceBy(30_000);
     actor.send({ type: 'question.answered', action: 'accept' });
@@ -102,7 +102,7 @@ describe('a question', () => {
     await expect(trace.toString()).toMatchFileSnapshot(golden('user/question-answered'));
   });
 
-  it('is listed once its caller passes, and can be declined there', async () => {
+  it('is listed once its caller passes and can be declined from the list', async () => {
     const { actor, trace, promises } = story(ofCaller);
     trace.note('# it cannot be answered by its id yet');
     actor.send({ type: 'question.answered', action: 'accept' });
@@ -171,12 +171,12 @@ const searches = {
 const names = Object.keys(searches) as (keyof typeof searches)[];
 const found = runOnce(searches);
 
-describe('every way of a question', () => {
-  it.each(names)('keeps its invariants: %s', (name) => {
+describe("the question chart's paths", () => {
+  it.each(names)('keep the invariants: %s', (name) => {
     expect(problemsOf(found(name))).toBe('');
   });
 
-  it('takes every transition', async () => {
+  it('cover every transition', async () => {
     expect(inAll(names.map((name) => found(name).uncovered))).toEqual([]);
     expect(inAll(names.map((name) => found(name).unvisited))).toEqual([]);
     await expect(reportOf(searches, found)).toMatchFileSnapshot('explored/question.txt');

@@ -82,10 +82,10 @@ function walk(seed: number) {
   return { story, starts, living };
 }
 
-describe('a walk through days of random events', () => {
+describe('a walk through several days of random events', () => {
   const seeds = Array.from({ length: 20 }, (_, block) => block * 10 + 1);
 
-  it.each(seeds)('ends ready and without a storm: ten seeds from %d on', (first) => {
+  it.each(seeds)('ends ready and without a storm: ten seeds from %d', (first) => {
     for (let seed = first; seed < first + 10; seed += 1) {
       const { story, starts, living } = walk(seed);
       expect(story.isRunning, `seed ${seed}`).toBe(true);

@@ -120,7 +120,7 @@ function stepInvariants({ before, after, effects }: Step): readonly string[] {
 
 const searches = {
   'three local and two remote starts': () => searchSlots(starts),
-  'starts that repeat others, with a stock of two': () => searchSlots(repeatedStarts),
+  'repeated starts with a stock of two': () => searchSlots(repeatedStarts),
 };
 
 /** The end of a permit; it comes only while that permit is out. */
@@ -157,7 +157,7 @@ const names = Object.keys(searches) as (keyof typeof searches)[];
 const found = runOnce(searches);
 
 // On a busy machine and with coverage the search takes ten times its second.
-describe('slots chart', { timeout: 120_000 }, () => {
+describe('the slots chart', { timeout: 120_000 }, () => {
   it('handles every event', () => {
     expect(repliesOf(slotsMachine, Object.keys(everywhere))).toEqual(slotsReplies);
     expect(repliesOf(permitMachine, [])).toEqual({ held: {}, lapsed: {} });
@@ -207,7 +207,7 @@ describe('start permits', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('slots/permits-in-turn'));
   });
 
-  it('number eight per processor core by default', () => {
+  it('default to eight per processor core', () => {
     const { send, granted } = brokerStory({
       counts: { local: 'auto', remote: 1 },
       coreCount: 2,
@@ -223,7 +223,7 @@ describe('start permits', () => {
 });
 
 describe('repeated starts', () => {
-  it('begin one after the other once the stock is empty', async () => {
+  it('begin one at a time once the stock is empty', async () => {
     const { story, send, giveBack, clock } = brokerStory({ stockCount: 2 });
     for (const name of ['a', 'b', 'c', 'd']) send(request(name, 0, { retry: true }));
     story.note('# a first start needs no retry');
@@ -248,7 +248,7 @@ describe('repeated starts', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('slots/retries-overtaken'));
   });
 
-  it('keep their place when they are requested once more', () => {
+  it('keep their position when requested again', () => {
     const { send, granted, clock } = brokerStory({ stockCount: 1 });
     const ask = (name: string) => send(request(name, 0, { retry: true, demanded: true }));
     for (const name of ['first', 'second', 'third', 'second']) ask(name);
@@ -256,7 +256,7 @@ describe('repeated starts', () => {
     expect(granted.map(({ actorId }) => actorId)).toEqual(['first', 'second', 'third']);
   });
 
-  it('begin twenty at once, then five a second, in order and with jitter', () => {
+  it('begin with twenty at once, then five per second, in order and with jitter', () => {
     const { send, granted, clock } = brokerStory();
     const asked = Array.from({ length: 100 }, (_, index) => `s${index}`);
     for (const name of asked) send(request(name, 0, { retry: true, pool: 'remote' }));

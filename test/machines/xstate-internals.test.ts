@@ -124,7 +124,7 @@ function builtIns(actions: readonly Effect[]) {
 
 const timerId = 'xstate.after.patience.sample.work.idle';
 
-describe('the internals of XState', () => {
+describe("XState's internals", () => {
   it('list the active states of a snapshot as nodes of its machine, with their ancestors', () => {
     const snapshot = createActor(sample).getSnapshot();
     const paths = activeStates(snapshot).map((node) => node.path.join('.'));
@@ -255,7 +255,7 @@ describe('an inert scope', () => {
   });
 });
 
-describe('the private fields of XState', () => {
+describe("XState's private fields", () => {
   const root = fileURLToPath(new URL('../..', import.meta.url));
   const filesIn = (folder: string): readonly string[] =>
     readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' }).map((file) =>

@@ -404,7 +404,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-describe.each(Object.entries(ends))('the abrupt end of a session %s', (_, end) => {
+describe.each(Object.entries(ends))("a session's abrupt end %s", (_, end) => {
   it.each(rows.map((row) => ({ name: [row.state, row.about ?? ''].join(' ').trim(), row })))(
     'leaves nothing behind in $name',
     async ({ row }) => {

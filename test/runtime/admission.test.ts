@@ -71,7 +71,7 @@ describe('a server from a project folder', () => {
     expect(there.sessions.scripts).toEqual([]);
   });
 
-  it("shows what would run, with the folder's texts and unresolved references", async () => {
+  it("shows what would run, with the folder's own values and unresolved references", async () => {
     const there = await stage({
       projectSettings: servers({
         db: { command: 'srv', args: ['--fast'], env: { MODE: 'fast' } },
@@ -104,7 +104,7 @@ describe('a server from a project folder', () => {
     ]);
   });
 
-  it("hides texts of the user's own settings that may be secrets", async () => {
+  it("hides possible secrets from the user's own settings", async () => {
     const there = await stage({
       settings: servers({
         db: {
@@ -343,8 +343,8 @@ describe('plan()', () => {
   });
 });
 
-describe("the user's command", () => {
-  it('to stop survives passes but not a new generation', async () => {
+describe("the user's commands", () => {
+  it('keep a server stopped across passes but not in a new generation', async () => {
     const there = await stage({ settings: db });
     await tell(there, { type: 'server.stop', server: 'db' });
     expect(there.stateOf('db')).toBe('stopped');
@@ -360,7 +360,7 @@ describe("the user's command", () => {
     expect(there.stateOf('db')).toBe('ready');
   });
 
-  it('to start permanently undoes a stop', async () => {
+  it('undo a stop permanently with a start', async () => {
     const there = await stage({ settings: db });
     await tell(there, { type: 'server.stop', server: 'db' });
     await tell(there, { type: 'server.start', server: 'db' });
@@ -370,7 +370,7 @@ describe("the user's command", () => {
     expect(there.stateOf('db')).toBe('ready');
   });
 
-  it('to start does not bypass admission', async () => {
+  it('do not bypass admission with a start', async () => {
     const there = await stage({ settings: servers({ db: 'srv' }, { excluded: ['db'] }) });
     for (const type of ['server.start', 'server.restart', 'server.reconnect'] as const) {
       await tell(there, { type, server: 'db' });
@@ -379,7 +379,7 @@ describe("the user's command", () => {
     expect(there.sessions.scripts).toHaveLength(0);
   });
 
-  it('to reconnect does not start a stopped server', async () => {
+  it('do not start a stopped server with a reconnect', async () => {
     const there = await stage({ settings: db });
     await tell(there, { type: 'server.stop', server: 'db' });
     await tell(there, { type: 'server.reconnect', server: 'db' });

@@ -226,15 +226,12 @@ describe('a seamless handover', () => {
     ['disabled', (play) => play.apply(servers({ db: seamless('2', { enabled: false }) }))],
     ['excluded', (play) => play.apply(servers({ db: seamless('2') }, { excluded: ['db'] }))],
     [
-      'disabled as it was',
+      'reverted and disabled',
       (play) => play.apply(servers({ db: seamless('1', { enabled: false }) })),
     ],
-    [
-      'not allowed any more',
-      async (play) => play.troupe.send({ type: 'allow.changed', allowed: [] }),
-    ],
+    ['no longer allowed', async (play) => play.troupe.send({ type: 'allow.changed', allowed: [] })],
     ['stopped', async (play) => play.troupe.send({ type: 'server.stop', server: 'db' })],
-    ['edited to leave first', (play) => play.apply(servers({ db: 'other' }))],
+    ['changed to one without handover', (play) => play.apply(servers({ db: 'other' }))],
   ])('ends both immediately when the server is %s', async (_, end) => {
     const play = await handingOver();
     const call = codeOf(play.troupe.callTool('mcp__db__query'));
@@ -340,7 +337,7 @@ describe('a seamless handover', () => {
     expect(states(play)).toEqual(['closing']);
   });
 
-  it('takes one place in the server budget', async () => {
+  it('takes one slot in the server budget', async () => {
     const full = { policy: { admission: { maxServers: 2, budget: 'enforce' } } };
     const three = (arg: string) => servers({ db: seamless(arg), b: 'b', c: 'c' }, full);
     const play = await stage({ settings: three('1') });

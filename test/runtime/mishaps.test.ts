@@ -131,7 +131,7 @@ describe('a root chart that throws', () => {
 });
 
 describe('listeners', () => {
-  it('that reject later are reported and affect nothing else', async () => {
+  it('are reported when they reject later, and affect nothing else', async () => {
     const there = await stage({ settings: db });
     // What a host writes as `async () => { … }`.
     const listener: () => unknown = () => Promise.reject(new Error('later'));
@@ -197,7 +197,7 @@ describe('a wait without its own timeout', () => {
   });
 });
 
-describe('a list of tools that fails in a ready server', () => {
+describe('a failed tool list on a ready server', () => {
   it('degrades the server until a list succeeds, without failing calls', async () => {
     const there = await stage({ settings: db, obedient: [] });
     there.sessions.of('db').open();

@@ -110,7 +110,7 @@ describe('ready()', () => {
     expect(ready.value).toMatchObject({ pending: ['db'], elapsedMs: 250 });
   });
 
-  it('uses the gate in settings', async () => {
+  it('uses the gate from the settings', async () => {
     const settings = servers({ db: 'srv' }, { startupGateMs: 3_000 });
     const there = await stage({ settings, obedient: [] });
     const ready = watch(there.troupe.ready());

@@ -74,7 +74,7 @@ describe('stoppingChildren', () => {
     expect([...open]).toEqual([]);
   });
 
-  it('stops all children when one of them made the chart throw', () => {
+  it('stops all children when one of them makes the chart throw', () => {
     const { open, refOf } = start();
     refOf(...charts).subscribe({ error: () => {} });
     refOf(...charts, 'process').send({ type: 'go', chart: 'opening' });

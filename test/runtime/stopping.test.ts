@@ -69,7 +69,7 @@ describe('stopping a troupe', () => {
     expectNothingLeft(there);
   });
 
-  it('before the first pass starts no server', async () => {
+  it('starts no server before the first pass', async () => {
     const there = await stage({ settings: four, obedient: [] });
     void there.troupe.stop();
     const again = watch(there.troupe.stop());
@@ -116,7 +116,7 @@ describe('stopping a troupe', () => {
     expect(there.sessions.scripts).toHaveLength(2);
   });
 
-  it('by force ends everything immediately', async () => {
+  it('ends everything immediately when forced', async () => {
     const there = await stage({ settings: four });
     there.obedient = new Set();
     const made = call(there, 'db');

@@ -88,7 +88,7 @@ describe("a server's status", () => {
 });
 
 describe('a call', () => {
-  it('that is redirected to another origin fails as not_executed', async () => {
+  it('fails as not_executed when it is redirected to another origin', async () => {
     const fixture = await startHttpFixture();
     server = fixture;
     const there = start(withUrl(fixture.url));
@@ -185,7 +185,7 @@ describe('an embedded server', () => {
     [{ calc: { connect: 1 } }],
     [{ calc: { connect: () => {}, conect: 1 } }],
     [{ 'a b': { connect: () => {} } }],
-  ])('is rejected as %j', (servers) => {
+  ])('is rejected when invalid: %j', (servers) => {
     expect(() => createTroupe({ servers: servers as never })).toThrow(
       expect.objectContaining({ code: 'INVALID_ARGUMENTS' }),
     );

@@ -4,7 +4,7 @@ import { bringUp, crash, failure, nextAttempt, remote, servers, stage, watch } f
 const db = servers({ db: 'srv' });
 
 describe('waitFor', () => {
-  it('resolves at once in the wanted state, and accepts degraded as ready', async () => {
+  it('resolves immediately in the desired state and accepts degraded as ready', async () => {
     const there = await stage({ settings: db });
     there.sessions.of('db').impair('flooding');
     const made = watch(there.troupe.waitFor('db', 'ready'));
@@ -39,7 +39,7 @@ describe('waitFor', () => {
     expect(made.error).toMatchObject({ code, server: 'db' });
   });
 
-  it('fails with CANCELLED when it is aborted, and leaves nothing behind', async () => {
+  it('fails with CANCELLED when it is aborted and leaves nothing behind', async () => {
     const there = await stage({ settings: db, obedient: [] });
     await there.advance(2_000);
     const before = there.clock.pendingCount;
@@ -76,7 +76,7 @@ describe('waitFor', () => {
 });
 
 describe('restartAndWait', () => {
-  it('resolves with the next session of a ready server, not the present one', async () => {
+  it("resolves with a ready server's next session, not the current one", async () => {
     const there = await stage({ settings: db });
     there.obedient = new Set();
     const made = watch(there.troupe.restartAndWait('db'));
@@ -100,7 +100,7 @@ describe('restartAndWait', () => {
     expect(made.value).toMatchObject({ state: 'ready', restarts: 1 });
   });
 
-  it('does not wait for the end of a backoff', async () => {
+  it('does not wait for a backoff to end', async () => {
     const there = await stage({ settings: db, obedient: [] });
     there.sessions.of('db').fail({ ...crash(), retryAfterMs: 300_000 });
     await there.settle();
@@ -152,9 +152,9 @@ describe('restartAndWait', () => {
   });
 
   it.each([
-    ['a server that may not start', servers({ db: 'srv' }, { excluded: ['db'] }), 'EXCLUDED'],
+    ['an excluded server', servers({ db: 'srv' }, { excluded: ['db'] }), 'EXCLUDED'],
     ['a disabled server', servers({ db: { command: 'srv', enabled: false } }), 'DISABLED'],
-    ['an entry that cannot be used', servers({ db: {} }), 'INVALID_CONFIG'],
+    ['an unusable entry', servers({ db: {} }), 'INVALID_CONFIG'],
   ])('rejects immediately for %s', async (_, settings, code) => {
     const there = await stage({ settings });
     const made = watch(there.troupe.restartAndWait('db'));
@@ -165,7 +165,7 @@ describe('restartAndWait', () => {
   it.each([
     ['that gives up', failure('capabilityMissing'), 'CAPABILITY_MISSING'],
     ['that needs a log-in', failure('authRequired'), 'AUTH_REQUIRED'],
-  ])('rejects for a server %s after all', async (_, lost, code) => {
+  ])('rejects for a server %s', async (_, lost, code) => {
     const there = await stage({ settings: servers({ db: remote }) });
     there.obedient = new Set();
     const made = watch(there.troupe.restartAndWait('db'));

@@ -407,7 +407,7 @@ describe('a settings file that becomes invalid', () => {
 });
 
 describe('a stopped watch', () => {
-  it.runIf(process.platform === 'linux')('closes all its file handles', async () => {
+  it.runIf(process.platform === 'linux')('closes every file system watch', async () => {
     const watchesOf = (fd: string): number => {
       const lines = readFileSync(path.join('/proc/self/fdinfo', fd), 'utf8').split('\n');
       return lines.filter((line) => line.startsWith('inotify wd')).length;

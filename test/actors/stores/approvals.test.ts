@@ -405,7 +405,7 @@ describe('a lock', () => {
     expect(readdirSync(stateDir)).toEqual(['approvals.json']);
   });
 
-  it('leads writers to remove drafts of killed writers and keep those of running ones', async () => {
+  it('removes drafts of killed writers and keeps those of running ones', async () => {
     const draftOf = (end: string, holder: object): string => {
       const name = `approvals.json.lock.${end}`;
       writeFileSync(path.join(stateDir, name), JSON.stringify(holder));

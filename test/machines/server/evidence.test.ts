@@ -12,11 +12,11 @@ const toList = [...toHandshake, 'session.opened'] as const;
 const toReady = [...toList, 'session.listed'] as const;
 const late: Failure = { kind: 'initTimeout', message: 'The server did not answer in time.' };
 
-describe('a start that took too long', () => {
+describe('a start that takes too long', () => {
   it.each([
     ['handshake', toHandshake],
     ['tool list', toList],
-  ] as const)('in its %s is reported with what the server left behind', (_what, way) => {
+  ] as const)("is reported with the server's last output when it hangs in the %s", (_what, way) => {
     const evidence = { exitCode: 3, stderrTail };
     const { context } = reach({ by: [...way, { lost: late, evidence }] });
     expect(context.lastError).toEqual({ ...late, exitCode: 3, stderrTail });
@@ -25,7 +25,7 @@ describe('a start that took too long', () => {
   it.each([
     [1, ' It wrote 1 line that is not MCP.'],
     [7, ' It wrote 7 lines that are not MCP.'],
-  ])('reports %i lines that are not MCP', (noiseCount, words) => {
+  ])('reports %i non-MCP lines', (noiseCount, words) => {
     const { context } = reach({ by: [...toHandshake, { lost: late, evidence: { noiseCount } }] });
     expect(context.lastError?.message).toBe(`${late.message}${words}`);
   });
@@ -38,15 +38,15 @@ describe('a start that took too long', () => {
 });
 
 describe('a command', () => {
-  it('is not a failure, whatever the server left behind', () => {
+  it('is not a failure, whatever the server wrote', () => {
     const left: SessionEvidence = { stderrTail, noiseCount: 7 };
     const { context } = reach({ by: [...toHandshake, 'server.stop', { left }] });
     expect(context).toMatchObject({ loss: null, lastError: null });
   });
 });
 
-describe('a list that the server refused', () => {
-  it('keeps its message', () => {
+describe('a refused list', () => {
+  it("keeps the server's message", () => {
     const lost: Failure = { kind: 'protocol', message: 'The list has no end.' };
     const evidence: SessionEvidence = { stderrTail, noiseCount: 7 };
     const { context } = reach({ by: [...toList, { lost, evidence }] });
@@ -54,7 +54,7 @@ describe('a list that the server refused', () => {
   });
 });
 
-describe('one session exchange too many', () => {
+describe('one session replacement too many', () => {
   it("is reported with the server's last output", () => {
     const reconnectStorm = { limit: 1, windowMs: 1_000, action: 'suspend' } as const;
     const { value, context } = reach({
@@ -94,7 +94,7 @@ describe('a session that breaks', () => {
   });
 });
 
-describe('a sustained service', () => {
+describe('sustained service', () => {
   it('clears the last failure', () => {
     const again = [{ lost: 'crashed' }, { after: 'reconnectBackoff' }, ...toReady] as const;
     const way = [...toReady, ...again] as const;

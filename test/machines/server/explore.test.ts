@@ -122,28 +122,26 @@ const searches: Searches = {
   'a local server, left alone': () => searchServer([local], leftAlone(withoutCalls), alone),
   'a remote server, left alone': () => searchServer([remote], leftAlone(withoutCalls), alone),
   'calls and crashes, left alone': () => searchServer([local], leftAlone(withCalls), alone),
-  'the other rules of restarting, left alone': () =>
+  'the other restart rules, left alone': () =>
     searchServer(byRestartRule, leftAlone(withoutCalls), alone),
-  'what presets do differently, left alone': () =>
-    searchServer(byPreset, leftAlone(withoutCalls), alone),
-  'a server that storms fail, with edits': () =>
+  'preset differences, left alone': () => searchServer(byPreset, leftAlone(withoutCalls), alone),
+  'a server failed by storms, with edits': () =>
     searchServer([failing], admittedAndEdited, serverRules),
-  'a breaker that exchanges the session': () =>
+  'a breaker that replaces the session': () =>
     searchServer([exchanging], leftAlone(withCalls), alone),
   'a server without a breaker': () => searchServer([unguarded], leftAlone(withCalls), alone),
   'a server with health checks': () => searchServer([checked(2)], withHealth, serverRules),
   'health checks and wake-ups, left alone': () =>
     searchServer([checked(1), checked(2)], leftAlone(withHealth), alone),
   'a server that floods': () => searchServer([local], withFloods, serverRules),
-  'what is shown of a server that is lost': () =>
-    searchServer(byShowing, leftAlone(withoutCalls), alone),
-  'every verdict at birth': () => searchServer(births, admissionAndEdits, serverRules),
+  "a lost server's catalog": () => searchServer(byShowing, leftAlone(withoutCalls), alone),
+  'every admission verdict at creation': () => searchServer(births, admissionAndEdits, serverRules),
 };
 const names = Object.keys(searches);
 const found = runOnce(searches);
 
 // The first test waits for all searches: half a minute, on a busy machine and with coverage ten times that.
-describe('server chart', { timeout: 600_000 }, () => {
+describe('the server chart', { timeout: 600_000 }, () => {
   it.each(names)('keeps its invariants in every state: %s', (name) => {
     expect(problemsOf(found(name))).toBe('');
   });

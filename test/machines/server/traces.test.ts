@@ -30,7 +30,7 @@ function withReadyServer(given: SmallEntry = {}): Story {
 
 const asked = { health: { mode: 'ping', failures: 2 } } as const;
 
-describe('server', () => {
+describe('a server', () => {
   it('starts and is ready once its tools are listed', async () => {
     const story = startStory();
     story.load(settingsOf([entry('db')]));
@@ -146,7 +146,7 @@ describe('server', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('server/restart-of-a-failed-server'));
   });
 
-  it('closes a session by force when it does not close by itself', async () => {
+  it('force-closes a session that does not close by itself', async () => {
     const story = withReadyServer();
     story.send({ type: 'server.reconnect', server: 'db' });
     story.clock.advanceBy(2_999);
@@ -159,7 +159,7 @@ describe('server', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('server/close-by-force'));
   });
 
-  it('does not count attempts while this process lacks resources to start it', () => {
+  it('does not count attempts while the host lacks the resources to start it', () => {
     const story = startStory();
     story.load(settingsOf([entry('db', { policy: attempts(1) })]));
     for (let time = 0; time < 10; time += 1) {
@@ -171,7 +171,7 @@ describe('server', () => {
     expect(story.snapshotOf('db.0').hasTag('usable')).toBe(true);
   });
 
-  it('stops serving when its session breaks off, and settles once its process ended', async () => {
+  it('stops serving when its session breaks off and settles once its process has ended', async () => {
     const story = withReadyServer();
     story.sessions.of('db').breakOff();
     expect(story.snapshotOf('db.0').hasTag('usable')).toBe(false);
@@ -190,7 +190,7 @@ describe('server', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('server/abandoned'));
   });
 
-  it('lists its tools again when they changed', async () => {
+  it('lists its tools again when they change', async () => {
     const story = withReadyServer();
     story.sessions.of('db').notify();
     story.sessions.of('db').list([]);
@@ -237,14 +237,14 @@ describe('server', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('server/idle-deadline-edited'));
   });
 
-  it('reports what limits it while it serves', async () => {
+  it('reports its impairments while it serves', async () => {
     const story = withReadyServer();
     story.sessions.of('db').impair('flooding');
     story.sessions.of('db').recover('flooding');
     await expect(story.toString()).toMatchFileSnapshot(golden('serving/degraded'));
   });
 
-  it('is degraded until it answers a failed health check', async () => {
+  it('is degraded from a failed health check until one succeeds', async () => {
     const story = withReadyServer({ policy: asked });
     story.clock.advanceBy(30_000);
     story.sessions.of('db').probed();
@@ -310,7 +310,7 @@ describe('server', () => {
     expect(story.snapshotOf('db.0').context.impairments).toEqual(['healthCheck']);
   });
 
-  it('is suspended when session after session is given up', () => {
+  it('is suspended when one session after another is given up', () => {
     const story = withReadyServer({
       policy: {
         health: { mode: 'ping', everyMs: 1_000, failures: 1 },
@@ -351,7 +351,7 @@ describe('server', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('server/log-in'));
   });
 
-  it('waits for the Retry-After of a busy peer', async () => {
+  it("waits for a busy peer's Retry-After", async () => {
     const story = withServer({ transport: 'http' });
     story.sessions.of('db').fail(failure('rateLimited', { retryAfterMs: 42_000 }));
     story.clock.advanceBy(41_999);
@@ -378,7 +378,7 @@ describe('server', () => {
   });
 });
 
-describe('a server, when the machine wakes,', () => {
+describe('a server when the machine wakes', () => {
   it('is checked once when it answers', async () => {
     const story = withReadyServer();
     story.send({ type: 'system.woke' });
@@ -398,7 +398,7 @@ describe('a server, when the machine wakes,', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('serving/wake-before-the-network'));
   });
 
-  it('reconnects within half a minute after it was lost', () => {
+  it('reconnects within half a minute if it was lost', () => {
     const story = withReadyServer({ transport: 'http' });
     const start = story.clock.now();
     story.send({ type: 'system.woke' });
@@ -434,7 +434,7 @@ describe('a server, when the machine wakes,', () => {
     expect(story.sessions.scripts).toHaveLength(1);
   });
 
-  it('is checked at its own time within two seconds, later with very many servers', () => {
+  it('is checked at its own time within two seconds, or later with a great many servers', () => {
     const askedAt = (count: number) => {
       const story = startStory();
       story.oblige();
@@ -468,7 +468,7 @@ describe('a server, when the machine wakes,', () => {
   });
 });
 
-describe('circuit', () => {
+describe('the circuit', () => {
   function withOpenCircuit(): Story {
     // A list may take longer than a probe.
     const story = withReadyServer({ policy: { connect: { listTimeoutMs: 30_000 } } });
@@ -503,7 +503,7 @@ describe('circuit', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('losses/circuit-opens-again'));
   });
 
-  it('exchanges the session after a run of failed calls and counts from zero in the next', async () => {
+  it('replaces the session after a run of failed calls and counts from zero in the next', async () => {
     const story = withReadyServer({ policy: { breaker: { action: 'reconnect' } } });
     story.tell('db.0', { type: 'call.failed', session: 1, at: 0 });
     story.tell('db.0', { type: 'call.failed', session: 1, at: 0 });

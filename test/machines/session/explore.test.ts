@@ -165,7 +165,7 @@ function search(inputs: readonly SessionInput[], events: Choices): Exploration {
 const searches: Searches = {
   'a session that starts': () =>
     search([smallSession({ policy: quiet }), smallSession({ transport: 'http' })], starts),
-  'the lists of an open session': () => search([smallSession({ policy: quiet })], listing),
+  "an open session's lists": () => search([smallSession({ policy: quiet })], listing),
   'health, floods and updates': () =>
     search([smallSession({ policy: quiet }), smallSession({ policy: pinged })], health),
 };
@@ -173,7 +173,7 @@ const names = Object.keys(searches);
 const found = runOnce(searches);
 
 // The first test waits for all searches: seconds, and with coverage on a busy machine ten times that.
-describe('session chart', { timeout: 120_000 }, () => {
+describe('the session chart', { timeout: 120_000 }, () => {
   it.each(names)('keeps its invariants in every state: %s', (name) => {
     expect(problemsOf(found(name))).toBe('');
   });
@@ -189,7 +189,7 @@ describe('session chart', { timeout: 120_000 }, () => {
 });
 
 const refreshes: Searches = {
-  'the refresh of a list': () =>
+  'a list refresh': () =>
     explore(refreshMachine, {
       inputs: lists.map((list) => smallRefresh({ list })),
       events: {
@@ -203,9 +203,9 @@ const refreshes: Searches = {
 };
 const foundRefresh = runOnce(refreshes);
 
-describe('refresh chart', () => {
+describe('the refresh chart', () => {
   it('keeps its invariants in every state', () => {
-    const exploration = foundRefresh('the refresh of a list');
+    const exploration = foundRefresh('a list refresh');
     expect(problemsOf(exploration)).toBe('');
     expect([...exploration.uncovered, ...exploration.unvisited]).toEqual([]);
   });

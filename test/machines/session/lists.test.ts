@@ -65,8 +65,8 @@ describe('the first list', () => {
   });
 });
 
-describe('the lists of an open session', () => {
-  it('are retried after they failed, while the session keeps the old ones', async () => {
+describe("an open session's lists", () => {
+  it('are retried after a failure while the session keeps the old ones', async () => {
     const stage = open();
     stage.report({ type: 'tools.changed' });
     stage.answer('tools/listItems', unlisted());
@@ -76,7 +76,7 @@ describe('the lists of an open session', () => {
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/list-retried'));
   });
 
-  it('are listed at growing intervals while the server keeps announcing changes', async () => {
+  it('are requested at growing intervals while the server keeps announcing changes', async () => {
     const stage = open();
     for (let list = 1; list <= 7; list += 1) {
       stage.report({ type: 'tools.changed' });
@@ -94,7 +94,7 @@ describe('the lists of an open session', () => {
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/chatty-lists'));
   });
 
-  it('are listed at the end of a pause during which they changed', () => {
+  it('are requested at the end of a pause during which they changed', () => {
     const stage = open();
     stage.report({ type: 'tools.changed' });
     stage.answer('tools/listItems', listed());
@@ -105,7 +105,7 @@ describe('the lists of an open session', () => {
     expect(stage.running).toContain('tools/listItems');
   });
 
-  it('are listed at once on demand, but never concurrently', () => {
+  it('are requested immediately on demand but never concurrently', () => {
     const stage = open();
     const lists = (): number =>
       stage.requests.filter((name) => name === 'tools/listItems tools').length;
@@ -117,7 +117,7 @@ describe('the lists of an open session', () => {
     expect(lists()).toBe(2);
   });
 
-  it('are listed soon after a failure during which they changed', () => {
+  it('are requested soon after a failure during which they changed', () => {
     const stage = open();
     stage.report({ type: 'tools.changed' });
     stage.report({ type: 'tools.changed' });
@@ -146,7 +146,7 @@ describe('the lists of an open session', () => {
     expect(stage.facts.filter(({ type }) => type === 'session.listFailed')).toEqual([]);
   });
 
-  it('are listed again when resources and prompts change', () => {
+  it('are requested again when resources and prompts change', () => {
     const stage = stageSession();
     stage.open({ resources: true, prompts: true });
     for (const list of ['resources', 'prompts'] as const) {
@@ -162,7 +162,7 @@ describe('the lists of an open session', () => {
     }
   });
 
-  it('are reported as partial with the first gap', () => {
+  it('are reported as partial, with the first gap', () => {
     const stage = stageSession();
     stage.open({ resources: true, prompts: true });
     const before = stage.facts.length;

@@ -119,7 +119,7 @@ const born: fc.Arbitrary<SmallSession> = fc.constantFrom<SmallSession>(
 const longestEndMs = 3_000 + 3_500;
 
 describe('a session', () => {
-  it('ends once, with all its leaf actors, after it was asked to close', () => {
+  it('ends once, with all its leaf actors, after a close request', () => {
     fc.assert(
       fc.property(born, script, script, (input, before, after) => {
         const stage = stageSession(input);
@@ -166,7 +166,7 @@ describe('a session', () => {
     );
   });
 
-  it('never runs two steps or two lists of one kind concurrently', () => {
+  it('never runs two steps or two lists of the same kind concurrently', () => {
     fc.assert(
       fc.property(born, script, (input, moves) => {
         const stage = stageSession(input);

@@ -174,7 +174,7 @@ const refresh: Readonly<
   failed: { ...edited, 'list.changed': 'pausing.due', 'list.demanded': 'listing.fresh' },
 };
 
-describe('session', () => {
+describe('the session chart', () => {
   it.each(Object.entries(session))('handles every event in %s', (name, expected) => {
     const state = name as SessionState;
     const leaves = leavesOf(reachSession(sessionWays[state]));
@@ -183,7 +183,7 @@ describe('session', () => {
     expect(Object.fromEntries(replies)).toEqual(expected);
   });
 
-  it.each(Object.entries(regions))('answers every event in the open %s', (name, expected) => {
+  it.each(Object.entries(regions))('handles every event in the open %s', (name, expected) => {
     const state = name as OpenState;
     expect(leavesOf(reachSession(sessionWays[state]))).toContain(`open.${state}`);
     const replies = sessionEventTypes.map((type) => [type, regionReply(state, type)]);
@@ -191,7 +191,7 @@ describe('session', () => {
   });
 });
 
-describe('refresh', () => {
+describe('the refresh chart', () => {
   it.each(Object.entries(refresh))('handles every event in %s', (name, expected) => {
     const state = name as RefreshState;
     expect(leavesOf(reachRefresh(refreshWays[state]))).toEqual([state]);

@@ -43,8 +43,8 @@ function refuse(): SessionStage {
   return stage;
 }
 
-describe('a session that opens', () => {
-  it('asks for the era and opens when the server answers', async () => {
+describe('an opening session', () => {
+  it('probes the era and opens when the server responds', async () => {
     const stage = ask();
     stage.report({ type: 'wire.sent', method: 'server/discover' });
     stage.answer('connectClient', connected({ era: 'modern', pid: 7 }));
@@ -84,13 +84,13 @@ describe('a session that opens', () => {
     expect(stage.snapshot().value).toEqual({ opening: 'leaving' });
   });
 
-  it('does not start a server again that exits before it was asked', () => {
+  it('does not restart a server that exits before it is probed', () => {
     const stage = ask();
     stage.report(ended('crashed'));
     expect(stage.snapshot().value).toBe('releasing');
   });
 
-  it('starts a server whose era is known only once', () => {
+  it('starts a server of a known era only once', () => {
     const stage = stageSession();
     stage.answer('resolveTarget', resolved());
     stage.answer('launchProcess', launched);
@@ -99,7 +99,7 @@ describe('a session that opens', () => {
     expect(stage.requests).not.toContain('launchProcess true');
   });
 
-  it('does not reconnect to a remote server whose connection ends at the probe', () => {
+  it('does not reconnect to a remote server whose connection ends during the probe', () => {
     const stage = stageSession(http);
     stage.answer('resolveTarget', resolved({ ...remote, asksEra: true }));
     stage.report(ended('transport'));
@@ -107,7 +107,7 @@ describe('a session that opens', () => {
     expect(stage.snapshot().context.failure).toEqual(failure('transport'));
   });
 
-  it('reports the second failure of a server that fails again', async () => {
+  it('reports the second failure when a server fails twice', async () => {
     const stage = ask();
     stage.report({ type: 'wire.sent', method: 'server/discover' });
     stage.report(ended('crashed'));
@@ -128,7 +128,7 @@ describe('a session that opens', () => {
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/second-start-fails'));
   });
 
-  it('falls back to SSE when the address refuses as older servers do', async () => {
+  it('falls back to SSE when the address refuses the way older servers do', async () => {
     const stage = refuse();
     stage.report(ended('protocol'));
     stage.answer('closeConnection', { at: 0, evidence: {} });
@@ -137,7 +137,7 @@ describe('a session that opens', () => {
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/sse-fallback'));
   });
 
-  it('reports the first refusal when SSE fails as well', async () => {
+  it('reports the first refusal when SSE fails too', async () => {
     const stage = refuse();
     stage.answer('closeConnection', { at: 0, evidence: {} });
     stage.answer('connectClient', unconnected('authRequired'));
@@ -158,7 +158,7 @@ describe('a session that opens', () => {
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/late-connect'));
   });
 
-  it('restarts the deadline of the handshake when the machine wakes', async () => {
+  it('restarts the handshake deadline when the machine wakes', async () => {
     const stage = stageSession(http);
     stage.clock.advanceBy(9_999);
     stage.chapter('the machine slept');
@@ -170,7 +170,7 @@ describe('a session that opens', () => {
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/wake-while-opening'));
   });
 
-  it('uses the deadlines of the policy at the moment they start', () => {
+  it("applies the policy's deadlines as of the moment they start", () => {
     const stage = stageSession();
     const { policy } = stage.snapshot().context;
     const connect = { ...policy.connect, listTimeoutMs: 1_000 };
@@ -219,7 +219,7 @@ describe('an open session', () => {
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/flood'));
   });
 
-  it("waits for the process's exit after its connection broke off", async () => {
+  it('waits for the process to exit after its connection breaks', async () => {
     const stage = open();
     stage.report({ type: 'wire.broke' });
     stage.clock.advanceBy(200);
@@ -228,7 +228,7 @@ describe('an open session', () => {
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/break-off'));
   });
 
-  it('waits for an exit no longer than for an orderly close', async () => {
+  it('waits no longer for an exit than for a graceful close', async () => {
     const stage = open();
     stage.report({ type: 'wire.broke' });
     stage.clock.advanceBy(3_000);
@@ -237,14 +237,14 @@ describe('an open session', () => {
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/break-off-without-exit'));
   });
 
-  it('drains requests in flight when the server forgot the session', async () => {
+  it('drains in-flight requests when the server has forgotten the session', async () => {
     const stage = open(http);
     stage.report(ended('sessionMissing', { type: 'wire.lost', drains: true }));
     stage.answer('closeConnection', { at: 1, evidence: {} });
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/forgotten'));
   });
 
-  it('reports that it is closing when a process that is lost still runs', () => {
+  it('reports that it is closing while a lost process is still running', () => {
     const stage = open();
     stage.report(ended('transport', { type: 'wire.lost', isGone: false }));
     expect(stage.facts.at(-1)).toEqual({ type: 'session.closing' });
@@ -310,7 +310,7 @@ describe('an open session', () => {
     expect(stage.facts.at(-1)).toMatchObject({ type: 'session.silent' });
   });
 
-  it('begins and ends health checks when the policy is edited', () => {
+  it('starts and stops health checks when the policy is edited', () => {
     const stage = open();
     const checked = (): number => stage.requests.filter((name) => name === 'wire.probe').length;
     const quiet = stage.snapshot().context.policy;
@@ -326,7 +326,7 @@ describe('an open session', () => {
     expect(checked()).toBe(1);
   });
 
-  it('stops health checks when they are switched off during one', () => {
+  it('stops health checks when they are disabled during one', () => {
     const stage = open({ policy: pinged });
     stage.clock.advanceBy(30_000);
     const { policy } = stage.snapshot().context;
@@ -338,7 +338,7 @@ describe('an open session', () => {
     expect(stage.requests.filter((name) => name === 'wire.probe')).toHaveLength(1);
   });
 
-  it('gives the next list of a refresh the deadline of an edited policy', () => {
+  it("applies an edited policy's deadline to the next list of a refresh", () => {
     const stage = open();
     stage.report({ type: 'tools.changed' });
     stage.clock.advanceBy(5_000);
@@ -352,7 +352,7 @@ describe('an open session', () => {
     expect(stage.running).not.toContain('tools/listItems');
   });
 
-  it('gathers updates of watched resources', async () => {
+  it('batches updates of watched resources', async () => {
     const stage = open();
     stage.report({ type: 'resource.updated' });
     stage.clock.advanceBy(99);
@@ -368,8 +368,8 @@ describe('an open session', () => {
   });
 });
 
-describe('a session that closes', () => {
-  it('closes in an orderly way, and by force after the deadline', async () => {
+describe('a closing session', () => {
+  it('closes gracefully, and by force after the deadline', async () => {
     const stage = open();
     stage.command({ type: 'session.close' });
     stage.clock.advanceBy(2_999);
@@ -383,7 +383,7 @@ describe('a session that closes', () => {
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/close-by-force'));
   });
 
-  it('ends half a second after the forced close even if its process lives on', async () => {
+  it('ends half a second after the forced close even if its process is still running', async () => {
     const stage = open();
     stage.report(ended('transport', { isGone: false }));
     stage.clock.advanceBy(3_000);
@@ -403,7 +403,7 @@ describe('a session that closes', () => {
     expect(stage.ends).toMatchObject([{ failure: failure('sessionMissing') }]);
   });
 
-  it('uses the deadline of the policy at the moment it starts to close', () => {
+  it("applies the policy's deadline as of the moment it starts to close", () => {
     const stage = open();
     const { policy } = stage.snapshot().context;
     const close = { ...policy.close, totalMs: 1_000 };
@@ -437,21 +437,21 @@ describe('a leaf actor that throws', () => {
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/wire-throws'));
   });
 
-  it('ends a session that closes', () => {
+  it('ends a closing session', () => {
     const stage = open();
     stage.command({ type: 'session.close' });
     stage.break('closeConnection');
     expect(stage.ends).toMatchObject([{ failure: fault }]);
   });
 
-  it('ends a session that drains', () => {
+  it('ends a draining session', () => {
     const stage = open(http);
     stage.report(ended('sessionMissing', { drains: true }));
     stage.break('closeConnection');
     expect(stage.ends).toMatchObject([{ failure: fault }]);
   });
 
-  it('does not restart the deadline of a session that closes', () => {
+  it("does not restart a closing session's deadline", () => {
     const stage = open();
     stage.command({ type: 'session.close' });
     stage.clock.advanceBy(3_000);
@@ -460,7 +460,7 @@ describe('a leaf actor that throws', () => {
     expect(stage.ends).toHaveLength(1);
   });
 
-  it('closes a session that broke off', () => {
+  it('closes a session whose connection broke', () => {
     const stage = open();
     stage.report({ type: 'wire.broke' });
     stage.break('wire');

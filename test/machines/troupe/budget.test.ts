@@ -35,7 +35,7 @@ const ended = (actorId: string): TroupeEvent => ({
 });
 const lookAgain: TroupeEvent = { type: 'troupe.lookAgain' };
 
-describe('a place of the budget', () => {
+describe('a budget slot', () => {
   it('goes to the next server only once its server has halted', () => {
     // Spawned alternately with both suffixes: a.0, b.1, c.0. The last two start blocked.
     expect(verdictsOf(after(loaded, lookAgain))).toEqual([
@@ -56,7 +56,7 @@ describe('a place of the budget', () => {
     ]);
   });
 
-  it('is granted to only one of two servers that start in one turn', () => {
+  it('is granted to only one of two servers that start in the same turn', () => {
     const both: readonly TroupeEvent[] = [
       loaded,
       halted('a.0'),
@@ -66,7 +66,7 @@ describe('a place of the budget', () => {
     expect(verdictsOf(after(...both))).toEqual(['a admitted', 'b overBudget', 'c overBudget']);
   });
 
-  it('stays with the name of a server whose actor ended', () => {
+  it("stays with a server's name after its actor ends", () => {
     const edited = settingsOf([entry('a'), entry('b', { generation: 'b-2' }), entry('c')], {
       budget: { ...budget, max: 2 },
     });
@@ -81,7 +81,7 @@ describe('a place of the budget', () => {
     expect(verdictsOf(snapshot)).toEqual(['c admitted', 'a overBudget', 'b admitted']);
   });
 
-  it('is free when its server is gone', () => {
+  it('is freed when its server is gone', () => {
     const { halted: left } = after(loaded, halted('a.0'), ended('a.0')).context;
     expect(left).toEqual(['b.1', 'c.0']);
   });

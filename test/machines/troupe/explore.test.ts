@@ -243,7 +243,7 @@ const names = Object.keys(searches);
 const found = runOnce(searches);
 
 // It takes a few seconds; on a busy machine and with coverage ten times that.
-describe('troupe chart', { timeout: 600_000 }, () => {
+describe('the troupe chart', { timeout: 600_000 }, () => {
   it.each(names)('keeps its invariants in every state: %s', (name) => {
     expect(problemsOf(found(name))).toBe('');
   });

@@ -104,7 +104,7 @@ describe('a handover', () => {
     expect(Object.fromEntries(answers)).toEqual(replies[state]);
   });
 
-  it('can complete or withdraw at any time, and takes every transition', () => {
+  it('can complete or withdraw at any time and takes every transition', () => {
     const found = explore(handoverMachine, {
       inputs: [input],
       events: Object.fromEntries(

@@ -106,7 +106,7 @@ const ways: Readonly<Record<TroupeState, TroupeWay>> = {
   stopping: ['settings.loaded', 'troupe.stop'],
 };
 
-describe('troupe', () => {
+describe('the troupe chart', () => {
   it.each(Object.keys(replies) as TroupeState[])('handles every event in %s', (state) => {
     const snapshot = reachTroupe(ways[state]);
     expect(stateOf(snapshot)).toBe(state);

@@ -8,7 +8,7 @@ import { entry, failure, golden, settingsOf, startStory } from '../story.ts';
 
 const gated = { gated: true, source: { key: 'db', scope: 'project' } } as const;
 
-describe('troupe', () => {
+describe('a troupe', () => {
   it('requests approval, starts approved servers and closes rejected ones', async () => {
     const story = startStory();
     story.oblige();
@@ -23,7 +23,7 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('troupe/approval'));
   });
 
-  it('replaces the one server that was edited and leaves the others alone', async () => {
+  it('replaces only the edited server', async () => {
     const story = startStory();
     story.oblige();
     story.load(settingsOf([entry('api'), entry('db'), entry('web')]));
@@ -46,7 +46,7 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('troupe/edits-while-leaving'));
   });
 
-  it('starts a lazy server that was started while its last generation was leaving', () => {
+  it('starts a lazy server that is demanded while its last generation is leaving', () => {
     const story = startStory();
     const lazy = (generation: string) => settingsOf([entry('db', { startup: 'lazy', generation })]);
     story.load(lazy('db-1'));
@@ -127,7 +127,7 @@ describe('troupe', () => {
     expect(story.sessions.scripts.map(({ state }) => state)).toEqual(['closing', 'opening']);
   });
 
-  it('starts the successor of a lazy server that runs', async () => {
+  it("starts a running lazy server's successor", async () => {
     const story = startStory();
     const lazy = { handover: 'seamless', startup: 'lazy' } as const;
     story.load(settingsOf([entry('db', lazy)]));
@@ -169,7 +169,7 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('handover/edited'));
   });
 
-  it('sends settings and commands to the wanted generation, and a block to both', async () => {
+  it('sends settings and commands to the desired generation and a block to both', async () => {
     const story = startStory();
     const given = { handover: 'seamless', generation: 'db-2' } as const;
     story.load(settingsOf([entry('db', { handover: 'seamless' })]));
@@ -189,7 +189,7 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('handover/commanded'));
   });
 
-  it('hands over immediately to a generation the user had stopped', () => {
+  it('hands over immediately to a generation that the user has stopped', () => {
     const story = startStory();
     const load = (generation: string): void =>
       story.load(settingsOf([entry('db', { handover: 'seamless', generation })]));
@@ -214,7 +214,7 @@ describe('troupe', () => {
     expect(lives).toEqual(['db.0 over', 'db.1 over', 'db.0 over', 'db.1 open']);
   });
 
-  it('ends both at once when the server is stopped during a handover', async () => {
+  it('ends both generations immediately when the server is stopped during a handover', async () => {
     const story = startStory();
     story.load(settingsOf([entry('db', { handover: 'seamless' })]));
     story.serve('db');
@@ -229,7 +229,7 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('handover/stopped'));
   });
 
-  it('retires removed servers, and remembers their stop', async () => {
+  it('retires removed servers and remembers that they were stopped', async () => {
     const story = startStory();
     story.oblige();
     story.load(settingsOf([entry('api'), entry('db')]));
@@ -245,7 +245,7 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('troupe/removal-and-stop-wish'));
   });
 
-  it('applies trust and lists at once', async () => {
+  it('applies trust and list changes immediately', async () => {
     const story = startStory();
     story.oblige();
     story.load(settingsOf([entry('api'), entry('db', { ...gated, enabled: true })]));
@@ -258,7 +258,7 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('troupe/trust-and-lists'));
   });
 
-  it('lets the settings narrow what was allowed at launch, and never widen it', async () => {
+  it('lets the settings narrow the launch list but never widen it', async () => {
     const story = startStory({ launchBound: ['api', 'db'] });
     story.load(settingsOf([entry('api'), entry('db'), entry('web')], { allowed: ['db', 'web'] }));
     await expect(story.toString()).toMatchFileSnapshot(golden('troupe/launch-bound'));
@@ -287,7 +287,7 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('troupe/startup-gate'));
   });
 
-  it('runs without settings that cannot be read in time, and applies them later', async () => {
+  it('runs without settings that cannot be read in time and applies them later', async () => {
     const story = startStory();
     story.clock.advanceBy(5_000);
     story.send({ type: 'settings.reload' });
@@ -296,7 +296,7 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('troupe/late-settings'));
   });
 
-  it('survives a server that throws, ends its session and starts it again after a pause', async () => {
+  it('ends the session of a server that throws and restarts the server after a pause', async () => {
     let isBroken = true;
     const server = serverMachine.provide({
       actions: {
@@ -317,7 +317,7 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('troupe/server-that-throws'));
   });
 
-  it('hands over at once when the chart of the handover throws', async () => {
+  it("hands over immediately when the handover's chart throws", async () => {
     const handover = handoverMachine.provide({
       guards: {
         isSuccessor: () => {
@@ -388,7 +388,7 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('troupe/stop'));
   });
 
-  it('stops within its deadline when a server does not leave, and at once when killed', async () => {
+  it('stops within its deadline when a server does not leave, and immediately when killed', async () => {
     const story = startStory();
     story.load(settingsOf([entry('db', { policy: { close: { totalMs: 60_000 } } })]));
     story.serve('db');
@@ -399,7 +399,7 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('troupe/stop-by-deadline'));
   });
 
-  it('ends everything at once when it is killed', async () => {
+  it('ends everything immediately when it is killed', async () => {
     const story = startStory();
     story.load(settingsOf([entry('db')]));
     story.beginHere();
@@ -409,7 +409,7 @@ describe('troupe', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('troupe/kill'));
   });
 
-  it('reconciles when the machine wakes, and does nothing when nothing changed', async () => {
+  it('reconciles when the machine wakes and does nothing if nothing changed', async () => {
     const story = startStory();
     story.oblige();
     story.load(settingsOf([entry('db')]));

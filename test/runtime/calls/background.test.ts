@@ -135,7 +135,7 @@ describe('a long-running call', () => {
 });
 
 describe('a call', () => {
-  it('that finishes quickly resolves with its result', async () => {
+  it('resolves with its result when it finishes quickly', async () => {
     const there = await stage({ settings });
     const [good, bad] = [call(there, 'db'), call(there, 'db')];
     await there.advance(1_999);
@@ -146,7 +146,7 @@ describe('a call', () => {
     expect(bad.error).toMatchObject({ code: 'SERVER_ERROR' });
   });
 
-  it('that was not sent yet gets no receipt', async () => {
+  it('gets no receipt before it is sent', async () => {
     const there = await stage({ settings, obedient: [] });
     const made = call(there, 'db');
     await there.advance(10_000);

@@ -94,7 +94,7 @@ describe('an error response', () => {
   });
 
   it.each(overHttp)(
-    'about a lost session reconnects without resending the call: %s',
+    'triggers a reconnect without resending the call when it reports a lost session: %s',
     async (carrier) => {
       const { troupe, peer, call } = await staged(carrier, [failing(-32_001, 'Session not found')]);
       const reopened = troupe.waitFor('peer', 'connecting');
@@ -107,21 +107,24 @@ describe('an error response', () => {
 });
 
 describe('an HTTP status', () => {
-  it.each(overHttp)('401 reports not_executed: %s', async (carrier) => {
+  it.each(overHttp)('reports not_executed for 401: %s', async (carrier) => {
     const { peer, call } = await staged(carrier, [{ status: 401, isFirst: true }]);
     expect(await call()).toBe('AUTH_REQUIRED not_executed');
     expect([peer.runs(), peer.arrivals()]).toEqual([0, 1]);
   });
 
-  it.each(overHttp)('404 resends the call in a new session: %s', async (carrier) => {
-    const gone = { status: 404, text: 'Session not found', isFirst: true } as const;
-    const { troupe, peer } = await staged(carrier, [gone]);
-    const { meta } = await troupe.callServerTool('peer', 'act');
-    expect(meta.attempts).toBe(2);
-    expect([peer.runs(), peer.arrivals()]).toEqual([1, 2]);
-  });
+  it.each(overHttp)(
+    'causes the call to be resent in a new session for 404: %s',
+    async (carrier) => {
+      const gone = { status: 404, text: 'Session not found', isFirst: true } as const;
+      const { troupe, peer } = await staged(carrier, [gone]);
+      const { meta } = await troupe.callServerTool('peer', 'act');
+      expect(meta.attempts).toBe(2);
+      expect([peer.runs(), peer.arrivals()]).toEqual([1, 2]);
+    },
+  );
 
-  it('that rejects two sessions in a row reports not_executed', async () => {
+  it('reports not_executed when it rejects two sessions in a row', async () => {
     const gone = { status: 404, text: 'Session not found', isFirst: true } as const;
     const { peer, call } = await staged('json', [gone, gone]);
     expect(await call()).toBe('UNAVAILABLE not_executed');
@@ -131,7 +134,7 @@ describe('an HTTP status', () => {
   it.each([
     ['without a session', { hasSessions: false }],
     ['in the 2026 era', { era: 'modern' as const, hasSessions: true }],
-  ])('404 reports an unknown outcome %s', async (_when, options) => {
+  ])('reports an unknown outcome for 404 %s', async (_when, options) => {
     const { peer, call } = await staged('json', [{ status: 404, text: 'Not Found' }], options);
     expect(await call()).toContain('unknown');
     expect(peer.runs()).toBe(1);
@@ -146,13 +149,13 @@ describe('an HTTP status', () => {
     ['502', { status: 502 }],
     ['503', { status: 503, text: 'not connected' }],
     ['303', { status: 303, headers: { location: '/elsewhere' } }],
-  ])('without a known meaning reports an unknown outcome: %s', async (_status, answer) => {
+  ])('reports an unknown outcome when it has no defined meaning: %s', async (_status, answer) => {
     const { peer, call } = await staged('json', [answer]);
     expect(await call()).toContain('unknown');
     expect([peer.runs(), peer.arrivals()]).toEqual([1, 1]);
   });
 
-  it.each([307, 308])('that redirects within the origin is followed: %s', async (status) => {
+  it.each([307, 308])('is followed when it redirects within the origin: %s', async (status) => {
     const there = { status, headers: { location: '/there' }, isFirst: true } as const;
     const { peer, call } = await staged('json', [there]);
     expect(await call()).toBe('ok');
@@ -160,7 +163,7 @@ describe('an HTTP status', () => {
   });
 
   it.each([307, 308])(
-    'that redirects to another origin reports not_executed: %s',
+    'reports not_executed when it redirects to another origin: %s',
     async (status) => {
       const location = 'http://127.0.0.2:9/mcp';
       const { peer, call } = await staged('json', [

@@ -51,7 +51,7 @@ async function givenUp() {
 describe('an input that arrives after servers gave up', () => {
   it.each([
     ['while the question is open', 0],
-    ['after no server waits for it', 120_000],
+    ['once no server is waiting for it', 120_000],
   ])('starts each server once, %s', async (_, pauseMs) => {
     const there = await givenUp();
     const { clock, troupe, questions, starts } = there;

@@ -143,7 +143,7 @@ describe('calls to one server', () => {
     expect(numbersAtWork(there)).toEqual([16, 17, 18, 19]);
   });
 
-  it('leave no timer, listener or queue place behind', async () => {
+  it('leave no timer, listener or queue slot behind', async () => {
     const there = await stage({ settings });
     const before = there.clock.pendingCount;
     const controllers = Array.from({ length: 40 }, () => new AbortController());
@@ -161,8 +161,8 @@ describe('calls to one server', () => {
   });
 });
 
-describe('aborting one call', () => {
-  it('ends its wait for the server', async () => {
+describe('an aborted call', () => {
+  it('stops waiting for the server', async () => {
     const there = await stage({ settings, obedient: [] });
     const controller = new AbortController();
     const aborted = call(there, 'db', { signal: controller.signal });
@@ -175,7 +175,7 @@ describe('aborting one call', () => {
     expect(there.stateOf('db')).toBe('connecting');
   });
 
-  it('ends a running call with an unknown outcome', async () => {
+  it('has an unknown outcome if it was running', async () => {
     const there = await stage({ settings });
     const controller = new AbortController();
     const aborted = call(there, 'db', { signal: controller.signal });
@@ -191,7 +191,7 @@ describe('aborting one call', () => {
     expect(there.troupe.status('db')?.circuit).toBe('closed');
   });
 
-  it('before it begins neither sends it nor starts a server', async () => {
+  it('is not sent and starts no server if it has not begun', async () => {
     const there = await stage({ settings: servers({ db: { command: 'srv', startup: 'lazy' } }) });
     const aborted = call(there, 'db', { signal: AbortSignal.abort() });
     await there.settle();

@@ -91,21 +91,24 @@ const table: Record<Reason, Told> = {
 const reasons = Object.keys(table) as Reason[];
 
 describe('a failed call', () => {
-  it.each(reasons)('that was sent fails with its known outcome: %s', async (reason) => {
-    const there = await stage({ settings: db });
-    const made = call(there, 'db');
-    await there.settle();
-    there.sessions.of('db').calls[0]?.fail(callFailure(reason, true));
-    await there.settle();
-    expect(`${made.error?.code} ${made.error?.outcome}`).toBe(table[reason].written);
-    expect(made.error).toMatchObject({ server: 'db', tool: 'query' });
-    // Never sent a second time: it may have run.
-    expect(there.sessions.of('db').calls).toHaveLength(1);
-    if (made.error?.outcome === 'unknown') expect(made.error.retryable).toBe(false);
-  });
+  it.each(reasons)(
+    'reports the outcome known for its reason once it was sent: %s',
+    async (reason) => {
+      const there = await stage({ settings: db });
+      const made = call(there, 'db');
+      await there.settle();
+      there.sessions.of('db').calls[0]?.fail(callFailure(reason, true));
+      await there.settle();
+      expect(`${made.error?.code} ${made.error?.outcome}`).toBe(table[reason].written);
+      expect(made.error).toMatchObject({ server: 'db', tool: 'query' });
+      // Never sent a second time: it may have run.
+      expect(there.sessions.of('db').calls).toHaveLength(1);
+      if (made.error?.outcome === 'unknown') expect(made.error.retryable).toBe(false);
+    },
+  );
 
   it.each(reasons.filter((reason) => !table[reason].replays))(
-    'that was not written fails and is not sent again: %s',
+    'is not sent again when it was not written: %s',
     async (reason) => {
       const there = await stage({ settings: db });
       const made = call(there, 'db');
@@ -118,7 +121,7 @@ describe('a failed call', () => {
   );
 
   it.each(reasons.filter((reason) => table[reason].replays))(
-    'that provably never ran is retried once after a reconnect: %s',
+    'is retried once after a reconnect when it provably never ran: %s',
     async (reason) => {
       const there = await stage({ settings: db });
       const made = call(there, 'db');
@@ -156,7 +159,7 @@ describe('a failed call', () => {
     },
   );
 
-  it('that never ran is retried on the new generation', async () => {
+  it('is retried on the new generation when it never ran', async () => {
     const there = await stage({ settings: db });
     // Five sessions of the old generation, so that the new one's number is smaller.
     for (let count = 0; count < 4; count += 1) {
@@ -187,7 +190,7 @@ describe('a failed call', () => {
     [-32603, 'executed'],
     [-32000, 'executed'],
     [undefined, 'executed'],
-  ] as const)('that the server refused with %s is %s', async (rpcCode, outcome) => {
+  ] as const)('with server error %s has the outcome %s', async (rpcCode, outcome) => {
     const there = await stage({ settings: db });
     const made = call(there, 'db');
     await there.settle();
@@ -197,7 +200,7 @@ describe('a failed call', () => {
     expect(made.error).toMatchObject({ code: 'SERVER_ERROR', outcome });
   });
 
-  it('caused by an internal error still has an outcome', async () => {
+  it('has an outcome even after an internal error', async () => {
     const there = await stage({ settings: db });
     const made = [call(there, 'db'), call(there, 'db')];
     await there.settle();
@@ -229,7 +232,7 @@ describe('a failed call', () => {
     });
   });
 
-  it('in flight during a replacement settles once and is not resent', async () => {
+  it('settles once and is not resent when its server is replaced', async () => {
     const there = await stage({ settings: db });
     const made = call(there, 'db');
     await there.settle();
@@ -289,7 +292,7 @@ describe('the circuit', () => {
       ],
     ),
     [
-      'a tool that says it failed',
+      'a tool-reported error',
       false,
       (asked) => asked.answer({ content: [{ type: 'text', text: 'no' }], isError: true }),
     ],

@@ -44,7 +44,7 @@ describe('a lost call of a harmless tool', () => {
 
   it.each([
     ['its server is not trusted', harmless, { command: 'srv' }],
-    ['its tool promises nothing', tool('query'), trusted],
+    ['its tool has no annotations', tool('query'), trusted],
     ['its policy forbids it', harmless, { ...trusted, policy: { call: { replay: 'never' } } }],
   ])('is not retried when %s', async (_why, listed, entry) => {
     const there = await staged(listed, entry);

@@ -52,7 +52,7 @@ describe("a tool's result", () => {
     expect(value?.meta).toMatchObject({ server: 'db', tool: 'query', attempts: 1 });
   });
 
-  it('that is too large fails only its call, as executed', async () => {
+  it('fails only its call, as executed, when it is too large', async () => {
     const there = await under({ result: { maxLength: 100 } });
     const other = call(there, 'db');
     await there.settle();
@@ -76,7 +76,7 @@ describe("a tool's result", () => {
     expect(value?.result.content).toHaveLength(1);
   });
 
-  it('that is too deep fails its call', async () => {
+  it('fails its call when it is nested too deeply', async () => {
     const there = await under({ result: { maxDepth: 4 } });
     const { error } = await answeredWith(there, { content: [], structuredContent: { a: [[[1]]] } });
     expect(error).toMatchObject({ code: 'RESULT_TOO_LARGE', outcome: 'executed' });
@@ -100,13 +100,13 @@ describe("a tool's result", () => {
 
   const listing = { outputSchema: { type: 'object', properties: { n: { type: 'integer' } } } };
   it.each([
-    ['fits', 'default', { structuredContent: { n: 1 } }, undefined],
-    ['does not fit', 'default', { structuredContent: { n: 'a' } }, 'BAD_RESPONSE'],
+    ['matches the schema', 'default', { structuredContent: { n: 1 } }, undefined],
+    ['does not match the schema', 'default', { structuredContent: { n: 'a' } }, 'BAD_RESPONSE'],
     ['is an error', 'default', { structuredContent: { n: 'a' }, isError: true }, undefined],
-    ['is not there', 'default', {}, undefined],
-    ['does not matter', lenient, { structuredContent: { n: 'a' } }, undefined],
+    ['is missing', 'default', {}, undefined],
+    ['is not checked', lenient, { structuredContent: { n: 'a' } }, undefined],
   ])(
-    'with structured content that %s is handled by policy %j',
+    'has its structured content validated when it %s, under policy %j',
     async (_what, policy, rest, code) => {
       const there = await under(policy);
       there.tools.set('db', [tool('query', listing)]);
@@ -118,13 +118,13 @@ describe("a tool's result", () => {
     },
   );
 
-  it('with structured content passes without an output schema', async () => {
+  it('may have structured content without an output schema', async () => {
     const there = await under('default');
     const { state } = await answeredWith(there, { content: [], structuredContent: { n: 'a' } });
     expect(state).toBe('done');
   });
 
-  it('that requires a log-in fails its call unless the policy passes it on', async () => {
+  it('fails its call when it requires a log-in, unless the policy passes it on', async () => {
     const challenge = {
       ...answer(text('who are you?')),
       isError: true,
@@ -237,7 +237,7 @@ describe('shaping a result', () => {
   it.each([
     ['there is no folder', sound, undefined],
     ['the file cannot be written', sound, { save: () => Promise.resolve(undefined) }],
-    ['it is no base64', { ...sound, data: 'not base64!' }, { save: () => Promise.resolve('/x') }],
+    ['it is not base64', { ...sound, data: 'not base64!' }, { save: () => Promise.resolve('/x') }],
   ])('keeps binary data in the result when %s', async (_why, block, files) => {
     const result = await shaped(answer(block), { policy: { binaries: 'file' }, files });
     expect(result).toEqual(answer(block));
@@ -263,10 +263,10 @@ describe('shaping a result', () => {
   });
 
   it.each([
-    ['its bytes may be', 60, undefined, true],
-    ['it has a byte too many', 61, undefined, false],
-    ['it was made small enough', 90, 60, true],
-    ['it was made smaller, and not enough', 90, 61, false],
+    ['its size is at the limit', 60, undefined, true],
+    ['it is one byte too large', 61, undefined, false],
+    ['shrinking makes it small enough', 90, 60, true],
+    ['shrinking does not make it small enough', 90, 61, false],
   ])('returns an image or a note when %s', async (_when, bytes, smaller, isShown) => {
     const policy = { imageMaxBytes: 60 };
     const result = await shaped(answer(image(bytes)), { policy, images: shrinkingTo(smaller) });

@@ -55,9 +55,13 @@ describe('a running call', () => {
   });
 
   it.each([
-    ['its caller gave the deadline', { call: { maxTimeoutMs: 5_000 } }, { timeoutMs: 1_000 }],
-    ['progress moves nothing', { call: { timeoutMs: 1_000, progressResets: false } }, {}],
-    ['there is no longest time', { call: { timeoutMs: 1_000, maxTimeoutMs: null } }, {}],
+    ['its caller set the deadline', { call: { maxTimeoutMs: 5_000 } }, { timeoutMs: 1_000 }],
+    [
+      'progress does not extend deadlines',
+      { call: { timeoutMs: 1_000, progressResets: false } },
+      {},
+    ],
+    ['there is no maximum timeout', { call: { timeoutMs: 1_000, maxTimeoutMs: null } }, {}],
   ])('ends at its deadline despite progress when %s', async (_why, policy, options) => {
     const { there, made, progress } = await running(policy, { ...options, onProgress });
     await there.advance(900);
@@ -71,7 +75,7 @@ describe('a running call', () => {
   it.each([
     ['its policy', { call: { timeoutMs: 3_000, idleTimeoutMs: 500 } }, {}],
     ['its caller', {}, { idleTimeoutMs: 500, timeoutMs: 3_000 }],
-  ])('ends after the idle timeout of %s', async (_whose, policy, options) => {
+  ])('ends after the idle timeout set by %s', async (_whose, policy, options) => {
     const { there, made, progress } = await running(policy, options);
     await there.advance(400);
     progress();
@@ -81,7 +85,7 @@ describe('a running call', () => {
     expect(made.error).toMatchObject(late);
   });
 
-  it('obeys both the idle timeout and the deadline of its caller', async () => {
+  it("obeys both its caller's idle timeout and its caller's deadline", async () => {
     const { there, made, progress } = await running({}, { idleTimeoutMs: 500, timeoutMs: 1_000 });
     for (const ms of [400, 400]) {
       await there.advance(ms);
@@ -98,7 +102,7 @@ describe('a running call', () => {
     expect(made.error).toMatchObject({ code: 'INVALID_ARGUMENTS', outcome: 'not_executed' });
   });
 
-  it("renews by its tool's timeout", async () => {
+  it("renews its deadline by its tool's timeout", async () => {
     const tools = { overrides: { query: { timeoutMs: 200 } } };
     const { there, made, progress } = await running({}, { onProgress }, { tools });
     await there.advance(150);

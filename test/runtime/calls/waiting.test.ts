@@ -296,7 +296,7 @@ describe("a tool's name", () => {
     expect(made.error?.code).toBe('TOOL_UNKNOWN');
   });
 
-  it('of an unknown server suggests the closest one', async () => {
+  it('suggests the closest one when its server is unknown', async () => {
     const there = await stage({ settings: servers({ database: 'srv' }) });
     const made = call(there, 'databse');
     await there.settle();
@@ -304,7 +304,7 @@ describe("a tool's name", () => {
     expect(made.error?.message).toContain('Did you mean database?');
   });
 
-  it('of a removed server fails with SERVER_REMOVED', async () => {
+  it('fails with SERVER_REMOVED when its server has been removed', async () => {
     const there = await stage({ settings: db });
     await there.apply(servers({}));
     const byExposedName = watch(there.troupe.callTool('mcp__db__query'));

@@ -118,7 +118,7 @@ describe('stored catalogs', () => {
   });
 });
 
-describe('the catalog of a lost server', () => {
+describe("a lost server's catalog", () => {
   const lost = async (catalog: object) => {
     const there = await stage({ settings: servers({ db: 'srv' }, { policy: { catalog } }) });
     const changes: unknown[] = [];
@@ -131,7 +131,7 @@ describe('the catalog of a lost server', () => {
     return { there, changes, shown, before };
   };
 
-  it('stays as stale by default', async () => {
+  it('stays listed as stale by default', async () => {
     const { shown, before, there } = await lost({});
     expect(before.length).toBeGreaterThan(0);
     expect(shown()).toEqual(before.map((name) => `${name} stale`));
@@ -179,7 +179,7 @@ describe('resources and prompts', () => {
     expect(changes).toHaveLength(3);
   });
 
-  it('stay as stale while their server is lost and go with it', async () => {
+  it('stay listed as stale while their server is lost and disappear with it', async () => {
     const there = await stage({ settings: servers({ db: 'srv' }) });
     there.sessions.of('db').offer({ prompts: [prompt('p')] });
     there.obedient = new Set();

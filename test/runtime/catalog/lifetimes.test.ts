@@ -20,7 +20,7 @@ describe('a remembered catalog', () => {
   };
   const briefly = { policy: { catalog: { cache: 'memory', ttlMs: 5 * minute } } };
 
-  it('is forgotten when its server was not live for ttlMs', async () => {
+  it('is forgotten when its server has not been live for ttlMs', async () => {
     const there = await stage({ settings: servers({ db: remote }, briefly) });
     await there.advance(60 * minute);
     expect(shownBy(there)).toEqual(['mcp__db__query live']);
@@ -47,7 +47,7 @@ describe('a remembered catalog', () => {
     expect(shownBy(there)).toEqual(['mcp__web__query deferred']);
   });
 
-  it('from an earlier run keeps its age', async () => {
+  it('keeps its age across runs', async () => {
     const listedAt = new VirtualClock().wallNow() - 4 * minute;
     const store = createStore([{ ...known('db', 'query'), listedAt }]);
     const there = await stage({
@@ -101,7 +101,7 @@ describe('a remembered catalog', () => {
     ]);
   });
 
-  it('of a removed server is reloaded from disk when the server returns', async () => {
+  it('is reloaded from disk when its removed server returns', async () => {
     const stored = [known('db', 'query')];
     const store = createStore(stored);
     const settings = servers({ db: { command: 'srv', startup: 'lazy' } });
@@ -129,7 +129,7 @@ describe('a remembered catalog', () => {
     expect(there.troupe.status('db')).toMatchObject({ catalog: 'none', tools: 0 });
   });
 
-  it('of an excluded server reappears with it', async () => {
+  it('reappears when its excluded server returns', async () => {
     const entries = { db: 'srv' };
     const there = await stage({ settings: servers(entries) });
     await there.apply(servers(entries, { excluded: ['db'] }));
@@ -160,7 +160,7 @@ describe('a remembered catalog', () => {
 });
 
 describe('a deferred tool', () => {
-  it('that its server no longer has is not called', async () => {
+  it('is not called once its server no longer has it', async () => {
     const store = createStore([known('db', 'old')]);
     const there = await stage({
       settings: servers({ db: { command: 'srv', startup: 'lazy' } }),

@@ -9,9 +9,9 @@ const inputSchema = { type: 'object' };
 const complete = { resultType: 'complete', ttlMs: 0, cacheScope: 'private' };
 const badTools: readonly (readonly [string, unknown])[] = [
   ['null', null],
-  ['a schema that is none', { name: 'bad', inputSchema: 7 }],
+  ['an invalid schema', { name: 'bad', inputSchema: 7 }],
   ['no schema', { name: 'bad' }],
-  ['a name that is a number', { name: 7, inputSchema }],
+  ['a numeric name', { name: 7, inputSchema }],
 ];
 const rows = badTools.flatMap(([what, tool]) =>
   (['legacy', 'modern'] as const).flatMap((era) =>
@@ -39,10 +39,10 @@ describe('a list with a malformed item', () => {
   });
 
   it.each([
-    ['pages have a cursor', { tools: [], nextCursor: 'again' }, 'repeats a page'],
-    ['the fields for caches are wrong', { tools: [null], ttlMs: 'x', cacheScope: 7 }, 'number 1'],
-    ['the list is no list', { tools: {} }, 'a page without a list of tools'],
-  ])('of the 2026 era is read completely when %s', async (_what, result, gap) => {
+    ['its pages have a cursor', { tools: [], nextCursor: 'again' }, 'repeats a page'],
+    ['its cache fields are invalid', { tools: [null], ttlMs: 'x', cacheScope: 7 }, 'number 1'],
+    ['its tools are not a list', { tools: {} }, 'a page without a list of tools'],
+  ])('is read completely in the 2026 era when %s', async (_what, result, gap) => {
     const results = { 'tools/list': { ...complete, ...result } };
     const troupe = await started('json', { era: 'modern', results });
     const { lastError } = await troupe.waitFor('peer', 'degraded');
@@ -50,9 +50,9 @@ describe('a list with a malformed item', () => {
   });
 
   it.each([
-    ['of a type that is unknown', { resultType: 'later', tools: [] }],
-    ['that is no object', 7],
-  ])('of the 2026 era fails with a result %s', async (_what, result) => {
+    ['of an unknown type', { resultType: 'later', tools: [] }],
+    ['that is not an object', 7],
+  ])('fails in the 2026 era with a result %s', async (_what, result) => {
     const results = { 'tools/list': result };
     const troupe = await started('json', { era: 'modern', results });
     const { lastError } = await troupe.waitFor('peer', 'backingOff');

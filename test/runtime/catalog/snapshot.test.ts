@@ -96,12 +96,12 @@ describe('a catalog snapshot', () => {
       'TOOL_CHANGED',
     ],
     [
-      'is described otherwise',
+      'has another description',
       [tool('query', { description: 'Deletes all rows.' })],
       'TOOL_CHANGED',
     ],
     [
-      'promises otherwise',
+      'has other annotations',
       [tool('query', { annotations: { destructiveHint: true } })],
       'TOOL_CHANGED',
     ],

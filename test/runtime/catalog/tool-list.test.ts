@@ -11,7 +11,7 @@ function changesOf(there: Stage): string[] {
   return changes;
 }
 
-describe('the list of tools', () => {
+describe('the tool list', () => {
   it('is byte-identical whatever the order of starts', async () => {
     const texts = new Set<string>();
     for (const order of [

@@ -61,7 +61,7 @@ describe('tool names', () => {
     expect(await callOf(there, 'db.query')).toBe('db/query');
   });
 
-  it("without a server's prefix do not resolve before the tools are known", async () => {
+  it("do not resolve without a server's prefix before the tools are known", async () => {
     const policy = { naming: { template: '{tool}@{server}' } };
     const there = await stage({ settings: servers({ db: lazy }, { policy }) });
     expect(await callOf(there, 'query@db')).toBe('TOOL_UNKNOWN');
@@ -71,7 +71,7 @@ describe('tool names', () => {
     expect(await callOf(there, 'query_db')).toBe('db/query');
   });
 
-  it('that the policy cannot shorten are left out with a log line', async () => {
+  it('are omitted with a log line when the policy cannot shorten them', async () => {
     const policy = { naming: { maxLength: 16, overflow: 'error' } };
     const there = await withTools(servers({ db: { command: 'srv', policy } }), {
       db: ['query', 'far_too_long_for_it'],
@@ -89,7 +89,7 @@ describe('tool names', () => {
     expect(lines()).toHaveLength(1);
   });
 
-  it('that collide are left out with a log line each when the policy says so', async () => {
+  it('are omitted with a log line each when they collide and the policy says so', async () => {
     const policy = { naming: { template: '{tool}', collision: 'error' } };
     const there = await stage({ settings: servers({ a: 'srv', b: 'srv' }, { policy }) });
     expect(names(there)).toEqual([]);
@@ -126,7 +126,7 @@ describe('an alias', () => {
     expect(await callOf(there, 'fetch')).toBe('web/fetch');
   });
 
-  it('with two candidates is rejected and names their servers', async () => {
+  it("is rejected with the servers' names when it has two candidates", async () => {
     const there = await stage({ settings: servers({ db: 'srv', web: 'srv' }, { policy }) });
     await expect(there.troupe.callTool('query')).rejects.toMatchObject({
       code: 'TOOL_UNKNOWN',
@@ -135,7 +135,7 @@ describe('an alias', () => {
     });
   });
 
-  it('with a second, hidden candidate is rejected', async () => {
+  it('is rejected when it has a second, hidden candidate', async () => {
     const hidden = { command: 'srv', tools: { exclude: ['query'] } };
     const there = await stage({ settings: servers({ db: hidden, web: 'srv' }, { policy }) });
     expect(names(there)).toEqual(['web.query']);
@@ -168,8 +168,8 @@ describe('an alias', () => {
 describe('a hidden tool', () => {
   it.each([
     ['a pattern', { exclude: ['que*'] }],
-    ['its own switch', { overrides: { query: { enabled: false } } }],
-  ])('because of %s is rejected by every name with the reason', async (_, tools) => {
+    ['its own setting', { overrides: { query: { enabled: false } } }],
+  ])('is rejected under every name with the reason: %s', async (_, tools) => {
     const there = await stage({ settings: servers({ db: { command: 'srv', tools } }) });
     expect(names(there)).toEqual([]);
     expect(there.troupe.status('db')?.tools).toBe(0);

@@ -341,7 +341,7 @@ describe('an explanation', () => {
     expect(rows.map(({ state }) => state).toSorted()).toEqual(all.toSorted());
   });
 
-  it.each(rows)('of $state lists its guard, events and timers', async (row) => {
+  it.each(rows)('lists the guard, events and timers in $state', async (row) => {
     const there = await row.reach();
     expect(there.stateOf('db')).toBe(row.state);
     const explanation = explained(there);
@@ -362,7 +362,7 @@ describe('an explanation', () => {
 
   it.each(
     rows.filter(({ events }) => Object.keys(events).some((type) => type.startsWith('server.'))),
-  )('of $state predicts the target of each command', async (row) => {
+  )("predicts each command's target in $state", async (row) => {
     const orders = ['server.start', 'server.stop', 'server.restart', 'server.reconnect'] as const;
     for (const type of orders) {
       const there = await row.reach();
@@ -377,7 +377,7 @@ describe('an explanation', () => {
   });
 
   it.each(rows.filter(({ timers, state }) => timers !== undefined && state !== 'queued'))(
-    'of $state predicts when each timer fires and its target',
+    'predicts when each timer fires and its target in $state',
     async (row) => {
       const there = await row.reach();
       there.obedient = new Set();

@@ -166,7 +166,7 @@ describe('each admission reason', () => {
   ];
 
   it.each(rows)(
-    '%s: %s, by %s, says: %s',
+    'is reported as %s with %s, rule %s and next step "%s"',
     async (state, code, rule, step, { settings, event, ...given }) => {
       const text = settings === undefined ? {} : { settings: JSON.stringify(settings, null, 2) };
       const there = await stage({ ...given, ...text });
@@ -196,7 +196,7 @@ describe('each admission reason', () => {
     expect(step()).toBe('add db to mcp.allowed in /project/troupe.json:11');
   });
 
-  it('lists the events in the explanation that can still move a server', async () => {
+  it('lists in its explanation the events that can still move a server', async () => {
     const full = { policy: { admission: { maxServers: 1, budget: 'enforce' } } };
     const there = await stage({ settings: servers({ a: 'a', db: 'srv' }, full) });
     const events = (name: string) =>
@@ -332,7 +332,7 @@ describe('a bare troupe', () => {
 });
 
 describe('managed settings', () => {
-  it('that cannot be read block all servers until they are fixed', async () => {
+  it('block all servers while they cannot be read', async () => {
     const there = await stage({ settings: db, managedSettings: '{ "mcpServers": ' });
     expect(there.stateOf('db')).toBe('blocked.notAllowed');
     expect(there.troupe.snapshot().troupe.problems).toMatchObject([
@@ -366,7 +366,7 @@ describe('the server budget', () => {
     ]);
   });
 
-  it('gives a freed place to the first waiting server without closing a session', async () => {
+  it('gives a freed slot to the first waiting server without closing a session', async () => {
     const there = await stage({ settings: within(2, 'enforce', 'bcd') });
     const kept = there.sessions.of('b');
     await there.apply(within(2, 'enforce', 'abcd'));
@@ -378,7 +378,7 @@ describe('the server budget', () => {
     expect(kept.state).toBe('open');
   });
 
-  it('is released by a server at rest, not by one that retries', async () => {
+  it('has its slots released by a server at rest, not by one that retries', async () => {
     const there = await stage({ settings: within(2, 'enforce', 'abc') });
     there.sessions.of('a').fail(crash());
     await there.settle();
@@ -398,7 +398,7 @@ describe('the server budget', () => {
     ]);
   });
 
-  it('refuses a restarted server while others hold all places', async () => {
+  it('refuses a restarted server while others hold all slots', async () => {
     const there = await stage({ settings: within(2, 'enforce', 'abc') });
     there.troupe.send({ type: 'server.stop', server: 'a' });
     await there.settle();
@@ -413,7 +413,7 @@ describe('the server budget', () => {
     expect(there.stateOf('c')).toBe('ready');
   });
 
-  it('keeps the place of a leaving server until its process has ended', async () => {
+  it("keeps a leaving server's slot until its process has ended", async () => {
     const there = await stage({ settings: within(1, 'enforce', 'ab') });
     there.obedient = new Set(['b']);
     await there.apply(servers({ a: 'a', b: 'b' }, { excluded: ['a'], ...policyOf(1) }));

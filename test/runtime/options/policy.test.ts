@@ -158,7 +158,7 @@ describe('a policy', () => {
     expect([there.stateOf('db'), there.stateOf('web')]).toEqual(['dormant', 'connecting']);
   });
 
-  it('of the host is rejected by name when invalid', () => {
+  it('is rejected by name when the host passes an invalid one', () => {
     const start = (policy: unknown) => () => setUp({ policy: policy as 'default' });
     expect(start('strict')).toThrow('The option "policy" of createTroupe is wrong');
     expect(start({ restart: { on: 'now' } })).toThrow(

@@ -15,7 +15,7 @@ const db = servers({ db: 'srv' });
 const startedAt = Date.UTC(2026, 0, 1);
 const iso = (ms: number): string => new Date(startedAt + ms).toISOString();
 
-describe('the status of a running server', () => {
+describe("a running server's status", () => {
   it('is reported once for each change', async () => {
     const there = await stage({ settings: db, obedient: [] });
     await there.advance(400);

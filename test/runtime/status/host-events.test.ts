@@ -8,20 +8,23 @@ const send = (there: Awaited<ReturnType<typeof stage>>, event: unknown) =>
 
 describe('a host event', () => {
   it.each([
-    ['of an unknown type', { type: 'server.explode', server: 'db' }],
-    ['of XState itself', { type: 'xstate.stop' }],
-    ['that says a child is done', { type: 'xstate.done.actor.db.0', actorId: 'db.0' }],
-    ['that only charts send each other', { type: 'slot.granted', actorId: 'db.0' }],
-    ['that only the settings source sends', { type: 'settings.loaded', settings: {}, at: 0 }],
-    ['with a field too many', { type: 'server.stop', server: 'db', force: true }],
-    ['with a field too few', { type: 'server.stop' }],
-    ['with an empty name', { type: 'server.stop', server: '' }],
-    ['with a name that is no text', { type: 'server.stop', server: ['db'] }],
-    ['with half a fingerprint', { type: 'approval.grant', server: 'db', fingerprint: 'abc' }],
-    ['without a type', { server: 'db' }],
-    ['that is text', 'troupe.stop'],
-    ['that is nothing', null],
-  ])('%s is rejected without effect', async (_, event) => {
+    ['an unknown type', { type: 'server.explode', server: 'db' }],
+    ['an XState event', { type: 'xstate.stop' }],
+    ["a child's done event", { type: 'xstate.done.actor.db.0', actorId: 'db.0' }],
+    ['an event that only charts send to each other', { type: 'slot.granted', actorId: 'db.0' }],
+    [
+      'an event that only the settings source sends',
+      { type: 'settings.loaded', settings: {}, at: 0 },
+    ],
+    ['an extra field', { type: 'server.stop', server: 'db', force: true }],
+    ['a missing field', { type: 'server.stop' }],
+    ['an empty name', { type: 'server.stop', server: '' }],
+    ['a name that is not a string', { type: 'server.stop', server: ['db'] }],
+    ['a truncated fingerprint', { type: 'approval.grant', server: 'db', fingerprint: 'abc' }],
+    ['no type', { server: 'db' }],
+    ['a string', 'troupe.stop'],
+    ['null', null],
+  ])('is rejected without effect: %s', async (_, event) => {
     const there = await stage({ settings: db });
     expect(send(there, event)).toMatchObject({
       code: 'INVALID_ARGUMENTS',
@@ -32,7 +35,7 @@ describe('a host event', () => {
     expect(there.errors).toEqual([]);
   });
 
-  it('with a mistyped type is rejected with the closest one', async () => {
+  it('is rejected with the closest type when its type is misspelt', async () => {
     const there = await stage({ settings: db });
     expect(send(there, { type: 'settings.relaod' }).message).toBe(
       'There is no event to send to a troupe "settings.relaod". Did you mean "settings.reload"?',
@@ -45,7 +48,7 @@ describe('a host event', () => {
     expect(send(there, { type: 'trust.changed', trusted: 'yes' }).message).toContain('"trusted"');
   });
 
-  it('for an unknown server is rejected with the closest name', async () => {
+  it('is rejected with the closest name for an unknown server', async () => {
     const there = await stage({ settings: servers({ database: 'srv' }) });
     const refused = send(there, { type: 'server.stop', server: 'databse' });
     expect(refused).toMatchObject({ code: 'SERVER_UNKNOWN' });
@@ -56,7 +59,7 @@ describe('a host event', () => {
     });
   });
 
-  it('replaces what the host itself contributes', async () => {
+  it("replaces the host's own settings", async () => {
     const there = await stage({ settings: db, hostSettings: servers({ own: 'mine' }) });
     expect([there.stateOf('db'), there.stateOf('own')]).toEqual(['ready', 'ready']);
     there.troupe.send({ type: 'settings.changed', settings: servers({ other: 'mine' }) });
@@ -66,7 +69,7 @@ describe('a host event', () => {
 });
 
 describe('a listener', () => {
-  it('for an unknown event is rejected with the closest name', async () => {
+  it('is rejected with the closest name for an unknown event', async () => {
     const { troupe } = await stage({ settings: db });
     const listen = (name: string) => thrownBy(() => troupe.on(name as 'reconciled', () => {}));
     expect(listen('status.chnged')).toMatchObject({
@@ -76,7 +79,7 @@ describe('a listener', () => {
     expect(listen('constructor').message).toContain('There are: status.changed, ');
   });
 
-  it('that throws is reported each time and affects nothing else', async () => {
+  it('is reported each time it throws and affects nothing else', async () => {
     const there = await stage({ settings: db });
     const told: string[] = [];
     there.troupe.on('status.changed', () => {
@@ -162,7 +165,7 @@ describe('a listener', () => {
     expect(told).toHaveLength(2);
   });
 
-  it('for problems is called once, and the valid content stays in force', async () => {
+  it('is notified of problems once, and the valid content stays in force', async () => {
     const there = await stage({ settings: db });
     const heard: number[] = [];
     there.troupe.on('settings.invalid', ({ problems }) => heard.push(problems.length));
@@ -192,7 +195,7 @@ describe('a listener', () => {
     expect(heard).toHaveLength(1);
   });
 
-  it('for passes gets their steps and duration', async () => {
+  it("is notified of each pass's steps and duration", async () => {
     const there = await stage({ settings: db });
     const passes: string[] = [];
     there.troupe.on('reconciled', ({ plan, durationMs }) => {

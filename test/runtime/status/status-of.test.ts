@@ -127,8 +127,8 @@ const actionSentences = [
   /^log in to db, then troupe restart db$/,
 ];
 
-describe('the status of a server', () => {
-  it.each(cases)('is $state $reason in that state of the chart', ({ state, reason, snapshot }) => {
+describe("a server's status", () => {
+  it.each(cases)('is $state $reason in that chart state', ({ state, reason, snapshot }) => {
     const status = statusOf(snapshot, desired, stamps, 4);
     expect(status.state).toBe(state);
     expect(status.reason).toBe(reason);
@@ -164,7 +164,7 @@ describe('the status of a server', () => {
     );
   });
 
-  it('gives its since time and its next attempt in ISO 8601', () => {
+  it('has its since time and next attempt in ISO 8601', () => {
     const waiting = snapshotIn({ parked: { backingOff: 'retrying' } });
     expect(statusOf(waiting, desired, stamps, 0)).toMatchObject({
       since: '2026-01-01T00:00:00.000Z',
@@ -187,7 +187,7 @@ describe('the status of a server', () => {
     expect(status.lastError?.code).toMatch(/^[A-Z_]+$/);
   });
 
-  it('reports the error of an invalid entry with its place', () => {
+  it("reports an invalid entry's error with its location", () => {
     const invalid = { file: '/project/troupe.json', line: 9, key: 'mcpServers.db', message: 'bad' };
     const blocked = snapshotIn({ parked: { blocked: 'invalidConfig' } });
     expect(statusOf(blocked, { ...desired, invalid }, stamps, 0)).toMatchObject({

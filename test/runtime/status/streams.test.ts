@@ -89,7 +89,7 @@ describe("a troupe's stream", () => {
     expect(words.at(-1)).toBe('db stopped, web stopped');
   });
 
-  it('emits the last statuses and completes immediately after the troupe stopped', async () => {
+  it('emits the last statuses and completes immediately once the troupe has stopped', async () => {
     const there = await stage({ settings: two });
     await there.troupe.stop();
     const { words } = collect(from(there.troupe), statesOf);
@@ -169,7 +169,7 @@ describe('an observer', () => {
     expect(seen).toEqual(['ready', 'stopping', 'stopped']);
   });
 
-  it('that throws or rejects is reported each time without affecting others', async () => {
+  it('is reported each time it throws or rejects, without affecting others', async () => {
     const there = await stage({ settings: two });
     const stream = streamOf(there.troupe.server('db'));
     stream.subscribe(() => {

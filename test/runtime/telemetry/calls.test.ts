@@ -376,9 +376,9 @@ describe('telemetry that throws', () => {
   };
 
   it.each([
-    ['when spans begin', { startSpan: broken }],
-    ['at everything about a span', { startSpan: () => span }],
-  ])('%s affects no call or server and is reported once', async (_when, tracer) => {
+    ['when a span starts', { startSpan: broken }],
+    ['in every span method', { startSpan: () => span }],
+  ])('affects no call or server and is reported once: %s', async (_when, tracer) => {
     const messages: string[] = [];
     const telemetry = openTelemetry(
       {

@@ -105,7 +105,7 @@ describe('a connection attempt', () => {
     expect(recorder.span(connect).ended).toBe(true);
   });
 
-  it('of a successor is recorded while the old generation serves', async () => {
+  it('is recorded for a successor while the old generation serves', async () => {
     const { there, recorder } = await staged({ db: { command: 'srv', handover: 'seamless' } });
     await there.apply(servers({ db: { command: 'other', handover: 'seamless' } }));
     await there.advance(1_000);

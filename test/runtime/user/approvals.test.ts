@@ -57,7 +57,7 @@ describe('a decision', () => {
     ['grant', 'ready'],
     ['reject', 'blocked.rejected'],
     ['revoke', 'blocked.pendingApproval'],
-  ] as const)('to %s survives a restart and a removal of the server', async (verb, state) => {
+  ] as const)("survives a restart and the server's removal: %s", async (verb, state) => {
     const { keep } = sharedDecisions();
     const first = await stage({ projectSettings: db, keepApprovals: keep });
     await tell(first, verb);
@@ -72,7 +72,7 @@ describe('a decision', () => {
     expect(second.stateOf('db')).toBe(state);
   });
 
-  it('revoked by another process stops the server immediately', async () => {
+  it('stops the server immediately when another process revokes it', async () => {
     const { keep } = sharedDecisions();
     const here = await stage({ projectSettings: db, keepApprovals: keep });
     const there = await stage({ projectSettings: db, keepApprovals: keep });
@@ -85,7 +85,7 @@ describe('a decision', () => {
     expect(here.sessions.of('db').state).toBe('over');
   });
 
-  it('that became unreadable stops the server', async () => {
+  it('stops the server when it becomes unreadable', async () => {
     const { keep, put } = sharedDecisions();
     const here = await stage({ projectSettings: db, keepApprovals: keep });
     await tell(here, 'grant');
@@ -94,7 +94,7 @@ describe('a decision', () => {
     expect(here.stateOf('db')).toBe('blocked.pendingApproval');
   });
 
-  it('to reject holds until the settings change', async () => {
+  it('holds until the settings change when it is a rejection', async () => {
     const here = await stage({ projectSettings: db });
     await tell(here, 'reject');
     const asked: string[] = [];
@@ -112,7 +112,7 @@ describe('a decision', () => {
     expect(here.stateOf('db')).toBe('blocked.pendingApproval');
   });
 
-  it('for an ungated server is not stored', async () => {
+  it('is not stored for an ungated server', async () => {
     const { keep, records } = sharedDecisions();
     const here = await stage({ settings: db, keepApprovals: keep });
     await tell(here, 'grant');
@@ -137,7 +137,7 @@ describe('a decision', () => {
 });
 
 describe('an approval request', () => {
-  it('gives its reason and the changes since the last approval', async () => {
+  it('states its reason and the changes since the last approval', async () => {
     const here = await stage({ projectSettings: db });
     expect(request(here)).toMatchObject({ decision: 'pending', because: 'new' });
     await tell(here, 'grant');
@@ -171,7 +171,7 @@ describe('an approval request', () => {
     ]);
   });
 
-  it('binds the decision to the program that the command leads to', async () => {
+  it('binds the decision to the program that the command resolves to', async () => {
     let program: string | undefined = '/usr/bin/srv';
     const here = await stage({ projectSettings: db, findExecutable: async () => program });
     const shown = request(here);
@@ -228,7 +228,7 @@ const call = (here: Stage, name: string) =>
   );
 
 describe('a changed tool', () => {
-  it('is held back with a diff until it is approved', async () => {
+  it('is withheld with a diff until it is approved', async () => {
     const here = await approved();
     expect(shown(here)).toEqual(['other', 'query']);
     const asked: unknown[] = [];
@@ -293,7 +293,7 @@ describe('a changed tool', () => {
     expect(request(here)).toMatchObject({ decision: 'granted' });
   });
 
-  it('stays held back after a restart of the host', async () => {
+  it('stays withheld after the host restarts', async () => {
     const { keep } = sharedDecisions();
     await (await approved({ keepApprovals: keep })).troupe.stop();
     const here = await stage({ projectSettings: db, keepApprovals: keep, obedient: [] });
@@ -315,14 +315,14 @@ describe('a changed tool', () => {
   it.each([
     ['the policy pins nothing', { policy: { catalog: { pinTools: 'off' } } }],
     ['the server needs no approval', { projectSettings: servers({}), settings: db }],
-  ] as const)('is shown where %s', async (_where, options) => {
+  ] as const)('is shown when %s', async (_where, options) => {
     const here = await approved(options);
     await lists(here, [evil, other]);
     expect(shown(here)).toEqual(['other', 'query']);
     expect(await call(here, 'mcp__db__query')).toBe('ok');
   });
 
-  it('can be new, and is then pinned', async () => {
+  it('is pinned when it is new', async () => {
     const here = await approved();
     const late = { ...other, name: 'late' };
     await lists(here, [query, other, late]);
@@ -332,7 +332,7 @@ describe('a changed tool', () => {
   });
 });
 
-describe('another definition of a server', () => {
+describe('another server definition', () => {
   const told = {
     prompts: [{ name: 'review', description: 'Reviews.' }],
     resources: [{ uri: 'file:///a', name: 'a' }],
@@ -376,7 +376,7 @@ describe('another definition of a server', () => {
     );
   };
 
-  it('is held back with a diff after a change until it is approved', async () => {
+  it('is withheld with a diff after a change until it is approved', async () => {
     const here = await approved();
     await offers(here, 'Ask first.', told);
     // When the server was approved it had none.
@@ -461,9 +461,9 @@ describe('a used grant', () => {
   const month = 30 * 24 * 3_600_000;
 
   it.each([
-    ['after a month', month, true],
-    ['not before', month - 60_000, false],
-  ])('is dated at a start, %s', async (_when, ageMs, isNoted) => {
+    ['a month later', month, true],
+    ['a minute too early', month - 60_000, false],
+  ])('is dated again at a start only after a month: %s', async (_when, ageMs, isNoted) => {
     const { keep, put, records } = sharedDecisions();
     const before = await stage({ projectSettings: db, keepApprovals: keep });
     await tell(before, 'grant');

@@ -60,7 +60,7 @@ describe('a call without rules', () => {
 });
 
 describe('permission rules in settings', () => {
-  it('that allow a call send it immediately', async () => {
+  it('let an allowed call be sent immediately', async () => {
     const there = await stage({ settings: under({ allow: ['*'], deny: ['mcp__db__drop'] }) });
     void there.troupe.callServerTool('db', 'query', {});
     expect(sent(there)).toHaveLength(1);
@@ -99,7 +99,7 @@ describe('permission rules in settings', () => {
     );
   });
 
-  it('from a project can ask and deny but not allow', async () => {
+  it('can ask and deny but not allow when they come from a project', async () => {
     const projectSettings = { mcp: { permissions: { deny: ['mcp__db__*'] } } };
     expect(await goes({ settings: db, projectSettings })).toBe('PERMISSION_DENIED');
     const allowing = { mcp: { permissions: { allow: ['mcp__db__*'] } } };
@@ -121,7 +121,7 @@ describe('permission rules in settings', () => {
     expect(sent(there)).toHaveLength(16);
   });
 
-  it('added while a call is queued are checked before it is sent', async () => {
+  it('are checked before a queued call is sent when they are added meanwhile', async () => {
     const there = await stage({ settings: db });
     for (let n = 0; n < 16; n += 1) call(there, 'db');
     const made = call(there, 'db');
@@ -131,7 +131,7 @@ describe('permission rules in settings', () => {
     expect(made.error).toMatchObject(denied);
   });
 
-  it("that require the user's answer also apply to an allowed call that is queued", async () => {
+  it("apply to a queued, allowed call when they require the user's answer", async () => {
     const who = person();
     const there = await stage({ settings: under({ allow: ['*'] }), askPermission: who.ask });
     for (let n = 0; n < 16; n += 1) call(there, 'db');
@@ -147,7 +147,7 @@ describe('permission rules in settings', () => {
     expect([made.state, who.questions.length]).toEqual(['done', 1]);
   });
 
-  it('that are invalid make the whole file invalid', async () => {
+  it('make the whole file invalid when one is invalid', async () => {
     const there = await stage({ settings: under({ deny: [7] }) });
     expect(there.troupe.snapshot().troupe.problems[0]).toMatchObject({
       key: 'mcp.permissions.deny.0',
@@ -157,7 +157,7 @@ describe('permission rules in settings', () => {
 });
 
 describe("the host's permission hook", () => {
-  it('gets the call with its trusted facts', async () => {
+  it('receives the call with its trusted facts', async () => {
     const seen: PermissionRequest[] = [];
     const there = await stage({
       settings: servers({ db: { command: 'srv', trust: true } }),
@@ -196,9 +196,9 @@ describe("the host's permission hook", () => {
       },
     ],
     ['rejects', () => Promise.reject(new Error('broken'))],
-    ['answers nonsense', () => 'yes'],
-    ['answers nothing', () => undefined],
-  ])('that %s denies the call', async (_what, permission) => {
+    ['returns an invalid value', () => 'yes'],
+    ['returns nothing', () => undefined],
+  ])('denies the call when it %s', async (_what, permission) => {
     const there = await stage({ settings: db, permission: permission as () => 'deny' });
     const made = call(there, 'db');
     await there.settle();
@@ -206,7 +206,7 @@ describe("the host's permission hook", () => {
     expect(sent(there)).toHaveLength(0);
   });
 
-  it('that never settles denies after ten seconds', async () => {
+  it('denies the call after ten seconds when it never settles', async () => {
     const there = await stage({ settings: db, permission: () => new Promise(() => {}) });
     const before = there.clock.pendingCount;
     const made = call(there, 'db');
@@ -333,7 +333,7 @@ describe('a permission request to the user', () => {
       'SERVER_REMOVED',
       (there: Stage) => there.files.write(settingsFile, servers({})),
     ],
-    ['leaves with the troupe', 'SHUTTING_DOWN', (there: Stage) => void there.troupe.stop()],
+    ['stops with the troupe', 'SHUTTING_DOWN', (there: Stage) => void there.troupe.stop()],
   ])('ends when the server %s', async (_how, code, happen) => {
     const { there, made } = await asked();
     happen(there);
@@ -383,7 +383,7 @@ describe('a permission request to the user', () => {
     expect(made.state).toBe('done');
   });
 
-  it('without a callback is denied with a remedy', async () => {
+  it('is denied with a remedy when there is no callback', async () => {
     const there = await stage({ settings: asking });
     const made = call(there, 'db');
     await there.settle();
@@ -432,7 +432,7 @@ describe('a permission request to the user', () => {
 
   it.each([
     ['the tool', 'allowTool', 'query', 2],
-    ['the tool, and not for another', 'allowTool', 'drop', 3],
+    ['the tool, but not for another tool', 'allowTool', 'drop', 3],
     ['the server', 'allowServer', 'drop', 2],
   ])('is not repeated when allowed for %s', async (_what, answer, next, questions) => {
     const who = person();

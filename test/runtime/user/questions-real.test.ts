@@ -137,7 +137,7 @@ describe('server-everything', () => {
     expect(texts.map((text) => /Name: (\w+)/u.exec(text)?.[1])).toEqual(['Ada', 'Bob', 'Cleo']);
   });
 
-  it('is called again after the required URL was visited', async () => {
+  it('is called again after the required URL is visited', async () => {
     const seen: Question[] = [];
     const there = await start(overStdio, { questions: ['url'] });
     const args = { url: 'https://example.com/x', errorPath: true };

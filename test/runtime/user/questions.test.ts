@@ -245,20 +245,20 @@ describe("a server's question", () => {
 describe('an answer', () => {
   const faulty: readonly (readonly [string, QuestionBody, unknown, RegExp])[] = [
     ['has an unknown action', nameForm, { action: 'yes' }, /"action" must be/u],
-    ['is nothing at all', nameForm, null, /"action" must be/u],
+    ['is null', nameForm, null, /"action" must be/u],
     ['lacks a field', nameForm, accept({}), /"name" is missing/u],
+    ['has an invalid field', nameForm, accept({ name: 'x' }), /"name" must be at least 2/u],
     [
-      'has a field that does not fit',
+      'has content that is not an object',
       nameForm,
-      accept({ name: 'x' }),
-      /"name" must be at least 2/u,
+      { action: 'accept', content: 'x' },
+      /"content" must/u,
     ],
-    ['has no object for content', nameForm, { action: 'accept', content: 'x' }, /"content" must/u],
-    ['has a field that was not asked for', nameForm, accept({ name: 'Ada', more: 1 }), /no field/u],
-    ['is no message of a model', compose, { action: 'accept' }, /"sampling" must hold/u],
+    ['has an unrequested field', nameForm, accept({ name: 'Ada', more: 1 }), /no field/u],
+    ["lacks a model's message", compose, { action: 'accept' }, /"sampling" must hold/u],
   ];
   for (const [what, body, answer, words] of faulty) {
-    it(`that ${what} is rejected and leaves the question open`, async () => {
+    it(`is rejected and leaves the question open when it ${what}`, async () => {
       const there = await scene({ onQuestion: () => undefined, questions: ['form', 'sampling'] });
       void there.sessions.of('db').ask(body);
       await there.settle();
@@ -268,7 +268,7 @@ describe('an answer', () => {
       expect(there.troupe.questions()).toHaveLength(1);
     });
 
-    it(`from a callback that ${what} cancels the question and logs no value`, async () => {
+    it(`cancels the question and logs no value when it comes from a callback and ${what}`, async () => {
       const there = await scene({
         onQuestion: says(answer as QuestionAnswer),
         questions: ['form', 'sampling'],
@@ -280,14 +280,14 @@ describe('an answer', () => {
     });
   }
 
-  it('from a callback that throws cancels the question and hides the error text', async () => {
+  it('cancels the question and hides the error text when the callback throws', async () => {
     const there = await scene({ onQuestion: () => Promise.reject(new Error('secret-4711')) });
     expect(await there.sessions.of('db').ask(nameForm)).toEqual({ action: 'cancel' });
     expect(JSON.stringify(there.troupe.logs('db'))).not.toContain('secret-4711');
     expect(there.troupe.logs('db')?.at(-1)?.line).toContain('q1 was cancelled');
   });
 
-  it('that arrives late is ignored', async () => {
+  it('is ignored when it arrives late', async () => {
     let late: ((answer: QuestionAnswer) => void) | undefined;
     const there = await scene({
       onQuestion: () =>
@@ -317,7 +317,7 @@ describe('an answer', () => {
     expect(await script.ask(nameForm)).toEqual(accept({ name: 'Ada', times: 3 }));
   });
 
-  it('by sampling is requested only from a callback that opted in', async () => {
+  it('is requested by sampling only from a callback that opted in', async () => {
     const there = await scene({ onQuestion: says({ action: 'decline' }) });
     expect(await there.sessions.of('db').ask(compose)).toBeUndefined();
   });

@@ -484,7 +484,7 @@ describe("a stdio session's end", () => {
     expect(isRunning(helper)).toBe(false);
   });
 
-  it("includes the server's end when the host exits without closing it", async () => {
+  it('also happens when the host exits without closing it', async () => {
     const fixtures = new URL('../../../fixtures/', import.meta.url).pathname;
     const args = [...leavingHost.words, `${fixtures}stdio-server.mjs`];
     const { stdout } = await promisify(execFile)(process.execPath, args);
