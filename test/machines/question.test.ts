@@ -111,7 +111,7 @@ describe('a question', () => {
     await expect(trace.toString()).toMatchFileSnapshot(golden('user/question-left'));
   });
 
-  it('is cancelled by an invalid answer or a throwing handler', async () => {
+  it('is cancelled when the answer is invalid or the handler throws', async () => {
     const { actor, trace, promises } = story(ofHost);
     await promises.settle('consult', misfit);
     expect(actor.getSnapshot().context).toMatchObject(misfit);

@@ -85,7 +85,7 @@ function walk(seed: number) {
 describe('a walk through several days of random events', () => {
   const seeds = Array.from({ length: 20 }, (_, block) => block * 10 + 1);
 
-  it.each(seeds)('ends ready and without a storm: ten seeds from %d', (first) => {
+  it.each(seeds)('ends ready and without a storm: ten seeds starting at %d', (first) => {
     for (let seed = first; seed < first + 10; seed += 1) {
       const { story, starts, living } = walk(seed);
       expect(story.isRunning, `seed ${seed}`).toBe(true);

@@ -256,7 +256,7 @@ describe('repeated starts', () => {
     expect(granted.map(({ actorId }) => actorId)).toEqual(['first', 'second', 'third']);
   });
 
-  it('begin with twenty at once, then five per second, in order and with jitter', () => {
+  it('start twenty immediately, then five per second, in order and with jitter', () => {
     const { send, granted, clock } = brokerStory();
     const asked = Array.from({ length: 100 }, (_, index) => `s${index}`);
     for (const name of asked) send(request(name, 0, { retry: true, pool: 'remote' }));

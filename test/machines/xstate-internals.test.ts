@@ -140,7 +140,7 @@ describe("XState's internals", () => {
     expect(activeStatesIfAny(undefined)).toBe(undefined);
   });
 
-  it("list the machine's transitions that a step took", () => {
+  it('list the transitions that a step took', () => {
     const { ref, steps } = startSample();
     const before = steps().length;
     ref.send({ type: 'count' });

@@ -160,7 +160,7 @@ describe('a failure rule in settings', () => {
   });
 });
 
-describe('consecutive connection errors of a remote server', () => {
+describe("a remote server's consecutive connection errors", () => {
   async function callsUntil(policy: unknown, isBroken: (count: number) => boolean, calls: number) {
     const server = await serve(
       onCalls((_message, count) => (isBroken(count) ? 'reset' : undefined)),

@@ -383,7 +383,7 @@ describe('a seamless handover', () => {
     ]);
   });
 
-  it('leaves a server whose every state can be explained', async () => {
+  it('keeps every server state explainable', async () => {
     const play = await handingOver();
     await becomeReady(play);
     play.troupe.send({ type: 'server.stop', server: 'db' });

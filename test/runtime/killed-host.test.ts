@@ -145,7 +145,7 @@ describe.runIf(process.platform === 'linux')("a host's processes", { timeout: pa
     host.process.kill();
   });
 
-  it('are ended by the next host if the guardian was killed first', async () => {
+  it('are ended by the next host if the guardian is killed first', async () => {
     const host = await startHost();
     // The host replaces it three times, then gives up.
     for (let time = 0; time < 4; time += 1) {

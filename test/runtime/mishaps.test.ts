@@ -6,7 +6,7 @@ const db = servers({ db: 'srv' });
 const lazy = servers({ db: { command: 'srv', startup: 'lazy' } });
 
 describe('a call that provably never ran', () => {
-  it('is retried on the same session if it is still healthy', async () => {
+  it('is retried on the same session if that is still healthy', async () => {
     const there = await stage({ settings: db });
     const made = watch(there.troupe.callServerTool('db', 'query'));
     await there.settle();
@@ -143,7 +143,7 @@ describe('listeners', () => {
     );
   });
 
-  it('cannot modify the tool list of others', async () => {
+  it("cannot modify each other's tool lists", async () => {
     const there = await stage({ settings: db });
     expect(() => {
       (there.troupe.tools() as unknown[]).length = 0;
@@ -215,7 +215,7 @@ describe('a failed tool list on a ready server', () => {
 });
 
 describe('idle stops and reconnects', () => {
-  it('do not consume attempts of a later outage', async () => {
+  it("do not use up a later outage's attempts", async () => {
     const there = await stage({ settings: db });
     for (let round = 0; round < 8; round += 1) {
       there.troupe.send({ type: 'server.reconnect', server: 'db' });

@@ -134,7 +134,7 @@ describe('a race', () => {
     expect(generations.slice(1)).not.toContain(old);
   });
 
-  it('T8: edits while settings are read cause exactly one more reading', async () => {
+  it('T8: edits while settings are being read cause exactly one more read', async () => {
     const there = await stage({ settings: db });
     const reads: unknown[] = [];
     let editsLeft = 5;
@@ -173,7 +173,7 @@ describe('a race', () => {
     expect(there.stateOf('db')).toBe('ready');
   });
 
-  it('T9: a server removed while it lists its tools does not come back', async () => {
+  it('T9: a server removed while it lists its tools stays removed', async () => {
     const there = await stage({ settings: db, obedient: [] });
     there.sessions.of('db').open();
     await there.apply(servers({}));
@@ -199,7 +199,7 @@ describe('a race', () => {
     expect(there.stateOf('db')).toBe('connecting');
   });
 
-  it('T10: events of an earlier session are ignored', async () => {
+  it('T10: events from an earlier session are ignored', async () => {
     const there = await stage({ settings: db });
     there.troupe.send({ type: 'server.reconnect', server: 'db' });
     await there.settle();
@@ -237,7 +237,7 @@ describe('a race', () => {
     expect(toolNames(there)).toEqual(['mcp__db__new']);
   });
 
-  it('T13: an approval of an outdated request is ignored', async () => {
+  it('T13: an approval for an outdated request is ignored', async () => {
     const there = await stage({ projectSettings: db });
     const [shown] = there.troupe.approvals();
     there.files.write('/project/.mcp.json', servers({ db: 'something-else' }));

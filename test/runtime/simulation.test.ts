@@ -14,7 +14,7 @@ describe('a simulated troupe', () => {
     { first: 1_001, count: 30, stepCount: 80 },
     { first: 2_001, count: 60, stepCount: 25 },
   ])(
-    'keeps every invariant in $count schedules of $stepCount steps from seed $first on',
+    'keeps every invariant in $count schedules of $stepCount steps, starting at seed $first',
     async ({ first, count, stepCount }) => {
       for (let seed = first; seed < first + count; seed += 1) {
         const { problems, shortest } = await playAndShrink(

@@ -101,7 +101,7 @@ describe('a call', () => {
     });
   });
 
-  it('is retried once after a single handshake shared by all calls of a lost session', async () => {
+  it("is retried once after one handshake shared by all of a lost session's calls", async () => {
     const fixture = await startHttpFixture();
     server = fixture;
     const there = start(withUrl(fixture.url));

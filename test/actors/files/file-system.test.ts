@@ -28,10 +28,7 @@ describe('a private folder', () => {
     expect(() => makeFolders(path.join(file, 'folder'))).toThrow('ENOTDIR');
   });
 
-  it.runIf(process.platform === 'linux')(
-    'fails without retrying where it cannot be created',
-    () => {
-      expect(() => makeFolders('/proc/no-such-folder/run')).toThrow('ENOENT');
-    },
-  );
+  it.runIf(process.platform === 'linux')('fails without a retry where it cannot be created', () => {
+    expect(() => makeFolders('/proc/no-such-folder/run')).toThrow('ENOENT');
+  });
 });

@@ -42,7 +42,7 @@ describe('OpenTelemetry', () => {
     expect(messages).toEqual([]);
   });
 
-  it('has only its first exception reported and does not stop the work', async () => {
+  it('has its exceptions reported once and does not affect the work', async () => {
     const { messages, report } = reports();
     const tracer = { startSpan: broken };
     const meter = { createHistogram: broken, createCounter: broken, createUpDownCounter: broken };
@@ -71,7 +71,7 @@ describe('OpenTelemetry', () => {
     expect(messages).toHaveLength(1);
   });
 
-  it('runs work once, whether the context manager calls back never, late or twice', async () => {
+  it('runs the work once, whether the context manager calls back late, twice or never', async () => {
     let runs = 0;
     const work = async (): Promise<number> => {
       runs += 1;
@@ -94,7 +94,7 @@ describe('OpenTelemetry', () => {
     }
   });
 
-  it('runs work once when the context manager calls back late and twice', async () => {
+  it('runs the work once when the context manager calls back both late and twice', async () => {
     const callbacks: (() => void)[] = [];
     const withLate = (_: object, run: () => void): void => void callbacks.push(run, run);
     const context = { ...api.context, active: () => api.ROOT_CONTEXT, with: withLate };

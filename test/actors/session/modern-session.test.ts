@@ -181,7 +181,7 @@ describe('a session with a server that supports both eras', () => {
     ['auto', 'modern'],
     ['modern', 'modern'],
     ['legacy', 'legacy'],
-  ] as const)('over stdio, with era %s, is %s', async (wanted, era) => {
+  ] as const)('resolves era %s to %s over stdio', async (wanted, era) => {
     const session = await ready(createBench(local('both', wanted))());
     expect(session.facts[0]).toMatchObject({ type: 'session.opened', era });
     await expectSample(session);
@@ -191,7 +191,7 @@ describe('a session with a server that supports both eras', () => {
     ['auto', 'modern'],
     ['modern', 'modern'],
     ['legacy', 'legacy'],
-  ] as const)('over HTTP, with era %s, is %s', async (wanted, era) => {
+  ] as const)('resolves era %s to %s over HTTP', async (wanted, era) => {
     const remote = await startRemote('stateless');
     const session = await ready(createBench(remoteSpec(remote, wanted))());
     expect(session.facts[0]).toMatchObject({ type: 'session.opened', era });

@@ -318,7 +318,7 @@ describe('a tool list', () => {
 });
 
 describe('the coalescer', () => {
-  it('runs once more after any number of requests', async () => {
+  it('runs once more, however many requests arrive', async () => {
     let runs = 0;
     let release = (): void => {};
     const wish = createCoalescer(async () => {

@@ -185,7 +185,7 @@ describe.each(Object.entries(subjects))('a session %s', (_name, create) => {
     });
   });
 
-  it('lists its tools once more after any number of requests during a listing', async () => {
+  it('lists its tools once more, however many requests arrive during a listing', async () => {
     await open();
     bench.send('session.list');
     subject.lists();

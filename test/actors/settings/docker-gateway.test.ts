@@ -107,7 +107,7 @@ describe("Docker's gateway in the settings", () => {
     expect(source.told().at(-1)).toEqual(['db']);
   });
 
-  it('is checked once more after a reload during a check', async () => {
+  it('is checked once more when a reload happens during a check', async () => {
     const source = await start();
     await source.reload();
     expect(source.lookCount()).toBe(1);

@@ -233,7 +233,7 @@ describe('the settings source', () => {
     expect(settings.problems).toMatchObject([{ message: expect.stringContaining('EACCES') }]);
   });
 
-  it('treats a file as deleted two seconds after it vanished', async () => {
+  it('treats a file as deleted two seconds after it vanishes', async () => {
     const source = start({ [mine.file]: serversText({ a: 'x' }), [project.file]: '{}' });
     await source.next();
 
@@ -282,7 +282,7 @@ describe('the settings source', () => {
     expect(source.facts[1]?.at).toBe(0);
   });
 
-  it('reads once more for any number of signals during a read', async () => {
+  it('reads once more, however many signals arrive during a read', async () => {
     const source = start({ [mine.file]: serversText({ a: 'x' }) });
     await source.next();
     source.hold();

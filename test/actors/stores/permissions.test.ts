@@ -83,7 +83,7 @@ describe('permissions', () => {
     expect(await store.choices()).toMatchObject([{ ...ofTool, decidedAt: 2 }]);
   });
 
-  it("can be revoked: all, a server's, or a tool's", async () => {
+  it('can be revoked for all servers, one server or one tool', async () => {
     const stateDir = folder();
     const { store } = open(stateDir);
     for (const choice of [ofServer, ofTool, { ...ofServer, server: 'web' }])

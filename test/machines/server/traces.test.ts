@@ -171,7 +171,7 @@ describe('a server', () => {
     expect(story.snapshotOf('db.0').hasTag('usable')).toBe(true);
   });
 
-  it('stops serving when its session breaks off and settles once its process has ended', async () => {
+  it('stops serving when its session breaks and settles once its process has ended', async () => {
     const story = withReadyServer();
     story.sessions.of('db').breakOff();
     expect(story.snapshotOf('db.0').hasTag('usable')).toBe(false);
@@ -229,7 +229,7 @@ describe('a server', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('server/idle-stop-and-demand'));
   });
 
-  it('applies a new idle deadline at once', async () => {
+  it('applies a new idle deadline immediately', async () => {
     const story = withReadyServer({ policy: { idle: { stopMs: null } } });
     story.clock.advanceBy(1_000_000);
     story.load(settingsOf([entry('db', { policy: { idle: { stopMs: 300_000 } } })]));
@@ -257,7 +257,7 @@ describe('a server', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('serving/health-look-answered-late'));
   });
 
-  it('is given up after enough failed health checks in a row', async () => {
+  it('is disconnected after enough consecutive failed health checks', async () => {
     const story = withReadyServer({ policy: asked });
     story.clock.advanceBy(40_000);
     story.chapter('the connection says so itself');
@@ -283,7 +283,7 @@ describe('a server', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('serving/floods'));
   });
 
-  it('is not given up while a call is running', async () => {
+  it('is not disconnected while a call is running', async () => {
     const story = withReadyServer({ policy: asked });
     story.tell('db.0', { type: 'calls.began', session: 1 });
     story.clock.advanceBy(200_000);
@@ -310,7 +310,7 @@ describe('a server', () => {
     expect(story.snapshotOf('db.0').context.impairments).toEqual(['healthCheck']);
   });
 
-  it('is suspended when one session after another is given up', () => {
+  it('is suspended when one session after another is abandoned', () => {
     const story = withReadyServer({
       policy: {
         health: { mode: 'ping', everyMs: 1_000, failures: 1 },
@@ -329,7 +329,7 @@ describe('a server', () => {
     expect(value.connection).toEqual({ parked: { suspended: 'reconnectStorm' } });
   });
 
-  it('applies a new health-check interval at once', async () => {
+  it('applies a new health-check interval immediately', async () => {
     const story = withReadyServer({ policy: asked });
     story.clock.advanceBy(20_000);
     story.load(settingsOf([entry('db', { policy: { health: { mode: 'ping', everyMs: 5_000 } } })]));
@@ -379,7 +379,7 @@ describe('a server', () => {
 });
 
 describe('a server when the machine wakes', () => {
-  it('is checked once when it answers', async () => {
+  it('is checked once if it responds', async () => {
     const story = withReadyServer();
     story.send({ type: 'system.woke' });
     story.clock.advanceBy(2_100);

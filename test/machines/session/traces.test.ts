@@ -189,7 +189,7 @@ describe('an opening session', () => {
     },
   );
 
-  it('fails at once when its settings cannot be resolved or its command is not found', () => {
+  it('fails immediately when its settings cannot be resolved or its command is not found', () => {
     const unresolved = stageSession();
     unresolved.answer('resolveTarget', failed('notStarted'));
     const unlaunched = stageSession();
@@ -251,7 +251,7 @@ describe('an open session', () => {
     expect(stage.snapshot().value).toBe('releasing');
   });
 
-  it("is given up on the server chart's command", async () => {
+  it('is abandoned when the server chart requests it', async () => {
     const stage = open({ policy: pinged });
     stage.clock.advanceBy(30_000);
     stage.report({ type: 'wire.probed', answer: 'none', failure: failure('transport') });
@@ -263,7 +263,7 @@ describe('an open session', () => {
     await expect(stage.toString()).toMatchFileSnapshot(golden('session/given-up'));
   });
 
-  it('recovers when a health check is answered late', async () => {
+  it('recovers when a health check gets a late response', async () => {
     const stage = open({ policy: pinged });
     while (stage.facts.at(-1)?.type !== 'session.silent') stage.clock.runNext();
     stage.clock.advanceBy(1_000);

@@ -145,7 +145,7 @@ describe('the call gate', () => {
     });
   });
 
-  it('refuses at rest exactly the states that never admit a call', () => {
+  it('has a refusal at rest for exactly the states that never admit a call', () => {
     for (const { state, reason } of cases) {
       const words = circuitStates.map((circuit) => answer(statusIn(state, reason, { circuit })));
       const isAlwaysRefused = words.every((word) => /^[A-Z_]+ \d+$/.test(word));

@@ -91,21 +91,18 @@ const table: Record<Reason, Told> = {
 const reasons = Object.keys(table) as Reason[];
 
 describe('a failed call', () => {
-  it.each(reasons)(
-    'reports the outcome known for its reason once it was sent: %s',
-    async (reason) => {
-      const there = await stage({ settings: db });
-      const made = call(there, 'db');
-      await there.settle();
-      there.sessions.of('db').calls[0]?.fail(callFailure(reason, true));
-      await there.settle();
-      expect(`${made.error?.code} ${made.error?.outcome}`).toBe(table[reason].written);
-      expect(made.error).toMatchObject({ server: 'db', tool: 'query' });
-      // Never sent a second time: it may have run.
-      expect(there.sessions.of('db').calls).toHaveLength(1);
-      if (made.error?.outcome === 'unknown') expect(made.error.retryable).toBe(false);
-    },
-  );
+  it.each(reasons)("reports its reason's outcome once it is sent: %s", async (reason) => {
+    const there = await stage({ settings: db });
+    const made = call(there, 'db');
+    await there.settle();
+    there.sessions.of('db').calls[0]?.fail(callFailure(reason, true));
+    await there.settle();
+    expect(`${made.error?.code} ${made.error?.outcome}`).toBe(table[reason].written);
+    expect(made.error).toMatchObject({ server: 'db', tool: 'query' });
+    // Never sent a second time: it may have run.
+    expect(there.sessions.of('db').calls).toHaveLength(1);
+    if (made.error?.outcome === 'unknown') expect(made.error.retryable).toBe(false);
+  });
 
   it.each(reasons.filter((reason) => !table[reason].replays))(
     'is not sent again when it was not written: %s',
@@ -190,7 +187,7 @@ describe('a failed call', () => {
     [-32603, 'executed'],
     [-32000, 'executed'],
     [undefined, 'executed'],
-  ] as const)('with server error %s has the outcome %s', async (rpcCode, outcome) => {
+  ] as const)('maps server error %s to outcome %s', async (rpcCode, outcome) => {
     const there = await stage({ settings: db });
     const made = call(there, 'db');
     await there.settle();

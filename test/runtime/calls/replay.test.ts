@@ -16,7 +16,7 @@ async function staged(listed: ListedTool = harmless, entry: object = trusted): P
 
 const callsOf = (there: Stage) => there.sessions.scripts.flatMap(({ calls }) => calls);
 
-describe('a lost call of a harmless tool', () => {
+describe('a lost call to a harmless tool', () => {
   it('is retried once on a trusted server and reports two attempts', async () => {
     const there = await staged();
     const made = call(there, 'db');

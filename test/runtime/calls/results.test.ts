@@ -102,11 +102,11 @@ describe("a tool's result", () => {
   it.each([
     ['matches the schema', 'default', { structuredContent: { n: 1 } }, undefined],
     ['does not match the schema', 'default', { structuredContent: { n: 'a' } }, 'BAD_RESPONSE'],
-    ['is an error', 'default', { structuredContent: { n: 'a' }, isError: true }, undefined],
+    ['belongs to an error', 'default', { structuredContent: { n: 'a' }, isError: true }, undefined],
     ['is missing', 'default', {}, undefined],
-    ['is not checked', lenient, { structuredContent: { n: 'a' } }, undefined],
+    ['violates the schema', lenient, { structuredContent: { n: 'a' } }, undefined],
   ])(
-    'has its structured content validated when it %s, under policy %j',
+    'is validated when its structured content %s, under policy %j',
     async (_what, policy, rest, code) => {
       const there = await under(policy);
       there.tools.set('db', [tool('query', listing)]);

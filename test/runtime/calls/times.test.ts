@@ -30,7 +30,7 @@ describe('a running call', () => {
     expect(made.error).toMatchObject(late);
   });
 
-  it('renews its deadline with each progress notification up to maxTimeoutMs', async () => {
+  it('extends its deadline with each progress notification, up to maxTimeoutMs', async () => {
     const policy = { call: { timeoutMs: 1_000, maxTimeoutMs: 2_500 } };
     const { there, made, progress } = await running(policy, { onProgress });
     for (const ms of [900, 900]) {
@@ -102,7 +102,7 @@ describe('a running call', () => {
     expect(made.error).toMatchObject({ code: 'INVALID_ARGUMENTS', outcome: 'not_executed' });
   });
 
-  it("renews its deadline by its tool's timeout", async () => {
+  it("extends its deadline by its tool's timeout", async () => {
     const tools = { overrides: { query: { timeoutMs: 200 } } };
     const { there, made, progress } = await running({}, { onProgress }, { tools });
     await there.advance(150);

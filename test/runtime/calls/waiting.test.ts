@@ -237,7 +237,7 @@ describe('a call', () => {
     },
   );
 
-  it("prefers its own deadline to its tool's, and that to its server's", async () => {
+  it("prefers its own deadline to its tool's and its tool's to its server's", async () => {
     const settings = servers({
       db: {
         command: 'srv',

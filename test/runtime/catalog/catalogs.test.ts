@@ -18,7 +18,7 @@ async function refusal(asked: Promise<unknown>): Promise<TroupeError> {
 }
 
 describe('stored catalogs', () => {
-  it('show the tools of every server before any of them is connected', async () => {
+  it("show every server's tools before any server is connected", async () => {
     const store = createStore([known('db', 'query'), known('lazy', 'later')]);
     const there = await stage({
       settings: servers({ db: 'srv', lazy: { command: 'srv', startup: 'lazy' }, web: 'srv' }),
@@ -264,7 +264,7 @@ describe('watched resources', () => {
     expect(there.sessions.of('db').watched).toEqual([]);
   });
 
-  it('require a known server and are limited to 256 each', async () => {
+  it('require a known server and are limited to 256 per server', async () => {
     const there = await stage({ settings: servers({ db: 'srv' }) });
     expect(() => there.troupe.subscribe('none', 'a:1')).toThrow(
       expect.objectContaining({ code: 'SERVER_UNKNOWN' }),
@@ -296,7 +296,7 @@ describe("a server's era", () => {
 });
 
 describe("all servers' tools", () => {
-  it('are limited to ten thousand, and the log names those left out', async () => {
+  it('are limited to ten thousand, and the log names the omitted ones', async () => {
     const names = Array.from({ length: 11 }, (_, index) => `s${String(index).padStart(2, '0')}`);
     const there = await stage({
       settings: servers(Object.fromEntries(names.map((name) => [name, 'srv']))),

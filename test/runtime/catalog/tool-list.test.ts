@@ -12,7 +12,7 @@ function changesOf(there: Stage): string[] {
 }
 
 describe('the tool list', () => {
-  it('is byte-identical whatever the order of starts', async () => {
+  it('is byte-identical whatever the start order', async () => {
     const texts = new Set<string>();
     for (const order of [
       ['db', 'web'],
@@ -82,7 +82,7 @@ describe('the tool list', () => {
     ['removed', servers({ web: 'srv' })],
     ['excluded', servers({ db: 'srv', web: 'srv' }, { excluded: ['db'] })],
     ['disabled', servers({ db: { command: 'srv', enabled: false }, web: 'srv' })],
-  ])('drops the tools of a server that is %s before its session closes', async (_, next) => {
+  ])("drops a server's tools before its session closes when it is %s", async (_, next) => {
     const there = await stage({ settings: two });
     const changes = changesOf(there);
     const before = there.sessions.of('db');
@@ -100,7 +100,7 @@ describe('the tool list', () => {
     expect(changes).toEqual(['db']);
   });
 
-  it('drops the tools from before an edit even if the new server fails', async () => {
+  it('drops tools listed before an edit even if the new server fails', async () => {
     const there = await stage({ settings: two });
     there.obedient = new Set(['web']);
     const before = there.sessions.of('db');
@@ -116,7 +116,7 @@ describe('the tool list', () => {
     expect(there.troupe.status('db')).toMatchObject({ catalog: 'none', tools: 0 });
   });
 
-  it('drops the tools of a server that is stopped or gives up', async () => {
+  it("drops a server's tools when it is stopped or gives up", async () => {
     const there = await stage({
       settings: servers({ db: 'srv', web: { command: 'srv', restart: 'never' } }),
     });
@@ -157,7 +157,7 @@ describe('the tool list', () => {
     expect(changes).toEqual(['db']);
   });
 
-  it("shows an idle server's tools as deferred, and none of a server that left and returned", async () => {
+  it("shows an idle server's tools as deferred, but no tools from a server that left and returned", async () => {
     const lazy = { command: 'srv', idleStopMs: 5_000 };
     const there = await stage({ settings: servers({ db: lazy }) });
     await there.advance(5_000);

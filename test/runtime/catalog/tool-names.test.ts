@@ -158,7 +158,7 @@ describe('an alias', () => {
     expect(await callOf(there, 'mcp__db_query')).toBe('db/query');
   });
 
-  it('is rejected when that server then lists two candidates', async () => {
+  it('is rejected when its server then lists two candidates', async () => {
     const there = await stage({ settings: servers({ db: lazy }, { policy: ohMyPi }) });
     there.tools.set('db', [tool('Query'), tool('query')]);
     expect(await callOf(there, 'mcp__db__query')).toBe('TOOL_UNKNOWN');

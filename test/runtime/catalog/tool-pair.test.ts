@@ -99,7 +99,7 @@ describe('search_tools and call_tool', () => {
     ['call_tool', { name: 'a', arguments: 'b' }],
     ['call_tool', { name: 'a', arguments: null }],
     ['call_tool', { name: 'a', arguments: [] }],
-  ])('reject a call of %s with %j as a result', async (name, args) => {
+  ])('reject %s arguments with an error result: %j', async (name, args) => {
     const { pair } = await pairOf({ db: 'srv' });
     expect(await pair.call(name, args)).toMatchObject({
       isError: true,

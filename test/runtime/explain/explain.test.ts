@@ -107,7 +107,7 @@ describe('an explanation', () => {
     expect(timers.map(({ name }) => name)).toContain('circuitCooldown');
   });
 
-  it('counts attempts, and crashes and losses within their windows', async () => {
+  it('counts attempts, plus crashes and losses within their windows', async () => {
     const there = await stage({ settings: one() });
     there.sessions.of('db').fail(crash());
     await nextAttempt(there, 'db');

@@ -76,7 +76,7 @@ interface RootLook {
 }
 
 describe('the guard in an explanation', () => {
-  it('matches the guard that the chart took, in random schedules', async () => {
+  it('matches the guard that the chart took in random schedules', async () => {
     const { lastRow, taken, inspect } = watchTables();
     const seen = new WeakSet<ServerStatus>();
     const bound = servers.slice(0, 5);

@@ -100,7 +100,7 @@ const isAbsent = (troupe: Troupe): Promise<void> =>
 const messagesOf = (troupe: Troupe): readonly string[] =>
   troupe.snapshot().troupe.problems.map(({ message }) => message);
 
-describe('the gateway of an installed Docker', () => {
+describe("an installed Docker's gateway", () => {
   it('starts for a call, answers it and leaves nothing behind', async () => {
     const { docker, troupe } = await start('ok');
     await troupe.ready();

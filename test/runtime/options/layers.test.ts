@@ -378,7 +378,7 @@ describe('the server budget', () => {
     expect(kept.state).toBe('open');
   });
 
-  it('has its slots released by a server at rest, not by one that retries', async () => {
+  it('regains a slot from a server at rest but not from one that retries', async () => {
     const there = await stage({ settings: within(2, 'enforce', 'abc') });
     there.sessions.of('a').fail(crash());
     await there.settle();
@@ -438,7 +438,7 @@ describe('the server budget', () => {
     });
   });
 
-  it('only warns by default, until most of it is free again', async () => {
+  it('only warns by default, until much of it is free again', async () => {
     const some = (names: string) =>
       servers(Object.fromEntries(names.split('').map((name) => [name, name])), {
         policy: { admission: { maxServers: 4 } },
@@ -460,7 +460,7 @@ describe('the server budget', () => {
 });
 
 describe('named integrations', () => {
-  it("leave the host's own integrations to it and pass it the key in a URL", async () => {
+  it('can be excluded or narrowed by host rules, which can read a key from the URL', async () => {
     const keys: string[] = [];
     const exa: HostRule = ({ spec, tools }) => {
       if (spec.type !== 'http' || new URL(spec.url).host !== 'mcp.exa.ai') return undefined;

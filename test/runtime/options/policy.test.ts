@@ -158,7 +158,7 @@ describe('a policy', () => {
     expect([there.stateOf('db'), there.stateOf('web')]).toEqual(['dormant', 'connecting']);
   });
 
-  it('is rejected by name when the host passes an invalid one', () => {
+  it('is rejected by name when it is set by the host and invalid', () => {
     const start = (policy: unknown) => () => setUp({ policy: policy as 'default' });
     expect(start('strict')).toThrow('The option "policy" of createTroupe is wrong');
     expect(start({ restart: { on: 'now' } })).toThrow(
@@ -166,7 +166,7 @@ describe('a policy', () => {
     );
   });
 
-  it('does not let ready() wait for a server that starts in the background', async () => {
+  it('does not make ready() wait for a server that starts in the background', async () => {
     const background = { command: 'srv', policy: { startup: { mode: 'background' } } };
     const there = await stage({
       settings: servers({ db: 'srv', slow: background }),
@@ -182,7 +182,7 @@ describe('a call to a server that goes dormant after giving up', () => {
   const sleepy = servers({ db: { command: 'srv', policy: 'dockerResilient' } });
   const starts = (there: Stage): number => there.sessions.scripts.length;
 
-  it('starts it once, and fails with the cause', async () => {
+  it('starts it once and fails with the cause', async () => {
     // Such a server is asked about at each call.
     const permission = () => 'allow' as const;
     const there = await stage({ settings: sleepy, obedient: [], permission });

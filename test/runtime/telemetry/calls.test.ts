@@ -259,7 +259,7 @@ describe('a tool call', () => {
     expect(await recorder.points(duration)).toMatchObject([{ value: 1, sum: 5 }]);
   });
 
-  it('is also recorded for a catalog snapshot', async () => {
+  it('is recorded for a catalog snapshot too', async () => {
     const { there, recorder } = await staged();
     const made = watch(there.troupe.catalog().callTool('mcp__db__query'));
     await answered(there, made);

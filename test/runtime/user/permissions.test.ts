@@ -77,7 +77,7 @@ describe('permission rules in settings', () => {
     expect(await goes({ settings: under(permissions) })).toBe('PERMISSION_DENIED');
   });
 
-  it("deny in a server's entry by its own tool names", async () => {
+  it("deny by the server's own tool names in its entry", async () => {
     const settings = under({}, { tools: { permissions: { deny: ['que*'] } } });
     expect(await goes({ settings })).toBe('PERMISSION_DENIED');
   });
@@ -263,7 +263,7 @@ describe('a permission request to the user', () => {
     return { who, there, made, before };
   }
 
-  it('sends the call after an allow answer', async () => {
+  it('sends the call once the user allows it', async () => {
     const { who, there, made } = await asked();
     expect(sent(there)).toHaveLength(0);
     await who.says(there, 'allow');
@@ -405,7 +405,7 @@ describe('a permission request to the user', () => {
       'the rule "que*" in tools.permissions.ask of mcpServers.db of /project/troupe.json',
     ],
     [
-      'a file of the folder',
+      'a project file',
       { settings: db, projectSettings: { mcp: { permissions: { deny: ['*'] } } } },
       'the rule "*" in mcp.permissions.deny of /project/.mcp.json',
     ],

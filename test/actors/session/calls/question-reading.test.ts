@@ -245,7 +245,7 @@ describe('a sampling request', () => {
       { messages: [{ role: 'user', content: { type: 'image', data: 'A' } }] },
     ],
     ['no token limit', { maxTokens: 0 }],
-    ['tools, which were not offered', { tools: [] }],
+    ['unannounced tools', { tools: [] }],
     [
       'more than 4 MB',
       {

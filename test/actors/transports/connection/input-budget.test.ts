@@ -29,7 +29,7 @@ function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-describe('the input budget of a connection', () => {
+describe("a connection's input budget", () => {
   it('admits 200 notifications a second without reporting anything', () => {
     const { clock, told, pass } = createBudget();
     for (let second = 0; second < 5; second += 1) {

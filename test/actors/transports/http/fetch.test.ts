@@ -219,7 +219,7 @@ describe('a redirect', () => {
     });
   });
 
-  it('is refused to another origin, which receives nothing', async () => {
+  it('is refused when it leads to another origin, which receives nothing', async () => {
     const other = await peer(echo);
     const { origin } = await to(`${other.origin}/steal?token=t#f`);
     const init = { method: 'POST', headers: { 'x-key': 'k' }, body: 'secret' };

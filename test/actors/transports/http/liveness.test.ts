@@ -35,7 +35,7 @@ const refusal = (status: number) =>
   new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, 'no', { status, statusText: 'no' });
 
 describe('a suspected server', () => {
-  it('is lost after five seconds of silence and probed once for any number of hints', () => {
+  it('is lost after five seconds of silence and probed once, however many hints arrive', () => {
     const { clock, lost, questions, liveness } = asked();
     for (let count = 0; count < 3; count += 1) liveness.suspect();
     clock.advanceBy(4_999);

@@ -30,7 +30,7 @@ async function opened(mode: string, options: BenchOptions = {}): Promise<Bench> 
 }
 
 describe('a stdio session that is closed on request', () => {
-  it('reports the stderr of a silent server when it is closed', async () => {
+  it("reports a silent server's stderr when it is closed", async () => {
     const session = start('noisy-hang');
     session.send('session.open');
     await session.logged('waiting for the database');
@@ -42,7 +42,7 @@ describe('a stdio session that is closed on request', () => {
     expect(evidence).toEqual({ stderrTail: ['waiting for the database'], noiseCount: 3 });
   });
 
-  it('reports the stderr of its server when it is closed during the first list', async () => {
+  it("reports its server's stderr when it is closed during the first list", async () => {
     const session = await opened('noisy-list');
     session.send('session.list');
     session.send('session.close');
@@ -50,14 +50,14 @@ describe('a stdio session that is closed on request', () => {
     expect(evidence).toEqual({ stderrTail: ['waiting for the database'], noiseCount: 3 });
   });
 
-  it('reports no evidence when there is none', async () => {
+  it('reports no stderr when there is none', async () => {
     const session = await opened('ok');
     session.send('session.close');
     expect(await session.next('session.closed')).not.toHaveProperty('evidence');
   });
 });
 
-describe('the steps of closing', () => {
+describe('the closing steps', () => {
   // Longer than a test may take, so that waiting for it fails the test.
   const forEver = 60_000;
 
@@ -101,7 +101,7 @@ describe('a stdio session whose server closes its output but keeps running', () 
     expect(isRunning(pid)).toBe(false);
   });
 
-  it('is killed while an orderly close is still waiting', async () => {
+  it('is killed while a graceful close is still waiting', async () => {
     const steps = [{ by: 'stdinEnd', waitMs: 60_000 }] as const;
     const session = await opened('ignore-term', { policy: { close: { steps } } });
     session.send('session.close');

@@ -33,7 +33,7 @@ async function failureOf(spec: ServerSpec) {
   return (await start(spec).next('session.closed')).failure;
 }
 
-describe('the era of a stdio session', () => {
+describe("a stdio session's era", () => {
   it('falls back to the old handshake when the server does not know the probe', async () => {
     const session = await opened(fixtureSpec('ok', { era: 'auto' }));
     expect(session.verdicts.get('g1')).toEqual({ kind: 'legacy' });

@@ -144,7 +144,7 @@ describe('opening a stdio session', () => {
     ['bad-version', { kind: 'versionUnsupported' }],
     ['huge-line', { kind: 'protocol', message: 'The server wrote a line of more than 16 MB.' }],
     ['lsp', { kind: 'protocol', message: expect.stringContaining('Content-Length') }],
-  ])('fails immediately when the server does %s', async (mode, failure) => {
+  ])('fails immediately with the server in mode %s', async (mode, failure) => {
     expect(await failureOf(mode)).toMatchObject(failure);
   });
 
@@ -220,7 +220,7 @@ describe("a stdio session's tool list", () => {
     ['endless-pages', 64],
     ['loop-cursor', 1],
     ['many-tools', 1_000],
-  ])('ends even if the server does %s', async (mode, toolCount) => {
+  ])('ends even with the server in mode %s', async (mode, toolCount) => {
     const session = await listed(mode);
     expect(session.catalog).toHaveLength(toolCount);
     await session.next('session.impaired');
