@@ -66,7 +66,7 @@ async function staged(options?: Parameters<typeof stage>[0]): Promise<Stage> {
 }
 
 describe('tools for the AI SDK', () => {
-  it("are called with the model's arguments, and the result goes back to it", async () => {
+  it("are called with the model's arguments and return the result to it", async () => {
     const there = await staged();
     const { model, shown } = modelThat(
       () => calls('mcp__db__query', { sql: 'select 1' }),
@@ -105,7 +105,7 @@ describe('tools for the AI SDK', () => {
     });
   });
 
-  it('pass images and files as such, and mark error results', async () => {
+  it('pass images and files through and mark error results', async () => {
     const there = await staged();
     const outputOf = async (output: unknown) =>
       troupeTools(there.troupe)['mcp__db__query']?.toModelOutput?.({
@@ -145,7 +145,7 @@ describe('tools for the AI SDK', () => {
     expect(there.sessions.of('db').calls).toHaveLength(1);
   });
 
-  it('answer calls of removed tools with the reason', async () => {
+  it('answer calls to removed tools with the reason', async () => {
     const there = await staged({ settings: servers({ db: 'srv', web: 'srv' }) });
     const tools = troupeTools(there.troupe);
     await there.apply(servers({ web: 'srv' }));
@@ -172,7 +172,7 @@ describe('live tools for the AI SDK', () => {
     };
   };
 
-  it('are current in each step, also after a reload within the run', async () => {
+  it('are current in each step, even after a reload during the run', async () => {
     const there = await staged();
     reloadDuring(there);
     const { model, shown } = modelThat(
@@ -188,7 +188,7 @@ describe('live tools for the AI SDK', () => {
     expect(there.sessions.of('db').calls.map((call) => call.tool)).toEqual(['query', 'insert']);
   });
 
-  it("are current in a stream as well, next to the host's tools", async () => {
+  it("are current in a stream too, alongside the host's tools", async () => {
     const there = await staged();
     reloadDuring(there);
     const shown: string[][] = [];
@@ -253,7 +253,7 @@ describe('approval in the AI SDK', () => {
     return { there, request, called, text: second.text };
   }
 
-  it('is requested before the call, and satisfies rules that say ask', async () => {
+  it('is requested before the call and satisfies ask rules', async () => {
     const seen: unknown[] = [];
     const needsApproval: AiSdkOptions['needsApproval'] = (shown, input) => {
       seen.push([shown.tool, input]);
@@ -267,13 +267,13 @@ describe('approval in the AI SDK', () => {
     expect(seen[0]).toEqual(['query', { sql: 'drop' }]);
   });
 
-  it('can be refused, and the tool is then not called', async () => {
+  it('can be refused, in which case the tool is not called', async () => {
     const { there, text } = await approvalOf({ needsApproval: () => true }, false);
     expect(text).toBe('done');
     expect(there.sessions.of('db').calls).toEqual([]);
   });
 
-  it('that was refused does not apply to a later call with the same id', async () => {
+  it('does not carry over a refusal to a later call with the same id', async () => {
     const there = await staged({ settings: servers({ db: 'srv' }, ask) });
     const { model } = modelThat(
       () => calls('mcp__db__query', { sql: 'drop' }),
@@ -289,7 +289,7 @@ describe('approval in the AI SDK', () => {
     expect(there.sessions.of('db').calls).toEqual([]);
   });
 
-  it('does not apply to a call that needed none: rules that say ask still ask the user', async () => {
+  it('does not apply to a call that needed none: ask rules still prompt the user', async () => {
     const there = await staged({ settings: servers({ db: 'srv' }, ask) });
     const run = async (options: AiSdkOptions) => {
       const { model } = modelThat(() => calls('mcp__db__query'));

@@ -20,7 +20,7 @@ function queryOf({ troupe }: Stage, options?: LangChainOptions) {
 }
 
 describe('tools for LangChain', () => {
-  it("answer a model's call with a message that has the whole result as artifact", async () => {
+  it("answer a model's call with a message that carries the whole result as an artifact", async () => {
     const there = await staged();
     const query = queryOf(there);
     expect(query.metadata).toEqual({ server: 'db', tool: 'query' });
@@ -34,7 +34,7 @@ describe('tools for LangChain', () => {
     expect(there.sessions.of('db').calls[0]?.args).toEqual({ sql: 'select 1' });
   });
 
-  it("return a plain result outside of a model's call", async () => {
+  it("return a plain result outside a model's call", async () => {
     const there = await staged();
     expect(await queryOf(there).invoke({ sql: 'select 1' })).toBe('pong');
     there.sessions.onCall = (_script, call) => call.answer({ ...pong, isError: true });
@@ -60,7 +60,7 @@ describe('tools for LangChain', () => {
     expect(there.sessions.of('db').calls).toEqual([]);
   });
 
-  it('report a failed call to the model, or throw if configured so', async () => {
+  it('report a failed call to the model, or throw if configured to', async () => {
     const there = await staged();
     there.sessions.onCall = (_script, call) => call.fail(callFailure('crashed', true));
     const message = await queryOf(there).invoke(asked('mcp__db__query'));
@@ -111,7 +111,7 @@ describe('tools for LangChain', () => {
     ]);
   });
 
-  it("abort with their run's signal, also when errors are messages", async () => {
+  it("abort with their run's signal even when errors are returned as messages", async () => {
     const there = await staged();
     const controller = new AbortController();
     there.sessions.onCall = () => controller.abort();
@@ -123,7 +123,7 @@ describe('tools for LangChain', () => {
 });
 
 describe('the toolkit', () => {
-  it('has the current tools and answers each call of a message in order', async () => {
+  it("contains the current tools and answers each of a message's calls in order", async () => {
     const there = await staged({ settings: servers({ db: 'srv', web: 'srv' }) });
     const toolkit = new TroupeToolkit(there.troupe);
     const names = () => toolkit.getTools().map(({ name }) => name);
@@ -144,7 +144,7 @@ describe('the toolkit', () => {
     ]);
   });
 
-  it('throws only after every call has ended, where errors are thrown', async () => {
+  it('throws only after every call has ended when configured to throw', async () => {
     const there = await staged();
     const toolkit = new TroupeToolkit(there.troupe, { onError: 'throw' });
     let answered = false;

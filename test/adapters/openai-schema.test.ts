@@ -10,7 +10,7 @@ const closed = (properties: Record<string, unknown>) => ({
 });
 
 describe("a function's schema", () => {
-  it('is strict and unchanged when it is closed on every level', () => {
+  it('is strict and unchanged when it is closed at every level', () => {
     const schema = closed({
       a: text,
       b: { type: ['array', 'null'], items: closed({ c: { anyOf: [text, { type: 'null' }] } }) },
@@ -20,16 +20,16 @@ describe("a function's schema", () => {
   });
 
   it.each([
-    ['an argument that may be left out', { ...closed({ a: text, b: text }), required: ['a'] }],
-    ['room for more', { ...closed({ a: text }), additionalProperties: true }],
-    ['an open object inside', closed({ a: { type: 'object', properties: {} } })],
-    ['an open object among types', closed({ a: { type: ['object', 'null'] } })],
-    ['a word that strict mode may refuse', closed({ a: { ...text, format: 'uri' } })],
+    ['an optional argument', { ...closed({ a: text, b: text }), required: ['a'] }],
+    ['additional properties', { ...closed({ a: text }), additionalProperties: true }],
+    ['a nested open object', closed({ a: { type: 'object', properties: {} } })],
+    ['an open object in a type union', closed({ a: { type: ['object', 'null'] } })],
+    ['a keyword that strict mode may reject', closed({ a: { ...text, format: 'uri' } })],
     [
-      'more levels than it takes',
+      'too many levels',
       closed({ a: closed({ a: closed({ a: closed({ a: closed({ a: text }) }) }) }) }),
     ],
-    ['no schema where one belongs', closed({ a: true })],
+    ['a missing subschema', closed({ a: true })],
   ])('is not strict with %s', (_what, schema) => {
     const { parameters, strict } = functionSchema(schema);
     expect(strict).toBe(false);
@@ -43,7 +43,7 @@ describe("a function's schema", () => {
     });
   });
 
-  it('has no alternatives at the top, which the API refuses', () => {
+  it('has no top-level alternatives, which the API rejects', () => {
     const schema = {
       type: 'object',
       description: 'One of two.',

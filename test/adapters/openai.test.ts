@@ -24,7 +24,7 @@ async function staged(options?: Parameters<typeof stage>[0]): Promise<Stage> {
 }
 
 describe('tools for the Responses API', () => {
-  it('are functions, strict where their schema is', async () => {
+  it('are functions, strict where their schema allows it', async () => {
     const there = await staged();
     const closed = {
       type: 'object',
@@ -56,7 +56,7 @@ describe('tools for the Responses API', () => {
     ]);
   });
 
-  it('answer every call of a response in order, except those of the host', async () => {
+  it("answer every call in a response in order, except the host's own", async () => {
     const there = await staged();
     const tools = troupeTools(there.troupe, { own: ['weather'] });
     const output = [
@@ -96,7 +96,7 @@ describe('tools for the Responses API', () => {
     expect(there.sessions.of('db').calls).toHaveLength(2);
   });
 
-  it('pass images and files as such', async () => {
+  it('pass images and files through', async () => {
     const there = await staged();
     const resource = { uri: 'file:///a.pdf', blob: 'CCCC', mimeType: 'application/pdf' };
     const content = [
@@ -118,7 +118,7 @@ describe('tools for the Responses API', () => {
     ]);
   });
 
-  it('answer calls of removed or changed tools, of crashed servers, and aborted calls', async () => {
+  it('answer aborted calls and calls to removed tools, changed tools and crashed servers', async () => {
     const there = await staged({ settings: servers({ db: 'srv', web: 'srv' }) });
     const tools = troupeTools(there.troupe);
     tools.responses();
@@ -148,7 +148,7 @@ describe('tools for the Responses API', () => {
 });
 
 describe('tools for the Chat Completions API', () => {
-  it('are functions, and their answers text messages', async () => {
+  it('are functions that answer with text messages', async () => {
     const there = await staged();
     const tools = troupeTools(there.troupe);
     expect(tools.chat()).toEqual([

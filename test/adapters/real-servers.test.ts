@@ -88,7 +88,7 @@ afterEach(async () => troupe?.stop());
 describe.each([
   ['the AI SDK', aiSdk],
   ['LangChain', langChain],
-  ['the client of OpenAI', openAi],
+  ['the OpenAI client', openAi],
 ])('tools for %s', (_name, frameworkOf) => {
   it('survive a killed server and a reload', { timeout: limitMs }, async () => {
     const own = createTroupe({ settings: settings(), bare: true });

@@ -37,7 +37,7 @@ describe('a result in parts', () => {
     expect(partsOf({ content: [] })).toEqual([]);
   });
 
-  it('is one text when all parts are text, with notes for others', () => {
+  it('is a single string when all parts are text, with notes for other parts', () => {
     const parts = partsOf({ content: blocks.slice(0, 2) });
     expect(wholeText(parts)).toBeUndefined();
     expect(wholeText(partsOf({ content: [blocks[0], blocks[3]] as never }))).toBe('one\ntwo');

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { RunOnce } from '../../src/adapters/run-once.ts';
 
 describe('calls that run once', () => {
-  it('return the first answer to a repeated call, also while it runs', async () => {
+  it('return the first answer to a repeated call, even while it runs', async () => {
     const once = new RunOnce<number>(() => -1);
     let runs = 0;
     const start = async () => {
@@ -14,7 +14,7 @@ describe('calls that run once', () => {
     expect(await once.run('a', start)).toBe(1);
   });
 
-  it('drop old answers at a limit and still run only once', async () => {
+  it('drop old answers at a limit but still run only once', async () => {
     const once = new RunOnce<string>(() => 'forgotten');
     const first = await once.run('first', async () => 'kept');
     for (let count = 0; count < 128; count += 1) await once.run(String(count), async () => 'x');

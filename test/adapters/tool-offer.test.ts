@@ -22,7 +22,7 @@ async function relist(there: Stage, server: string, ...tools: ReturnType<typeof 
 }
 
 describe('offered tools', () => {
-  it('are all tools, the tools of some servers, or the tools that pass a filter', async () => {
+  it("are all tools, some servers' tools or the tools that pass a filter", async () => {
     const there = await stage({ settings: servers({ db: 'srv', web: 'srv' }) });
     await relist(there, 'db', tool('drop'), tool('query'));
     expect(namesOf(there)).toEqual(['mcp__db__drop', 'mcp__db__query', 'mcp__web__query']);
@@ -77,7 +77,7 @@ describe('offered tools', () => {
   });
 });
 
-describe('the pair', () => {
+describe('the find-and-call pair', () => {
   it('finds and calls offered tools only', async () => {
     const there = await stage({ settings: servers({ db: 'srv', web: 'srv' }) });
     const [search, call] = offerTools(there.troupe, { pair: true, servers: ['db'] });
@@ -114,7 +114,7 @@ describe('the pair', () => {
 });
 
 describe('shown tools', () => {
-  it('are remembered: a call to a removed server fails with the reason', async () => {
+  it('are remembered, so a call to a removed server fails with the reason', async () => {
     const there = await stage({ settings: servers({ db: 'srv', web: 'srv' }) });
     const tools = new ShownTools(there.troupe, { servers: ['db'] });
     tools.show();
@@ -126,7 +126,7 @@ describe('shown tools', () => {
     });
   });
 
-  it('need not have been shown by this process', async () => {
+  it('can be called even if another process showed them', async () => {
     const there = await stage({ settings: servers({ db: 'srv' }) });
     const tools = new ShownTools(there.troupe, { servers: ['db'] });
     const called = watch(tools.named('mcp__db__query').call({}, {}));
@@ -136,7 +136,7 @@ describe('shown tools', () => {
     expect(called.value).toEqual(pong);
   });
 
-  it('wait for a starting server, unless the host offers only some', async () => {
+  it('wait for a starting server unless the host offers only some servers', async () => {
     const there = await stage({ settings: servers({ db: 'srv' }), obedient: [] });
     const waiting = watch(new ShownTools(there.troupe).named('mcp__db__query').call({}, {}));
     await there.settle();

@@ -71,7 +71,7 @@ function inspected(troupe: Troupe): Inspected {
 }
 
 describe("a running troupe's page", () => {
-  it('shows a killed server within 200 ms', async () => {
+  it('shows that a server was killed within 200 ms', async () => {
     const troupe = start('user');
     await troupe.waitFor('db', 'ready');
     const { page } = await show(browser, inspected(troupe));
@@ -111,7 +111,7 @@ describe("a running troupe's page", () => {
     await page.locator('[data-tile=db][data-state-of=ready]').waitFor();
   });
 
-  it('calls a tool from a form, and shows its result', async () => {
+  it('calls a tool from a form and shows its result', async () => {
     const troupe = start('user');
     await troupe.waitFor('db', 'ready');
     const { page } = await show(browser, inspected(troupe), '#/fleet?server=db');
@@ -122,7 +122,7 @@ describe("a running troupe's page", () => {
     expect(await page.locator('.answer-text').textContent()).toBe('{}');
   });
 
-  it('stops a server by a button, and disables buttons without effect, with the reason', async () => {
+  it('stops a server with a button, and disables buttons without effect, with the reason', async () => {
     const troupe = start('user');
     await troupe.waitFor('db', 'ready');
     const { page } = await show(browser, inspected(troupe), '#/fleet?server=db');
@@ -136,7 +136,7 @@ describe("a running troupe's page", () => {
     expect(await why.textContent()).toContain('this has no effect');
   });
 
-  it('forks a moment without I/O, beside the original', async () => {
+  it('forks a moment without I/O, next to the original', async () => {
     const troupe = start('user');
     await troupe.waitFor('db', 'ready');
     const { page } = await show(browser, inspected(troupe), '#/chart?server=db');
@@ -178,7 +178,7 @@ describe("a running troupe's page", () => {
 });
 
 describe("the inspector's link", () => {
-  it('authorizes one tab, which stays authorized after a reload, and further tabs', async () => {
+  it('authorizes a tab, even after a reload, and further tabs', async () => {
     const troupe = start('user');
     await troupe.waitFor('db', 'ready');
     const { page, inspector } = await show(browser, inspected(troupe), '#/chart?server=db');
@@ -217,7 +217,7 @@ describe("the inspector's link", () => {
     expect(await page.locator('[data-tile=db]').count()).toBe(1);
   });
 
-  it("downloads the journal and a server's test as files, without a cookie", async () => {
+  it("downloads the journal and a server's test as files without a cookie", async () => {
     const troupe = start('user');
     await troupe.waitFor('db', 'ready');
     const { page } = await show(browser, inspected(troupe));
@@ -229,8 +229,8 @@ describe("the inspector's link", () => {
   });
 });
 
-describe('the inspector for other pages', () => {
-  it('refuses a page without a valid link, and pages of another origin', async () => {
+describe("the inspector's access control", () => {
+  it('refuses pages without a valid link or from another origin', async () => {
     const troupe = start('user', {});
     const commands: string[] = [];
     const command = (name: string): Promise<unknown> => {

@@ -35,7 +35,7 @@ const litNow = `[...document.querySelectorAll('.chart-stage .lit')].map((state) 
 
 describe('a chart on the page', () => {
   it.each(['server', 'session', 'refresh', 'troupe', 'slots', 'permit'] satisfies MachineKey[])(
-    'of %s highlights each possible state, and no other',
+    'highlights each possible state and no other: %s',
     async (machine) => {
       const source = new ScriptedSource();
       source.push({ kind: 'actor', actor: 'x:0', id: 'troupe', machine: 'troupe' });
@@ -57,7 +57,7 @@ describe('a chart on the page', () => {
   );
 });
 
-describe('a picture with parts', () => {
+describe('a picture with foldable parts', () => {
   // What moves smoothly is nowhere in particular meanwhile.
   const screen = { viewport: { width: 1_440, height: 900 }, reducedMotion: 'reduce' } as const;
   const [picture] = facts.machines['server']?.pictures ?? [];
@@ -85,7 +85,7 @@ describe('a picture with parts', () => {
     return { page, enter };
   }
 
-  it("folds them at first, and fits the page's width at full size", async () => {
+  it("initially folds its parts and fits the page's width at full size", async () => {
     const { page } = await showServer(final);
     expect(await page.locator('.chart-stage .folded').count()).toBeGreaterThan(0);
     expect(await page.locator('.zoom-scale').textContent()).toBe('100 %');
@@ -98,7 +98,7 @@ describe('a picture with parts', () => {
     await page.locator(`[data-state="${final}"].lit`).waitFor({ state: 'visible' });
   });
 
-  it('unfolds and folds one with a click or a key', async () => {
+  it('unfolds and folds a part with a click or a key', async () => {
     const { page } = await showServer(final);
     const folded = page.locator(`.folded[data-state="${part.path}"]`);
     const shown = page.locator(`[data-state="${inside}"]`);
@@ -115,7 +115,7 @@ describe('a picture with parts', () => {
     await shown.waitFor({ state: 'attached' });
   });
 
-  it('keeps one unfolded, with its active state visible, while a state in it is active', async () => {
+  it('keeps a part unfolded, with its active state visible, while one of its states is active', async () => {
     const { page, enter } = await showServer(final);
     enter(inside ?? '');
     const lit = page.locator(`[data-state="${inside}"].lit`);
@@ -133,7 +133,7 @@ describe('a picture with parts', () => {
 
 const bad = '<img src=x onerror="alert(1)"><script>alert(2)</script>';
 
-describe('text from strangers', () => {
+describe('untrusted text', () => {
   it('never becomes markup, wherever it is shown', async () => {
     const source = new ScriptedSource();
     const name = `${bad}\u202e`;
@@ -242,7 +242,7 @@ describe('text from strangers', () => {
 });
 
 describe('a journal on the page', () => {
-  it('shows every moment, and accepts no commands', async () => {
+  it('shows every moment and accepts no commands', async () => {
     const source = new ScriptedSource();
     source.push({ kind: 'status', status: statusOf('db', { state: 'connecting' }) });
     source.push({ kind: 'status', status: statusOf('db', { state: 'failed' }) });

@@ -105,8 +105,8 @@ async function startUp(): Promise<{ place: Place; url: string }> {
   return { place, url: stdout.trim() };
 }
 
-describe('another user of this machine', { timeout: patience }, () => {
-  it('cannot read or write the state, and cannot use the socket', async ({ skip }) => {
+describe('another user on this machine', { timeout: patience }, () => {
+  it('cannot read or write the state or use the socket', async ({ skip }) => {
     skip(!isPossible, whyNot);
     const { place } = await startUp();
     // There are a decision and a token to find.

@@ -66,7 +66,7 @@ describe('the command line', () => {
       'the name of the tool must have 1 to 300 characters; see troupe help call',
     ],
     [['status', '--watch', '--json'], /use one of them/],
-  ])('refuses %j with exit code 2 in one line', async (argv, message) => {
+  ])('rejects %j with exit code 2 and a single line', async (argv, message) => {
     const run = await runCliHere(argv, { folder: temporaryFolder(), troupe: db() });
     expect(run.exitCode).toBe(2);
     const said = argv.includes('--json')
@@ -113,14 +113,14 @@ describe('the command line', () => {
   it.each([
     ['login', 'troupe explain'],
     ['logout', 'troupe stop'],
-  ])('says of %s that it is not available, and what comes closest', async (name, closest) => {
+  ])('reports that %s is unavailable and suggests the closest command', async (name, closest) => {
     const run = await runCliHere([name, 'db', '--flag'], { folder: temporaryFolder() });
     expect(run.exitCode).toBe(2);
     expect(run.stderr).toContain(`troupe: ${name} is not available in this version; ${closest} `);
     expect(commands.map((command) => command.name())).not.toContain(name);
   });
 
-  it("shows a command's help, and suggests the closest command", async () => {
+  it("shows a command's help or suggests the closest command", async () => {
     const folder = temporaryFolder();
     const asked = await runCliHere(['help', 'status'], { folder });
     expect(asked).toMatchObject({ exitCode: 0 });
@@ -258,7 +258,7 @@ describe('the command line', () => {
     expect(none).toMatchObject({ exitCode: 0, stdout: 'no tools\n' });
   });
 
-  it('rejects --search without a word', async () => {
+  it('rejects --search without a search term', async () => {
     const argv = ['tools', '--search', ' '];
     const run = await runCliHere(argv, { folder: temporaryFolder(), troupe: db() });
     expect(run.exitCode).toBe(2);
@@ -285,7 +285,7 @@ describe('the command line', () => {
     ['linux', '/etc/mcp-troupe/managed.json'],
     ['darwin', '/Library/Application Support/mcp-troupe/managed.json'],
     ['win32', 'C:\\Program Files\\mcp-troupe\\managed.json'],
-  ] as const)('reads managed settings from the usual place on %s', (platform, file) => {
+  ] as const)('reads managed settings from the standard path on %s', (platform, file) => {
     expect(managedSettingsFile(platform)).toBe(file);
   });
 
@@ -306,7 +306,7 @@ describe('the command line', () => {
     ['db', ['db']],
     ['api, db', ['db']],
     ['api', []],
-  ])('never lets a call widen the bound of --allow %j', async (allow, expected) => {
+  ])('never lets a call widen --allow %j', async (allow, expected) => {
     const argv = ['call', 'db', 'echo', `--allow=${allow}`];
     const run = await runCliHere(argv, { folder: temporaryFolder(), troupe: db() });
     expect(run.created[0]?.allow).toEqual(expected);
@@ -323,7 +323,7 @@ describe('the command line', () => {
     expect(troupe.stopped).toBe(true);
   });
 
-  it('notes that it starts a troupe and from which files, except with --json', async () => {
+  it('reports that it starts a troupe and from which files, except with --json', async () => {
     const folder = temporaryFolder();
     const file = path.join(folder, 'troupe.json');
     writeFileSync(file, '{}');
@@ -354,12 +354,15 @@ describe('the command line', () => {
   it.each([
     ['call', 'everything', 'echo'],
     ['tools', 'everything'],
-  ])('reports that --allow excludes a server, not that it is unknown: %s', async (...words) => {
-    const argv = [...words, '--allow', ''];
-    const run = await runCliHere(argv, { folder: temporaryFolder(), troupe: db() });
-    expect(run.exitCode).toBe(7);
-    expect(run.stderr).toContain('because --allow leaves it out');
-  });
+  ])(
+    'reports that --allow excludes a server rather than that it is unknown: %s',
+    async (...words) => {
+      const argv = [...words, '--allow', ''];
+      const run = await runCliHere(argv, { folder: temporaryFolder(), troupe: db() });
+      expect(run.exitCode).toBe(7);
+      expect(run.stderr).toContain('because --allow leaves it out');
+    },
+  );
 
   it('reads the arguments from stdin', async () => {
     const troupe = db();
@@ -414,7 +417,7 @@ describe('the command line', () => {
     expect(run.stderr).toMatch(message);
   });
 
-  it('rejects a withheld tool with 12, with and without arguments', async () => {
+  it('exits with 12 for a withheld tool, with and without arguments', async () => {
     const changed = { tool: 'query', diff: ['+ "description": "Other."'] };
     const troupe = createStandIn({
       servers: ready,
@@ -479,7 +482,7 @@ describe('the command line', () => {
     expect(one.stdout).toContain('example      troupe call db echo');
   });
 
-  it('asks for approval with exit code 10', async () => {
+  it('requests approval with exit code 10', async () => {
     const servers = [
       statusOf('db', { state: 'blocked', reason: 'pendingApproval', action: 'troupe approve db' }),
     ];
@@ -511,7 +514,7 @@ describe('the command line', () => {
     expect(troupe.listenerCount()).toBe(0);
   });
 
-  it('prints no terminal control sequences from a server', async () => {
+  it("prints no server's terminal control sequences", async () => {
     const nasty = '\u001b[2Jgone\u202Etxt\u0007';
     const tool = { ...toolOf('db', 'echo'), description: nasty };
     const troupe = createStandIn({

@@ -54,7 +54,7 @@ describe("the command line with Docker's gateway", { timeout: patience }, () => 
     await docker.gone();
   });
 
-  it('plans it with its reason, and nothing when Docker has no gateway', async () => {
+  it('plans it with its reason, or nothing when Docker has no gateway', async () => {
     const { docker, place, config } = await start('ok');
     const plan = async (): Promise<unknown> =>
       JSON.parse((await place.run('plan', '--json', ...config)).stdout);
@@ -71,7 +71,7 @@ describe("the command line with Docker's gateway", { timeout: patience }, () => 
     await docker.gone();
   });
 
-  it('shows in the status why there is no gateway', async () => {
+  it('shows why there is no gateway in the status', async () => {
     const { docker, place, config } = await start('noCommand');
     const up = place.start('up', ...config);
     await up.printed(/Docker has no command "docker mcp"/);

@@ -16,7 +16,7 @@ const everything = fileURLToPath(
 const cli = compiledCli();
 
 describe('the command line with real servers', { timeout: patience }, () => {
-  it('runs from its sources', async () => {
+  it('runs from source', async () => {
     const place = createPlace(cliFromSources);
     place.writeSettings({ db: place.server() });
     const call = ['call', 'db', 'echo', 'text=hi', '--config', place.settings];
@@ -30,7 +30,7 @@ describe('the command line with real servers', { timeout: patience }, () => {
     await place.isEmpty();
   });
 
-  it('calls a tool of a server from npm without a running troupe and leaves no process', async () => {
+  it("calls an npm server's tool without a running troupe and leaves no process behind", async () => {
     const place = createPlace(cli);
     place.writeSettings({
       sums: { command: process.execPath, args: [everything, 'stdio'], env: { [place.mark]: '1' } },
@@ -161,22 +161,25 @@ describe('the command line with real servers', { timeout: patience }, () => {
     // A server that ignores SIGTERM takes both grace periods, 2 s each.
     ['SIGINT', 130, 'ignore-term'],
     ['SIGHUP', 129, 'ok'],
-  ] as const)('ends within 5 s at %s and leaves no process', async (signal, exitCode, mode) => {
-    const place = createPlace(cli);
-    place.writeSettings({ db: place.server(), slow: place.server(mode) });
-    const up = place.start('up', '--config', place.settings);
-    await up.printed(/slow ready/);
-    await up.printed(/db ready/);
-    const askedAt = performance.now();
-    up.child.kill(signal);
-    expect(await up.ended).toEqual({ exitCode, signal: null });
-    // Five seconds by our own clocks; a busy machine adds time at the start and the end.
-    expect(performance.now() - askedAt).toBeLessThan(8_000);
-    expect(up.stdout()).toContain(`${signal}: stopping, waiting up to 5 s for`);
-    await place.isEmpty();
-  });
+  ] as const)(
+    'ends within 5 s on %s and leaves no process behind',
+    async (signal, exitCode, mode) => {
+      const place = createPlace(cli);
+      place.writeSettings({ db: place.server(), slow: place.server(mode) });
+      const up = place.start('up', '--config', place.settings);
+      await up.printed(/slow ready/);
+      await up.printed(/db ready/);
+      const askedAt = performance.now();
+      up.child.kill(signal);
+      expect(await up.ended).toEqual({ exitCode, signal: null });
+      // Five seconds by our own clocks; a busy machine adds time at the start and the end.
+      expect(performance.now() - askedAt).toBeLessThan(8_000);
+      expect(up.stdout()).toContain(`${signal}: stopping, waiting up to 5 s for`);
+      await place.isEmpty();
+    },
+  );
 
-  it('exits at once on the second signal and leaves no process', async () => {
+  it('exits at once on the second signal and leaves no process behind', async () => {
     const place = createPlace(cli);
     place.writeSettings({ deaf: place.server('ignore-term') });
     const up = place.start('up', '--config', place.settings);

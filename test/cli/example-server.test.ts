@@ -19,7 +19,7 @@ describe("the examples' HTTP server", () => {
     return { server, said, started, due };
   };
 
-  it('restarts a second after it exits, and reports that in one line', () => {
+  it('restarts one second after it exits and reports the restart in one line', () => {
     const { server, said, started, due } = kept();
     started[0]?.emit('exit');
     expect(said).toEqual(['the example HTTP server ended; starting it again (1 of 5)']);

@@ -17,7 +17,7 @@ describe('the examples', () => {
     expect(settings.mcpServers.remote.url).toContain(`:\${${name}:-`);
   });
 
-  it("have the servers in the README's picture and no problems", async () => {
+  it("declare the servers in the README's picture and have no problems", async () => {
     const projectRoot = fileURLToPath(new URL('../../examples', import.meta.url));
     const { settings } = await readSettings({
       projectRoot,

@@ -36,7 +36,7 @@ describe("the user's settings", () => {
     ['codex', 'CODEX_HOME'],
     ['opencode', 'XDG_CONFIG_HOME'],
   ] as const)(
-    'of %s are not looked for in the project when %s is relative',
+    'from %s are never read from the project when %s is relative',
     (program, variable) => {
       const facts = { platform: 'linux', home: '/home/me', projectRoot: '/project' } as const;
       const places = placesOf(program, { ...facts, env: { [variable]: 'config' } });

@@ -40,52 +40,55 @@ function wordsOf(place: Place, ...more: readonly string[]): string[] {
   return [...program.words, 'serve', '--config', place.settings, ...folders, ...more];
 }
 
-describe.each(['modern', 'legacy', 'old line'] as const)('troupe serve over stdio (%s)', (line) => {
-  it('presents all servers as one MCP server', limit, async () => {
-    const place = placeWithEverything();
-    const launch = {
-      command: process.execPath,
-      args: wordsOf(place),
-      cwd: root,
-      stderr: 'ignore' as const,
-    };
-    const info = { name: 'host', version: '1.0.0' };
-    if (line === 'old line') {
-      const client = new OldClient(info);
-      await client.connect(new OldStdio(launch));
-      onTestFinished(() => client.close());
-      const { content } = await client.callTool({
-        name: 'everything__echo',
-        arguments: { message: 'hello' },
-      });
-      expect(content).toEqual([{ type: 'text', text: 'Echo: hello' }]);
-      await client.close();
-    } else {
-      const mode = line === 'modern' ? ('auto' as const) : ('legacy' as const);
-      const client = new Client(info, { versionNegotiation: { mode } });
-      await client.connect(new StdioClientTransport(launch));
-      onTestFinished(() => client.close());
-      expect(client.getProtocolEra()).toBe(line);
-      expect(client.getServerVersion()?.name).toBe('mcp-troupe');
-      const { tools } = await client.listTools();
-      expect(tools.map(({ name }) => name)).toContain('everything__get-sum');
-      const { content } = await client.callTool({
-        name: 'everything__get-sum',
-        arguments: { a: 2, b: 3 },
-      });
-      expect(content).toEqual([{ type: 'text', text: expect.stringContaining('5') }]);
-      const uri = 'troupe://everything/demo://resource/dynamic/text/1';
-      const { contents } = await client.readResource({ uri });
-      expect(contents[0]?.uri).toBe(uri);
-      await client.close();
-    }
-    await place.isEmpty();
-  });
-});
+describe.each(['modern', 'legacy', 'legacy, SDK v1'] as const)(
+  'troupe serve over stdio (%s)',
+  (line) => {
+    it('presents all servers as one MCP server', limit, async () => {
+      const place = placeWithEverything();
+      const launch = {
+        command: process.execPath,
+        args: wordsOf(place),
+        cwd: root,
+        stderr: 'ignore' as const,
+      };
+      const info = { name: 'host', version: '1.0.0' };
+      if (line === 'legacy, SDK v1') {
+        const client = new OldClient(info);
+        await client.connect(new OldStdio(launch));
+        onTestFinished(() => client.close());
+        const { content } = await client.callTool({
+          name: 'everything__echo',
+          arguments: { message: 'hello' },
+        });
+        expect(content).toEqual([{ type: 'text', text: 'Echo: hello' }]);
+        await client.close();
+      } else {
+        const mode = line === 'modern' ? ('auto' as const) : ('legacy' as const);
+        const client = new Client(info, { versionNegotiation: { mode } });
+        await client.connect(new StdioClientTransport(launch));
+        onTestFinished(() => client.close());
+        expect(client.getProtocolEra()).toBe(line);
+        expect(client.getServerVersion()?.name).toBe('mcp-troupe');
+        const { tools } = await client.listTools();
+        expect(tools.map(({ name }) => name)).toContain('everything__get-sum');
+        const { content } = await client.callTool({
+          name: 'everything__get-sum',
+          arguments: { a: 2, b: 3 },
+        });
+        expect(content).toEqual([{ type: 'text', text: expect.stringContaining('5') }]);
+        const uri = 'troupe://everything/demo://resource/dynamic/text/1';
+        const { contents } = await client.readResource({ uri });
+        expect(contents[0]?.uri).toBe(uri);
+        await client.close();
+      }
+      await place.isEmpty();
+    });
+  },
+);
 
 describe('troupe serve', () => {
   it(
-    'writes only protocol to stdout, ignores garbage, and exits with its host',
+    'writes only protocol messages to stdout, ignores garbage and exits with its host',
     limit,
     async () => {
       const place = createPlace(program);
@@ -144,7 +147,7 @@ describe('troupe serve', () => {
   });
 
   it(
-    'rejects flags that would admit strangers and addresses that it cannot listen on',
+    'rejects flags that would admit strangers and addresses it cannot listen on',
     limit,
     async () => {
       const folder = temporaryFolder();

@@ -51,7 +51,7 @@ async function callThrough(...flags: readonly string[]) {
 // Starts two processes, possibly on a busy machine.
 const limit = { timeout: 60_000 };
 
-it('uses the SDK that Node has loaded, with --telemetry', limit, async () => {
+it('--telemetry uses the SDK that Node has loaded', limit, async () => {
   const { seen, spans } = await callThrough('--telemetry');
   expect(spans).toContainEqual({
     name: 'tools/call echo',
@@ -62,7 +62,7 @@ it('uses the SDK that Node has loaded, with --telemetry', limit, async () => {
   expect(seen.traceparent).toContain(traceId);
 });
 
-it('does not use the SDK without --telemetry', limit, async () => {
+it('the SDK is not used without --telemetry', limit, async () => {
   const { seen, spans } = await callThrough();
   expect(spans).toEqual([]);
   expect(seen.traceparent).toBeUndefined();

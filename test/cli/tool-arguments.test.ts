@@ -22,7 +22,7 @@ const schema = {
 const read = (...words: string[]) => argumentsFromWords(words, schema);
 
 describe('tool arguments', () => {
-  it('are parsed by the schema', () => {
+  it('are parsed according to the schema', () => {
     expect(
       read('text=12', 'count=12', 'ratio=-1.5e3', 'loud=true', 'filter={"a":[1]}', 'mode=3'),
     ).toEqual({ text: '12', count: 12, ratio: -1500, loud: true, filter: { a: [1] }, mode: 3 });
@@ -55,7 +55,7 @@ describe('tool arguments', () => {
     ['__proto__=1', /^the tool has no argument __proto__; use text, count/],
     ['text', 'text is not a tool argument; write key=value, or use --args'],
     ['=1', '=1 is not a tool argument; write key=value, or use --args'],
-  ])('refuse %s and say what to write', (word, message) => {
+  ])('reject %s and suggest a correction', (word, message) => {
     expect(() => read(word)).toThrow(
       expect.objectContaining({
         code: 'INVALID_ARGUMENTS',
@@ -74,12 +74,12 @@ describe('tool arguments', () => {
     );
   });
 
-  it('pass on keys that the schema does not name', () => {
+  it('pass through keys that the schema does not declare', () => {
     expect(argumentsFromWords(['any=1'], { type: 'object' })).toEqual({ any: '1' });
     expect(Object.keys(argumentsFromWords(['__proto__=1'], {}))).toEqual(['__proto__']);
   });
 
-  it('are parsed from one JSON object', () => {
+  it('are parsed from a single JSON object', () => {
     expect(argumentsFromJson('{"a": [1]}', '--args')).toEqual({ a: [1] });
     expect(() => argumentsFromJson('[1]', '--args')).toThrow('--args is not a JSON object');
     expect(() => argumentsFromJson('{', 'stdin')).toThrow('stdin is not JSON');

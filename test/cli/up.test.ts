@@ -72,8 +72,8 @@ describe('up', () => {
   });
 });
 
-describe('commands beside a running troupe', () => {
-  it('query it', async () => {
+describe('commands alongside a running troupe', () => {
+  it('query the troupe', async () => {
     const { folder } = await upHere(
       createStandIn({
         servers: [statusOf('db', { tools: 1 })],
@@ -151,7 +151,7 @@ describe('commands beside a running troupe', () => {
     ['status', 'gone'],
     ['stop', 'gone'],
     ['approve', 'gone'],
-  ])('report a removed server the same way: %s %s %s %s', async (...argv) => {
+  ])('report a removed server consistently: %s %s %s %s', async (...argv) => {
     const removed = new TroupeError('SERVER_REMOVED', 'gone was removed; add it again');
     const { folder, troupe } = await upHere(
       createStandIn({ servers: [statusOf('db')], answer: () => Promise.reject(removed) }),
@@ -163,7 +163,7 @@ describe('commands beside a running troupe', () => {
     }
   });
 
-  it('report that a stopped server stays stopped after its approval', async () => {
+  it('report that a stopped server stays stopped after approval', async () => {
     const gated = statusOf('gated', { state: 'blocked', reason: 'pendingApproval' });
     const { folder } = await upHere(createStandIn({ servers: [gated] }));
     const { stdout } = await runCliHere(['stop', 'gated'], { folder });
@@ -185,7 +185,7 @@ describe('commands beside a running troupe', () => {
     ['status', '--config', 'other.json'],
     ['plan', '--allow', 'db'],
     ['stop', 'db', '--allow='],
-  ])('reject settings other than its own: %s %s %s', async (...argv) => {
+  ])("reject settings other than the troupe's own: %s %s %s", async (...argv) => {
     const { folder } = await upHere();
     const run = await runCliHere(argv, { folder });
     expect(run.exitCode).toBe(2);
@@ -194,7 +194,7 @@ describe('commands beside a running troupe', () => {
     );
   });
 
-  it('accept a settings file that was replaced by a link, or named through another link', async () => {
+  it('accept a settings file that is replaced by a link or reached through another link', async () => {
     const folder = temporaryFolder();
     const file = path.join(folder, 'mine.json');
     writeFileSync(file, '{}');
@@ -214,7 +214,7 @@ describe('commands beside a running troupe', () => {
     expect(run.stderr).toContain('was started with a different --config');
   });
 
-  it('run tools and call in a troupe of their own with other settings', async () => {
+  it('run tools and call in a separate troupe with other settings', async () => {
     const { folder } = await upHere();
     writeFileSync(path.join(folder, 'other.json'), '{}');
     const own = createStandIn({ servers: [statusOf('db')] });
@@ -226,7 +226,7 @@ describe('commands beside a running troupe', () => {
     expect(own.calls).toHaveLength(1);
   });
 
-  it('accept the same settings only in the same order', async () => {
+  it("accept the troupe's settings only in the same order", async () => {
     const { folder } = await upHere(
       undefined,
       '--config',

@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest';
 import type { HostRule, RuleAnswer } from '../../src/domain/host/rule.ts';
 import { entries, layer, merged, verdicts } from './layer.ts';
 
-describe('rules that the host passes in', () => {
+describe('host rules', () => {
   const user = layer('user', entries({ db: 'x', web: { url: 'https://example.test' }, bad: {} }));
 
-  it('exclude servers with a reason, and skip invalid entries', () => {
+  it('exclude servers with a reason and skip invalid entries', () => {
     const asked: string[] = [];
     const settings = merged(
       [user],

@@ -9,7 +9,7 @@ const url = '"url": "https://host/mcp"';
 
 describe('a bad entry', () => {
   it.each(badEntries)(
-    'is rejected for %s, with its place and a remedy',
+    'is rejected for %s, with its position and a remedy',
     (_what, fields, key, line, next) => {
       const { document, problems } = parseSettings(textWith('bad', ...fields), origin);
       const [good, bad] = document?.servers ?? [];
@@ -42,7 +42,7 @@ describe('a bad entry', () => {
   );
 
   it.each(['', ' ', '__proto__', 'a/b', 'é', '😀', 'a\nb', '\u202edb', 'a'.repeat(101)])(
-    'is rejected for its name %j and shown under a legible one',
+    'is rejected for its name %j and shown under a readable one',
     (name) => {
       const [, bad] = parseSettings(textWith(name, command), origin).document?.servers ?? [];
       expect(bad?.desired.name).toMatch(/^[\w.:-]{1,100}$/);
@@ -53,7 +53,7 @@ describe('a bad entry', () => {
     },
   );
 
-  it('is rejected under a duplicate name, with both lines', () => {
+  it('is rejected for a duplicate name, with both line numbers', () => {
     const text = textWith('good', command);
     const { document } = parseSettings(text, origin);
     expect(document?.servers).toHaveLength(1);
@@ -69,7 +69,7 @@ describe('a bad entry', () => {
   it.each([
     ['before', '"a/b": { "command": "x" },\n"a_b": { "command": "node" }', 2],
     ['after', '"a_b": { "command": "node" },\n"a/b": { "command": "x" }', 3],
-  ])('does not affect a server with its legible name %s it', (_where, entries, line) => {
+  ])('does not affect a server with its readable name %s it', (_where, entries, line) => {
     const { document, problems } = parseSettings(`{ "mcpServers": {\n${entries} } }`, origin);
     expect(document?.servers.map(({ desired }) => [desired.name, desired.invalid])).toEqual([
       ['a_b', undefined],
@@ -77,7 +77,7 @@ describe('a bad entry', () => {
     expect(problems).toEqual([expect.objectContaining({ line, key: 'mcpServers.a/b' })]);
   });
 
-  it('never appears in a message by its values', () => {
+  it('never reveals its values in a message', () => {
     const secret = 'hunter2';
     const entries = [
       [`"command": "npx ${secret}"`],
@@ -94,7 +94,7 @@ describe('a bad entry', () => {
     }
   });
 
-  it('gets a new generation when edited, and keeps it when reformatted', () => {
+  it('gets a new generation when edited, but not when reformatted', () => {
     const generation = (entry: string) =>
       parseSettings(`{ "mcpServers": { "a": ${entry} } }`, origin).document?.servers[0]?.desired
         .generation;
@@ -120,7 +120,7 @@ describe('a bad entry', () => {
     });
   });
 
-  it('that is disabled stays disabled', () => {
+  it('stays disabled when it sets "enabled" to false', () => {
     const [, bad] =
       parseSettings(textWith('bad', '"enabled": false'), origin).document?.servers ?? [];
     expect(bad?.desired).toMatchObject({ enabled: false, invalid: {} });

@@ -14,8 +14,8 @@ import { type TreeNode, type TreePath, valueOf } from '../../src/config/settings
 import { badTexts, harmlessMistakes, nested } from './bad-text-rows.ts';
 
 const origin = { file: '/settings/troupe', scope: 'config', projectRoot: '/project' } as const;
-describe('a text that is invalid as a whole', () => {
-  it.each(badTexts)('gives no document when it is %s', (_what, text, line, key, next) => {
+describe('an invalid settings file', () => {
+  it.each(badTexts)('yields no document when it is %s', (_what, text, line, key, next) => {
     const { document, problems } = parseSettings(text, origin);
     expect(document).toBeUndefined();
     expect(problems).toEqual([
@@ -28,7 +28,7 @@ describe('a text that is invalid as a whole', () => {
     ]);
   });
 
-  it('gives no document with more servers than allowed', () => {
+  it('yields no document with more servers than allowed', () => {
     const entries = Array.from({ length: 10_001 }, (_, index) => `"s${index}":{}`);
     const text = (count: number) => `{ "mcpServers": {${entries.slice(0, count).join(',')}} }`;
     expect(parseSettings(text(10_000), origin).document?.servers).toHaveLength(10_000);
@@ -37,15 +37,15 @@ describe('a text that is invalid as a whole', () => {
     });
   });
 
-  it('is read at exactly the limits', () => {
+  it('is read when it exactly meets the limits', () => {
     expect(parseSettings(nested(256), origin).document).toBeDefined();
     expect(parseSettings(`{}${' '.repeat(999_998)}`, origin).document).toBeDefined();
   });
 });
 
-describe('a text with a harmless mistake', () => {
+describe('a settings file with a harmless mistake', () => {
   it.each(harmlessMistakes)(
-    'is reported and otherwise ignored: %s',
+    'is read with the mistake reported: %s',
     (_what, text, line, key, next) => {
       const { document, problems } = parseSettings(text, origin);
       expect(document?.mcp).toEqual({});
@@ -55,20 +55,20 @@ describe('a text with a harmless mistake', () => {
     },
   );
 
-  it('does not report other keys of a host', () => {
+  it("does not report a host's other keys", () => {
     const text = '{ "$schema": "x", "theme": "dark", "model": { "name": "m" }, "mcpServers": {} }';
     expect(parseSettings(text, origin).problems).toEqual([]);
   });
 });
 
-describe('bytes of a settings file', () => {
+describe("a settings file's bytes", () => {
   const bytes = (...values: readonly number[]) => Uint8Array.from(values);
 
   it.each([
-    ['UTF-16, low byte first', bytes(0xff, 0xfe, 0x7b, 0x00), 'UTF-16; save it as UTF-8'],
-    ['UTF-16, high byte first', bytes(0xfe, 0xff, 0x00, 0x7b), 'UTF-16; save it as UTF-8'],
-    ['UTF-16 without a mark', bytes(0x7b, 0x00, 0x7d, 0x00), 'save it as UTF-8'],
-    ['filled with NUL', new Uint8Array(64), 'save it as UTF-8'],
+    ['little-endian UTF-16', bytes(0xff, 0xfe, 0x7b, 0x00), 'UTF-16; save it as UTF-8'],
+    ['big-endian UTF-16', bytes(0xfe, 0xff, 0x00, 0x7b), 'UTF-16; save it as UTF-8'],
+    ['UTF-16 without a byte order mark', bytes(0x7b, 0x00, 0x7d, 0x00), 'save it as UTF-8'],
+    ['all NUL', new Uint8Array(64), 'save it as UTF-8'],
     ['not UTF-8', bytes(0x7b, 0xc3, 0x28, 0x7d), 'save it as UTF-8'],
     ['more than a megabyte', new Uint8Array(1_000_001).fill(0x20), 'split them'],
   ])('are rejected when they are %s', (_what, content, next) => {
@@ -103,9 +103,9 @@ async function readBytes(bytes: Uint8Array): Promise<ParsedSettings> {
   return { problems: [{ file: origin.file, message: decoded.message }] };
 }
 
-describe('a damaged file of any program', () => {
+describe('a damaged settings file', () => {
   it.each(programs)(
-    'of %s reads the same with a byte order mark or other line ends',
+    'from %s reads the same with a byte order mark or other line endings',
     async (_name, text) => {
       const meaning = async (variant: string) => {
         const { document, problems } = await readBytes(Buffer.from(variant));
@@ -122,7 +122,7 @@ describe('a damaged file of any program', () => {
   );
 
   it.each(programs)(
-    'of %s is rejected as a whole, with one reason and a remedy',
+    'from %s is rejected as a whole with one reason and a remedy',
     async (_name, text) => {
       const big = Buffer.from(text + '\n'.repeat(1_000_001 - Buffer.byteLength(text)));
       const wide = Buffer.from(text, 'utf16le');
@@ -145,7 +145,7 @@ describe('a damaged file of any program', () => {
   );
 
   it.each(programs.filter(([, text]) => isJson(text)))(
-    'of %s is rejected wherever it is truncated',
+    'from %s is rejected wherever it is truncated',
     async (_name, text) => {
       for (let length = 1; length < text.trimEnd().length; length += 7) {
         const { document, problems } = await parseSettingsFile(text.slice(0, length), origin);
@@ -162,7 +162,7 @@ describe('a damaged file of any program', () => {
   );
 
   it.each(programs.filter(([, text]) => isJson(text)))(
-    'of %s reports a place and a remedy for any value of any key',
+    'from %s is reported with a position and a remedy for any value of any key',
     async (_name, text) => {
       const reading = await readAnyTree({ file: origin.file, text });
       if ('fault' in reading) throw new Error(reading.fault.message);

@@ -76,7 +76,7 @@ describe('the setting mcp.dockerGateway', () => {
     ]);
   });
 
-  it('passes variables on by name, so that no value is stored', async () => {
+  it('passes variables by name, so no value is stored', async () => {
     const { specs } = await read(mine(wanted), { variables: ['DOCKER_HOST'] });
     expect([...specs.values()]).toMatchObject([{ env: { DOCKER_HOST: '${DOCKER_HOST}' } }]);
   });
@@ -93,7 +93,7 @@ describe('the setting mcp.dockerGateway', () => {
     ['no file requests it', '{ "mcp": {} }'],
     ['it is off', '{ "mcp": { "dockerGateway": false } }'],
     [
-      'the user has a server of that name',
+      'the user has a server with that name',
       '{ "mcp": { "dockerGateway": true }, "mcpServers": { "MCP_DOCKER": { "url": "https://d.example" } } }',
     ],
   ])('does not query Docker when %s', async (_why, text) => {
@@ -103,7 +103,7 @@ describe('the setting mcp.dockerGateway', () => {
     expect(settings.problems).toEqual([]);
   });
 
-  it('takes its value from the last own file that has it', async () => {
+  it("takes its value from the user's last file that sets it", async () => {
     const later = (text: string) =>
       ({ ...mine(wanted), '/b.json': { scope: 'config', text } }) as const;
     const off = await read(later('{ "mcp": { "dockerGateway": false } }'));
@@ -114,13 +114,13 @@ describe('the setting mcp.dockerGateway', () => {
     expect(hosts.settings.servers).toEqual([]);
   });
 
-  it("may be in the host's settings, which have no lines", async () => {
+  it("may come from the host's settings, which have no line numbers", async () => {
     const { settings } = await read({}, { overlay: { mcp: { dockerGateway: 'auto' } } });
     const source = { key: 'mcp.dockerGateway', scope: 'api' };
     expect(settings.servers.map((server) => server.source)).toEqual([source]);
   });
 
-  it("is ignored in a folder's file, with a problem", async () => {
+  it("is ignored and reported in a folder's file", async () => {
     const { settings, askedCount } = await read({
       '/project/.mcp.json': { scope: 'project', text: wanted },
     });
@@ -136,7 +136,7 @@ describe('the setting mcp.dockerGateway', () => {
     ]);
   });
 
-  it("is not replaced by a folder's server of that name", async () => {
+  it("is not replaced by a folder's server with that name", async () => {
     const text = '{ "mcpServers": { "MCP_DOCKER": { "command": "evil" } } }';
     const project = { '/project/.mcp.json': { scope: 'project', text } } as const;
     for (const texts of [
@@ -149,7 +149,7 @@ describe('the setting mcp.dockerGateway', () => {
     }
   });
 
-  it('obeys the lists like any other server', async () => {
+  it('obeys the allow and exclude lists like any other server', async () => {
     const text = '{ "mcp": { "dockerGateway": true, "excluded": ["MCP_DOCKER"] } }';
     const { settings } = await read(mine(text));
     expect(settings.excluded).toEqual(settings.servers.map(({ name }) => name));
@@ -171,7 +171,7 @@ describe('the setting mcp.dockerGateway', () => {
   );
 });
 
-describe('a Docker without a gateway', () => {
+describe('Docker without a gateway', () => {
   it.each([
     [
       lacking('program', 'was not found on PATH'),
@@ -216,13 +216,10 @@ describe('a Docker without a gateway', () => {
     ['daemon', 1],
     ['time', 1],
     ['sense', 1],
-  ] as const)(
-    'with "auto" and a missing %s, causes this many problems: %i',
-    async (lack, count) => {
-      const text = '{ "mcp": { "dockerGateway": "auto" } }';
-      const { settings } = await read(mine(text), { finding: lacking(lack, 'x') });
-      expect(settings.servers).toEqual([]);
-      expect(settings.problems).toHaveLength(count);
-    },
-  );
+  ] as const)('with "auto" and missing "%s" causes %i problems', async (lack, count) => {
+    const text = '{ "mcp": { "dockerGateway": "auto" } }';
+    const { settings } = await read(mine(text), { finding: lacking(lack, 'x') });
+    expect(settings.servers).toEqual([]);
+    expect(settings.problems).toHaveLength(count);
+  });
 });

@@ -111,8 +111,8 @@ function added(before: unknown, { path: [first, second], value }: Addition): unk
   return { ...root, [String(first)]: Object.fromEntries([...entries, [second, value]]) };
 }
 
-describe('additions to a settings text', () => {
-  it('add exactly the requested values, and keep every other character and comment', () => {
+describe('additions to a settings file', () => {
+  it('add exactly the requested values and keep every other character', () => {
     fc.assert(
       fc.property(document, fc.array(addition, { maxLength: 4 }), (text, additions) => {
         let expected: unknown = plain(text);

@@ -42,8 +42,8 @@ async function conversionOf(text: string) {
   return conversion;
 }
 
-describe('settings of another program', () => {
-  it.each(names)('convert with the place of each part: %s', async (name) => {
+describe("another program's settings", () => {
+  it.each(names)("convert with each part's position: %s", async (name) => {
     const { format, servers, mcp, inputs, faults } = await conversionOf(fixture(name));
     const expected = {
       format,
@@ -67,9 +67,9 @@ describe('settings of another program', () => {
 
 const origin = { file: '/home/me/settings', scope: 'config', projectRoot: '/project' } as const;
 
-describe('a settings file of another program', () => {
+describe("another program's settings file", () => {
   it.each(names)(
-    'parses as a layer, and reports every problem with a place and a remedy: %s',
+    'parses as a layer and reports every problem with a position and a remedy: %s',
     async (name) => {
       const text = fixture(name);
       const lineCount = text.split('\n').length;
@@ -95,7 +95,7 @@ describe('a settings file of another program', () => {
     },
   );
 
-  it('applies its limits, and gates its servers in a project folder', async () => {
+  it('applies its limits, and its servers need approval in a project folder', async () => {
     const inFolder = { ...origin, scope: 'project' } as const;
     const { document, problems } = await parseSettingsFile(fixture('qwen'), inFolder);
     expect(document?.mcp).toEqual({ allowed: ['one', 'two'], excluded: ['two'] });
@@ -109,7 +109,7 @@ describe('a settings file of another program', () => {
     });
   });
 
-  it('applies lists of enabled and disabled servers, of which a folder may only disable', async () => {
+  it("applies enabled and disabled lists, but a folder's file may only disable", async () => {
     const text =
       '{ "mcpServers": { "a": { "command": "a", "enabled": false } },\n"enabledServers": ["a"],\n"disabledServers": ["b"] }';
     const own = await parseSettingsFile(text, origin);
@@ -130,21 +130,21 @@ describe('a settings file of another program', () => {
   });
 
   it.each([
-    ['of Codex', '[mcp_servers.a]\ncommand = "a"\nargs = ["${X}"]\n'],
-    ['of Codex that looks like a command', '[mcp_servers.a]\ncommand = "a"\nenv = { T = "!x" }\n'],
+    ['from Codex', '[mcp_servers.a]\ncommand = "a"\nargs = ["${X}"]\n'],
+    ['from Codex, like a command', '[mcp_servers.a]\ncommand = "a"\nenv = { T = "!x" }\n'],
     [
-      'of Zed',
+      'from Zed',
       '{ "context_servers": { "a": { "command": "a", "env": { "T": "${keychain:a/b}" } } } }',
     ],
     [
-      'of oh-my-pi',
+      'from oh-my-pi',
       '{ "mcpServers": { "a": { "command": "a", "args": ["${env:X}"], "envPolicy": "literal" } } }',
     ],
     [
-      'of ours beside a word of others',
+      "from our format with another program's key",
       '{ "mcpServers": { "a": { "command": "a", "args": ["${env:X}", "${X}"], "values": "literal", "disabled": false } } }',
     ],
-  ])('keeps a literal text: %s', async (_what, text) => {
+  ])('keeps a literal string: %s', async (_what, text) => {
     const [word = ''] = /"[^"]*[$!][^"]*"/u.exec(text) ?? [];
     const parsed = await parseSettingsFile(text, origin);
     const spec = parsed.document?.servers[0]?.spec;
@@ -153,7 +153,7 @@ describe('a settings file of another program', () => {
     expect(JSON.stringify(spec)).toContain(word);
   });
 
-  it('reports such a text in an entry that also refers to variables', async () => {
+  it('reports a literal string in an entry that also refers to variables', async () => {
     const text = '[mcp_servers.a]\ncommand = "a"\nenv_vars = ["T"]\nargs = ["${X}"]\n';
     const { document, problems } = await parseSettingsFile(text, origin);
     expect(document?.servers[0]?.spec).not.toHaveProperty('values');
@@ -162,7 +162,7 @@ describe('a settings file of another program', () => {
     ]);
   });
 
-  it("reports a bad value under the file's own key", async () => {
+  it("reports an invalid value under the file's own key", async () => {
     const text = '[mcp_servers.docs]\ncommand = "npx"\n\ntool_timeout_sec = "soon"\n';
     const { document } = await parseSettingsFile(text, origin);
     expect(document?.servers[0]?.desired.invalid).toEqual({
@@ -363,8 +363,8 @@ function tomlLines(text: string): Map<string, number> {
   return linesBelow(reading.root);
 }
 
-describe('the lines of a TOML text', () => {
-  it('match its keys, with any text in between', () => {
+describe('TOML line numbers', () => {
+  it('match the keys, with any text in between', () => {
     const name = fc.stringMatching(/^[a-z][a-z-]{0,5}$/u);
     const scalar = fc.oneof(
       fc.string().map((text) => JSON.stringify(text)),
@@ -404,7 +404,7 @@ describe('the lines of a TOML text', () => {
     );
   });
 
-  it('are found below dotted headers and keys, and in arrays of tables', () => {
+  it('are correct below dotted headers and keys and in arrays of tables', () => {
     const text = [
       'a.b = 1',
       '[x."y.z"]',

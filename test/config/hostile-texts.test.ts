@@ -28,23 +28,23 @@ const manyQuotes = `${'"'.repeat(200_000)}:\n`;
 // Each of its keys is a map; writing them out as names doubles with every level.
 const mapsAsKeys = `x: 1\ny: ${'{'.repeat(120)}a: b${'}: c'.repeat(119)}}\n`;
 const hostileYaml: readonly (readonly [string, string, string])[] = [
-  ['nests block lists and flow lists', deepYaml, 'flatten it'],
-  ['nests flow lists', deepFlow, 'flatten it'],
+  ['nests block and flow sequences', deepYaml, 'flatten it'],
+  ['nests flow sequences', deepFlow, 'flatten it'],
   ['holds thousands of aliases', manyAliases, 'more than 100 aliases'],
-  ['is all quotes', manyQuotes, 'more than 10000 tokens'],
-  ['has maps as keys of maps', mapsAsKeys, 'a key is a list or a map'],
-  ['nests block maps over many lines', 'a: : : :\n'.repeat(1_000), 'flatten it'],
+  ['consists of quotes', manyQuotes, 'more than 10000 tokens'],
+  ['uses maps as map keys', mapsAsKeys, 'a key is a list or a map'],
+  ['nests block maps across many lines', 'a: : : :\n'.repeat(1_000), 'flatten it'],
   ['nests by indentation', indented(500), 'flatten it'],
-  ['is all comments', '#\n'.repeat(100_000), 'nothing but comments'],
+  ['consists of comments', '#\n'.repeat(100_000), 'nothing but comments'],
   ['mixes blank lines and comments', `a:\n${'\n'.repeat(9_000)}${' #\n'.repeat(9_000)}`, 'tokens'],
-  ['is longer than YAML may be', `a: "${'x'.repeat(256_000)}"\n`, 'longer than 256000'],
+  ['exceeds the length limit for YAML', `a: "${'x'.repeat(256_000)}"\n`, 'longer than 256000'],
 ];
 
 function indented(depth: number): string {
   return Array.from({ length: depth }, (_, index) => `${' '.repeat(index)}a:\n`).join('');
 }
 
-describe('a project file that is YAML under the name .mcp.json', () => {
+describe("a project's .mcp.json that contains YAML", () => {
   it.each(hostileYaml)('never reaches the YAML parser when it %s', async (_what, text) => {
     const lex = vi.spyOn(Lexer.prototype, 'lex');
     expect(await verdictOf(text, project)).toMatch(/JSON|tokens|nested|longer|comments/u);
@@ -52,12 +52,12 @@ describe('a project file that is YAML under the name .mcp.json', () => {
   });
 });
 
-describe('a YAML text', () => {
+describe('a YAML file', () => {
   it.each(hostileYaml)('is refused when it %s', async (_what, text, reason) => {
     expect(await verdictOf(text, own)).toContain(reason);
   });
 
-  it.each(hostileYaml)('costs a bounded number of parser steps when it %s', async (_what, text) => {
+  it.each(hostileYaml)('takes a bounded number of parser steps when it %s', async (_what, text) => {
     const next = vi.spyOn(Parser.prototype, 'next');
     await verdictOf(text, own);
     expect(next.mock.calls.length).toBeLessThanOrEqual(yamlText.tokens);
@@ -80,32 +80,36 @@ describe('a YAML text', () => {
     expect(Object.fromEntries(values)).toMatchObject({ d: { value: 2 }, g: { value: 3 } });
   });
 
-  it('is accepted with a hundred aliases and the greatest allowed depth', () => {
+  it('is accepted with a hundred aliases at the maximum depth', () => {
     const text = `x: &a 1\ny: [${'*a,'.repeat(100)}]\nz: ${'['.repeat(255)}${']'.repeat(255)}\n`;
     expect(faultOf(readYamlTree(text))).toBe('none');
   });
 });
 
-describe('a TOML text', () => {
+describe('a TOML file', () => {
   const heads = (count: number, parts: number): string =>
     Array.from({ length: count }, (_, at) => `[k${at}.${'a.'.repeat(parts)}a]\n`).join('');
 
   it.each([
     ['many deep tables', heads(2_000, 250), 'more than 40000 tokens'],
     ['many pairs', 'a = 1\n'.repeat(20_000), 'more than 40000 tokens'],
-    ['a number of a megabyte', `a = ${'9'.repeat(900_000)}\n`, 'longer than 1000 characters'],
-    ['a key of many parts', `${'a.'.repeat(300)}a = 1\n`, 'flatten it'],
     [
-      'deep tables below deep tables',
+      'a number with a million digits',
+      `a = ${'9'.repeat(900_000)}\n`,
+      'longer than 1000 characters',
+    ],
+    ['a key with many parts', `${'a.'.repeat(300)}a = 1\n`, 'flatten it'],
+    [
+      'deep tables within deep tables',
       `[${'a.'.repeat(200)}a]\n${'b.'.repeat(200)}b = 1\n`,
       'flatten',
     ],
-    ['deep lists', `a = ${'['.repeat(60_000)}`, 'flatten it'],
+    ['deep arrays', `a = ${'['.repeat(60_000)}`, 'flatten it'],
   ])('is refused for %s', (_what, text, reason) => {
     expect(faultOf(readTomlTree(text))).toContain(reason);
   });
 
-  it('keeps its lines below a table with a name of any length', () => {
+  it('keeps correct line numbers after a table name of any length', () => {
     const reading = readTomlTree(`["${'x'.repeat(500_000)}"]\nk1 = 1\nk2 = 2\n`);
     expect(reading).toMatchObject({
       root: { members: [{ line: 1, node: { members: [{ line: 2 }, { line: 3 }] } }] },
@@ -113,26 +117,22 @@ describe('a TOML text', () => {
   });
 });
 
-describe('a JSON text of a project folder', () => {
+describe("a project folder's JSON file", () => {
   const servers = (count: number): string =>
     Array.from({ length: count }, (_, at) => `"s${at}": { "command": "x" }`).join(',');
   const object = (...members: string[]): string => `{ ${members.join(', ')} }`;
 
   it.each([
-    ['more tokens than a folder may bring', `[${'1,'.repeat(30_000)}1]`, '40000 tokens'],
-    ['more characters than a folder may bring', `{ "a": "${'x'.repeat(256_000)}" }`, '256000'],
-    [
-      'more servers than a folder may bring',
-      object(`"mcpServers": {${servers(1_001)}}`),
-      '1000 servers',
-    ],
-    ['brackets without end', '['.repeat(200_000), 'flatten it'],
-    ['a number of a thousand digits', `{ "a": ${'9'.repeat(1_001)} }`, '1000 characters'],
+    ['too many tokens for a folder', `[${'1,'.repeat(30_000)}1]`, '40000 tokens'],
+    ['too many characters for a folder', `{ "a": "${'x'.repeat(256_000)}" }`, '256000'],
+    ['too many servers for a folder', object(`"mcpServers": {${servers(1_001)}}`), '1000 servers'],
+    ['endless brackets', '['.repeat(200_000), 'flatten it'],
+    ['a number with a thousand digits', `{ "a": ${'9'.repeat(1_001)} }`, '1000 characters'],
   ])('is refused for %s', async (_what, text, reason) => {
     expect(await verdictOf(text, project)).toContain(reason);
   });
 
-  it('is read up to the folder’s bounds, and counts a string or a comment as one token', async () => {
+  it('is read up to the folder’s limits, with a string or a comment counted as one token', async () => {
     const quiet = `/* ${'[ '.repeat(9_000)} */ "a": "${'[{,:'.repeat(9_000)}"`;
     expect(await verdictOf(`{ ${quiet}, "mcpServers": {${servers(1_000)}} }`, project)).toBe(
       'read',
@@ -140,7 +140,7 @@ describe('a JSON text of a project folder', () => {
   });
 });
 
-describe('the verdict on a text', () => {
+describe('the result of reading a file', () => {
   /** Calls from so far down the stack that a parser which recurses without a bound has no room. */
   function from<Result>(depth: number, call: () => Result): Result {
     return depth === 0 ? call() : from(depth - 1, call);

@@ -8,7 +8,7 @@ import { admitAll, type Gates } from '../../src/policies/admission/admit.ts';
 import { approvalFingerprint } from '../../src/policies/fingerprint.ts';
 import { entries, layer, merged, messages, open, verdicts } from './layer.ts';
 
-describe('layers of settings', () => {
+describe('settings layers', () => {
   it.each([
     ['user', 'api'],
     ['user', 'config'],
@@ -19,20 +19,23 @@ describe('layers of settings', () => {
     ['plugin', 'user'],
     ['local', 'plugin'],
     ['api', 'managed'],
-  ] as const)('resolve a name that %s and %s declare to the second, in either order', (a, b) => {
-    const name = 'plugin:tools:db';
-    const of = (scope: Scope) =>
-      layer(scope, entries({ [scope === 'plugin' ? 'db' : name]: scope }));
-    for (const layers of [
-      [of(a), of(b)],
-      [of(b), of(a)],
-    ]) {
-      const settings = merged(layers);
-      expect(settings.servers.map(({ source }) => source.scope)).toEqual([b]);
-    }
-  });
+  ] as const)(
+    'resolve a name declared by both %s and %s to the latter, in either order',
+    (a, b) => {
+      const name = 'plugin:tools:db';
+      const of = (scope: Scope) =>
+        layer(scope, entries({ [scope === 'plugin' ? 'db' : name]: scope }));
+      for (const layers of [
+        [of(a), of(b)],
+        [of(b), of(a)],
+      ]) {
+        const settings = merged(layers);
+        expect(settings.servers.map(({ source }) => source.scope)).toEqual([b]);
+      }
+    },
+  );
 
-  it('report the place of a server whose name a stronger layer takes', () => {
+  it('report the location of a server overridden by a stronger layer', () => {
     const settings = merged([
       layer('project', entries({ db: 'a' })),
       layer('managed', entries({ db: 'b' })),
@@ -67,7 +70,7 @@ describe('layers of settings', () => {
   const anyLayers = fc.uniqueArray(anyLayer, { selector: ({ scope }) => scope });
   const ofFolders: ReadonlySet<Scope> = new Set(['project', 'workspace', 'local']);
 
-  it('give the same settings in every order', () => {
+  it('yield the same settings in any order', () => {
     fc.assert(
       fc.property(
         anyLayers.chain((all) =>
@@ -171,7 +174,7 @@ describe('layers of settings', () => {
   const richLayers = (among: readonly Scope[]) => fc.array(richLayer(among), { maxLength: 3 });
   const isOfFolder = ({ source }: Settings['servers'][number]) => ofFolders.has(source.scope);
 
-  it('of a folder never start another server or change its policy', () => {
+  it('from a folder never start another server or change its policy', () => {
     const others = scopes.filter((scope) => !ofFolders.has(scope));
     let newcomers = 0;
     fc.assert(
@@ -253,7 +256,7 @@ describe('layers of settings', () => {
 describe('managed settings', () => {
   const managed = layer('managed', entries({ ours: 'ours' }));
 
-  it("block every other server, and name the administrator's file", () => {
+  it("block every other server and name the administrator's file", () => {
     const settings = merged([
       managed,
       layer('user', entries({ mine: 'mine' })),
@@ -277,7 +280,7 @@ describe('managed settings', () => {
     });
   });
 
-  it('ignore the numbers and wider lists of other layers', () => {
+  it("override other layers' numbers and wider lists", () => {
     const other = entries(
       {},
       {
@@ -297,19 +300,19 @@ describe('managed settings', () => {
   });
 });
 
-describe('switches', () => {
+describe('enabled switches', () => {
   it.each<[what: string, entry: boolean, mcp: object, enabled: boolean]>([
-    ['the entry alone', true, {}, true],
-    ['the entry alone, off', false, {}, false],
-    ['a list that switches on', false, { enabledServers: ['db'] }, true],
-    ['a list that switches off', true, { disabledServers: ['db'] }, false],
-    ['both', false, { enabledServers: ['db'], disabledServers: ['db'] }, false],
+    ['only the entry', true, {}, true],
+    ['only the entry, disabled', false, {}, false],
+    ['an enabling list', false, { enabledServers: ['db'] }, true],
+    ['a disabling list', true, { disabledServers: ['db'] }, false],
+    ['both lists', false, { enabledServers: ['db'], disabledServers: ['db'] }, false],
   ])('follow %s', (_, isOn, mcp, enabled) => {
     const settings = merged([layer('user', entries({ db: { command: 'x', enabled: isOn } }, mcp))]);
     expect(settings.servers[0]?.enabled).toBe(enabled);
   });
 
-  it('of a folder only disable', () => {
+  it('from a folder can only disable', () => {
     const mcp = { enabledServers: ['a'], disabledServers: ['b'] };
     const settings = merged([
       layer('user', entries({ a: { command: 'a', enabled: false }, b: 'b' })),
@@ -327,19 +330,19 @@ describe('switches', () => {
     ]);
   });
 
-  it("in the host's settings have no line", () => {
+  it("from the host's settings have no line number", () => {
     const settings = merged([layer('api', entries({ db: 'x' }, { disabledServers: ['db'] }))]);
     expect(settings.servers[0]?.disabledBy).toEqual({ key: 'mcp.disabledServers', scope: 'api' });
   });
 
-  it('that are invalid make the document unusable if they disable servers', () => {
+  it('make the document unusable if they disable servers but are invalid', () => {
     expect(layer('user', { mcp: { disabledServers: 'db' } }).document).toBeUndefined();
     expect(layer('user', { mcp: { enabledServers: 'db' } }).document).toBeDefined();
   });
 });
 
-describe('servers that are the same', () => {
-  it('become the server of the higher layer, and the other is reported with the winner', () => {
+describe('identical servers', () => {
+  it("collapse into the higher layer's server, and the other is reported with it", () => {
     const settings = merged([
       layer('user', entries({ alias: 'x' })),
       layer('config', entries({ db: 'x' })),
@@ -361,10 +364,10 @@ describe('servers that are the same', () => {
   it.each<[what: string, user: object, config: object]>([
     ['tools', { command: 'x', tools: { exclude: ['a'] } }, { command: 'x' }],
     ['trust', { command: 'x', trust: true }, { command: 'x' }],
-    ['numbers', { command: 'x', timeoutMs: 5 }, { command: 'x' }],
+    ['policy numbers', { command: 'x', timeoutMs: 5 }, { command: 'x' }],
     ['arguments', { command: 'x', args: ['1'] }, { command: 'x' }],
-    ['switch', { command: 'x' }, { command: 'x', enabled: false }],
-  ])('stay two servers when they differ in %s', (_, user, config) => {
+    ['the enabled switch', { command: 'x' }, { command: 'x', enabled: false }],
+  ])('stay separate when they differ in %s', (_, user, config) => {
     const settings = merged([
       layer('user', entries({ alias: user })),
       layer('config', entries({ db: config })),
@@ -373,14 +376,14 @@ describe('servers that are the same', () => {
     expect(settings.problems).toEqual([]);
   });
 
-  it('stay separate in one file', () => {
+  it('stay separate within one file', () => {
     expect(verdicts(merged([layer('user', entries({ a: 'x', b: 'x' }))]))).toEqual({
       a: 'admitted',
       b: 'admitted',
     });
   });
 
-  it('yield to a server that a list allows', () => {
+  it('give way to a server that a list allows', () => {
     const [user, config] = [entries({ alias: 'x' }), { db: 'x' }];
     for (const mcp of [{ excluded: ['db'] }, { allowed: ['alias'] }, { disabledServers: ['db'] }]) {
       const settings = merged([layer('user', user), layer('config', entries(config, mcp))]);
@@ -389,7 +392,7 @@ describe('servers that are the same', () => {
     }
   });
 
-  it('yield to a server that needs no approval', () => {
+  it('give way to a server that needs no approval', () => {
     const mcp = { policy: { approval: { gatedScopes: ['config'] } } };
     const settings = merged([
       layer('user', entries({ alias: 'x' })),
@@ -419,7 +422,7 @@ describe('servers that are the same', () => {
   });
 });
 
-describe('what a plugin brings', () => {
+describe("a plugin's server", () => {
   const remote = { url: 'https://example.test/mcp' };
 
   it('is named after the plugin, and cannot change its own policy', () => {
@@ -451,7 +454,7 @@ describe('what a plugin brings', () => {
     expect(settings.problems).toMatchObject([{ server: 'plugin:tools:theirs' }]);
   });
 
-  it("stays beside disabled servers and a folder's servers", () => {
+  it("stays alongside disabled servers and a folder's servers", () => {
     for (const other of [
       layer('user', entries({ mine: { command: 'x', enabled: false } })),
       layer('project', entries({ mine: 'x' })),
@@ -461,7 +464,7 @@ describe('what a plugin brings', () => {
     }
   });
 
-  it('counts once, from the first plugin that declares it', () => {
+  it('is used once, from the first plugin that declares it', () => {
     const of = (plugin: string) =>
       ofPlugin(
         plugin,
@@ -483,7 +486,7 @@ describe('what a plugin brings', () => {
     ]);
   });
 
-  it('is refused under a name that is too long', () => {
+  it('is rejected if its name is too long', () => {
     const name = 'x'.repeat(95);
     const settings = merged([layer('plugin', entries({ [name]: 'x', 'b b': 'y' }))]);
     expect(Object.values(verdicts(settings))).toEqual(['invalidConfig', 'invalidConfig']);

@@ -3,7 +3,7 @@ import { mergeSettings } from '../../src/config/merge-settings.ts';
 import type { Settings } from '../../src/domain/settings.ts';
 import { entries, layer, merged, verdicts } from './layer.ts';
 
-describe('lists with rules', () => {
+describe('rule lists', () => {
   const servers = {
     a: 'a',
     b: { command: 'b' },
@@ -28,7 +28,7 @@ describe('lists with rules', () => {
     });
   });
 
-  it('check local servers by commands only if there are any, and remote servers by names', () => {
+  it('match local servers by command only if they have command rules, and remote servers by name', () => {
     const settings = merged([
       layer('user', entries(servers, { allowed: ['a', 'web', 'bad', { command: ['b'] }] })),
     ]);
@@ -42,7 +42,7 @@ describe('lists with rules', () => {
     expect(settings.limits?.[0]?.names).toEqual(['web', 'bad', 'b']);
   });
 
-  it('of the host and of several layers narrow each other', () => {
+  it('narrow each other across the host and several layers', () => {
     const settings = merged([
       layer('project', { mcp: { allowed: [{ command: 'a' }] } }),
       layer('api', entries(servers, { allowed: [{ command: '*' }], excluded: [{ command: 'b' }] })),
@@ -61,7 +61,7 @@ describe('lists with rules', () => {
   );
 });
 
-describe('the budget in settings', () => {
+describe('the server budget in settings', () => {
   const budgetOf = (admission: object, policy?: object) =>
     mergeSettings(
       [layer('user', { mcp: { policy: { admission } } })],
@@ -87,13 +87,13 @@ describe('the budget in settings', () => {
     ],
     [{ maxServers: 4, budget: 'off' }, undefined],
     [{}, undefined],
-  ])('of %j is %j', (admission, budget) => {
+  ])('is parsed from %j as %j', (admission, budget) => {
     const settings = budgetOf(admission);
     expect(settings.budget).toEqual(budget);
     expect(settings.problems).toEqual([]);
   });
 
-  it('is off when the host disables it, and reported when it has no number', () => {
+  it('is off when the host disables it, and is reported when it has no number', () => {
     expect(budgetOf({ maxServers: 4 }, { admission: { budget: 'off' } }).budget).toBeUndefined();
     const { budget, problems } = budgetOf({ budget: 'enforce' });
     expect(budget).toBeUndefined();

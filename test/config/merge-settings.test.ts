@@ -17,7 +17,7 @@ const names = (...list: readonly string[]) => ({
 const running = (command: string) => ({ mcpServers: { db: { command } } });
 
 describe('merged settings', () => {
-  it('of no source are the defaults', () => {
+  it('are the defaults without any source', () => {
     expect(mergeSettings([])).toEqual({
       specs: new Map(),
       startupGate: { ms: 250 },
@@ -31,7 +31,7 @@ describe('merged settings', () => {
     });
   });
 
-  it('hold each name once, at its first position, from its last source', () => {
+  it('contain each name once, at its first position, from its last source', () => {
     const { settings, specs } = mergeSettings([
       source('user', { mcpServers: { db: { command: 'old' }, web: { command: 'node' } } }),
       source('config', {
@@ -62,7 +62,7 @@ describe('merged settings', () => {
     ['after', ['user', 'project']],
     ['before', ['project', 'config']],
   ] as const)(
-    "keep the user's own server when a folder's file %s it has the same name",
+    "keep the user's own server when a folder's file %s it declares the same name",
     (_where, scopes) => {
       const { settings } = mergeSettings(scopes.map((scope) => source(scope, running(scope))));
       expect(settings.servers.map(({ gated }) => gated)).toEqual([false]);
@@ -79,7 +79,7 @@ describe('merged settings', () => {
     },
   );
 
-  it("keep the user's own invalid server rather than a folder's server of that name", () => {
+  it("keep the user's own invalid server rather than a folder's server with that name", () => {
     const { settings, specs } = mergeSettings([
       source('user', { mcpServers: { db: {} } }),
       source('project', running('node')),
@@ -94,7 +94,7 @@ describe('merged settings', () => {
     ['after', [names('d_b'), names('d b')]],
     ['before', [names('d b'), names('d_b')]],
   ])(
-    'keep a server when an entry %s it is only shown under its name',
+    'keep a server when an invalid entry %s it is displayed under its name',
     (_where, [first, second]) => {
       const { settings, specs } = mergeSettings([source('user', first), source('config', second)]);
       expect(settings.servers).toHaveLength(1);
@@ -110,7 +110,7 @@ describe('merged settings', () => {
     },
   );
 
-  it('show an entry under a legible name when that is free', () => {
+  it('display an invalid entry under a readable name if that name is free', () => {
     const { settings } = mergeSettings([
       source('user', names('d b')),
       source('config', names('d b')),
@@ -140,12 +140,12 @@ describe('merged settings', () => {
   });
 
   it.each<[what: string, own: unknown, folder: unknown, allowed: readonly string[] | undefined]>([
-    ['all when no file has a list', {}, {}, undefined],
-    ['what the user says', { allowed: ['a', 'b'] }, {}, ['a', 'b']],
-    ['what the folder says when the user does not', {}, { allowed: ['a'] }, ['a']],
-    ['what both say', { allowed: ['a', 'b'] }, { allowed: ['b', 'c'] }, ['b']],
-    ['none when the user says none', { allowed: [] }, { allowed: ['a'] }, []],
-    ['none when the folder says none', { allowed: ['a'] }, { allowed: [] }, []],
+    ['every server when no file has a list', {}, {}, undefined],
+    ["the user's list", { allowed: ['a', 'b'] }, {}, ['a', 'b']],
+    ["the folder's list when the user has none", {}, { allowed: ['a'] }, ['a']],
+    ['only servers on both lists', { allowed: ['a', 'b'] }, { allowed: ['b', 'c'] }, ['b']],
+    ["no server when the user's list is empty", { allowed: [] }, { allowed: ['a'] }, []],
+    ["no server when the folder's list is empty", { allowed: ['a'] }, { allowed: [] }, []],
   ])('allow %s', (_what, own, folder, allowed) => {
     const { settings } = mergeSettings([
       source('user', { mcp: own }),
@@ -154,7 +154,7 @@ describe('merged settings', () => {
     expect(settings.allowed).toEqual(allowed);
   });
 
-  it("take the last of the user's own allow lists", () => {
+  it("use the last of the user's own allow lists", () => {
     const { settings } = mergeSettings([
       source('user', { mcp: { allowed: ['a'] } }),
       source('config', { mcp: { allowed: ['b', 'b'] } }),
@@ -162,7 +162,7 @@ describe('merged settings', () => {
     expect(settings.allowed).toEqual(['b']);
   });
 
-  it("take numbers one by one from the user's own sources only", () => {
+  it("take each number only from the user's own sources", () => {
     const { settings } = mergeSettings([
       source('user', { mcp: { slots: { local: 1, remote: 2 }, startupGateMs: 10 } }),
       source('config', { mcp: { slots: { local: 5 } } }),
@@ -172,7 +172,7 @@ describe('merged settings', () => {
     expect(settings.startupGateMs).toBe(10);
   });
 
-  it("hold every source's problems, also without a document", () => {
+  it("contain every source's problems, even without a document", () => {
     const { settings } = mergeSettings([
       parseSettings('{', { file: '/broken.json', scope: 'user', projectRoot: '/project' }),
       source('config', { mcp: { colour: 1 } }),

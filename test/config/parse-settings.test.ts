@@ -30,7 +30,7 @@ function documentOf(
 const serverOf = (entry: string, from?: Parameters<typeof parseSettings>[1]) =>
   documentOf(`{ "mcpServers": { "db": ${entry} } }`, from).servers[0];
 
-describe('settings text', () => {
+describe('a settings file', () => {
   it('parses a complete local server', () => {
     const text = `{ // mine
   "mcpServers": {
@@ -135,16 +135,16 @@ describe('settings text', () => {
 
   it.each([
     ['a byte order mark', '\ufeff{ "mcpServers": { "db": { "command": "node" } } }'],
-    ['Windows line ends', '{\r\n"mcpServers": {\r\n"db": { "command": "node" }\r\n}\r\n}'],
+    ['Windows line endings', '{\r\n"mcpServers": {\r\n"db": { "command": "node" }\r\n}\r\n}'],
     ['comments', '{ /* a */ "mcpServers": { // b\n "db": { "command": "node" } } }'],
     ['trailing commas', '{ "mcpServers": { "db": { "command": "node", "args": [], }, }, }'],
-  ])('may hold %s', (_what, text) => {
+  ])('may contain %s', (_what, text) => {
     const { document, problems } = parseSettings(text, origin);
     expect(problems).toEqual([]);
     expect(document?.servers[0]?.spec).toMatchObject({ command: 'node' });
   });
 
-  it('counts lines with any line ending', () => {
+  it('counts lines correctly with any line ending', () => {
     const lineOf = (text: string) => documentOf(text).servers[0]?.desired.source.line;
     expect(lineOf('{\r\n"mcpServers": {\r\n"db": {} } }')).toBe(3);
     expect(lineOf('{\n"mcpServers": {\n"db": {} } }')).toBe(3);
@@ -170,7 +170,7 @@ describe('settings text', () => {
     expect(server?.spec).toMatchObject({ cwd: meant });
   });
 
-  it('starts in the project folder without "cwd"', () => {
+  it('starts servers in the project folder without "cwd"', () => {
     expect(serverOf('{ "command": "npx" }')?.spec).toMatchObject({ cwd: '/project' });
     expect(serverOf('{ "command": "npx" }')?.desired.generation).toBe(
       serverOf('{ "command": "npx", "cwd": ".", "args": [], "type": "stdio" }')?.desired.generation,
@@ -184,7 +184,7 @@ describe('settings text', () => {
     '${BASE}/mcp',
     'http://[::1]:3000/mcp',
     'https://xn--bcher-kva.example/#part',
-  ])('accepts the address %s', (url) => {
+  ])('accepts the URL %s', (url) => {
     expect(serverOf(`{ "url": "${url}" }`)?.desired.invalid).toBeUndefined();
   });
 
@@ -193,7 +193,7 @@ describe('settings text', () => {
     expect(other?.spec).toEqual(serverOf('{ "type": "http", "url": "https://host/" }')?.spec);
   });
 
-  it('finds the same servers in any layout and key order', () => {
+  it('yields the same servers in any layout and key order', () => {
     const entry = fc.record(
       {
         args: fc.array(fc.string()),
@@ -234,10 +234,10 @@ describe('settings text', () => {
   });
 });
 
-describe('settings a folder brings', () => {
+describe("a folder's settings", () => {
   const entry = '{ "command": "npx",\n"trust": true, "timeoutMs": 5, "restart": "never" }';
 
-  it('are gated, and their trust and numbers are ignored', () => {
+  it('require approval, and their trust and numbers are ignored', () => {
     expect(serverOf(entry, inProject)?.desired).toMatchObject({
       gated: true,
       trust: false,
@@ -260,21 +260,27 @@ describe('settings a folder brings', () => {
     }
   });
 
-  it.each(['project', 'workspace', 'local'] as const)('are gated in the scope %s', (scope) => {
-    const server = serverOf('{ "command": "npx" }', { ...inProject, scope });
-    expect(server?.desired.gated).toBe(true);
-  });
+  it.each(['project', 'workspace', 'local'] as const)(
+    'require approval in the scope %s',
+    (scope) => {
+      const server = serverOf('{ "command": "npx" }', { ...inProject, scope });
+      expect(server?.desired.gated).toBe(true);
+    },
+  );
 
-  it.each(['managed', 'user', 'config', 'api'] as const)('are not in the scope %s', (scope) => {
-    const server = serverOf('{ "command": "npx" }', { ...inProject, scope });
-    expect(server?.desired.gated).toBe(false);
-  });
+  it.each(['managed', 'user', 'config', 'api'] as const)(
+    'require no approval in the scope %s',
+    (scope) => {
+      const server = serverOf('{ "command": "npx" }', { ...inProject, scope });
+      expect(server?.desired.gated).toBe(false);
+    },
+  );
 });
 
-describe('settings of the host', () => {
+describe("the host's settings", () => {
   const host = { file: 'host settings', scope: 'api', projectRoot: '/project' } as const;
 
-  it('have no file and no lines', () => {
+  it('have no file and no line numbers', () => {
     expect(serverOf('{ "command": "npx" }', host)?.desired.source).toEqual({
       key: 'mcpServers.db',
       scope: 'api',
@@ -287,7 +293,7 @@ describe('settings of the host', () => {
   });
 });
 
-describe('a folder that an entry names', () => {
+describe("an entry's working folder", () => {
   const text = `{ "mcpServers": {
     "a": { "command": "npx",
            "cwd": "gone" },
@@ -296,7 +302,7 @@ describe('a folder that an entry names', () => {
     "d": { "command": "npx", "cwd": "\${DATA}" },
     "e": { "command": "npx" } } }`;
 
-  it('is listed once, and only without references', () => {
+  it('is listed once, and only if it contains no references', () => {
     expect(foldersOf(documentOf(text))).toEqual(['/project/gone', '/project/here']);
   });
 

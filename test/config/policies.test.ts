@@ -15,25 +15,25 @@ const file = (scope: Scope, db: object, mcp: object = {}) =>
 const policyOf = (...given: Parameters<typeof mergeSettings>) =>
   mergeSettings(...given).settings.servers[0]?.policy;
 
-describe('the policy of a server', () => {
+describe("a server's policy", () => {
   it('is the default without settings', () => {
     expect(policyOf([file('config', {})])).toEqual(presets.default);
   });
 
-  it('is the policy of all servers with its own overrides', () => {
+  it('is the policy for all servers with its own overrides', () => {
     const mcp = { policy: { preset: 'codeBuddy', call: { timeoutMs: 5 } } };
     expect(policyOf([file('config', { policy: { restart: { maxAttempts: 9 } } }, mcp)])).toEqual(
       overridePolicy(presets.codeBuddy, { call: { timeoutMs: 5 }, restart: { maxAttempts: 9 } }),
     );
   });
 
-  it('ignores the policy of all servers when it names a preset', () => {
+  it('ignores the policy for all servers when it names a preset', () => {
     expect(policyOf([file('config', { policy: 'ohMyPi' }, { policy: 'codeBuddy' })])).toEqual(
       presets.ohMyPi,
     );
   });
 
-  it('joins all files of the user, later ones first', () => {
+  it("merges all the user's files, later ones first", () => {
     const user = file('user', {}, { policy: { preset: 'ohMyPi', call: { timeoutMs: 5 } } });
     const config = file('config', {}, { policy: { restart: { maxAttempts: 2 } } });
     expect(policyOf([user, config])).toEqual(
@@ -46,7 +46,7 @@ describe('the policy of a server', () => {
     expect(policyOf([file('config', {})], undefined, host)).toEqual(presets.qwenCode);
   });
 
-  it('prefers the short keys of its entry', () => {
+  it("prefers its entry's short keys", () => {
     const db = {
       policy: {
         startup: { maxAttempts: 9, timeoutMs: 9, required: false },
@@ -74,7 +74,7 @@ describe('the policy of a server', () => {
     );
   });
 
-  it("ignores a folder's file except for when the server starts", () => {
+  it("takes only the startup mode from a folder's file", () => {
     const db = { policy: 'ohMyPi', required: true, startupTimeoutMs: 1, startup: 'lazy' };
     const { settings } = mergeSettings([
       file('user', {}, { policy: 'codeBuddy' }),
@@ -116,7 +116,7 @@ describe('the policy of a server', () => {
     });
   });
 
-  it('counts as absent for all servers when it is invalid', () => {
+  it('is treated as absent when set for all servers and invalid', () => {
     const { settings } = mergeSettings([file('config', {}, { policy: { restrat: {} } })]);
     expect(settings.servers[0]?.policy).toEqual(presets.default);
     expect(settings.problems).toMatchObject([

@@ -9,11 +9,11 @@ const faultOf = (value: unknown, reach: 'troupe' | 'server' = 'server') => {
 };
 
 describe('a policy in settings', () => {
-  it.each(presetNames)('may be the name of a preset: %s', (preset) => {
+  it.each(presetNames)("may be a preset's name: %s", (preset) => {
     expect(parsePolicyChoice(preset, 'server')).toEqual({ choice: { preset, overrides: {} } });
   });
 
-  it('may be a preset with some fields of some groups', () => {
+  it('may be a preset with overrides for some fields', () => {
     const overrides = {
       restart: { maxAttempts: null, delays: [0, 500], jitter: 0.2, budgetReset: 'immediate' },
       startup: { retryOn: ['initTimeout'], afterGiveUp: { retryFromMs: 1, toMs: 2 } },
@@ -24,33 +24,33 @@ describe('a policy in settings', () => {
     });
   });
 
-  it.each(presetNames)('accepts every field of %s as it is', (name) => {
+  it.each(presetNames)('accepts every field of %s unchanged', (name) => {
     const parsed = parsePolicyChoice(presets[name], 'troupe');
     expect(parsed).toMatchObject({ choice: { overrides: presets[name] } });
   });
 
   it.each([
-    ['no text and no object', 3, ': "policy" must be one of "default", "ohMyPi"'],
-    ['a list', ['default'], ': "policy" must be one of'],
+    ['neither a string nor an object', 3, ': "policy" must be one of "default", "ohMyPi"'],
+    ['an array', ['default'], ': "policy" must be one of'],
     ['an unknown preset', 'strict', ': "policy" must be one of "default"'],
-    ['a misspelt preset', 'qwencod', ': there is no such preset; did you mean "qwenCode"?'],
-    ['a misspelt preset in an object', { preset: 'Default1' }, 'preset: there is no such preset'],
-    ['a preset that is no text', { preset: 1 }, 'preset: "preset" must be one of "default"'],
-    ['a misspelt group', { restrat: {} }, 'restrat: unknown key; did you mean "restart"?'],
+    ['a misspelled preset', 'qwencod', ': there is no such preset; did you mean "qwenCode"?'],
+    ['a misspelled preset in an object', { preset: 'Default1' }, 'preset: there is no such preset'],
+    ['a preset that is not a string', { preset: 1 }, 'preset: "preset" must be one of "default"'],
+    ['a misspelled group', { restrat: {} }, 'restrat: unknown key; did you mean "restart"?'],
     [
-      'a group of another version',
+      'a group from another version',
       { reload: {} },
       'reload: unknown key; remove it or write one of',
     ],
     ['an unknown group', { colours: {} }, 'colours: unknown key; remove it or write one of preset'],
     [
-      'a group that is no object',
+      'a group that is not an object',
       { restart: 'never' },
       'restart: "restart" must be an object with',
     ],
     ['a group that is null', { restart: null }, 'restart: "restart" must be an object with'],
     [
-      'a misspelt field',
+      'a misspelled field',
       { restart: { maxAttemps: 3 } },
       'restart.maxAttemps: unknown key; did you mean "maxAttempts"?',
     ],
@@ -60,23 +60,27 @@ describe('a policy in settings', () => {
       'restart.colour: unknown key; remove it or write one of on, first',
     ],
     [
-      'a time in words',
+      'a duration in words',
       { call: { timeoutMs: '30s' } },
       'call.timeoutMs: "call.timeoutMs" must be a whole number of milliseconds from 1 to 2147483647, without quotes',
     ],
     [
-      'a time that no timer holds',
+      'a duration beyond the timer range',
       { connect: { localTimeoutMs: 2 ** 31 } },
       'connect.localTimeoutMs: "connect.localTimeoutMs" must be a whole number of milliseconds from 1 to 2147483647, without quotes, or null for no deadline',
     ],
-    ['half a millisecond', { close: { totalMs: 0.5 } }, 'close.totalMs: "close.totalMs" must be'],
+    [
+      'a fraction of a millisecond',
+      { close: { totalMs: 0.5 } },
+      'close.totalMs: "close.totalMs" must be',
+    ],
     [
       'too many attempts',
       { restart: { maxAttempts: 1_001 } },
       'restart.maxAttempts: "restart.maxAttempts" must be a whole number from 0 to 1000, without quotes, or null for no limit',
     ],
     [
-      'an unknown word',
+      'an unknown value',
       { restart: { on: 'sometimes' } },
       'restart.on: "restart.on" must be "auto" or "never"',
     ],
@@ -85,14 +89,18 @@ describe('a policy in settings', () => {
       { restart: { jitter: 2 } },
       'restart.jitter: "restart.jitter" must be "none", "full" or a fraction from 0 to 1, such as 0.2',
     ],
-    ['no delays', { restart: { delays: [] } }, 'restart.delays: "restart.delays" must be a list'],
     [
-      'half a storm limit',
+      'an empty delay list',
+      { restart: { delays: [] } },
+      'restart.delays: "restart.delays" must be a list',
+    ],
+    [
+      'an incomplete storm limit',
       { storm: { crashLoop: { limit: 3 } } },
       'storm.crashLoop: "storm.crashLoop" must be { "limit": 5',
     ],
     [
-      'quiet attempts without an end',
+      'endless quiet attempts',
       { restart: { afterGiveUp: { retryFromMs: 1 } } },
       'restart.afterGiveUp: "restart.afterGiveUp" must be "stop", "untilDemanded" or {',
     ],
@@ -107,7 +115,7 @@ describe('a policy in settings', () => {
       'close.steps: "close.steps" must be a list of steps',
     ],
     [
-      'a name without a tool',
+      'a name template without a tool',
       { naming: { template: 'mcp' } },
       'naming.template: "naming.template" must be text with {tool}',
     ],
@@ -115,7 +123,7 @@ describe('a policy in settings', () => {
     expect(faultOf(value)).toContain(message);
   });
 
-  it('refuses a troupe-wide field for one server', () => {
+  it('rejects a troupe-wide field for one server', () => {
     const value = { startup: { gateMs: 100 } };
     expect(faultOf(value, 'server')).toContain(
       'startup.gateMs: "startup.gateMs" applies to all servers together; set it in "mcp"',
@@ -124,7 +132,7 @@ describe('a policy in settings', () => {
   });
 });
 
-describe('a rule for failures', () => {
+describe('a failure rule', () => {
   const rules = (...given: readonly unknown[]) => faultOf({ classify: { rules: given } });
 
   it.each([
@@ -137,16 +145,16 @@ describe('a rule for failures', () => {
   });
 
   it.each([
-    ['no object', 'x', 'rule 1 must be an object such as'],
+    ['not an object', 'x', 'rule 1 must be an object such as'],
     ['nothing', null, 'rule 1 must be an object such as'],
-    ['a list', [], 'rule 1 must be an object such as'],
+    ['an array', [], 'rule 1 must be an object such as'],
     [
       'a status out of range',
       { status: 99, kind: 'protocol' },
       'rule 1 has a wrong "status": it must be a whole number from 100 to 599',
     ],
     ['an empty code', { code: '', kind: 'protocol' }, 'rule 1 has a wrong "code"'],
-    ['a code of two kinds', { code: true, kind: 'protocol' }, 'rule 1 has a wrong "code"'],
+    ['a code with both types', { code: true, kind: 'protocol' }, 'rule 1 has a wrong "code"'],
     ['an empty message', { message: ' ', kind: 'protocol' }, 'rule 1 has a wrong "message"'],
     ['a long message', { message: 'x'.repeat(257), kind: 'protocol' }, 'of 1 to 256 characters'],
     ['a pattern', { message: /x/u, kind: 'protocol' }, 'it is no pattern'],
@@ -162,7 +170,7 @@ describe('a rule for failures', () => {
       { kind: 'protocol' },
       'rule 1 would fit every failure; give it status or code or message',
     ],
-  ])('is rejected with the fault: %s', (_what, rule, words) => {
+  ])('is rejected with the reason: %s', (_what, rule, words) => {
     expect(rules(rule)).toContain('classify.rules: "classify.rules" rule 1 ');
     expect(rules(rule)).toContain(words);
   });
@@ -172,9 +180,12 @@ describe('a rule for failures', () => {
   });
 
   it.each([
-    ['no list', {}],
-    ['too long a list', Array.from({ length: 101 }, () => ({ status: 500, kind: 'protocol' }))],
-  ])('must be in a list: %s', (_what, given) => {
+    ['not an array', {}],
+    [
+      'an array that is too long',
+      Array.from({ length: 101 }, () => ({ status: 500, kind: 'protocol' })),
+    ],
+  ])('must be in an array: %s', (_what, given) => {
     expect(faultOf({ classify: { rules: given } })).toContain(
       'must be a list of at most 100 rules',
     );

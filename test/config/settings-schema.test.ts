@@ -313,8 +313,8 @@ function presetValues(): readonly unknown[] {
   return [...new Map(all.map((value) => [JSON.stringify(value), value])).values()];
 }
 
-describe('the schema for editors', () => {
-  it('accepts every settings text of the tests, documents and examples that the parser accepts', async () => {
+describe('the editor schema', () => {
+  it('accepts every example that the parser accepts in tests, documents and examples', async () => {
     const texts = [...new Set(await corpus())];
     const accepted = texts.filter(
       (text) => ownSettings(text) !== undefined && refusedByParser(text) === undefined,
@@ -333,7 +333,7 @@ describe('the schema for editors', () => {
     ...[...badTexts, ...harmlessMistakes].map(([what, text]) => [what, text] as const),
   ].filter(([, text]) => 'root' in readTree(text));
 
-  it.each(mistakes)('refuses what the parser refuses: %s', (_what, text) => {
+  it.each(mistakes)('rejects what the parser rejects: %s', (_what, text) => {
     const message = refusedByParser(text) ?? '';
     const tree = readTree(text);
     const errors = 'root' in tree ? refusedBySchema(valueOf(tree.root)) : [];
@@ -353,7 +353,7 @@ describe('the schema for editors', () => {
     return isRefused ? undefined : message;
   }
 
-  it.each(ownKeys)('agrees with the parser about every value of "%s"', (key) => {
+  it.each(ownKeys)('agrees with the parser on every value of "%s"', (key) => {
     const found = [{ command: 'npx' }, { url: 'https://host/mcp' }, {}].flatMap((base) =>
       values.flatMap((value) => {
         const entry = { ...base, [key]: value };
@@ -364,14 +364,14 @@ describe('the schema for editors', () => {
     expect(found).toEqual([]);
   });
 
-  it('accepts every value of foreign keys that the parser accepts', () => {
+  it("accepts every foreign key's value that the parser accepts", () => {
     const found = foreignEntryKeys.flatMap((key) =>
       values.flatMap((value) => disagreement({ command: 'npx', [key]: value }) ?? []),
     );
     expect(found).toEqual([]);
   });
 
-  it('agrees with the parser about any keys of an entry together', () => {
+  it("agrees with the parser on any combination of an entry's keys", () => {
     const entries = fc.record(
       Object.fromEntries(
         ownKeys.map((key) => [
@@ -395,7 +395,7 @@ describe('the schema for editors', () => {
   });
 
   it.each(['troupe', 'server'] as const)(
-    'agrees with the parser about every value of every field of a policy of a %s',
+    'agrees with the parser on every policy value of a %s',
     (reach) => {
       const candidates = [...policyValues, ...presetValues()];
       const found = Object.entries(policySchemas).flatMap(([group, fields]) =>

@@ -43,7 +43,7 @@ describe('a key that applies at the next start', () => {
 
 const gate = (ms: number) => `{ "mcp": {\n"startupGateMs": ${ms} } }`;
 
-describe('the notice about such a key', () => {
+describe('the restart notice', () => {
   it.each<[key: string, before: string, after: string, value: number, line: number | undefined]>([
     ['mcp.startupGateMs', gate(400), gate(500), 400, 2],
     [
@@ -55,7 +55,7 @@ describe('the notice about such a key', () => {
     ],
     ['mcp.policy', '{}', '{ "mcp": {\n"policy": "qwenCode" } }', 250, 2],
     ['mcp.startupGateMs', gate(400), '{}', 400, undefined],
-  ])('names %s, its place and a remedy', (key, before, after, value, line) => {
+  ])('names %s, its position and a remedy', (key, before, after, value, line) => {
     expect(noticeOf(before, after)).toEqual([
       {
         file: '/config.json',
@@ -67,7 +67,7 @@ describe('the notice about such a key', () => {
     ]);
   });
 
-  it('has no line for settings without a file', () => {
+  it('has no line number for settings without a file', () => {
     expect(noticeOf(gate(1), gate(2), 'api')).toEqual([
       {
         file: '/api.json',
@@ -79,18 +79,21 @@ describe('the notice about such a key', () => {
   });
 
   it.each([
-    ['another layout', '{\n// mine\n"mcp": { "startupGateMs":400 } }'],
+    ['reformatting', '{\n// mine\n"mcp": { "startupGateMs":400 } }'],
     ['another key', '{ "mcp": { "startupGateMs": 400, "excluded": ["a"] } }'],
-    ['the same number elsewhere', '{ "mcp": { "policy": { "startup": { "gateMs": 400 } } } }'],
     [
-      'a number that another one covers',
+      'the same number in another place',
+      '{ "mcp": { "policy": { "startup": { "gateMs": 400 } } } }',
+    ],
+    [
+      'a number that another layer overrides',
       '{ "mcp": { "startupGateMs": 400, "policy": { "startup": { "gateMs": 7 } } } }',
     ],
   ])('is not sent for %s', (_what, after) => {
     expect(noticeOf(gate(400), after)).toEqual([]);
   });
 
-  it('is not sent for a folder, whose numbers are ignored', () => {
+  it("is not sent for a folder's numbers, which are ignored", () => {
     expect(noticeOf(gate(400), gate(500), 'project')).toEqual([]);
   });
 });

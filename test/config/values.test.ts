@@ -27,7 +27,7 @@ const inputs = [
 ];
 
 describe('values in settings', () => {
-  it('include the inputs of their document that they refer to, and no others', () => {
+  it("include only those of their document's inputs that they refer to", () => {
     const server = serverOf({ env: { A: '${input:token}', B: '${input:zone}' } }, { inputs });
     expect(server?.spec).toMatchObject({
       env: { A: '${input:token}', B: '${input:zone}' },
@@ -54,7 +54,7 @@ describe('values in settings', () => {
     expect(serverOf({}, { inputs })?.spec).not.toHaveProperty('values');
   });
 
-  it('of VS Code include their inputs as well', () => {
+  it('include inputs from VS Code settings too', () => {
     const { document } = parsed({
       servers: { db: { command: 'x', args: ['${input:token}'] } },
       inputs,
@@ -64,7 +64,7 @@ describe('values in settings', () => {
     });
   });
 
-  it('change the generation when an input changes, but not when its description does', () => {
+  it('change the generation when an input changes, but not its description', () => {
     const generationOf = (input: object) =>
       serverOf({ args: ['${input:token}'] }, { inputs: [{ ...token, ...input }] })?.desired
         .generation;
@@ -89,7 +89,7 @@ describe('values in settings', () => {
       'mcpServers.db.env.A',
       'with "values": "literal" no command',
     ],
-  ])('%j are rejected with their place', (entry, key, message) => {
+  ])('%j are rejected with their position', (entry, key, message) => {
     const fault = faultOf(entry);
     expect(fault?.key).toBe(key);
     expect(fault?.message).toContain(message);
@@ -142,12 +142,12 @@ describe('values in settings', () => {
   });
 });
 
-describe('commands for values', () => {
+describe('value commands', () => {
   const commands = {
     mcpServers: { db: { command: 'x', env: { B: '!op read  x', A: { command: ['y', 'z'] } } } },
   };
 
-  it("need consent in the user's own settings, the last of which counts", () => {
+  it("need consent in the last of the user's own settings", () => {
     const consent = (value: boolean, scope: Scope = 'config') =>
       parsed({ mcp: { commandValues: value } }, scope);
     const invalid = (...more: ReturnType<typeof parsed>[]) =>
@@ -161,7 +161,7 @@ describe('commands for values', () => {
     expect(mergeSettings([parsed(commands)]).specs.size).toBe(0);
   });
 
-  it('are words without a shell, in an order of their own', () => {
+  it('become argument lists in key order, without a shell', () => {
     expect(
       mergeSettings([parsed({ ...commands, mcp: { commandValues: true } })])
         .specs.values()
@@ -178,7 +178,7 @@ describe('commands for values', () => {
   });
 });
 
-describe('the list of inputs', () => {
+describe('the input list', () => {
   it.each([
     [{}, 'inputs', 'must be a list'],
     [
@@ -193,14 +193,14 @@ describe('the list of inputs', () => {
     [[{ id: 'x', type: 'pickString' }], 'inputs.0.options', '"options" must be'],
     [[{ id: 'x', type: 'command' }], 'inputs.0.command', '"command" must be text'],
     [[token, token], 'inputs.1.id', 'another input has this id'],
-  ])('is refused with what is wrong: %#', (list, key, message) => {
+  ])('is rejected with the reason: %#', (list, key, message) => {
     const { problems, document } = parsed({ inputs: list, mcpServers: {} });
     expect(problems[0]?.key).toBe(key);
     expect(problems[0]?.message).toContain(message);
     expect(document).toBeDefined();
   });
 
-  it('leaves out both of two inputs with one id', () => {
+  it('omits both of two inputs with the same id', () => {
     expect(faultOf({ args: ['${input:token}'] }, { inputs: [token, token] })?.message).toContain(
       'there is no input',
     );

@@ -20,7 +20,7 @@ describe("an adapter's example", () => {
   );
 
   it.each(examples)(
-    '%s answers the model with a tool of a real server, and exits',
+    "%s answers the model with a real server's tool and exits",
     { timeout: limitMs },
     async (name) => {
       const { stdout, stderr } = await run(process.execPath, programs.get(name)?.words ?? [], {
@@ -32,7 +32,7 @@ describe("an adapter's example", () => {
     },
   );
 
-  it.each(examples)('%s is in the documentation of adapters', async (name) => {
+  it.each(examples)('%s appears in the adapter documentation', async (name) => {
     const page = await readFile(join(root, 'docs/adapters.md'), 'utf8');
     expect(page).toContain(`../examples/adapters/${name}.ts`);
     expect(page).toContain(`from 'mcp-troupe/${name}'`);

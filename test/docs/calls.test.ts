@@ -16,7 +16,7 @@ async function testsInTable(): Promise<readonly string[]> {
   return shownRowsOf(table).flatMap(({ shownBy }) => shownBy);
 }
 
-describe('the table of outcomes', () => {
+describe('the outcome table', () => {
   it('refers to an existing test in each row', async () => {
     const tests = await testsInTable();
     expect(tests.length).toBeGreaterThan(20);

@@ -55,7 +55,7 @@ describe('documentation', () => {
     expect(missing).toEqual([]);
   });
 
-  it('links from packaged pages only to packaged files and to files that need a clone', async () => {
+  it('links from packaged pages only to packaged files or files that need a clone', async () => {
     const { files } = await readManifest();
     const isIn = (target: string): boolean =>
       files.includes(target) ||
@@ -75,7 +75,7 @@ describe('documentation', () => {
     expect(lost).toEqual([]);
   });
 
-  it('mentions only scripts that package.json has', async () => {
+  it('mentions only scripts that package.json defines', async () => {
     const { scripts } = await readManifest();
     const named = (await readDocuments()).flatMap(({ text }) =>
       [...text.matchAll(/\bnpm run (?:-s )?([\w:-]+)/g)].map(([, name]) => name ?? ''),
@@ -106,7 +106,7 @@ describe('documentation', () => {
     expect(invalid.map(({ desired }) => desired.name)).toEqual(['typo']);
   });
 
-  it('contains no machine-specific path and no registry address', async () => {
+  it('contains no machine-specific paths or registry URLs', async () => {
     const own = /\/(?:home|root|Users|work)\/|registry\.|localhost:\d/;
     const found = (await readDocuments()).filter(({ text }) => own.test(text));
     expect(found.map(({ path }) => path)).toEqual([]);

@@ -6,11 +6,11 @@ import { staleFiles } from '../../scripts/generated-files.ts';
 import { parseSettings } from '../../src/config/parse-settings.ts';
 
 describe('generated documentation', () => {
-  it('matches the source; npm run docs writes it', async () => {
+  it('matches the output of npm run docs', async () => {
     expect(await staleFiles(generatedDocs)).toEqual([]);
   });
 
-  it('describes every key of the section mcp', () => {
+  it('describes every key in the mcp section', () => {
     const { problems } = parseSettings('{ "mcp": { "zzzzzzzz": 1 } }', {
       file: 'x',
       scope: 'config',
@@ -29,7 +29,7 @@ describe('generated documentation', () => {
     expect(() => withBlock(document, 'y', 'new')).toThrow('no block');
   });
 
-  it('escapes a bar inside a cell', () => {
+  it('escapes a pipe inside a cell', () => {
     expect(table(['a'], [['x | y']])).toBe('| a |\n| --- |\n| x \\| y |');
   });
 });

@@ -171,7 +171,7 @@ describe('the guide', () => {
     for (const [, name = '', version] of installed) expect(devDependencies[name]).toBe(version);
   });
 
-  it('shows the real output of every command, from an empty folder to its last program', {
+  it("shows every command's real output, from an empty folder to the last program", {
     timeout: limitMs,
   }, async () => {
     const reader = new Reader();

@@ -65,7 +65,7 @@ describe('the example host', { timeout: limitMs }, () => {
     expect(readFileSync(example, 'utf8').trimEnd().split('\n').length).toBeLessThanOrEqual(80);
   });
 
-  it('asks before it runs a server of the folder, and calls its tool after approval', async () => {
+  it("asks before it runs a folder's server and calls its tool after approval", async () => {
     const { type, hears, ended } = talkIn(folderWith({ gated: server }));
     await hears('May gated run? yes or no');
     type('call mcp__gated__echo');
@@ -81,7 +81,7 @@ describe('the example host', { timeout: limitMs }, () => {
     expect(await ended).toEqual({ exitCode: 0, errors: '' });
   });
 
-  it('does not run a rejected server of the folder', async () => {
+  it("does not run a folder's rejected server", async () => {
     const { type, hears, ended } = talkIn(folderWith({ gated: server }));
     await hears('May gated run? yes or no');
     type('no');
@@ -92,7 +92,7 @@ describe('the example host', { timeout: limitMs }, () => {
     expect(await ended).toEqual({ exitCode: 0, errors: '' });
   });
 
-  it('applies its own settings and shows the status of each server', async () => {
+  it("applies its own settings and shows each server's status", async () => {
     const { type, hears, ended } = talkIn(temporaryFolder());
     await hears('tools · call');
     type(`add one ${server.command} ${fixture}`);

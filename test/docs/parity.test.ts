@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { partsWithoutTest, root, shownRowsOf, testNamedIn } from './documents.ts';
 
-describe('the page about parity', async () => {
+describe('the parity page', async () => {
   const rows = shownRowsOf(await readFile(join(root, 'docs/parity.md'), 'utf8')).map(
     ({ cells: [id = '', , whatWeDo = ''], shownBy }) => ({
       id,
@@ -19,7 +19,7 @@ describe('the page about parity', async () => {
     expect(named.length).toBeGreaterThan(100);
   });
 
-  it('has each row once, with a test or marked as not done', () => {
+  it('has each row once, with a test or a "not done" mark', () => {
     const ids = rows.map(({ id }) => id);
     expect(ids.filter((id, place) => ids.indexOf(id) !== place)).toEqual([]);
     const bare = rows.filter(

@@ -16,7 +16,7 @@ const chosenByOthers = 'b'.repeat(43);
 const onPosix = process.platform === 'win32' ? it.skip : it;
 
 describe("the gateway's token", () => {
-  it('is created once, readable only by its user', async () => {
+  it('is created once and readable only by its user', async () => {
     const folder = await stateFolder();
     const { file, token } = await accessToken(folder);
     expect(token).toMatch(/^[\w-]{43}$/);

@@ -34,8 +34,8 @@ async function parked(there: GatewayStage, client: AnyClient) {
 const errorIn = ({ _meta }: { _meta?: Record<string, unknown> }): unknown =>
   _meta?.['mcp-troupe/error'];
 
-describe.each(lines)('a call that goes to the background (%s)', (line) => {
-  it('is collected by its client, once', async () => {
+describe.each(lines)('a call moved to the background (%s)', (line) => {
+  it('is collected by its client only once', async () => {
     const there = await gatewayStage({ settings });
     const client = await join(there, line);
     const { atServer, receipt, id } = await parked(there, client);
@@ -64,7 +64,7 @@ describe.each(lines)('a call that goes to the background (%s)', (line) => {
     expect(errorIn(told)).toMatchObject({ code: 'TIMEOUT', server: 'db', outcome: 'unknown' });
   });
 
-  it('is cancelled by its client, and its server is notified', async () => {
+  it('is cancelled by its client, which notifies its server', async () => {
     const there = await gatewayStage({ settings });
     const client = await join(there, line);
     const { atServer, id } = await parked(there, client);
@@ -77,7 +77,7 @@ describe.each(lines)('a call that goes to the background (%s)', (line) => {
     });
   });
 
-  it('stays collectable when it ended before it was cancelled', async () => {
+  it('stays collectable when it ends before it is cancelled', async () => {
     const there = await gatewayStage({ settings });
     const client = await join(there, line);
     const { atServer, id } = await parked(there, client);
@@ -87,7 +87,7 @@ describe.each(lines)('a call that goes to the background (%s)', (line) => {
     expect(await client.call('collect_call', { id })).toMatchObject(pong);
   });
 
-  it('rejects unknown ids and waits longer than the limit', async () => {
+  it('rejects unknown ids and waits that exceed the limit', async () => {
     const there = await gatewayStage({ settings });
     const client = await join(there, line);
     const { id } = await parked(there, client);
@@ -115,7 +115,7 @@ describe.each(lines)('a call that goes to the background (%s)', (line) => {
     expect(errorIn(await collected)).toMatchObject({ code: 'SHUTTING_DOWN' });
   });
 
-  it('is removed an hour after its end', async () => {
+  it('is removed an hour after it ends', async () => {
     const there = await gatewayStage({ settings });
     const client = await join(there, line);
     const { atServer, id } = await parked(there, client);
@@ -128,8 +128,8 @@ describe.each(lines)('a call that goes to the background (%s)', (line) => {
   });
 });
 
-describe("a session's call in the background", () => {
-  it('cannot be collected by another client, even with its id', async () => {
+describe("a session's background call", () => {
+  it('cannot be collected by another client even with its id', async () => {
     const there = await gatewayStage({ settings });
     const { atServer, id } = await parked(there, await join(there, 'legacy'));
     for (const line of lines) {
@@ -160,11 +160,11 @@ describe("a session's call in the background", () => {
   });
 });
 
-describe('the tools for calls in the background', () => {
+describe('the background call tools', () => {
   const names = async (there: GatewayStage): Promise<readonly string[]> =>
     (await (await connect(there)).listTools()).tools.map(({ name }) => name);
 
-  it("are listed while a server's policy needs them, with a notification of changes", async () => {
+  it("are listed while a server's policy needs them, with change notifications", async () => {
     const there = await gatewayStage({ settings: servers({ db: 'db' }) });
     expect(await names(there)).toEqual(['db__query']);
     const client = await connect(there);
@@ -179,7 +179,7 @@ describe('the tools for calls in the background', () => {
     expect(await names(there)).toEqual(['db__query', 'slow__query', ...pair]);
   });
 
-  it('are listed with the tools of a server that is passed through, and refer only to its calls', async () => {
+  it("are listed with a passed-through server's tools and manage only its calls", async () => {
     const there = await gatewayStage({ settings, only: 'db' });
     expect(await names(there)).toEqual(['query', ...pair]);
     const other = await gatewayStage({ settings, only: 'web' });

@@ -23,8 +23,8 @@ async function ask({ url }: GatewayStage, session: string, message: object): Pro
   return (await post(url, message, { 'mcp-session-id': session })).text();
 }
 
-describe('a gateway that stops', () => {
-  it('finishes requests in progress, refuses new ones, and then ends its streams', async () => {
+describe('a stopping gateway', () => {
+  it('finishes requests in progress, refuses new ones and then ends its streams', async () => {
     const there = await gatewayStage();
     const session = await openSession(there.url);
     const heard = await listen(there.url, session);
@@ -46,7 +46,7 @@ describe('a gateway that stops', () => {
     kept.destroy();
   });
 
-  it('refuses a call on an open connection of an open session with the reason', async () => {
+  it("refuses a call on an open session's connection and states the reason", async () => {
     const there = await gatewayStage();
     const session = await openSession(there.url);
     const socket = connect(Number(there.url.port), there.url.hostname);
@@ -97,7 +97,7 @@ describe('a gateway that stops', () => {
     ]);
   });
 
-  it('sends a long answer completely', async () => {
+  it('sends a long response completely', async () => {
     const there = await gatewayStage();
     const session = await openSession(there.url);
     const underWay = ask(there, session, call);
@@ -110,7 +110,7 @@ describe('a gateway that stops', () => {
     await closed;
   });
 
-  it('does not wait for a client that left before its call was done', async () => {
+  it('does not wait for a client that leaves before its call is done', async () => {
     const there = await gatewayStage();
     const session = await openSession(there.url);
     const leaving = request(there.url, {
@@ -137,7 +137,7 @@ describe('a gateway that stops', () => {
   });
 
   it.each(lines)(
-    'cancels calls after its time limit, and notifies server and client (%s)',
+    'cancels calls after its time limit and notifies the server and client (%s)',
     async (line) => {
       const there = await gatewayStage();
       const client = await join(there, line);
@@ -158,7 +158,7 @@ describe('a gateway that stops', () => {
 });
 
 describe.each(['legacy', 'modern'] as const)('a gateway over stdio for a %s client', (era) => {
-  it('reports the outcome of its calls at the end', async () => {
+  it("reports its calls' outcomes when it ends", async () => {
     const there = await stdioStage(era);
     const answer = there.ask('tools/call', { name: 'db__query' });
     await there.nextCall('db');

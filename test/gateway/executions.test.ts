@@ -46,7 +46,7 @@ describe('a call through a gateway', () => {
     ['json', {}, 'STREAM_LOST', 'unknown'],
     ['json', { status: 503 }, 'UNAVAILABLE', 'unknown'],
   ] as const)(
-    'runs once regardless of the answer: %s, %j',
+    'runs once regardless of the response: %s, %j',
     async (carrier, answer, code, outcome) => {
       const { peer, caller } = await chained(carrier, [answer]);
       const { result, meta } = await caller.callServerTool('gateway', 'peer__act');

@@ -25,7 +25,7 @@ describe('client faults', () => {
     expect(lines).toEqual(['client 1: at 1', 'client 2: at 1', 'client 1: no code']);
   });
 
-  it('that are not logged are counted once a minute and at the end', () => {
+  it('are counted once a minute and at the end if they are not logged', () => {
     const { log, lines, clock } = faultLog();
     for (let count = 0; count < 1_000; count += 1) log.add('client 1', fault('PARSE'));
     expect(lines).toEqual(['client 1: PARSE']);
@@ -40,7 +40,7 @@ describe('client faults', () => {
     expect(lines).toHaveLength(3);
   });
 
-  it('of clients with changing names take ten lines and a count per minute', () => {
+  it('take ten lines and one count per minute when clients change names', () => {
     const { log, lines, clock } = faultLog();
     for (let minute = 0; minute < 3; minute += 1) {
       for (let count = 0; count < 500; count += 1)
@@ -51,7 +51,7 @@ describe('client faults', () => {
     expect(lines.filter((line) => line.startsWith('490 more'))).toHaveLength(3);
   });
 
-  it('over HTTP do not flood the log', async () => {
+  it('do not flood the log over HTTP', async () => {
     const there = await gatewayStage();
     const sessions = [await openSession(there.url), await openSession(there.url)];
     // A response to a request that was never sent.

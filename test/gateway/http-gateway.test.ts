@@ -32,7 +32,7 @@ describe.each(lines)('a client over HTTP (%s)', (line) => {
     expect(await answer).toMatchObject(pong);
   });
 
-  it('gets the outcome with the result of a failed call', async () => {
+  it("gets the outcome with a failed call's result", async () => {
     const there = await gatewayStage();
     const client = await join(there, line);
     const answer = client.call('db__query');
@@ -67,7 +67,7 @@ describe.each(lines)('a client over HTTP (%s)', (line) => {
     }
   });
 
-  it('cancels a call at the server when it cancels its request', async () => {
+  it("cancels the server's call when it cancels its request", async () => {
     const there = await gatewayStage();
     const client = await join(there, line);
     const stop = new AbortController();
@@ -95,7 +95,7 @@ describe.each(lines)('a client over HTTP (%s)', (line) => {
 });
 
 describe('two clients of the gateway', () => {
-  it('each get their own answers to 200 interleaved calls with the same ids', async () => {
+  it('each get their own responses to 200 interleaved calls with the same ids', async () => {
     const there = await gatewayStage();
     const echo = (): void => {
       there.sessions.onCall = (_script, call) => {
@@ -143,7 +143,7 @@ describe('two clients of the gateway', () => {
 });
 
 describe("the gateway's lists", () => {
-  it('notify clients of changes at most once a second', async () => {
+  it('notify clients of changes at most once per second', async () => {
     const there = await gatewayStage({ settings: servers({ db: 'db' }) });
     const heard = await listen(there.url, await openSession(there.url));
     const change = async (name: string): Promise<void> => {
@@ -176,7 +176,7 @@ describe("the gateway's lists", () => {
     });
   });
 
-  it('wait briefly for starting servers at first', async () => {
+  it('initially wait briefly for starting servers', async () => {
     const there = await gatewayStage({ obedient: ['db'] });
     const session = await openSession(there.url);
     const ask = async (): Promise<string> => {

@@ -75,7 +75,7 @@ const call = (id: number, more: object = {}) => ({
 const quick = { headersMs: 300, requestMs: 600, checkEveryMs: 50 };
 
 describe('a client that sends its request byte by byte', () => {
-  it('is disconnected during its headers and counted, without delaying other clients', async () => {
+  it('is disconnected and counted while sending headers, without delaying other clients', async () => {
     const there = await gatewayStage({ http: { limits: quick } });
     const line = await dial(there);
     line.socket.write(`POST /mcp HTTP/1.1\r\nhost: ${there.url.host}\r\n`);
@@ -83,7 +83,7 @@ describe('a client that sends its request byte by byte', () => {
     expect(await counted(there, 'refusals')).toEqual({ 408: 1 });
   });
 
-  it('is disconnected during its body and counted, and reaches no server', async () => {
+  it('is disconnected and counted while sending a body, and reaches no server', async () => {
     const there = await gatewayStage({ http: { limits: quick } });
     const line = await dial(there);
     line.socket.write(`${head(there, { 'content-length': 10_000 })}{"jsonrpc":"2.0"`);
@@ -92,7 +92,7 @@ describe('a client that sends its request byte by byte', () => {
     expect(there.gateway.callsInFlight).toBe(0);
   });
 
-  it('is also disconnected when it continues after a refusal', async () => {
+  it('is disconnected when it continues after a refusal', async () => {
     const there = await gatewayStage({ http: { limits: quick } });
     const line = await dial(there);
     line.socket.write(head(there, { authorization: 'Bearer none', 'content-length': 10_000 }));
@@ -172,7 +172,7 @@ describe('a request over HTTP', () => {
   });
 });
 
-describe('clients that do not read their answers', () => {
+describe('clients that do not read their responses', () => {
   const megabyte = 'x'.repeat(1_048_576);
   // So that log lines, which are easily made, stand for what may not be dropped.
   const everything = 1_000_000_000;
@@ -213,7 +213,7 @@ describe('clients that do not read their answers', () => {
     expect(unread.socket.destroyed).toBe(false);
   }, 60_000);
 
-  it('still get the answer after the lost log lines', async () => {
+  it('still get the response after the lost log lines', async () => {
     const there = await gatewayStage();
     const session = await openSession(there.url);
     const line = await dial(there);
@@ -254,7 +254,7 @@ describe('clients that do not read their answers', () => {
     expect((await post(there.url, ping, { 'mcp-session-id': slow })).status).toBe(200);
   }, 60_000);
 
-  it('stay within the common limit, however many there are', async () => {
+  it('stay within the shared limit regardless of their number', async () => {
     const limits = {
       noteBytes: everything,
       unsentBytes: 33_554_432,
@@ -306,7 +306,7 @@ describe('a legacy client that disappears during a call', () => {
   );
 });
 
-describe('two clients at one server', () => {
+describe('two clients of the same server', () => {
   it('get progress only for their own calls, even with equal ids and tokens', async () => {
     const there = await gatewayStage();
     const ask = async (session: string): Promise<string> => {
@@ -327,7 +327,7 @@ describe('two clients at one server', () => {
     expect((await other).match(/of one|of the other/g)).toEqual(Array(3).fill('of the other'));
   });
 
-  it('receive log lines only with a call in progress there, or if they requested logs', async () => {
+  it('receive log lines only if they have a call in progress there or requested logs', async () => {
     const there = await gatewayStage();
     const ask = async (session: string, name: string): Promise<string> => {
       const message = { ...call(7), params: { name } };

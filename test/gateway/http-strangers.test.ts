@@ -96,7 +96,7 @@ describe('the gateway over HTTP', () => {
     expect(there.sessions.of('db').calls).toEqual([]);
   });
 
-  it('refuses requests without a host name, and proxy requests', async () => {
+  it('refuses proxy requests and requests without a host name', async () => {
     const there = await gatewayStage();
     const auth = `authorization: Bearer ${token}\r\n`;
     const post10 = `POST /mcp HTTP/1.0\r\n${auth}content-type: application/json\r\ncontent-length: ${call.length}\r\n\r\n${call}`;
@@ -109,7 +109,7 @@ describe('the gateway over HTTP', () => {
     expect(there.sessions.of('db').calls).toEqual([]);
   });
 
-  it('refuses pages of another origin', async () => {
+  it('refuses pages from another origin', async () => {
     const there = await gatewayStage();
     const { port } = there.url;
     for (const origin of [
@@ -189,7 +189,7 @@ describe('the gateway over HTTP', () => {
     expect(there.sessions.of('db').calls).toEqual([]);
   });
 
-  it('reports the fault in a body, with a null id', async () => {
+  it('reports an invalid body in a response with a null id', async () => {
     const there = await gatewayStage();
     const deep = `${'['.repeat(300)}${']'.repeat(300)}${' '.repeat(600)}`;
     for (const [body, status, code] of [
@@ -229,7 +229,7 @@ describe('the gateway over HTTP', () => {
     expect(streamed).toMatch(/^HTTP\/1\.1 413 /);
   });
 
-  it('serves one path and lists its methods', async () => {
+  it('serves a single path and lists its methods', async () => {
     const there = await gatewayStage();
     for (const [method, path, status] of [
       ['PUT', '/mcp', 405],
@@ -277,7 +277,7 @@ describe('the gateway over HTTP', () => {
     expect((await post(there.url, list, { 'mcp-session-id': session })).status).toBe(404);
   });
 
-  it('limits its sessions and closes the one that was idle longest', async () => {
+  it('limits its sessions and closes the one idle longest', async () => {
     const there = await gatewayStage();
     const first = await openSession(there.url);
     const second = await openSession(there.url);
@@ -313,7 +313,7 @@ describe('the gateway over HTTP', () => {
 describe('many connections without a token', () => {
   it.each([
     ['send nothing', ''],
-    ['begin a request and do not finish it', 'POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX-'],
+    ['begin a request but do not finish it', 'POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX-'],
     ['repeat a permitted request', 'GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'],
     ['request a protected path', 'GET /x HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'],
   ])('do not block clients when they %s', async (_, text) => {
@@ -333,7 +333,7 @@ describe('many connections without a token', () => {
     await closedOf(sockets, 600 - 64);
   });
 
-  it('are refused at once and closed with the answer', async () => {
+  it('are refused immediately and closed with the response', async () => {
     const there = await gatewayStage();
     const heard = await speak(
       there,

@@ -40,9 +40,9 @@ function aborted(call: ScriptedCall): Promise<void> {
 }
 
 describe.each([
-  ['alone', {}],
+  ['directly', {}],
   ['by the SDK', aside],
-])("a session's call, answered %s", (_way, extra: Extra) => {
+])("a session's call handled %s", (_way, extra: Extra) => {
   it("returns its server's result", async () => {
     const there = await gatewayStage();
     const { call } = await client(there);
@@ -126,7 +126,7 @@ describe.each([
     ]);
   });
 
-  it('returns content of every kind', async () => {
+  it('returns every kind of content', async () => {
     const there = await gatewayStage();
     const { call } = await client(there);
     const result = {
@@ -143,7 +143,7 @@ describe.each([
 });
 
 describe('a call without notifications', () => {
-  it('is answered with one uncached JSON document of its session', async () => {
+  it('is answered with a single uncached JSON document in its session', async () => {
     const there = await gatewayStage();
     const { call, session } = await client(there);
     const answer = call(7);
@@ -158,7 +158,7 @@ describe('a call without notifications', () => {
     });
   });
 
-  it('becomes a stream when there are notifications, and does not run again', async () => {
+  it('becomes a stream when there are notifications and does not run again', async () => {
     const there = await gatewayStage();
     const { call } = await client(there);
     const answer = call(7);
@@ -175,7 +175,7 @@ describe('a call without notifications', () => {
     ]);
   });
 
-  it('can be cancelled after it became a stream', async () => {
+  it('can be cancelled after it becomes a stream', async () => {
     const there = await gatewayStage();
     const { call, send } = await client(there);
     const answer = call(7);
@@ -214,7 +214,7 @@ describe('a call without notifications', () => {
     expect(await answer).toMatchObject(pong);
   });
 
-  it('bypasses the SDK only for a usual request', async () => {
+  it('bypasses the SDK only for ordinary requests', async () => {
     const there = await gatewayStage();
     const { send, call, session } = await client(there);
     const name = 'db__query';

@@ -25,7 +25,7 @@ describe('a modern client that listens over stdio', () => {
     return { there, watched, listen, stopListening };
   };
 
-  it('subscribes at the server to exactly the resources it names', async () => {
+  it('subscribes on the server to exactly the resources it names', async () => {
     const { there, watched, listen } = await listening();
     await listen(1, all, 'note://nowhere');
     expect(watched()).toEqual(['note://all']);
@@ -37,7 +37,7 @@ describe('a modern client that listens over stdio', () => {
     });
   });
 
-  it("gets each stream's own resources, and unsubscribes when the last stream ends", async () => {
+  it("gets updates for each stream's own resources and unsubscribes when the last stream ends", async () => {
     const { there, watched, listen, stopListening } = await listening();
     await listen(1, all);
     await listen(2, all, one);
@@ -60,7 +60,7 @@ describe('a modern client that listens over stdio', () => {
     expect(watched()).toEqual([]);
   });
 
-  it('still receives updates after its server reconnected', async () => {
+  it('still receives updates after its server reconnects', async () => {
     const { there, watched, listen } = await listening();
     await listen(1, all);
     there.sessions.of('db').fail(crash());
@@ -73,7 +73,7 @@ describe('a modern client that listens over stdio', () => {
 });
 
 describe('modern clients that listen over HTTP', () => {
-  it('share one subscription, which survives a reconnect and ends with the last of them', async () => {
+  it('share one subscription, which survives a reconnect and ends with the last client', async () => {
     const there = await gatewayStage();
     const ends: (() => void)[] = [];
     const nextEnd = () => new Promise<void>((resolve) => void ends.push(resolve));

@@ -11,7 +11,7 @@ const setLevel = async ({ url }: GatewayStage, session: string, level: string): 
 };
 
 describe('the log level', () => {
-  it('sent to servers is the most verbose of all clients, also after a reconnect', async () => {
+  it("is sent to servers as the most verbose of all clients' levels, even after a reconnect", async () => {
     const there = await gatewayStage();
     const level = () => there.sessions.of('db').logLevel;
     const [one, other] = [await openSession(there.url), await openSession(there.url)];
@@ -63,7 +63,7 @@ describe('the log level', () => {
     expect(text).not.toContain('a detail');
   });
 
-  it('of a modern client lasts as long as its request', async () => {
+  it("lasts only as long as a modern client's request", async () => {
     const there = await stdioStage('modern');
     const level = () => there.sessions.of('db').logLevel;
     const meta = {

@@ -48,26 +48,26 @@ describe("the gateway's metrics", () => {
   });
 });
 
-describe('the reader of metrics in these tests', () => {
+describe("the tests' metrics parser", () => {
   const head = '# TYPE a counter\n# HELP a Help.\n';
   it.each([
-    ['no end', `${head}a_total 1\n`],
-    ['more after the end', `${head}# EOF\na_total 1\n`],
+    ['a missing end marker', `${head}a_total 1\n`],
+    ['data after the end marker', `${head}# EOF\na_total 1\n`],
     ['an empty line', `${head}\na_total 1\n# EOF\n`],
     ['a counter without its suffix', `${head}a 1\n# EOF\n`],
-    ['a sample of no family', 'b 1\n# EOF\n'],
+    ['a sample without a family', 'b 1\n# EOF\n'],
     ['a raw quote', `${head}a_total{b="c"d"} 1\n# EOF\n`],
     ['a raw backslash', `${head}a_total{b="c\\d"} 1\n# EOF\n`],
     ['a raw line feed', `${head}a_total{b="c\nd"} 1\n# EOF\n`],
-    ['a label twice', `${head}a_total{b="c",b="d"} 1\n# EOF\n`],
-    ['a sample twice', `${head}a_total{b="c"} 1\na_total{b="c"} 2\n# EOF\n`],
+    ['a duplicate label', `${head}a_total{b="c",b="d"} 1\n# EOF\n`],
+    ['a duplicate sample', `${head}a_total{b="c"} 1\na_total{b="c"} 2\n# EOF\n`],
     ['a raw backslash in help', '# TYPE a gauge\n# HELP a x\\y\n# EOF\n'],
-    ['no number', `${head}a_total x\n# EOF\n`],
+    ['an invalid number', `${head}a_total x\n# EOF\n`],
     [
-      'buckets that fall',
+      'decreasing buckets',
       '# TYPE a histogram\na_bucket{le="1.0"} 2\na_bucket{le="+Inf"} 1\na_count 1\na_sum 1\n# EOF\n',
     ],
-  ])('refuses %s', (_what, text) => {
+  ])('rejects %s', (_what, text) => {
     expect(() => readOpenMetrics(text)).toThrow();
   });
 });

@@ -73,7 +73,7 @@ describe.each(['auto', 'legacy'] as const)("the servers' items (%s)", (mode) => 
     expect(messages.map(({ content }) => content)).toEqual(blocks((uri) => `troupe://db/${uri}`));
   });
 
-  it('are completed by their server', async () => {
+  it('get completions from their server', async () => {
     const there = await gatewayStage({ prepare: offering('db') });
     const client = await connect(there, mode);
     for (const [ref, own] of [
@@ -104,7 +104,7 @@ describe.each(['auto', 'legacy'] as const)("the servers' items (%s)", (mode) => 
     await expect(client.getPrompt({ name: 'db' })).rejects.toMatchObject({ code: -32_602 });
   });
 
-  it("keep the code of their server's refusal", async () => {
+  it("keep the error code of their server's refusal", async () => {
     const there = await gatewayStage({ prepare: offering('db') });
     const client = await connect(there, mode);
     const answer = client.readResource({ uri: 'troupe://db/note://unknown' });
@@ -162,7 +162,7 @@ describe('a watched resource', () => {
     expect(await next).toMatchObject({ value: { method: expect.stringMatching(/list_changed$/) } });
   });
 
-  it('of a hidden server is never announced, even with the same URI', async () => {
+  it('is never announced for a hidden server, even with the same URI', async () => {
     const there = await gatewayStage({ only: 'db', prepare: offering('db', 'web') });
     const session = await openSession(there.url);
     const heard = await listen(there.url, session);
@@ -212,8 +212,8 @@ describe('a watched resource', () => {
   });
 });
 
-describe('log lines of a server', () => {
-  it('are sent to the client with a call in progress, and to clients that requested them', async () => {
+describe("a server's log lines", () => {
+  it('are sent to clients with a call in progress and clients that requested them', async () => {
     const there = await gatewayStage();
     const session = await openSession(there.url);
     const quiet = await listen(there.url, await openSession(there.url));
@@ -245,7 +245,7 @@ describe('log lines of a server', () => {
   });
 });
 
-describe('one server passed through', () => {
+describe('a single passed-through server', () => {
   const profile = {
     name: 'postgres',
     version: '3.1.0',
@@ -264,7 +264,7 @@ describe('one server passed through', () => {
       },
     });
 
-  it('has its own name, capabilities and names', async () => {
+  it('keeps its own server info, capabilities and item names', async () => {
     const there = await through();
     const client = await connect(there, 'legacy');
     expect(client.getServerVersion()).toEqual({

@@ -88,7 +88,7 @@ describe.each(['auto', 'legacy'] as const)('a call that needs permission (%s)', 
     ['allow', 2],
     ['allowTool', 1],
     ['allowServer', 1],
-  ])('and is allowed with %s prompts %i times in two calls', async (decision, times) => {
+  ])('applies the decision %s and prompts %i times in two calls', async (decision, times) => {
     const there = await gatewayStage({ settings: asking });
     const asked: Form[] = [];
     const client = await withPerson(there, mode, asked, () => decided(decision));
@@ -104,7 +104,7 @@ describe.each(['auto', 'legacy'] as const)('a call that needs permission (%s)', 
     ['denies', decided('deny')],
     ['declines', { action: 'decline' }],
     ['closes the form', { action: 'cancel' }],
-    ['answers something else', decided('always')],
+    ['gives another answer', decided('always')],
   ])('is never sent when the user %s', async (_what, said) => {
     const there = await gatewayStage({ settings: asking });
     const client = await withPerson(there, mode, [], () => said);
@@ -113,7 +113,7 @@ describe.each(['auto', 'legacy'] as const)('a call that needs permission (%s)', 
     expect(there.sessions.of('db').calls).toEqual([]);
   });
 
-  it('is denied at once for a client without forms, with the rule, its file and the remedy', async () => {
+  it('is denied immediately for a client without forms, with the rule, its file and a remedy', async () => {
     const there = await gatewayStage({ settings: asking });
     const client = await connect(there, mode);
     const result = await client.callTool(query);
@@ -152,7 +152,7 @@ describe.each(['auto', 'legacy'] as const)('a call that needs permission (%s)', 
   });
 });
 
-describe('a call whose client disconnects while permission is requested', () => {
+describe('a call whose client disconnects during a permission prompt', () => {
   it('is never sent', async () => {
     const there = await gatewayStage({ settings: asking });
     const session = await openSession(there.url, { elicitation: { form: {} } });
@@ -176,7 +176,7 @@ describe('a call whose client disconnects while permission is requested', () => 
 });
 
 describe('the form for a call with long arguments', () => {
-  it('shows both ends, states how much is missing, and advises against allowing it', () => {
+  it('shows both ends, states how much is missing and advises against allowing it', () => {
     const sql = `${'x'.repeat(10_000)}; drop table users`;
     const request = {
       server: 'db',

@@ -81,7 +81,7 @@ describe.each(['auto', 'legacy'] as const)("a server's question during a call (%
     expect(await another).toMatchObject(pong);
   });
 
-  it("may ask for a message from the client's model", async () => {
+  it("may request a message from the client's model", async () => {
     const there = await gatewayStage();
     const client = await connect(
       there,
@@ -105,7 +105,7 @@ describe.each(['auto', 'legacy'] as const)("a server's question during a call (%
     await answer;
   });
 
-  it('is declined for a client that cannot answer', async () => {
+  it('is declined if the client cannot answer', async () => {
     const there = await gatewayStage();
     const client = await connect(there, mode);
     const answer = client.callTool({ name: 'db__query', arguments: {} });
@@ -157,7 +157,7 @@ describe('a call that waits for its client', () => {
     expect((await last).result).toMatchObject(pong);
   });
 
-  it('continues only with its state and for the same tool', async () => {
+  it('continues only with its own state and for the same tool', async () => {
     const { there, call, said, key, requestState = '' } = await begin();
     const inputResponses = { [key]: accepted };
     for (const state of [`${requestState}x`, 'troupe-call:AAAAAAAAAAAAAAAAAAAAAA']) {
@@ -180,7 +180,7 @@ describe('a call that waits for its client', () => {
     await last;
   });
 
-  it('ends when its client does not come back', async () => {
+  it('ends when its client does not return', async () => {
     const { there, call, said } = await begin();
     await there.advance(601_000);
     expect((await said)?.action).toBe('cancel');

@@ -20,7 +20,7 @@ async function notReading(options: Parameters<typeof stdioStage>[1] = {}): Promi
   return there;
 }
 
-describe('a host of the gateway over stdio that stops reading', () => {
+describe('a stdio host that stops reading', () => {
   it('loses log lines, which are counted, and stays within the memory limit', async () => {
     const there = await notReading();
     for (let count = 0; count < 200; count += 1) {
@@ -31,7 +31,7 @@ describe('a host of the gateway over stdio that stops reading', () => {
     expect(counted(there, 'dropped_notes')).toBeGreaterThan(190);
   });
 
-  it('gets the answer to its call after the lost log lines', async () => {
+  it("gets its call's response after the lost log lines", async () => {
     const there = await notReading();
     const answered = there.ask('tools/call', { name: 'db__query' });
     const call = await there.nextCall('db');
@@ -65,7 +65,7 @@ describe('a host of the gateway over stdio that stops reading', () => {
     expect(await next).toMatchObject({ params: { data: 'last' } });
   });
 
-  it('is disconnected when it leaves more answers unread than the bound', async () => {
+  it('is disconnected when its unread responses exceed the limit', async () => {
     const there = await notReading({ limits: { unsentBytes: 2 * megabyte.length } });
     for (let id = 1; id <= 2; id += 1) {
       there.begin(id, 'tools/call', { name: 'db__query' });

@@ -68,7 +68,7 @@ describe.each([
   ['legacy', 'both'],
   ['legacy', 'modern'],
 ] as const)("a client's trace (%s) to a server (%s)", (mode, era) => {
-  it('passes through the gateway without other metadata of the client', async () => {
+  it("passes through the gateway without the client's other metadata", async () => {
     const recorder = recordTelemetry();
     const there = await servedBy(recorder.providers, era);
     const caller = await connect(there, mode);
@@ -104,7 +104,7 @@ describe.each([
 
 describe.each(['both', 'modern'])("a host's call to a server (%s)", (era) => {
   it.each([
-    ['by the shortest way', {}],
+    ['by the direct path', {}],
     ['with progress', { onProgress: () => undefined }],
   ])('carries the active trace and baggage %s', async (_way, options) => {
     rememberActiveSpans();
@@ -126,7 +126,7 @@ describe.each(['both', 'modern'])("a host's call to a server (%s)", (era) => {
   });
 });
 
-it("sends the attempt's number to the server with each attempt", async () => {
+it('each attempt sends its number to the server', async () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'telemetry-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const healthy = path.join(folder, 'healthy');

@@ -4,7 +4,7 @@ import { createThrottle } from '../../src/gateway/throttle.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 
 describe('the throttle', () => {
-  it('fires at once, then once per interval, and never loses the last signal', () => {
+  it('fires immediately, then once per interval, and never loses the last signal', () => {
     const clock = new VirtualClock();
     const fired: number[] = [];
     const throttle = createThrottle(clock, 1_000, () => fired.push(clock.now()));
@@ -17,7 +17,7 @@ describe('the throttle', () => {
     expect(fired).toEqual([0, 1_000, 5_500]);
   });
 
-  it('stays silent after it was stopped', () => {
+  it('stays silent once it is stopped', () => {
     const clock = new VirtualClock();
     const fired: number[] = [];
     const throttle = createThrottle(clock, 1_000, () => fired.push(clock.now()));
@@ -29,7 +29,7 @@ describe('the throttle', () => {
     expect(fired).toEqual([0]);
   });
 
-  it('fires less often during a stream of signals, and at once after a pause', () => {
+  it('fires less often during a stream of signals and immediately after a pause', () => {
     const clock = new VirtualClock();
     const fired: number[] = [];
     const throttle = createThrottle(clock, 1_000, () => fired.push(clock.now()), 4_000);

@@ -21,7 +21,7 @@ async function start() {
 }
 
 describe("forks through the inspector's API", () => {
-  it('start at a moment, process events and time, and have no effect outside', async () => {
+  it('start at a given moment, process events and time, and have no outside effects', async () => {
     const { inspection, actor, ask, fork } = await start();
     const begun = await fork();
     expect(begun).toMatchObject({ fork: 'f1', actor, from: inspection.last, records: [] });
@@ -45,7 +45,7 @@ describe("forks through the inspector's API", () => {
     expect((await fork(born?.n)).state.leaves).toContain('connection.engaged.queued');
   });
 
-  it('are replaced by newer forks, and can be deleted', async () => {
+  it('are replaced by newer forks and can be deleted', async () => {
     const { browser, ask, fork } = await start();
     for (let count = 0; count < 9; count += 1) await fork();
     expect(await ask('/api/fork/f1', { advanceMs: 1 })).toMatchObject({
@@ -89,7 +89,7 @@ describe("forks through the inspector's API", () => {
   });
 });
 
-describe("a test through the inspector's API", () => {
+describe("a test from the inspector's API", () => {
   it('is plain text', async () => {
     const { browser, actor, inspection } = await start();
     const { status, headers, body } = await browser.get(

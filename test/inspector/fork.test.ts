@@ -179,7 +179,7 @@ describe('a fork of a server that is backing off', () => {
     expect(fork.view().state.timers).toEqual([]);
   });
 
-  it('records an event that no state handles, and keeps its state', () => {
+  it('records an unhandled event and keeps its state', () => {
     const fork = backingOff();
     const before = fork.view().state;
     fork.inject({ type: 'slot.granted' });
@@ -193,10 +193,14 @@ describe('a fork of a server that is backing off', () => {
       { type: 'no.such' },
       /servers never get the event "no.such"; send one of /,
     ],
-    ['one that only the chart raises', { type: 'server.gaveUp' }, /servers never get the event/],
+    [
+      'an event that only the chart raises',
+      { type: 'server.gaveUp' },
+      /servers never get the event/,
+    ],
     ['a timer', { type: 'xstate.after.x' }, /servers never get the event/],
-    ['a name of every object', { type: 'constructor' }, /servers never get the event/],
-    ['no type', {}, /servers never get the event "undefined"/],
+    ['an object prototype name', { type: 'constructor' }, /servers never get the event/],
+    ['an event without a type', {}, /servers never get the event "undefined"/],
   ])('refuses %s and keeps its state', (_, event, message) => {
     const fork = backingOff();
     expect(() => fork.inject(event)).toThrow(message);
@@ -207,7 +211,7 @@ describe('a fork of a server that is backing off', () => {
     ['policy', { type: 'spec.updated', policy: null }],
     ['policy', { type: 'spec.updated', policy: { restart: {} } }],
     ['spreadMs', { type: 'server.woke', spreadMs: 'soon' }],
-  ])('refuses a %s of another type and keeps its state', (key, event) => {
+  ])('refuses a %s with the wrong type and keeps its state', (key, event) => {
     const fork = backingOff();
     const before = fork.view().state;
     expect(() => fork.inject(event)).toThrow(
@@ -217,7 +221,7 @@ describe('a fork of a server that is backing off', () => {
     expect(fork.view().records).toEqual([]);
   });
 
-  it('rejects a payload that the chart cannot handle, and keeps its state', () => {
+  it('rejects a payload that the chart cannot handle and keeps its state', () => {
     const fork = backingOff();
     const { policy } = fork.context();
     const broken = { ...policy, restart: null };

@@ -35,7 +35,7 @@ async function recorded(
 }
 
 describe('access to the inspector', () => {
-  it("exchanges a link's token for a secret once", async () => {
+  it("exchanges a link's token for a secret only once", async () => {
     const { inspected } = await recorded();
     const inspector = await start(inspected);
     const address = inspector.newAddress();
@@ -53,7 +53,7 @@ describe('access to the inspector', () => {
     expect(await knock(inspector.port, '/api/session', inside)).toMatchObject({ status: 200 });
   });
 
-  it('sets no cookie and accepts none', async () => {
+  it('sets and accepts no cookies', async () => {
     const { inspected } = await recorded();
     const inspector = await start(inspected);
     const entered = await enter(inspector.newAddress());
@@ -82,7 +82,7 @@ describe('access to the inspector', () => {
     },
   );
 
-  it('reports once that a link was used, displaced by newer ones, or closed with the inspector', async () => {
+  it('reports once that a link was used, displaced by newer links or closed with the inspector', async () => {
     const { inspected } = await recorded();
     const inspector = await startInspector(inspected);
     const spent: string[] = [];
@@ -100,14 +100,14 @@ describe('access to the inspector', () => {
   });
 
   it.each([
-    ['a name that was turned to our address', { host: 'evil.example:PORT' }],
+    ['a host name rebound to our address', { host: 'evil.example:PORT' }],
     ['a name without a port', { host: '127.0.0.1' }],
     ['another port', { host: '127.0.0.1:1' }],
     ['another origin', { origin: 'http://evil.example' }],
-    ['another port of this machine', { origin: 'http://127.0.0.1:1' }],
-    ['no origin at all', { origin: 'null' }],
+    ['another port on this machine', { origin: 'http://127.0.0.1:1' }],
+    ['no origin', { origin: 'null' }],
     ['another site', { 'sec-fetch-site': 'cross-site' }],
-    ['another port of the same site', { 'sec-fetch-site': 'same-site' }],
+    ['another port on the same site', { 'sec-fetch-site': 'same-site' }],
   ])('refuses %s even with the right secret', async (_, headers) => {
     const { inspected } = await recorded();
     const inspector = await start(inspected);
@@ -125,7 +125,7 @@ describe('access to the inspector', () => {
     expect(await enter(address)).toMatchObject({ status: 200 });
   });
 
-  it('opens the page from another site or a local file, but never in a frame', async () => {
+  it('opens the page from another site or a local file but never in a frame', async () => {
     const { inspected } = await recorded();
     const inspector = await start(inspected);
     const { port } = inspector;
@@ -166,7 +166,7 @@ describe('access to the inspector', () => {
     expect(await browser.post('/api/command', body, asForm)).toMatchObject({ status: 415 });
   });
 
-  it('sends the security headers with every answer, refusals included', async () => {
+  it('sends the security headers with every response, including refusals', async () => {
     const { inspected } = await recorded();
     const inspector = await start(inspected);
     const browser = await Browser.of(inspector);
@@ -201,13 +201,13 @@ describe('access to the inspector', () => {
     '//etc/passwd',
     '/assets/',
     '/index.html/../../../etc/passwd',
-  ])('has no file at %s', async (path) => {
+  ])('serves no file at %s', async (path) => {
     const { inspected } = await recorded();
     const browser = await Browser.of(await start(inspected));
     expect(await browser.get(path)).toMatchObject({ status: 404 });
   });
 
-  it('serves its page while many strangers leave their requests unfinished', async () => {
+  it('serves its page while many clients leave requests unfinished', async () => {
     const { inspected } = await recorded();
     const inspector = await start(inspected);
     const browser = await Browser.of(inspector);
@@ -225,7 +225,7 @@ describe('access to the inspector', () => {
     stream.close();
   });
 
-  it('names a port that is not available', async () => {
+  it('reports which port is unavailable', async () => {
     const { inspected } = await recorded();
     const { port } = await start(inspected);
     await expect(startInspector(inspected, { port })).rejects.toMatchObject({
@@ -283,7 +283,7 @@ describe("a page's request", () => {
     expect(await browser.get('/api/session/more')).toMatchObject({ status: 404 });
   });
 
-  it("lists a server's possible actions, and reasons against the others", async () => {
+  it("lists a server's available actions and the reasons against the others", async () => {
     const { there, inspected } = await recorded();
     const { troupe } = there;
     const acts = (server: string) => possibleActs(troupe, server);
@@ -313,7 +313,7 @@ describe("a page's request", () => {
     expect(await browser.get('/api/servers/unknown/acts')).toMatchObject({ status: 404 });
   });
 
-  it('runs a command, or gets an error document', async () => {
+  it('runs a command or gets an error document', async () => {
     const { inspected } = await recorded();
     const seen: unknown[] = [];
     const command: Inspected['command'] = (name, args) => {
@@ -341,7 +341,7 @@ describe("a page's request", () => {
     expect(seen).toHaveLength(2);
   });
 
-  it('is refused when a page sends more commands than a user can', async () => {
+  it('is refused when a page sends commands faster than a user can', async () => {
     const { inspected } = await recorded();
     let now = 0;
     const command = () => Promise.resolve(null);
@@ -385,7 +385,7 @@ describe('the stream of records', () => {
     stream.close();
   });
 
-  it('resumes where a page lost the connection', async () => {
+  it('resumes where a page lost its connection', async () => {
     const { there, inspected } = await recorded();
     const { inspection } = there.troupe;
     const browser = await Browser.of(await start(inspected));
@@ -398,7 +398,7 @@ describe('the stream of records', () => {
     fromStart.close();
   });
 
-  it('reports the number of missed records, and a change of the run', async () => {
+  it('reports the number of missed records and a new run', async () => {
     const { there, inspected } = await recorded({ records: 20 });
     const { inspection } = there.troupe;
     const browser = await Browser.of(await start(inspected));
@@ -436,7 +436,7 @@ describe('the stream of records', () => {
     stream.close();
   }, 30_000);
 
-  it('is limited to sixteen windows', async () => {
+  it('is limited to 16 windows', async () => {
     const { inspected } = await recorded();
     const browser = await Browser.of(await start(inspected));
     const streams = [];

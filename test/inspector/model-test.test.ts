@@ -94,7 +94,7 @@ describe("a test exported from a server's records", () => {
   });
 
   it.each(['\n', '\r', '\u2028', '\u2029'])(
-    'contains no code injected through foreign records: %j',
+    'contains no code injected through untrusted records: %j',
     async (end) => {
       const { troupe } = await live(1);
       const { inspection } = troupe;

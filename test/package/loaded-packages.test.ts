@@ -54,8 +54,8 @@ async function packagesLoadedBy(...args: readonly string[]): Promise<readonly st
   }
 }
 
-describe('a process loads', () => {
-  it('only packages for charts and settings when it imports mcp-troupe', async () => {
+describe('a process', () => {
+  it('loads only packages for charts and settings when it imports mcp-troupe', async () => {
     expect(await packagesLoadedBy('--eval', "import('./src/index.ts')")).toEqual([
       'canonicalize',
       'fast-deep-equal',
@@ -65,7 +65,7 @@ describe('a process loads', () => {
     ]);
   });
 
-  it.each(['--help', 'status'])('only the command line for troupe %s', async (word) => {
+  it.each(['--help', 'status'])('loads only the command line for troupe %s', async (word) => {
     expect(await packagesLoadedBy('src/cli/main.ts', word)).toEqual(['commander', 'env-paths']);
   });
 });

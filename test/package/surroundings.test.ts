@@ -8,8 +8,8 @@ function buildOfXState(): 'development' | 'production' {
   return warn.mock.calls.length > 0 ? 'development' : 'production';
 }
 
-describe('a run of the tests', () => {
-  it('uses the XState build and the Node version of its script', () => {
+describe('a test run', () => {
+  it("uses its script's XState build and Node version", () => {
     const mode = process.env['MODE'];
     expect(buildOfXState()).toBe(mode === 'xstate-production' ? 'production' : 'development');
     expect(process.version).toMatch(mode === 'node24' ? /^v24\./ : /^v\d+\./);

@@ -22,14 +22,14 @@ const anyChance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
 const full = (delays: typeof numbers, wait: number, chance: number): number =>
   restartDelay({ first: 'delayed', delays, jitter: 'full' }, wait, chance);
 
-describe('the delay of a restart', () => {
+describe('the restart delay', () => {
   it('grows up to the maximum', () => {
     expect(waits.map((wait) => restartDelay(growing('none'), wait, 0.5))).toEqual([
       1_000, 2_000, 4_000, 16_000, 30_000, 30_000,
     ]);
   });
 
-  it('follows a list and repeats its last item', () => {
+  it('follows a list of delays and repeats the last one', () => {
     const ladder = { first: 'delayed', delays: [500, 1_000, 2_000], jitter: 'none' } as const;
     expect([1, 2, 3, 4, Infinity].map((wait) => restartDelay(ladder, wait, 0.5))).toEqual([
       500, 1_000, 2_000, 2_000, 2_000,
@@ -47,7 +47,7 @@ describe('the delay of a restart', () => {
     ]);
   });
 
-  it('spreads a fraction evenly to both sides, even above the maximum, but not below the floor', () => {
+  it('varies evenly in both directions with a jitter fraction, even above the maximum but not below the floor', () => {
     const around = growing(0.2);
     expect([0, 0.5, almostOne].map((chance) => restartDelay(around, 1, chance))).toEqual([
       800, 1_000, 1_200,
@@ -79,7 +79,7 @@ describe('the delay of a restart', () => {
     expect(restartDelay({ first: 'delayed', delays, jitter: 'full' }, 1, 0)).toBe(0);
   });
 
-  it('is whole milliseconds between floor and maximum, with full jitter', () => {
+  it('is a whole number of milliseconds between floor and maximum with full jitter', () => {
     fc.assert(
       fc.property(anyNumbers, anyWait, anyChance, (delays, wait, chance) => {
         const delayMs = full(delays, wait, chance);
@@ -90,7 +90,7 @@ describe('the delay of a restart', () => {
     );
   });
 
-  it('agrees with a list of all possible delays, with full jitter', () => {
+  it('agrees with a list of all possible delays with full jitter', () => {
     const small = fc.record({
       initialMs: fc.nat({ max: 50 }),
       factor: fc.integer({ min: 1, max: 3 }),
@@ -112,7 +112,7 @@ describe('the delay of a restart', () => {
     );
   });
 
-  it('grows with chance and with the wait, whatever the jitter', () => {
+  it('grows with the random draw and with the base delay for any jitter', () => {
     const anyJitter = fc.constantFrom<Jitter>('none', 'full', 0.2, 1);
     fc.assert(
       fc.property(
@@ -137,10 +137,10 @@ describe('the delay of a restart', () => {
   });
 });
 
-describe('the delay of a quiet attempt', () => {
+describe('the delay before a quiet attempt', () => {
   const rule = { retryFromMs: 15_000, toMs: 300_000 };
 
-  it('doubles from the first wait to the last', () => {
+  it('doubles from the first delay to the maximum', () => {
     expect([1, 2, 5, 6, 60].map((wait) => quietDelay(rule, 'none', wait, 0.5))).toEqual([
       15_000, 30_000, 240_000, 300_000, 300_000,
     ]);
@@ -151,7 +151,7 @@ describe('the delay of a quiet attempt', () => {
   });
 });
 
-describe('the delay for a busy server', () => {
+describe('the delay before retrying a busy server', () => {
   const rule = { initialMs: 15_000, factor: 2, maxMs: 300_000, addedJitter: 0.2 };
 
   it('doubles, and jitter only lengthens it', () => {

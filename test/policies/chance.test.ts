@@ -2,12 +2,12 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { chanceOf } from '../../src/policies/chance.ts';
 
-describe('seeded chance', () => {
+describe('seeded randomness', () => {
   const anySeed = fc.integer();
   const draws = (seed: number, count: number) =>
     Array.from({ length: count }, (_, draw) => chanceOf(seed, draw));
 
-  it('is stable across releases, so that old seeds reproduce', () => {
+  it('is stable across releases, so old seeds still reproduce', () => {
     expect(draws(1, 3)).toMatchInlineSnapshot(`
       [
         0.014669631607830524,
@@ -17,7 +17,7 @@ describe('seeded chance', () => {
     `);
   });
 
-  it('lies in [0, 1) for any seed and draw', () => {
+  it('is in [0, 1) for any seed and draw', () => {
     const anything = fc.oneof(fc.integer(), fc.double());
     fc.assert(
       fc.property(anything, anything, (seed, draw) => {
@@ -30,7 +30,7 @@ describe('seeded chance', () => {
   });
 
   // A fair thousand strays past 0.05 once in twenty million times, so the seed may be any.
-  it('has its mean in the middle', () => {
+  it('has a mean of one half', () => {
     fc.assert(
       fc.property(anySeed, (seed) => {
         const sum = draws(seed, 1_000).reduce((total, chance) => total + chance, 0);
@@ -62,7 +62,7 @@ describe('seeded chance', () => {
     );
   });
 
-  it("is never another seed's sequence, shifted", () => {
+  it("is never another seed's sequence with an offset", () => {
     fc.assert(
       fc.property(anySeed, anySeed, (seed, other) => {
         fc.pre(seed !== other);

@@ -10,7 +10,7 @@ describe('a deeply frozen value', () => {
     expect(() => value.a.b.push({ c: 3 })).toThrow(TypeError);
   });
 
-  it('may be nested deeper than the stack, and contain cycles', () => {
+  it('may contain cycles and be nested deeper than the call stack', () => {
     const ring: { next?: unknown } = {};
     let top: { next?: unknown } = ring;
     for (let depth = 0; depth < 100_000; depth += 1) top = { next: top };

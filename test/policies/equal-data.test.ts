@@ -17,7 +17,7 @@ const { data } = fc.letrec((tie) => ({
   ),
 }));
 
-describe('two values of plain data', () => {
+describe('two plain data values', () => {
   it('are equal exactly when Node considers them equal, with any keys', () => {
     fc.assert(
       fc.property(data, data, (one, other) => {
@@ -29,21 +29,21 @@ describe('two values of plain data', () => {
   });
 
   it.each([
-    ['a list and an object', [], {}],
-    ['an object and a list', {}, []],
-    ['a list and a longer one', [1], [1, 2]],
-    ['a list in another order', [1, 2], [2, 1]],
-    ['a key that is undefined and none', { a: undefined }, {}],
-    ['undefined under two keys', { a: undefined }, { b: undefined }],
-    ['a key that objects inherit and another', JSON.parse('{ "__proto__": {} }'), { a: 1 }],
-    ['nothing and an object', null, {}],
-    ['a number and its text', 1, '1'],
+    ['an array and an object', [], {}],
+    ['an object and an array', {}, []],
+    ['an array and a longer one', [1], [1, 2]],
+    ['arrays in different order', [1, 2], [2, 1]],
+    ['an undefined key and a missing one', { a: undefined }, {}],
+    ['undefined under different keys', { a: undefined }, { b: undefined }],
+    ['an inherited key and another key', JSON.parse('{ "__proto__": {} }'), { a: 1 }],
+    ['undefined and an object', null, {}],
+    ['a number and its string form', 1, '1'],
   ])('differ when they are %s', (_what, one, other) => {
     expect(equalData(one, other)).toBe(false);
     expect(equalData(other, one)).toBe(false);
   });
 
-  it('are equal in any order of keys, and for both zeros', () => {
+  it('are equal in any key order, and 0 equals -0', () => {
     expect(equalData({ a: 1, b: [{ c: 0 }] }, { b: [{ c: -0 }], a: 1 })).toBe(true);
   });
 });

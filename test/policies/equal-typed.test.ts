@@ -61,11 +61,11 @@ function reversed(value: unknown): unknown {
 }
 
 describe('two settings documents', () => {
-  it('are equal in whichever order their keys are written', () => {
+  it('are equal in any key order', () => {
     fc.assert(fc.property(fc.oneof(documents, data), (one) => equalData(one, reversed(one))));
   });
 
-  it('compare alike with equalTyped and equalData, once they are read', () => {
+  it('compare the same with equalTyped and equalData after parsing', () => {
     fc.assert(
       fc.property(documents, documents, (one, other) => {
         const [before, after] = [settingsOf(one), settingsOf(other)];
@@ -85,14 +85,14 @@ describe('two settings documents', () => {
     }
   });
 
-  it('differ when a list holds the entries of an object', () => {
+  it("differ when one has an array with the other's object entries", () => {
     expect(equalData({ a: 1 }, [['a', 1]])).toBe(false);
     expect(equalData({ a: 1 }, { entries: [['a', 1]] })).toBe(false);
   });
 });
 
-describe('the comparison by fast-deep-equal', () => {
-  it('accepts our own types and rejects types with free keys at compile time', () => {
+describe('the fast-deep-equal comparison', () => {
+  it('accepts our own types and rejects types with arbitrary keys at compile time', () => {
     const compilesFor = (
       settings: Settings,
       status: ServerStatus,

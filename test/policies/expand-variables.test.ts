@@ -10,7 +10,7 @@ import {
 
 const variables = { HOME: '/place/x', EMPTY: '', NESTED: '${HOME}', UNSET: undefined };
 
-describe('expanding variables', () => {
+describe('variable expansion', () => {
   it.each([
     ['no reference', 'no reference', []],
     ['${HOME}/bin', '/place/x/bin', ['/place/x']],
@@ -24,7 +24,7 @@ describe('expanding variables', () => {
     // What a variable holds is text, not another template.
     ['${NESTED}', '${HOME}', ['${HOME}']],
     ['$HOME $(id) `id` ${1} ${a b} ${', '$HOME $(id) `id` ${1} ${a b} ${', []],
-  ])('%j gives %j', (text, value, used) => {
+  ])('expands %j to %j', (text, value, used) => {
     expect(expandVariables(text, variables)).toEqual({ value, used });
   });
 
@@ -58,7 +58,7 @@ describe('expanding variables', () => {
   });
 });
 
-describe('references to more than variables', () => {
+describe('references to inputs, keychains and variables', () => {
   const found = new Map([
     ['input:token', { value: 'abc${HOME}', isSecret: true }],
     ['input:city', { value: 'Bern', isSecret: false }],
@@ -84,15 +84,15 @@ describe('references to more than variables', () => {
     ['${keychain:/me}', { broken: 'keychain' }],
     ['${A:-${B}}', { broken: 'nested' }],
     ['${A:-${B}} ${input:}', { broken: 'nested' }],
-  ])('%j has no value', (text, outcome) => {
+  ])('reject %j', (text, outcome) => {
     expect(expandVariables(text, {}, { found })).toEqual(outcome);
   });
 
-  it('treats any name with a default as a variable', () => {
+  it('treat any name with a default as a variable', () => {
     expect(expandVariables('${input:-x}', {})).toEqual({ value: 'x', used: [] });
   });
 
-  it('can keep missing variables', () => {
+  it('can leave missing variables in place', () => {
     expect(expandVariables('${A}-${HOME}', variables, { keepMissing: true })).toEqual({
       value: '${A}-/place/x',
       used: ['/place/x'],
@@ -103,7 +103,7 @@ describe('references to more than variables', () => {
     });
   });
 
-  it('are listed in order, each under its key', () => {
+  it('are listed in order with their keys', () => {
     const references = referencesIn('${A:-x}${input:a b}${keychain:s/a}${B}$C');
     expect(references).toEqual([
       { kind: 'variable', name: 'A', fallback: 'x' },
@@ -120,7 +120,7 @@ describe('references to more than variables', () => {
     ).toEqual([true, true, false, false, false]);
   });
 
-  it('return a value or a reason for any text, and never unrelated values', () => {
+  it('yield a value or a reason for any text, and never unrelated values', () => {
     const part = fc.oneof(
       fc.constantFrom(
         '${',

@@ -82,7 +82,7 @@ const specs: fc.Arbitrary<ServerSpec> = fc.oneof(
   }),
 );
 
-describe('fingerprint', () => {
+describe('a fingerprint', () => {
   it('agrees with a naive implementation', () => {
     fc.assert(
       fc.property(specs, (spec) => {
@@ -91,7 +91,7 @@ describe('fingerprint', () => {
     );
   });
 
-  it('is the same whatever the order of keys, at every depth', () => {
+  it('ignores key order at every depth', () => {
     fc.assert(
       fc.property(specs, (spec) => {
         expect(fingerprintOf(withKeysReversed(spec) as ServerSpec)).toBe(fingerprintOf(spec));
@@ -112,26 +112,26 @@ describe('fingerprint', () => {
 
   it.each<[string, ServerSpec]>([
     ['command', { ...stdio, command: 'node' }],
-    ['an argument', { ...stdio, args: ['-y', 'db2'] }],
-    ['two arguments joined', { ...stdio, args: ['-ydb'] }],
-    ['a value of env', { ...stdio, env: { ...stdio.env, DB_URL: 'z' } }],
-    ['a name of env', { ...stdio, env: { DB_URI: 'x', DB_USER: 'y' } }],
+    ['arguments', { ...stdio, args: ['-y', 'db2'] }],
+    ['number of arguments', { ...stdio, args: ['-ydb'] }],
+    ['env values', { ...stdio, env: { ...stdio.env, DB_URL: 'z' } }],
+    ['env names', { ...stdio, env: { DB_URI: 'x', DB_USER: 'y' } }],
     ['cwd', { ...stdio, cwd: '/project/sub' }],
     ['era', { ...stdio, era: 'modern' }],
-  ])('of a local server changes with %s', (_field, changed) => {
+  ])("changes with a local server's %s", (_field, changed) => {
     expect(fingerprintOf(changed)).not.toBe(fingerprintOf(stdio));
   });
 
   it.each<[string, ServerSpec]>([
     ['url', { ...http, url: 'https://api.example.com/mcp2' }],
-    ['a value of headers', { ...http, headers: { ...http.headers, Accept: 'b' } }],
-    ['a name of headers', { ...http, headers: { 'X-Key': 'k' } }],
+    ['header values', { ...http, headers: { ...http.headers, Accept: 'b' } }],
+    ['header names', { ...http, headers: { 'X-Key': 'k' } }],
     ['era', { ...http, era: 'legacy' }],
-  ])('of a remote server changes with %s', (_field, changed) => {
+  ])("changes with a remote server's %s", (_field, changed) => {
     expect(fingerprintOf(changed)).not.toBe(fingerprintOf(http));
   });
 
-  it('ignores fields that do not decide the connection', () => {
+  it('ignores fields that do not affect the connection', () => {
     const withComment = { ...stdio, description: 'the database', line: 7 };
     expect(fingerprintOf(withComment)).toBe(fingerprintOf(stdio));
   });
@@ -147,7 +147,7 @@ describe('fingerprint', () => {
   });
 });
 
-describe('approval fingerprint', () => {
+describe('an approval fingerprint', () => {
   const { source } = desired;
 
   it.each([
@@ -160,25 +160,25 @@ describe('approval fingerprint', () => {
     expect(approvalFingerprint({ ...desired, ...change })).not.toBe(approvalFingerprint(desired));
   });
 
-  it('uses the digest of the spec where the generation is keyed', () => {
+  it("uses the spec's digest when the generation is keyed", () => {
     const keyed = { ...desired, generation: 'keyed', specDigest: desired.generation };
     expect(approvalFingerprint(keyed)).toBe(approvalFingerprint(desired));
   });
 
-  it('ignores everything else', () => {
+  it('ignores all other fields', () => {
     const moved = { ...desired, trust: !desired.trust, source: { ...source, line: 3 } };
     expect(approvalFingerprint(moved)).toBe(approvalFingerprint(desired));
   });
 });
 
-describe('settings digest', () => {
+describe('a settings digest', () => {
   it.each<[string, DesiredServer]>([
     ['startup', { ...desired, startup: 'lazy' }],
     ['trust', { ...desired, trust: true }],
-    ['the shown tools', { ...desired, tools: { include: ['a*'], exclude: [] } }],
-    ['the hidden tools', { ...desired, tools: { include: ['*'], exclude: ['drop_*'] } }],
+    ['the included tools', { ...desired, tools: { include: ['a*'], exclude: [] } }],
+    ['the excluded tools', { ...desired, tools: { include: ['*'], exclude: ['drop_*'] } }],
     [
-      'a number of the policy',
+      'a policy value',
       { ...desired, policy: overridePolicy(defaultPolicy, { idle: { stopMs: 1 } }) },
     ],
     ['the description', { ...desired, description: 'the database' }],
@@ -187,21 +187,21 @@ describe('settings digest', () => {
   });
 
   it.each<[string, DesiredServer]>([
-    ['whether it may connect', { ...desired, enabled: false, gated: true }],
-    ['where it was declared', { ...desired, source: { key: 'x', line: 9, scope: 'user' } }],
+    ['the admission verdict', { ...desired, enabled: false, gated: true }],
+    ['the source', { ...desired, source: { key: 'x', line: 9, scope: 'user' } }],
     ['the connection', { ...desired, generation: 'b'.repeat(64), transport: 'http' }],
   ])('ignores %s', (_field, changed) => {
     expect(settingsDigestOf(changed)).toBe(settingsDigestOf(desired));
   });
 
-  it('is stable, and equal for an equal server', () => {
+  it('is stable and the same for equal servers', () => {
     expect(settingsDigestOf(desired)).toBe(settingsDigestOf(desired));
     expect(settingsDigestOf({ ...desired })).toBe(settingsDigestOf(desired));
   });
 });
 
-describe('settings digests of thousands of servers', () => {
-  it('are the same as computed one by one', () => {
+describe('the settings digests of thousands of servers', () => {
+  it('match digests that are computed individually', () => {
     const described = Array.from({ length: 2_500 }, (_, index) => `the database ${index}`);
     const digests = described.map((description) => settingsDigestOf({ ...desired, description }));
     expect(new Set(digests).size).toBe(described.length);
@@ -213,7 +213,7 @@ describe('settings digests of thousands of servers', () => {
   });
 });
 
-describe('digest', () => {
+describe('a digest', () => {
   it('agrees with a naive implementation on any JSON value', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {

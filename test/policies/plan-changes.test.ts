@@ -77,7 +77,7 @@ const anyLive = fc
   .map((entries): ReadonlyMap<string, LiveServer> => new Map(entries));
 
 describe('a plan', () => {
-  it('names the key that requests a server without an entry', () => {
+  it('names the settings key that requests a server without an entry', () => {
     const source = { key: 'mcp.dockerGateway', scope: 'config' } as const;
     const server = { desired: desiredServer({ source }), verdict: 'admitted' } as const;
     expect(planOne(server, undefined)).toEqual([
@@ -85,7 +85,7 @@ describe('a plan', () => {
     ]);
   });
 
-  it('spawns a server that is desired and not live, whatever its verdict', () => {
+  it('spawns a desired server that is not live, even if it may not connect', () => {
     expect(planOne(wanted('db', 'disabled'), undefined)).toEqual([
       'spawn: in the settings, not running yet, but disabled',
     ]);
@@ -95,7 +95,7 @@ describe('a plan', () => {
     expect(planOne(undefined, living())).toEqual(['retire: no longer in the settings']);
   });
 
-  it('keeps a leaving server, whether desired or not', () => {
+  it('keeps a leaving server, desired or not', () => {
     const leaving = living('admitted', { leaving: 'now' });
     expect(planOne(undefined, leaving)).toEqual(['keep: leaving']);
     expect(planOne(wanted('db', 'disabled', 'g2', 'd2'), leaving)).toEqual(['keep: leaving']);
@@ -113,11 +113,11 @@ describe('a plan', () => {
     ]);
   });
 
-  it('gives the reason for a block', () => {
+  it('states the reason for a block', () => {
     expect(planOne(wanted('db', 'excluded'), living())).toEqual(['block: excluded']);
   });
 
-  it('updates a blocked server when the reason changes', () => {
+  it('updates a blocked server when its reason changes', () => {
     expect(planOne(wanted('db', 'rejected'), living('pendingApproval'))).toEqual([
       'block: rejected',
     ]);
@@ -141,7 +141,7 @@ describe('a plan', () => {
     ]);
   });
 
-  it('keeps a server that is as desired', () => {
+  it('keeps a server that matches its desired state', () => {
     expect(planOne(wanted('db'), living())).toEqual(['keep: unchanged']);
   });
 
@@ -156,7 +156,7 @@ describe('a plan', () => {
     const both = ['db.0', 'db.1'];
     const isReady = 'its successor is ready';
 
-    it('starts a successor beside a ready server', () => {
+    it('starts a successor alongside a ready server', () => {
       expect(planOne(seamless('g2'), living(), ['db.0'])).toEqual([
         'handover: connection settings changed; its successor starts beside it',
       ]);
@@ -164,9 +164,9 @@ describe('a plan', () => {
 
     it.each([
       ['is not ready', seamless('g2'), []],
-      ['may not run by its new settings', seamless('g2', 'pendingApproval'), ['db.0']],
-      ['is to leave first', wanted('db', 'admitted', 'g2'), ['db.0']],
-    ])('replaces one that %s', (_, desired, serving) => {
+      ['may not run with its new settings', seamless('g2', 'pendingApproval'), ['db.0']],
+      ['must leave first', wanted('db', 'admitted', 'g2'), ['db.0']],
+    ])('replaces a server that %s', (_, desired, serving) => {
       expect(planOne(desired, living(), serving)).toEqual(['replace: connection settings changed']);
     });
 
@@ -187,7 +187,7 @@ describe('a plan', () => {
       ]);
     });
 
-    it('follows the settings over a due handover', () => {
+    it('follows the settings rather than a due handover', () => {
       const others = new Map([['api', { ...withNext(), actorId: 'api.0' }]]);
       const api = { ...seamless('g2'), desired: { ...seamless('g2').desired, name: 'api' } };
       const due = { server: 'db', why: isReady };
@@ -233,7 +233,7 @@ describe('a plan', () => {
       ]);
     });
 
-    it('ends both when it is no longer admitted', () => {
+    it('ends both servers when they are no longer admitted', () => {
       for (const generation of ['g1', 'g2', 'g3']) {
         expect(planOne(seamless(generation, 'rejected'), withNext(), ['db.0'])).toEqual([
           'replace: rejected',
@@ -273,7 +273,7 @@ describe('a plan', () => {
     ]);
   });
 
-  it('is settled only when every step is a keep', () => {
+  it('is settled only if every step is a keep', () => {
     const keep: Step = { server: 'a', step: 'keep', why: 'unchanged' };
     expect(changesNothing([])).toBe(true);
     expect(changesNothing([keep, keep])).toBe(true);
@@ -318,7 +318,7 @@ describe('a plan', () => {
     );
   });
 
-  it('contains only a keep for an unchanged server', () => {
+  it('contains only a keep step for an unchanged server', () => {
     fc.assert(
       fc.property(anyDesired, anyLive, (desired, others) => {
         const unchanged = wanted('same');
@@ -331,7 +331,7 @@ describe('a plan', () => {
     );
   });
 
-  it('ignores the order in which servers started', () => {
+  it('ignores server start order', () => {
     fc.assert(
       fc.property(anyDesired, anyLive, (desired, live) => {
         const reversed = new Map([...live].reverse());

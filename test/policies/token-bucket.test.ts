@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { TokenBucket } from '../../src/policies/token-bucket.ts';
 
 describe('a token bucket', () => {
-  it('starts full, whatever the time', () => {
+  it('starts full at any time', () => {
     for (const now of [-5_000, 0, 1e9]) {
       const bucket = new TokenBucket(10, 20);
       expect(bucket.take(20, now)).toBe(true);
@@ -12,7 +12,7 @@ describe('a token bucket', () => {
     }
   });
 
-  it('gains its rate up to the burst', () => {
+  it('refills at its rate up to the burst size', () => {
     const bucket = new TokenBucket(10, 20);
     bucket.take(20, 0);
     expect(bucket.tryTake(99)).toBe(false);
@@ -21,7 +21,7 @@ describe('a token bucket', () => {
     expect(bucket.take(1, 60_000)).toBe(false);
   });
 
-  it('says how long a debt takes to be paid', () => {
+  it('reports how long a debt takes to clear', () => {
     const bucket = new TokenBucket(10, 20);
     expect(bucket.take(25, 0)).toBe(false);
     expect(bucket.waitMs(0)).toBe(500);

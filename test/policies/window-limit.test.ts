@@ -5,33 +5,33 @@ import { reachesLimit, recordInWindow } from '../../src/policies/window-limit.ts
 const fiveInAMinute = { limit: 5, windowMs: 60_000 };
 
 describe('a window limit', () => {
-  it('forgets a time that is exactly as old as the window is long', () => {
+  it('forgets a time exactly one window old', () => {
     expect(recordInWindow([0, 1], 60_000, fiveInAMinute)).toEqual([1, 60_000]);
   });
 
-  it('keeps no more times than the limit, the newest ones', () => {
+  it('keeps only the newest times, up to the limit', () => {
     expect(recordInWindow([1, 2, 3], 4, { limit: 2, windowMs: 100 })).toEqual([3, 4]);
   });
 
-  it('keeps nothing under a limit of none', () => {
+  it('keeps nothing with a limit of zero', () => {
     expect(recordInWindow([1], 2, { limit: 0, windowMs: 100 })).toEqual([]);
   });
 
-  it('puts a time that arrives late where it belongs', () => {
+  it('inserts a late time in order', () => {
     expect(recordInWindow([10, 30], 20, fiveInAMinute)).toEqual([10, 20, 30]);
   });
 
-  it('trips on the last one of the limit and not before', () => {
+  it('trips exactly when the limit is reached', () => {
     expect(reachesLimit([1, 2, 3, 4], fiveInAMinute)).toBe(false);
     expect(reachesLimit([1, 2, 3, 4, 5], fiveInAMinute)).toBe(true);
   });
 
-  it('remembers nothing and never trips without a limit', () => {
+  it('stores nothing and never trips without a limit', () => {
     expect(recordInWindow([1, 2], 3, null)).toEqual([]);
     expect(reachesLimit([1, 2, 3], null)).toBe(false);
   });
 
-  it('trips exactly when a full record of all times says so', () => {
+  it('agrees with a complete record of all times', () => {
     const gaps = fc.array(fc.nat({ max: 40 }), { minLength: 1, maxLength: 60 });
     const limits = fc.record({
       limit: fc.integer({ min: 1, max: 6 }),

@@ -98,7 +98,7 @@ describe('a journal', () => {
     expect(parts[2]?.last).toBe(source.last);
   });
 
-  it('keeps the files of an earlier run and follows no link', async () => {
+  it("keeps an earlier run's files and follows no links", async () => {
     const folder = temporaryFolder();
     const file = path.join(folder, 'db.ndjson');
     const elsewhere = path.join(folder, 'elsewhere');
@@ -111,7 +111,7 @@ describe('a journal', () => {
     expect((await openJournal(file)).first).toBeGreaterThan(0);
   });
 
-  it('starts a new file with the current state when it was too slow for the ring', async () => {
+  it('starts a new file with the current state when it falls behind the ring', async () => {
     const written = await writing({}, 50);
     const { there, source, file, writer } = written;
     await restart(written);
@@ -126,7 +126,7 @@ describe('a journal', () => {
     expect(replay.picture()).toEqual(source.picture());
   });
 
-  it('ends when the disk fails, reports it once, and affects nothing else', async () => {
+  it('ends when the disk fails, reports it once and affects nothing else', async () => {
     const folder = temporaryFolder();
     // A folder cannot be made below a file, not even by root.
     writeFileSync(path.join(folder, 'full'), '');
@@ -154,8 +154,8 @@ describe('a journal', () => {
   });
 });
 
-describe('a journal saved more slowly than the ring advances', () => {
-  it('ends where unsent records were dropped', async () => {
+describe('a journal that is saved more slowly than the ring advances', () => {
+  it('ends where unsent records are dropped', async () => {
     const { there, source, file, writer } = await writing({}, 50);
     await writer.close();
     const pieces = journalOf(source);
@@ -187,18 +187,18 @@ describe('a file that is not a journal', () => {
 
   it.each([
     ['is empty', '', ':1 is not the start of a journal'],
-    ['is a text', 'hello\n', ':1 is not the start of a journal'],
+    ['is plain text', 'hello\n', ':1 is not the start of a journal'],
     ['is other JSON', '{"mcpServers":{}}\n', ':1 is not the start of a journal'],
-    ['has a damaged head', lines({ ...head, picture: null }), ':1 is not the start of a journal'],
-    ['is of a newer version', lines({ ...head, format: 2 }), ':1 was written by a newer version'],
+    ['has a damaged header', lines({ ...head, picture: null }), ':1 is not the start of a journal'],
+    ['has a newer version', lines({ ...head, format: 2 }), ':1 was written by a newer version'],
     [
       'has a damaged line',
       lines(head, ignored, '{"kind":', { ...ignored, n: 2 }),
       ':3 is not a journal record',
     ],
-    ['misses a record', lines(head, ignored, { ...ignored, n: 3 }), ':3 is not a journal record'],
+    ['lacks a record', lines(head, ignored, { ...ignored, n: 3 }), ':3 is not a journal record'],
     [
-      'has a record of another shape',
+      'has a record with another shape',
       lines(head, { kind: 'status', n: 1, t: 0 }),
       ':2 is not a journal record',
     ],
@@ -214,12 +214,12 @@ describe('a file that is not a journal', () => {
       ':2 is not a journal record',
     ],
     [
-      'has a type that is no text',
+      'has a type that is not a string',
       lines(head, { ...ignored, type: {} }),
       ':2 is not a journal record',
     ],
     [
-      'has a kind of its own',
+      'has an unknown kind',
       lines(head, { ...ignored, kind: 'constructor' }),
       ':2 is not a journal record',
     ],
@@ -233,7 +233,7 @@ describe('a file that is not a journal', () => {
       lines({ ...head, picture: { ...head.picture, servers: [null] } }),
       ':1 is not the start of a journal',
     ],
-  ])('that %s is refused, with its name, the line and what to do', async (_, text, said) => {
+  ])('is rejected with its name, the line and a remedy if it %s', async (_, text, said) => {
     const file = path.join(temporaryFolder(), 'a.ndjson');
     writeFileSync(file, text);
     await expect(openJournal(file)).rejects.toMatchObject({
@@ -267,7 +267,7 @@ describe('a file that is not a journal', () => {
 });
 
 describe('a long journal', () => {
-  it('opens with all of its moments available', async () => {
+  it('opens with all its moments available', async () => {
     const file = path.join(temporaryFolder(), 'long.ndjson');
     const actor = { actor: 'x:1', id: 'db.0', machine: 'server', server: 'db' };
     const head = {

@@ -47,7 +47,7 @@ async function end({ scripted }: World): Promise<void> {
   await stopped;
 }
 
-describe('the picture of what was recorded', () => {
+describe('the recorded picture', () => {
   it('matches the actors after every step of a random run', async () => {
     for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) {
       const world = worldOf(seed, 100_000);

@@ -49,7 +49,7 @@ function recordersOf(records: readonly InspectionRecord[], kind: InspectionRecor
 }
 
 describe('records', () => {
-  it('name transitions and states as the pictures do', () => {
+  it('name transitions and states like the pictures', () => {
     const edges = drawn('data-transitions');
     const states = drawn('data-state');
     expect(edges.size).toBeGreaterThan(100);
@@ -64,7 +64,7 @@ describe('records', () => {
     }
   });
 
-  it('describe every step of a start', async () => {
+  it('describe every startup step', async () => {
     const there = await stage({ settings: servers({ db: 'srv' }), record: true });
     const { inspection } = there.troupe;
     const { actors = [] } = inspection.picture() ?? {};
@@ -207,7 +207,7 @@ describe('the recorder', () => {
     },
   };
 
-  it('survives values that throw when read', () => {
+  it('survives values that throw on access', () => {
     const machine = setup({
       types: { context: {} as { count: number; trap: unknown } },
       actions: { count: assign({ count: ({ context }) => context.count + 1 }) },
@@ -228,7 +228,7 @@ describe('the recorder', () => {
     expect(recorder.context(root.sessionId)).toBeDefined();
   });
 
-  it('redacts tokens in the last error of a server', () => {
+  it("redacts tokens in a server's last error", () => {
     const { recorder } = recording(createMachine({}));
     const lastError = { message: 'Bearer abcdef', stderrTail: ['sent Bearer ghijkl to it'] };
     recorder.noteStatus({ name: 'db', lastError } as unknown as ServerStatus);
@@ -251,7 +251,7 @@ describe('the recorder', () => {
     expect(root.getSnapshot().status).toBe('active');
   });
 
-  it('records a chart that throws, and the descendants of a root that throws', () => {
+  it('records a throwing chart and the descendants of a throwing root', () => {
     const child = createMachine({ on: { go: { actions: trap } } });
     const machine = setup({ actors: { child } }).createMachine({
       id: 'troupe',
@@ -269,7 +269,7 @@ describe('the recorder', () => {
     expect(recorder.picture()?.actors).toMatchObject([{ machine: 'troupe', life: 'error' }]);
   });
 
-  it('keeps the configured number of records and no reference to an ended actor', async () => {
+  it('keeps the configured number of records and no references to ended actors', async () => {
     const refs: WeakRef<AnyActorRef>[] = [];
     const child = fromCallback(() => undefined);
     const machine = setup({ actors: { child } }).createMachine({
@@ -295,7 +295,7 @@ describe('the recorder', () => {
     expect(kept.length).toBeLessThan(5);
   });
 
-  it('notifies followers once for many records, until they unsubscribe', async () => {
+  it('notifies followers once for many records until they unsubscribe', async () => {
     const { root, recorder } = recording(createMachine({ id: 'slots', on: { go: {} } }));
     let calls = 0;
     const end = recorder.follow(() => {

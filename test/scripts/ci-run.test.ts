@@ -54,7 +54,7 @@ describe.skipIf(process.platform !== 'linux')('.ci/run', () => {
     expect(lines).toContain('== tests npm run test:node24');
   });
 
-  it('ends a hanging part, reports it and runs the rest', { timeout }, async () => {
+  it('kills a hanging part, reports it and runs the rest', { timeout }, async () => {
     const npm = '[ "$2" != check:lint ] || exec sleep 1000\necho "5 passed, 0 failed"';
     const { code, lines } = await runWith(npm, 2);
     expect(code).toBe(1);

@@ -24,22 +24,28 @@ function judged(
   return row;
 }
 
-describe('the verdict on a conformance run', () => {
+describe('a conformance verdict', () => {
   it.each([
     ['passes', [check('SUCCESS'), check('INFO')], {}, 'passed', false],
     ['fails', [check('SUCCESS'), check('FAILURE')], {}, 'failed', true],
     ['only warns', [check('SUCCESS'), check('WARNING')], {}, 'failed', true],
-    ['passes although its client failed', [check('SUCCESS')], { trouble: 'late' }, 'failed', true],
+    [
+      'passes even though its client failed',
+      [check('SUCCESS')],
+      { trouble: 'late' },
+      'failed',
+      true,
+    ],
     ['checks nothing', [check('SKIPPED')], {}, 'not run', true],
     ['is missing', undefined, {}, 'not run', true],
     ['fails as expected', [check('FAILURE')], { expected: true as const }, 'failed', false],
     ['passes unexpectedly', [check('SUCCESS')], { expected: true as const }, 'passed', true],
     ['is expected to fail and checks nothing', [], { expected: true as const }, 'not run', true],
-  ])('of a required scenario that %s', (_what, checks, more, end, isWrong) => {
+  ])('is decided for a required scenario that %s', (_what, checks, more, end, isWrong) => {
     expect(judged(checks, more)).toMatchObject({ end, isWrong });
   });
 
-  it('does not require unscored scenarios but reports their failures', () => {
+  it('ignores failures of unscored scenarios but reports them', () => {
     const scenarios = ['runs', 'rests', 'breaks'];
     const results = [
       { scenario: 'runs', checks: [check('SUCCESS')] },
@@ -49,7 +55,7 @@ describe('the verdict on a conformance run', () => {
     expect(rows.map(({ isWrong }) => isWrong)).toEqual([false, false, true]);
   });
 
-  it('prints a line per scenario and one per run', () => {
+  it('consists of a line per scenario and one per run', () => {
     const rows = [judged([check('SUCCESS')], {}), judged([check('FAILURE')], { expected: true })];
     expect(rowLines(rows).split('\n')).toEqual([
       '  passed      one  1 checks',
@@ -63,9 +69,9 @@ describe('the verdict on a conformance run', () => {
   });
 });
 
-describe('the expected failures of the conformance suite', () => {
+describe("the conformance suite's expected failures", () => {
   it.each(['server', 'client'] as const)(
-    'concern only log-in and unscored scenarios (%s)',
+    'affect only log-in and unscored scenarios (%s)',
     (role) => {
       const all = ['2025-11-25', '2026-07-28'].map((revision) => requirementsOf(role, revision));
       const required = all.flatMap((each) => each.required);

@@ -11,7 +11,7 @@ const call = (end: CallEnd['end'], effects: number): CallEnd => ({
   effects,
 });
 
-describe('the outcomes that callers get', () => {
+describe('the outcomes reported to callers', () => {
   it.each([
     [call('ok', 2), 'ran twice'],
     [call('unknown', 2), 'ran twice'],
@@ -29,11 +29,11 @@ describe('the outcomes that callers get', () => {
     call('not_executed', 0),
     call('unknown', 0),
     call('unknown', 1),
-  ])('count as right when they fit the runs: %#', (told) => {
+  ])('count as correct when they match the runs: %#', (told) => {
     expect(liesIn([told])).toEqual([]);
   });
 
-  it('are right for every call, wherever its server dies', { timeout: 120_000 }, async () => {
+  it('are correct for every call, wherever its server dies', { timeout: 120_000 }, async () => {
     const ends = await runEffects({ calls: 160, seed: 7 });
     expect(liesIn(ends)).toEqual([]);
     expect(ends.map(({ n }) => n)).toEqual(Array.from({ length: 160 }, (_, n) => n));

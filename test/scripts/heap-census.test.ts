@@ -31,7 +31,7 @@ function snapshotOf(...nodes: readonly (readonly [string, string, number])[]): H
 }
 
 describe('the heap census', () => {
-  it('counts objects by class and strings together', () => {
+  it('counts objects by class, and strings as one group', () => {
     const census = censusOf(
       snapshotOf(
         ['object', 'Map', 32],
@@ -48,7 +48,7 @@ describe('the heap census', () => {
     );
   });
 
-  it('counts the objects of the engine separately', () => {
+  it("counts the engine's objects separately", () => {
     const census = censusOf(
       snapshotOf(
         ['code', 'call', 1_000],

@@ -5,8 +5,8 @@ import { mutants, staleMutants, testsOf } from '../../scripts/mutants/chart-muta
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-describe('the mutants of the charts', () => {
-  it('replace a text that their chart holds exactly once', () => {
+describe('chart mutants', () => {
+  it('replace text that occurs exactly once in their chart', () => {
     expect(staleMutants(root)).toEqual([]);
   });
 

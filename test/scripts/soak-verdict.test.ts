@@ -33,7 +33,7 @@ const good: Soaked = {
 const brokenBy = (change: Partial<Soaked>): readonly string[] =>
   judge({ ...good, ...change }).flatMap(({ rule, isKept }) => (isKept ? [] : [rule]));
 
-describe('the verdict of a soak run', () => {
+describe('the soak run verdict', () => {
   it.each<readonly [string, Partial<Soaked>, RegExp]>([
     [
       'a growing heap',
@@ -41,19 +41,19 @@ describe('the verdict of a soak run', () => {
       /heap/u,
     ],
     [
-      'descriptors that no child explains',
+      'unexplained descriptors',
       { samples: samplesOf((index) => ({ fdCount: 100 + Math.floor(index / 40) })) },
       /do not grow/u,
     ],
     [
-      'an additional listener at the end',
+      'an extra listener at the end',
       { samples: samplesOf((index) => ({ listenerCount: index < 140 ? 7 : 8 })) },
       /listeners/u,
     ],
-    ['descriptors that stay open after the stop', { fdsAfter: 40 }, /closes all/u],
-    ['a process left over', { leftOver: 1 }, /left over/u],
-    ['a call that never settled', { calls: { ...calls, sent: 11 } }, /settles/u],
-    ['a result of another call', { calls: { ...calls, mixedUp: 1 } }, /settles/u],
+    ['descriptors that remain open after the stop', { fdsAfter: 40 }, /closes all/u],
+    ['a leftover process', { leftOver: 1 }, /left over/u],
+    ['a call that never settles', { calls: { ...calls, sent: 11 } }, /settles/u],
+    ["another call's result", { calls: { ...calls, mixedUp: 1 } }, /settles/u],
     ['an error without a code', { calls: { ...calls, ok: 5, odd: 1 } }, /settles/u],
     ['a healthy server that is not ready', { lame: ['local1'] }, /healthy/u],
     ['a slow stop', { stopMs: 6_000 }, /the stop takes/u],
@@ -63,7 +63,7 @@ describe('the verdict of a soak run', () => {
     expect(broken[0]).toMatch(rule);
   });
 
-  it('accepts a steady run, more pipes for more children, the warm-up and short peaks', () => {
+  it('accepts a steady run, more pipes for more children, a warm-up and short peaks', () => {
     const samples = samplesOf((index) => ({
       childCount: 20 + (index > 140 ? 3 : 0),
       fdCount: 100 + (index > 140 ? 9 : 0),

@@ -48,7 +48,7 @@ function textsBelow(folder: string): readonly string[] {
   });
 }
 
-it('never appear: status, explanation, log, events, records, contexts, journal, files', async () => {
+it('planted secrets never appear in statuses, explanations, logs, events, records, contexts, journals or files', async () => {
   const port = await startEcho();
   const stateFolder = temporaryFolder();
   // Without the waits for busy servers, so that both fail for good.
@@ -131,7 +131,7 @@ const own = {
 const confession = `Authorization: Bearer ${own.bearer} at postgres://u:${own.password}@db/x, ${own.key}, api_key=${own.apiKey}`;
 const ownServer = fileURLToPath(new URL('../fixtures/confessing-server.mjs', import.meta.url));
 
-it('a server that prints its own secrets leaks none: logs, errors, statuses, events, spans, records', async () => {
+it('secrets that a server prints never appear in logs, errors, statuses, events, spans or records', async () => {
   const stateFolder = temporaryFolder();
   const telemetry = recordTelemetry();
   const file = path.join(temporaryFolder(), 'confession');

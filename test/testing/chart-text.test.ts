@@ -4,8 +4,8 @@ import { chartMermaid } from '../../src/testing/chart-mermaid.ts';
 import { chartOutline, chartText } from '../../src/testing/chart-text.ts';
 import { sampleServerMachine } from '../support/sample-server.ts';
 
-describe('chart text', () => {
-  it('writes a level as one line per transition', () => {
+describe('a chart as text', () => {
+  it('writes one line per transition of a level', () => {
     expect(chartText(sampleServerMachine, { of: 'circuit' }).split('\n')).toEqual([
       '[*] -> closed',
       'circuit -- server.ended --> ended',
@@ -41,7 +41,7 @@ describe('chart text', () => {
     ]);
   });
 
-  it('writes a state in another file as one line with its targets', () => {
+  it('writes a state from another file as one line with its targets', () => {
     const elsewhere = { 'connection.engaged': 'engaged.ts' };
     const lines = chartText(sampleServerMachine, { of: 'connection', elsewhere }).split('\n');
     expect(lines.filter((line) => line.startsWith('engaged'))).toEqual([
@@ -56,7 +56,7 @@ describe('chart text', () => {
     expect(lines).toContain('closing -- after closeTimeout --> retired');
   });
 
-  it('outlines a chart of regions', () => {
+  it('outlines a chart with regions', () => {
     expect(chartOutline(sampleServerMachine).split('\n')).toEqual([
       '[*] -> connection + circuit',
       'connection: dormant (initial), engaged, settling, backingOff, failed, retired (final)',
@@ -91,12 +91,12 @@ describe('chart text', () => {
     expect(chartText(machine)).toContain('b -- deep --> a.b');
   });
 
-  it('refuses a path that is not in the chart', () => {
+  it('rejects a path that is not in the chart', () => {
     expect(() => chartText(sampleServerMachine, { of: 'nowhere' })).toThrow('no state nowhere');
   });
 });
 
-describe('chart as mermaid', () => {
+describe('a chart as Mermaid', () => {
   it('draws no arrow between a state and its descendants', () => {
     expect(chartMermaid(sampleServerMachine, { of: 'circuit' }).split('\n')).toEqual([
       'stateDiagram-v2',
@@ -114,7 +114,7 @@ describe('chart as mermaid', () => {
     ]);
   });
 
-  it('nests states and declares each end of each arrow', () => {
+  it('nests states and declares both ends of each arrow', () => {
     const text = chartMermaid(sampleServerMachine);
     const declared = new Set([...text.matchAll(/state "\w+" as (\w+)/g)].map(([, id]) => id));
     const ends = [...text.matchAll(/(\w+) --> (\w+)/g)].flatMap(([, from, to]) => [from, to]);

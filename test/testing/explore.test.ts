@@ -15,7 +15,7 @@ import { sampleServerMachine } from '../support/sample-server.ts';
 
 const started: string[] = [];
 
-describe('explorer', () => {
+describe('the explorer', () => {
   it('visits every state and takes every transition of a chart with regions, timers and children', () => {
     const found = explore(sampleServerMachine, {
       inputs: [{ attemptsLimit: 2 }],
@@ -99,7 +99,7 @@ describe('explorer', () => {
     expect(problems[0]?.path.map(({ type }) => type)).toEqual(['go', 'open']);
   });
 
-  it('reports a chart that ends in error, and broken invariants', () => {
+  it('reports a chart that ends in an error, and broken invariants', () => {
     const machine = setup({
       types: { context: {} as { count: number } },
       actors: { question: fromPromise(async () => 1) },
@@ -124,7 +124,7 @@ describe('explorer', () => {
     ]);
   });
 
-  it('passes each step its effects and whether the event was handled', () => {
+  it("reports each step's effects and whether its event was handled", () => {
     const machine = setup({
       actions: { tellParent: sendParent({ type: 'news' }) },
     }).createMachine({
@@ -167,7 +167,7 @@ describe('explorer', () => {
     expect(found.unvisited).toEqual(['wrong']);
   });
 
-  it('reports a state from which a goal is out of reach', () => {
+  it('reports a state from which a goal is unreachable', () => {
     const machine = setup({}).createMachine({
       initial: 'a',
       states: {

@@ -22,7 +22,7 @@ function unchecked(config: object): AnyStateMachine {
   return createMachine(config as never);
 }
 
-describe('chart lint', () => {
+describe('the chart linter', () => {
   it('finds nothing in a sound chart', () => {
     expect(lintChart(sampleServerMachine, { needsMaxIterations: true })).toEqual([]);
   });
@@ -96,7 +96,7 @@ describe('chart lint', () => {
     ]);
   });
 
-  it('finds a child whose failure has no handler, or only a guarded one', () => {
+  it('finds a child whose failure has no handler or only a guarded one', () => {
     const machine = setup({
       actors: { session: fromCallback(() => undefined), login: fromPromise(async () => 1) },
       actions: { spawnLogin: spawnChild('login') },
@@ -116,7 +116,7 @@ describe('chart lint', () => {
     ]);
   });
 
-  it('accepts a failure handler of an enclosing state, also by wildcard', () => {
+  it('accepts a failure handler on an enclosing state, including a wildcard', () => {
     const machine = setup({ actors: { session: fromCallback(() => undefined) } }).createMachine({
       initial: 'a',
       on: { 'xstate.error.actor.*': '.b' },
@@ -204,7 +204,7 @@ describe('chart lint', () => {
     ]);
   });
 
-  it('ignores accepted problems, and reports accepted problems that do not occur', () => {
+  it('ignores accepted problems and reports those that do not occur', () => {
     const machine = bare.createMachine({ initial: 'a', states: { a: {} } });
     const problem = 'a: no transition leads out of it, and it is not final';
     expect(lintChart(machine, { accepted: [problem, 'b: gone'] })).toEqual([

@@ -13,7 +13,7 @@ import { recordTrace } from '../../src/testing/trace.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { sampleServerMachine } from '../support/sample-server.ts';
 
-describe('trace', () => {
+describe('a trace', () => {
   it('shows events with sender and receiver, entered states, and times', () => {
     const clock = new VirtualClock();
     const trace = recordTrace({ clock });
@@ -100,7 +100,7 @@ describe('trace', () => {
     ]);
   });
 
-  it("shows an event's payload only as the test asks", () => {
+  it("shows an event's payload only as requested by the test", () => {
     const trace = recordTrace({ describe: (event) => ('n' in event ? `n=${event['n']}` : '') });
     const machine = setup({ types: { events: {} as { type: 'go'; n: number } } }).createMachine({
       id: 'counter',
@@ -178,7 +178,7 @@ describe('trace', () => {
     ]);
   });
 
-  it('survives its own exception, which would break the actor', () => {
+  it('survives its own exception, which would otherwise break the actor', () => {
     const trace = recordTrace({
       describe: () => {
         throw new Error('bad words');

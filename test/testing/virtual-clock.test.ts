@@ -7,7 +7,7 @@ const fail = (): never => {
   throw new Error('broken timer');
 };
 
-describe('virtual clock', () => {
+describe('a virtual clock', () => {
   it('fires by deadline, and equal deadlines in the order they were set', () => {
     const clock = new VirtualClock();
     const fired: string[] = [];
@@ -56,7 +56,7 @@ describe('virtual clock', () => {
     expect(clock.nextDeadlineMs).toBe(0);
   });
 
-  it.each([Number.NaN, Number.POSITIVE_INFINITY])('refuses a delay of %s', (delayMs) => {
+  it.each([Number.NaN, Number.POSITIVE_INFINITY])('rejects a delay of %s', (delayMs) => {
     expect(() => new VirtualClock().setTimeout(() => {}, delayMs)).toThrow(RangeError);
   });
 
@@ -77,7 +77,7 @@ describe('virtual clock', () => {
     expect(() => clock.advanceBy(3)).toThrow(AggregateError);
   });
 
-  it('refuses to go back and to be advanced by a timer', () => {
+  it('refuses to go backwards or to be advanced by a timer', () => {
     const clock = new VirtualClock({ nowMs: 10 });
     expect(() => clock.advanceTo(9)).toThrow(RangeError);
     clock.setTimeout(() => clock.advanceBy(1), 1);
@@ -85,7 +85,7 @@ describe('virtual clock', () => {
     expect(clock.now()).toBe(15);
   });
 
-  it('stops at a timer that sets itself again without delay', () => {
+  it('stops at a timer that reschedules itself without delay', () => {
     const clock = new VirtualClock();
     const again = () => void clock.setTimeout(again, 0);
     again();
@@ -109,7 +109,7 @@ describe('virtual clock', () => {
     expect(clock.wallNow()).toBe(1_007);
   });
 
-  it('fires timers that awaiting code sets within one advance', async () => {
+  it('fires timers set by awaiting code within the same advance', async () => {
     const clock = new VirtualClock();
     const moments: number[] = [];
     const wait = (ms: number) => new Promise<void>((resolve) => void clock.setTimeout(resolve, ms));
@@ -179,7 +179,7 @@ class NaiveClock {
   }
 }
 
-describe('virtual clock and its naive twin', () => {
+describe('a virtual clock and its naive twin', () => {
   const delay = fc.integer({ min: -2, max: 12 });
   const step = fc.oneof(
     // A chain: each callback sets the next link, as a cascade of delayed transitions does.

@@ -49,7 +49,7 @@ const shown = Object.entries(facts.machines).flatMap(([machine, { pictures, stat
   }));
 });
 
-describe('the highlighted states of a picture', () => {
+describe("a picture's highlighted states", () => {
   it('are the deepest drawn states and their ancestors', () => {
     const drawn = new Set(['connection', 'connection.engaged', 'connection.engaged.ready']);
     const { lit, within } = litStates(
@@ -69,7 +69,7 @@ describe('the highlighted states of a picture', () => {
     }
   });
 
-  it('have one label: the leaf, or the common ancestor of all active states', () => {
+  it('have a single label: the leaf or the common ancestor of all active states', () => {
     const ready = 'connection.engaged.ready';
     const leaves = [`${ready}.listing.current`, `${ready}.health.steady`, 'catalog.none'];
     expect(activeWord(leaves, 'connection')).toBe('ready');
@@ -79,7 +79,7 @@ describe('the highlighted states of a picture', () => {
   });
 });
 
-describe('the parts of a picture', () => {
+describe("a picture's parts", () => {
   const parts = [
     { path: 'a', name: 'p.a' },
     { path: 'a.b', name: 'p.b' },
@@ -87,7 +87,7 @@ describe('the parts of a picture', () => {
   ];
   const wide = { name: 'p', parts, foldsAtFirst: true };
 
-  it('are folded at first if they do not all fit on a screen', () => {
+  it('are initially folded if they do not all fit on a screen', () => {
     expect(unfoldedParts(wide, [], new Map())).toEqual([]);
     expect(unfoldedParts({ ...wide, foldsAtFirst: false }, [], new Map())).toEqual([
       'a',
@@ -103,7 +103,7 @@ describe('the parts of a picture', () => {
     expect(isOnActivePath('a', ['ab.x', 'a'])).toBe(false);
   });
 
-  it("otherwise follow the user's choice, an inner part only within an unfolded outer one", () => {
+  it("otherwise follow the user's choice, with an inner part shown only in an unfolded outer one", () => {
     expect(unfoldedParts(wide, ['c.x'], new Map([['a', true]]))).toEqual(['a', 'c']);
     expect(unfoldedParts(wide, [], new Map([['a.b', true]]))).toEqual([]);
   });
@@ -142,8 +142,8 @@ describe('the parts of a picture', () => {
   });
 });
 
-describe('a timer of a chart', () => {
-  it('is found at its transition', () => {
+describe("a chart's timer", () => {
+  it('is found on its transition', () => {
     const server = facts.machines['server'];
     const timer = afterTimer('xstate.after.circuitCooldown.server.circuit.open', 'circuitCooldown');
     expect(timer).toEqual({ delay: 'circuitCooldown', state: 'server.circuit.open' });
@@ -160,7 +160,7 @@ describe('a timer of a chart', () => {
   });
 });
 
-describe('the facts of a chart', () => {
+describe("a chart's facts", () => {
   it('include the transitions that leave a state', () => {
     const server = facts.machines['server'];
     if (server === undefined) throw new Error('there is no server');
@@ -176,7 +176,7 @@ describe('the facts of a chart', () => {
   });
 });
 
-describe('the style of the pictures', () => {
+describe('the picture style', () => {
   it("follows the page's light and dark themes", () => {
     const style = pageStyleOf(files.get('slots.svg') ?? '');
     expect(style).toContain('--paper:light-dark(#fff,#0b1120)');
@@ -185,11 +185,11 @@ describe('the style of the pictures', () => {
   });
 });
 
-describe('the view of a picture', () => {
+describe("a picture's view", () => {
   const picture = { width: 2_000, height: 1_000 };
   const frame = { width: 1_032, height: 832 };
 
-  it('shows all of it, centred', () => {
+  it('shows the whole picture, centred', () => {
     expect(fitted(picture, frame)).toEqual({ scale: 0.5, x: 16, y: 166 });
   });
 
@@ -202,7 +202,7 @@ describe('the view of a picture', () => {
     expect(zoomed(before, 100, at).scale).toBe(3);
   });
 
-  it('reveals a box, and never loses the picture', () => {
+  it('scrolls to a box without losing the picture', () => {
     const box = { x: 1_500, y: 700, width: 100, height: 50 };
     expect(sees(centredOn(box, frame, 1), box, frame)).toBe(true);
     expect(sees({ x: 0, y: 0, scale: 1 }, box, frame)).toBe(false);
@@ -241,7 +241,7 @@ describe('the view of a picture', () => {
     expect(sees(found, active, frame)).toBe(true);
   });
 
-  it('keeps a state under the pointer while it is unfolded', () => {
+  it('keeps a state under the pointer while it unfolds', () => {
     const at = { x: 10, y: -300, scale: 1 };
     const from = { x: 100, y: 500, width: 200, height: 80 };
     const to = { x: 300, y: 900, width: 600, height: 700 };

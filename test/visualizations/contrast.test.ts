@@ -34,7 +34,7 @@ const written = [
 ];
 
 describe("the page's colours", () => {
-  it.each(written)('make %s readable on %s, in light and dark', (ink, ground) => {
+  it.each(written)('make %s readable on %s in light and dark themes', (ink, ground) => {
     const above = pairs.get(ink ?? '');
     const below = pairs.get(ground ?? '');
     if (above === undefined || below === undefined) throw new Error(`no ${ink} or ${ground}`);

@@ -31,12 +31,12 @@ function namesOf(choice: Partial<FleetChoice>): readonly string[] {
   );
 }
 
-describe("the fleet's list", () => {
+describe('the fleet list', () => {
   it('has a group for every state', () => {
     expect([...statesByConcern].sort()).toEqual([...serverStates].sort());
   });
 
-  it('is sorted by the selected order', () => {
+  it('follows the selected sort order', () => {
     expect(namesOf({})).toEqual(['api', 'db', 'web']);
     expect(namesOf({ order: 'state' })).toEqual(['web', 'api', 'db']);
     expect(namesOf({ order: 'changed' })).toEqual(['web', 'db', 'api']);
@@ -44,7 +44,7 @@ describe("the fleet's list", () => {
     expect(namesOf({ order: 'tools' })).toEqual(['db', 'api', 'web']);
   });
 
-  it('keeps servers that contain all words of the filter', () => {
+  it('keeps servers that match all filter words', () => {
     expect(namesOf({ text: 'CIRCUIT open' })).toEqual(['api']);
     expect(namesOf({ text: 'attempts' })).toEqual(['web']);
     expect(namesOf({ text: 'attempts db' })).toEqual([]);
@@ -67,7 +67,7 @@ describe("the fleet's list", () => {
   });
 });
 
-describe("the fleet's layout", () => {
+describe('the fleet layout', () => {
   const many = Array.from({ length: 1_000 }, (_, place) =>
     statusOf(`s${String(place).padStart(4, '0')}`),
   );
@@ -79,7 +79,7 @@ describe("the fleet's layout", () => {
     expect(layout.height).toBe(250 * (sizes.tileHeight + sizes.gap));
   });
 
-  it('draws the visible rows and a few around them', () => {
+  it('renders the visible rows and a few around them', () => {
     const rows = rowsWithin(layout, 10_000, 800);
     const tops = rows.map(({ top }) => top);
     expect(Math.min(...tops)).toBeLessThanOrEqual(10_000 - sizes.tileHeight);
@@ -87,7 +87,7 @@ describe("the fleet's layout", () => {
     expect(rows.length).toBeLessThan(16);
   });
 
-  it('moves to neighbours with the arrow keys, and stops at the ends', () => {
+  it('moves to neighbours with the arrow keys and stops at the ends', () => {
     expect(neighbour(layout, 's0005', 'ArrowRight')).toBe('s0006');
     expect(neighbour(layout, 's0005', 'ArrowDown')).toBe('s0009');
     expect(neighbour(layout, 's0005', 'ArrowUp')).toBe('s0001');

@@ -53,7 +53,7 @@ describe("the page's history", () => {
     );
   });
 
-  it('reaches moments before and after its stored worlds', () => {
+  it('reaches moments before and after its stored snapshots', () => {
     const history = new History(emptyPicture);
     const count = 6_500;
     for (const record of changes(
@@ -67,7 +67,7 @@ describe("the page's history", () => {
     }
   });
 
-  it('removes the oldest records beyond its limit, and keeps their result', () => {
+  it('removes the oldest records beyond its limit but keeps their effect', () => {
     const history = new History(emptyPicture, 4_000);
     history.add(made);
     for (let n = 2; n <= 6_001; n += 1) {
@@ -98,8 +98,8 @@ describe("the page's history", () => {
   });
 });
 
-describe('a world', () => {
-  it("counts immediate transitions as part of their event's step", () => {
+describe('a snapshot', () => {
+  it("counts eventless transitions as part of their event's step", () => {
     const world = worldOf(emptyPicture);
     advance(world, {
       kind: 'step',

@@ -18,7 +18,7 @@ describe('text from servers', () => {
     expect(shownLine('<img src=x onerror=alert(1)>')).toBe('<img src=x onerror=alert(1)>');
   });
 
-  it('states how much was cut', () => {
+  it('states how much is cut off', () => {
     expect(shownLine('abcdef', 4)).toBe('abcd… (2 more)');
     expect(shownLines('a\r\nb\u200b')).toBe(`a\n${String.raw`b\u{200b}`}`);
     expect(shownSummary('one\n  two', 20)).toBe('one two');
@@ -30,7 +30,7 @@ describe('text from servers', () => {
   });
 });
 
-describe('times', () => {
+describe('durations', () => {
   it('count down to zero and stop', () => {
     expect([9_940, 4_201, 0, -5].map(countdown)).toEqual(['10.0 s', '4.3 s', '0.0 s', '0.0 s']);
     expect([12_000, 185_000, 7_800_000].map(countdown)).toEqual([
@@ -58,8 +58,8 @@ describe('times', () => {
   });
 });
 
-describe("the page's address", () => {
-  it('keeps the view', () => {
+describe("the page's URL", () => {
+  it('preserves the view', () => {
     const route = { view: 'chart', server: 'a&b c', actor: 'x:7', at: 12 } as const;
     expect(routeOf(hashOf(route))).toEqual(route);
     expect(hashOf({ view: 'fleet' })).toBe('#/fleet');
@@ -73,7 +73,7 @@ describe("the page's address", () => {
 });
 
 describe("the page's actions", () => {
-  it('are sent as commands if one exists, otherwise as events', () => {
+  it('are sent as commands if one exists and as events otherwise', () => {
     expect(sendingOf('server.stop', 'db')).toEqual({ command: 'stop', args: { server: 'db' } });
     expect(sendingOf('server.restart', 'db')).toMatchObject({
       command: 'restart',
@@ -85,7 +85,7 @@ describe("the page's actions", () => {
     });
   });
 
-  it('have labels, and approvals are decisions', () => {
+  it('have labels and represent approvals as decisions', () => {
     expect(labelOf('auth.completed')).toBe('Log-in is done');
     expect(labelOf('something.newKind')).toBe('New kind');
     expect(decisionOf('approve')).toBe('approve');
@@ -94,7 +94,7 @@ describe("the page's actions", () => {
 });
 
 describe('announcements for screen readers', () => {
-  it('are one sentence for all changes', () => {
+  it('combine all changes into one sentence', () => {
     const changed = ['a', 'b', 'c', 'd'].map((name) =>
       statusOf(name, { state: 'backingOff', reason: 'lost' }),
     );

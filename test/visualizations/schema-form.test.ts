@@ -19,7 +19,7 @@ const schema = {
 };
 const fields = fieldsOf(schema);
 
-describe('the form for a tool', () => {
+describe("a tool's form", () => {
   it('has a field for each argument, required ones first', () => {
     expect(fields.map(({ name, kind }) => `${name} ${kind}`)).toEqual([
       'path text',
@@ -36,7 +36,7 @@ describe('the form for a tool', () => {
     expect(fields[1]?.hint).toBe('at least 1');
   });
 
-  it('converts the input to arguments, and omits empty fields', () => {
+  it('converts the input to arguments and omits empty fields', () => {
     expect(
       argumentsOf(fields, {
         path: 'a b',
@@ -72,7 +72,7 @@ describe('the form for a tool', () => {
     });
   });
 
-  it('keeps the types of choices', () => {
+  it('preserves the types of choices', () => {
     const [field] = fieldsOf({
       properties: { level: { oneOf: [{ const: 1, title: 'One' }, { const: 2 }] } },
     });

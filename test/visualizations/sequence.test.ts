@@ -40,7 +40,7 @@ const serverOf = (key: string): string | undefined => actors.get(key)?.server;
 const every = new Set<RowKind>(rowKinds);
 
 describe("a sequence's lifelines", () => {
-  it('are in the order of the tree, the outside first', () => {
+  it('follow the tree order, with the outside first', () => {
     const records = [event(1, 'x:4'), event(2, 'x:2', 'x:3'), event(3, 'x:1', 'x:0')];
     expect(lifelines(records, actors, 40).map(({ key }) => key)).toEqual([
       outside,
@@ -71,7 +71,7 @@ describe("a sequence's rows", () => {
     expect(choose({ text: 'closed' })).toBe(false);
   });
 
-  it('show only the changes of a state', () => {
+  it("show only a state's changes", () => {
     const leaves = ['connection.engaged.starting.connecting', 'catalog.none'];
     const record: InspectionRecord = {
       kind: 'state',
@@ -88,14 +88,14 @@ describe("a sequence's rows", () => {
     expect(rowOf({ ...record, life: 'done' }).label).toBe('is done');
   });
 
-  it("draw an arrow from an event's sender, and name timers by their delay", () => {
+  it("draw an arrow from an event's sender and name timers after their delay", () => {
     expect(rowOf(event(1, 'x:2'))).toMatchObject({ draw: 'arrow', from: outside, to: 'x:2' });
     const fired = event(2, 'x:2', 'x:2', 'xstate.after.reconnectBackoff.server.connection.parked');
     expect(rowOf(fired)).toMatchObject({ from: 'x:2', to: 'x:2', label: 'after reconnectBackoff' });
   });
 });
 
-describe('a fork beside the original', () => {
+describe('a fork next to the original', () => {
   const state = (n: number, leaf: string): InspectionRecord => ({
     kind: 'state',
     n,
@@ -105,7 +105,7 @@ describe('a fork beside the original', () => {
     leaves: [leaf],
   });
 
-  it('shows where the two differ', () => {
+  it('shows where it differs from the original', () => {
     const real = [
       event(1, 'x:4'),
       event(2, 'x:2', 'x:3'),
@@ -138,8 +138,8 @@ describe('a fork beside the original', () => {
   });
 });
 
-describe('the band above the slider', () => {
-  it('shows how much happened, and the worst state', () => {
+describe('the activity band above the slider', () => {
+  it('shows the amount of activity and the worst state', () => {
     const states = ['ready', 'ready', 'failed', 'backingOff'] as const;
     const records = states.map(
       (state, place): InspectionRecord => ({

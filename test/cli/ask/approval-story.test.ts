@@ -27,7 +27,7 @@ async function waitingIn(place: Place): Promise<{ exitCode: number | null; asked
 
 // Starts about twenty processes, one after another, and waits for their output.
 describe('a server from a project file', { timeout: 240_000 }, () => {
-  it('runs only while its current settings are approved, and does not affect other servers', async () => {
+  it('runs only while its current settings are approved, without affecting other servers', async () => {
     const place = createPlace(cli);
     const project = (mode: string) =>
       place.writeProject({ gated: place.server(mode, { tools: { exclude: ['none'] } }) });

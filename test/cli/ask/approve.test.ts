@@ -21,7 +21,7 @@ async function waiting(more: Parameters<typeof approvalOf>[1] = {}) {
 }
 
 describe('an approval request', () => {
-  it('is never cut', () => {
+  it('is never truncated', () => {
     const arg = 'x'.repeat(4_000);
     expect(approvalLines(approvalOf('db', { args: [arg] })).join('\n')).toContain(`"${arg}"`);
   });
@@ -59,7 +59,7 @@ describe('an approval request', () => {
     );
   });
 
-  it('shows where each environment variable goes, and the project’s values in full', () => {
+  it("shows each environment variable's destination and the project’s values in full", () => {
     const lines = approvalLines(
       approvalOf('db', {
         values: [
@@ -91,7 +91,7 @@ describe('an approval request', () => {
     ]);
   });
 
-  it('lists the changes since the approval', () => {
+  it('lists the changes since the last approval', () => {
     const changes = [
       { field: 'args[0]', before: '--read-only', now: '--write' },
       { field: 'args[1]', now: 'x' },
@@ -272,7 +272,7 @@ describe('troupe approve', () => {
     expect(after).toMatchObject({ exitCode: 0, stdout: 'nothing needs approval\n' });
   });
 
-  it('decides only about the given fingerprint', async () => {
+  it('applies only to the given fingerprint', async () => {
     const { folder, troupe } = await waiting();
     const old = await runCliHere(['approve', 'gated', '--fingerprint', 'f0'], { folder });
     expect(old.exitCode).toBe(10);

@@ -56,7 +56,7 @@ describe('the permission prompt', () => {
     expect(shown()).toContain('{"sql":"select 1"}');
   });
 
-  it('shows both ends of long arguments and what is missing, and all of them on request', async () => {
+  it('shows both ends of long arguments and how much is missing, or all of them on request', async () => {
     const { prompt, stdin, shown } = terminal(true);
     const sql = `select 1 -- ${'x'.repeat(5_000)}\u202e; drop table users`;
     const asked = prompt?.({ ...question, arguments: { sql } }, new AbortController());

@@ -31,7 +31,7 @@ async function written(...choices: PermissionChoice[]) {
 }
 
 describe('troupe permissions', () => {
-  it('lists permissions with their date and file, without a running troupe', async () => {
+  it('lists permissions with their dates and files without a running troupe', async () => {
     const { run, stateDir } = await written(ofServer, ofTool);
     const file = permissionFile(stateDir);
     const { exitCode, stdout } = await run();
@@ -58,12 +58,12 @@ describe('troupe permissions', () => {
 
   it.each([
     ['one tool', ['db/query'], [ofServer, ofOther]],
-    ['all of a server', ['db'], [ofOther]],
-    ['a tool of a server with a slash in its name', ['web/api/get'], [ofServer, ofTool]],
-    ['a server with a slash in its name', ['web/api'], [ofServer, ofTool]],
+    ['all tools of a server', ['db'], [ofOther]],
+    ['a tool of a server whose name contains a slash', ['web/api/get'], [ofServer, ofTool]],
+    ['a server whose name contains a slash', ['web/api'], [ofServer, ofTool]],
     ['everything', ['--all'], []],
-    ['nothing of a server that has none', ['files'], [ofServer, ofTool, ofOther]],
-    ['nothing of a tool that has none', ['db/drop'], [ofServer, ofTool, ofOther]],
+    ['nothing for a server without permissions', ['files'], [ofServer, ofTool, ofOther]],
+    ['nothing for a tool without permissions', ['db/drop'], [ofServer, ofTool, ofOther]],
   ])('forgets %s', async (_what, words, left) => {
     const { run, store } = await written(ofServer, ofTool, ofOther);
     const { exitCode, stdout } = await run('forget', ...words, '--json');
@@ -72,7 +72,7 @@ describe('troupe permissions', () => {
     expect(await store.choices()).toMatchObject(left);
   });
 
-  it('asks the running troupe, which may know permissions that are not on disk', async () => {
+  it('queries the running troupe, which may hold permissions that are not on disk', async () => {
     const troupe = createStandIn({ servers: [statusOf('db')], permissions: [ofServer, ofTool] });
     const { folder } = await upHere(troupe);
     const { stdout } = await runCliHere(['permissions'], { folder });
@@ -83,11 +83,11 @@ describe('troupe permissions', () => {
   });
 
   it.each([
-    ['forget without a word of what', ['forget']],
-    ['forget of one and of all', ['forget', 'db', '--all']],
-    ['a list of all', ['--all']],
+    ['forget without a target', ['forget']],
+    ['forget with a server and --all', ['forget', 'db', '--all']],
+    ['--all without forget', ['--all']],
     ['another action', ['remove']],
-  ])('refuses %s', async (_what, words) => {
+  ])('rejects %s', async (_what, words) => {
     const { run, store } = await written(ofServer);
     const { exitCode, stderr } = await run(...words);
     expect(exitCode).toBe(2);

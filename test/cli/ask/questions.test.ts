@@ -83,7 +83,7 @@ describe('troupe questions', () => {
 });
 
 describe('troupe answer', () => {
-  it("parses the fields by the form's types", async () => {
+  it("parses fields by the form's types", async () => {
     const { troupe, folder } = await running(form);
     const words = ['name=Ada', 'sure=true', 'age=36', 'colours=r', 'colours=g'];
     const { exitCode, stdout } = await runCliHere(['answer', 'q1', ...words], { folder });
@@ -104,12 +104,12 @@ describe('troupe answer', () => {
   });
 
   it.each([
-    ['no such question', ['q9'], /there is no open question q9/u],
-    ['a field that the form does not have', ['q1', 'nam=x'], /did you mean name/u],
-    ['a value that is no number', ['q1', 'age=old'], /age must be integer/u],
-    ['fields of an address', ['q2', 'name=x'], /this question has no form/u],
-    ['a message of a model', ['q3'], /cannot be given here/u],
-  ])('refuses %s, and answers nothing', async (_what, words, message) => {
+    ['an unknown question', ['q9'], /there is no open question q9/u],
+    ['an unknown field', ['q1', 'nam=x'], /did you mean name/u],
+    ['a value that is not a number', ['q1', 'age=old'], /age must be integer/u],
+    ['fields for a URL question', ['q2', 'name=x'], /this question has no form/u],
+    ['a message on behalf of the model', ['q3'], /cannot be given here/u],
+  ])('rejects %s without answering', async (_what, words, message) => {
     const { troupe, folder } = await running(form, url, sampling);
     const { exitCode, stderr } = await runCliHere(['answer', ...words], { folder });
     expect(exitCode).toBe(2);
@@ -185,7 +185,7 @@ describe("a server's question at the terminal", () => {
     expect(await cancelled).toEqual({ action: 'cancel' });
   });
 
-  it('closes when it was answered elsewhere, and never asks the user to act as the model', async () => {
+  it('closes when it is answered elsewhere, and never asks the user to act as the model', async () => {
     const { ask, abort, showed } = terminal();
     const answer = ask(form);
     await showed('[y/N]');

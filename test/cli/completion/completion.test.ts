@@ -94,7 +94,7 @@ describe('a completion', () => {
     [['plan', ''], []],
     [['status', '--', '--w'], []],
     [['status', '--nonsense=x'], []],
-  ])('suggests after %j: %j', async (words, expected) => {
+  ])('completes %j with %j', async (words, expected) => {
     expect(await wordsOf(temporaryFolder(), ...words)).toEqual(expected);
   });
 
@@ -105,7 +105,7 @@ describe('a completion', () => {
     [['replay', ''], 'files'],
     [['--project', ''], 'folders'],
     [['status', '--state-dir=/tm'], 'folders'],
-  ])('leaves what follows %j to the shell as %s', async (words, kind) => {
+  ])('leaves the completion of %j to the shell as %s', async (words, kind) => {
     expect(await suggested(temporaryFolder(), ...words)).toEqual([kind]);
   });
 

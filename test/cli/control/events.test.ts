@@ -50,7 +50,7 @@ describe('events', () => {
     },
   );
 
-  it('are dropped and counted when nobody reads them', async () => {
+  it('are dropped and counted when no client reads them', async () => {
     const { folder, troupe } = await upHere();
     const before = troupe.listenerCount();
     const run = startCliHere(['events'], { folder });
@@ -77,7 +77,7 @@ describe('events', () => {
     expect(stdout).toMatch(/"events\.dropped","count":\d{2,}/u);
   });
 
-  it('end with one line that holds an error when the troupe ends', async () => {
+  it('end with a single error line when the troupe ends', async () => {
     const { folder, run: up, troupe } = await upHere();
     const before = troupe.listenerCount();
     const run = startCliHere(['events', '--json'], { folder });
@@ -90,7 +90,7 @@ describe('events', () => {
     ]);
   });
 
-  it('need a running troupe', async () => {
+  it('require a running troupe', async () => {
     const folder = temporaryFolder();
     expect(await runCliHere(['events'], { folder })).toMatchObject({ exitCode: 3, stdout: '' });
   });

@@ -219,7 +219,7 @@ describe('the control socket', () => {
     expect(troupe.listenerCount()).toBe(1);
   });
 
-  it('answers clients despite many idle connections, and keeps a client that follows events', async () => {
+  it('answers clients despite many idle connections and keeps a client that follows events', async () => {
     const { socketPath, troupe } = await serve();
     const follower = await rawLines(socketPath);
     follower.socket.write('{"id": 1, "command": "events"}\n');
@@ -235,7 +235,7 @@ describe('the control socket', () => {
     expect(await follower.next()).toMatchObject({ event: { type: 'tools.changed' } });
   });
 
-  it('disconnects only the client that does not read its answers', async () => {
+  it('disconnects only the client that does not read its responses', async () => {
     const socketPath = path.join(temporaryFolder(), 'run', 'a.sock');
     const answer = 'x'.repeat(1_000_000);
     const limits = { unsentBytes: 4_000_000, unsentTotalBytes: 8_000_000 };
@@ -254,7 +254,7 @@ describe('the control socket', () => {
     expect(unread.bytesRead).toBeLessThan(10_000_000);
   });
 
-  it('decides only about the fingerprint that was shown', async () => {
+  it('applies a decision only to the fingerprint that was shown', async () => {
     const { socketPath, troupe } = await serve({
       servers: [statusOf('gated', { state: 'blocked', reason: 'pendingApproval' })],
       approvals: [approvalOf('gated')],
@@ -279,7 +279,7 @@ describe('the control socket', () => {
     ).rejects.toMatchObject({ code: 'USAGE' });
   });
 
-  it('rejects a decision about a server with invalid settings, and reports the fix', async () => {
+  it('rejects a decision about a server with invalid settings and reports the fix', async () => {
     const action = 'fix /p/.mcp.json:3';
     const broken = statusOf('db', { state: 'blocked', reason: 'invalidConfig', action });
     const { socketPath } = await serve({ servers: [broken] });

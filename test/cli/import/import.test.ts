@@ -84,7 +84,7 @@ describe('troupe import', () => {
     ]);
   });
 
-  it('loses no entries when several imports write one file at once; a late one fails and can be repeated', async () => {
+  it('loses no entries when several imports write the same file; a late one fails and can be repeated', async () => {
     const folder = temporaryFolder();
     const to = put(folder, 'troupe.json', '{}');
     const runs = await Promise.all(
@@ -166,7 +166,7 @@ describe('troupe import', () => {
     expect(readdirSync(folder).filter((name) => name.endsWith('.tmp'))).toEqual([]);
   });
 
-  it('writes nothing in a dry run, and never prints values that look like secrets', async () => {
+  it('writes nothing in a dry run and never prints values that look like secrets', async () => {
     const folder = temporaryFolder();
     const from = put(folder, 'claude.json', fixture('claude-desktop'));
     const to = path.join(folder, 'troupe.json');
@@ -197,23 +197,23 @@ describe('troupe import', () => {
 
   it.each<[what: string, from: string, link: (folder: string) => void]>([
     [
-      'the file is a link to the settings of the user',
+      "the file is a link to the user's settings",
       'cursor',
       (folder) => symlinkSync('../state/troupe.json', path.join(folder, 'project/.mcp.json')),
     ],
     [
-      'the file is a link to where nothing is yet',
+      'the file is a dangling link',
       'cursor',
       (folder) =>
         symlinkSync(path.join(folder, 'new.json'), path.join(folder, 'project/.mcp.json')),
     ],
     [
-      'a folder on the way is a link',
+      'a parent folder is a link',
       '--to',
       (folder) => symlinkSync('../state', path.join(folder, 'project/sub')),
     ],
     [
-      'the project is named over a link of its own',
+      'the project is reached through its own link',
       '--to-alias',
       (folder) => {
         symlinkSync('project', path.join(folder, 'alias'));
@@ -248,7 +248,7 @@ describe('troupe import', () => {
     ]);
   });
 
-  it('follows the user’s own links and links within the project, and prints the path before it writes', async () => {
+  it('follows the user’s own links and links within the project, and prints the path before writing', async () => {
     const folder = temporaryFolder();
     const dotfile = put(folder, 'dotfiles/troupe.json', '{}');
     mkdirSync(path.join(folder, 'state'));
@@ -278,7 +278,7 @@ describe('troupe import', () => {
     expect(written['mcpServers']?.['one']).not.toHaveProperty('enabled');
   });
 
-  it("applies oh-my-pi's lists, and names the servers that ran only with consent", async () => {
+  it("applies oh-my-pi's lists and names the servers that ran only with consent", async () => {
     const folder = temporaryFolder();
     const entry = (more: object) => ({ command: 'x', ...more });
     const from = put(
@@ -322,8 +322,8 @@ describe('troupe import', () => {
   });
 
   it.each<[what: string, from: string, to: string | undefined, says: string]>([
-    ['a text in no known format', '{ "theme": "dark" }', undefined, 'found no MCP servers'],
-    ['a text that is not JSON', '{', undefined, 'not valid JSON'],
+    ['a file in an unknown format', '{ "theme": "dark" }', undefined, 'found no MCP servers'],
+    ['a file that is not JSON', '{', undefined, 'not valid JSON'],
     [
       'two programs at once',
       '{ "mcp_servers": {}, "context_servers": {} }',
@@ -331,19 +331,19 @@ describe('troupe import', () => {
       'keep one of them',
     ],
     [
-      'a target of another program',
+      "another program's file as a target",
       '{ "mcpServers": {} }',
       '{ "servers": { "a": { "command": "x" } } }',
       'another program',
     ],
-    ['a target that is broken', '{ "mcpServers": {} }', '{ "mcpServers": ', 'nothing is written'],
+    ['a broken target', '{ "mcpServers": {} }', '{ "mcpServers": ', 'nothing is written'],
     [
-      'a list that cannot be read',
+      'an unreadable list',
       '{ "mcpServers": {}, "mcp": { "excluded": "db" } }',
       undefined,
       'nothing is imported',
     ],
-  ])('refuses %s', async (_what, text, target, says) => {
+  ])('rejects %s', async (_what, text, target, says) => {
     const folder = temporaryFolder();
     const from = put(folder, 'from.json', text);
     const to = target === undefined ? path.join(folder, 'to.json') : put(folder, 'to.json', target);
@@ -356,7 +356,7 @@ describe('troupe import', () => {
   it.each([
     [['--from', 'gemni'], 'did you mean "gemini"?'],
     [['--from', 'zed'], 'found no settings of zed'],
-  ])('says what to give for %j', async (argv, says) => {
+  ])('suggests a valid argument for %j', async (argv, says) => {
     const { exitCode, report } = await importHere(temporaryFolder(), ...argv);
     expect(exitCode).toBe(2);
     expect(report.error?.message).toContain(says);
@@ -380,7 +380,7 @@ describe("a program's settings files", () => {
     },
   );
 
-  it("follow the variables that move a program's settings", () => {
+  it("follow the environment variables that relocate a program's settings", () => {
     const env = { XDG_CONFIG_HOME: '/x', CODEX_HOME: '/c', CLAUDE_CONFIG_DIR: '/d' };
     const of = (name: (typeof programNames)[number]) =>
       placesOf(name, { platform: 'linux', home: '/home/me', env, projectRoot: '/project' })[0];

@@ -65,7 +65,7 @@ describe('troupe inspect', () => {
     expect(await visit(second, '/api/session')).toMatchObject({ status: 200 });
   });
 
-  it('lets the page run the allowed commands only', async () => {
+  it('lets the page run only the allowed commands', async () => {
     const folder = temporaryFolder();
     const { scripted } = await upWith(folder);
     const ask = async (body: unknown) => {
@@ -200,7 +200,7 @@ describe('troupe replay', () => {
 });
 
 describe('--open', () => {
-  it('passes the browser a private file, and no program the link', async () => {
+  it('passes the browser a private file and never passes the link to a program', async () => {
     const folder = temporaryFolder();
     await upWith(folder);
     const opened: string[] = [];
@@ -221,7 +221,7 @@ describe('--open', () => {
     expect(existsSync(file)).toBe(false);
   });
 
-  it('removes the file of an unused link', async () => {
+  it("removes an unused link's file", async () => {
     const folder = temporaryFolder();
     const journal = temporaryFolder();
     await upWith(folder);
@@ -252,7 +252,7 @@ describe('--open', () => {
 });
 
 describe('a browser', () => {
-  it("is started by the system's opener, or not at all", async () => {
+  it("is started by the system's opener or not at all", async () => {
     expect(openerOf('darwin')).toEqual(['open']);
     expect(openerOf('linux')).toEqual(['xdg-open']);
     expect(openerOf('win32')).toEqual(['rundll32', 'url.dll,FileProtocolHandler']);

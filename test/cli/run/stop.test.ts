@@ -3,12 +3,12 @@ import { stopOrderly } from '../../../src/cli/run/stop.ts';
 import type { Troupe } from '../../../src/runtime/troupe.ts';
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
 
-describe('stopping a troupe that hangs', () => {
+describe('stopping a hung troupe', () => {
   it.each([
     [0, 4_500],
     [2_000, 2_500],
     [4_499, 1],
-  ])('takes at most five seconds, %d ms of which have passed', async (spentMs, untilKillMs) => {
+  ])('takes at most five seconds when %d ms have passed', async (spentMs, untilKillMs) => {
     const clock = new VirtualClock();
     const send = vi.fn<Troupe['send']>();
     const stubborn = { send, stop: () => new Promise<void>(() => {}) };

@@ -15,7 +15,7 @@ const dying = `
 const cli = compiledCli();
 
 describe('a server that crashes', { timeout: patience }, () => {
-  it('is explained with its exit code and its last output, and has a log', async () => {
+  it('is explained with its exit code and last output, and has a log', async () => {
     const place = createPlace(cli);
     place.writeSettings({
       db: {

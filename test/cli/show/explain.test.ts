@@ -106,7 +106,7 @@ ATTEMPT  STARTED       QUEUED  CONNECT  LIST  READY  ENDED            WAIT
     );
   });
 
-  it('shows the next step, the place in the queue, and the state after a stop', () => {
+  it('shows the next step, the position in the queue and the state after a stop', () => {
     const first = (more: Partial<Explanation>): readonly string[] =>
       explanationLines(explanationOf(more), nowMs, 200, plain).slice(0, 2);
     expect(first({ nextStep: 'troupe approve db' })[1]).toBe('Next: troupe approve db');
@@ -145,7 +145,7 @@ ATTEMPT  STARTED       QUEUED  CONNECT  LIST  READY  ENDED            WAIT
     expect(Math.max(...lines.map(columnsOf))).toBeLessThanOrEqual(width);
   });
 
-  it('wraps between words, and cuts only a word that is too long', () => {
+  it('wraps between words and breaks only a word that is too long', () => {
     expect(wrapText('one two three', 9, '> ')).toEqual(['> one two', '  three']);
     expect(wrapText('incomprehensibilities', 8)).toEqual(['incompr…']);
   });
@@ -166,7 +166,7 @@ describe('a printed log line', () => {
 });
 
 describe('explain', () => {
-  it("prints the sentence, the step and the details, or the library's document with --json", async () => {
+  it("prints the summary, the next step and the details, or the library's document with --json", async () => {
     const explanation = explanationOf();
     const { folder } = await upHere(
       createStandIn({ servers: [explanation.status], explanations: [explanation] }),
@@ -188,7 +188,7 @@ describe('explain', () => {
     },
   );
 
-  it.each(['explain', 'logs'])('%s needs a running troupe', async (command) => {
+  it.each(['explain', 'logs'])('requires a running troupe: %s', async (command) => {
     const run = await runCliHere([command, 'db'], { folder: temporaryFolder() });
     expect(run).toMatchObject({ exitCode: 3, stdout: '' });
   });
@@ -222,7 +222,7 @@ describe('logs', () => {
     expect(run.stderr).toContain('--lines');
   });
 
-  it('prints each new line of this server once, one document per line', async () => {
+  it("prints each of the server's new lines once, one document per line", async () => {
     const { folder, troupe } = await up();
     const before = troupe.listenerCount();
     const run = startCliHere(['logs', 'db', '--follow', '--json', '--lines', '1'], { folder });

@@ -12,8 +12,8 @@ const table = {
   rows: [cells('everything', '41', ''), cells('db', '12345', 'troupe approve db, then look again')],
 };
 
-describe('table', () => {
-  it('gives every column the width of its widest cell when there is room', () => {
+describe('a table', () => {
+  it('makes every column as wide as its widest cell when there is room', () => {
     expect(fitTable(table, 80)).toEqual([
       'SERVER        PID  ACTION',
       'everything     41',
@@ -21,7 +21,7 @@ describe('table', () => {
     ]);
   });
 
-  it('cuts the widest column first when the table is too wide', () => {
+  it('shrinks the widest column first when it is too wide', () => {
     expect(fitTable(table, 40)).toEqual([
       'SERVER        PID  ACTION',
       'everything     41',
@@ -29,7 +29,7 @@ describe('table', () => {
     ]);
   });
 
-  it('drops optional columns when even the least widths do not fit', () => {
+  it('drops optional columns when even the minimum widths do not fit', () => {
     expect(fitTable(table, 22)).toEqual([
       'SERVER      ACTION',
       'everything',
@@ -61,11 +61,11 @@ describe('table', () => {
     expect(cutTo('データベース', 7)).toBe('データ…');
   });
 
-  it('cuts below the least widths rather than exceed the width', () => {
+  it('shrinks columns below their minimum rather than exceed the width', () => {
     expect(fitTable(table, 12)).toEqual(['SERV…  ACTI…', 'ever…', 'db     trou…']);
   });
 
-  it('never exceeds the width', () => {
+  it('never exceeds the available width', () => {
     const word = fc.string({ maxLength: 60, unit: 'grapheme' });
     fc.assert(
       fc.property(

@@ -106,7 +106,7 @@ describe('on a terminal', () => {
     expect(help.stdout).toBe((await runCliHere(['--help'], { folder, columns: 80 })).stdout);
   });
 
-  it('the live table is complete when a pty reports a size of zero', async () => {
+  it('the live table is complete even if a pty reports a size of zero', async () => {
     const many = Array.from({ length: 9 }, (_, index) => statusOf(`server-${index}`));
     const troupe = createStandIn({ servers: many });
     const setting = { folder: temporaryFolder(), troupe, columns: 0, rows: 0 };
@@ -167,7 +167,7 @@ describe('on a terminal', () => {
     ['colours with an empty NO_COLOR', 80, { NO_COLOR: '' }, true],
     ['no colours with a dumb terminal', 80, { TERM: 'dumb' }, false],
     ['no colours without a terminal', undefined, {}, false],
-  ])('there are %s', async (_title, columns, env, coloured) => {
+  ])('output has %s', async (_title, columns, env, coloured) => {
     const { folder } = await upHere();
     const setting = { folder, env, ...(columns === undefined ? {} : { columns }) };
     const shown = await runCliHere(['status'], setting);
@@ -211,7 +211,7 @@ describe('the progress line', () => {
     expect(troupe.listenerCount()).toBe(0);
   });
 
-  it("is cut to the terminal's width", async () => {
+  it("is truncated to the terminal's width", async () => {
     const troupe = connecting();
     const run = startCliHere(['tools'], { folder: temporaryFolder(), troupe, columns: 20 });
     await run.noted('waiting 0s');

@@ -52,7 +52,7 @@ describe('the status', () => {
     ]);
   });
 
-  it('drops times and pids before it cuts a name or an action', () => {
+  it('drops times and pids before truncating names or actions', () => {
     const longer = [...servers, statusOf('a-much-longer-name', { tools: 2, pid: 4343 })];
     expect(statusLines(longer, now, 100, plain)).toEqual([
       'SERVER              STATE       REASON           TOOLS   PID  NEXT TRY  ACTION',
@@ -71,7 +71,7 @@ describe('the status', () => {
     ]);
   });
 
-  it('keeps name, state and action on a narrow terminal', () => {
+  it('keeps names, states and actions on a narrow terminal', () => {
     expect(statusLines(servers, now, 56, plain)).toEqual([
       'SERVER      STATE       TOOLS  ACTION',
       'broken      backingOff         troupe restart broken',
@@ -81,7 +81,7 @@ describe('the status', () => {
     ]);
   });
 
-  it('cuts failures, then omits them, before it omits a server', () => {
+  it('truncates failures, then omits them, before omitting a server', () => {
     const lines = (width: number, most: number) => statusLines(servers, now, width, plain, most);
     expect(lines(20, 5)[2]).toBe('  spawn no-such-ser…');
     expect(lines(56, 4).map((line) => line.split(' ')[0])).toEqual([
@@ -130,7 +130,7 @@ describe('the status', () => {
     ]);
   });
 
-  it('shows an open circuit of a running server, and the command that closes it', () => {
+  it("shows a running server's open circuit and the command that closes it", () => {
     const open = statusOf('db', { circuit: 'open', tools: 2 });
     expect(statusLines([open], now, 80, plain)[1]).toMatch(
       /^db +ready +circuit open +2 .* troupe restart db$/,
@@ -167,7 +167,7 @@ describe('the status', () => {
     ]);
   });
 
-  it('is one line per change without a terminal', () => {
+  it('prints one line per change without a terminal', () => {
     expect(servers.map((server) => statusLine(server, now))).toEqual([
       'broken backingOff (retrying): next try in 4s - spawn no-such-server ENOENT -> troupe restart broken',
       'everything ready: 13 tools, pid 4242',
@@ -175,7 +175,7 @@ describe('the status', () => {
     ]);
   });
 
-  it('lists the steps that change something, with reasons', () => {
+  it('lists only steps that change something, with reasons', () => {
     expect(
       planLines([
         { server: 'a', step: 'keep', why: 'unchanged' },
@@ -253,7 +253,7 @@ describe('the live screen', () => {
     expect(writes[2]).toBe('\u001b[1A\ra\u001b[K\n\u001b[J');
   });
 
-  it('removes its block at the end and shows the cursor again', () => {
+  it('removes its block at the end and restores the cursor', () => {
     const { writes, screen } = drawn();
     screen.show(['a']);
     screen.end();

@@ -30,11 +30,11 @@ function settings(change: Partial<Settings> = {}): Settings {
 }
 
 describe('admission', () => {
-  it('admits what the user declared without asking', () => {
+  it("admits the user's own servers without asking", () => {
     expect(admit(desiredServer(), open)).toBe('admitted');
   });
 
-  it('gives the first reason of the order, one behind the other', () => {
+  it('reports only the first of several reasons, in a fixed order', () => {
     let server: DesiredServer = { ...fromFolder, enabled: false, invalid: problem };
     let gates: Gates = { ...open, trusted: false, excluded: ['db'], allowed: [] };
     const verdicts: Verdict[] = [admit(server, gates)];
@@ -61,11 +61,11 @@ describe('admission', () => {
     ]);
   });
 
-  it('does not let an untrusted folder hold back what the folder did not bring', () => {
+  it('admits servers from elsewhere in an untrusted folder', () => {
     expect(admit(desiredServer(), { ...open, trusted: false })).toBe('admitted');
   });
 
-  it('does not wait for an approval of what the folder did not bring', () => {
+  it("requires approval only for the folder's servers", () => {
     const gates: Gates = { ...open, decisions: [decided('rejected', desiredServer())] };
     expect(admit(desiredServer(), gates)).toBe('admitted');
   });
@@ -74,7 +74,7 @@ describe('admission', () => {
     ['the settings', { allowed: [] }],
     ['the host', { hostAllowed: [] }],
     ['the launch', { launchBound: [] }],
-  ])('lets nothing in under an empty list of %s', (_, list) => {
+  ])('admits no server under an empty allow list from %s', (_, list) => {
     expect(admit(desiredServer(), { ...open, ...list })).toBe('notAllowed');
   });
 
@@ -83,7 +83,7 @@ describe('admission', () => {
     expect(admit(desiredServer(), gates)).toBe('notAllowed');
   });
 
-  it('takes a decision for exactly what it was made about', () => {
+  it('applies a decision only to the same server, scope and generation', () => {
     const others = [
       { ...fromFolder, generation: 'g2' },
       { ...fromFolder, name: 'other' },
@@ -96,13 +96,13 @@ describe('admission', () => {
     );
   });
 
-  it('follows the last of several decisions', () => {
+  it('applies the last of several decisions', () => {
     const [yes, no] = [decided('granted'), decided('rejected')];
     expect(admit(fromFolder, { ...open, decisions: [yes, no] })).toBe('rejected');
     expect(admit(fromFolder, { ...open, decisions: [no, yes] })).toBe('admitted');
   });
 
-  it('is not confused by names that objects have anyway', () => {
+  it('handles names that exist on object prototypes', () => {
     const proto = desiredServer({ name: '__proto__' });
     expect(admit(proto, open)).toBe('admitted');
     expect(admit(proto, { ...open, excluded: ['__proto__'] })).toBe('excluded');
@@ -113,7 +113,7 @@ describe('admission', () => {
 });
 
 describe('admission of all servers', () => {
-  it('keeps the order of the settings and spoils nothing for the neighbours of a bad entry', () => {
+  it('keeps the settings order, and a bad entry does not affect its neighbours', () => {
     const servers = [
       desiredServer({ name: 'z' }),
       desiredServer({ name: 'bad', invalid: problem }),
@@ -125,7 +125,7 @@ describe('admission of all servers', () => {
     expect(verdicts).toEqual(['z admitted', 'bad invalidConfig', 'a admitted']);
   });
 
-  it('heeds the lists of the settings and those of the gates', () => {
+  it('applies the lists from both the settings and the gates', () => {
     const servers = ['a', 'b', 'c', 'd'].map((name) => desiredServer({ name }));
     const gates: Gates = { ...open, allowed: ['a', 'b', 'c'], excluded: ['b'] };
     const admitted = admitAll(settings({ servers, allowed: ['a', 'b', 'd'], excluded: [] }), gates);
@@ -171,7 +171,7 @@ const anyGates: fc.Arbitrary<Gates> = fc.record(
   { requiredKeys: ['trusted', 'excluded', 'hostAllowed', 'decisions'] },
 );
 
-describe('admission of anything', () => {
+describe('admission of any server', () => {
   it('agrees with a naive implementation', () => {
     fc.assert(
       fc.property(anyServer, anyGates, (server, gates) => {
@@ -181,7 +181,7 @@ describe('admission of anything', () => {
     );
   });
 
-  it('is the same for a server alone and among others', () => {
+  it('is the same for a server alone or among others', () => {
     fc.assert(
       fc.property(fc.array(anyServer), anyGates, (servers, gates) => {
         expect(admitAll(settings({ servers }), gates)).toEqual(
@@ -191,7 +191,7 @@ describe('admission of anything', () => {
     );
   });
 
-  it('admits no further server when a list narrows', () => {
+  it('admits no additional server when a list narrows', () => {
     fc.assert(
       fc.property(anyServer, anyGates, names, names, (server, gates, fewer, more) => {
         fc.pre(admit(server, gates) !== 'admitted');
@@ -210,7 +210,7 @@ describe('admission of anything', () => {
   });
 });
 
-describe('the bound given at launch', () => {
+describe('the launch bound', () => {
   const all = ['a', 'b', 'c'] as const;
   const admittedUnder = (lists: Partial<Gates>): readonly string[] =>
     admitAll(settings({ servers: all.map((each) => desiredServer({ name: each })) }), {
@@ -223,7 +223,7 @@ describe('the bound given at launch', () => {
     list: readonly string[] | undefined,
   ): Partial<Gates> => (list === undefined ? {} : { [key]: list });
 
-  it('counts alone where the settings have no list, as theirs does without it', () => {
+  it('applies alone when the settings have no list, and vice versa', () => {
     fc.assert(
       fc.property(names, (list) => {
         const expected = all.filter((each) => list.includes(each));
@@ -233,7 +233,7 @@ describe('the bound given at launch', () => {
     );
   });
 
-  it('lets through what is in it and in every other list, less what is excluded', () => {
+  it('admits only servers that it and every other list contain, minus excluded ones', () => {
     fc.assert(
       fc.property(absentOr, absentOr, absentOr, names, (bound, allowed, host, excluded) => {
         const lists = [bound, allowed, host].filter((list) => list !== undefined);
@@ -247,7 +247,7 @@ describe('the bound given at launch', () => {
     );
   });
 
-  it('is widened by nothing that is edited later', () => {
+  it('is not widened by later edits', () => {
     fc.assert(
       fc.property(names, fc.array(anyGates, { maxLength: 10 }), (bound, edits) => {
         for (const edit of edits) {

@@ -21,39 +21,39 @@ const places = (held: Iterable<string>, returned: Iterable<string> = []): Places
 });
 const noPlaces = places([]);
 
-describe('the budget for servers', () => {
+describe('the server budget', () => {
   const four = list(['a', 'admitted'], ['off', 'disabled'], ['b', 'admitted'], ['c', 'admitted']);
 
-  it('refuses the last declared servers, and does not count inadmissible ones', () => {
+  it('refuses the servers declared last, and does not count inadmissible ones', () => {
     expect(refusedIn(withinBudget(four, two, noPlaces))).toEqual(['c']);
   });
 
-  it('takes no place from a server that has one', () => {
+  it('never takes a slot from a server that holds one', () => {
     expect(refusedIn(withinBudget(four, two, places(['b', 'c'])))).toEqual(['a']);
   });
 
-  it('refuses the last holders when there are fewer places', () => {
+  it('refuses the last holders when slots are removed', () => {
     const held = places(['a', 'b', 'c']);
     expect(refusedIn(withinBudget(four, { ...two, max: 1 }, held))).toEqual(['b', 'c']);
   });
 
-  it('refuses none when it only warns or is absent', () => {
+  it('refuses no server when it only warns or is absent', () => {
     expect(withinBudget(four, { ...two, mode: 'warn' }, noPlaces)).toEqual(four);
     expect(withinBudget(four, undefined, noPlaces)).toEqual(four);
   });
 
-  it('neither refuses nor counts servers at rest', () => {
+  it('neither refuses nor counts stopped servers', () => {
     expect(refusedIn(withinBudget(four, two, places(['b'], ['a'])))).toEqual([]);
   });
 
-  it('keeps the place of a leaving server until it is gone', () => {
+  it("keeps a leaving server's slot until the server is gone", () => {
     expect(refusedIn(withinBudget(four, two, places(['b', 'off'])))).toEqual(['a', 'c']);
     expect(refusedIn(withinBudget(four, two, places(['b', 'gone'])))).toEqual(['a', 'c']);
     // A leaving server displaces no server that stays.
     expect(refusedIn(withinBudget(four, two, places(['a', 'b', 'gone'])))).toEqual(['c']);
   });
 
-  it('gives a free place back to its last holder, and displaces no server for it', () => {
+  it('returns a free slot to its last holder without displacing another server', () => {
     const heir = (held: readonly string[]) => ({ ...places(held), heir: 'c' });
     expect(refusedIn(withinBudget(four, two, heir(['b'])))).toEqual(['a']);
     expect(refusedIn(withinBudget(four, two, heir(['a', 'b'])))).toEqual(['c']);
@@ -72,7 +72,7 @@ describe('the budget for servers', () => {
       return places(having('held'), having('returned'));
     });
 
-  it('is never overdrawn, leaves no place unused, and gives the same again once applied', () => {
+  it('is never exceeded, leaves no slot unused, and is stable once applied', () => {
     fc.assert(
       fc.property(anyServers, anyPlaces, fc.nat(6), (servers, before, max) => {
         const budget = { max, mode: 'enforce' } as const;
@@ -97,7 +97,7 @@ describe('the budget for servers', () => {
     );
   });
 
-  it('refuses the same names whatever stands between them', () => {
+  it('refuses the same names regardless of the servers between them', () => {
     fc.assert(
       fc.property(anyServers, anyPlaces, fc.nat(6), (servers, before, max) => {
         const budget = { max, mode: 'enforce' } as const;
@@ -110,7 +110,7 @@ describe('the budget for servers', () => {
   });
 });
 
-describe('a place of the budget', () => {
+describe('a budget slot', () => {
   const living = (verdict: Verdict, leaving: LiveServer['leaving'] = false): LiveServer => ({
     actorId: `${verdict}.0`,
     generation: 'g1',
@@ -127,27 +127,27 @@ describe('a place of the budget', () => {
   ]);
   const halted = new Set(['disabled.0', 'gaveUp.0', 'leaves.0']);
 
-  it('is held until its server is at rest, and wanted again after a start', () => {
+  it('is held until its server stops, and requested again after a start', () => {
     expect(placesOf(live, halted)).toEqual(places(['runs', 'closes'], ['gaveUp']));
     expect(placesOf(live, halted, { claimant: 'gaveUp' })).toEqual(places(['runs', 'closes']));
   });
 
-  it('is held as well by who finishes the calls of a server that gave up', () => {
+  it('is still held while a server that gave up finishes its calls', () => {
     const beside = living('admitted', 'afterCalls');
     const after = new Map([['db', { ...living('admitted'), actorId: 'db.1', beside }]]);
     expect(placesOf(after, new Set(['db.1']))).toEqual(places(['db']));
   });
 });
 
-describe('the warning about the budget', () => {
-  it('comes at three quarters, and again only after most of it was free', () => {
+describe('the budget warning', () => {
+  it('appears at three quarters, and again only after most slots have been free', () => {
     const steps = [5, 6, 8, 6, 5, 3, 6, 2, 5, 6].map((taken) => taken);
     let near = false;
     const heard = steps.map((taken) => (near = isNearBudget(near, taken, 8)));
     expect(heard).toEqual([false, true, true, true, true, true, true, false, false, true]);
   });
 
-  it('is not shown while no place is taken', () => {
+  it('is not shown while no slot is taken', () => {
     expect(isNearBudget(true, 0, 0)).toBe(false);
     expect(isNearBudget(false, 0, 0)).toBe(false);
     expect(isNearBudget(false, 1, 1)).toBe(true);

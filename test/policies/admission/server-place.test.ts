@@ -11,18 +11,18 @@ const settings: Settings = {
   problems: [],
 };
 
-describe('the place of a server', () => {
-  it('is that of the settings', () => {
+describe("a server's position", () => {
+  it('follows the settings order', () => {
     expect(placeOf(settings, 'db')).toBe(0);
     expect(placeOf(settings, 'api')).toBe(1);
   });
 
-  it('is behind all others when the settings do not name it, or are not read yet', () => {
+  it('is last when the settings do not name it or have not been read', () => {
     expect(placeOf(settings, 'gone')).toBe(Number.MAX_SAFE_INTEGER);
     expect(placeOf(null, 'db')).toBe(Number.MAX_SAFE_INTEGER);
   });
 
-  it('is computed again for other settings', () => {
+  it('is recomputed when the settings change', () => {
     const turned = { ...settings, servers: settings.servers.toReversed() };
     expect(placeOf(turned, 'api')).toBe(0);
     expect(placeOf(settings, 'api')).toBe(1);

@@ -22,31 +22,31 @@ const forbids = (rule: ServerRule, spec: ServerSpec): boolean => isForbidden([ru
 const allows = (rule: ServerRule, spec: ServerSpec): boolean | undefined =>
   isAllowedByRule([rule], spec);
 
-describe('a rule about commands', () => {
+describe('a command rule', () => {
   it.each<[what: string, rule: string | readonly string[], spec: ServerSpec, fits: boolean]>([
     ['a program with any arguments', 'npx', local('npx', '-y', 'x'), true],
     ['another program', 'npx', local('npm'), false],
-    ['a whole line', ['npx', '-y', 'x'], local('npx', '-y', 'x'), true],
-    ['a line with more', ['npx', '-y', 'x'], local('npx', '-y', 'x', 'y'), false],
-    ['a line with less', ['npx', '-y', 'x'], local('npx', '-y'), false],
+    ['a complete command line', ['npx', '-y', 'x'], local('npx', '-y', 'x'), true],
+    ['a line with an extra argument', ['npx', '-y', 'x'], local('npx', '-y', 'x', 'y'), false],
+    ['a line with a missing argument', ['npx', '-y', 'x'], local('npx', '-y'), false],
     ['a line in another order', ['npx', 'x', '-y'], local('npx', '-y', 'x'), false],
     ['a pattern', ['npx', '-y', '@ours/*'], local('npx', '-y', '@ours/a'), true],
-    ['a pattern that does not fit', ['npx', '-y', '@ours/*'], local('npx', '-y', 'a'), false],
+    ['a pattern that does not match', ['npx', '-y', '@ours/*'], local('npx', '-y', 'a'), false],
     ['an address', 'npx', at('https://npx/'), false],
-  ])('fits %s', (_, command, spec, fits) => {
+  ])('matches or rejects %s', (_, command, spec, fits) => {
     expect(forbids({ command }, spec)).toBe(fits);
     expect(allows({ command }, spec)).toBe(spec.type === 'stdio' ? fits : undefined);
   });
 
   it.each([['/usr/bin/npx'], ['C:\\node\\npx.cmd'], ['npx.exe'], ['${HOME}/npx'], ['${RUNNER}']])(
-    'forbids what may be the same program, and allows nothing of the kind: %s',
+    'forbids, and never allows, what may be the same program: %s',
     (command) => {
       expect(forbids({ command: 'npx' }, local(command))).toBe(true);
       expect(allows({ command: 'npx' }, local(command))).toBe(false);
     },
   );
 
-  it('takes an argument that is not known yet for the one it forbids', () => {
+  it('treats an unresolved argument as the forbidden one', () => {
     const rule = { command: ['npx', '-y', 'bad'] };
     expect(forbids(rule, local('npx', '-y', '${PACKAGE}'))).toBe(true);
     expect(forbids(rule, local('npx', '${FLAG}'))).toBe(false);
@@ -54,7 +54,7 @@ describe('a rule about commands', () => {
   });
 });
 
-describe('a rule about addresses', () => {
+describe('a URL rule', () => {
   it.each<[rule: string, url: string, fits: boolean]>([
     ['https://example.com/mcp', 'https://example.com/mcp', true],
     ['https://example.com/mcp', 'https://example.com/mcp2', false],
@@ -74,7 +74,7 @@ describe('a rule about addresses', () => {
     ['*://example.com', 'wss://example.com/mcp', true],
     ['https://example.com/a/*', 'https://example.com/a/../b', false],
     ['https://example.com/a*', 'https://example.com/a?key=${KEY}', true],
-  ])('%s fits %s: %s', (url, address, fits) => {
+  ])('%s matches %s: %s', (url, address, fits) => {
     expect(forbids({ url }, at(address))).toBe(fits);
     if (!address.includes('${')) expect(allows({ url }, at(address))).toBe(fits);
   });
@@ -84,19 +84,19 @@ describe('a rule about addresses', () => {
     ['${URL}'],
     ['https://example.com${REST}'],
     ['not an address'],
-  ])('forbids and does not allow a host that is not known yet: %s', (address) => {
+  ])('forbids, and does not allow, an unresolved host: %s', (address) => {
     expect(forbids({ url: 'https://other.test' }, at(address))).toBe(true);
     expect(allows({ url: 'https://*' }, at(address))).toBe(false);
   });
 
-  it('lets a reference behind a known host pass where every path may', () => {
+  it('allows an unresolved path on a known host if it allows every path', () => {
     const spec = at('https://example.com/mcp?key=${KEY}');
     expect(allows({ url: 'https://example.com/*' }, spec)).toBe(true);
     expect(allows({ url: 'https://example.com/mcp*' }, spec)).toBe(false);
     expect(forbids({ url: 'https://other.test/*' }, spec)).toBe(false);
   });
 
-  it('has nothing to do with local servers', () => {
+  it('does not apply to local servers', () => {
     expect(forbids({ url: 'https://example.com' }, local('npx'))).toBe(false);
     expect(allows({ url: 'https://example.com' }, local('npx'))).toBeUndefined();
   });
@@ -107,18 +107,18 @@ describe('a rule about addresses', () => {
     ['example.com', false],
     ['https://', false],
     ['https:///mcp', false],
-  ])('says which host is meant: %s %s', (rule, isRule) => {
+  ])('must name a host: %s %s', (rule, isRule) => {
     expect(urlRulePattern.test(rule)).toBe(isRule);
   });
 });
 
-describe('a list with rules', () => {
-  it('fits nothing by a rule that says nothing', () => {
+describe('a rule list', () => {
+  it('matches nothing with an empty or invalid rule', () => {
     expect(forbids({ command: [] }, local('npx'))).toBe(false);
     expect(forbids({ url: 'example.com' }, at('https://example.com/'))).toBe(false);
   });
 
-  it('leaves names, servers inside the host and unusable entries to the names', () => {
+  it('matches in-process servers and invalid entries by name only', () => {
     const rules: ServerRule[] = ['db', { command: 'npx' }, { url: 'https://example.com' }];
     expect(isForbidden(rules, memory)).toBe(false);
     expect(isAllowedByRule(rules, memory)).toBeUndefined();

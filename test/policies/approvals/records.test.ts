@@ -20,8 +20,8 @@ const anyRecord = fc.record({
   decision: fc.constantFrom<Decision>('granted', 'rejected', 'revoked'),
 });
 
-describe('records of approval', () => {
-  it('hold the last decision about each server and fingerprint', () => {
+describe('approval records', () => {
+  it('hold the last decision for each server and fingerprint', () => {
     fc.assert(
       fc.property(fc.array(anyRecord), (made) => {
         const entries = made.map((one) => record(one.server, one.fingerprint, one.decision));
@@ -42,7 +42,7 @@ describe('records of approval', () => {
     );
   });
 
-  it('accept pins only for the granted form of a server', () => {
+  it("accept pins only for a server's granted version", () => {
     const before = [record('a', 'f1', 'granted'), record('a', 'f2', 'revoked')];
     const pins = (fingerprint: string, digest: string) => ({
       kind: 'pins' as const,
@@ -55,7 +55,7 @@ describe('records of approval', () => {
     expect(withEntry(before, pins('f2', 'x'))).toEqual(before);
   });
 
-  it('return the last grant under a name', () => {
+  it('return the last grant for a name', () => {
     const records = [
       record('a', 'f1', 'granted'),
       record('a', 'f2', 'rejected'),
@@ -66,12 +66,12 @@ describe('records of approval', () => {
   });
 });
 
-describe('the use of a grant', () => {
+describe("a grant's last use", () => {
   const subject = { server: 'db', fingerprint: 'f' };
   const grant = { ...subject, decision: 'granted', decidedAt: 1, facts: [], pins: [] } as const;
   const use = { kind: 'use', ...subject, usedAt: 5 } as const;
 
-  it('is recorded on the grant alone', () => {
+  it('is recorded only on the grant', () => {
     expect(withEntry([grant], use)).toEqual([{ ...grant, usedAt: 5 }]);
     const others = [
       { ...grant, decision: 'rejected' } as const,
@@ -80,7 +80,7 @@ describe('the use of a grant', () => {
     expect(withEntry(others, use)).toEqual(others);
   });
 
-  it('is superseded, as pins are, by the next decision about the server', () => {
+  it('is superseded, like pins, by the next decision about the server', () => {
     const decision = { kind: 'decision', record: grant } as const;
     const pins = { kind: 'pins', server: 'other', fingerprint: 'f', pins: [] } as const;
     expect(withoutSuperseded([use, pins, decision], decision)).toEqual([pins]);

@@ -17,27 +17,27 @@ const remote: ServerSpec = {
   era: 'auto',
 };
 
-describe('the facts about a server that the user saw', () => {
+describe('the server facts shown to the user', () => {
   it.each<[string, Partial<StdioSpec>, unknown]>([
     [
-      'an argument',
+      'a changed argument',
       { args: ['db.js', '--write'] },
       [{ field: 'args[1]', before: '--read-only', now: '--write' }],
     ],
-    ['one argument less', { args: ['db.js'] }, [{ field: 'args[1]', before: '--read-only' }]],
+    ['a removed argument', { args: ['db.js'] }, [{ field: 'args[1]', before: '--read-only' }]],
     [
-      'one argument more',
+      'an added argument',
       { args: ['db.js', '--read-only', 'x'] },
       [{ field: 'args[2]', now: 'x' }],
     ],
     [
-      'the value of a variable',
+      "a variable's changed value",
       { env: { KEY: 'two' } },
       [{ field: 'env.KEY', before: '', now: '' }],
     ],
-    ['the folder', { cwd: '/' }, [{ field: 'cwd', before: '/project', now: '/' }]],
+    ['a changed folder', { cwd: '/' }, [{ field: 'cwd', before: '/project', now: '/' }]],
     [
-      'where its values come from, without what they may be',
+      'changed value sources without the values themselves',
       {
         values: {
           literal: true,
@@ -54,14 +54,14 @@ describe('the facts about a server that the user saw', () => {
         { field: 'inputs.a', now: '' },
       ],
     ],
-    ['values that need nothing more', { values: {} }, []],
-    ['nothing', {}, []],
-  ])('reports %s', (_what, change, expected) => {
+    ['no change for an empty list of values', { values: {} }, []],
+    ['no change for the same server', {}, []],
+  ])('report %s', (_what, change, expected) => {
     const now = specFactsOf({ ...local, ...change });
     expect(compareFacts(specFactsOf(local), now)).toEqual(expected);
   });
 
-  it('reports a different program behind the command', () => {
+  it('report a different program behind the command', () => {
     const changes = compareFacts(
       specFactsOf(local, { executable: '/usr/bin/node' }),
       specFactsOf(local, { executable: '/tmp/node' }),
@@ -69,7 +69,7 @@ describe('the facts about a server that the user saw', () => {
     expect(changes).toEqual([{ field: 'executable', before: '/usr/bin/node', now: '/tmp/node' }]);
   });
 
-  it('reports different names in the variables file', () => {
+  it('report different names in the variables file', () => {
     const changes = compareFacts(
       specFactsOf(local, { envFileNames: ['A'] }),
       specFactsOf(local, { envFileNames: ['A', 'B'] }),
@@ -77,7 +77,7 @@ describe('the facts about a server that the user saw', () => {
     expect(changes).toEqual([{ field: 'envFileNames', before: 'A', now: 'A, B' }]);
   });
 
-  it('contains no secret in any field', () => {
+  it('contain no secret in any field', () => {
     const specs: ServerSpec[] = [
       remote,
       { ...local, args: ['--token', 'hunter2', '--password=hunter2'], env: { A: 'hunter2' } },
@@ -86,7 +86,7 @@ describe('the facts about a server that the user saw', () => {
     expect(JSON.stringify(specs.map((spec) => specFactsOf(spec)))).not.toContain('hunter2');
   });
 
-  it('reports a changed secret without its value', () => {
+  it('report a changed secret without its value', () => {
     const other = { ...remote, url: remote.url.replace('hunter2', 'hunter3') };
     const shown = 'https://example.test/mcp?api_key=[redacted]&page=1';
     expect(compareFacts(specFactsOf(remote), specFactsOf(other))).toEqual([
@@ -94,7 +94,7 @@ describe('the facts about a server that the user saw', () => {
     ]);
   });
 
-  it('identifies a server inside the host by its name', () => {
+  it('identify an in-process server by its name', () => {
     const facts = specFactsOf({ type: 'memory', server: 'notes', era: 'auto' });
     expect(facts.map(({ field, shown }) => `${field} ${shown}`)).toEqual([
       'type memory',

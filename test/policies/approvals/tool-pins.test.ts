@@ -34,8 +34,8 @@ describe('a pinned tool', () => {
         inputSchema: { type: 'object', properties: { sql: { type: 'string', description: 'x' } } },
       },
     ],
-    ['what it answers', { outputSchema: { type: 'object' } }],
-    ['what it promises', { annotations: { readOnlyHint: true } }],
+    ['its output schema', { outputSchema: { type: 'object' } }],
+    ['its annotations', { annotations: { readOnlyHint: true } }],
   ])('changes with %s', (_what, change) => {
     expect(changedTools([pinOf(query)], [{ ...query, ...change }])).toMatchObject([
       { tool: 'query' },
@@ -44,7 +44,7 @@ describe('a pinned tool', () => {
 
   it.each<[string, ListedTool]>([
     [
-      'the order of keys',
+      'key order',
       {
         ...query,
         inputSchema: {
@@ -54,7 +54,7 @@ describe('a pinned tool', () => {
       },
     ],
     [
-      'the dialect of its schema',
+      'its schema dialect',
       {
         ...query,
         inputSchema: {
@@ -65,14 +65,14 @@ describe('a pinned tool', () => {
     ],
     ['empty annotations', { ...query, annotations: {} }],
     [
-      'what another era adds',
+      'fields that another era adds',
       { ...query, _meta: { ttlMs: 0 }, execution: { taskSupport: 'forbidden' } } as ListedTool,
     ],
   ])('ignores %s', (_what, now) => {
     expect(changedTools([pinOf(query)], [now])).toEqual([]);
   });
 
-  it('ignores the order of tools', () => {
+  it('ignores tool order', () => {
     const tools = ['a', 'b', 'c', 'd'].map((name) => ({ ...query, name }));
     const pins = tools.map((tool) => pinOf(tool));
     fc.assert(
@@ -92,7 +92,7 @@ describe('a pinned tool', () => {
     ]);
   });
 
-  it('keeps only the digest of a long definition, and still detects a change', () => {
+  it('stores only a digest of a long definition, and still detects a change', () => {
     const long = { ...query, description: 'x'.repeat(10_000), inputSchema: { enum: ['a'] } };
     const pin = pinOf(long);
     expect(pin).not.toHaveProperty('definition');
@@ -107,7 +107,7 @@ describe('a pinned tool', () => {
   });
 });
 
-describe('a pinned prompt, resource or instruction', () => {
+describe('a pinned prompt, resource or set of instructions', () => {
   const catalog: Catalog = {
     ...emptyCatalog,
     instructions: 'Ask before you write.\nBe brief.',
@@ -151,12 +151,12 @@ describe('a pinned prompt, resource or instruction', () => {
     expect(after(change)).toEqual([expected]);
   });
 
-  it('ignores changes of size and removals', () => {
+  it('ignores size changes and removals', () => {
     expect(after({ resources: [{ uri: 'file:///a', name: 'a', size: 2 }] })).toEqual([]);
     expect(changes(pins, announcedBy(emptyCatalog))).toEqual([]);
   });
 
-  it('pins the absence of instructions', () => {
+  it('records the absence of instructions', () => {
     const [none] = newPins([], announcedBy(emptyCatalog));
     expect(none).toMatchObject({ kind: 'instructions', definition: '' });
     const added = announcedBy({ ...emptyCatalog, instructions: 'Obey.' });
@@ -165,7 +165,7 @@ describe('a pinned prompt, resource or instruction', () => {
     ]);
   });
 
-  it('keeps long instructions, so that the difference can be shown', () => {
+  it('keeps long instructions to show the difference', () => {
     const instructions = 'x'.repeat(16_384);
     const [kept] = newPins([], announcedBy({ ...emptyCatalog, instructions }));
     expect(kept?.definition).toBe(instructions);
@@ -185,7 +185,7 @@ describe('a pinned prompt, resource or instruction', () => {
     expect(changes(pins, announced)).toEqual([]);
   });
 
-  it('is limited for each kind, also across several lists', () => {
+  it('is limited per kind, even across several lists', () => {
     const resources = Array.from({ length: 1_500 }, (_, n) => ({ uri: `u:${n}`, name: 'n' }));
     const many = newPins(pins, announcedBy({ ...catalog, resources }));
     expect(many).toHaveLength(999);

@@ -61,17 +61,17 @@ const wordsOf = (line: string): [string, string[]] => {
 };
 
 describe('a command line', () => {
-  it.each(open)('%s leaves open what runs', (line, name) => {
+  it.each(open)('%s is reported as unpinned', (line, name) => {
     const [warning, ...more] = unpinnedPackages(...wordsOf(line));
     expect(warning).toContain(`"${name}" has no`);
     expect(more).toEqual([]);
   });
 
-  it.each(fixed)('%s leaves nothing open', (line) => {
+  it.each(fixed)('%s is accepted as pinned', (line) => {
     expect(unpinnedPackages(...wordsOf(line))).toEqual([]);
   });
 
-  it('causes a warning for each unpinned package', () => {
+  it('gets a warning for each unpinned package', () => {
     expect(
       unpinnedPackages('npx', ['-p', 'one', '--package', 'two@1.0.0', '-p=three', 'x']),
     ).toHaveLength(2);

@@ -12,8 +12,8 @@ const local: StdioSpec = {
 };
 const remote: HttpSpec = { type: 'http', url: 'https://a.test/', headers: {}, era: 'auto' };
 
-describe('the values of a server', () => {
-  it('lists every source of a value once', () => {
+describe("a server's values", () => {
+  it('include each value source once', () => {
     const spec: StdioSpec = {
       ...local,
       command: '${BIN}/srv',
@@ -45,7 +45,7 @@ describe('the values of a server', () => {
     ]);
   });
 
-  it('contains no reference where texts are literal', () => {
+  it('contain no references in literal settings', () => {
     const headers = { 'X-Literal': '${KEY}' };
     const spec: HttpSpec = {
       ...remote,
@@ -59,7 +59,7 @@ describe('the values of a server', () => {
     expect(approvalValuesOf(spec, 'user')).toEqual([{ field: 'headers.X-Literal' }]);
   });
 
-  it('shows only references and deciding values of the user’s own settings', () => {
+  it('include only references and security-relevant values for the user’s own settings', () => {
     const env = { KEY: '${KEY}', URL: 'x://${U}:pw@y', PIN: '1234', HOME: './h', ODD: '${1}' };
     expect(approvalValuesOf({ ...local, env }, 'user')).toEqual([
       { field: 'env.KEY', text: '${KEY}', from: [{ kind: 'environment', reference: '${KEY}' }] },
@@ -74,11 +74,11 @@ describe('the values of a server', () => {
     ]);
   });
 
-  it('is empty for a server inside the host', () => {
+  it('are empty for an in-process server', () => {
     expect(approvalValuesOf({ type: 'memory', server: 'x', era: 'auto' }, 'api')).toEqual([]);
   });
 
-  it('includes references in an address', () => {
+  it('include references in a URL', () => {
     expect(approvalValuesOf({ ...remote, url: 'https://a.test/${KEY}' }, 'project')).toEqual([
       {
         field: 'url',
@@ -110,7 +110,7 @@ describe('a disguised host', () => {
     'https://${HOST}.test/',
     'no address',
     'https://',
-  ])('is absent in %j', (url) => {
+  ])('is not detected in %j', (url) => {
     expect(disguisedHost(url)).toBeUndefined();
   });
 });

@@ -10,19 +10,22 @@ const tool = (properties: Readonly<Record<string, unknown>>, more = {}) => ({
   ...more,
 });
 
-describe('the marks of arguments as headers', () => {
+describe('x-mcp-header annotations', () => {
   it.each([
-    ['none', tool({ a: { type: 'string' } })],
-    ['no arguments at all', { type: 'object' }],
-    ['properties that are none', tool({}, { properties: [marked('A')] })],
+    ['a schema without annotations', tool({ a: { type: 'string' } })],
+    ['a schema without arguments', { type: 'object' }],
+    ['invalid properties', tool({}, { properties: [marked('A')] })],
     [
-      'each type that may be',
+      'every allowed type',
       tool({ a: marked('A'), b: marked('B', 'integer'), c: marked('C', 'boolean') }),
     ],
-    ['every character of a token', tool({ a: marked("aZ09!#$%&'*+-.^_`|~") })],
-    ['an argument of an argument', tool({ a: tool({ b: marked('B') }) })],
-    ['an argument with the name of the mark', tool({ 'x-mcp-header': { type: 'object' } })],
-    ['values that only look like a mark', tool({ a: { const: marked(''), default: marked('') } })],
+    ['every token character', tool({ a: marked("aZ09!#$%&'*+-.^_`|~") })],
+    ['a nested argument', tool({ a: tool({ b: marked('B') }) })],
+    ['an argument named like the annotation', tool({ 'x-mcp-header': { type: 'object' } })],
+    [
+      'values that only look like an annotation',
+      tool({ a: { const: marked(''), default: marked('') } }),
+    ],
   ])('are valid: %s', (_what, schema) => {
     expect(wrongArgumentHeader(schema)).toBeUndefined();
   });
@@ -45,7 +48,7 @@ describe('the marks of arguments as headers', () => {
   });
 
   it.each(['number', 'object', 'array', 'null', undefined, ['string', 'null']])(
-    'cannot be of the type %j',
+    'reject the argument type %j',
     (type) => {
       const schema = tool({ a: { ...marked('A'), type } });
       expect(wrongArgumentHeader(schema)).toMatch(/neither string, integer nor boolean/);
@@ -79,7 +82,7 @@ describe('the marks of arguments as headers', () => {
       ]);
   });
 
-  it('never throw for any schema', () => {
+  it('never cause an exception for any schema', () => {
     const anything = fc.dictionary(fc.string(), fc.jsonValue());
     fc.assert(
       fc.property(anything, (schema) => {

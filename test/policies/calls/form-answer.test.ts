@@ -62,8 +62,8 @@ const rows: readonly (readonly [string, FormField, readonly unknown[], readonly 
     ['1', Number.NaN, Number.POSITIVE_INFINITY, true],
   ],
   ['number with bounds', { type: 'number', minimum: 1, maximum: 2 }, [1, 1.5, 2], [0.9, 2.1]],
-  ['whole number', { type: 'integer' }, [0, -7], [1.5, 2 ** 53]],
-  ['truth', { type: 'boolean' }, [true, false], ['true', 0]],
+  ['integer', { type: 'integer' }, [0, -7], [1.5, 2 ** 53]],
+  ['boolean', { type: 'boolean' }, [true, false], ['true', 0]],
   ['choice', { type: 'choice', choices }, ['r', 'b'], ['Red', '', 1]],
   ['choices', { type: 'choices', choices }, [[], ['r', 'b']], ['r', ['x'], ['r', 'r'], [1]]],
   [
@@ -74,12 +74,12 @@ const rows: readonly (readonly [string, FormField, readonly unknown[], readonly 
   ],
 ];
 
-describe('the value of a field', () => {
+describe('a form field', () => {
   for (const [name, field, fitting, unfitting] of rows) {
-    it(`fits when it is a ${name}`, () => {
+    it(`accepts valid values: ${name}`, () => {
       expect(fitting.map((value) => faultOf(field, value))).toEqual(fitting.map(() => undefined));
     });
-    it(`does not when it is no ${name}`, () => {
+    it(`rejects invalid values: ${name}`, () => {
       for (const value of unfitting) expect(faultOf(field, value)).toMatch(/^must /u);
     });
   }
@@ -92,7 +92,7 @@ const field = (name: string, isRequired: boolean, preset?: number): NamedField =
 });
 
 describe('a form', () => {
-  it('is filled with its defaults', () => {
+  it('fills in its defaults', () => {
     const fields = [field('a', true), field('b', true, 2), field('c', false), field('d', false, 4)];
     expect(checkForm(fields, { a: 1 })).toEqual({ content: { a: 1, b: 2, d: 4 } });
     expect(checkForm(fields, { a: 1, b: 5, c: 6, d: 7 })).toEqual({
@@ -108,7 +108,7 @@ describe('a form', () => {
     expect(checkForm([], { b: 'secret' })).toEqual({ fault: 'there is no field "b"' });
   });
 
-  it('cannot be bypassed with names of object prototypes', () => {
+  it('cannot be bypassed with object prototype names', () => {
     const given = JSON.parse('{"__proto__": 1, "constructor": 2}') as Record<string, unknown>;
     const checked = checkForm([field('__proto__', true), field('constructor', true)], given);
     expect(JSON.stringify(checked)).toBe('{"content":{"__proto__":1,"constructor":2}}');

@@ -19,32 +19,36 @@ const tool = { server: 'db', tool: 'query', name: 'mcp__db__query' };
 const exact = 'mcp__db__query';
 const wide = 'mcp__db__*';
 
-describe('rules about calls', () => {
+describe('call rules', () => {
   const rows: readonly (readonly [string, PermissionRules, PermissionVerdict | undefined])[] = [
-    ['nothing', {}, undefined],
-    ['nothing of this tool', { deny: ['mcp__db__drop', { server: 'web' }] }, undefined],
+    ['no rules', {}, undefined],
+    ['only other tools', { deny: ['mcp__db__drop', { server: 'web' }] }, undefined],
     ['an exposed name', { deny: [exact] }, 'deny'],
-    ['a pattern of names', { ask: [wide] }, 'ask'],
+    ['a name pattern', { ask: [wide] }, 'ask'],
     ['a whole server', { allow: [{ server: 'db' }] }, 'allow'],
     ['a tool of a server', { ask: [{ server: 'db', tool: 'qu*' }] }, 'ask'],
     ['another tool of the server', { ask: [{ server: 'db', tool: 'drop' }] }, undefined],
-    ['a denial beside an exact yes', { allow: [exact], deny: [wide] }, 'deny'],
-    ['an exact yes within what is asked', { allow: [exact], ask: [wide] }, 'allow'],
-    ['an exact question within what is allowed', { allow: [wide], ask: [exact] }, 'ask'],
-    ['both exactly', { allow: [exact], ask: [{ server: 'db', tool: 'query' }] }, 'ask'],
-    ['both widely', { allow: [wide], ask: ['*'] }, 'ask'],
+    ['a denying pattern and an exact allow rule', { allow: [exact], deny: [wide] }, 'deny'],
+    ['an exact allow rule within an ask pattern', { allow: [exact], ask: [wide] }, 'allow'],
+    ['an exact ask rule within an allow pattern', { allow: [wide], ask: [exact] }, 'ask'],
+    [
+      'exact allow and ask rules',
+      { allow: [exact], ask: [{ server: 'db', tool: 'query' }] },
+      'ask',
+    ],
+    ['allow and ask patterns', { allow: [wide], ask: ['*'] }, 'ask'],
   ];
 
-  it.each(rows)('that name %s', (_what, rules, verdict) => {
+  it.each(rows)('decide by verdict precedence: %s', (_what, rules, verdict) => {
     expect(verdictByRules(rules, tool)).toBe(verdict);
   });
 
   it.each([
     ['the exact one of several', { ask: [wide, exact] }, exact],
-    ['the first of several wide ones', { ask: [wide, '*'] }, wide],
-    ['none of another verdict', { deny: [wide] }, undefined],
-    ['none of another tool', { ask: ['mcp__db__drop'] }, undefined],
-  ] as const)('are matched by %s', (_what, rules, pattern) => {
+    ['the first of several wide patterns', { ask: [wide, '*'] }, wide],
+    ['none for another verdict', { deny: [wide] }, undefined],
+    ['none for another tool', { ask: ['mcp__db__drop'] }, undefined],
+  ] as const)('report the matching pattern: %s', (_what, rules, pattern) => {
     expect(patternBehind(rules, tool, 'ask')).toBe(pattern);
   });
 
@@ -70,13 +74,16 @@ describe('rules about calls', () => {
     ['mcp__*', ofLong, [short, long], true, true],
     ['*__query', ofLong, [short, long], true, true],
     ['mcp__db__*', ofLong, [], true, false],
-  ])('decide by %s about %j, %#', (pattern, about, servers, maybe, certain) => {
-    expect(verdictByRules({ allow: [pattern] }, about, servers)).toBe(
-      certain ? 'allow' : undefined,
-    );
-    expect(verdictByRules({ ask: [pattern] }, about, servers)).toBe(maybe ? 'ask' : undefined);
-    expect(verdictByRules({ deny: [pattern] }, about, servers)).toBe(maybe ? 'deny' : undefined);
-  });
+  ])(
+    'match %s against %j only as far as names allow, %#',
+    (pattern, about, servers, maybe, certain) => {
+      expect(verdictByRules({ allow: [pattern] }, about, servers)).toBe(
+        certain ? 'allow' : undefined,
+      );
+      expect(verdictByRules({ ask: [pattern] }, about, servers)).toBe(maybe ? 'ask' : undefined);
+      expect(verdictByRules({ deny: [pattern] }, about, servers)).toBe(maybe ? 'deny' : undefined);
+    },
+  );
 
   it('match a server by its own name only', () => {
     const rules = { allow: [{ server: 'db__x', tool: 'query' }] };
@@ -100,7 +107,7 @@ describe('rules about calls', () => {
     );
   });
 
-  it('combine to the strictest verdict', () => {
+  it('combine into the strictest verdict', () => {
     const voice = fc.constantFrom(undefined, ...permissionVerdicts);
     fc.assert(
       fc.property(fc.array(voice), (voices) => {
@@ -113,7 +120,7 @@ describe('rules about calls', () => {
   });
 });
 
-describe('a lasting permission', () => {
+describe('a remembered permission', () => {
   const subject = { server: 'db', fingerprint: 'f', tool: 'query', digest: 'd' };
   const choice = { server: 'db', fingerprint: 'f', decidedAt: 0 };
   const ofTool = { ...choice, tool: 'query', digest: 'd' };
@@ -127,7 +134,7 @@ describe('a lasting permission', () => {
     ['other settings of the server', { ...choice, fingerprint: 'g' }, false],
   ];
 
-  it.each(rows)('applies to an unchanged %s: %#', (_what, remembered, counts) => {
+  it.each(rows)('applies only to the same tool or server: %s, %#', (_what, remembered, counts) => {
     expect(isRemembered([remembered], subject)).toBe(counts);
   });
 });

@@ -44,7 +44,7 @@ const plain = { isTrusted: true };
 const harmless = { isTrusted: true, annotations: { readOnlyHint: true } };
 
 describe('a request', () => {
-  it.each(all)('provably never ran only when nothing was written: %s', (reason) => {
+  it.each(all)('provably never ran only if nothing was written: %s', (reason) => {
     expect(provablyNeverRan({ reason, written: true })).toBe(false);
     expect(provablyNeverRan({ reason, written: false })).toBe(neverRan.includes(reason));
   });
@@ -53,7 +53,7 @@ describe('a request', () => {
 describe('a lost call', () => {
   const of = (reason: CallFailure['reason'], written: boolean) => ({ reason, written });
 
-  it.each(neverRan)('that provably never ran is sent once more: %s', (reason) => {
+  it.each(neverRan)('is sent once more if it provably never ran: %s', (reason) => {
     const failure = of(reason, false);
     const tool = { isTrusted: false };
     expect(replayOf({ failure, sends: 1, rule: 'idempotentTrusted', tool })).toBe('neverRan');
@@ -64,7 +64,7 @@ describe('a lost call', () => {
     );
   });
 
-  it.each(lost)('that may have run is sent again only where that is safe: %s', (reason) => {
+  it.each(lost)('is sent again after it may have run only if that is safe: %s', (reason) => {
     const failure = of(reason, true);
     const rule = 'idempotentTrusted';
     expect(replayOf({ failure, sends: 1, rule, tool: plain })).toBe('no');
@@ -73,7 +73,7 @@ describe('a lost call', () => {
     expect(replayOf({ failure, sends: 1, rule: 'sessionExpired', tool: harmless })).toBe('no');
   });
 
-  it('is not sent a third time, or after an answer, a refusal, a cancellation or a timeout', () => {
+  it('is not sent a third time, or after a response, a refusal, a cancellation or a timeout', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...all),
@@ -91,15 +91,15 @@ describe('a lost call', () => {
   });
 
   it.each([
-    ['of a server that is not trusted', { isTrusted: false, annotations: { readOnlyHint: true } }],
-    ['without annotations', { isTrusted: true }],
-    ['that promises the contrary', { isTrusted: true, annotations: { readOnlyHint: false } }],
-    ['that promises something else', { isTrusted: true, annotations: { openWorldHint: true } }],
-  ])('does not run twice when it is %s', (_what, tool) => {
+    ['from an untrusted server', { isTrusted: false, annotations: { readOnlyHint: true } }],
+    ['not annotated', { isTrusted: true }],
+    ['annotated as not idempotent', { isTrusted: true, annotations: { readOnlyHint: false } }],
+    ['annotated with other hints only', { isTrusted: true, annotations: { openWorldHint: true } }],
+  ])('does not run twice when its tool is %s', (_what, tool) => {
     expect(mayRunTwice('idempotentTrusted', tool)).toBe(false);
   });
 
-  it('may run twice when a trusted tool is idempotent', () => {
+  it('may run twice when its trusted tool is idempotent', () => {
     const tool = { isTrusted: true, annotations: { idempotentHint: true } };
     expect(mayRunTwice('idempotentTrusted', tool)).toBe(true);
   });

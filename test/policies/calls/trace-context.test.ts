@@ -3,8 +3,8 @@ import { isTracePart, traceContextIn } from '../../../src/policies/calls/trace-c
 
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 
-describe('the trace in metadata of a request', () => {
-  it('is extracted from the metadata', () => {
+describe('the trace context in request metadata', () => {
+  it('is extracted', () => {
     const meta = {
       traceparent,
       tracestate: 'a=b',
@@ -18,20 +18,20 @@ describe('the trace in metadata of a request', () => {
 
   it.each([
     ['no metadata', undefined],
-    ['metadata without it', { progressToken: 1 }],
-    ['values that are no text', { traceparent: 1, tracestate: null, baggage: {} }],
-    ['an empty text', { traceparent: '' }],
-    ['a text without end', { baggage: 'a'.repeat(8_193) }],
+    ['other metadata', { progressToken: 1 }],
+    ['values that are not strings', { traceparent: 1, tracestate: null, baggage: {} }],
+    ['an empty string', { traceparent: '' }],
+    ['an oversized string', { baggage: 'a'.repeat(8_193) }],
   ])('is absent from %s', (_what, meta) => {
     expect(traceContextIn(meta)).toBeUndefined();
   });
 
-  it('may have the length that W3C allows', () => {
+  it('may be as long as W3C allows', () => {
     const baggage = 'a'.repeat(8_192);
     expect(traceContextIn({ baggage })).toEqual({ baggage });
   });
 
-  it('drops every other key of a propagator', () => {
+  it('excludes all other propagator keys', () => {
     expect(isTracePart('b3', traceparent)).toBe(false);
   });
 });

@@ -17,7 +17,7 @@ function verdict(seen: Partial<Seen>, carrier: Carrier = http) {
   return verdictOf(failure, described, carrier);
 }
 
-describe('the verdict on a failed call', () => {
+describe("a failed call's outcome", () => {
   it.each<readonly [Partial<Seen>, string, Carrier]>([
     [{ code: 'RESULT_TOO_LARGE' }, 'resultTooLarge', http],
     [{ code: 'REQUEST_TIMEOUT' }, 'timeout', http],
@@ -62,7 +62,7 @@ describe('the verdict on a failed call', () => {
     expect(verdict({ ...sessionGone, rpcCode: -32_601 }).written).toBe(true);
   });
 
-  it('depends on the evidence, whatever kind a settings rule assigns', () => {
+  it('depends on the evidence, not on the kind that a settings rule assigns', () => {
     for (const kind of failureKinds) {
       const failure: Failure = { kind, message: '' };
       expect(verdictOf(failure, { message: '', rpcCode: -32_001 }, http).written).toBe(true);

@@ -29,7 +29,7 @@ const cases: readonly Case[] = [
   ['an exit with 0 during the handshake', { exitCode: 0, phase: 'initialize' }, 'crashed'],
   ['an exit with 1', { exitCode: 1 }, 'crashed'],
   ['a signal', { signal: 'SIGKILL' }, 'crashed'],
-  ['an exit behind a timeout', { exitCode: 1, code: 'REQUEST_TIMEOUT' }, 'crashed'],
+  ['an exit that caused a timeout', { exitCode: 1, code: 'REQUEST_TIMEOUT' }, 'crashed'],
   ['a status of 401', { status: 401 }, 'authRequired'],
   ['a status of 403', { status: 403 }, 'authRequired'],
   ['an authorization error of the SDK', { name: 'UnauthorizedError' }, 'authRequired'],
@@ -48,32 +48,32 @@ const cases: readonly Case[] = [
     'protocol',
   ],
   [
-    'an answer that the session is unknown',
+    'a JSON-RPC error for an unknown session',
     { rpcCode: -32_001, hasSessionId: true, message: 'Session not found' },
     'sessionMissing',
   ],
   [
-    'an answer that the request has no session',
+    'a JSON-RPC error for a request without a session',
     { rpcCode: -32_600, hasSessionId: true, message: 'Invalid session ID' },
     'sessionMissing',
   ],
   [
-    'a timeout that has the number of a lost session',
+    'a timeout with the error code of a lost session',
     { rpcCode: -32_001, hasSessionId: true, message: 'Request timed out' },
     'protocol',
   ],
   [
-    'a tool that lost a session of its own',
+    'a tool that lost its own session',
     { rpcCode: -32_000, hasSessionId: true, message: 'Session expired' },
     'protocol',
   ],
   [
-    'a refusal of which only the body says that the session is unknown',
+    'a refusal that mentions the session only in its body',
     { status: 400, hasSessionId: true, body: 'No valid session ID' },
     'sessionMissing',
   ],
   [
-    'an unknown session of a server that gave none',
+    'an unknown session from a server without sessions',
     { rpcCode: -32_001, message: 'Session not found' },
     'protocol',
   ],
@@ -83,14 +83,14 @@ const cases: readonly Case[] = [
     'protocol',
   ],
   ['no route to a host', { code: 'EHOSTUNREACH', wasConnected: false }, 'unavailable'],
-  ['no route any more', { code: 'EHOSTUNREACH', wasConnected: true }, 'transport'],
+  ['a route lost after connecting', { code: 'EHOSTUNREACH', wasConnected: true }, 'transport'],
   [
-    'a status of 400 that speaks of the session',
+    'a status of 400 that mentions the session',
     { status: 400, hasSessionId: true, message: 'Session not found' },
     'sessionMissing',
   ],
   [
-    'a status of 400 that speaks of something else',
+    'a status of 400 that mentions something else',
     { status: 400, hasSessionId: true, message: 'bad json' },
     'protocol',
   ],
@@ -102,12 +102,12 @@ const cases: readonly Case[] = [
   ],
   ['a refused version', { rpcCode: -32_022 }, 'versionUnsupported'],
   [
-    'a version that is no text',
+    'a version that is not a string',
     { code: 'INVALID_RESULT', phase: 'initialize', message: invalidInitialize('protocolVersion') },
     'versionUnsupported',
   ],
   [
-    'an answer of which the version is not the only thing wrong',
+    'a result with an invalid version and other errors',
     {
       code: 'INVALID_RESULT',
       phase: 'initialize',
@@ -143,19 +143,19 @@ const cases: readonly Case[] = [
   ['a reset connection', { causes: [{ code: 'ECONNRESET', message: 'no' }] }, 'transport'],
   ['a closed connection', { code: 'CONNECTION_CLOSED' }, 'transport'],
   ['a redirect', { status: 307 }, 'transport'],
-  ['an error answer', { rpcCode: -32_603 }, 'protocol'],
+  ['an error response', { rpcCode: -32_603 }, 'protocol'],
   ['an invalid result', { code: 'INVALID_RESULT' }, 'protocol'],
-  ['an answer that is not JSON', { name: 'SyntaxError' }, 'protocol'],
+  ['a response that is not JSON', { name: 'SyntaxError' }, 'protocol'],
   ['a failed fetch without a code', { message: 'fetch failed' }, 'transport'],
-  ['a timeout of a proxy', { status: 408 }, 'unavailable'],
-  ['a broken route under a connection', { code: 'EHOSTUNREACH', wasConnected: true }, 'transport'],
+  ['a proxy timeout', { status: 408 }, 'unavailable'],
+  ['a route lost during a connection', { code: 'EHOSTUNREACH', wasConnected: true }, 'transport'],
   [
     'an unknown method of a modern server',
     { status: 404, hasSessionId: true, rpcCode: -32_601 },
     'protocol',
   ],
   [
-    'a lost session behind a status of 200',
+    'a lost session with a status of 200',
     { rpcCode: -32_001, hasSessionId: true, message: 'Session not found' },
     'sessionMissing',
   ],
@@ -164,20 +164,20 @@ const cases: readonly Case[] = [
     { phase: 'initialized', code: 'REQUEST_TIMEOUT' },
     'initNotification',
   ],
-  ['a log-in wanted by a notification', { phase: 'initialized', status: 401 }, 'authRequired'],
+  ['a log-in required for a notification', { phase: 'initialized', status: 401 }, 'authRequired'],
   ['an invalid token', { message: 'Error: invalid_token' }, 'authRequired'],
   ['a bare "unauthorized"', { message: 'unauthorized' }, 'unknown'],
-  ['a tool that speaks of tokens', { rpcCode: -32_000, message: 'invalid token' }, 'protocol'],
+  ['a tool that mentions tokens', { rpcCode: -32_000, message: 'invalid token' }, 'protocol'],
   [
-    'a refused connection in words',
+    'a refused connection without a code',
     { phase: 'connect', message: 'Connection refused' },
     'unavailable',
   ],
-  ['a broken pipe in words', { message: 'write: broken pipe' }, 'transport'],
-  ['something else', { message: 'what?' }, 'unknown'],
+  ['a broken pipe without a code', { message: 'write: broken pipe' }, 'transport'],
+  ['an unknown error', { message: 'what?' }, 'unknown'],
 ];
 
-describe('classifying a failure', () => {
+describe('failure classification', () => {
   it.each(cases)('classifies %s', (_what, seen, kind) => {
     expect(classifyFailure({ message: 'm', phase: 'ready', ...seen }).kind).toBe(kind);
   });
@@ -189,16 +189,16 @@ describe('classifying a failure', () => {
     [{ status: 308 }, 'REDIRECT_BLOCKED'],
     [{ status: 304 }, undefined],
     [{ status: 500 }, undefined],
-  ] as const)('tells callers of %j by the code %s', (seen, code) => {
+  ] as const)('reports %j with the code %s', (seen, code) => {
     expect(classifyFailure({ message: 'm', phase: 'ready', ...seen }).code).toBe(code);
   });
 
-  it('reaches every kind', () => {
+  it('covers every failure kind', () => {
     const reached = new Set(cases.map(([, , kind]) => kind));
     expect(failureKinds.filter((kind) => !reached.has(kind))).toEqual([]);
   });
 
-  it('keeps what was seen, and a message that can be printed', () => {
+  it('keeps the observed facts and a printable message', () => {
     expect(
       classifyFailure({
         message: '\u001b[31mgone\n',
@@ -219,7 +219,7 @@ describe('classifying a failure', () => {
     });
   });
 
-  it('keeps what caused it, within bounds', () => {
+  it('keeps a bounded number of causes', () => {
     const causes = Array.from({ length: 20 }, (_, depth) => ({
       name: 'Error',
       code: `E${depth}`,
@@ -231,7 +231,7 @@ describe('classifying a failure', () => {
     expect(JSON.stringify(kept)).not.toContain('u001b');
   });
 
-  it('searches a bounded part of a message', () => {
+  it('searches only a bounded part of a message', () => {
     const long = (words: string) => `${' '.repeat(4_096)}${words}`;
     const seen = { phase: 'ready' as const, message: long('fetch failed') };
     expect(classifyFailure(seen).kind).toBe('unknown');
@@ -270,7 +270,7 @@ describe('classifying a failure', () => {
     message: optional(fc.constantFrom('FETCH', 'session', 'o')),
   });
 
-  it('leaves a failure as it is, whatever was described and whatever the rules say', () => {
+  it('leaves a classified failure unchanged for any description and rules', () => {
     fc.assert(
       fc.property(described, fc.array(ruled), (seen, rules) => {
         const failure = classifyFailure(seen, rules);
@@ -284,7 +284,7 @@ describe('classifying a failure', () => {
     );
   });
 
-  it('asks the rules in their order, and the table for what fits none of them', () => {
+  it('applies the first matching rule, and the table if none matches', () => {
     /** The same in the plainest way. */
     const plainly = (seen: FailureDescription, rules: readonly ClassifyRule[]): FailureKind => {
       for (const rule of rules) {
@@ -306,7 +306,7 @@ describe('classifying a failure', () => {
     );
   });
 
-  it('says in which row of the table stands what it said', () => {
+  it('assigns the kind of the table row that matched', () => {
     fc.assert(
       fc.property(described, (seen) => {
         expect(classifyFailure(seen).kind).toBe(kindByTable(seen) ?? 'unknown');
@@ -326,18 +326,18 @@ const terminal: readonly (readonly [what: string, seen: Partial<FailureDescripti
     'UND_ERR_BODY_TIMEOUT',
   ].map((code) => [code, { message: 'fetch failed', causes: [{ code, message: code }] }] as const),
   ['terminated', { message: 'terminated' }],
-  ['a cut stream', { message: 'SSE stream disconnected: TypeError: terminated' }],
-  ['a stream given up', { message: 'Maximum reconnection attempts (2) exceeded.' }],
+  ['a disconnected stream', { message: 'SSE stream disconnected: TypeError: terminated' }],
+  [
+    'a stream that ran out of reconnects',
+    { message: 'Maximum reconnection attempts (2) exceeded.' },
+  ],
 ];
 
-describe('an error of the connection', () => {
-  it.each(terminal)(
-    'speaks against the connection and not against the answer: %s',
-    (_what, seen) => {
-      const { kind } = classifyFailure({ message: 'm', phase: 'ready', ...seen });
-      expect(['transport', 'unavailable']).toContain(kind);
-    },
-  );
+describe('a connection error', () => {
+  it.each(terminal)('is attributed to the connection, not to the response: %s', (_what, seen) => {
+    const { kind } = classifyFailure({ message: 'm', phase: 'ready', ...seen });
+    expect(['transport', 'unavailable']).toContain(kind);
+  });
 });
 
 describe('a failed request', () => {
@@ -354,38 +354,41 @@ describe('a failed request', () => {
     readonly ClassifyRule[],
   ])[] = [
     ['a lost session', true, { status: 404, hasSessionId: true }, []],
-    ['a log-in wanted', true, { status: 401 }, []],
-    ['something forbidden to one request', false, { status: 403 }, []],
-    ['a log-in wanted by a rule', true, { rpcCode: -32_000 }, [rule]],
+    ['a required log-in', true, { status: 401 }, []],
+    ['a single forbidden request', false, { status: 403 }, []],
+    ['a log-in required by a rule', true, { rpcCode: -32_000 }, [rule]],
     ['a crash by a rule', true, { rpcCode: -32_000 }, [{ ...rule, kind: 'crashed' }]],
     ['an overload by a rule', false, { rpcCode: -32_000 }, [{ ...rule, kind: 'rateLimited' }]],
-    ['what the rule does not fit', false, { status: 403, rpcCode: 1 }, [rule]],
+    ['a failure that no rule matches', false, { status: 403, rpcCode: 1 }, [rule]],
   ];
 
-  it.each(requests)('ends its session or not: %s', (_what, expected, seen, rules) => {
+  it.each(requests)('either ends or keeps its session: %s', (_what, expected, seen, rules) => {
     expect(ends(seen, rules)).toBe(expected);
   });
 
   it.each([
-    ['an address that is blocked', { code: 'ERR_ADDRESS_BLOCKED' }, 'ADDRESS_BLOCKED'],
-    ['a redirect that is blocked', { code: 'ERR_REDIRECT_BLOCKED' }, 'REDIRECT_BLOCKED'],
-    ['a redirect that was answered', { status: 308 }, 'REDIRECT_BLOCKED'],
-    ['an answer that may be kept', { status: 304 }, undefined],
-  ])('tells callers of %s', (_what, seen, code) => {
+    ['a blocked address', { code: 'ERR_ADDRESS_BLOCKED' }, 'ADDRESS_BLOCKED'],
+    ['a blocked redirect', { code: 'ERR_REDIRECT_BLOCKED' }, 'REDIRECT_BLOCKED'],
+    ['a redirect response', { status: 308 }, 'REDIRECT_BLOCKED'],
+    ['a not-modified response', { status: 304 }, undefined],
+  ])('reports a code for a blocked request only: %s', (_what, seen, code) => {
     expect(classifyFailure({ message: 'm', phase: 'ready', ...seen }).code).toBe(code);
   });
 
   it.each([
-    ['out of reach', { code: 'ECONNREFUSED' }, [], 'transport'],
-    ['overloaded', { status: 503 }, [], 'unavailable'],
+    ['an unreachable server', { code: 'ECONNREFUSED' }, [], 'transport'],
+    ['an overloaded server', { status: 503 }, [], 'unavailable'],
     [
-      'out of reach by a rule',
+      'a server that a rule declares unavailable',
       { code: 'ECONNREFUSED' },
       [{ code: 'ECONNREFUSED', kind: 'unavailable' }],
       'unavailable',
     ],
-  ] as const)('ends an open connection as a loss: %s', (_what, seen, rules, kind) => {
-    const described = { message: 'm', phase: 'ready' as const, ...seen };
-    expect(asLoss(classifyFailure(described, rules), described, rules).kind).toBe(kind);
-  });
+  ] as const)(
+    'counts as a connection loss when a session is open: %s',
+    (_what, seen, rules, kind) => {
+      const described = { message: 'm', phase: 'ready' as const, ...seen };
+      expect(asLoss(classifyFailure(described, rules), described, rules).kind).toBe(kind);
+    },
+  );
 });

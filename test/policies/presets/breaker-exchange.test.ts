@@ -3,8 +3,8 @@ import { readyUnder } from './preset-story.ts';
 
 const exchanging = { threshold: 3, action: 'reconnect' } as const;
 
-describe('a breaker that replaces sessions under the limits of default', () => {
-  it('suspends the server when a reconnect storm would', () => {
+describe("a session-replacing breaker under the default preset's limits", () => {
+  it('suspends the server when replacements amount to a reconnect storm', () => {
     const server = readyUnder('default', 'http', { breaker: exchanging });
     for (let exchange = 1; exchange <= 4; exchange += 1) {
       server.failCalls(3);
@@ -22,7 +22,7 @@ describe('a breaker that replaces sessions under the limits of default', () => {
     );
   });
 
-  it('keeps the server when the replacements are farther apart', () => {
+  it('keeps the server running when replacements are further apart', () => {
     const server = readyUnder('default', 'http', { breaker: exchanging });
     for (let exchange = 1; exchange <= 20; exchange += 1) {
       server.failCalls(3);

@@ -4,8 +4,8 @@ import { defaultPolicy } from '../../../src/policies/presets/default-policy.ts';
 
 const almostOne = 1 - 2 ** -53;
 
-describe('default policy', () => {
-  it('gives an orderly close more time than its steps take', () => {
+describe('the default policy', () => {
+  it('allows an orderly close more time than its steps take', () => {
     const stepsMs = defaultPolicy.close.steps.reduce((total, { waitMs }) => total + waitMs, 0);
     expect(defaultPolicy.close.totalMs).toBeGreaterThan(stepsMs);
   });
@@ -20,11 +20,11 @@ describe('default policy', () => {
     expect(within(Number(defaultPolicy.restart.maxAttempts))).toBe(15_500);
   });
 
-  it('waits at least a tenth of a second', () => {
+  it('waits at least 100 ms', () => {
     expect(restartDelay(defaultPolicy.restart, 1, 0)).toBe(100);
   });
 
-  it('requires no server and stops none for being idle', () => {
+  it('requires no server and stops no idle server', () => {
     expect(defaultPolicy.startup.required).toBe(false);
     expect(defaultPolicy.idle.stopMs).toBeNull();
   });

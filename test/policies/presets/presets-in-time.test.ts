@@ -100,20 +100,20 @@ const failingStarts: readonly Row[] = [
 
 describe('a preset', () => {
   it.each(lossesOfReady)(
-    '$rows: $preset tries a $transport server that is lost ($how) at $triesAt, and then it is $state',
+    '$rows: $preset retries a lost $transport server ($how) at $triesAt, which ends $state',
     ({ preset, transport, how, triesAt, state }) => {
       expect(afterLoss(readyUnder(preset, transport), how)).toEqual({ triesAt, state });
     },
   );
 
   it.each(failingStarts)(
-    '$rows: $preset tries a $transport server that cannot start ($how) at $triesAt, and then it is $state',
+    '$rows: $preset tries to start a failing $transport server ($how) at $triesAt, which ends $state',
     ({ preset, transport, how, triesAt, state }) => {
       expect(failingStart(under(preset, transport), how)).toEqual({ triesAt, state });
     },
   );
 
-  it('default retries quietly once a server forgot two fresh sessions', () => {
+  it('default retries quietly once a server has lost two new sessions', () => {
     expect(failingStart(under('default', 'http'), 'sessionMissing', 4)).toEqual({
       triesAt: seconds(0, 0.5, 15.5, 45.5),
       state: lost,
@@ -124,7 +124,7 @@ describe('a preset', () => {
   });
 
   it.each(['dockerResilient', 'dockerStrict', 'dockerBestEffort'] as const)(
-    'DA-60: %s tries a start that failed again when it is next needed',
+    'DA-60: %s retries a failed start when the server is next needed',
     (preset) => {
       const server = under(preset);
       failingStart(server, 'unavailable');
@@ -135,7 +135,7 @@ describe('a preset', () => {
     },
   );
 
-  it('X4 DA-60: dockerResilient has a fresh budget when a lost server is next needed', () => {
+  it('X4 DA-60: dockerResilient resets the attempt budget when a lost server is next needed', () => {
     const server = readyUnder('dockerResilient');
     afterLoss(server, 'crashed');
     server.story.tell('db.0', { type: 'server.demanded' });
@@ -143,7 +143,7 @@ describe('a preset', () => {
     expect(afterLoss(server, 'crashed').triesAt).toEqual(upTo32);
   });
 
-  it.each(presetNames)('DA-40: %s does not spend attempts on what is permanent', (preset) => {
+  it.each(presetNames)('DA-40: %s does not spend attempts on permanent failures', (preset) => {
     const server = readyUnder(preset, 'http', { restart: { on: 'always', maxAttempts: 5 } });
     server.lose('transport');
     server.untilNextTry();
@@ -160,9 +160,9 @@ describe('a preset', () => {
   });
 });
 
-describe('the budget of attempts', () => {
+describe('the attempt budget', () => {
   // With half a minute between losses no storm is counted.
-  it('X5: is back only after a minute of service with default', () => {
+  it('X5: is restored only after a minute of service with default', () => {
     expect(losses(readyUnder('default'), 'transport', 5, 30_000)).toBe(exhausted);
     expect(losses(readyUnder('default'), 'transport', 20, 60_000)).toBe(stillTrying);
   });
@@ -173,12 +173,12 @@ describe('the budget of attempts', () => {
     ['CB-23 X5', 'codeBuddy', 'stdio'],
     ['X5', 'claudeCode', 'http'],
     ['DA-23 X5', 'dockerResilient', 'stdio'],
-  ] as const)('%s: is back at once with %s', (_rows, preset, transport) => {
+  ] as const)('%s: is restored immediately with %s', (_rows, preset, transport) => {
     expect(losses(readyUnder(preset, transport), 'transport', 20, 30_000)).toBe(stillTrying);
   });
 });
 
-describe('the tools of a lost server', () => {
+describe("a lost server's tools", () => {
   it.each([
     ['X9', 'default', 'http', 'stale'],
     ['OMP-93 X9', 'ohMyPi', 'http', 'stale'],
@@ -186,19 +186,22 @@ describe('the tools of a lost server', () => {
     ['X9', 'codeBuddy', 'stdio', 'stale'],
     ['CC-08', 'claudeCode', 'http', 'none'],
     ['X9', 'dockerResilient', 'stdio', 'none'],
-  ] as const)('%s: of %s (%s) are %s until it is back', (_rows, preset, transport, shown) => {
-    const server = readyUnder(preset, transport);
-    const catalog = (): string => server.story.snapshotOf('db.0').value.catalog;
-    expect(catalog()).toBe('live');
-    server.lose('transport');
-    expect([server.state(), catalog()]).toEqual([stillTrying, shown]);
-    expect(server.untilNextTry()).toBe(true);
-    expect(catalog()).toBe(shown);
-    server.serve();
-    expect(catalog()).toBe('live');
-  });
+  ] as const)(
+    '%s: with %s (%s) are %s until the server is back',
+    (_rows, preset, transport, shown) => {
+      const server = readyUnder(preset, transport);
+      const catalog = (): string => server.story.snapshotOf('db.0').value.catalog;
+      expect(catalog()).toBe('live');
+      server.lose('transport');
+      expect([server.state(), catalog()]).toEqual([stillTrying, shown]);
+      expect(server.untilNextTry()).toBe(true);
+      expect(catalog()).toBe(shown);
+      server.serve();
+      expect(catalog()).toBe('live');
+    },
+  );
 
-  it('CC-08: of claudeCode come back with the next list, not with the wish for a restart', () => {
+  it('CC-08: with claudeCode return with the next list, not with the restart request', () => {
     const server = readyUnder('claudeCode', 'http');
     server.lose('transport');
     server.story.send({ type: 'server.restart', server: 'db' });
@@ -209,7 +212,7 @@ describe('the tools of a lost server', () => {
   it.each([
     ['memory', 'deferred'],
     ['none', 'none'],
-  ] as const)('CB-12: are kept, or not, while it rests (%s)', (cache, shown) => {
+  ] as const)('CB-12: follow the cache setting while the server is idle (%s)', (cache, shown) => {
     const server = readyUnder('codeBuddy', 'stdio', { catalog: { cache } });
     server.story.clock.advanceBy(300_000);
     server.story.sessions.of('db').closed();
@@ -220,11 +223,11 @@ describe('the tools of a lost server', () => {
   });
 });
 
-describe('a storm', () => {
+describe('a reconnect storm', () => {
   it.each([
     ['X8', 'default', 5],
     ['OMP-95', 'ohMyPi', 6],
-  ] as const)('%s: suspends a server of %s at loss %i within 30 s', (_rows, preset, limit) => {
+  ] as const)('%s: suspends a server with %s at loss %i within 30 s', (_rows, preset, limit) => {
     expect(losses(readyUnder(preset, 'http'), 'transport', limit - 1, 10)).toBe(stillTrying);
     const server = readyUnder(preset, 'http');
     expect(losses(server, 'transport', limit, 10)).toBe('suspended reconnectStorm');
@@ -240,12 +243,12 @@ describe('a storm', () => {
     expect(losses(server, 'crashed', 5, 10)).toBe(stillTrying);
   });
 
-  it('X8: of five crashes within a minute suspends a server of default', () => {
+  it('X8: suspends a server with default after five crashes within a minute', () => {
     expect(losses(readyUnder('default'), 'crashed', 4, 9_000)).toBe(stillTrying);
     expect(losses(readyUnder('default'), 'crashed', 5, 9_000)).toBe('suspended crashLoop');
   });
 
-  it('DA-42: of three crashes in a minute fails a server of dockerResilient', () => {
+  it('DA-42: fails a server with dockerResilient after three crashes within a minute', () => {
     expect(losses(readyUnder('dockerResilient'), 'crashed', 2, 10)).toBe(stillTrying);
     const server = readyUnder('dockerResilient');
     expect(losses(server, 'crashed', 3, 10)).toBe('failed crashLoop');
@@ -255,7 +258,7 @@ describe('a storm', () => {
     expect(server.state()).toBe('connecting');
   });
 
-  it('DA-42: counts neither other losses nor crashes of more than a minute ago', () => {
+  it('DA-42: ignores other losses and crashes more than a minute old', () => {
     expect(losses(readyUnder('dockerResilient'), 'transport', 20, 10)).toBe(stillTrying);
     expect(losses(readyUnder('dockerResilient'), 'crashed', 20, 30_000)).toBe(stillTrying);
   });
@@ -269,12 +272,12 @@ describe('a storm', () => {
   });
 });
 
-describe('a start that is answered with "too busy"', () => {
+describe('a start that fails because the server is busy', () => {
   const busy = (httpStatus: number, retryAfterMs?: number) =>
     failure('unavailable', { httpStatus, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
 
   it.each([408, 429, 500, 502, 503, 504, 529])(
-    'DA-63: waits 15 s, doubling to 5 min and a fifth more at most, after HTTP %i',
+    'DA-63: is retried after 15 s, doubling to 5 min, plus at most a fifth, after HTTP %i',
     (status) => {
       const { triesAt, state } = failingStart(under('dockerResilient', 'http'), busy(status), 9);
       const waits = triesAt.slice(1).map((at, place) => at - (triesAt[place] ?? 0));
@@ -287,12 +290,15 @@ describe('a start that is answered with "too busy"', () => {
     },
   );
 
-  it.each([404, undefined])('DA-63: is no start that failed otherwise (%s)', (httpStatus) => {
-    const how = failure('unavailable', httpStatus === undefined ? {} : { httpStatus });
-    expect(failingStart(under('dockerResilient', 'http'), how).state).toBe('dormant');
-  });
+  it.each([404, undefined])(
+    'DA-63: is distinct from a start that failed otherwise (%s)',
+    (httpStatus) => {
+      const how = failure('unavailable', httpStatus === undefined ? {} : { httpStatus });
+      expect(failingStart(under('dockerResilient', 'http'), how).state).toBe('dormant');
+    },
+  );
 
-  it('waits 2 s and more with default, whatever the number of tries', () => {
+  it('is retried after at least 2 s with default, however many attempts there are', () => {
     const { triesAt, state } = failingStart(under('default', 'http'), busy(503), 7);
     expect(triesAt[1]).toBeGreaterThanOrEqual(2_000);
     expect(triesAt[1]).toBeLessThanOrEqual(2_400);
@@ -303,12 +309,15 @@ describe('a start that is answered with "too busy"', () => {
   it.each([
     ['within', 42_000, 42_000],
     ['up to the longest of', 3_600_000, 300_000],
-  ])('DA-63: waits as long as the server asks, %s the bounds', (_what, asked, waitedMs) => {
-    const server = under('dockerResilient', 'http');
-    expect(failingStart(server, busy(503, asked), 2).triesAt).toEqual([0, waitedMs]);
-  });
+  ])(
+    "DA-63: is retried after the server's requested delay, %s the bounds",
+    (_what, asked, waitedMs) => {
+      const server = under('dockerResilient', 'http');
+      expect(failingStart(server, busy(503, asked), 2).triesAt).toEqual([0, waitedMs]);
+    },
+  );
 
-  it('makes way for quiet attempts when it is of a kind that is not tried again', () => {
+  it('is followed by quiet attempts when its kind is not retried', () => {
     const rule = { maxAttempts: null, retryOn: ['initTimeout'], busyBackoff: null } as const;
     const server = under('default', 'http', { startup: rule });
     expect(failingStart(server, 'unavailable', 4)).toEqual({
@@ -317,16 +326,16 @@ describe('a start that is answered with "too busy"', () => {
     });
   });
 
-  it('is a failing start like any other where a preset says nothing', () => {
+  it('is treated as any failing start without a preset rule', () => {
     expect(failingStart(under('codeBuddy', 'http'), busy(503)).triesAt).toEqual(seconds(0, 1, 3));
   });
 });
 
-describe('a breaker', () => {
+describe('a circuit breaker', () => {
   it.each([
     ['X8', 'default', 5, 30_000],
     ['CB-14', 'codeBuddy', 3, 300_000],
-  ] as const)('%s: of %s opens at failed call %i', (_rows, preset, threshold, cooldownMs) => {
+  ] as const)('%s: with %s opens at failed call %i', (_rows, preset, threshold, cooldownMs) => {
     const server = readyUnder(preset, 'stdio', { idle: { stopMs: null } });
     server.failCalls(threshold - 1);
     expect(server.circuit()).toBe('closed');
@@ -340,7 +349,7 @@ describe('a breaker', () => {
     expect(server.circuit()).toBe('open');
   });
 
-  it('CB-14: of codeBuddy waits five minutes each time, and closes when its one probe succeeds', () => {
+  it('CB-14: with codeBuddy waits five minutes each time, and closes when its single probe succeeds', () => {
     const server = readyUnder('codeBuddy', 'stdio', { idle: { stopMs: null } });
     server.failCalls(3);
     server.story.clock.advanceBy(300_000);
@@ -354,7 +363,7 @@ describe('a breaker', () => {
     expect(server.circuit()).toBe('closed');
   });
 
-  it('CC-09: of claudeCode exchanges the session at the third broken connection', () => {
+  it('CC-09: with claudeCode replaces the session at the third broken connection', () => {
     const server = readyUnder('claudeCode', 'http');
     server.failCalls(2);
     expect(server.state()).toBe('ready');
@@ -368,7 +377,7 @@ describe('a breaker', () => {
   });
 
   it.each(['ohMyPi', 'qwenCode', 'dockerResilient', 'dockerStrict', 'dockerBestEffort'] as const)(
-    'X8: is nothing that %s has',
+    'X8: is absent from %s',
     (preset) => {
       const server = readyUnder(preset);
       server.failCalls(100);
@@ -396,7 +405,7 @@ describe('a deadline', () => {
   });
 
   it.each(['dockerResilient', 'dockerBestEffort'] as const)(
-    'X11: %s has none to connect',
+    'X11: %s sets none for connecting',
     (preset) => {
       const server = under(preset);
       server.story.clock.advanceBy(86_400_000);
@@ -404,7 +413,7 @@ describe('a deadline', () => {
     },
   );
 
-  it('DA-69: dockerResilient gives a tool list ten seconds', () => {
+  it('DA-69: dockerResilient gives a tool list request ten seconds', () => {
     const server = under('dockerResilient');
     server.story.sessions.of('db').open();
     server.story.clock.advanceBy(9_999);
@@ -417,7 +426,7 @@ describe('a deadline', () => {
     ['X19', 'default', 6_000],
     ['OMP-108', 'ohMyPi', 3_000],
     ['CC-05', 'claudeCode', 600],
-  ] as const)('%s: %s ends a close by force after %i ms', (_rows, preset, totalMs) => {
+  ] as const)('%s: %s forces a close after %i ms', (_rows, preset, totalMs) => {
     const server = readyUnder(preset);
     server.story.send({ type: 'server.stop', server: 'db' });
     server.story.clock.advanceBy(totalMs - 1);

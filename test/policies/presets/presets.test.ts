@@ -116,16 +116,16 @@ const ladders: readonly (readonly [string, PresetName, string])[] = [
 ];
 
 describe('the presets', () => {
-  it.each(rows)('%s: of %s have %s = %j', (_rows, preset, field, value) => {
+  it.each(rows)('%s: %s has %s = %j', (_rows, preset, field, value) => {
     expect(valueOf(preset, field)).toEqual(value);
   });
 
-  it.each(ladders)('%s: close by the steps of %s: %s', (_rows, preset, steps) => {
+  it.each(ladders)('%s: %s closes in the steps %s', (_rows, preset, steps) => {
     const { close } = presets[preset];
     expect(close.steps.map(({ by, waitMs }) => `${by} ${waitMs}`).join(', ')).toBe(steps);
   });
 
-  it.each(presetNames)('end with SIGKILL, and have time for every step: %s', (preset) => {
+  it.each(presetNames)('end closing with SIGKILL and leave time for every step: %s', (preset) => {
     const { steps, totalMs } = presets[preset].close;
     expect(steps.at(-1)?.by).toBe('SIGKILL');
     expect(steps.reduce((sum, { waitMs }) => sum + waitMs, 0)).toBeLessThanOrEqual(totalMs);
@@ -141,7 +141,7 @@ describe('a preset in settings', () => {
     ['CC-18 X20', 'claudeCode', { local: 3, remote: 20 }, 250],
     ['OMP-24 OMP-50', 'ohMyPi', { local: 10_000, remote: 10_000 }, 250],
     ['X10 X20', 'codeBuddy', { local: 10_000, remote: 10_000 }, 0],
-  ] as const)('%s: sets permits and gate: %s', (_rows, preset, slots, startupGateMs) => {
+  ] as const)('%s: sets slots and startup gate: %s', (_rows, preset, slots, startupGateMs) => {
     expect(settingsUnder(preset)).toMatchObject({ slots, startupGateMs, problems: [] });
   });
 
@@ -151,13 +151,13 @@ describe('a preset in settings', () => {
     ['DA-60', 'dockerResilient', 'lazy'],
     ['DA-46', 'dockerStrict', 'eager'],
     ['DA-46', 'dockerBestEffort', 'lazy'],
-  ] as const)('%s: says when servers of %s start: %s', (_rows, preset, startup) => {
+  ] as const)('%s: %s makes servers %s', (_rows, preset, startup) => {
     expect(settingsUnder(preset).servers[0]).toMatchObject({ startup, policy: presets[preset] });
   });
 });
 
-describe('a choice of policy', () => {
-  it('returns one object for equal choices, even after thousands of others', () => {
+describe('a policy choice', () => {
+  it('returns the same object for equal choices, even after thousands of others', () => {
     const attempts = (maxAttempts: number) =>
       chosenPolicy(presets.default, { overrides: { restart: { maxAttempts } } });
     const first = attempts(1);

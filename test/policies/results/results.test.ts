@@ -7,7 +7,7 @@ import { cutTexts, excessOf, wantsLogIn } from '../../../src/policies/results/co
 const text = (value: unknown) => ({ type: 'text', text: value });
 const resource = (inner: unknown) => ({ type: 'resource', resource: inner });
 
-describe('the size of an answer', () => {
+describe("a result's size", () => {
   const wide = { maxLength: 1_000, maxDepth: 256 };
   // Names and commas count a little.
   const sizeOf = (result: ToolResult) => {
@@ -16,7 +16,7 @@ describe('the size of an answer', () => {
     return maxLength;
   };
 
-  it('includes all its texts, data and names', () => {
+  it('includes all its text, data and names', () => {
     const empty = sizeOf({ content: [] });
     expect(sizeOf({ content: [text('')] })).toBe(empty + 'typetexttext'.length + 1);
     expect(sizeOf({ content: [text('12345')] })).toBe(sizeOf({ content: [text('')] }) + 5);
@@ -25,14 +25,14 @@ describe('the size of an answer', () => {
     );
   });
 
-  it('exceeds the limit by one character', () => {
+  it('exceeds the limit with one character too many', () => {
     const result = { content: [text('x'.repeat(100))] };
     const maxLength = sizeOf(result);
     expect(excessOf(result, { ...wide, maxLength })).toBeUndefined();
     expect(excessOf(result, { ...wide, maxLength: maxLength - 1 })).toBe('length');
   });
 
-  it('exceeds the depth by one level', () => {
+  it('exceeds the maximum depth with one level too many', () => {
     const result = { content: [], structuredContent: { a: { b: [{}] } } };
     expect(excessOf(result, { ...wide, maxDepth: 5 })).toBeUndefined();
     expect(excessOf(result, { ...wide, maxDepth: 4 })).toBe('depth');
@@ -47,7 +47,7 @@ describe('the size of an answer', () => {
   });
 });
 
-describe('an answer that is cut', () => {
+describe('a truncated result', () => {
   const cut = (content: ToolResult['content'], maxLength: number) =>
     cutTexts({ content, isError: false }, maxLength);
 
@@ -57,7 +57,7 @@ describe('an answer that is cut', () => {
     expect(cut([text(5), resource(null), resource('x'), resource({ text: 5 })], 0)).toBeUndefined();
   });
 
-  it('gets a note in place of the excess', () => {
+  it('replaces the excess with a note', () => {
     const image = { type: 'image', data: 'AAAA' };
     const link = { type: 'resource_link', uri: 'a:b', name: 'b' };
     const made = cut([image, text('abc'), text('def'), link, text('ghi')], 5);
@@ -88,7 +88,7 @@ describe('an answer that is cut', () => {
     expect(cut([text('ab😀c')], 4)).toMatchObject({ shownLength: 4 });
   });
 
-  it('keeps the beginning of all texts, within the limit', () => {
+  it('keeps the beginning of the combined text within the limit', () => {
     const texts = fc.array(fc.string({ unit: 'binary', maxLength: 8 }), { maxLength: 5 });
     fc.assert(
       fc.property(texts, fc.nat(20), (all, maxLength) => {
@@ -119,7 +119,7 @@ describe('binary data', () => {
     [{ type: 'image', data: 5 }, undefined],
     [text('a'), undefined],
     [{ type: 'resource_link', uri: 'a:b' }, undefined],
-  ])('of %j is %s', (block, expected) => {
+  ])('is extracted from %j: %s', (block, expected) => {
     const found = binaryOf(block);
     expect(found && `${found.kind} ${found.mimeType} ${found.data}`).toBe(expected);
   });
@@ -138,7 +138,7 @@ describe('binary data', () => {
     expect(isBase64(data)).toBe(expected);
   });
 
-  it('has the number of bytes encoded in Base64', () => {
+  it('has the size of the decoded Base64', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 1 }), (bytes) => {
         const data = Buffer.from(bytes).toString('base64');
@@ -177,7 +177,7 @@ describe('a log-in challenge in a result', () => {
     // An answer is an answer, whatever it carries.
     [{ isError: false, _meta: { [key]: 'Bearer' } }, false],
     [{ _meta: { [key]: 'Bearer' } }, false],
-  ])('of %j: %s', (rest, expected) => {
+  ])('is found in %j: %s', (rest, expected) => {
     expect(wantsLogIn({ content: [], ...rest } as ToolResult)).toBe(expected);
   });
 });

@@ -95,18 +95,18 @@ describe('a value', () => {
       (word) => unsure({ [word]: 'x' }, 'a'),
     ),
     no({ pattern: 'x', type: 'number' }, 'a'),
-  ])('judged by %j: %j %s', (schema, value, expected) => {
+  ])('is checked against %j: %j %s', (schema, value, expected) => {
     expect(fitsSchema(schema, value)).toBe(expected);
   });
 
-  it('is undecided for a recursive schema without an end', () => {
+  it('is undecided for an endlessly recursive schema', () => {
     expect(fitsSchema({ $ref: '#' }, 1)).toBeUndefined();
     expect(fitsSchema({ allOf: [{ $ref: '#' }, { $ref: '#' }] }, 1)).toBeUndefined();
     const list = { type: 'object', properties: { next: { $ref: '#' } } };
     expect(fitsSchema(list, { next: { next: { next: 1 } } })).toBe(false);
   });
 
-  it('is checked in bounded steps for a schema with exponential references', () => {
+  it('is checked in a bounded number of steps against exponential references', () => {
     const $defs = Object.fromEntries(
       Array.from({ length: 60 }, (_, at) => [
         `d${at}`,
@@ -126,28 +126,28 @@ describe('a value', () => {
   const named = Object.fromEntries(many.map((name) => [name, true]));
   const pointed = { $ref: '#/$defs/a' };
   it.each<[string, unknown, unknown]>([
-    ['the length of a long text', often({ minLength: 1 }, {}), 'x'.repeat(4_000_000)],
+    ["a long string's length", often({ minLength: 1 }, {}), 'x'.repeat(4_000_000)],
     ['a long constant', often(pointed, { a: { const: many } }), many],
     [
-      'a long text that is constant',
+      'a long constant string',
       often(pointed, { a: { const: 'x'.repeat(200_000) } }),
       'x'.repeat(200_000),
     ],
-    ['a long list of values', often(pointed, { a: { enum: [many] } }), [...many]],
-    ['many names that are wanted', often(pointed, { a: { required: many } }), named],
-    ['many names that are described', often(pointed, { a: { properties: named } }), {}],
-    ['a count of many names', often({ maxProperties: 50_000 }, {}), named],
-    ['names beside those', often({ additionalProperties: true }, {}), named],
-    ['many words', often(pointed, { a: named }), 1],
+    ['a long enum', often(pointed, { a: { enum: [many] } }), [...many]],
+    ['many required names', often(pointed, { a: { required: many } }), named],
+    ['many declared properties', often(pointed, { a: { properties: named } }), {}],
+    ['a property count', often({ maxProperties: 50_000 }, {}), named],
+    ['additional properties', often({ additionalProperties: true }, {}), named],
+    ['many keywords', often(pointed, { a: named }), 1],
     ['a long list of types', often(pointed, { a: { type: many } }), 1],
     ['a long reference', often({ $ref: `#${'/a'.repeat(20_000)}` }, {}), 1],
-  ])('is compared with %s in bounded steps', (_what, schema, one) => {
+  ])('is checked in a bounded number of steps: %s', (_what, schema, one) => {
     const startedAt = performance.now();
     expect(fitsSchema(schema, Array(20).fill(one))).toBeUndefined();
     expect(performance.now() - startedAt).toBeLessThan(2_000);
   });
 
-  it('is decided within its steps, and undecided with one fewer', () => {
+  it('is decided within the step limit, and undecided with one step fewer', () => {
     const schema = { items: { enum: [1, 2, 3] } };
     expect(fitsSchema(schema, [1, 1], 9)).toBe(true);
     expect(fitsSchema({ allOf: [true, {}] }, 1, 3)).toBe(true);
@@ -158,14 +158,14 @@ describe('a value', () => {
     expect(fitsSchema({ additionalProperties: true }, eight, 2)).toBeUndefined();
   });
 
-  it('runs no pattern', () => {
+  it('is never matched against a pattern', () => {
     const schema = { pattern: '^(a+)+$', properties: { a: { pattern: '^(a+)+$' } } };
     const startedAt = performance.now();
     expect(fitsSchema(schema, { a: `${'a'.repeat(50)}!` })).toBeUndefined();
     expect(performance.now() - startedAt).toBeLessThan(1_000);
   });
 
-  it('is decided like a complete validator, or left undecided', () => {
+  it("gets a full validator's decision, or none", () => {
     const { schema } = fc.letrec((tie) => ({
       schema: fc.oneof(
         { maxDepth: 3 },

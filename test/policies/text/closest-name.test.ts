@@ -26,7 +26,7 @@ describe('the closest name', () => {
     expect(closestName(word, names)).toBe(closest);
   });
 
-  it('allows one mistake in three letters and three in all', () => {
+  it('allows one typo per three letters, and three in total', () => {
     expect(closestName('abcdef', ['abcdXY'])).toBe('abcdXY');
     expect(closestName('abcdef', ['abcXYZ'])).toBeUndefined();
     expect(closestName('abcdefghijklmnop', ['abcdefghijklmXYZ'])).toBe('abcdefghijklmXYZ');
@@ -40,7 +40,7 @@ describe('the closest name', () => {
     expect(closestName(longer, ['a', `b${longer.slice(1)}`])).toBeUndefined();
   });
 
-  it('does not depend on the order of the names', () => {
+  it('does not depend on name order', () => {
     const names = fc.uniqueArray(fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 6 }));
     const shuffled = names.chain((all) =>
       fc.shuffledSubarray(all, { minLength: all.length }).map((other) => [all, other] as const),
@@ -56,7 +56,7 @@ describe('the closest name', () => {
     );
   });
 
-  it('agrees with the defining recursion of the distance', () => {
+  it("agrees with the distance's recursive definition", () => {
     const words = fc.string({ unit: fc.constantFrom('a', 'b', 'c', 'A'), maxLength: 7 });
     fc.assert(
       fc.property(words, fc.array(words, { maxLength: 5 }), (word, names) => {

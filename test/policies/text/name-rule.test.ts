@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 
 import { isServerName, legibleServerName } from '../../../src/policies/text/name-rule.ts';
 
-describe('name rule', () => {
+describe('the name rule', () => {
   it.each(['db', 'a.b', 'a__b', 'A', 'plugin:git:db', 'x-1', 'constructor', 'a'.repeat(100)])(
     'accepts %j',
     (name) => {
@@ -21,12 +21,12 @@ describe('name rule', () => {
     ['naïve', 'na_ve'],
     ['\u202edb', '_db'],
     ['a'.repeat(101), 'a'.repeat(100)],
-  ])('refuses %j and shows it as %j', (name, shown) => {
+  ])('rejects %j and displays it as %j', (name, shown) => {
     expect(isServerName(name)).toBe(false);
     expect(legibleServerName(name)).toBe(shown);
   });
 
-  it('converts any text into an allowed name', () => {
+  it('converts any string into an allowed name', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (name) => {
         expect(isServerName(legibleServerName(name))).toBe(true);

@@ -11,8 +11,8 @@ import {
 
 const limit = 100;
 
-describe('a long text that is decided by', () => {
-  it('shows the length of the missing middle', () => {
+describe('a long command shown for a decision', () => {
+  it('shows how much of the middle is missing', () => {
     const text = `${'a'.repeat(90)}${'b'.repeat(1_100)}${'c'.repeat(10)}`;
     expect(spelledOutWithin(text, 100)).toBe(
       `${'a'.repeat(75)} […1,100 more characters…] ${'b'.repeat(15)}${'c'.repeat(10)}`,
@@ -21,7 +21,7 @@ describe('a long text that is decided by', () => {
   });
 });
 
-describe('a text spelled out', () => {
+describe('an escaped string', () => {
   it.each([
     ['rm   -rf', 'rm   -rf'],
     ['a\u200b\u202eb', String.raw`a\u{200b}\u{202e}b`],
@@ -38,7 +38,7 @@ describe('a text spelled out', () => {
     expect(spelledOut(text)).toBe(expected);
   });
 
-  it('is never cut', () => {
+  it('is never truncated', () => {
     expect(spelledOut('x'.repeat(100_000))).toHaveLength(100_000);
   });
 });
@@ -80,7 +80,7 @@ describe('printable text', () => {
     expect(printableText(text, limit)).toBe(expected);
   });
 
-  it('is cut with an ellipsis and never splits a surrogate pair', () => {
+  it('is truncated with an ellipsis and never splits a surrogate pair', () => {
     expect(printableText('abcdef', 6)).toBe('abcdef');
     expect(printableText('abcdefg', 6)).toBe('abcde…');
     expect(printableText('abcd\u{1f600}fg', 6)).toBe('abcd…');
@@ -104,11 +104,11 @@ describe('printable text', () => {
 });
 
 describe('a printable line', () => {
-  it('has no line ends and single spaces', () => {
+  it('has no line breaks and only single spaces', () => {
     expect(printableLine('  one\n\n two\t\tthree ', limit)).toBe('one two three');
   });
 
-  it('is cut', () => {
+  it('is truncated', () => {
     expect(printableLine('abcdefg', 6)).toBe('abcde…');
   });
 });

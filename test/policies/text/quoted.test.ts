@@ -51,7 +51,7 @@ describe('untrusted text', () => {
     );
   });
 
-  it('stays data in a script, whatever its fields are called', () => {
+  it('stays data in a script, whatever its field names', () => {
     const data = fc.dictionary(anyText, fc.oneof(anyText, fc.integer(), fc.constant(null)));
     fc.assert(
       fc.property(data, (value) => {
@@ -74,7 +74,7 @@ describe('untrusted text', () => {
     expect(read.split('\0').slice(0, -1)).toEqual(words);
   });
 
-  it('stays text in markup', () => {
+  it('stays plain text in markup', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         const written = quotedFor('markup', text);
@@ -94,7 +94,7 @@ describe('untrusted text', () => {
     );
   });
 
-  it('stays one value of one sample in metrics', () => {
+  it('stays one label value in metrics', () => {
     fc.assert(
       fc.property(anyText, (server) => {
         const troupe = {
@@ -114,7 +114,7 @@ describe('untrusted text', () => {
   });
 });
 
-describe('the picture of a chart with untrusted names', () => {
+describe('a chart diagram with untrusted names', () => {
   const machine = createMachine({
     id: 'chart',
     initial: (hostile[0] ?? '').replaceAll('.', '_'),

@@ -8,22 +8,26 @@ const key = 'sk-live-4f9a8b7c6d5e';
 describe('the redactor', () => {
   it.each([
     ['an Authorization header', `authorization: Bearer ${key}`, 'authorization: Bearer [redacted]'],
-    ['a header of another scheme', 'Authorization: Token hush', 'Authorization: Token [redacted]'],
+    [
+      'a header with another scheme',
+      'Authorization: Token hush',
+      'Authorization: Token [redacted]',
+    ],
     ['a header without a scheme', '"Authorization":"hush"', '"Authorization":"[redacted]"'],
     ['a bearer token alone', 'got bearer a1b2c3d4e5', 'got bearer [redacted]'],
-    ['a bearer token that is a word', 'Bearer abcdef', 'Bearer [redacted]'],
-    ['a user and a password in Base64', 'Basic dXNlcjpodXNo', 'Basic [redacted]'],
-    ['cookies, all of them', 'set-cookie: a=b; c=dd', 'set-cookie: [redacted]'],
-    ['a password in an address', 'postgres://u:hush@db/x', 'postgres://u:[redacted]@db/x'],
-    ['a token in an address', 'https://a1b2c3d4@host/x', 'https://[redacted]@host/x'],
-    ['a key by its beginning', `refused ${key}.`, 'refused [redacted].'],
+    ['a bearer token that looks like a word', 'Bearer abcdef', 'Bearer [redacted]'],
+    ['Base64 credentials', 'Basic dXNlcjpodXNo', 'Basic [redacted]'],
+    ['all cookies', 'set-cookie: a=b; c=dd', 'set-cookie: [redacted]'],
+    ['a password in a URL', 'postgres://u:hush@db/x', 'postgres://u:[redacted]@db/x'],
+    ['a token in a URL', 'https://a1b2c3d4@host/x', 'https://[redacted]@host/x'],
+    ['a key with a known prefix', `refused ${key}.`, 'refused [redacted].'],
     ['a signed token', 'jwt eyJhbGciOi.eyJzdWIi.c2ln!', 'jwt [redacted]!'],
     ['a query parameter', '/mcp?v=1&api_key=hush&x=2', '/mcp?v=1&api_key=[redacted]&x=2'],
     ['a variable', 'error: DB_PASSWORD=hush1', 'error: DB_PASSWORD=[redacted]'],
-    ['a value in quotes', '{"client_secret": "hush"}', '{"client_secret": "[redacted]"}'],
-    ['a key with no other name', 'key=hush', 'key=[redacted]'],
+    ['a quoted value', '{"client_secret": "hush"}', '{"client_secret": "[redacted]"}'],
+    ['a bare key', 'key=hush', 'key=[redacted]'],
     ['a token after a colon', 'token: a1b2c3', 'token: [redacted]'],
-    ['one after another', 'token=hush token=tush', 'token=[redacted] token=[redacted]'],
+    ['consecutive secrets', 'token=hush token=tush', 'token=[redacted] token=[redacted]'],
   ])('redacts %s', (_what, text, clean) => {
     expect(redactWords(text)).toBe(clean);
   });
@@ -41,11 +45,11 @@ describe('the redactor', () => {
     expect(redactWords(text)).toBe(text);
   });
 
-  it('redacts known secrets of any form', () => {
+  it('redacts known secrets in any form', () => {
     expect(redactWords('it is hush', ['hush'])).toBe('it is [redacted]');
   });
 
-  it('reads a bounded beginning of a long text without splitting a secret', () => {
+  it('reads a bounded prefix of a long text without splitting a secret', () => {
     const filler = 'x'.repeat(16_380);
     expect(redactWords(`${filler} ${key}`)).toBe(`${filler} `);
     expect(redactWords(`${'x '.repeat(8_190)}known secret`, ['known secret'])).not.toContain(
@@ -56,13 +60,13 @@ describe('the redactor', () => {
     expect(endless).toMatch(/^y+$/);
   });
 
-  it('reads the value after a name once, however many names there are', () => {
+  it('reads each value once, however many names precede it', () => {
     const text = '://a:b'.repeat(2_700);
     // Quadratic reading takes 12 s, more than the test's timeout allows.
     for (let count = 0; count < 500; count += 1) expect(redactWords(text)).toBe(text);
   });
 
-  it('redacts a secret within any text', () => {
+  it('redacts a secret inside any text', () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 200 }), fc.string({ maxLength: 200 }), (before, after) => {
         expect(redactWords(`${before} api_key=${key} ${after}`)).not.toContain(key);
@@ -70,7 +74,7 @@ describe('the redactor', () => {
     );
   });
 
-  it('redacts data to a bounded depth, and keeps other values', () => {
+  it('redacts data up to a bounded depth and keeps other values', () => {
     expect(redactData({ a: [`key=${key}`, 7, null], b: { c: true } })).toEqual({
       a: ['key=[redacted]', 7, null],
       b: { c: true },

@@ -10,8 +10,8 @@ import {
   secretsOf,
 } from '../../../src/policies/text/redact.ts';
 
-describe('redacting', () => {
-  it('redacts every secret at any position', () => {
+describe('redaction', () => {
+  it('removes every secret at any position', () => {
     expect(redact('key=abcd1234, again abcd1234!', ['abcd1234'])).toBe(
       'key=[redacted], again [redacted]!',
     );
@@ -22,19 +22,19 @@ describe('redacting', () => {
     expect(redact('abcd1234', secretsOf(['1234', 'abcd1234']))).toBe('[redacted]');
   });
 
-  it('redacts the credentials after the scheme of an Authorization header', () => {
+  it('removes the credentials after an Authorization scheme', () => {
     expect(redact('token abcd1234 refused', secretsOf(['Bearer abcd1234']))).toBe(
       'token [redacted] refused',
     );
   });
 
-  it('keeps values that are too short to be secrets', () => {
+  it('keeps values that are too short to be secret', () => {
     expect(secretsOf(['1', 'on', '', 'a b'])).toEqual([]);
     const once = secretsOf(['same-one']);
     expect(secretsOf(['same-one', 'same-one'])).toEqual(once);
   });
 
-  it.each(['\n', '\r\n', '\\n'])('takes out each line of a key whose lines end in %j', (end) => {
+  it.each(['\n', '\r\n', '\\n'])('removes each line of a key whose lines end in %j', (end) => {
     const secrets = secretsOf([['-----BEGIN KEY-----', 'MIIabcdef', 'xyz', '----'].join(end)]);
     expect(redact('read MIIabcdef', secrets)).toBe('read [redacted]');
     expect(secrets).not.toContain('xyz');
@@ -60,13 +60,13 @@ describe('redacting', () => {
   });
 });
 
-describe('a secret in another form', () => {
+describe('an encoded secret', () => {
   const value = 'p ä"s/s+1\\w';
 
   it.each([
     ['JSON', JSON.stringify({ password: value })],
-    ['an address', `https://host/?password=${encodeURIComponent(value)}`],
-    ['a form', new URLSearchParams({ password: value }).toString().replaceAll('%21', '!')],
+    ['a URL', `https://host/?password=${encodeURIComponent(value)}`],
+    ['form data', new URLSearchParams({ password: value }).toString().replaceAll('%21', '!')],
   ])('is redacted in %s', (_where, text) => {
     const clean = redact(text, secretsOf([value]));
     expect(clean).toContain('[redacted]');
@@ -91,13 +91,13 @@ describe('a secret in another form', () => {
     );
   });
 
-  it('is not searched in Base64 if it is very short or a whole document', () => {
+  it('is not matched in Base64 if it is very short or a whole document', () => {
     expect(secretsOf(['abcd'])).toEqual(['abcd']);
     expect(secretsOf(['x'.repeat(8_193)])).toEqual(['x'.repeat(8_193)]);
   });
 });
 
-describe('the secrets of a text', () => {
+describe('the secrets in a string', () => {
   it.each([
     [
       'postgres://me:hunter2@db/x and redis://:other%21@r',
@@ -111,14 +111,14 @@ describe('the secrets of a text', () => {
     expect(secretsInText(text)).toEqual(secrets);
   });
 
-  it('are found quickly in a long text', () => {
+  it('are found quickly in a long string', () => {
     for (const part of ['a', ':', '://', '://a:', 'bearer ']) {
       expect(secretsInText(part.repeat(20_000)).every((each) => each.length > 3)).toBe(true);
     }
   });
 });
 
-describe('the secrets of a command line', () => {
+describe('the secrets in a command line', () => {
   it.each([
     [['--token', 'abcd1234'], ['abcd1234']],
     [['--token=abcd1234', 'x'], ['abcd1234']],
@@ -132,12 +132,12 @@ describe('the secrets of a command line', () => {
     [['token', 'list'], ['']],
     [['--token'], ['']],
     [['an argument', '--port=80'], []],
-  ])('of %j are %j', (args, secrets) => {
+  ])('%j contains %j', (args, secrets) => {
     expect(secretsInArgs(args)).toEqual(secrets);
   });
 });
 
-describe('cutting a text that is not over', () => {
+describe('truncating an incomplete text', () => {
   it('never splits a complete or partial secret', () => {
     const secret = fc.stringMatching(/^[ab]{4,9}$/u);
     const pieces = fc.array(fc.oneof(secret, fc.constantFrom('a', 'b', '-', 'ab')));
@@ -157,14 +157,14 @@ describe('cutting a text that is not over', () => {
     );
   });
 
-  it('cuts anywhere without secrets', () => {
+  it('truncates anywhere if there are no secrets', () => {
     expect(safeCut('abc', [])).toBe(3);
     expect(safeCut('abc', ['one\ntwo'])).toBe(3);
     expect(safeCut('abc', ['abcdefgh'])).toBe(0);
   });
 });
 
-describe('a key that looks secret', () => {
+describe('a secret key name', () => {
   it.each([
     'API_KEY',
     'apikey',
@@ -174,11 +174,11 @@ describe('a key that looks secret', () => {
     'Authorization',
     'Cookie',
     'X-Api-Key',
-  ])('is %s', (key) => {
+  ])('includes %s', (key) => {
     expect(looksSecret(key)).toBe(true);
   });
 
-  it.each(['PATH', 'HOME', 'PORT', 'DEBUG', 'LOG_LEVEL'])('is not %s', (key) => {
+  it.each(['PATH', 'HOME', 'PORT', 'DEBUG', 'LOG_LEVEL'])('excludes %s', (key) => {
     expect(looksSecret(key)).toBe(false);
   });
 });

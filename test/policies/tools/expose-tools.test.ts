@@ -52,13 +52,13 @@ describe('an exposed tool', () => {
     });
   });
 
-  it('has an underscore for each invalid character', () => {
+  it('has an underscore in place of each invalid character', () => {
     const tool = only([server('my db', 'größe/😀.v-2')]);
     expect(tool.name).toMatch(/^mcp__my_db__gr__e___v-2_[0-9a-z]{8}$/);
     expect(tool.tool).toBe('größe/😀.v-2');
   });
 
-  it('keeps a name of 64 characters, and cuts one of 65 to that length', () => {
+  it('keeps a name of 64 characters and shortens a name of 65 to 64', () => {
     const fits = 'x'.repeat(64 - 'mcp__db__'.length);
     expect(only([server('db', fits)]).name).toBe(`mcp__db__${fits}`);
     expect(only([server('db', `${fits}x`)]).name).toMatchInlineSnapshot(
@@ -67,7 +67,7 @@ describe('an exposed tool', () => {
     expect(only([server('db', `${fits}x`)]).name).toHaveLength(64);
   });
 
-  it('distinguishes two long names with one beginning', () => {
+  it('has a distinct name when two long names share a prefix', () => {
     const long = 'x'.repeat(100);
     const names = exposeTools([server('db', `${long}1`, `${long}2`)]).map(({ name }) => name);
     expect(new Set(names).size).toBe(2);
@@ -79,12 +79,12 @@ describe('an exposed tool', () => {
     expect(tool).toMatchObject({ title: 'Query', description: 'Asks.', annotations });
   });
 
-  it('keeps the schema of its results', () => {
+  it('keeps its output schema', () => {
     const outputSchema = { type: 'object', required: ['rows'] };
     expect(only([server('db', { outputSchema })]).outputSchema).toBe(outputSchema);
   });
 
-  it('falls back to the title of its annotations', () => {
+  it('falls back to its annotation title', () => {
     expect(only([server('db', { annotations: { title: 'Ask' } })]).title).toBe('Ask');
     expect(only([server('db', { annotations: { readOnlyHint: true } })])).not.toHaveProperty(
       'title',
@@ -109,12 +109,12 @@ describe('an exposed tool', () => {
     [4, 'ab…'],
     [5, 'ab😀…'],
     [6, 'ab😀cd'],
-  ])("has a description of at most its policy's length (%i)", (descriptionMaxLength, shown) => {
+  ])('has a description no longer than its policy allows (%i)', (descriptionMaxLength, shown) => {
     const one = { ...server('db', { description: 'ab😀cd' }), descriptionMaxLength };
     expect(only([one]).description).toBe(shown);
   });
 
-  it('has a description of at most 2,048 code units, without a lone surrogate at its end', () => {
+  it('has a description of at most 2,048 code units that does not end in a lone surrogate', () => {
     const fits = `${'x'.repeat(2_046)}😀`;
     expect(only([server('db', { description: fits })]).description).toBe(fits);
     for (const description of [`${fits}x`, `x${fits}`, `${fits}😀`, '😀'.repeat(2_000)]) {
@@ -125,7 +125,7 @@ describe('an exposed tool', () => {
     }
   });
 
-  it('is hidden by the filter of its server alone', () => {
+  it("is hidden only by its own server's filter", () => {
     const filtered = {
       ...server('db', 'query', 'drop_all'),
       filter: { include: ['*'], exclude: ['drop_*'] },
@@ -136,20 +136,20 @@ describe('an exposed tool', () => {
     ]);
   });
 
-  it('is the first of several that its server lists under one name', () => {
+  it('is the first of several that its server lists under the same name', () => {
     const twice = server('db', { description: 'first' }, { description: 'second' });
     expect(only([twice]).description).toBe('first');
   });
 
-  it('shows the state of its catalog', () => {
+  it("shows its catalog's state", () => {
     expect(only([{ ...server('db', 'query'), catalog: 'stale' }]).catalog).toBe('stale');
   });
 });
 
-describe('a name that two tools want', () => {
+describe('a name that two tools claim', () => {
   const [one, other] = [server('a', 'b__c'), server('a__b', 'c')];
 
-  it('goes to the first by origin, whichever server started first', () => {
+  it('goes to the first tool by origin, in any server start order', () => {
     expect(originOf([one, other], 'mcp__a__b__c')).toBe('a/b__c');
     expect(originOf([other, one], 'mcp__a__b__c')).toBe('a/b__c');
   });
@@ -165,7 +165,7 @@ describe('a name that two tools want', () => {
     ['db', 'a.b', 'db', 'a_b'],
     ['a.b', 'c', 'a', 'b__c'],
   ])(
-    'is never taken by %s/%s, which would have to change for it',
+    'is never taken by %s/%s, whose name would have to be altered',
     (server1, tool1, server2, tool2) => {
       const [newcomer, holder] = [server(server1, tool1), server(server2, tool2)];
       const [before] = exposeTools([holder]);
@@ -178,7 +178,7 @@ describe('a name that two tools want', () => {
     },
   );
 
-  it("is never taken by another tool's hash", () => {
+  it("is never taken by another tool's hashed name", () => {
     const long = 'x'.repeat(100);
     const [hashed = ''] = toolNamesOf('db', long);
     const impostor = hashed.slice('mcp__db__'.length);
@@ -188,7 +188,7 @@ describe('a name that two tools want', () => {
   });
 });
 
-describe('the names of a tool', () => {
+describe("a tool's names", () => {
   it('are the plain name and the hashed name', () => {
     expect(toolNamesOf('db', 'query')).toEqual([
       'mcp__db__query',
@@ -202,7 +202,7 @@ describe('the names of a tool', () => {
     expect(toolNamesOf('db', 'run it')).toHaveLength(1);
   });
 
-  it('begin with the prefix of the server', () => {
+  it("begin with the server's prefix", () => {
     expect(serverPrefixes('my db')).toEqual(['mcp__my_db__']);
   });
 });
@@ -222,18 +222,18 @@ function namelessOf(...servers: readonly ServerTools[]): readonly NamelessTool[]
   return told;
 }
 
-describe('a policy of names', () => {
+describe('a naming policy', () => {
   it.each([
     ['ohMyPi', 'GitHub', 'GitHub_Search', 'mcp__github_search'],
     ['qwenCode', 'GitHub', 'GitHub_Search', 'mcp__GitHub__GitHub_Search'],
     ['codeBuddy', 'github', 'search', 'github.search'],
     ['claudeCode', 'github', 'search', 'mcp__github__search'],
     ['dockerResilient', 'github', 'search', 'github_search'],
-  ] as const)('%s names %s/%s %s', (preset, from, name, expected) => {
+  ] as const)('from %s turns %s/%s into %s', (preset, from, name, expected) => {
     expect(namesOf(under(presets[preset].naming, server(from, name)))).toEqual([expected]);
   });
 
-  it('replaces invalid characters by underscores, also in a template', () => {
+  it('replaces invalid characters with underscores, including in a template', () => {
     const template = 'my tools: {tool}';
     expect(namesOf(under({ template }, server('db', 'query')))).toEqual(['my_tools:_query']);
   });
@@ -250,7 +250,7 @@ describe('a policy of names', () => {
     ['github_', 'github_'],
     ['githubs_search', 'githubs_search'],
     ['search_github', 'search_github'],
-  ])('shortens %s of github to %s without the server', (name, expected) => {
+  ])('strips the server name from %s of github: %s', (name, expected) => {
     const stripped = under({ stripServerPrefix: true }, server('github', name));
     expect(namesOf(stripped)).toEqual([`mcp__github__${expected}`]);
   });
@@ -271,19 +271,19 @@ describe('a policy of names', () => {
     expect(name).toHaveLength(16);
   });
 
-  it('cuts 63 characters like the original of qwenCode', () => {
+  it('truncates to 63 characters like the original qwenCode', () => {
     const [name = ''] = namesOf(under(presets.qwenCode.naming, server('s', 'x'.repeat(60))));
     expect(name).toBe(`mcp__s__${'x'.repeat(20)}___${'x'.repeat(32)}`);
   });
 
-  it('leaves out and reports a tool whose name is too long', () => {
+  it('omits and reports a tool whose name is too long', () => {
     const naming = { maxLength: 16, overflow: 'error' } as const;
     const from = under(naming, server('db', 'query', 'short', 'longer_by_far'));
     expect(namesOf(from)).toEqual(['mcp__db__query', 'mcp__db__short']);
     expect(namelessOf(from)).toEqual([{ server: 'db', tool: 'longer_by_far', why: 'long' }]);
   });
 
-  it('distinguishes two names with the same cut middle', () => {
+  it('distinguishes two names that differ only in the removed middle', () => {
     const naming = { template: '{tool}', maxLength: 16, overflow: 'middle' } as const;
     const from = under(naming, server('db', 'abcdef1___klmnopq', 'abcdef2___klmnopq'));
     const names = namesOf(from);
@@ -292,17 +292,17 @@ describe('a policy of names', () => {
   });
 });
 
-describe('for tools that want one name', () => {
+describe('for tools that claim the same name', () => {
   const lower = (name: string, tool: string) => under({ case: 'lower' }, server(name, tool));
 
-  it('the tool with the exact spelling keeps the name, whatever the origin', () => {
+  it('the tool with the exact spelling keeps the name, regardless of origin', () => {
     const servers = [lower('DB', 'query'), lower('db', 'query')];
     expect(originOf(servers, 'mcp__db__query')).toBe('db/query');
     expect(originOf([...servers].reverse(), 'mcp__db__query')).toBe('db/query');
     expect(exposeTools(servers)).toHaveLength(2);
   });
 
-  it('the first by origin keeps it if both were changed', () => {
+  it('the first by origin keeps it if both names were altered', () => {
     const servers = [lower('dB', 'query'), lower('Db', 'query')];
     expect(originOf(servers, 'mcp__db__query')).toBe('Db/query');
     expect(originOf([...servers].reverse(), 'mcp__db__query')).toBe('Db/query');
@@ -338,8 +338,8 @@ describe('for tools that want one name', () => {
   });
 });
 
-describe('the aliases of a tool', () => {
-  it("follow its policy's templates, without a length limit", () => {
+describe("a tool's aliases", () => {
+  it("follow its policy's templates without a length limit", () => {
     const { naming } = presets.ohMyPi;
     expect(toolAliasesOf('GitHub', 'Search', naming)).toEqual(['mcp__github__search']);
     expect(toolAliasesOf('db', 'x'.repeat(100), presets.codeBuddy.naming)).toEqual([
@@ -349,8 +349,8 @@ describe('the aliases of a tool', () => {
   });
 });
 
-describe('the prefixes of a server', () => {
-  it('are those of its template and its aliases, where they begin with the server', () => {
+describe("a server's prefixes", () => {
+  it('come from its template and aliases that begin with the server', () => {
     expect(serverPrefixes('github', presets.ohMyPi.naming)).toEqual([
       'mcp__github_',
       'mcp__github__',
@@ -361,7 +361,7 @@ describe('the prefixes of a server', () => {
     ).toEqual([]);
   });
 
-  it.each(['hash', 'middle'] as const)('are as short as a name that is cut by %s', (overflow) => {
+  it.each(['hash', 'middle'] as const)('are as short as a name shortened by %s', (overflow) => {
     const naming = { ...presets.default.naming, maxLength: 16, overflow };
     const [name = ''] = namesOf(under(naming, server('a_long_server', 'query')));
     const [prefix = '?'] = serverPrefixes('a_long_server', naming);
@@ -372,7 +372,7 @@ describe('the prefixes of a server', () => {
 describe('a tool that is exposed again', () => {
   const from = server('db', { description: 'Asks much.', annotations: { readOnlyHint: true } });
 
-  it('is the same object while nothing changes', () => {
+  it('remains the same object while nothing changes', () => {
     const before = only([from]);
     expect(only([{ ...from }])).toBe(before);
   });
@@ -384,10 +384,10 @@ describe('a tool that is exposed again', () => {
       { ...from, server: 'web', naming: { ...from.naming, template: '{tool}' } },
       { server: 'web' },
     ],
-    ['list', { ...from, catalog: 'stale' as const }, { catalog: 'stale' }],
+    ['catalog', { ...from, catalog: 'stale' as const }, { catalog: 'stale' }],
     ['length', { ...from, descriptionMaxLength: 4 }, { description: 'Ask…' }],
     ['trust', { ...from, trust: true }, { traits: { readOnly: true } }],
-  ])('is a new object when its %s differs', (_what, changed, expected) => {
+  ])('becomes a new object when its %s differs', (_what, changed, expected) => {
     for (const first of [from, under({ template: '{tool}' }, from)]) {
       only([first]);
       expect(only([changed])).toMatchObject(expected);
@@ -395,7 +395,7 @@ describe('a tool that is exposed again', () => {
   });
 });
 
-describe('the traits of a tool', () => {
+describe("a tool's traits", () => {
   const traitsOf = (annotations: ListedTool['annotations'], trust: boolean) =>
     only([{ ...server('db', { ...(annotations !== undefined && { annotations }) }), trust }])
       .traits;
@@ -460,8 +460,8 @@ const anyServer = fc
   );
 const anyServers = fc.uniqueArray(anyServer, { selector: (each) => each.server, maxLength: 6 });
 
-describe('the list of all tools', () => {
-  it('contains every tool once, under a unique and valid name that its prefix finds', () => {
+describe('the complete tool list', () => {
+  it("contains every tool once, under a unique valid name with its server's prefix", () => {
     fc.assert(
       fc.property(anyServers, (servers) => {
         const list = exposeTools(servers);
@@ -481,7 +481,7 @@ describe('the list of all tools', () => {
     );
   });
 
-  it('is identical to the byte in any order of servers and tools', () => {
+  it('is byte-identical in any server and tool order', () => {
     const shuffled = anyServers.chain((servers) =>
       fc
         .tuple(fc.shuffledSubarray(servers, { minLength: servers.length }), fc.func(fc.boolean()))
@@ -513,7 +513,7 @@ describe('the list of all tools', () => {
     );
   });
 
-  it('keeps a plain name beside servers whose names must change', () => {
+  it('keeps a plain name alongside servers whose names must change', () => {
     fc.assert(
       fc.property(anyServers, anyServers, (servers, more) => {
         const added = more.map((each) => ({ ...each, server: `${each.server}.` }));

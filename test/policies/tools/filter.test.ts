@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { passesFilter } from '../../../src/policies/tools/filter.ts';
 
 describe('a tool filter', () => {
-  it('excludes a tool that is disabled by name, whatever the patterns', () => {
+  it('excludes a tool that is disabled by name, regardless of patterns', () => {
     const overrides = [
       { tool: 'query', enabled: false },
       { tool: 'read', enabled: true },
@@ -13,15 +13,15 @@ describe('a tool filter', () => {
     expect(passesFilter({ include: [], overrides }, 'read')).toBe(false);
   });
 
-  it('shows every tool without patterns', () => {
+  it('includes every tool without patterns', () => {
     expect(passesFilter({}, 'query')).toBe(true);
   });
 
-  it('shows no tool when nothing is included', () => {
+  it('includes no tool when the include list is empty', () => {
     expect(passesFilter({ include: [] }, 'query')).toBe(false);
   });
 
-  it('prefers exclude over include', () => {
+  it('gives exclude precedence over include', () => {
     const filter = { include: ['*'], exclude: ['drop_*'] };
     expect(passesFilter(filter, 'drop_table')).toBe(false);
     expect(passesFilter(filter, 'query')).toBe(true);
@@ -59,7 +59,7 @@ describe('a tool filter', () => {
     expect(passesFilter({ include: [`${'a*'.repeat(5_000)}c`] }, 'a'.repeat(20_000))).toBe(false);
   });
 
-  it('agrees with the defining recursion of matching', () => {
+  it('agrees with the recursive definition of matching', () => {
     const letters = fc.constantFrom('a', 'a', 'b', 'b', '*', '*', '.', '(');
     const patterns = fc.array(fc.string({ unit: letters, maxLength: 6 }), { maxLength: 3 });
     const tools = fc.string({ unit: letters, maxLength: 8 });

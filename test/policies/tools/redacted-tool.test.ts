@@ -6,14 +6,14 @@ const secrets = ['hunter2-value'];
 const plain: ListedTool = { name: 'plain', inputSchema: { type: 'object' } };
 
 describe('tools with redacted secrets', () => {
-  it('are the same objects without secrets in them, or without known secrets', () => {
+  it('are the same objects if they contain no known secrets', () => {
     const telling = { ...plain, description: 'hunter2-value' };
     expect(redactedTools([plain], secrets)).toBeUndefined();
     expect(redactedTools([telling], [])).toBeUndefined();
     expect(redactedTools([plain, telling], secrets)?.[0]).toBe(plain);
   });
 
-  it('keep the name, which calls need', () => {
+  it('keep their names, which calls need', () => {
     const named = { ...plain, name: 'hunter2-value' };
     expect(redactedTools([named], secrets)).toEqual([named]);
   });

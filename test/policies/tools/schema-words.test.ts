@@ -5,21 +5,21 @@ const limits = { description: 20, title: 10 };
 const evil = '\u001b[31mred\u202e\u200b \u{e0041}text';
 const clean = 'red text';
 
-describe('the words of a schema', () => {
+describe("a schema's titles and descriptions", () => {
   it.each<[string, Record<string, unknown>, unknown]>([
-    ['at its root', { description: evil, title: evil }, { description: clean, title: clean }],
+    ['at the root', { description: evil, title: evil }, { description: clean, title: clean }],
     [
       'of a property',
       { properties: { a: { type: 'string', description: evil } } },
       { properties: { a: { type: 'string', description: clean } } },
     ],
     [
-      'of a property that is called as a word of schemas is',
+      'of a property named like a schema keyword',
       { properties: { description: { description: evil }, default: { title: evil } } },
       { properties: { description: { description: clean }, default: { title: clean } } },
     ],
     [
-      'in lists, definitions and schemas under unknown words',
+      'in arrays, definitions and unknown keywords',
       {
         anyOf: [true, { description: evil }],
         $defs: { a: { items: { title: evil } } },
@@ -32,12 +32,12 @@ describe('the words of a schema', () => {
       },
     ],
     [
-      'that name choices',
+      'of enum choices',
       { enum: [evil, 1], enumNames: [evil, 1], enumDescriptions: ['plain'], $comment: evil },
       { enum: [evil, 1], enumNames: [clean, 1], enumDescriptions: ['plain'], $comment: clean },
     ],
     [
-      'longer than may be shown',
+      'beyond the length limit',
       { description: 'd'.repeat(21), title: 't'.repeat(11) },
       { description: `${'d'.repeat(19)}…`, title: `${'t'.repeat(9)}…` },
     ],
@@ -45,7 +45,7 @@ describe('the words of a schema', () => {
     expect(printableSchema(schema, limits)).toEqual(expected);
   });
 
-  it('are removed when no description may be shown', () => {
+  it('are removed when descriptions are disabled', () => {
     const schema = { description: 'a', properties: { a: { description: 'b', title: 'c' } } };
     expect(printableSchema(schema, { ...limits, description: 0 })).toEqual({
       properties: { a: { title: 'c' } },
@@ -53,16 +53,16 @@ describe('the words of a schema', () => {
   });
 });
 
-describe('everything else in a schema', () => {
+describe('the rest of a schema', () => {
   it.each<Record<string, unknown>>([
     { properties: { [evil]: { const: evil, default: { description: evil } } }, required: [evil] },
     { enum: [{ title: evil }], examples: [{ description: evil }], pattern: evil },
     { title: 5, description: { nested: evil }, enumNames: evil, properties: evil },
-  ])('is unchanged, and so is the schema: %j', (schema) => {
+  ])('is unchanged: %j', (schema) => {
     expect(printableSchema(schema, limits)).toBe(schema);
   });
 
-  it('keeps its order beside a changed text', () => {
+  it('keeps its order when a description changes', () => {
     const schema = JSON.parse(
       `{"type":"object","properties":{"b":{"description":"\\u200bx"},"__proto__":{"type":"null"},"a":{}},"required":["b"]}`,
     ) as Record<string, unknown>;
@@ -80,7 +80,7 @@ describe('a secret in a schema', () => {
     ['a description', { description: 'use hunter2-value' }, { description: 'use [redacted]' }],
     ['a title', { title: 'hunter2-value' }, { title: '[redacted]' }],
     [
-      'a default of a property',
+      'a property default',
       { properties: { default: { type: 'string', default: 'hunter2-value' } } },
       { properties: { default: { type: 'string', default: '[redacted]' } } },
     ],
@@ -93,7 +93,7 @@ describe('a secret in a schema', () => {
     expect(redacted(schema)).toEqual(expected);
   });
 
-  it('keeps the values that a call needs, and a whole schema without secrets', () => {
+  it('is not assumed in values that a call needs, or in a schema without secrets', () => {
     const schema = {
       type: 'object',
       properties: { 'hunter2-value': { type: 'string', pattern: 'hunter2-value' } },

@@ -18,7 +18,7 @@ function found(tools: readonly ExposedTool[], query: string, limit = 10): readon
   return searchTools(indexTools(tools), query, limit).map(({ tool }) => tool.tool);
 }
 
-describe('a search for tools', () => {
+describe('tool search', () => {
   it('ranks a name above a title, a title above a server, and a server above a description', () => {
     const tools = [
       exposed('db', 'a', { description: 'Opens an issue.' }),
@@ -33,12 +33,12 @@ describe('a search for tools', () => {
     expect(found(tools, 'issue')).toEqual(['create_issue', 'c', 'b', 'a']);
   });
 
-  it('counts a whole word twice as much as a prefix, and ignores other parts of a word', () => {
+  it('weights a whole word twice as much as a prefix, and ignores other substrings', () => {
     const tools = [exposed('s', 'issues'), exposed('s', 'issue'), exposed('s', 'reissue')];
     expect(found(tools, 'issue')).toEqual(['issue', 'issues']);
   });
 
-  it('counts only the best place, once for each word of the query', () => {
+  it('counts each query word once, at its best match', () => {
     const tool = exposed('issue', 'issue_issues', {
       title: 'Issue',
       description: 'issue '.repeat(9),
@@ -46,7 +46,7 @@ describe('a search for tools', () => {
     expect(searchTools(indexTools([tool]), 'issue issue ISSUE', 10)).toEqual([{ tool, score: 16 }]);
   });
 
-  it('subtracts a share for each missing word', () => {
+  it('deducts a share for each missing word', () => {
     const tools = [exposed('s', 'create_issue'), exposed('s', 'create_table')];
     expect(searchTools(indexTools(tools), 'create issue', 10).map(({ score }) => score)).toEqual([
       32, 8,
@@ -69,7 +69,7 @@ describe('a search for tools', () => {
     expect(found(tools, 'same', 2)).toEqual(['c_same', 'a_same']);
   });
 
-  it.each(['', '  ', '-_-', '\u202e'])('finds nothing by %j', (query) => {
+  it.each(['', '  ', '-_-', '\u202e'])('finds nothing for %j', (query) => {
     expect(found([exposed('s', 'a')], query)).toEqual([]);
   });
 

@@ -11,8 +11,8 @@ const file = fileURLToPath(new URL('../../bench/child.ts', import.meta.url));
 const timeout = 150_000;
 const limitMs = 30_000;
 
-describe('one round of the smallest benchmark', () => {
-  it('yields a value for every measure and contender', { timeout }, async () => {
+describe('a round of the smallest benchmark', () => {
+  it('yields a value for every metric and contender', { timeout }, async () => {
     const work = startWorks.find(({ name }) => name === 'start-1');
     if (work === undefined) throw new Error('There is no start-1.');
     const problems: string[] = [];

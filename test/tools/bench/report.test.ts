@@ -20,8 +20,8 @@ const rounds = [
   { client: { time: 100, back: null }, troupe: { time: 105, back: 4 }, [control]: { time: 108 } },
 ];
 
-describe('the report of the benchmarks', () => {
-  it('prints ratios made within each round, the noise, and "never" for a missing feature', () => {
+describe('the benchmark report', () => {
+  it('prints ratios computed within each round, the noise, and "never" for a missing feature', () => {
     expect(tableOf(rowsOf(work, rounds)).split('\n')).toEqual([
       'work          client 2.4         mcp-troupe           ratio               noise         target   verdict',
       'a walk        100 (10.0-100) ms  105 (10.5-105) ms    x 1.05 (1.05-1.05)  x 1.04 +-6 %  <= 1.1x  unclear',
@@ -39,13 +39,13 @@ describe('the report of the benchmarks', () => {
     expect(rowsOf({ ...work, measures }, rounds)[0]?.target).toBe(text);
   });
 
-  it('gives no ratio and an unknown verdict without a baseline', () => {
+  it('shows no ratio and the verdict "unknown" without a baseline', () => {
     const [row] = rowsOf(work, [{ troupe: { time: 1 } }]);
     expect(row?.verdict).toBe('unknown');
     expect(row?.cells[0]?.value).toBeNull();
   });
 
-  it('requires the noise only for targets that are ratios', () => {
+  it('requires noise only for ratio targets', () => {
     expect(needsControl(work)).toBe(true);
     expect(needsControl({ measures: work.measures.slice(1) })).toBe(false);
     expect(rowsOf(work, rounds)[1]?.noise).toBeUndefined();
@@ -56,7 +56,7 @@ describe('the report of the benchmarks', () => {
     ['some', [{}, {}, { time: 101 }], '101 (101-101) ms, 1 of 3 rounds'],
     ['all', [{}, {}, {}], ' failed '],
     ['no', [], ' - '],
-  ])('misses the target when %s rounds failed or ran', (_what, ours, text) => {
+  ])('misses the target when %s rounds yield values', (_what, ours, text) => {
     const target = { of: 'value', atMost: 101 } as const;
     const measures = [{ id: 'time', title: 'a walk', unit: 'ms', target }] as const;
     const failing = ours.map((values) => ({ client: { time: 100 }, troupe: values }));

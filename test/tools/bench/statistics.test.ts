@@ -18,7 +18,7 @@ const judged = (target: Target, value: Spread, ratio: Spread | null, margin = 0)
   verdictOf(target, { value, ratio, rounds: value.count, margin });
 
 describe('median() and percentile()', () => {
-  it('have as many values below as above', () => {
+  it('split the values evenly', () => {
     fc.assert(
       fc.property(fc.array(fc.integer(), { minLength: 1 }), (values) => {
         const middle = median(values);
@@ -45,14 +45,14 @@ describe('spreadOf()', () => {
 });
 
 describe('pairedRatios()', () => {
-  it('compares within a round and leaves out incomplete rounds', () => {
+  it('compares within each round and omits incomplete rounds', () => {
     expect(pairedRatios([2, 200, 2], [1, 100, 1])).toEqual([2, 2, 2]);
     expect(pairedRatios([1, null, 3, 4], [2, 2, null, 0])).toEqual([0.5]);
   });
 });
 
 describe('marginOf()', () => {
-  it('measures how far the middle half of the ratios strays from 1', () => {
+  it('measures how far the middle half of the ratios deviates from 1', () => {
     expect(marginOf([1, 1.1, 1.2])).toBeCloseTo(0.15, 10);
     expect(marginOf([0.8, 0.8, 0.8])).toBeCloseTo(0.25, 10);
     expect(marginOf([1, 1, 1, 1, 1, 1, 1, 9])).toBe(0);
@@ -79,7 +79,7 @@ describe('verdictOf()', () => {
     },
   );
 
-  it('judges a value without regard to the noise of the ratio', () => {
+  it("judges a value regardless of the ratio's noise", () => {
     expect(judged({ of: 'value', below: 12 }, spread(11.9), null, 9)).toBe('met');
     expect(judged({ of: 'value', below: 12 }, spread(12), spread(0), 9)).toBe('missed');
   });
@@ -91,7 +91,7 @@ describe('verdictOf()', () => {
     expect(judged({ of: 'ratio', atMost: 1 }, spread(1), null)).toBe('unknown');
   });
 
-  it('judges the worst round where every round must meet the target', () => {
+  it('judges the worst round when every round must meet the target', () => {
     const seen = { median: 200, min: 100, max: 301, count: 3 };
     const target = { of: 'value', atMost: 300 } as const;
     expect(judged(target, seen, null)).toBe('met');

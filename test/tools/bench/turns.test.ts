@@ -4,12 +4,12 @@ import { isolatedRounds, turnsOf } from '../../bench/work.ts';
 const contenders = ['A', 'B', 'C'];
 
 describe('turnsOf()', () => {
-  it('changes the order with every round', () => {
+  it('changes the order every round', () => {
     const rounds = [0, 1, 2, 3, 4, 5].map((round) => turnsOf(contenders, round).join(''));
     expect(rounds).toEqual(['ABC', 'CBA', 'BCA', 'ACB', 'CAB', 'BAC']);
   });
 
-  it('includes every contender once per round, in either order equally often', () => {
+  it('includes every contender once per round, and either order equally often', () => {
     const rounds = Array.from({ length: 8 }, (_, round) => turnsOf(['A', 'B', 'C', 'D'], round));
     for (const turns of rounds) expect([...turns].sort()).toEqual(['A', 'B', 'C', 'D']);
     const before = rounds.filter((turns) => turns.indexOf('A') < turns.indexOf('C'));
@@ -22,7 +22,7 @@ describe('turnsOf()', () => {
 });
 
 describe('isolatedRounds()', () => {
-  it('runs each contender in its turn and leaves out the values of a failed one', async () => {
+  it("runs each contender in turn and omits a failed contender's values", async () => {
     const turns: unknown[] = [];
     const child = (_work: string, task: unknown) => {
       turns.push(task);

@@ -19,14 +19,14 @@ const performing =
     Promise.resolve({ seen, problems: differences(expected, seen), ms: 1_234 });
 
 describe('runRows()', () => {
-  it('accepts a row that sees what it expects', async () => {
+  it('passes a row that observes what it expects', async () => {
     const seen = { state: 'backingOff', code: 'TIMEOUT' };
     const results = await runRows({ F10: row }, 1, performing(seen));
     expect(results[0]).toMatchObject({ verdict: 'ok', remarks: [] });
     expect(exitCodeOf(results)).toBe(0);
   });
 
-  it('reports a row that sees anything else, and fails', async () => {
+  it('reports a row that observes anything else, and fails', async () => {
     const results = await runRows({ F10: row }, 1, performing({ state: 'ready', code: 'TIMEOUT' }));
     expect(results[0]).toMatchObject({
       verdict: 'not ok',
@@ -49,7 +49,7 @@ describe('runRows()', () => {
     expect(differences(expected, { a: '1', b: 7, c: undefined, d: '3', e: '3' })).toHaveLength(5);
   });
 
-  it('reports a row whose process failed, and runs the others', async () => {
+  it('reports a row whose process fails, and runs the others', async () => {
     const results = await runRows({ F10: row, F12: row }, 2, (name) =>
       name === 'F10'
         ? Promise.reject(new Error('the host ended with SIGABRT'))
@@ -62,7 +62,7 @@ describe('runRows()', () => {
     expect(exitCodeOf(results)).toBe(1);
   });
 
-  it('runs a row that measures while no other row runs', async () => {
+  it('runs a measuring row while no other row runs', async () => {
     let running = 0;
     const neighbours: number[] = [];
     const alone = { ...row, isAlone: true };
@@ -76,13 +76,13 @@ describe('runRows()', () => {
     expect(neighbours).toEqual([1]);
   });
 
-  it('fails without any row', () => {
+  it('fails without any rows', () => {
     expect(exitCodeOf([])).toBe(1);
   });
 });
 
-describe('the quick pass of faults', () => {
-  it('names existing rows', () => {
+describe('the quick fault run', () => {
+  it('names only existing rows', () => {
     const chosen = chosenNames('--only', quickNames, Object.keys(rows));
     expect(chosen).toHaveLength(quickNames.length);
   });

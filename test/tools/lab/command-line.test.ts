@@ -23,7 +23,7 @@ describe('chosenNames()', () => {
     ['start.1', 'did you mean start-1?'],
     ['walk-*', `choose of ${names.join(', ')}`],
     ['', `choose of ${names.join(', ')}`],
-  ])('rejects the unknown name %j beside a known one', (pattern, hint) => {
+  ])('rejects the unknown name %j next to a known one', (pattern, hint) => {
     expect(() => chosenNames('--only', ['F2', pattern], names)).toThrow(
       new UsageError(`--only ${pattern}: there is no such name; ${hint}`),
     );
