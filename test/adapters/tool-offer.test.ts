@@ -33,7 +33,7 @@ describe('offered tools', () => {
     ]);
   });
 
-  it('have stable names that all providers accept, and call the right tool', async () => {
+  it('have stable names that all providers accept and call the right tool', async () => {
     const naming = { template: '{server}__{tool}', maxLength: 128 };
     const there = await stage({ settings: servers({ db: 'srv' }), policy: { naming } });
     await relist(there, 'db', tool('query'), tool('a'.repeat(90)));
@@ -52,7 +52,7 @@ describe('offered tools', () => {
     expect(called.value).toEqual(pong);
   });
 
-  it('call the tool that was shown, never another tool of the same name', async () => {
+  it('call the tool that was shown, never another with the same name', async () => {
     const there = await stage({ settings: servers({ db: 'srv' }) });
     await relist(there, 'db', tool('query', { description: 'Reads.' }));
     const [before] = offerTools(there.troupe);
@@ -65,7 +65,7 @@ describe('offered tools', () => {
     expect(there.sessions.of('db').calls).toEqual([]);
   });
 
-  it('treat missing arguments as none, and accept only an object otherwise', async () => {
+  it('treat missing arguments as empty and otherwise accept only an object', async () => {
     const there = await stage({ settings: servers({ db: 'srv' }) });
     const [query] = offerTools(there.troupe);
     await expect(query?.call([1], {})).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' });

@@ -71,7 +71,7 @@ function inspected(troupe: Troupe): Inspected {
 }
 
 describe("a running troupe's page", () => {
-  it('shows that a server was killed within 200 ms', async () => {
+  it('updates within 200 ms when a server is killed', async () => {
     const troupe = start('user');
     await troupe.waitFor('db', 'ready');
     const { page } = await show(browser, inspected(troupe));
@@ -122,7 +122,7 @@ describe("a running troupe's page", () => {
     expect(await page.locator('.answer-text').textContent()).toBe('{}');
   });
 
-  it('stops a server with a button, and disables buttons without effect, with the reason', async () => {
+  it('stops a server with a button and disables ineffective buttons with a reason', async () => {
     const troupe = start('user');
     await troupe.waitFor('db', 'ready');
     const { page } = await show(browser, inspected(troupe), '#/fleet?server=db');
@@ -178,7 +178,7 @@ describe("a running troupe's page", () => {
 });
 
 describe("the inspector's link", () => {
-  it('authorizes a tab, even after a reload, and further tabs', async () => {
+  it('authorizes a tab even after a reload, as well as further tabs', async () => {
     const troupe = start('user');
     await troupe.waitFor('db', 'ready');
     const { page, inspector } = await show(browser, inspected(troupe), '#/chart?server=db');

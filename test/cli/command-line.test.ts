@@ -446,7 +446,7 @@ describe('the command line', () => {
     );
   });
 
-  it('names the unreadable settings file when a server is unknown', async () => {
+  it('reports the unreadable settings file when a server is unknown', async () => {
     const problems = [{ file: '/x/troupe.json', line: 4, message: 'a comma is missing; add one' }];
     const troupe = createStandIn({ problems });
     const run = await runCliHere(['call', 'db', 'echo', '--json'], {
@@ -514,7 +514,7 @@ describe('the command line', () => {
     expect(troupe.listenerCount()).toBe(0);
   });
 
-  it("prints no server's terminal control sequences", async () => {
+  it('strips terminal control sequences from server output', async () => {
     const nasty = '\u001b[2Jgone\u202Etxt\u0007';
     const tool = { ...toolOf('db', 'echo'), description: nasty };
     const troupe = createStandIn({

@@ -95,7 +95,7 @@ describe("another program's settings file", () => {
     },
   );
 
-  it('applies its limits, and its servers need approval in a project folder', async () => {
+  it('applies its limits and requires approval for its servers in a project folder', async () => {
     const inFolder = { ...origin, scope: 'project' } as const;
     const { document, problems } = await parseSettingsFile(fixture('qwen'), inFolder);
     expect(document?.mcp).toEqual({ allowed: ['one', 'two'], excluded: ['two'] });
@@ -275,7 +275,7 @@ describe("another program's settings file", () => {
     ]);
   });
 
-  it('never throws, and returns a document or a problem for any text', async () => {
+  it('returns a document or a problem for any text and never throws', async () => {
     const texts = names.map(fixture);
     const cut = fc
       .tuple(fc.constantFrom(...texts), fc.nat(4_000), fc.nat(200), fc.string({ maxLength: 5 }))

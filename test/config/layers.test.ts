@@ -342,7 +342,7 @@ describe('enabled switches', () => {
 });
 
 describe('identical servers', () => {
-  it("collapse into the higher layer's server, and the other is reported with it", () => {
+  it("are merged into the higher layer's server, which reports the other", () => {
     const settings = merged([
       layer('user', entries({ alias: 'x' })),
       layer('config', entries({ db: 'x' })),
@@ -425,7 +425,7 @@ describe('identical servers', () => {
 describe("a plugin's server", () => {
   const remote = { url: 'https://example.test/mcp' };
 
-  it('is named after the plugin, and cannot change its own policy', () => {
+  it('is named after the plugin and cannot change its own policy', () => {
     const settings = merged([
       layer(
         'plugin',

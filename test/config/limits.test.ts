@@ -93,7 +93,7 @@ describe('the server budget in settings', () => {
     expect(settings.problems).toEqual([]);
   });
 
-  it('is off when the host disables it, and is reported when it has no number', () => {
+  it('is off when the host disables it and reported when it has no number', () => {
     expect(budgetOf({ maxServers: 4 }, { admission: { budget: 'off' } }).budget).toBeUndefined();
     const { budget, problems } = budgetOf({ budget: 'enforce' });
     expect(budget).toBeUndefined();

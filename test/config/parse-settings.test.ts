@@ -217,7 +217,7 @@ describe('a settings file', () => {
     );
   });
 
-  it('never throws, and returns a document or a problem for any text', () => {
+  it('returns a document or a problem for any text and never throws', () => {
     const whole = '{ "mcpServers": { "db": { "command": "node", "args": ["x"] } }, "mcp": {} }';
     const cutOrMixed = fc.oneof(
       fc.string(),
@@ -237,7 +237,7 @@ describe('a settings file', () => {
 describe("a folder's settings", () => {
   const entry = '{ "command": "npx",\n"trust": true, "timeoutMs": 5, "restart": "never" }';
 
-  it('require approval, and their trust and numbers are ignored', () => {
+  it('require approval and cannot set trust or numbers', () => {
     expect(serverOf(entry, inProject)?.desired).toMatchObject({
       gated: true,
       trust: false,

@@ -21,7 +21,7 @@ describe('the embedding example', () => {
     expect(example.trimEnd().split('\n').length).toBeLessThanOrEqual(20);
   });
 
-  it('calls a tool of a published server and exits', { timeout: limitMs }, async () => {
+  it("calls a published server's tool and exits", { timeout: limitMs }, async () => {
     const { stdout, stderr } = await run(
       process.execPath,
       ['--import', 'tsx', 'examples/embedding.ts'],

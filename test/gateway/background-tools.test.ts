@@ -103,7 +103,7 @@ describe.each(lines)('a call moved to the background (%s)', (line) => {
     }
   });
 
-  it('ends with the gateway, and its collector gets an error', async () => {
+  it('ends with the gateway and returns an error to its collector', async () => {
     const there = await gatewayStage({ settings });
     const client = await join(there, line);
     const { id } = await parked(there, client);

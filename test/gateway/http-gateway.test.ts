@@ -16,7 +16,7 @@ function settling(call: ScriptedCall): Promise<void> {
 }
 
 describe.each(lines)('a client over HTTP (%s)', (line) => {
-  it('sees the tools of all servers under their names', async () => {
+  it("sees all servers' tools under their exposed names", async () => {
     const there = await gatewayStage();
     const { tools } = await (await join(there, line)).listTools();
     expect(tools.map(({ name }) => name)).toEqual(['db__query', 'web__query']);
@@ -206,7 +206,7 @@ describe("the gateway's lists", () => {
     expect(there.troupe.tools()).toHaveLength(2);
   });
 
-  it('are empty when no server is allowed, and calls report the reason', async () => {
+  it('are empty when no server is allowed, and calls fail with the reason', async () => {
     const there = await gatewayStage({ allow: [] });
     const client = await connect(there);
     expect((await client.listTools()).tools).toEqual([]);

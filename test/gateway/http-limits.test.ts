@@ -83,7 +83,7 @@ describe('a client that sends its request byte by byte', () => {
     expect(await counted(there, 'refusals')).toEqual({ 408: 1 });
   });
 
-  it('is disconnected and counted while sending a body, and reaches no server', async () => {
+  it('is disconnected and counted while sending a body without reaching a server', async () => {
     const there = await gatewayStage({ http: { limits: quick } });
     const line = await dial(there);
     line.socket.write(`${head(there, { 'content-length': 10_000 })}{"jsonrpc":"2.0"`);
@@ -280,7 +280,7 @@ describe('clients that do not read their responses', () => {
 
 describe('a legacy client that disappears during a call', () => {
   it.each(['without', 'with'])(
-    'loses its session, and its call is cancelled (%s progress)',
+    'loses its session and has its call cancelled (%s progress)',
     async (how) => {
       const there = await gatewayStage();
       const session = await openSession(there.url);

@@ -60,7 +60,7 @@ describe.each([
     expect(message).toMatchObject({ id: 7, error: { code: -32_602 } });
   });
 
-  it('reports the outcome when it fails, and runs once', async () => {
+  it('runs once and reports the outcome when it fails', async () => {
     const there = await gatewayStage();
     const { call } = await client(there);
     const answer = call(7, extra);
@@ -71,7 +71,7 @@ describe.each([
     expect(there.gateway.callsInFlight).toBe(0);
   });
 
-  it('gets no answer when its client cancels it', async () => {
+  it('gets no response when its client cancels it', async () => {
     const there = await gatewayStage();
     const { call, send } = await client(there);
     const answer = call(7, extra);

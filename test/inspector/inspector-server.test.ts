@@ -370,8 +370,8 @@ describe("a page's request", () => {
   });
 });
 
-describe('the stream of records', () => {
-  it('sends new records at once', async () => {
+describe('the record stream', () => {
+  it('sends new records immediately', async () => {
     const { there, inspected } = await recorded();
     const { inspection } = there.troupe;
     const browser = await Browser.of(await start(inspected));

@@ -127,7 +127,7 @@ describe("a test exported from a server's records", () => {
   it.each([
     ...['session.opened', 'xstate.done.actor.session', 'session.listFailed', 'session.impaired'],
     ...['server.demanded', 'session.listed', 'constructor', '__proto__', 'toString'],
-  ])('contains only statements of its own for a journal with the event %s', async (type) => {
+  ])('contains only its own statements for a journal with the event %s', async (type) => {
     const evil = "0;});require('node:child_process').execSync('touch pwned');(async()=>{//\u2028";
     const facts = Object.fromEntries(
       ['era', 'toolCount', 'failure', 'answer', 'reason'].map((name) => [name, evil]),

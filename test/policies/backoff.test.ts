@@ -37,7 +37,7 @@ describe('the restart delay', () => {
     expect(restartDelay({ ...ladder, delays: [] }, 1, 0.5)).toBe(0);
   });
 
-  it('is zero before an immediate first attempt, and starts with the second', () => {
+  it('is zero before an immediate first attempt and starts with the second', () => {
     const immediate = { ...growing(0.2), first: 'immediate' } as const;
     expect(restartDelay(immediate, 1, almostOne)).toBe(0);
     expect(restartDelay({ ...immediate, jitter: 'none' }, 2, 0.5)).toBe(1_000);
@@ -56,13 +56,13 @@ describe('the restart delay', () => {
     expect(restartDelay(growing(1), 1, 0)).toBe(250);
   });
 
-  it('is the floor at the lowest draw of full jitter', () => {
+  it('equals the floor at the lowest full-jitter draw', () => {
     expect(waits.map((wait) => restartDelay(growing('full'), wait, 0))).toEqual(
       waits.map(() => 250),
     );
   });
 
-  it('is the maximum when the floor is above it', () => {
+  it('equals the maximum when the floor exceeds it', () => {
     expect(full({ ...numbers, floorMs: 60_000 }, 1, almostOne)).toBe(30_000);
   });
 
@@ -154,7 +154,7 @@ describe('the delay before a quiet attempt', () => {
 describe('the delay before retrying a busy server', () => {
   const rule = { initialMs: 15_000, factor: 2, maxMs: 300_000, addedJitter: 0.2 };
 
-  it('doubles, and jitter only lengthens it', () => {
+  it('doubles each time and is only lengthened by jitter', () => {
     expect([1, 2, 60].map((wait) => busyDelay(rule, wait, 0))).toEqual([15_000, 30_000, 300_000]);
     expect([1, 60].map((wait) => busyDelay(rule, wait, almostOne))).toEqual([18_000, 360_000]);
   });

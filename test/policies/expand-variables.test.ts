@@ -65,7 +65,7 @@ describe('references to inputs, keychains and variables', () => {
     ['keychain:svc/me/x', { value: 'k', isSecret: true }],
   ]);
 
-  it('expand to their values, and never to further references', () => {
+  it('expand to their values but never to further references', () => {
     const text = '${input:token} ${input:city} ${keychain:svc/me/x} ${HOME}';
     expect(expandVariables(text, variables, { found })).toEqual({
       value: 'abc${HOME} Bern k /place/x',
@@ -120,7 +120,7 @@ describe('references to inputs, keychains and variables', () => {
     ).toEqual([true, true, false, false, false]);
   });
 
-  it('yield a value or a reason for any text, and never unrelated values', () => {
+  it('yield a value or a reason for any string, never unrelated values', () => {
     const part = fc.oneof(
       fc.constantFrom(
         '${',
@@ -152,7 +152,7 @@ describe('references to inputs, keychains and variables', () => {
     );
   });
 
-  it('are found in a long text in linear time', () => {
+  it('are found in a long string in linear time', () => {
     const open = '${A:-'.repeat(200_000);
     expect(expandVariables(open, {})).toEqual({ value: open, used: [] });
     expect(expandVariables(`${open}}`, {})).toEqual({ broken: 'nested' });

@@ -101,7 +101,7 @@ describe('a plan', () => {
     expect(planOne(wanted('db', 'disabled', 'g2', 'd2'), leaving)).toEqual(['keep: leaving']);
   });
 
-  it('only replaces a server whose connection settings differ', () => {
+  it('replaces only a server whose connection settings differ', () => {
     expect(planOne(wanted('db', 'disabled', 'g2', 'd2'), living())).toEqual([
       'replace: connection settings changed',
     ]);
@@ -170,7 +170,7 @@ describe('a plan', () => {
       expect(planOne(desired, living(), serving)).toEqual(['replace: connection settings changed']);
     });
 
-    it('waits for the successor, and applies in-place edits to it', () => {
+    it('waits for the successor and applies in-place edits to it', () => {
       expect(planOne(seamless('g2'), withNext(), ['db.0'])).toEqual([
         'keep: its successor is not ready yet',
       ]);

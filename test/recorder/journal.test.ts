@@ -243,7 +243,7 @@ describe('a file that is not a journal', () => {
   });
 
   it.skipIf(process.platform === 'win32')(
-    'is rejected at once when it is a pipe without a writer',
+    'is rejected immediately when it is a pipe without a writer',
     async () => {
       const pipe = path.join(temporaryFolder(), 'pipe.ndjson');
       execFileSync('mkfifo', [pipe]);

@@ -31,7 +31,7 @@ function snapshotOf(...nodes: readonly (readonly [string, string, number])[]): H
 }
 
 describe('the heap census', () => {
-  it('counts objects by class, and strings as one group', () => {
+  it('counts objects by class and strings as one group', () => {
     const census = censusOf(
       snapshotOf(
         ['object', 'Map', 32],

@@ -33,7 +33,7 @@ describe('the explorer', () => {
     expect(found.states).toBeGreaterThan(10);
   });
 
-  it('names the transitions that its events cannot reach', () => {
+  it('reports transitions that its events cannot reach', () => {
     const found = explore(sampleServerMachine, {
       inputs: [{ attemptsLimit: 0 }],
       events: { 'session.closed': [{ type: 'session.closed', isLost: false }] },

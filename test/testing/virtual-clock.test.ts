@@ -103,7 +103,7 @@ describe('a virtual clock', () => {
     expect(clock.runNext()).toBe(false);
   });
 
-  it('advances the wall time with it', () => {
+  it('advances wall time too', () => {
     const clock = new VirtualClock({ nowMs: 500, wallMs: 1_000 });
     clock.advanceBy(7);
     expect(clock.wallNow()).toBe(1_007);
@@ -123,7 +123,7 @@ describe('a virtual clock', () => {
     expect(moments).toEqual([10, 20, 30]);
   });
 
-  it('drives the delayed transitions of a chart, cascades included', () => {
+  it("drives a chart's delayed transitions, including cascades", () => {
     const machine = setup({
       types: { context: {} as { turns: number } },
       actions: { countTurn: assign({ turns: ({ context }) => context.turns + 1 }) },

@@ -108,7 +108,7 @@ describe("a picture's parts", () => {
     expect(unfoldedParts(wide, [], new Map([['a.b', true]]))).toEqual([]);
   });
 
-  it('have a drawing for each way to fold them', () => {
+  it('have a drawing for each combination of folded parts', () => {
     expect(foldingsOf(parts)).toEqual([
       [],
       ['a'],
@@ -131,7 +131,7 @@ describe("a picture's parts", () => {
     expect(() => foldingsOf(many)).toThrow('64 foldings');
   });
 
-  it('leave the picture within a screen of 1440 pixels, whatever is active', () => {
+  it('keep the picture within a 1440-pixel screen, whatever is active', () => {
     for (const { picture, leaves } of shown) {
       for (const leaf of leaves) {
         const file = pictureFile(picture, unfoldedParts(picture, [leaf], new Map()));

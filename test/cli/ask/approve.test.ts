@@ -289,15 +289,18 @@ describe('troupe approve', () => {
     ['n\n', 10, 0],
     ['\n', 10, 0],
     ['', 10, 0],
-  ])('asks at a terminal; the answer %j gives exit code %i', async (answer, exitCode, count) => {
-    const { folder, troupe } = await waiting();
-    const stdin = Object.assign(new PassThrough(), { isTTY: true });
-    stdin.end(answer);
-    const run = await runCliHere(['approve', 'gated'], { folder, stdin, columns: 80 });
-    expect(run.stderr).toContain('approve "gated"? [y/N]');
-    expect(run.exitCode).toBe(exitCode);
-    expect(troupe.sent).toHaveLength(count);
-  });
+  ])(
+    'prompts at a terminal, where the answer %j leads to exit code %i',
+    async (answer, exitCode, count) => {
+      const { folder, troupe } = await waiting();
+      const stdin = Object.assign(new PassThrough(), { isTTY: true });
+      stdin.end(answer);
+      const run = await runCliHere(['approve', 'gated'], { folder, stdin, columns: 80 });
+      expect(run.stderr).toContain('approve "gated"? [y/N]');
+      expect(run.exitCode).toBe(exitCode);
+      expect(troupe.sent).toHaveLength(count);
+    },
+  );
 
   it.each([[[]], [['--json']]])('rejects the command without a terminal (%j)', async (more) => {
     const { folder, troupe } = await waiting();

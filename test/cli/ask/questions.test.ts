@@ -74,7 +74,7 @@ describe('troupe questions', () => {
     expect(stdout).toContain('answer: troupe answer q1 name=… sure=…, or troupe answer q1 decline');
   });
 
-  it('reports that no question is open, and prints one document with --json', async () => {
+  it('reports that no question is open and prints one document with --json', async () => {
     const { folder } = await running();
     expect((await runCliHere(['questions'], { folder })).stdout).toBe('no open questions\n');
     const { stdout } = await runCliHere(['questions', '--json'], { folder });
@@ -150,7 +150,7 @@ function terminal() {
 }
 
 describe("a server's question at the terminal", () => {
-  it('asks for each field, and asks again after an invalid value', async () => {
+  it('asks for each field, again if the value is invalid', async () => {
     const { ask, type, showed } = terminal();
     const answer = ask(form);
     await showed('answer it? [y/N]');
@@ -171,7 +171,7 @@ describe("a server's question at the terminal", () => {
     });
   });
 
-  it('is declined by any answer but yes, and cancelled at the end of the input', async () => {
+  it('is declined by any answer but yes and cancelled at the end of the input', async () => {
     const first = terminal();
     const declined = first.ask(url);
     await first.showed('done there, continue? [y/N]');
@@ -185,7 +185,7 @@ describe("a server's question at the terminal", () => {
     expect(await cancelled).toEqual({ action: 'cancel' });
   });
 
-  it('closes when it is answered elsewhere, and never asks the user to act as the model', async () => {
+  it('closes when it is answered elsewhere and never asks the user to act as the model', async () => {
     const { ask, abort, showed } = terminal();
     const answer = ask(form);
     await showed('[y/N]');

@@ -124,7 +124,7 @@ describe('a completion', () => {
     expect(troupe.sent).toEqual([]);
   });
 
-  it("suggests the server's tools whose names are safe in a shell, and starts no server", async () => {
+  it('suggests tools with shell-safe names without starting a server', async () => {
     const { folder, troupe } = await running();
     expect(await suggested(folder, 'call', 'db', '')).toEqual([
       'words',

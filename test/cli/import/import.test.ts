@@ -248,7 +248,7 @@ describe('troupe import', () => {
     ]);
   });
 
-  it('follows the user’s own links and links within the project, and prints the path before writing', async () => {
+  it('follows the user’s own links and links within the project and prints the path before writing', async () => {
     const folder = temporaryFolder();
     const dotfile = put(folder, 'dotfiles/troupe.json', '{}');
     mkdirSync(path.join(folder, 'state'));

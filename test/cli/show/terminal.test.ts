@@ -62,7 +62,7 @@ describe('on a terminal', () => {
     ]);
   });
 
-  it('the tool table shows whole names in 40 columns, and descriptions where they fit', async () => {
+  it('the tool table shows whole names in 40 columns and descriptions where they fit', async () => {
     const name = 'get-structured-content-of-a-row';
     const tools = [{ ...toolOf('db', name), description: long }];
     const { folder } = await upHere(createStandIn({ servers: [statusOf('db')], tools }));
@@ -195,7 +195,7 @@ describe('the progress line', () => {
   const shown = `\rwaiting 0s for 1 of 2 servers: db (connecting)${escape}K`;
   const erased = `\r${escape}K`;
 
-  it('names the servers that are still starting, and disappears before the result', async () => {
+  it('names the servers that are still starting and disappears before the result', async () => {
     const troupe = connecting();
     const folder = temporaryFolder();
     const run = startCliHere(['tools'], { folder, troupe, columns: 80 });

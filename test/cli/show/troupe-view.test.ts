@@ -184,7 +184,7 @@ describe('the status', () => {
     ).toEqual(['plan: replace b (args changed)']);
   });
 
-  it('shows the file, line and key of a problem in the settings', () => {
+  it('shows the file, line and key of a settings problem', () => {
     const problem = { file: 't.json', line: 7, key: 'mcpServers.db.url', message: 'write a URL' };
     expect(problemLines([problem])).toEqual(['settings: t.json:7 mcpServers.db.url: write a URL']);
   });

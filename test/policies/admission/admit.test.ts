@@ -113,7 +113,7 @@ describe('admission', () => {
 });
 
 describe('admission of all servers', () => {
-  it('keeps the settings order, and a bad entry does not affect its neighbours', () => {
+  it('keeps the settings order and isolates a bad entry from its neighbours', () => {
     const servers = [
       desiredServer({ name: 'z' }),
       desiredServer({ name: 'bad', invalid: problem }),
@@ -223,7 +223,7 @@ describe('the launch bound', () => {
     list: readonly string[] | undefined,
   ): Partial<Gates> => (list === undefined ? {} : { [key]: list });
 
-  it('applies alone when the settings have no list, and vice versa', () => {
+  it("applies on its own, as do the settings' lists", () => {
     fc.assert(
       fc.property(names, (list) => {
         const expected = all.filter((each) => list.includes(each));

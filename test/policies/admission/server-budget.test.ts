@@ -24,7 +24,7 @@ const noPlaces = places([]);
 describe('the server budget', () => {
   const four = list(['a', 'admitted'], ['off', 'disabled'], ['b', 'admitted'], ['c', 'admitted']);
 
-  it('refuses the servers declared last, and does not count inadmissible ones', () => {
+  it('refuses the servers declared last and does not count inadmissible ones', () => {
     expect(refusedIn(withinBudget(four, two, noPlaces))).toEqual(['c']);
   });
 
@@ -127,7 +127,7 @@ describe('a budget slot', () => {
   ]);
   const halted = new Set(['disabled.0', 'gaveUp.0', 'leaves.0']);
 
-  it('is held until its server stops, and requested again after a start', () => {
+  it('is held until its server stops and requested again after a start', () => {
     expect(placesOf(live, halted)).toEqual(places(['runs', 'closes'], ['gaveUp']));
     expect(placesOf(live, halted, { claimant: 'gaveUp' })).toEqual(places(['runs', 'closes']));
   });
@@ -140,7 +140,7 @@ describe('a budget slot', () => {
 });
 
 describe('the budget warning', () => {
-  it('appears at three quarters, and again only after most slots have been free', () => {
+  it('appears at three quarters, then again only after most slots have been free', () => {
     const steps = [5, 6, 8, 6, 5, 3, 6, 2, 5, 6].map((taken) => taken);
     let near = false;
     const heard = steps.map((taken) => (near = isNearBudget(near, taken, 8)));

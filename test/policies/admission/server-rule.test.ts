@@ -39,7 +39,7 @@ describe('a command rule', () => {
   });
 
   it.each([['/usr/bin/npx'], ['C:\\node\\npx.cmd'], ['npx.exe'], ['${HOME}/npx'], ['${RUNNER}']])(
-    'forbids, and never allows, what may be the same program: %s',
+    'forbids but never allows a possible match: %s',
     (command) => {
       expect(forbids({ command: 'npx' }, local(command))).toBe(true);
       expect(allows({ command: 'npx' }, local(command))).toBe(false);
@@ -84,7 +84,7 @@ describe('a URL rule', () => {
     ['${URL}'],
     ['https://example.com${REST}'],
     ['not an address'],
-  ])('forbids, and does not allow, an unresolved host: %s', (address) => {
+  ])('forbids but never allows an unresolved host: %s', (address) => {
     expect(forbids({ url: 'https://other.test' }, at(address))).toBe(true);
     expect(allows({ url: 'https://*' }, at(address))).toBe(false);
   });

@@ -82,7 +82,7 @@ describe('a pinned tool', () => {
     );
   });
 
-  it('shows only the changed lines', () => {
+  it('reports only its changed lines', () => {
     const now = { ...query, description: 'Writes rows.' };
     expect(changedTools([pinOf(query)], [now])).toEqual([
       {
@@ -92,7 +92,7 @@ describe('a pinned tool', () => {
     ]);
   });
 
-  it('stores only a digest of a long definition, and still detects a change', () => {
+  it('stores only a digest of a long definition but still detects changes', () => {
     const long = { ...query, description: 'x'.repeat(10_000), inputSchema: { enum: ['a'] } };
     const pin = pinOf(long);
     expect(pin).not.toHaveProperty('definition');
@@ -171,7 +171,7 @@ describe('a pinned prompt, resource or set of instructions', () => {
     expect(kept?.definition).toBe(instructions);
   });
 
-  it('changes when another definition has the same name', () => {
+  it('changes when a second definition has the same name', () => {
     const [first] = catalog.prompts;
     const second = { name: 'review', description: 'Another.' };
     expect(after({ prompts: first === undefined ? [] : [first, second] })).toMatchObject([

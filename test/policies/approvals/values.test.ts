@@ -97,7 +97,7 @@ describe('a disguised host', () => {
     ['https://github.com@evil.test/x', 'evil.test'],
     ['https:\\\\evil.test\u3002example/', 'evil.test.example'],
     ['https://ex\tample.test/', 'example.test'],
-  ])('is shown for %j', (url, host) => {
+  ])('is detected in %j', (url, host) => {
     expect(disguisedHost(url)?.host).toBe(host);
   });
 

@@ -61,7 +61,7 @@ describe('x-mcp-header annotations', () => {
     expect(wrongArgumentHeader(tool({ a: marked('A'), b: tool({ c: marked('A') }) }))).toBe(twice);
   });
 
-  it('are accepted only on direct arguments', () => {
+  it('are accepted only on top-level arguments', () => {
     const nowhere = 'has an x-mcp-header on what is no argument of its own';
     expect(wrongArgumentHeader(tool({}, marked('A', 'object')))).toBe(nowhere);
     const schemas = 'items contains additionalProperties not if then else propertyNames';

@@ -39,7 +39,7 @@ describe('call rules', () => {
     ['allow and ask patterns', { allow: [wide], ask: ['*'] }, 'ask'],
   ];
 
-  it.each(rows)('decide by verdict precedence: %s', (_what, rules, verdict) => {
+  it.each(rows)('return the decision for %s', (_what, rules, verdict) => {
     expect(verdictByRules(rules, tool)).toBe(verdict);
   });
 
@@ -75,7 +75,7 @@ describe('call rules', () => {
     ['*__query', ofLong, [short, long], true, true],
     ['mcp__db__*', ofLong, [], true, false],
   ])(
-    'match %s against %j only as far as names allow, %#',
+    'match %s against %j only if the name is unambiguous, %#',
     (pattern, about, servers, maybe, certain) => {
       expect(verdictByRules({ allow: [pattern] }, about, servers)).toBe(
         certain ? 'allow' : undefined,
@@ -85,7 +85,7 @@ describe('call rules', () => {
     },
   );
 
-  it('match a server by its own name only', () => {
+  it('match a server only by its own name', () => {
     const rules = { allow: [{ server: 'db__x', tool: 'query' }] };
     expect(verdictByRules(rules, ofLong, [short, long])).toBe('allow');
     expect(verdictByRules(rules, ofShort, [short, long])).toBeUndefined();

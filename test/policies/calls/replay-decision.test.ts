@@ -53,7 +53,7 @@ describe('a request', () => {
 describe('a lost call', () => {
   const of = (reason: CallFailure['reason'], written: boolean) => ({ reason, written });
 
-  it.each(neverRan)('is sent once more if it provably never ran: %s', (reason) => {
+  it.each(neverRan)('is resent once if it provably never ran: %s', (reason) => {
     const failure = of(reason, false);
     const tool = { isTrusted: false };
     expect(replayOf({ failure, sends: 1, rule: 'idempotentTrusted', tool })).toBe('neverRan');
@@ -64,7 +64,7 @@ describe('a lost call', () => {
     );
   });
 
-  it.each(lost)('is sent again after it may have run only if that is safe: %s', (reason) => {
+  it.each(lost)('is resent only where that is safe if it may have run: %s', (reason) => {
     const failure = of(reason, true);
     const rule = 'idempotentTrusted';
     expect(replayOf({ failure, sends: 1, rule, tool: plain })).toBe('no');

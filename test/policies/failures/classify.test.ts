@@ -284,7 +284,7 @@ describe('failure classification', () => {
     );
   });
 
-  it('applies the first matching rule, and the table if none matches', () => {
+  it('applies the first matching rule, or the table if none matches', () => {
     /** The same in the plainest way. */
     const plainly = (seen: FailureDescription, rules: readonly ClassifyRule[]): FailureKind => {
       for (const rule of rules) {

@@ -10,7 +10,7 @@ describe('the default policy', () => {
     expect(defaultPolicy.close.totalMs).toBeGreaterThan(stepsMs);
   });
 
-  it('finishes its attempts within 7.5 s after a failed start, and 15.5 s after a loss', () => {
+  it('finishes its attempts within 7.5 s of a failed start or 15.5 s of a loss', () => {
     const waits = [1, 2, 3, 4, 5].map((wait) =>
       restartDelay(defaultPolicy.restart, wait, almostOne),
     );

@@ -100,14 +100,14 @@ const failingStarts: readonly Row[] = [
 
 describe('a preset', () => {
   it.each(lossesOfReady)(
-    '$rows: $preset retries a lost $transport server ($how) at $triesAt, which ends $state',
+    '$rows: $preset retries a lost $transport server ($how) at $triesAt and ends $state',
     ({ preset, transport, how, triesAt, state }) => {
       expect(afterLoss(readyUnder(preset, transport), how)).toEqual({ triesAt, state });
     },
   );
 
   it.each(failingStarts)(
-    '$rows: $preset tries to start a failing $transport server ($how) at $triesAt, which ends $state',
+    '$rows: $preset tries to start a failing $transport server ($how) at $triesAt and ends $state',
     ({ preset, transport, how, triesAt, state }) => {
       expect(failingStart(under(preset, transport), how)).toEqual({ triesAt, state });
     },
@@ -187,7 +187,7 @@ describe("a lost server's tools", () => {
     ['CC-08', 'claudeCode', 'http', 'none'],
     ['X9', 'dockerResilient', 'stdio', 'none'],
   ] as const)(
-    '%s: with %s (%s) are %s until the server is back',
+    '%s: under %s (%s) are %s until the server is back',
     (_rows, preset, transport, shown) => {
       const server = readyUnder(preset, transport);
       const catalog = (): string => server.story.snapshotOf('db.0').value.catalog;
@@ -201,7 +201,7 @@ describe("a lost server's tools", () => {
     },
   );
 
-  it('CC-08: with claudeCode return with the next list, not with the restart request', () => {
+  it('CC-08: reappear with the next list under claudeCode, not on a restart request', () => {
     const server = readyUnder('claudeCode', 'http');
     server.lose('transport');
     server.story.send({ type: 'server.restart', server: 'db' });
@@ -227,7 +227,7 @@ describe('a reconnect storm', () => {
   it.each([
     ['X8', 'default', 5],
     ['OMP-95', 'ohMyPi', 6],
-  ] as const)('%s: suspends a server with %s at loss %i within 30 s', (_rows, preset, limit) => {
+  ] as const)('%s: suspends a server under %s at loss %i within 30 s', (_rows, preset, limit) => {
     expect(losses(readyUnder(preset, 'http'), 'transport', limit - 1, 10)).toBe(stillTrying);
     const server = readyUnder(preset, 'http');
     expect(losses(server, 'transport', limit, 10)).toBe('suspended reconnectStorm');
@@ -243,12 +243,12 @@ describe('a reconnect storm', () => {
     expect(losses(server, 'crashed', 5, 10)).toBe(stillTrying);
   });
 
-  it('X8: suspends a server with default after five crashes within a minute', () => {
+  it('X8: suspends a server under default after five crashes within a minute', () => {
     expect(losses(readyUnder('default'), 'crashed', 4, 9_000)).toBe(stillTrying);
     expect(losses(readyUnder('default'), 'crashed', 5, 9_000)).toBe('suspended crashLoop');
   });
 
-  it('DA-42: fails a server with dockerResilient after three crashes within a minute', () => {
+  it('DA-42: fails a server under dockerResilient after three crashes within a minute', () => {
     expect(losses(readyUnder('dockerResilient'), 'crashed', 2, 10)).toBe(stillTrying);
     const server = readyUnder('dockerResilient');
     expect(losses(server, 'crashed', 3, 10)).toBe('failed crashLoop');
@@ -290,15 +290,12 @@ describe('a start that fails because the server is busy', () => {
     },
   );
 
-  it.each([404, undefined])(
-    'DA-63: is distinct from a start that failed otherwise (%s)',
-    (httpStatus) => {
-      const how = failure('unavailable', httpStatus === undefined ? {} : { httpStatus });
-      expect(failingStart(under('dockerResilient', 'http'), how).state).toBe('dormant');
-    },
-  );
+  it.each([404, undefined])('DA-63: is not assumed for HTTP %s', (httpStatus) => {
+    const how = failure('unavailable', httpStatus === undefined ? {} : { httpStatus });
+    expect(failingStart(under('dockerResilient', 'http'), how).state).toBe('dormant');
+  });
 
-  it('is retried after at least 2 s with default, however many attempts there are', () => {
+  it('is retried after at least 2 s under default, regardless of the number of attempts', () => {
     const { triesAt, state } = failingStart(under('default', 'http'), busy(503), 7);
     expect(triesAt[1]).toBeGreaterThanOrEqual(2_000);
     expect(triesAt[1]).toBeLessThanOrEqual(2_400);
@@ -326,7 +323,7 @@ describe('a start that fails because the server is busy', () => {
     });
   });
 
-  it('is treated as any failing start without a preset rule', () => {
+  it('is treated like any failing start if the preset has no rule for it', () => {
     expect(failingStart(under('codeBuddy', 'http'), busy(503)).triesAt).toEqual(seconds(0, 1, 3));
   });
 });
@@ -335,7 +332,7 @@ describe('a circuit breaker', () => {
   it.each([
     ['X8', 'default', 5, 30_000],
     ['CB-14', 'codeBuddy', 3, 300_000],
-  ] as const)('%s: with %s opens at failed call %i', (_rows, preset, threshold, cooldownMs) => {
+  ] as const)('%s: under %s opens at failed call %i', (_rows, preset, threshold, cooldownMs) => {
     const server = readyUnder(preset, 'stdio', { idle: { stopMs: null } });
     server.failCalls(threshold - 1);
     expect(server.circuit()).toBe('closed');
@@ -349,7 +346,7 @@ describe('a circuit breaker', () => {
     expect(server.circuit()).toBe('open');
   });
 
-  it('CB-14: with codeBuddy waits five minutes each time, and closes when its single probe succeeds', () => {
+  it('CB-14: under codeBuddy waits five minutes each time and closes when its single probe succeeds', () => {
     const server = readyUnder('codeBuddy', 'stdio', { idle: { stopMs: null } });
     server.failCalls(3);
     server.story.clock.advanceBy(300_000);
@@ -363,7 +360,7 @@ describe('a circuit breaker', () => {
     expect(server.circuit()).toBe('closed');
   });
 
-  it('CC-09: with claudeCode replaces the session at the third broken connection', () => {
+  it('CC-09: under claudeCode replaces the session at the third broken connection', () => {
     const server = readyUnder('claudeCode', 'http');
     server.failCalls(2);
     expect(server.state()).toBe('ready');

@@ -125,11 +125,14 @@ describe('the presets', () => {
     expect(close.steps.map(({ by, waitMs }) => `${by} ${waitMs}`).join(', ')).toBe(steps);
   });
 
-  it.each(presetNames)('end closing with SIGKILL and leave time for every step: %s', (preset) => {
-    const { steps, totalMs } = presets[preset].close;
-    expect(steps.at(-1)?.by).toBe('SIGKILL');
-    expect(steps.reduce((sum, { waitMs }) => sum + waitMs, 0)).toBeLessThanOrEqual(totalMs);
-  });
+  it.each(presetNames)(
+    'use SIGKILL as the last closing step and leave time for every step: %s',
+    (preset) => {
+      const { steps, totalMs } = presets[preset].close;
+      expect(steps.at(-1)?.by).toBe('SIGKILL');
+      expect(steps.reduce((sum, { waitMs }) => sum + waitMs, 0)).toBeLessThanOrEqual(totalMs);
+    },
+  );
 
   it('differ from each other', () => {
     expect(new Set(presetNames.map((name) => JSON.stringify(presets[name]))).size).toBe(8);

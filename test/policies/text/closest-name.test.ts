@@ -26,7 +26,7 @@ describe('the closest name', () => {
     expect(closestName(word, names)).toBe(closest);
   });
 
-  it('allows one typo per three letters, and three in total', () => {
+  it('allows one typo per three letters and three in total', () => {
     expect(closestName('abcdef', ['abcdXY'])).toBe('abcdXY');
     expect(closestName('abcdef', ['abcXYZ'])).toBeUndefined();
     expect(closestName('abcdefghijklmnop', ['abcdefghijklmXYZ'])).toBe('abcdefghijklmXYZ');

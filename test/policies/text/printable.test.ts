@@ -34,7 +34,7 @@ describe('an escaped string', () => {
       'filler\u3164, joiner\u034f, selector\ufe0f',
       String.raw`filler\u{3164}, joiner\u{34f}, selector\u{fe0f}`,
     ],
-  ])('of %j is %j', (text, expected) => {
+  ])('renders %j as %j', (text, expected) => {
     expect(spelledOut(text)).toBe(expected);
   });
 
@@ -51,7 +51,7 @@ describe('a quoted word', () => {
     // Written out or escaped by us: the two look different.
     [String.raw`\u{200b}`, String.raw`"\\u{200b}"`],
     ['\u200b', String.raw`"\u{200b}"`],
-  ])('of %j is %s', (text, expected) => {
+  ])('renders %j as %s', (text, expected) => {
     expect(quotedWord(text)).toBe(expected);
   });
 });
@@ -76,7 +76,7 @@ describe('printable text', () => {
     ['pair \u{1f600}', 'pair \u{1f600}'],
     ['two\r\nlines\rthree', 'two\nlines\nthree'],
     ['a\ttab', 'a\ttab'],
-  ])('of %j is %j', (text, expected) => {
+  ])('renders %j as %j', (text, expected) => {
     expect(printableText(text, limit)).toBe(expected);
   });
 
@@ -86,11 +86,11 @@ describe('printable text', () => {
     expect(printableText('abcd\u{1f600}fg', 6)).toBe('abcd…');
   });
 
-  it('is not slowed down by text beyond the cut', () => {
+  it('takes no longer for text beyond the cut', () => {
     expect(printableText('x'.repeat(1_000_000), 10)).toBe('xxxxxxxxx…');
   });
 
-  it('contains no control character, and is unchanged by a second pass', () => {
+  it('contains no control characters and is unchanged by a second pass', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const clean = printableText(text, limit);

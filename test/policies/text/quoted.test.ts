@@ -51,7 +51,7 @@ describe('untrusted text', () => {
     );
   });
 
-  it('stays data in a script, whatever its field names', () => {
+  it('stays data in a script, regardless of field names', () => {
     const data = fc.dictionary(anyText, fc.oneof(anyText, fc.integer(), fc.constant(null)));
     fc.assert(
       fc.property(data, (value) => {

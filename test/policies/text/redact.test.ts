@@ -107,7 +107,7 @@ describe('the secrets in a string', () => {
     ['Authorization: Bearer abc.def', ['abc.def']],
     ['https://host/a:b@c', []],
     ['nothing', []],
-  ])('are those of %s', (text, secrets) => {
+  ])('are found in %s', (text, secrets) => {
     expect(secretsInText(text)).toEqual(secrets);
   });
 
@@ -132,7 +132,7 @@ describe('the secrets in a command line', () => {
     [['token', 'list'], ['']],
     [['--token'], ['']],
     [['an argument', '--port=80'], []],
-  ])('%j contains %j', (args, secrets) => {
+  ])('are found in %j: %j', (args, secrets) => {
     expect(secretsInArgs(args)).toEqual(secrets);
   });
 });

@@ -196,7 +196,7 @@ describe("a tool's names", () => {
     ]);
   });
 
-  it('are only the hashed name when the plain name is too long or inexact', () => {
+  it('are just the hashed name when the plain name is too long or inexact', () => {
     expect(toolNamesOf('db', 'x'.repeat(100))).toHaveLength(1);
     expect(toolNamesOf('my.db', 'query')).toHaveLength(1);
     expect(toolNamesOf('db', 'run it')).toHaveLength(1);
@@ -238,7 +238,7 @@ describe('a naming policy', () => {
     expect(namesOf(under({ template }, server('db', 'query')))).toEqual(['my_tools:_query']);
   });
 
-  it('takes the template literally, whatever the names contain', () => {
+  it('treats the template literally for any names', () => {
     const odd = under({ template: '{server}-{tool}' }, server('db', '{server}$&'));
     expect(namesOf(odd)).toEqual([expect.stringMatching(/^db-_server____[0-9a-z]{8}$/)]);
   });

@@ -72,7 +72,7 @@ describe('the rest of a schema', () => {
   });
 });
 
-describe('a secret in a schema', () => {
+describe('secret redaction in a schema', () => {
   const secrets = ['hunter2-value'];
   const redacted = (schema: Record<string, unknown>) => redactedSchema(schema, secrets);
 
@@ -89,11 +89,11 @@ describe('a secret in a schema', () => {
       { examples: [{ a: ['hunter2-value', 1] }], enum: ['hunter2-value', null], enumNames: [1] },
       { examples: [{ a: ['[redacted]', 1] }], enum: ['[redacted]', null], enumNames: [1] },
     ],
-  ])('is redacted in %s', (_where, schema, expected) => {
+  ])('covers %s', (_where, schema, expected) => {
     expect(redacted(schema)).toEqual(expected);
   });
 
-  it('is not assumed in values that a call needs, or in a schema without secrets', () => {
+  it('keeps values that calls need and returns a schema without secrets unchanged', () => {
     const schema = {
       type: 'object',
       properties: { 'hunter2-value': { type: 'string', pattern: 'hunter2-value' } },

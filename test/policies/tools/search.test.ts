@@ -33,7 +33,7 @@ describe('tool search', () => {
     expect(found(tools, 'issue')).toEqual(['create_issue', 'c', 'b', 'a']);
   });
 
-  it('weights a whole word twice as much as a prefix, and ignores other substrings', () => {
+  it('weights a whole word twice as much as a prefix and ignores other substrings', () => {
     const tools = [exposed('s', 'issues'), exposed('s', 'issue'), exposed('s', 'reissue')];
     expect(found(tools, 'issue')).toEqual(['issue', 'issues']);
   });

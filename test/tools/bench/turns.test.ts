@@ -9,7 +9,7 @@ describe('turnsOf()', () => {
     expect(rounds).toEqual(['ABC', 'CBA', 'BCA', 'ACB', 'CAB', 'BAC']);
   });
 
-  it('includes every contender once per round, and either order equally often', () => {
+  it('includes every contender once per round and either order equally often', () => {
     const rounds = Array.from({ length: 8 }, (_, round) => turnsOf(['A', 'B', 'C', 'D'], round));
     for (const turns of rounds) expect([...turns].sort()).toEqual(['A', 'B', 'C', 'D']);
     const before = rounds.filter((turns) => turns.indexOf('A') < turns.indexOf('C'));

@@ -26,7 +26,7 @@ describe('runRows()', () => {
     expect(exitCodeOf(results)).toBe(0);
   });
 
-  it('reports a row that observes anything else, and fails', async () => {
+  it('fails and reports a row that observes anything else', async () => {
     const results = await runRows({ F10: row }, 1, performing({ state: 'ready', code: 'TIMEOUT' }));
     expect(results[0]).toMatchObject({
       verdict: 'not ok',
@@ -49,7 +49,7 @@ describe('runRows()', () => {
     expect(differences(expected, { a: '1', b: 7, c: undefined, d: '3', e: '3' })).toHaveLength(5);
   });
 
-  it('reports a row whose process fails, and runs the others', async () => {
+  it('reports a row whose process fails and runs the others', async () => {
     const results = await runRows({ F10: row, F12: row }, 2, (name) =>
       name === 'F10'
         ? Promise.reject(new Error('the host ended with SIGABRT'))
