@@ -151,8 +151,10 @@ describe('on a terminal', () => {
 
     it('the status shows problems first, with a summary at both ends', async () => {
       const { folder } = await upHere(createStandIn({ servers: many }));
-      const tall = await runCliHere(['status'], { ...setting, folder, rows: 80 });
-      const low = await runCliHere(['status'], { ...setting, folder });
+      // Wide enough for the head on one line, however long the pid is.
+      const wide = { ...setting, folder, columns: 100 };
+      const tall = await runCliHere(['status'], { ...wide, rows: 80 });
+      const low = await runCliHere(['status'], wide);
       expect(tall.stdout.split('\n')[2]).toMatch(/^server-0 /);
       expect(tall.stdout).toMatch(/^troupe running, .* \(59 ready, 1 failed\)\n/);
       expect(low.stdout.split('\n')[2]).toMatch(/^zz /);
