@@ -133,9 +133,9 @@ describe('an approved server', { timeout: 60_000 }, () => {
         changes: [{ field: 'envFileNames', before: 'A', now: 'A, EXTRA' }],
       },
     ]);
-    expect(await previewPlan({ ...there.options() })).toMatchObject([
-      { why: expect.stringContaining('pendingApproval') },
-    ]);
+    expect(await previewPlan({ ...there.options() })).toMatchObject({
+      steps: [{ reason: 'it waits for your approval; next: troupe approve db' }],
+    });
 
     writeFileSync(variables, 'A=2\n');
     troupe.send({ type: 'settings.reload' });
@@ -161,9 +161,9 @@ describe('an approved server', { timeout: 60_000 }, () => {
     await before.stop();
     const link = there.at('link');
     symlinkSync(there.project, link);
-    expect(await previewPlan(there.options(link) ?? {})).toMatchObject([
-      { server: 'db', step: 'spawn', why: 'in the settings, not running yet' },
-    ]);
+    expect(await previewPlan(there.options(link) ?? {})).toMatchObject({
+      steps: [{ server: 'db', step: 'spawn', why: 'in the settings, not running yet' }],
+    });
     await there.start(link).waitFor('db', 'ready');
   });
 
