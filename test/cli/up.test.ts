@@ -120,7 +120,7 @@ describe('commands alongside a running troupe', () => {
     const { stdout, exitCode } = await runCliHere(['approve', 'gated', '--yes'], { folder });
     expect(exitCode).toBe(0);
     expect(stdout).toContain('runs         "node" "server.mjs"');
-    expect(stdout).toContain('variable     KEY is "x"');
+    expect(stdout).toContain('gets         KEY');
     expect(stdout).toContain('gated connecting');
     const unknown = await runCliHere(['approve', 'gatde'], { folder });
     expect(unknown.exitCode).toBe(2);
