@@ -20,8 +20,10 @@ import { inspectCommand } from './commands/inspect.ts';
 import { logsCommand } from './commands/logs.ts';
 import { permissionsCommand } from './commands/permissions.ts';
 import { planCommand } from './commands/plan.ts';
+import { promptCommands } from './commands/prompts.ts';
 import { questionsCommand } from './commands/questions.ts';
 import { replayCommand } from './commands/replay.ts';
+import { resourceCommands } from './commands/resources.ts';
 import { serveCommand } from './commands/serve.ts';
 import { serverCommands } from './commands/server-control.ts';
 import { settingsCommands } from './commands/settings.ts';
@@ -47,6 +49,8 @@ const commands: readonly CommandDefinition[] = [
   logsCommand,
   toolsCommand,
   callCommand,
+  ...resourceCommands,
+  ...promptCommands,
   questionsCommand,
   answerCommand,
   permissionsCommand,

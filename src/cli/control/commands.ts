@@ -9,11 +9,11 @@ import { defined } from '../../policies/defined.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
 import { waitOnce } from '../../runtime/wait-once.ts';
+import { listPrompts, listResources, listTools } from './offers.ts';
 import type { ControlEvent, ControlResults, Identity } from './protocol.ts';
 import type { ControlArgs, ControlCommand } from './schemas.ts';
 import type { ControlContext, ControlHandler } from './server.ts';
 import {
-  demandServer,
   requireServer,
   settleTimeoutMs,
   unusableError,
@@ -48,9 +48,7 @@ export function controlHandler(troupe: Troupe, identity: Identity): ControlHandl
       const all = present(troupe, server, troupe.logs(server));
       return { server, lines: lines === undefined ? all : all.slice(-lines) };
     },
-    async tools({ server, timeoutMs = settleTimeoutMs }, { signal }) {
-      return { tools: await listTools(troupe, server, { timeoutMs, signal }) };
-    },
+    ...offering(troupe),
     call({ server, tool, arguments: args, timeoutMs, requestId, permission }, context) {
       const { signal } = context;
       // Only the user can connect here, and has answered at the terminal.
@@ -147,25 +145,23 @@ const absentCodes: ReadonlySet<CallerCode> = new Set([
   'INVALID_CONFIG',
 ]);
 
-/**
- * Lists the tools of all servers once they have settled, or of one, which is started if necessary.
- * @throws TroupeError when that one is unusable
- */
-async function listTools(
+/** The requests about what servers offer besides calls of tools. */
+function offering(
   troupe: Troupe,
-  server: string | undefined,
-  options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
-): Promise<ControlResults['tools']['tools']> {
-  if (server === undefined) {
-    await waitUntilSettled(troupe, undefined, options);
-    return troupe.tools();
-  }
-  const status = await demandServer(troupe, server, options);
-  const tools = troupe.tools().filter((tool) => tool.server === server);
-  const error = unusableError(status);
-  // A server that is briefly unavailable keeps the tools it last listed.
-  if (tools.length === 0 && error !== undefined) throw error;
-  return tools;
+): Pick<Commands, 'tools' | 'resources' | 'prompts' | 'readResource' | 'getPrompt'> {
+  return {
+    async tools({ server, timeoutMs = settleTimeoutMs }, { signal }) {
+      return { tools: await listTools(troupe, server, { timeoutMs, signal }) };
+    },
+    resources: ({ server, timeoutMs = settleTimeoutMs }, { signal }) =>
+      listResources(troupe, server, { timeoutMs, signal }),
+    prompts: ({ server, timeoutMs = settleTimeoutMs }, { signal }) =>
+      listPrompts(troupe, server, { timeoutMs, signal }),
+    readResource: ({ server, uri, timeoutMs }, { signal }) =>
+      troupe.readResource(server, uri, defined({ signal, timeoutMs })),
+    getPrompt: ({ server, prompt, arguments: args, timeoutMs }, { signal }) =>
+      troupe.getPrompt(server, prompt, args ?? {}, defined({ signal, timeoutMs })),
+  };
 }
 
 function starting(troupe: Troupe, type: 'server.start' | 'server.restart'): Commands['start'] {

@@ -11,6 +11,13 @@
  */
 
 import type { ErrorDocument } from '../../domain/caller-code.ts';
+import type {
+  ExposedPrompt,
+  ExposedResource,
+  ExposedResourceTemplate,
+  PromptResult,
+  ResourceResult,
+} from '../../domain/catalog.ts';
 import type { ApprovalRequest } from '../../domain/host/approval.ts';
 import type { TroupeEventName, TroupeEvents } from '../../domain/host/event.ts';
 import type { Explanation } from '../../domain/host/explanation.ts';
@@ -21,7 +28,7 @@ import type { Question } from '../../domain/question.ts';
 import type { ServerLogLine } from '../../domain/server-log.ts';
 import type { ReportedProblem } from '../../domain/settings.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
-import type { CallReport } from '../../runtime/troupe.ts';
+import type { CallReport, RequestReport } from '../../runtime/troupe.ts';
 
 /** A request is a command with small arguments; more than this is a mistake or an attack. */
 export const maxRequestBytes = 1_048_576;
@@ -62,6 +69,13 @@ export interface ControlResults {
   explain: Explanation;
   logs: { readonly server: string; readonly lines: readonly ServerLogLine[] };
   tools: { readonly tools: readonly ExposedTool[] };
+  resources: {
+    readonly resources: readonly ExposedResource[];
+    readonly resourceTemplates: readonly ExposedResourceTemplate[];
+  };
+  prompts: { readonly prompts: readonly ExposedPrompt[] };
+  readResource: RequestReport<ResourceResult>;
+  getPrompt: RequestReport<PromptResult>;
   call: CallReport;
   questions: { readonly questions: readonly Question[] };
   answer: { readonly id: string };

@@ -10,6 +10,8 @@ import { longestName, maxLogLines } from './protocol.ts';
 
 const name = z.string().min(1).max(longestName);
 const milliseconds = z.int().min(1).max(2_147_483_647);
+// Longer than any that a browser or a server accepts.
+const longestAddress = 16_384;
 const nothing = z.object({});
 const settle = z.object({ server: name, timeoutMs: milliseconds.optional() });
 const decision = z.object({ server: name, fingerprint: z.string().max(longestName).optional() });
@@ -21,6 +23,19 @@ export const controlArgs = {
   explain: z.object({ server: name }),
   logs: z.object({ server: name, lines: z.int().min(1).max(maxLogLines).optional() }),
   tools: z.object({ server: name.optional(), timeoutMs: milliseconds.optional() }),
+  resources: z.object({ server: name.optional(), timeoutMs: milliseconds.optional() }),
+  prompts: z.object({ server: name.optional(), timeoutMs: milliseconds.optional() }),
+  readResource: z.object({
+    server: name,
+    uri: z.string().min(1).max(longestAddress),
+    timeoutMs: milliseconds.optional(),
+  }),
+  getPrompt: z.object({
+    server: name,
+    prompt: name,
+    arguments: z.record(z.string(), z.string()).optional(),
+    timeoutMs: milliseconds.optional(),
+  }),
   call: z.object({
     server: name,
     tool: name,

@@ -12,6 +12,11 @@ import type { UsedTroupe } from './with-troupe.ts';
 /** The answer may take as long as the servers, plus a moment for the socket. */
 const extraMs = 2_000;
 
+/** How long the answer to a request may take that waits so long for a server. */
+export function requestMs(timeoutMs: number): number {
+  return timeoutMs + extraMs;
+}
+
 export interface UsedServer {
   /** Its name. */
   readonly server: string | undefined;
@@ -26,7 +31,7 @@ export interface UsedServer {
 }
 
 /** The server that `--stdio` or `--url` names, or else the first word; undefined without either. */
-function usedServer(
+export function usedServer(
   { launch }: CliSession,
   words: readonly string[],
   flags: AdHocFlags,
@@ -63,7 +68,7 @@ export async function listedTools(
   { server, timeoutMs }: Pick<UsedServer, 'server' | 'timeoutMs'>,
 ): Promise<readonly ExposedTool[]> {
   const args = server === undefined ? { timeoutMs } : { server, timeoutMs };
-  const { tools } = await request('tools', args, timeoutMs + extraMs);
+  const { tools } = await request('tools', args, requestMs(timeoutMs));
   return tools;
 }
 

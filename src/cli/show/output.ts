@@ -70,6 +70,11 @@ export class Output {
     if (!this.json) this.#write(this.#host.stdout, text);
   }
 
+  /** Writes bytes to stdout as they are, for a pipe or a file; nothing with `--json`. */
+  bytes(data: Uint8Array): void {
+    if (!this.json) this.#host.stdout.write(data);
+  }
+
   /** Prints the document of `--json`; nothing without it. */
   document(value: unknown): void {
     if (!this.json || this.#hasDocument) return;

@@ -56,6 +56,8 @@ describe('a completion', () => {
     const lines = await suggested(temporaryFolder(), 're');
     expect(lines[0]).toBe('words');
     expect(lines.slice(1).map((line) => line.split('\t')[0])).toEqual([
+      'resources',
+      'read',
       'reject',
       'revoke',
       'restart',
