@@ -16,10 +16,11 @@ import type {
   WireFact,
 } from '../../src/domain/session.ts';
 import { asLoss, classifyFailure, endsSession } from '../../src/policies/failures/classify.ts';
+import { explanationInWords } from '../../src/policies/failures/explaining-line.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
 import { redactData, redactWords } from '../../src/policies/text/redact-words.ts';
 import type { Seen } from '../transports/connection/connection.ts';
-import { describeError, endOf, lastWordsOf } from '../transports/connection/failure.ts';
+import { describeError, endOf } from '../transports/connection/failure.ts';
 import { createCaller } from './calls/call.ts';
 import type { AskableThings } from './calls/question.ts';
 import { SessionQuestions } from './calls/questions.ts';
@@ -294,7 +295,9 @@ class NetworkSession implements SessionIo {
 
   #endInWords({ kind }: Failure, seen: Seen): string {
     if (kind !== 'cleanExit')
-      return endOf(seen) === undefined ? seen.message : `${seen.message}${lastWordsOf(seen)}`;
+      return endOf(seen) === undefined
+        ? seen.message
+        : `${seen.message}${explanationInWords(seen)}`;
     const message = 'The server ended by itself with exit code 0';
     if (this.#opening.policy().restart.on === 'always') return `${message}.`;
     return `${message}; it is not restarted after a clean exit unless "restart": "always".`;

@@ -16,6 +16,7 @@ import type {
 import type { ToolResult } from '../../../src/domain/tool.ts';
 import { verdictOf } from '../../../src/policies/calls/verdict.ts';
 import { classifyFailure } from '../../../src/policies/failures/classify.ts';
+import { explanationInWords } from '../../../src/policies/failures/explaining-line.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
 import { printableLine } from '../../../src/policies/text/printable.ts';
 import { redactData, redactWords } from '../../../src/policies/text/redact-words.ts';
@@ -25,7 +26,7 @@ import {
   type Seen,
   UnwritableError,
 } from '../../transports/connection/connection.ts';
-import { describeError, endOf, lastWordsOf } from '../../transports/connection/failure.ts';
+import { describeError, endOf } from '../../transports/connection/failure.ts';
 import { schemaOf } from '../schema.ts';
 import { type CallerSetup, createExchange, hearsProgress, metaOf } from './exchange.ts';
 import { type CallLightly, createLightCalls, type LightCallOptions } from './light-calls.ts';
@@ -276,7 +277,7 @@ function rpcDataOf(error: unknown, secrets: readonly string[]): Pick<CallFailure
 function inWords(seen: Seen): string {
   const end = endOf(seen);
   if (end === undefined) return seen.message;
-  return `The server process ${end} during the call.${lastWordsOf(seen)}`;
+  return `The server process ${end} during the call.${explanationInWords(seen)}`;
 }
 
 function failed(reason: CallFailure['reason'], written: boolean, message: string): CallFailure {

@@ -167,9 +167,3 @@ export function endOf({ exitCode, signal }: Partial<Seen>): string | undefined {
   if (signal !== undefined) return `was ended by ${signal}`;
   return exitCode === undefined ? undefined : `exited with code ${exitCode}`;
 }
-
-/** The last line that a process wrote, which explains more than its exit code. */
-export function lastWordsOf({ stderrTail }: Partial<Seen>): string {
-  const last = stderrTail?.at(-1);
-  return last === undefined ? '' : ` It last wrote: ${last}`;
-}

@@ -9,6 +9,7 @@
 
 import { StringDecoder } from 'node:string_decoder';
 
+import type { Clock } from '../../../src/domain/clock.ts';
 import { printableLine } from '../../../src/policies/text/printable.ts';
 import { safeCut } from '../../../src/policies/text/redact.ts';
 import { redactWords } from '../../../src/policies/text/redact-words.ts';
@@ -19,6 +20,8 @@ import type { ConnectionSetup } from '../connection/connection.ts';
 const lineCharacters = 2_000;
 const unendedCharacters = lineCharacters * 4;
 const tailLines = 20;
+// The reason may be above a long text of help. More would be megabytes for a troupe of chatty servers.
+const keptLines = 120;
 // A chatty server logs tens of lines a second; a flood must not drown out other servers' lines.
 const passedPerSecond = 200;
 // A stack trace has a hundred lines, verbose startup output a thousand; redacting more would occupy
@@ -34,6 +37,25 @@ const drainedPieceBytes = 64;
 const droppedTailBytes = 8_192;
 const lineFeed = 0x0a;
 
+function redactedLine(raw: string, secrets: readonly string[]): string {
+  // Redact before cutting, or the first half of a secret stays.
+  return printableLine(redactWords(raw, secrets), lineCharacters);
+}
+
+/** Keeps the newest lines and when they were read. */
+function createTail(clock: Clock) {
+  const lines: { readonly line: string; readonly at: number }[] = [];
+  return {
+    add(line: string): void {
+      lines.push({ line, at: clock.now() });
+      if (lines.length > keptLines) lines.shift();
+    },
+    all: (): readonly string[] => lines.map(({ line }) => line),
+    since: (earliest: number): readonly string[] =>
+      lines.filter(({ at }) => at >= earliest).map(({ line }) => line),
+  };
+}
+
 /** `onDrop` is called with the reason when lines are dropped. */
 export function createStderrRing(
   { clock, secrets, events }: Pick<ConnectionSetup, 'clock' | 'secrets' | 'events'>,
@@ -42,7 +64,7 @@ export function createStderrRing(
 ) {
   const drained = new TokenBucket(drainedPerSecond, drainedPerSecond);
   let decoder = new StringDecoder('utf8');
-  let lines: string[] = [];
+  const kept = createTail(clock);
   let partial = '';
   /** The last bytes dropped since the last line was read. */
   let dropped: Buffer | undefined;
@@ -52,10 +74,7 @@ export function createStderrRing(
   let passed = 0;
   let withheld = 0;
 
-  const printable = (raw: string): string =>
-    // Redact before cutting; otherwise the first half of a secret could remain.
-    printableLine(redactWords(raw, secrets), lineCharacters);
-
+  const printable = (raw: string): string => redactedLine(raw, secrets);
   const startWindow = (): void => {
     if (clock.now() - windowStart < 1_000) return;
     windowStart = clock.now();
@@ -69,8 +88,7 @@ export function createStderrRing(
   const keep = (raw: string): void => {
     const line = printable(raw);
     if (line === '') return;
-    lines.push(line);
-    if (lines.length > tailLines) lines.shift();
+    kept.add(line);
     if (passed < passedPerSecond) events.remark(line, stream);
     else withheld += 1;
     passed += 1;
@@ -91,7 +109,7 @@ export function createStderrRing(
       const end = chunk.indexOf(lineFeed);
       if (end === -1) return drop(chunk);
       drop(chunk.subarray(0, end + 1));
-      lines = [...lines, ...droppedLines()].slice(-tailLines);
+      for (const line of droppedLines()) kept.add(line);
       dropped = undefined;
       decoder = new StringDecoder('utf8');
       return read(chunk.subarray(end + 1));
@@ -125,8 +143,11 @@ export function createStderrRing(
       if (dropped === undefined) keep(partial + decoder.end());
       partial = '';
     },
+    keepUnreported: (raw: string): void => kept.add(printable(raw)),
     /** The last lines, oldest first. */
-    tail: (): readonly string[] => [...lines, ...droppedLines()].slice(-tailLines),
+    tail: (): readonly string[] => [...kept.all(), ...droppedLines()].slice(-tailLines),
+    /** The lines that were written since then, oldest first; the oldest of many are gone. */
+    since: (earliest: number): readonly string[] => [...kept.since(earliest), ...droppedLines()],
   };
 }
 

@@ -18,6 +18,8 @@ import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'n
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 
 import type { SessionEvidence } from '../../../src/domain/session.ts';
+import { defined } from '../../../src/policies/defined.ts';
+import { explainingLine } from '../../../src/policies/failures/explaining-line.ts';
 import { printableLine } from '../../../src/policies/text/printable.ts';
 import { redactWords } from '../../../src/policies/text/redact-words.ts';
 import {
@@ -52,6 +54,10 @@ const longestDrainMs = 1_000;
 // A broken pipe is mostly the first sign of an exit, which explains more and follows within a few
 // milliseconds, or a fifth of a second on a busy machine. The break itself is reported at once.
 const exitGraceMs = 250;
+// A process that gives up says so just before; what it wrote earlier was about something else.
+const lastWordsMs = 30_000;
+// Sent from outside, so that nothing the server wrote explains them.
+const sentSignals: ReadonlySet<string> = new Set(['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP']);
 // A skipped line delays all others; in this time, a pipe can carry many times the skip limit.
 const skipMs = 2_000;
 const tooLong = {
@@ -134,7 +140,13 @@ export class StdioTransport extends Connection {
 
   override evidence(): SessionEvidence {
     const noiseCount = this.#noiseCount;
-    return { ...this.#leftBehind(), ...(noiseCount > 0 && { noiseCount }) };
+    // A process that lives may have written why it does not answer.
+    const explanation = explainingLine(this.#stderr.since(Number.NEGATIVE_INFINITY), 'errorsOnly');
+    return {
+      ...(!this.#hasCrashed && defined({ explanation })),
+      ...this.#leftBehind(),
+      ...(noiseCount > 0 && { noiseCount }),
+    };
   }
 
   close(): Promise<void> {
@@ -151,10 +163,26 @@ export class StdioTransport extends Connection {
     this.over();
   }
 
-  #leftBehind(): Pick<SessionEvidence, 'exitCode' | 'signal' | 'stderrTail'> {
+  #leftBehind(): Pick<SessionEvidence, 'exitCode' | 'signal' | 'stderrTail' | 'explanation'> {
     const tail = this.#stderr.tail();
-    // A requested exit explains nothing.
-    return { ...(this.#hasCrashed && this.#exit), ...(tail.length > 0 && { stderrTail: tail }) };
+    return {
+      // A requested exit explains nothing.
+      ...(this.#hasCrashed && { ...this.#exit, ...this.#explanation() }),
+      ...(tail.length > 0 && { stderrTail: tail }),
+    };
+  }
+
+  /** What the process wrote about its end. */
+  #explanation(): Pick<SessionEvidence, 'explanation'> {
+    const { signal } = { ...this.#exit };
+    if (signal !== undefined && sentSignals.has(signal)) return {};
+    const searchedFor = signal === undefined ? 'exit' : 'errorsOnly';
+    const earliest = this.setup.clock.now() - lastWordsMs;
+    return defined({
+      explanation:
+        explainingLine(this.#stderr.since(earliest), searchedFor) ??
+        explainingLine(this.#noise.since(earliest), searchedFor),
+    });
   }
 
   async #spawn(): Promise<void> {
@@ -278,6 +306,7 @@ export class StdioTransport extends Connection {
       this.#noise.push(Buffer.from(`${line}\n`));
       return;
     }
+    this.#noise.keepUnreported(line);
     const start = printableLine(redactWords(line, this.setup.secrets), 200);
     this.setup.events.remark(`wrote a line to stdout that is not MCP, which is ignored: ${start}`);
     if (/^content-length:/iu.test(line)) {

@@ -2,6 +2,7 @@
 
 import type { Failure } from '../../domain/failure.ts';
 import type { SessionEnd, SessionEvidence } from '../../domain/session.ts';
+import { explanationInWords } from './explaining-line.ts';
 
 /** Returns the failure of a session that ended unexpectedly, even if it gave no reason. */
 export function lossOf({ failure }: Pick<SessionEnd, 'failure'>): Failure {
@@ -24,7 +25,7 @@ function evidenceInWords(loss: Failure, evidence: SessionEvidence): string {
   if (loss.kind !== 'initTimeout') return '';
   if (evidence.isWaitingForValues === true)
     return ' It was not started yet: an input, a command or the keychain, which its settings refer to, has no value yet.';
-  return noiseInWords(evidence);
+  return `${noiseInWords(evidence)}${explanationInWords(evidence)}`;
 }
 
 /** Mentions other output, which hints at a busy program or at the wrong one. */

@@ -30,6 +30,8 @@ export interface FailureDescription extends FailureCause {
   readonly exitCode?: number;
   readonly signal?: string;
   readonly stderrTail?: readonly string[];
+  /** What the process wrote about it. */
+  readonly explanation?: string;
   readonly retryAfterMs?: number;
   /** A request failed without an answer, before or after its connection was made. */
   readonly wasConnected?: boolean;

@@ -30,6 +30,14 @@ describe('a start that takes too long', () => {
     expect(context.lastError?.message).toBe(`${late.message}${words}`);
   });
 
+  it('quotes what the server wrote about it', () => {
+    const evidence = { explanation: 'connect ECONNREFUSED 127.0.0.1:1', noiseCount: 1 };
+    const { context } = reach({ by: [...toHandshake, { lost: late, evidence }] });
+    expect(context.lastError?.message).toBe(
+      `${late.message} It wrote 1 line that is not MCP. It wrote: connect ECONNREFUSED 127.0.0.1:1`,
+    );
+  });
+
   it('reports that the server waited for a settings value', () => {
     const evidence = { isWaitingForValues: true } as const;
     const { context } = reach({ by: [...toHandshake, { lost: late, evidence }] });

@@ -123,14 +123,13 @@ describe('a call during which a stdio session ends', () => {
     },
   );
 
-  it("names the exit code and the server's last line", async () => {
+  it('names the exit code and what the server wrote', async () => {
     const session = await opened('last-words');
     expect(await session.handle().callTool('crash', {}, callOptions())).toEqual({
       failure: {
         reason: 'crashed',
         written: true,
-        message:
-          'The server process exited with code 9 during the call. It last wrote: out of memory',
+        message: 'The server process exited with code 9 during the call. It wrote: out of memory',
       },
     });
   });

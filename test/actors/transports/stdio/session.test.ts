@@ -154,10 +154,17 @@ describe('opening a stdio session', () => {
     expect(failure).toEqual({
       kind: 'crashed',
       exitCode: 1,
-      message: 'The server process exited with code 1. It last wrote: the key is [redacted]',
+      message: 'The server process exited with code 1. It wrote: cannot open the database',
       stderrTail: ['cannot open the database', 'the key is [redacted]'],
     });
     expect(bench?.lines).toEqual(['cannot open the database', 'the key is [redacted]']);
+  });
+
+  it('quotes stdout when a server that wrote nothing to stderr ends', async () => {
+    expect(await failureOf('usage')).toMatchObject({
+      kind: 'crashed',
+      message: 'The server process exited with code 0. It wrote: USAGE serve [--key KEY]',
+    });
   });
 
   it('can be closed while the server is silent', async () => {
