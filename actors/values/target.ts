@@ -2,6 +2,7 @@
 
 import { stat } from 'node:fs/promises';
 
+import type { Missing } from '../../src/domain/failure.ts';
 import type { RemoteSpec, ServerSpec, StdioSpec } from '../../src/domain/server-spec.ts';
 import {
   expandVariables,
@@ -21,6 +22,13 @@ import type { StdioLaunch } from '../processes/system.ts';
 export class SettingError extends Error {
   override readonly name = 'SettingError';
   readonly code = 'INVALID_SETTING';
+  /** What the user has to provide. */
+  readonly missing: Missing | undefined;
+
+  constructor(message: string, { missing, ...options }: ErrorOptions & { missing?: Missing } = {}) {
+    super(message, options);
+    this.missing = missing;
+  }
 }
 
 export interface HttpEndpoint {
@@ -91,7 +99,12 @@ export function unexpandable(
   key: string,
 ): SettingError {
   if ('missing' in expansion)
-    return new SettingError(`The variable ${expansion.missing}, which "${key}" needs, is not set.`);
+    return new SettingError(
+      `The variable ${expansion.missing}, which "${key}" needs, is not set.`,
+      {
+        missing: { what: 'variable', name: expansion.missing },
+      },
+    );
   return new SettingError(`A reference in "${key}" is not whole; fix it in the settings.`);
 }
 
@@ -189,15 +202,20 @@ export async function assertFolder(cwd: string): Promise<void> {
 /** Explains a failed start by naming the command, which Node's own messages do not do clearly. */
 export function explainSpawn(error: unknown, launch: StdioLaunch): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const { command } = launch;
+  if (code === 'ENOENT') {
+    const why = /[/\\]/u.test(command) ? 'does not exist' : 'was not found on PATH';
+    return new SettingError(`The command "${command}" ${why}.`, {
+      cause: error,
+      missing: { what: 'command', name: command },
+    });
+  }
   const why = spawnReasons[String(code)];
   if (why === undefined) return error;
-  return Object.assign(new SettingError(`The command "${launch.command}" ${why}.`), {
-    cause: error,
-  });
+  return new SettingError(`The command "${command}" ${why}.`, { cause: error });
 }
 
 const spawnReasons: Readonly<Record<string, string>> = {
-  ENOENT: 'was not found on PATH',
   EACCES: 'is not executable',
   UNSAFE_ARGUMENT:
     'is a script for cmd.exe, to which an argument cannot be passed safely: it holds "%", a line break, or a quotation mark beside one of & | < > ^ ( ); start the program itself, such as node with the path of its file, or put the value into "env"',

@@ -10,7 +10,12 @@ import type { SessionEnd, SessionFact } from '../../src/domain/session.ts';
 import { busyDelay, quietDelay, restartDelay } from '../../src/policies/backoff.ts';
 import { chanceOf } from '../../src/policies/chance.ts';
 import { lossOf, withEvidence } from '../../src/policies/failures/loss-evidence.ts';
-import { afterGiveUpOf, busyBackoffOf } from '../../src/policies/failures/restart-decision.ts';
+import {
+  afterGiveUpOf,
+  busyBackoffOf,
+  isNotStartable,
+  isSameExit,
+} from '../../src/policies/failures/restart-decision.ts';
 import { reachesLimit, recordInWindow } from '../../src/policies/window-limit.ts';
 
 export interface ServerInput {
@@ -52,6 +57,8 @@ export interface ServerContext extends ServerInput {
   readonly attempt: number;
   /** Waits before those attempts; selects the next delay. */
   readonly waits: number;
+  /** Consecutive starts that ended with the same exit code and explanation. */
+  readonly sameExits: number;
   /** Waits before the quiet retries after giving up. */
   readonly quietWaits: number;
   /**
@@ -151,12 +158,16 @@ export const floodsToSuspend = 3;
 
 /** Returns the context after a session ended without being asked to close. */
 export function afterEnd(context: ServerContext, end: SessionEnd): Partial<ServerContext> {
-  const { attempt, floods, lossTimes, crashTimes, policy } = context;
+  const { attempt, floods, lastError, lossTimes, crashTimes, policy, sameExits } = context;
   const loss = withEvidence(lossOf(end), end);
   const lost = { loss, lastError: loss };
   // A server that was never started has not failed: the attempt does not count, and only the waits grow.
   if (!end.wasOpen)
-    return { ...lost, attempt: Math.max(0, attempt - (loss.kind === 'notStarted' ? 1 : 0)) };
+    return {
+      ...lost,
+      attempt: Math.max(0, attempt - (loss.kind === 'notStarted' ? 1 : 0)),
+      sameExits: isSameExit(lastError, loss) ? sameExits + 1 : 1,
+    };
   if (end.isFlood) return { ...lost, floods: Math.min(floods + 1, floodsToSuspend) };
   const { crashLoop, reconnectStorm } = policy.storm;
   return {
@@ -255,5 +266,6 @@ export function isStorming(context: ServerContext, action: StormLimit['action'])
 /** Returns whether the server has failed for good, even if its budget has attempts left. */
 export function isBeyondRetry(context: ServerContext): boolean {
   const { loss } = context;
-  return isStorming(context, 'fail') || (loss !== null && isPermanent(loss.kind));
+  const isHopeless = (loss !== null && isPermanent(loss.kind)) || isNotStartable(context);
+  return isHopeless || isStorming(context, 'fail');
 }

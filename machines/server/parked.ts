@@ -37,8 +37,10 @@
  *   choosing -- always [isReconnectStorm(fail)] --> reconnectStorm
  *   choosing -- always [hasLost(capabilityMissing)] --> capabilityMissing
  *   choosing -- always [hasLost(versionUnsupported)] --> versionUnsupported
+ *   choosing -- always [isNotStartable] --> notStartable
  *   choosing -- always [isRestartForbidden] --> restartNever
  *   choosing -- always [isLost] --> attemptsExhausted
+ *   notStartable -- server.demanded | spec.updated --> settling
  *   crashLoop -- spec.updated | admission.granted --> (stays)
  *   reconnectStorm -- spec.updated | admission.granted --> (stays)
  *   attemptsExhausted, capabilityMissing, versionUnsupported, restartNever
@@ -187,6 +189,7 @@ export const parkedStates = serverSetup.createStateConfig({
             { guard: { type: 'isReconnectStorm', params: fails }, target: 'reconnectStorm' },
             failedBy('capabilityMissing'),
             failedBy('versionUnsupported'),
+            { guard: 'isNotStartable', target: 'notStartable' },
             { guard: 'isRestartForbidden', target: 'restartNever' },
             { guard: 'isLost', target: 'attemptsExhausted' },
           ],
@@ -194,6 +197,13 @@ export const parkedStates = serverSetup.createStateConfig({
         attemptsExhausted: {},
         capabilityMissing: {},
         versionUnsupported: {},
+        notStartable: {
+          on: {
+            // What was missing may be there by now, and a try that fails costs nothing.
+            'server.demanded': { actions: 'wishStart', target: settle },
+            'spec.updated': { actions: ['applySpec', 'wishStart'], target: settle },
+          },
+        },
         restartNever: {},
         crashLoop: failedByStorm,
         reconnectStorm: failedByStorm,

@@ -46,6 +46,7 @@ export const serverMachine = serverSetup.createMachine({
     attempt: 0,
     waits: 0,
     quietWaits: 0,
+    sameExits: 0,
     hasServed: false,
     loss: null,
     lastError: null,

@@ -17,6 +17,7 @@ import {
   hasAttemptsLeft,
   isBusyStart,
   isLostRemote,
+  isNotStartable,
   isRestartForbidden,
   sleepsAfterGivingUp,
 } from '../../src/policies/failures/restart-decision.ts';
@@ -39,7 +40,7 @@ import {
 } from './context.ts';
 
 /** A full budget, and a start that does not follow a loss. */
-const freshTries = { attempt: 0, waits: 0, quietWaits: 0 } as const;
+const freshTries = { attempt: 0, waits: 0, quietWaits: 0, sameExits: 0 } as const;
 const freshBudget = { ...freshTries, hasServed: false, floods: 0 } as const;
 
 const noPeer = { era: null, pid: null, impairments: [] };
@@ -327,6 +328,8 @@ export const serverSetup = setup({
     isBusyStart: ({ context }) => isBusyStart(context),
     /** Whether no attempts are left and the policy makes it dormant until a caller needs it. */
     sleepsAfterGivingUp: ({ context }) => sleepsAfterGivingUp(context),
+    /** A variable or its command is missing, and the policy does not retry that. */
+    isNotStartable: ({ context }) => isNotStartable(context),
     /** Whether the policy forbids restarting a server that ended like this. */
     isRestartForbidden: ({ context }) => isRestartForbidden(context),
     /** Whether it is retried after a wait: within its budget, or quietly after that. */

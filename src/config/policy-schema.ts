@@ -177,6 +177,8 @@ export const policySchemas: {
     timeoutMs: ms(),
     maxAttempts: countOrNull('no limit'),
     retryOn,
+    missing: choice('fail', 'retry'),
+    sameExits: countOrNull('no limit'),
     busyBackoff,
     afterGiveUp,
   },

@@ -49,6 +49,12 @@ export interface FailureCause {
 /** The caller code of a request that was stopped before it reached its destination. */
 export type BlockedCode = 'ADDRESS_BLOCKED' | 'REDIRECT_BLOCKED';
 
+/** What a start needs and only the user can provide. */
+export interface Missing {
+  readonly what: 'variable' | 'command';
+  readonly name: string;
+}
+
 /** One failure of a session: plain data, bounded, without secrets. */
 export interface Failure {
   readonly kind: FailureKind;
@@ -64,6 +70,10 @@ export interface Failure {
   readonly signal?: string;
   /** Last lines that the process wrote to stderr, oldest first, redacted. */
   readonly stderrTail?: readonly string[];
+  /** What the server's process wrote about it. */
+  readonly explanation?: string;
+  /** What is missing, when the same start cannot succeed. */
+  readonly missing?: Missing;
   /** HTTP status of the response that reported it. */
   readonly httpStatus?: number;
   /** How long the peer asked us to wait, in milliseconds. */

@@ -91,6 +91,16 @@ export interface StartupPolicy {
   /** The kinds of failure after which a start is retried (docs/codes.md). */
   readonly retryOn: 'any' | readonly FailureKind[];
   /**
+   * What follows when a variable is not set or the command does not exist. `fail`: the server fails
+   * at once and is tried again with the next demand; `retry`: it is retried like after any failure.
+   */
+  readonly missing: 'fail' | 'retry';
+  /**
+   * So many consecutive starts that end with the same exit code and the same explanation are the
+   * last; null = no such limit.
+   */
+  readonly sameExits: number | null;
+  /**
    * Waits that replace those of `restart` when a start gets an HTTP 408, 429, 500, 502, 503, 504 or
    * 529 response; the number of attempts is then unlimited. `addedJitter`: up to this fraction is
    * added at random. Null: the start fails like any other.

@@ -77,6 +77,11 @@ export const failedReasons = [
   'capabilityMissing',
   /** It supports no protocol version that we support. */
   'versionUnsupported',
+  /**
+   * A variable that its settings name is not set, or its command does not exist. It is tried again
+   * by the next call, a start, a change of its settings or a restart.
+   */
+  'notStartable',
   /** The session ended and the `restart` rule forbids another. */
   'restartNever',
   /** Its process crashed too often within a short time. */

@@ -195,9 +195,8 @@ export interface CloseOutcome extends Stamp {
 }
 
 /** Details of a session's server that its failure does not include. */
-export interface SessionEvidence extends Pick<Failure, 'exitCode' | 'signal' | 'stderrTail'> {
-  /** What the process wrote about its end, or about why it does not answer. */
-  readonly explanation?: string;
+export interface SessionEvidence
+  extends Pick<Failure, 'exitCode' | 'signal' | 'stderrTail' | 'explanation'> {
   /** Number of lines in its output that were not MCP messages. */
   readonly noiseCount?: number;
   /** Whether nothing was started yet, because a value that the settings refer to was missing. */

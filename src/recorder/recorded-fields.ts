@@ -40,6 +40,7 @@ const server: Readonly<Record<keyof ServerContext, Shown>> = {
   attempt: 'data',
   waits: 'data',
   quietWaits: 'data',
+  sameExits: 'data',
   hasServed: 'data',
   loss: 'data',
   lastError: 'data',

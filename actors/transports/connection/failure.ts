@@ -34,12 +34,18 @@ export function describeError(error: unknown, secrets: readonly string[]): Seen 
   return {
     ...first,
     message: redactWords(request?.message ?? '', secrets) || ownWords,
+    ...(error instanceof SettingError && missingIn(error, secrets)),
     ...(causes.length > 0 && { causes }),
     ...(status !== undefined && { status }),
     ...(rpcCode !== undefined && { rpcCode }),
     ...(body !== undefined && { body: redactWords(body.slice(0, bodyCharacters), secrets) }),
     ...(request !== undefined && { wasConnected: request.wasConnected }),
   };
+}
+
+function missingIn({ missing }: SettingError, secrets: readonly string[]): Pick<Seen, 'missing'> {
+  if (missing === undefined) return {};
+  return { missing: { ...missing, name: redactWords(missing.name, secrets) } };
 }
 
 function causeOf(error: unknown, secrets: readonly string[]): FailureCause {

@@ -45,6 +45,8 @@ export function classifyFailure(
     ...(seen.exitCode !== undefined && { exitCode: seen.exitCode }),
     ...(seen.signal !== undefined && { signal: seen.signal }),
     ...(seen.stderrTail !== undefined && { stderrTail: seen.stderrTail }),
+    ...(seen.explanation !== undefined && { explanation: seen.explanation }),
+    ...(seen.missing !== undefined && { missing: seen.missing }),
     ...(seen.status !== undefined && { httpStatus: seen.status }),
     ...(seen.retryAfterMs !== undefined && { retryAfterMs: seen.retryAfterMs }),
   };

@@ -11,6 +11,8 @@ interface LossFacts {
   readonly loss: Failure | null;
   /** Attempts of the current start or outage. */
   readonly attempt: number;
+  /** Consecutive starts that ended alike. */
+  readonly sameExits: number;
   /** The server was ready before, so this is an outage and not a failed start. */
   readonly hasServed: boolean;
 }
@@ -29,12 +31,32 @@ export function isRestartForbidden({ loss, policy, transport, hasServed }: LossF
 // One attempt and one re-initialization: a server that forgot both sessions at once would also forget the next.
 const mostForgottenStarts = 2;
 
+/** Returns whether something is missing without which no start succeeds, and the policy stops there. */
+export function isNotStartable({ loss, policy }: Pick<LossFacts, 'loss' | 'policy'>): boolean {
+  return loss?.missing !== undefined && policy.startup.missing === 'fail';
+}
+
+/** Returns whether two starts ended with the same exit code and the same explanation. */
+export function isSameExit(one: Failure | null, other: Failure): boolean {
+  if (one?.explanation === undefined || other.explanation === undefined) return false;
+  return (
+    one.exitCode === other.exitCode &&
+    withoutNumbers(one.explanation) === withoutNumbers(other.explanation)
+  );
+}
+
+/** Process ids, ports and times differ between two exits that say the same. */
+function withoutNumbers(text: string): string {
+  return text.replace(/\d+/gu, '#');
+}
+
 /** Returns whether another attempt is allowed. Starts and outages have separate budgets. */
 export function hasAttemptsLeft(facts: LossFacts): boolean {
-  const { attempt, hasServed, loss, transport } = facts;
+  const { attempt, hasServed, loss, sameExits, transport } = facts;
   const { startup, restart } = facts.policy;
   const { maxAttempts } = hasServed ? restart : startup;
   if (loss === null || (maxAttempts !== null && attempt >= maxAttempts)) return false;
+  if (!hasServed && startup.sameExits !== null && sameExits >= startup.sameExits) return false;
   // Only if quiet attempts follow, so that this limit never gives up on a server.
   const isQuietNext = isRemote(transport) && typeof startup.afterGiveUp === 'object';
   const isForgotten = loss.kind === 'sessionMissing' && !hasServed;

@@ -8,7 +8,7 @@
  * abort as a timeout, so callers check the signal first.
  */
 
-import type { FailureCause, FailureKind } from '../../domain/failure.ts';
+import type { FailureCause, FailureKind, Missing } from '../../domain/failure.ts';
 
 /** The phase of the connection. */
 export type SessionPhase = 'connect' | 'initialize' | 'initialized' | 'ready';
@@ -32,6 +32,7 @@ export interface FailureDescription extends FailureCause {
   readonly stderrTail?: readonly string[];
   /** What the process wrote about it. */
   readonly explanation?: string;
+  readonly missing?: Missing;
   readonly retryAfterMs?: number;
   /** A request failed without an answer, before or after its connection was made. */
   readonly wasConnected?: boolean;

@@ -25,6 +25,10 @@ export const defaultPolicy: ServerPolicy = {
     // after the first. Two, when the server forgets each session at once.
     maxAttempts: 5,
     retryOn: 'any',
+    // No wait brings a variable or a program.
+    missing: 'fail',
+    // Twice may be an accident; a server that said the same three times would say it again.
+    sameExits: 3,
     busyBackoff: {
       // Two seconds: four times the wait towards a peer that did not answer at all,
       // because this one did, and its words were "not now".

@@ -17,6 +17,7 @@ const everyKindBut = (kind: FailureKind): readonly FailureKind[] =>
   failureKinds.filter((other) => other !== kind);
 
 const unlimitedStarts = { localSlots: null, remoteSlots: null } as const;
+const retriesAnyway = { missing: 'retry', sameExits: null } as const;
 const stopsAfterLast = { busyBackoff: null, afterGiveUp: 'stop' } as const;
 const resetsAtOnce = { jitter: 'none', budgetReset: 'immediate' } as const;
 const noStormLimits = { crashLoop: null, reconnectStorm: null } as const;
@@ -37,6 +38,7 @@ const ohMyPi = overridePolicy(defaultPolicy, {
     aliases: ['mcp__{server}__{tool}'],
   },
   startup: {
+    ...retriesAnyway,
     // Only a start that timed out is retried: by the whole ladder of a lost server.
     maxAttempts: 6,
     retryOn: ['initTimeout'],
@@ -79,6 +81,7 @@ const ohMyPi = overridePolicy(defaultPolicy, {
 const qwenCode = overridePolicy(defaultPolicy, {
   naming: { maxLength: 63, overflow: 'middle' },
   startup: {
+    ...retriesAnyway,
     ...stopsAfterLast,
     mode: 'background',
     gateMs: 0,
@@ -113,7 +116,13 @@ const qwenCode = overridePolicy(defaultPolicy, {
 /** Makes three attempts, opens a circuit after failed calls, and stops idle servers. */
 const codeBuddy = overridePolicy(defaultPolicy, {
   naming: { template: '{server}.{tool}', aliases: ['{tool}'] },
-  startup: { ...stopsAfterLast, mode: 'background', gateMs: 0, maxAttempts: 3 },
+  startup: {
+    ...retriesAnyway,
+    ...stopsAfterLast,
+    mode: 'background',
+    gateMs: 0,
+    maxAttempts: 3,
+  },
   // It sets none itself: the SDK's deadline of a request.
   connect: { ...unlimitedStarts, localTimeoutMs: 60_000, remoteTimeoutMs: 60_000 },
   restart: {
@@ -140,6 +149,7 @@ const codeBuddy = overridePolicy(defaultPolicy, {
 /** Restarts remote servers only; three broken connections in a row replace the session. */
 const claudeCode = overridePolicy(defaultPolicy, {
   startup: {
+    ...retriesAnyway,
     ...stopsAfterLast,
     // Three retries, and only where a retry may help.
     maxAttempts: 4,
@@ -182,6 +192,7 @@ const claudeCode = overridePolicy(defaultPolicy, {
 const dockerResilient = overridePolicy(defaultPolicy, {
   naming: { template: '{server}_{tool}' },
   startup: {
+    ...retriesAnyway,
     mode: 'lazy',
     gateMs: 0,
     maxAttempts: 1,

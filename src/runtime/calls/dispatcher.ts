@@ -44,7 +44,7 @@ import {
   type CallPermissionsPorts,
   type PendingCall,
 } from './call-permissions.ts';
-import { gateFor, notStarted } from './gate.ts';
+import { gateFor, notStarted, refusalAtRest } from './gate.ts';
 import { type Operation, requestOperation, toolOperation } from './operation.ts';
 import { Results, type ResultsPorts, toolAnswer } from './results.ts';
 import { RunningCalls, type RunningCallsPorts, sendFact } from './running-calls.ts';
@@ -294,10 +294,11 @@ export class CallDispatcher {
    * immediately forever.
    */
   #demand(call: Call, { callStatus, actorId, session, ref }: ServerView): void {
-    if (callStatus.state === 'dormant') {
+    if (callStatus.state === 'dormant' || callStatus.state === 'failed') {
       const { demandedAfter } = call;
       const hasTried = demandedAfter?.actorId === actorId && session > demandedAfter.session;
-      if (hasTried && callStatus.lastError !== undefined) throw notStarted(callStatus);
+      if (hasTried && callStatus.lastError !== undefined)
+        throw refusalAtRest(callStatus) ?? notStarted(callStatus);
       call.demandedAfter ??= { actorId, session };
     }
     ref.send({ type: 'server.demanded' });

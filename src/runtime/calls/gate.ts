@@ -42,12 +42,15 @@ export function gateFor(status: ServerStatus, times: GateTimes): Gate {
       return { pass: 'wait', demand: false };
     case 'backingOff':
       return gateWhileBackingOff(status, wallNowMs, remainingMs);
+    case 'failed':
+      return status.reason === 'notStartable'
+        ? { pass: 'wait', demand: true }
+        : { pass: 'refuse', error: refusal(status, codeFor(status)) };
     case 'blocked':
     case 'disabled':
     case 'stopped':
     case 'authRequired':
     case 'suspended':
-    case 'failed':
       return { pass: 'refuse', error: refusal(status, codeFor(status)) };
   }
 }

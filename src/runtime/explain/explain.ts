@@ -25,7 +25,7 @@ import { defined } from '../../policies/defined.ts';
 import { approvalFingerprint } from '../../policies/fingerprint.ts';
 import { isRecord } from '../../policies/is-record.ts';
 import type { RootSnapshot, ServerRef, StatusBoard } from '../status/board.ts';
-import { nextStepAfter, refusingRule } from '../status/next-step.ts';
+import { refusingRule } from '../status/next-step.ts';
 import { decisionOf, mayFire, whatIf } from '../status/server-chart.ts';
 import { circuitOf, conditionOf, type ServerSnapshot } from '../status/status-of.ts';
 import { moversOf, type Opener } from './movers.ts';
@@ -60,7 +60,7 @@ export function explainServer(
     admission: admissionOf(verdict, admission),
     ...defined({
       lastFailure: failure && { ...failure.error, at: iso(failure.atMs) },
-      nextStep: nextStepAfter(desired, status),
+      nextStep: status.action,
     }),
     attempts: history?.timeline.attempts(clock.wallNow()) ?? [],
   });

@@ -1,5 +1,5 @@
+import type { Failure } from '../../domain/failure.ts';
 import type { AdmissionRule } from '../../domain/host/explanation.ts';
-import type { ServerStatus } from '../../domain/host/status.ts';
 import type { ServerState, StateReason } from '../../domain/server-state.ts';
 import type { DesiredServer, Limit, Settings, SourceRef } from '../../domain/settings.ts';
 import type { Gates } from '../../policies/admission/admit.ts';
@@ -9,6 +9,7 @@ export function nextStepFor(
   desired: DesiredServer,
   condition: { readonly state: ServerState; readonly reason?: StateReason },
   lists: RefusingLists = { hostAllowed: null },
+  lastError: Failure | null = null,
 ): string | undefined {
   const { name, source, invalid, disabledBy } = desired;
   const place = placeOf(invalid?.file ?? source.file, invalid?.line ?? source.line);
@@ -26,7 +27,9 @@ export function nextStepFor(
       return `log in to ${name}, then troupe restart ${name}`;
     case 'suspended':
     case 'failed':
-      return `troupe restart ${name}`;
+      return stepAfter(desired, lastError);
+    case 'backingOff':
+      return lastError?.missing && stepAfter(desired, lastError);
     case 'stopped':
       return `troupe start ${name}`;
     case 'dormant':
@@ -35,10 +38,21 @@ export function nextStepFor(
     case 'loadingTools':
     case 'ready':
     case 'degraded':
-    case 'backingOff':
     case 'stopping':
       return undefined;
   }
+}
+
+/** The restart of a server, preceded by what has to be fixed for it to help. */
+function stepAfter({ name, source, transport }: DesiredServer, lastError: Failure | null): string {
+  const place = placeOf(source.file, source.line);
+  const missing = lastError?.missing;
+  if (missing?.what === 'variable') return `set ${missing.name} and start troupe again`;
+  const restart = `troupe restart ${name}`;
+  if (missing?.what === 'command')
+    return `install ${missing.name} or fix "command" in ${place}, then ${restart}`;
+  if (transport !== 'stdio' || lastError?.kind !== 'unavailable') return restart;
+  return `provide what is missing or fix ${place}, then ${restart}`;
 }
 
 /** Number of a server's definitions that are withheld because they changed. */
@@ -57,19 +71,6 @@ export function stepForHeld(
   const kind = offers === 0 ? 'tool' : 'definition';
   const what = count === 1 ? `a ${kind} that changed is` : `${count} ${kind}s that changed are`;
   return `troupe approve ${name}: ${what} held back`;
-}
-
-/**
- * Returns the next step, preceded by a fix for an unavailable command, which a restart alone would
- * not help.
- */
-export function nextStepAfter(
-  { source }: DesiredServer,
-  { state, action, transport, lastError }: ServerStatus,
-): string | undefined {
-  const isAtRest = state === 'failed' || state === 'suspended';
-  if (!isAtRest || transport !== 'stdio' || lastError?.kind !== 'unavailable') return action;
-  return `provide what is missing, or fix ${placeOf(source.file, source.line)}; then ${action}`;
 }
 
 function stepWhenBlocked(

@@ -93,7 +93,8 @@ export function statusOf(
   const { context } = snapshot;
   const condition = conditionOf(snapshot);
   const lastError = lastErrorOf(context.lastError, desired, condition);
-  const action = nextStepFor(desired, condition, lists) ?? stepForHeld(desired, heldCount);
+  const step = nextStepFor(desired, condition, lists, context.lastError);
+  const action = step ?? stepForHeld(desired, heldCount);
   const isTrying =
     condition.state === 'queued' ||
     condition.state === 'connecting' ||
@@ -149,7 +150,7 @@ export function callStatusOf(
   if (status.state !== 'stopping') return status;
   const rest = decidedRest(context);
   if (rest === undefined) return status;
-  const action = nextStepFor(desired, rest, lists);
+  const action = nextStepFor(desired, rest, lists, context.lastError);
   return { ...status, ...rest, ...(action === undefined ? {} : { action }) };
 }
 

@@ -38,6 +38,8 @@ const isAfterStorm = (snapshot: ServerSnapshot): boolean =>
   snapshot.matches({ connection: { parked: 'suspended' } }) ||
   snapshot.matches({ connection: { parked: { failed: 'crashLoop' } } }) ||
   snapshot.matches({ connection: { parked: { failed: 'reconnectStorm' } } });
+const isNotStartable = (snapshot: ServerSnapshot): boolean =>
+  snapshot.matches({ connection: { parked: { failed: 'notStartable' } } });
 const isShut = (snapshot: ServerSnapshot): boolean =>
   snapshot.status === 'done' ||
   (['disabled', 'stopped', 'blocked', 'failed'] as const).some((parked) =>
@@ -190,6 +192,7 @@ const stepRules: Rules<Step> = {
   'a server that needs the user keeps waiting for the user': (step) =>
     !step.before.hasTag('needsUser') ||
     wishes.has(step.event.type) ||
+    (isNotStartable(step.before) && step.event.type === 'server.demanded') ||
     step.after.hasTag('needsUser'),
   'an edit of numbers wakes no server that a storm brought to rest': (step) =>
     step.event.type !== 'spec.updated' || !isAfterStorm(step.before) || isAfterStorm(step.after),

@@ -149,6 +149,12 @@ const connection: Table<ConnectionState, 'retired'> = {
   'parked.failed.restartNever': { ...atRest, 'spec.updated': 'parked.backingOff.retrying' },
   'parked.failed.capabilityMissing': atRest,
   'parked.failed.versionUnsupported': atRest,
+  // A demand or an edit tries it again: what was missing may be there.
+  'parked.failed.notStartable': {
+    ...atRest,
+    'server.demanded': 'engaged.queued',
+    'spec.updated': 'engaged.queued',
+  },
   'parked.failed.crashLoop': atRest,
   'parked.failed.reconnectStorm': atRest,
   // Only a start or a restart takes a stop back.

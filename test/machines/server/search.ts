@@ -12,6 +12,7 @@ import {
   explore,
 } from '../../../src/testing/explore.ts';
 import { type ServerSnapshot, sessionEnd } from './small-server.ts';
+import { notStartable } from './ways.ts';
 
 type Choices = EventChoices<typeof serverMachine>;
 type Options = ExploreOptions<typeof serverMachine>;
@@ -69,6 +70,7 @@ const anyEnding: Ending = ({ context }) => {
   return [
     {},
     ...tellingKinds.map((kind) => ({ failure: failure(kind) })),
+    { failure: notStartable },
     // The windows have emptied meanwhile.
     { at: longAfter, failure: failure('crashed'), evidence: remains },
     { at: longAfter, failure: { ...failure('rateLimited'), retryAfterMs: 10_000 } },
@@ -210,6 +212,7 @@ function keyOf({ value, context }: ServerSnapshot): string {
     Math.min(context.attempt, mostAttempts(policy) + 1),
     context.hasServed,
     loss?.httpStatus,
+    loss?.missing,
     context.crashTimes.length,
     context.lossTimes.length,
     context.floods,

@@ -56,6 +56,32 @@ describe('a server', () => {
     await expect(story.toString()).toMatchFileSnapshot(golden('server/failing-start'));
   });
 
+  it('fails at once when a variable is missing, and is tried again on demand', async () => {
+    const story = withServer();
+    const lacking = failure('unavailable', { missing: { what: 'variable', name: 'TOKEN' } });
+    story.sessions.of('db').fail(lacking);
+    story.clock.advanceBy(600_000);
+    story.chapter('a call demands it');
+    story.tell('db.0', { type: 'server.demanded' });
+    story.sessions.of('db').fail(lacking);
+    story.chapter('a start demands it, and the variable is set');
+    story.tell('db.0', { type: 'server.start' });
+    story.serve('db');
+    await expect(story.toString()).toMatchFileSnapshot(golden('server/not-startable'));
+  });
+
+  it('fails before its last attempt when it says the same three times', async () => {
+    const story = withServer({ policy: attempts(5) });
+    const exit = failure('crashed', { exitCode: 1, explanation: 'pid 1: no key' });
+    story.sessions.of('db').fail(exit);
+    story.untilNextSession();
+    story.sessions.of('db').fail({ ...exit, explanation: 'pid 2: no key' });
+    story.untilNextSession();
+    story.sessions.of('db').fail({ ...exit, explanation: 'pid 3: no key' });
+    story.clock.advanceBy(600_000);
+    await expect(story.toString()).toMatchFileSnapshot(golden('server/same-exits'));
+  });
+
   it('recovers from a crash', async () => {
     const story = withReadyServer();
     story.clock.advanceBy(5_000);

@@ -124,6 +124,12 @@ function failure(kind: FailureKind): Failure {
 
 export const serverEventTypes = Object.keys(exampleOf) as readonly ServerEventType[];
 
+/** A variable that its settings name is not set. */
+export const notStartable: Failure = {
+  ...failure('unavailable'),
+  missing: { what: 'variable', name: 'TOKEN' },
+};
+
 const toReady = ['slot.granted', 'session.opened', 'session.listed'] as const;
 const toOpen = [...toReady, 'call.failed', 'call.failed'] as const;
 const tripsAtOnce = { limit: 1, windowMs: 1_000, action: 'suspend' } as const;
@@ -170,6 +176,7 @@ export const ways: {
       born: { policy: { restart: { on: 'never' } } },
       by: ['slot.granted', { lost: 'transport' }],
     },
+    'parked.failed.notStartable': { by: ['slot.granted', { lost: notStartable }] },
     'parked.failed.crashLoop': {
       born: { policy: { storm: { crashLoop: failsAtOnce } } },
       by: [...toReady, { lost: 'crashed' }],

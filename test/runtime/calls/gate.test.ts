@@ -70,6 +70,8 @@ const table: Record<ServerState, Row | Partial<Record<StateReason, Row>>> = {
     attemptsExhausted: always('FAILED 8'),
     capabilityMissing: always('CAPABILITY_MISSING 8'),
     versionUnsupported: always('VERSION_UNSUPPORTED 8'),
+    // The call tries it again.
+    notStartable: always('wait and demand'),
     restartNever: always('FAILED 8'),
     crashLoop: always('FAILED 8'),
     reconnectStorm: always('FAILED 8'),
@@ -150,8 +152,10 @@ describe('the call gate', () => {
       const words = circuitStates.map((circuit) => answer(statusIn(state, reason, { circuit })));
       const isAlwaysRefused = words.every((word) => /^[A-Z_]+ \d+$/.test(word));
       const isWaiting = state === 'backingOff';
+      // A call may find what was missing, but nothing else will.
+      const isStartable = reason !== 'notStartable';
       expect(refusalAtRest(statusIn(state, reason)) !== undefined, `${state} ${reason}`).toBe(
-        isAlwaysRefused && !isWaiting,
+        (isAlwaysRefused || !isStartable) && !isWaiting,
       );
     }
   });

@@ -210,7 +210,27 @@ describe('an explanation', () => {
     there.sessions.of('db').fail(failure('unavailable'));
     await there.settle();
     expect(explained(there).nextStep).toMatch(
-      /^provide what is missing, or fix .+; then troupe restart db$/,
+      /^provide what is missing or fix .+, then troupe restart db$/,
+    );
+  });
+
+  it('suggests how to provide what is missing', async () => {
+    const there = await stage({ settings: one(), obedient: [] });
+    const lacking = (what: 'variable' | 'command', name: string) =>
+      failure('unavailable', { missing: { what, name } });
+    there.sessions.of('db').fail(lacking('variable', 'TOKEN'));
+    await there.settle();
+    expect(there.stateOf('db')).toBe('failed.notStartable');
+    expect(explained(there)).toMatchObject({
+      nextStep: 'set TOKEN and start troupe again',
+      status: { action: 'set TOKEN and start troupe again' },
+    });
+    there.troupe.send({ type: 'server.start', server: 'db' });
+    await there.settle();
+    there.sessions.of('db').fail(lacking('command', 'db'));
+    await there.settle();
+    expect(explained(there).nextStep).toMatch(
+      /^install db or fix "command" in .+, then troupe restart db$/,
     );
   });
 

@@ -268,6 +268,18 @@ const rows: readonly Row[] = [
     events: { ...revivals, 'server.reconnect': 'queued' },
   },
   {
+    state: 'failed.notStartable',
+    reach: async () => {
+      const there = await stage({ settings: one(), obedient: [] });
+      const missing = { what: 'variable', name: 'TOKEN' } as const;
+      there.sessions.of('db').fail(failure('unavailable', { missing }));
+      await there.settle();
+      return there;
+    },
+    guard: 'isNotStartable',
+    events: { ...revivals, 'server.reconnect': 'queued', 'server.demanded': 'queued' },
+  },
+  {
     state: 'failed.crashLoop',
     reach: () => flapped('crashed', 'fail'),
     guard: 'isCrashLooping(fail)',

@@ -20,7 +20,7 @@ export function Overview({ name }: { name: string }) {
   if (status === undefined) return null;
   return (
     <>
-      <NextStep status={status} explanation={answer} />
+      <NextStep step={status.action} />
       <Facts status={status} />
       {status.lastError === undefined ? null : (
         <Failure error={status.lastError} at={answer?.lastFailure?.at} />
@@ -30,14 +30,7 @@ export function Overview({ name }: { name: string }) {
   );
 }
 
-function NextStep({
-  status,
-  explanation,
-}: {
-  status: ServerStatus;
-  explanation: Explanation | undefined;
-}) {
-  const step = explanation?.nextStep ?? status.action;
+function NextStep({ step }: { step: string | undefined }) {
   if (step === undefined) return null;
   return (
     <p class="next-step">

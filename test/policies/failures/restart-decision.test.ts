@@ -1,0 +1,44 @@
+import { describe, expect, it } from 'vitest';
+
+import type { Failure } from '../../../src/domain/failure.ts';
+import { isNotStartable, isSameExit } from '../../../src/policies/failures/restart-decision.ts';
+import { presets } from '../../../src/policies/presets/presets.ts';
+
+const exit: Failure = {
+  kind: 'crashed',
+  message: 'It ended.',
+  exitCode: 1,
+  explanation: 'pid 7: no key',
+};
+const lacking: Failure = {
+  kind: 'unavailable',
+  message: 'It is not there.',
+  missing: { what: 'command', name: 'db' },
+};
+
+describe('two exits', () => {
+  it.each([
+    ['say the same with other numbers', { ...exit, explanation: 'pid 12: no key' }, true],
+    ['have other exit codes', { ...exit, exitCode: 2 }, false],
+    ['have other explanations', { ...exit, explanation: 'no network' }, false],
+    ['have no explanation', { kind: 'crashed', message: 'It ended.' } as const, false],
+    ['are none yet', null, false],
+  ])('are compared when they %s', (_what, before, isSame) => {
+    expect(isSameExit(before, exit)).toBe(isSame);
+  });
+
+  it('differ when the second has no explanation', () => {
+    expect(isSameExit(exit, { kind: 'crashed', message: 'It ended.', exitCode: 1 })).toBe(false);
+  });
+});
+
+describe('a missing command', () => {
+  it('ends the attempts by default, and in no preset', () => {
+    const ending = Object.entries(presets).filter(([, policy]) =>
+      isNotStartable({ loss: lacking, policy }),
+    );
+    expect(ending.map(([name]) => name)).toEqual(['default']);
+    expect(isNotStartable({ loss: null, policy: presets.default })).toBe(false);
+    expect(isNotStartable({ loss: exit, policy: presets.default })).toBe(false);
+  });
+});
