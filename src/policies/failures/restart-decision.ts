@@ -50,13 +50,19 @@ function withoutNumbers(text: string): string {
   return text.replace(/\d+/gu, '#');
 }
 
+/** Returns whether so many starts ended alike that the policy makes no other. */
+function endedAlike({ hasServed, policy, sameExits }: LossFacts): boolean {
+  const limit = policy.startup.sameExits;
+  return !hasServed && limit !== null && sameExits >= limit;
+}
+
 /** Returns whether another attempt is allowed. Starts and outages have separate budgets. */
 export function hasAttemptsLeft(facts: LossFacts): boolean {
-  const { attempt, hasServed, loss, sameExits, transport } = facts;
+  const { attempt, hasServed, loss, transport } = facts;
   const { startup, restart } = facts.policy;
   const { maxAttempts } = hasServed ? restart : startup;
   if (loss === null || (maxAttempts !== null && attempt >= maxAttempts)) return false;
-  if (!hasServed && startup.sameExits !== null && sameExits >= startup.sameExits) return false;
+  if (endedAlike(facts)) return false;
   // Only if quiet attempts follow, so that this limit never gives up on a server.
   const isQuietNext = isRemote(transport) && typeof startup.afterGiveUp === 'object';
   const isForgotten = loss.kind === 'sessionMissing' && !hasServed;
