@@ -4,7 +4,7 @@ import type { ServerStatus, TroupeSnapshot } from '../../domain/host/status.ts';
 import type { ServerState } from '../../domain/server-state.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { closestName } from '../../policies/text/closest-name.ts';
-import { gateFor } from '../../runtime/calls/gate.ts';
+import { gateFor, refusalAtRest } from '../../runtime/calls/gate.ts';
 import { unknownServer } from '../../runtime/errors/call-refusal.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
@@ -60,7 +60,7 @@ export async function waitUntilSettled(
 }
 
 /**
- * Starts a dormant server and waits until it has settled.
+ * Starts a server that starts on demand, and waits until it has settled.
  * @throws TroupeError `SERVER_UNKNOWN`
  */
 export async function demandServer(
@@ -69,7 +69,8 @@ export async function demandServer(
   options: SettleOptions,
 ): Promise<ServerStatus> {
   const status = requireServer(troupe, name);
-  if (status.state === 'dormant') troupe.send({ type: 'server.start', server: name });
+  const isDemanded = status.state === 'dormant' || status.reason === 'notStartable';
+  if (isDemanded) troupe.send({ type: 'server.start', server: name });
   const [settled] = await waitUntilSettled(troupe, name, options);
   return settled ?? requireServer(troupe, name);
 }
@@ -117,6 +118,8 @@ export function unusableError(status: ServerStatus): TroupeError | undefined {
   );
   if (gate.pass === 'refuse') return gate.error;
   if (gate.pass === 'go') return undefined;
+  const atRest = refusalAtRest(status);
+  if (atRest !== undefined) return atRest;
   return new TroupeError(
     'TIMEOUT_WAITING',
     `${status.name} is still ${status.state}; wait longer with --timeout, or see troupe status ${status.name}`,

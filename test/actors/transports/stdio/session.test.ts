@@ -73,6 +73,7 @@ describe('opening a stdio session', () => {
     expect(failure).toEqual({
       kind: 'unavailable',
       message: 'The command "no-such-command" was not found on PATH.',
+      missing: { what: 'command', name: 'no-such-command' },
       causes: [expect.objectContaining({ code: 'ENOENT' })],
     });
   });
@@ -115,6 +116,7 @@ describe('opening a stdio session', () => {
     expect(await failureOf('', { spec })).toEqual({
       kind: 'unavailable',
       message: 'The variable NO_SUCH_VARIABLE, which "env.DB" needs, is not set.',
+      missing: { what: 'variable', name: 'NO_SUCH_VARIABLE' },
     });
   });
 
@@ -155,6 +157,7 @@ describe('opening a stdio session', () => {
       kind: 'crashed',
       exitCode: 1,
       message: 'The server process exited with code 1. It wrote: cannot open the database',
+      explanation: 'cannot open the database',
       stderrTail: ['cannot open the database', 'the key is [redacted]'],
     });
     expect(bench?.lines).toEqual(['cannot open the database', 'the key is [redacted]']);
