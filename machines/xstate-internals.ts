@@ -84,7 +84,7 @@ export type BuiltInAction =
   /** The child to stop; undefined if it does not exist. */
   | { readonly type: 'xstate.stopChild'; readonly params: AnyActorRef | undefined };
 
-/** Returns the same action with the types of its parameters; undefined for a chart's action. */
+/** Narrows an action to a built-in one with typed parameters; undefined for a chart's own action. */
 export function builtInAction(action: Effect): BuiltInAction | undefined {
   return action.type.startsWith('xstate.') ? (action as BuiltInAction) : undefined;
 }

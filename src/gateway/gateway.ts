@@ -62,7 +62,7 @@ export class Gateway {
   readonly #ends: readonly (() => void)[];
   /** Called when no request is in progress anymore. */
   readonly #onIdle = new Set<() => void>();
-  /** Cancels what is in progress when the gateway shuts down. */
+  /** Callbacks that cancel pending work when the gateway shuts down. */
   readonly #givingUp = new Set<() => void>();
   /** Cached, because modern clients need it for every request. */
   #identity: { readonly of: object; readonly is: GatewayIdentity } | undefined;

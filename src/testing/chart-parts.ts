@@ -75,7 +75,7 @@ export function nameOf(part: unknown): string | undefined {
   return typeof name === 'string' ? name : undefined;
 }
 
-/** A field of a value of unknown shape; built-in actions are functions with fields. */
+/** Reads a field from an untyped value, including functions: XState's built-in actions have fields. */
 export function fieldOf(part: unknown, field: string): unknown {
   const isHolder = (typeof part === 'object' && part !== null) || typeof part === 'function';
   return isHolder ? Reflect.get(part, field) : undefined;

@@ -64,7 +64,7 @@ describe('the recorded picture', () => {
     }
   }, 60_000);
 
-  it('matches any earlier moment, including those that left the ring', async () => {
+  it('reproduces every moment still covered by the ring, and is undefined outside it', async () => {
     for (const seed of [11, 12, 13, 14]) {
       // So few that most of the story is gone by its end.
       const world = worldOf(seed, 300);

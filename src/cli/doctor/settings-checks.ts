@@ -70,7 +70,7 @@ export async function portFindings({ ports }: MachineNeeds): Promise<readonly Fi
   );
 }
 
-/** Takes the port for a moment, which contacts nobody. A port that this user may not take counts as taken. */
+/** Binds the port briefly, which contacts no other process. A port that this user may not bind counts as taken. */
 async function isTaken(port: number): Promise<boolean> {
   const taken = await Promise.all(['127.0.0.1', '::1'].map((host) => isTakenOn(host, port)));
   return taken.includes(true);
@@ -117,12 +117,12 @@ export function proxyFindings(
   const check = 'proxy';
   if (set.length === 0) return [{ check, verdict: 'ok', message: 'no proxy is set' }];
   const names = set.join(', ');
-  const whom = remote.length === 0 ? 'remote servers' : serversText(remote);
+  const unreached = remote.length === 0 ? 'remote servers' : serversText(remote);
   return [
     {
       check,
       verdict: 'warn',
-      message: `${names} is set, but this version does not use proxies; ${whom} must be reachable directly`,
+      message: `${names} is set, but this version does not use proxies; ${unreached} must be reachable directly`,
       next: 'let this machine reach them without the proxy',
     },
   ];

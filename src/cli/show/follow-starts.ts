@@ -13,7 +13,7 @@ const longestMs = 10_000;
 
 /**
  * Shows progress until all have settled, or for ten seconds. Returns the statuses then; none without a
- * terminal, where nobody watches.
+ * terminal.
  */
 export async function followStarts(
   output: Output,

@@ -196,7 +196,7 @@ describe('each admission reason', () => {
     expect(step()).toBe('add db to mcp.allowed in /project/troupe.json:11');
   });
 
-  it('lists in its explanation the events that can still move a server', async () => {
+  it("is explained with the events that can still change the server's state", async () => {
     const full = { policy: { admission: { maxServers: 1, budget: 'enforce' } } };
     const there = await stage({ settings: servers({ a: 'a', db: 'srv' }, full) });
     const events = (name: string) =>
