@@ -25,10 +25,11 @@ const missing: Rows = {
   F01: {
     inject: 'command: no-such-command',
     expect: {
-      ...backingOff,
+      state: 'failed',
+      reason: 'notStartable',
       code: 'UNAVAILABLE',
       says: /no-such-command.*not found on PATH/u,
-      callCode: ['BACKING_OFF', 'UNAVAILABLE', 'CONNECTING'],
+      callCode: ['FAILED', 'CONNECTING'],
       outcome: 'not_executed',
     },
     run: (stage) => besideGood(stage, { entry: { command: 'no-such-command' } }),
