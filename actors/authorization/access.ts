@@ -14,7 +14,7 @@ import { startDeadline } from '../host/time-limit.ts';
 import { addressOf, RequestFailedError } from '../transports/connection/failure.ts';
 import { rangeOf } from '../transports/http/addresses.ts';
 import { type Answer, createGuardedFetch, retryAfterOf } from '../transports/http/fetch.ts';
-import { AddressBlockedError, type ResolveAll } from '../transports/http/sockets.ts';
+import { AddressBlockedError } from '../transports/http/sockets.ts';
 import { quoted, refused, StepError } from './outcome.ts';
 
 // Metadata and token responses have some kilobytes.
@@ -38,13 +38,16 @@ export interface IssuerConnection {
   close(): void;
 }
 
-/** Creates the connections for log-ins to the server at `home`. */
+/**
+ * Creates the connections for log-ins to the server at `home`.
+ *
+ * @param guarded - a fetch for this server that nothing else uses; it is closed with this
+ */
 export function createIssuerConnection(
   home: URL,
   clock: Clock,
-  resolve?: ResolveAll,
+  guarded: ReturnType<typeof createGuardedFetch> = createGuardedFetch(home, clock),
 ): IssuerConnection {
-  const guarded = createGuardedFetch(home, clock, resolve);
   let homeChecked: Promise<void> | undefined;
   const checkAddress = async (url: URL): Promise<void> => {
     // The server's own address decides which others are allowed.

@@ -17,6 +17,7 @@ import {
   beginAuthorization,
 } from '../../../actors/authorization/request.ts';
 import { exchange, type Tokens } from '../../../actors/authorization/tokens.ts';
+import { createGuardedFetch } from '../../../actors/transports/http/fetch.ts';
 import type { ResolveAll } from '../../../actors/transports/http/sockets.ts';
 import type { Clock } from '../../../src/domain/clock.ts';
 import { promptClock } from '../../../src/runtime/real-clock.ts';
@@ -43,7 +44,9 @@ export function accessTo(
     readonly signal?: AbortSignal;
   } = {},
 ): IssuerAccess {
-  const connection = createIssuerConnection(new URL(server), clock, resolve);
+  const home = new URL(server);
+  const guarded = createGuardedFetch(home, clock, resolve);
+  const connection = createIssuerConnection(home, clock, guarded);
   onTestFinished(() => connection.close());
   return connection.access(signal);
 }
@@ -120,16 +123,16 @@ export async function called(
   return fetch(issuer.server, { method: 'POST', headers, body });
 }
 
-/** A clock whose waits, up to a limit, end at once and are noted; longer ones are deadlines. */
-export function hurriedClock(limitMs: number): Clock & { readonly waits: readonly number[] } {
+/** A clock on which waits of these lengths end at once, and are noted; all other timers never end. */
+export function hurriedClock(lengths: readonly number[]): Clock & { readonly waits: number[] } {
   const waits: number[] = [];
   let passedMs = 0;
   return {
     waits,
     now: () => passedMs,
-    wallNow: () => Date.now() + passedMs,
+    wallNow: () => passedMs,
     setTimeout(callback, delayMs) {
-      if (delayMs > limitMs) return undefined;
+      if (!lengths.includes(delayMs)) return undefined;
       waits.push(delayMs);
       return setImmediate(() => {
         passedMs += delayMs;
