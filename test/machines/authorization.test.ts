@@ -344,6 +344,19 @@ const searches = {
         'xstate.done.actor.refresh': tokenReplies('refresh'),
         'xstate.done.actor.forget': stepReplies('forget', 'store'),
       },
+      // The number of attempts and the time only decide how long a wait is.
+      key: ({ value, context: { token: held, failure: why, nowMs, isRejected, ...context } }) =>
+        JSON.stringify([
+          value,
+          held?.generation,
+          held?.isRefreshable,
+          nowMs >= (held?.expiresAtMs ?? Number.POSITIVE_INFINITY),
+          isRejected,
+          why?.kind,
+          context.wanted,
+          context.stepUps,
+          context.needsUser,
+        ]),
       invariants,
       goals: { 'a token': (snapshot) => snapshot.matches('authorized') },
     }),
