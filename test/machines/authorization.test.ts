@@ -327,7 +327,10 @@ const searches = {
     explore(authorizationMachine, {
       inputs: [user, machine],
       events: {
-        'token.rejected': [1, 2].map((generation) => ({ type: 'token.rejected', generation })),
+        'token.rejected': [1, 2].map((generation) => ({
+          type: 'token.rejected' as const,
+          generation,
+        })),
         'scope.insufficient': [examples['scope.insufficient']],
         'clock.jumped': [examples['clock.jumped: past its expiry']],
         'xstate.done.actor.load': [
