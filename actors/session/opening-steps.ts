@@ -353,7 +353,9 @@ export class Opening {
     }
     const { type, endpoint } = resolved;
     const { onLost } = this.#setup;
-    const made = await remote?.connectRemote(type, endpoint, setup, client, onLost);
+    const authenticator = this.#ports.authenticatorFor?.(this.#id, endpoint);
+    const authorized = authenticator === undefined ? setup : { ...setup, authenticator };
+    const made = await remote?.connectRemote(type, endpoint, authorized, client, onLost);
     signal.throwIfAborted();
     this.#liveness = made?.liveness;
     this.#connection = made?.connection;
