@@ -353,7 +353,8 @@ export class Opening {
     }
     const { type, endpoint } = resolved;
     const { onLost } = this.#setup;
-    const authenticator = this.#ports.authenticatorFor?.(this.#id, endpoint);
+    const authenticator = await this.#ports.authenticatorFor?.(this.#id, endpoint);
+    signal.throwIfAborted();
     const authorized = authenticator === undefined ? setup : { ...setup, authenticator };
     const made = await remote?.connectRemote(type, endpoint, authorized, client, onLost);
     signal.throwIfAborted();
