@@ -7,6 +7,7 @@ import type { Client } from '@modelcontextprotocol/client';
 
 import { longestTimerMs } from '../../src/domain/clock.ts';
 import type { Failure } from '../../src/domain/failure.ts';
+import type { HeadersReason } from '../../src/domain/host/headers.ts';
 import type { ServerPolicy } from '../../src/domain/policy.ts';
 import type { ResolveOutcome, SessionEvidence, SessionId } from '../../src/domain/session.ts';
 import type { SessionPhase } from '../../src/policies/failures/classify.ts';
@@ -23,10 +24,12 @@ import { MemoryTransport } from '../transports/memory.ts';
 import { StdioTransport } from '../transports/stdio/transport.ts';
 import { nameNotApproved } from '../values/env-file.ts';
 import { launchAsApproved } from '../values/executable-path.ts';
-import { needsFinding } from '../values/source.ts';
+import { createFreshHeaders } from '../values/fresh-headers.ts';
+import { hasHeaderReferences, headersOnly } from '../values/source.ts';
 import {
   assertFolder,
   explainSpawn,
+  type HttpEndpoint,
   type Resolved,
   resolveSpec,
   SettingError,
@@ -64,6 +67,9 @@ export interface Connected {
   readonly era: 'legacy' | 'modern';
 }
 
+// A server may still show a token that was replaced; after so many, it has expired.
+const rememberedFetches = 10;
+
 const probeMethod = 'server/discover';
 /** The phase of a handshake, judged by the last message sent. */
 const phases: Readonly<Record<string, SessionPhase>> = {
@@ -77,6 +83,9 @@ export class Opening {
   readonly #ports: SessionPorts;
   #target: SessionTarget | undefined;
   #resolved: Resolved | undefined;
+  #secrets: string[] = [];
+  /** The secrets of headers that were fetched again. */
+  #fetched: readonly (readonly string[])[] = [];
   /** Values being resolved, which may involve asking the user. */
   #finding: Promise<SpecValues> | undefined;
   /** The current connection, until it is closed. */
@@ -106,7 +115,7 @@ export class Opening {
 
   /** Values that must not appear in anything that leaves the session. */
   get secrets(): readonly string[] {
-    return this.#resolved?.secrets ?? [];
+    return this.#secrets;
   }
 
   get connection(): Connection | undefined {
@@ -126,6 +135,7 @@ export class Opening {
     signal.throwIfAborted();
     const resolved = this.#resolve(target, values);
     this.#resolved = resolved;
+    this.#secrets = [...resolved.secrets];
     const { negotiation, prior } = this.#eraFor(resolved);
     const asksEra = negotiation.mode === 'auto' && prior === undefined;
     return { type: 'resolved', hasProcess: resolved.type === 'stdio', asksEra };
@@ -277,7 +287,7 @@ export class Opening {
   /** Resolves values; a session that ends in the meantime does not wait. */
   async #find({ spec, envFileNames }: SessionTarget): Promise<SpecValues | undefined> {
     const { values } = this.#ports;
-    if (values === undefined || !needsFinding(spec)) return undefined;
+    if (values?.isNeededFor(spec) !== true) return undefined;
     const isBound = envFileNames !== undefined && spec.values?.envFile !== undefined;
     try {
       this.#finding = values.find(spec, this.#id.server);
@@ -305,6 +315,35 @@ export class Opening {
     const isOverSse =
       fallsBackToSse(spec) && this.#ports.overSse?.has(this.#id.generation) === true;
     return isOverSse && 'endpoint' in resolved ? { ...resolved, type: 'sse' } : resolved;
+  }
+
+  /** Returns functions that fetch the headers again; none if no value can change. */
+  #freshHeaders({ headers }: HttpEndpoint): Partial<HttpEndpoint> {
+    const { spec } = this.#target as SessionTarget;
+    const { values, env, clock } = this.#ports;
+    if (spec.type === 'stdio' || spec.type === 'memory') return {};
+    const part = headersOnly(spec);
+    if (values?.isNeededFor(part) !== true && !hasHeaderReferences(part)) return {};
+    const read = async (reason: HeadersReason): Promise<HttpEndpoint['headers']> => {
+      const found = await values?.find(part, this.#id.server, reason);
+      const again = resolveSpec(part, env, { ...(found && { values: found }) });
+      if (!('endpoint' in again)) return headers;
+      this.#addSecrets(again.secrets);
+      return again.endpoint.headers;
+    };
+    return createFreshHeaders(headers, read, {
+      clock,
+      aheadMs: () => this.policy().auth.refreshAheadMs,
+    });
+  }
+
+  /** Changes the list in place, because transports and running calls hold it. */
+  #addSecrets(secrets: readonly string[]): void {
+    this.#fetched = [...this.#fetched, secrets].slice(-rememberedFetches);
+    const all = new Set([...(this.#resolved?.secrets ?? []), ...this.#fetched.flat()]);
+    // The longest first, so that a secret that contains another is removed completely.
+    const sorted = [...all].sort((one, other) => other.length - one.length);
+    this.#secrets.splice(0, this.#secrets.length, ...sorted);
   }
 
   async #approved(
@@ -351,8 +390,9 @@ export class Opening {
       this.#connection = new MemoryTransport(server, setup);
       return;
     }
-    const { type, endpoint } = resolved;
+    const { type } = resolved;
     const { onLost } = this.#setup;
+    const endpoint = { ...resolved.endpoint, ...this.#freshHeaders(resolved.endpoint) };
     const made = await remote?.connectRemote(type, endpoint, setup, client, onLost);
     signal.throwIfAborted();
     this.#liveness = made?.liveness;

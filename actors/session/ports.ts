@@ -159,7 +159,7 @@ export interface SessionPorts {
   /** Servers inside the host, by the name in their specs. */
   readonly embedded?: ReadonlyMap<string, EmbeddedServer>;
   /** Resolves references other than variables; if absent, only variables are resolved. */
-  readonly values?: Pick<ValueSource, 'find'>;
+  readonly values?: Pick<ValueSource, 'find' | 'isNeededFor'>;
   /** Answers servers' questions; if absent, servers may not ask any. */
   readonly questions?: QuestionPorts;
   /** Logs one printable line without secrets: server output, or a remark about the server. */

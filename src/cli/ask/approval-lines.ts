@@ -29,6 +29,7 @@ export function approvalLines(request: ApprovalRequest): string[] {
       ['in', cwd],
       ['connects to', request.url],
       ['at host', request.host],
+      ['logs in with', accountOf(request)],
       ...(request.values ?? []).map(approvalValueLine),
       ['and those of', envFile],
       ['which sets', envFileNames.map(nameWord).join(', ')],
@@ -60,6 +61,7 @@ export function shortApprovalLines(request: ApprovalRequest, projectRoot: string
       ['in', cwd === projectRoot ? undefined : cwd],
       ['connects to', request.url],
       ['at host', request.host],
+      ['logs in with', accountOf(request)],
       ['gets', names.join(', ')],
       ...concerns(request),
     ]),
@@ -89,6 +91,12 @@ function placeOf({ source }: ApprovalRequest): string {
 function wordsOf({ command, args = [] }: ApprovalRequest): string {
   const words = command === undefined ? [] : [command, ...args];
   return words.map(quotedWord).join(' ');
+}
+
+/** The account whose log-in the server may use, also one from before the approval. */
+function accountOf({ account }: ApprovalRequest): string | undefined {
+  if (account === undefined) return undefined;
+  return account === null ? 'your only account there, if you have one' : `your account ${account}`;
 }
 
 /** A value's name, and where its text comes from if not from the settings. */

@@ -40,7 +40,7 @@ export const identitySchema = z.strictObject(
     clientSecret: value('clientSecret').optional(),
     idToken: value('idToken'),
   },
-  { error: ({ code }) => (code === 'invalid_type' ? identityError : undefined) },
+  { error: identityError },
 );
 
 export const oauthSchema = z.strictObject(
@@ -75,7 +75,7 @@ export const oauthSchema = z.strictObject(
     assertionFile: text('assertionFile').optional(),
     dpop: z.boolean({ error: '"dpop" must be true or false, without quotes' }).optional(),
   },
-  { error: ({ code }) => (code === 'invalid_type' ? oauthError : undefined) },
+  { error: oauthError },
 );
 
 export type OAuthEntry = z.infer<typeof oauthSchema>;

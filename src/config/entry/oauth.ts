@@ -50,7 +50,7 @@ type Rule = (oauth: OAuthEntry, isLiteral: boolean) => BrokenRule | undefined;
 const broken = (key: string, message: string): BrokenRule => ({ path: [key], message });
 
 /** Two ways to give the same thing. */
-const alternatives: readonly (readonly [Key, Key])[] = [
+export const alternatives: readonly (readonly [Key, Key])[] = [
   ['privateKey', 'keyFile'],
   ['assertion', 'assertionFile'],
   ['clientId', 'clientMetadataUrl'],
@@ -62,7 +62,7 @@ const hasOneOfEach: Rule = (oauth) => {
 };
 
 /** Keys that only one grant uses. */
-const keysByGrant: Readonly<Partial<Record<Grant, readonly Key[]>>> = {
+export const keysByGrant: Readonly<Partial<Record<Grant, readonly Key[]>>> = {
   authorization_code: ['callbackPort', 'redirectUri', 'clientMetadataUrl'],
   enterprise: ['identity'],
   workload: ['assertion', 'assertionFile'],
@@ -84,7 +84,7 @@ const fitsGrant: Rule = (oauth) => {
 };
 
 /** What each grant needs: one key of each group. */
-const needs: Readonly<Record<Grant, readonly (readonly Key[])[]>> = {
+export const needsByGrant: Readonly<Record<Grant, readonly (readonly Key[])[]>> = {
   authorization_code: [],
   client_credentials: [['clientId'], ['clientSecret', 'privateKey', 'keyFile']],
   enterprise: [['clientId'], ['identity']],
@@ -92,7 +92,7 @@ const needs: Readonly<Record<Grant, readonly (readonly Key[])[]>> = {
 };
 
 const hasCredentials: Rule = (oauth) => {
-  const missing = needs[grantOf(oauth)].find((keys) =>
+  const missing = needsByGrant[grantOf(oauth)].find((keys) =>
     keys.every((key) => oauth[key] === undefined),
   );
   if (missing === undefined) return undefined;
