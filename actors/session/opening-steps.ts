@@ -287,7 +287,7 @@ export class Opening {
   /** Resolves values; a session that ends in the meantime does not wait. */
   async #find({ spec, envFileNames }: SessionTarget): Promise<SpecValues | undefined> {
     const { values } = this.#ports;
-    if (values?.isNeededFor(spec) !== true) return undefined;
+    if (spec.type === 'memory' || values?.isNeededFor(spec) !== true) return undefined;
     const isBound = envFileNames !== undefined && spec.values?.envFile !== undefined;
     try {
       this.#finding = values.find(spec, this.#id.server);

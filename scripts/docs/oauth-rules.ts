@@ -13,12 +13,14 @@ const local = String.raw`[Hh][Tt][Tt][Pp]:[\\/]*(?:localhost|127\.[\d.]+|\[::1\]
 /** An address with a reference is checked when that is resolved. */
 const address = { pattern: String.raw`^\s*(?:${https}|${local}|[^]*\$\{)` };
 
+const file = { pattern: '^(?!~)' };
+const files = ['keyFile', 'assertionFile'];
 const addresses = ['clientMetadataUrl', 'issuer', 'metadataUrl', 'redirectUri'];
 
 /** @param describe - the words for a key */
 export function oauthForEditors(describe: Describe, foreignWord: Json): z.ZodType {
   const own = Object.entries(oauthSchema.shape).map(([key, schema]) => {
-    const rule = addresses.includes(key) ? address : {};
+    const rule = addresses.includes(key) ? address : files.includes(key) ? file : {};
     return [key, schema.meta({ ...describe(key as keyof OAuthEntry), ...rule })];
   });
   const foreign = foreignOAuthKeys.map((key) => [key, z.unknown().meta(foreignWord).optional()]);

@@ -19,9 +19,9 @@ const text = (key: string) => {
 
 /** A text, or the output of a command. */
 const value = (key: string) => {
-  const command = z.strictObject({ command: z.array(z.string()).min(1) });
   const error = `${emptyOr(key)}; a value from a command is { "command": ["program", "argument"] }`;
-  return z.union([text(key), command], { error });
+  const words = z.array(z.string({ error }), { error }).min(1, { error });
+  return z.union([text(key), z.strictObject({ command: words }, { error })], { error });
 };
 
 const choice = <const Words extends readonly [string, ...string[]]>(key: string, words: Words) =>
@@ -30,6 +30,8 @@ const choice = <const Words extends readonly [string, ...string[]]>(key: string,
 const portError = '"callbackPort" must be a whole number from 1 to 65535, without quotes';
 const scopesError =
   '"scopes" must be a text with blanks between the scopes, or a list of them; write ["read", "write"]';
+const scope = z.string(scopesError).min(1, scopesError).max(longestText, scopesError);
+const scopeList = z.array(scope, scopesError).max(1_000, scopesError);
 const identityError =
   '"identity" must be an object; write { "issuer": "https://id.example.com", "clientId": "…", "idToken": { "command": ["…"] } }';
 
@@ -50,12 +52,7 @@ export const oauthSchema = z.strictObject(
     clientSecret: value('clientSecret').optional(),
     clientMetadataUrl: text('clientMetadataUrl').optional(),
     scopes: z
-      .union(
-        [z.string().max(longestText), z.array(z.string().min(1).max(longestText)).max(1_000)],
-        {
-          error: scopesError,
-        },
-      )
+      .union([z.string().max(longestText, scopesError), scopeList], { error: scopesError })
       .optional(),
     issuer: text('issuer').optional(),
     metadataUrl: text('metadataUrl').optional(),

@@ -10,7 +10,7 @@ import type { OAuthSpec, SecretFile } from '../../domain/server-spec.ts';
 import { defined } from '../../policies/defined.ts';
 import { isLoopback, secureUrlFault } from '../../policies/secure-url.ts';
 import { unknownKeyMessage } from '../../policies/text/closest-name.ts';
-import { firstOf, schemaFault } from '../settings-tree.ts';
+import { firstOf, schemaFault, type TreePath } from '../settings-tree.ts';
 import {
   identityKeys,
   type OAuthEntry,
@@ -32,12 +32,13 @@ export function parseOAuth(given: unknown, isLiteral: boolean): ParsedOAuth {
     return broken === undefined ? { oauth: parsed.data } : { fault: placed(broken) };
   }
   return {
-    fault: placed(
-      schemaFault(parsed.error, (key, at) =>
-        unknownKeyMessage(key, at.length === 0 ? oauthKeys : identityKeys),
-      ),
-    ),
+    fault: placed(schemaFault(parsed.error, (key, at) => unknownKeyMessage(key, keysAt(at)))),
   };
+}
+
+function keysAt(where: TreePath): readonly string[] {
+  if (where.length === 0) return oauthKeys;
+  return where.length === 1 && where[0] === 'identity' ? identityKeys : ['command'];
 }
 
 function placed({ path: where, message }: BrokenRule): BrokenRule {

@@ -118,7 +118,13 @@ export const serverEntrySchema = z.strictObject(
     url: text(urlError).max(maxUrlLength, { error: urlError }).optional(),
     headers: valueByName('headers', '{ "X-Key": "value" }').optional(),
     headersCommand: z
-      .union([z.string().regex(/\S/), z.array(z.string()).min(1)], { error: commandWords })
+      .union(
+        [
+          text(commandWords).regex(/\S/, { error: commandWords }),
+          z.array(text(commandWords), { error: commandWords }).min(1, { error: commandWords }),
+        ],
+        { error: commandWords },
+      )
       .optional(),
     // Read by `oauth.ts`, which reports the key within it.
     oauth: z.unknown().optional(),

@@ -173,11 +173,20 @@ function commandFault(
     return fault(
       'with "values": "literal" no command gives a value; write the text, or remove "values"',
     );
+  const isOfHeaders = where[0] === 'headersCommand';
+  if (isGated && isOfHeaders)
+    return fault(
+      `a ${scope} file may not run a program for headers; set the server in settings of your own`,
+    );
   if (isGated)
     return fault(
       `a ${scope} file may not run a command for a value; set the value in settings of your own, or write "values": "literal" if the text itself is meant`,
     );
   if (words[0] !== undefined && words[0] !== '') return undefined;
+  if (isOfHeaders)
+    return fault(
+      'the program is missing, or its text needs a shell, and none is used; write ["program", "argument"], or ["sh", "-c", "…"] for a shell',
+    );
   return fault(
     'the command is empty or needs a shell, and none is used; write { "command": ["program", "argument"] }, or { "command": ["sh", "-c", "…"] } for a shell',
   );

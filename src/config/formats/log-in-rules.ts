@@ -53,7 +53,9 @@ const parts = keyRules({
   audiences: audience,
   resource: audience,
   tokenParamName: leave('tokens are sent in a header only; no action needed'),
-  callbackPath: leave('set "redirectUri" to the whole address, with its port and this path'),
+  callbackPath: leave(
+    'the path is not imported; set "redirectUri" to the whole address, with its port',
+  ),
   prompt: leave('the issuer decides what it asks; no action needed'),
   credentialId: otherStore,
   callbackRedirectURL: asKey('redirectUri'),
@@ -76,6 +78,7 @@ const logInWith =
   (orElse: KeyRule): KeyRule =>
   (member, draft) => {
     const { node } = member;
+    if (node.kind === 'scalar' && node.value === null) return;
     // Of another kind than an object or false, the entry's parser refuses it.
     if (node.kind !== 'object') draft.put('oauth', node, member);
     for (const written of membersOf(node)) {
