@@ -39,6 +39,7 @@ import { type AskableThings, capabilitiesFor } from './calls/question.ts';
 // Type-only: the SDK is loaded late, as that file explains.
 import type * as speech from './client.ts';
 import { chooseEra, type EraChoice, failuresInEveryEra, oldHandshake } from './era.ts';
+import { withCurrentHeaders } from './header-authenticator.ts';
 import type { Ending, Handshake } from './leaf-actors.ts';
 import type { EraVerdict, SessionPorts, SessionTarget } from './ports.ts';
 import type * as sessionRemote from './remote.ts';
@@ -393,7 +394,12 @@ export class Opening {
     const { type } = resolved;
     const { onLost } = this.#setup;
     const endpoint = { ...resolved.endpoint, ...this.#freshHeaders(resolved.endpoint) };
-    const made = await remote?.connectRemote(type, endpoint, setup, client, onLost);
+    const logIn = this.#ports.authenticatorFor?.(this.#id, endpoint);
+    const authenticator = withCurrentHeaders(endpoint, logIn);
+    const authorized = authenticator === undefined ? setup : { ...setup, authenticator };
+    // The authenticator sends headers that may change.
+    const sent = endpoint.currentHeaders === undefined ? endpoint : { ...endpoint, headers: {} };
+    const made = await remote?.connectRemote(type, sent, authorized, client, onLost);
     signal.throwIfAborted();
     this.#liveness = made?.liveness;
     this.#connection = made?.connection;
