@@ -49,7 +49,7 @@ export function approvalLines(request: ApprovalRequest): string[] {
 export function shortApprovalLines(request: ApprovalRequest, projectRoot: string): string[] {
   const { because, cwd, envFile, values = [] } = request;
   const names = [
-    ...values.map(valueName),
+    ...values.filter((value) => !isDecisive(value)).map(valueName),
     ...(envFile === undefined ? [] : [`all variables in ${envFile}`]),
   ];
   const reason = because === undefined ? '' : `; ${why[because]}`;
@@ -62,6 +62,7 @@ export function shortApprovalLines(request: ApprovalRequest, projectRoot: string
       ['connects to', request.url],
       ['at host', request.host],
       ['logs in with', accountOf(request)],
+      ...values.filter(isDecisive).map(approvalValueLine),
       ['gets', names.join(', ')],
       ...concerns(request),
     ]),
@@ -91,6 +92,11 @@ function placeOf({ source }: ApprovalRequest): string {
 function wordsOf({ command, args = [] }: ApprovalRequest): string {
   const words = command === undefined ? [] : [command, ...args];
   return words.map(quotedWord).join(' ');
+}
+
+/** Returns whether a value says who logs in, and where tokens and secrets go. */
+function isDecisive({ field }: ApprovalValue): boolean {
+  return /^oauth\.(?:clientId|\w*Ur[li]|(?:identity\.)?issuer)$/u.test(field);
 }
 
 /** The account whose log-in the server may use, also one from before the approval. */
