@@ -161,7 +161,7 @@ export interface SessionPorts {
   /** Servers inside the host, by the name in their specs. */
   readonly embedded?: ReadonlyMap<string, EmbeddedServer>;
   /** Resolves references other than variables; if absent, only variables are resolved. */
-  readonly values?: Pick<ValueSource, 'find'>;
+  readonly values?: Pick<ValueSource, 'find' | 'isNeededFor'>;
   /** Returns what authorizes a remote session's requests. If absent, none is authorized. */
   readonly authenticatorFor?: (
     owner: SessionOwner,

@@ -65,9 +65,12 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
   const approvals: Approvals = new Approvals({ ...shared, specs, catalogs: () => catalogs });
   const plainReader = embeddingReader(createSettingsReader(settingsPorts), servers);
   const reader = approvals.lookedUpBy(plainReader);
-  const values = valueSourceOf(options, parts, processes, (given) =>
-    startAnswered(given, root, board),
-  );
+  const values = valueSourceOf(options, parts, {
+    processes,
+    onGiven: (given) => startAnswered(given, root, board),
+    // A server that has just been removed is of no scope that a host trusts.
+    scopeOf: (server) => board.view(server)?.desired.source.scope ?? 'project',
+  });
   const questions = new Questions(options, shared);
   const sessions = new SessionRegistry();
   const catalogs: Catalogs = new Catalogs({ ...shared, sessions, approvals });

@@ -18,6 +18,7 @@ import type { ApprovalRequest } from '../domain/host/approval.ts';
 import type { EmbeddedServer } from '../domain/host/embedded.ts';
 import type { HostEvent, TroupeEventName, TroupeEvents } from '../domain/host/event.ts';
 import type { Explanation } from '../domain/host/explanation.ts';
+import type { ProvideHeaders } from '../domain/host/headers.ts';
 import type { Inspection } from '../domain/host/inspection.ts';
 import type { HostRule } from '../domain/host/rule.ts';
 import type { ServerStatus, TroupeSnapshot } from '../domain/host/status.ts';
@@ -132,6 +133,13 @@ export interface TroupeOptions {
    * not start.
    */
   readonly inputs?: AskForInput;
+  /**
+   * Provides headers for remote servers: when a session opens, shortly before a signed token in them
+   * expires, and once after the server refused them (401, 403). They replace headers of the same
+   * names in the settings. It must resolve within ten seconds. A project's server may have any name
+   * and any address, so decide by `url` and `scope`. Default: only the settings' headers are sent.
+   */
+  readonly headers?: ProvideHeaders;
   /**
    * Answers the servers' questions, except those of a call with its own `onQuestion`. A question that
    * it does not answer (undefined) waits for `answer()`. Default: every question is declined.
