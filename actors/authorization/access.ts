@@ -44,7 +44,7 @@ export function createIssuerConnection(
   clock: Clock,
   resolve?: ResolveAll,
 ): IssuerConnection {
-  const guarded = createGuardedFetch(home, clock, resolve);
+  const guarded = createGuardedFetch(home, clock, { resolve });
   let homeChecked: Promise<void> | undefined;
   const checkAddress = async (url: URL): Promise<void> => {
     // The server's own address decides which others are allowed.

@@ -81,7 +81,9 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
     loading ??= import('./user/authorizations.ts').then((it) => new it.Authorizations(shared));
     return loading;
   };
-  const closeAuthorizations = async (): Promise<void> => (await loading)?.close();
+  const closeAuthorizations = async (): Promise<void> => {
+    await (await loading)?.close();
+  };
   const root: RootRef = createRoot({
     parts: records.watching(parts),
     input: inputOf(options, parts, policy, startedAt),

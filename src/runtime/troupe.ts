@@ -15,6 +15,7 @@ import type {
 } from '../domain/catalog.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { ApprovalRequest } from '../domain/host/approval.ts';
+import type { HostCredentials } from '../domain/host/credentials.ts';
 import type { EmbeddedServer } from '../domain/host/embedded.ts';
 import type { HostEvent, TroupeEventName, TroupeEvents } from '../domain/host/event.ts';
 import type { Explanation } from '../domain/host/explanation.ts';
@@ -140,6 +141,11 @@ export interface TroupeOptions {
    * and any address, so decide by `url` and `scope`. Default: only the settings' headers are sent.
    */
   readonly headers?: ProvideHeaders;
+  /**
+   * Stores logins in a place of the host's own. Default: the state folder, sealed with a key from the
+   * system's keychain where there is one; without a state folder, logins end with the run.
+   */
+  readonly credentials?: HostCredentials;
   /**
    * Answers the servers' questions, except those of a call with its own `onQuestion`. A question that
    * it does not answer (undefined) waits for `answer()`. Default: every question is declined.

@@ -20,6 +20,7 @@ import type { Account, Authenticator, CredentialId, Refusal } from '../../domain
 import type { Problem } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { defined } from '../../policies/defined.ts';
+import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import type { SharedPorts } from '../shared-ports.ts';
 
 interface Login {
@@ -139,13 +140,14 @@ export class Authorizations {
     }));
   }
 
-  close(): void {
+  /** Resolves after the last save. */
+  async close(): Promise<void> {
     this.#unlisten?.();
     for (const { actor, credential } of this.#logins.values()) {
       actor.stop();
       credential.close();
     }
-    this.#store?.close();
+    await this.#store?.close();
   }
 
   #find(server: string): Login | undefined {
@@ -169,7 +171,7 @@ export class Authorizations {
     // A server whose settings changed leaves its earlier login.
     for (const other of this.#logins.values()) other.servers.delete(server);
     const known = this.#logins.get(key);
-    const login = known ?? this.#create(key, id, url, settings, store);
+    const login = known ?? this.#create(key, id, url, server, settings, store);
     login.servers.add(server);
     login.settings = settings;
     if (known === undefined) login.actor.start();
@@ -180,9 +182,11 @@ export class Authorizations {
     key: string,
     id: CredentialId,
     url: URL,
+    server: string,
     settings: ResolvedOAuth | undefined,
     store: CredentialStore,
   ): Login {
+    const { auth } = this.#ports.board().view(server)?.desired.policy ?? defaultPolicy;
     const { clock, seed, inspect } = this.#ports.parts;
     const credential: Credential = new Credential({
       key,
@@ -219,7 +223,14 @@ export class Authorizations {
     const actor = createActor(chart, {
       clock,
       ...(inspect !== undefined && { inspect }),
-      input: { id: key, seed, needsUser, ...limits },
+      input: {
+        id: key,
+        seed,
+        needsUser,
+        refreshAheadMs: auth.refreshAheadMs,
+        loginTimeoutMs: auth.loginTimeoutMs,
+        maxStepUps: auth.stepUps,
+      },
     });
     const login: Login = {
       id,
@@ -287,8 +298,6 @@ export class Authorizations {
     return token.expiresAtMs === null || this.#ports.parts.clock.wallNow() < token.expiresAtMs;
   }
 }
-
-const limits = { refreshAheadMs: 300_000, loginTimeoutMs: 600_000, maxStepUps: 3 } as const;
 
 type Snapshot = ReturnType<Login['actor']['getSnapshot']>;
 
