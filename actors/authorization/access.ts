@@ -13,7 +13,12 @@ import type { Clock } from '../../src/domain/clock.ts';
 import { startDeadline } from '../host/time-limit.ts';
 import { addressOf, RequestFailedError } from '../transports/connection/failure.ts';
 import { rangeOf } from '../transports/http/addresses.ts';
-import { type Answer, createGuardedFetch, retryAfterOf } from '../transports/http/fetch.ts';
+import {
+  type Answer,
+  createGuardedFetch,
+  type FetchOptions,
+  retryAfterOf,
+} from '../transports/http/fetch.ts';
 import { AddressBlockedError } from '../transports/http/sockets.ts';
 import { quoted, refused, StepError } from './outcome.ts';
 
@@ -38,16 +43,13 @@ export interface IssuerConnection {
   close(): void;
 }
 
-/**
- * Creates the connections for log-ins to the server at `home`.
- *
- * @param guarded - a fetch for this server that nothing else uses; it is closed with this
- */
+/** Creates the connections for logins to the server at `home`, reached with the server's options. */
 export function createIssuerConnection(
   home: URL,
   clock: Clock,
-  guarded: ReturnType<typeof createGuardedFetch> = createGuardedFetch(home, clock),
+  options: Omit<FetchOptions, 'authenticator'> = {},
 ): IssuerConnection {
+  const guarded = createGuardedFetch(home, clock, options);
   let homeChecked: Promise<void> | undefined;
   const checkAddress = async (url: URL): Promise<void> => {
     // The server's own address decides which others are allowed.

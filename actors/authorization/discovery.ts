@@ -97,7 +97,7 @@ function discovered(
 }
 
 /** The server's URL as a resource indicator: without query, fragment and the slash of a bare host. */
-function canonicalResource(server: URL): string {
+export function canonicalResource(server: URL): string {
   return server.pathname === '/' ? server.origin : `${server.origin}${server.pathname}`;
 }
 

@@ -37,7 +37,7 @@ export class SseTransport extends Connection {
     super(setup);
     this.#endpoint = endpoint;
     this.#posts = new Posts(setup.clock);
-    this.#guarded = createGuardedFetch(endpoint.url, setup.clock);
+    this.#guarded = createGuardedFetch(endpoint.url, setup.clock, setup);
   }
 
   setProtocolVersion(version: string): void {

@@ -65,7 +65,7 @@ const when = (condition: Json, rule: Json): Json => ({ if: condition, then: rule
 export const entryRules: Json = {
   oneOf: [has('command'), has('url', 'httpUrl', 'serverUrl')],
   allOf: [
-    when(has('command'), without('headers')),
+    when(has('command'), without('headers', 'headersCommand', 'oauth', 'account')),
     when(has('url'), without('args', 'env', 'envFile', 'cwd')),
     when(withType('stdio'), has('command')),
     when(withType('http', 'streamable-http', 'sse'), {
@@ -89,6 +89,7 @@ export const entryRules: Json = {
           url: { pattern: `^${address}`, not: { pattern: credentials('') } },
           env: { additionalProperties: { type: 'string' } },
           headers: { additionalProperties: { type: 'string' } },
+          headersCommand: false,
         },
       },
     ),

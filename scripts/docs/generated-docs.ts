@@ -10,7 +10,7 @@ import { hostEventTable, methodOverview, methodTable, troupeEventTable } from '.
 import { fenced, withBlock } from './markdown.ts';
 import { fieldTable, presetTable } from './policy-tables.ts';
 import { settingsSchema, settingsSchemaPath } from './settings-schema.ts';
-import { mcpKeyTable, serverKeyTable } from './settings-tables.ts';
+import { mcpKeyTable, oauthKeyTable, serverKeyTable } from './settings-tables.ts';
 import {
   catalogTable,
   circuitTable,
@@ -52,7 +52,11 @@ export const generatedDocs: readonly GeneratedFile[] = [
     outcomes: outcomeTable(),
     failures: failureKindTable(),
   })),
-  document('docs/settings.md', () => ({ servers: serverKeyTable(), mcp: mcpKeyTable() })),
+  document('docs/settings.md', () => ({
+    servers: serverKeyTable(),
+    oauth: oauthKeyTable(),
+    mcp: mcpKeyTable(),
+  })),
   document('docs/policies.md', () => ({ presets: presetTable(), fields: fieldTable() })),
   document('docs/library.md', () => ({
     methods: methodTable(),

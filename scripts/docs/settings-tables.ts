@@ -3,11 +3,13 @@
  * code: each key is set in a sample, which is compared with the sample without it.
  */
 
+import type { OAuthEntry } from '../../src/config/entry/oauth-schema.ts';
 import { privilegedKeys, type ServerEntry } from '../../src/config/entry/schema.ts';
 import { type McpSection, mcpFields } from '../../src/config/mcp-section.ts';
 import { mergeSettings } from '../../src/config/merge-settings.ts';
 import { parseSettings } from '../../src/config/parse-settings.ts';
 import { isRestartRequired } from '../../src/config/restart-required.ts';
+import { signatureAlgorithms, tokenEndpointAuthMethods } from '../../src/domain/server-spec.ts';
 import type { DesiredServer } from '../../src/domain/settings.ts';
 import { settingsDigestOf } from '../../src/policies/fingerprint.ts';
 import { defaultPolicy } from '../../src/policies/presets/default-policy.ts';
@@ -29,6 +31,8 @@ export interface KeyWords {
   readonly example: unknown;
 }
 
+const value = 'text, or a [command](values.md#commands)';
+const address = 'an `https:` address, or an `http:` one of this machine';
 const shown = (value: unknown): string => code(JSON.stringify(value));
 const none: Default = { words: '' };
 const always = (value: unknown): Default => ({ words: shown(value), value });
@@ -95,6 +99,29 @@ export const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
     meaning: 'Headers of every request, except those that the protocol sets itself.',
     examples: [{ Authorization: 'Bearer ${TOKEN}' }],
     example: { 'X-Key': '1' },
+  },
+  headersCommand: {
+    takes: 'a program and its arguments, as a list or a text without a shell',
+    byDefault: none,
+    meaning:
+      'A program that prints a JSON object of headers, which replace those of `headers` with the same names: [values.md](values.md#headers-from-a-program).',
+    examples: [['print-headers', '--for', 'db']],
+    example: ['print-headers'],
+  },
+  oauth: {
+    takes: 'an object ([below](#log-in)), or false',
+    byDefault: { words: "as the server's metadata says" },
+    meaning: 'How to log in to a remote server. False: never.',
+    examples: [{ clientId: '${CLIENT_ID}', scopes: ['read'] }, false],
+    example: { clientId: 'x' },
+  },
+  account: {
+    takes: 'text: a name of 1 to 100 letters, digits, `_ . @ + -`',
+    byDefault: { words: 'the only account' },
+    meaning:
+      'Your account at the server, if you have several. Servers with the same address and account share a log-in.',
+    examples: ['work'],
+    example: 'work',
   },
   values: {
     takes: '`"expand"` or `"literal"`',
@@ -200,6 +227,95 @@ export const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
     example: 1,
   },
 }; // prettier-ignore
+
+type OAuthWords = Omit<KeyWords, 'example' | 'byDefault'>;
+
+/** The keys of `oauth`. */
+export const oauthWords: Readonly<Record<keyof OAuthEntry, OAuthWords>> = {
+  grant: {
+    takes: '`"authorization_code"`, `"client_credentials"`, `"enterprise"` or `"workload"`',
+    meaning:
+      'How a token is obtained. `authorization_code`, the default: you log in with a browser. The others need no user: a client with a secret or a key; an identity provider that vouches for you (ID-JAG); a token that the platform issued to this machine.',
+  },
+  clientId: {
+    takes: value,
+    meaning: 'A client that you registered with the issuer. Left out, one is registered.',
+    examples: ['${CLIENT_ID}'],
+  },
+  clientSecret: {
+    takes: value,
+    meaning: 'Its secret, if it has one.',
+    examples: ['${keychain:db/client}'],
+  },
+  clientMetadataUrl: {
+    takes: 'an `https:` address with a path',
+    meaning: 'A metadata document of your own, whose address is the client id.',
+  },
+  scopes: {
+    takes: 'list of texts, or a text with blanks between them',
+    meaning: 'Exactly these scopes are requested, instead of those that the server names.',
+    examples: [['read', 'write']],
+  },
+  issuer: {
+    takes: address,
+    meaning: 'The only issuer that may be used, whatever the server names.',
+    examples: ['https://login.example.com'],
+  },
+  metadataUrl: {
+    takes: address,
+    meaning: "Where the issuer's metadata is, if not at the usual places.",
+  },
+  callbackPort: {
+    takes: '1 to 65,535',
+    meaning:
+      'The port on this machine that the browser returns to, for a client that is registered with one. Left out, any free port.',
+    examples: [8_080],
+  },
+  redirectUri: {
+    takes: address,
+    meaning: 'The address that the browser returns to, as it is registered.',
+    examples: ['http://localhost:8080/callback'],
+  },
+  privateKey: {
+    takes: value,
+    meaning: "The client's private key in PEM, for `private_key_jwt`.",
+  },
+  keyFile: { takes: 'text: a file', meaning: 'A file with that key.' },
+  algorithm: {
+    takes: signatureAlgorithms.map((name) => `\`"${name}"\``).join(', '),
+    meaning: 'How the key signs. Left out, the usual algorithm of the key.',
+  },
+  keyId: { takes: value, meaning: 'The `kid` of the key.' },
+  tokenEndpointAuthMethod: {
+    takes: tokenEndpointAuthMethods.map((name) => `\`"${name}"\``).join(', '),
+    meaning: 'How the client proves its identity. Left out, the best that both sides support.',
+  },
+  identity: {
+    takes: '`{ "issuer": …, "clientId": …, "clientSecret": …, "idToken": … }`',
+    meaning:
+      'For `enterprise`: the identity provider, the client that you registered there, and an ID token of yours, usually from a command.',
+  },
+  assertion: {
+    takes: value,
+    meaning: 'For `workload`: the token that the platform issued, usually from a command.',
+  },
+  assertionFile: {
+    takes: 'text: a file',
+    meaning: 'A file with that token, read again for every request.',
+    examples: ['/var/run/secrets/tokens/mcp'],
+  },
+  dpop: {
+    takes: 'true or false',
+    meaning: 'True: tokens are bound to a key, so that a stolen token is useless (RFC 9449).',
+  },
+}; // prettier-ignore
+
+export function oauthKeyTable(): string {
+  return table(
+    ['key', 'takes', 'means'],
+    Object.entries(oauthWords).map(([key, { takes, meaning }]) => [code(key), takes, meaning]),
+  );
+}
 
 const noSettings = mergeSettings([]).settings;
 const gatedLists = 'narrows';
@@ -308,10 +424,12 @@ export function mcpKeyTable(): string {
   );
 }
 
+const remoteKeys: readonly string[] = ['url', 'headers', 'headersCommand', 'oauth', 'account'];
+
 /** Compares a sample entry with and without the key, as a pass would. */
 function effectOf(key: string, example: unknown): string {
   if (example === undefined) return '';
-  const isRemote = key === 'url' || key === 'headers';
+  const isRemote = remoteKeys.includes(key);
   const base = isRemote ? { url: 'https://host.example/mcp' } : { command: 'program' };
   const before = desiredOf(base);
   const after = desiredOf({ ...base, [key]: example });

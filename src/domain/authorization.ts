@@ -66,3 +66,41 @@ export interface AuthorizationFailure {
   /** When the issuer asked to wait, in milliseconds. */
   readonly retryAfterMs?: number;
 }
+
+/** A stored credential as users see it. */
+export interface Account {
+  /** The servers of this troupe that use it, as far as they have started. */
+  readonly servers: readonly string[];
+  /** The server's canonical URL. */
+  readonly resource: string;
+  readonly account?: string;
+  readonly issuer: string;
+  readonly scopes: readonly string[];
+  /** ISO 8601; absent if the issuer named no expiry. */
+  readonly expiresAt?: string;
+}
+
+/** A server's refusal of a request for want of a token, or of a better one. */
+export interface Refusal {
+  readonly status: number;
+  /** The `WWW-Authenticate` header. */
+  readonly challenge?: string;
+  /** The `DPoP-Nonce` header. */
+  readonly dpopNonce?: string;
+  /** The headers that {@link Authenticator.headers} gave for the refused request. */
+  readonly sentWith: Readonly<Record<string, string>>;
+}
+
+/** Authorizes the requests of a session. */
+export interface Authenticator {
+  /**
+   * Resolves with the headers of a request; none without a token. Waits while a token is renewed that
+   * servers no longer accept.
+   */
+  headers(method: string, url: URL): Promise<Readonly<Record<string, string>>>;
+  /**
+   * Called when the server refused a request, which therefore did not run. Resolves with whether the
+   * same request may be sent once more, with new headers.
+   */
+  refused(refusal: Refusal): Promise<boolean>;
+}

@@ -362,6 +362,24 @@ export interface ClassifyPolicy {
   readonly rules: readonly ClassifyRule[];
 }
 
+/** Log-in to remote servers by OAuth. */
+export interface AuthPolicy {
+  /**
+   * How long a server that demanded a log-in is left alone: no background attempt, and no other
+   * request to log in. A log-in ends the wait at once; null: only a log-in ends it.
+   */
+  readonly rememberMs: number | null;
+  /**
+   * How long before its expiry a token is refreshed; at most half of its life, so that a token of
+   * ten minutes serves for five.
+   */
+  readonly refreshAheadMs: number;
+  /** How often in a row a server may demand more scopes before the call fails; 0 for never. */
+  readonly stepUps: number;
+  /** How long a log-in waits for the user. */
+  readonly loginTimeoutMs: number;
+}
+
 /** One step in ending a process, and how long it may take. */
 export interface CloseStep {
   readonly by: 'stdinEnd' | 'SIGINT' | 'SIGTERM' | 'SIGKILL';
@@ -417,6 +435,7 @@ export interface ServerPolicy {
   readonly call: CallPolicy;
   readonly result: ResultPolicy;
   readonly classify: ClassifyPolicy;
+  readonly auth: AuthPolicy;
   readonly close: ClosePolicy;
   readonly admission: AdmissionPolicy;
   readonly approval: ApprovalPolicy;

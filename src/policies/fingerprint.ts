@@ -13,6 +13,7 @@ import canonicalize from 'canonicalize';
 import type { ServerPolicy } from '../domain/policy.ts';
 import type { MemorySpec, ServerSpec } from '../domain/server-spec.ts';
 import type { DesiredServer } from '../domain/settings.ts';
+import { defined } from './defined.ts';
 
 /**
  * Hashes the fields of a spec that decide its connection: the `generation` of its server.
@@ -31,9 +32,10 @@ export function fingerprintOf(spec: ServerSpec): string {
     case 'http':
     case 'sse':
     case 'ws': {
-      const { url, headers } = spec;
+      const { url, headers, oauth, account } = spec;
       const fallback = spec.type === 'http' && spec.fallback && { fallback: spec.fallback };
-      return digestOf({ type, era, url, headers, ...fallback, ...valueRulesOf(spec) });
+      const logIn = defined({ oauth, account });
+      return digestOf({ type, era, url, headers, ...fallback, ...logIn, ...valueRulesOf(spec) });
     }
   }
 }

@@ -13,6 +13,7 @@ import {
 } from '../domain/settings.ts';
 import { isCommandPlain } from '../policies/approvals/command-place.ts';
 import { referencesIn, type Variables } from '../policies/expand-variables.ts';
+import { oauthTexts } from '../policies/log-in-texts.ts';
 import { printableLine } from '../policies/text/printable.ts';
 import { settingsPortsOf } from './options/settings-ports.ts';
 import { confinesOf } from './settings-lookups.ts';
@@ -63,7 +64,10 @@ function textsOf(spec: ServerSpec): readonly (readonly [key: string, text: strin
       .filter(([key]) => !ofCommands.has(key));
   const envFile = spec.values?.envFile;
   const file = envFile === undefined ? [] : [['envFile', envFile.path] as const];
-  if (spec.type !== 'stdio') return [['url', spec.url], ...named('headers', spec.headers), ...file];
+  if (spec.type !== 'stdio') {
+    const { url, headers, oauth } = spec;
+    return [['url', url], ...named('headers', headers), ...(oauth ? oauthTexts(oauth) : [])];
+  }
   return [
     ['command', spec.command],
     ...spec.args.map((arg, index) => [`args.${index}`, arg] as const),

@@ -5,6 +5,7 @@ import { settingsReportOf } from '../config/settings-report.ts';
 import type { ServerSpec } from '../domain/server-spec.ts';
 import type { SettingsReport } from '../domain/settings.ts';
 import { referencesIn } from '../policies/expand-variables.ts';
+import { oauthTexts } from '../policies/log-in-texts.ts';
 import { settingsPortsOf } from './options/settings-ports.ts';
 import type { TroupeOptions } from './troupe.ts';
 
@@ -83,6 +84,10 @@ function usesKeychain(spec: ServerSpec): boolean {
   const texts =
     spec.type === 'stdio'
       ? [spec.command, spec.cwd, ...spec.args, ...Object.values(spec.env)]
-      : [spec.url, ...Object.values(spec.headers)];
+      : [
+          spec.url,
+          ...Object.values(spec.headers),
+          ...(spec.oauth ? oauthTexts(spec.oauth).map(([, text]) => text) : []),
+        ];
   return texts.some((text) => referencesIn(text).some(({ kind }) => kind === 'keychain'));
 }

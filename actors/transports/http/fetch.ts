@@ -16,8 +16,10 @@ import type { IncomingMessage } from 'node:http';
 
 import { SdkError } from '@modelcontextprotocol/client';
 
+import type { Authenticator } from '../../../src/domain/authorization.ts';
 import type { Clock } from '../../../src/domain/clock.ts';
 import { version } from '../../../src/domain/version.ts';
+import { defined } from '../../../src/policies/defined.ts';
 import { maxMessageBytes } from '../connection/connection.ts';
 import { addressOf, RequestFailedError } from '../connection/failure.ts';
 import type { AddressRange } from './addresses.ts';
@@ -35,12 +37,17 @@ export type Answer = ReturnType<typeof answerOf>;
 // As many as the SDK follows.
 const maxRedirects = 5;
 
-/**
- * Creates the fetch for a session with the server at `home`, its address in the settings. `resolve`
- * looks up names; default: the system's resolver.
- */
-export function createGuardedFetch(home: URL, clock: Clock, resolve?: ResolveAll) {
-  const reach = createReach(home, clock, resolve);
+export interface FetchOptions {
+  /** Looks up names. Default: the system's resolver. */
+  readonly resolve?: ResolveAll | undefined;
+  /** Authorizes requests to the server itself. Default: none is authorized. */
+  readonly authenticator?: Authenticator | undefined;
+}
+
+/** Creates the fetch for a session with the server at `home`, its address in the settings. */
+export function createGuardedFetch(home: URL, clock: Clock, options: FetchOptions = {}) {
+  const reach = createReach(home, clock, options.resolve);
+  const authorized = createAuthorized(home, options.authenticator);
   let refusal: { readonly status: number; readonly retryAfterMs?: number } | undefined;
   const ask = async <Read>(
     order: Order,
@@ -98,10 +105,12 @@ export function createGuardedFetch(home: URL, clock: Clock, resolve?: ResolveAll
       const order: Order = { url: home, method: 'POST', headers, body, signal };
       return noted(
         await followed(order, true, (each) =>
-          ask<string | Answer>(each, (message, explain) => {
-            const text = isWhole ? undefined : shortJson(message);
-            return text ?? answerOf(message, explain);
-          }),
+          authorized(each, (ready) =>
+            ask<string | Answer>(ready, (message, explain) => {
+              const text = isWhole ? undefined : shortJson(message);
+              return text ?? answerOf(message, explain);
+            }),
+          ),
         ),
       );
     },
@@ -115,12 +124,53 @@ export function createGuardedFetch(home: URL, clock: Clock, resolve?: ResolveAll
       signal?.throwIfAborted();
       const sent = sentHeaders(headers);
       const order: Order = { url: new URL(url), method, headers: sent, body, signal };
-      return noted(await followed(order, false, (each) => ask(each, answerOf)));
+      const send = (ready: Order): Promise<Answer> => ask(ready, answerOf);
+      return noted(await followed(order, false, (each) => authorized(each, send)));
     },
   };
 }
 
 type Explain = (error: unknown) => unknown;
+
+/**
+ * Returns a function that adds a token to requests to the server itself. A request that the server
+ * refused for want of a token did not run, so it is sent once more if there is another token.
+ */
+function createAuthorized(home: URL, authenticator: Authenticator | undefined) {
+  return async function authorized<Read extends string | Answer>(
+    order: Order,
+    send: (order: Order) => Promise<Read>,
+  ): Promise<Read> {
+    if (authenticator === undefined || order.url.origin !== home.origin) return send(order);
+    const first = await readied(order, authenticator);
+    const answer = await send(first.order);
+    if (typeof answer === 'string' || !refusals.has(answer.status)) return answer;
+    const refusal = {
+      status: answer.status,
+      sentWith: first.sentWith,
+      ...defined({
+        challenge: joined(answer.headers['www-authenticate']),
+        dpopNonce: joined(answer.headers['dpop-nonce']),
+      }),
+    };
+    if (!(await authenticator.refused(refusal))) return answer;
+    answer.cancel();
+    order.signal?.throwIfAborted();
+    return send((await readied(order, authenticator)).order);
+  };
+}
+
+const refusals: ReadonlySet<number> = new Set([401, 403]);
+
+async function readied(order: Order, authenticator: Authenticator) {
+  const sentWith = await authenticator.headers(order.method, order.url);
+  order.signal?.throwIfAborted();
+  return { sentWith, order: { ...order, headers: { ...order.headers, ...sentWith } } };
+}
+
+function joined(header: string | readonly string[] | undefined): string | undefined {
+  return typeof header === 'string' ? header : header?.join(', ');
+}
 
 function createReach(home: URL, clock: Clock, resolve?: ResolveAll) {
   let homeRange: AddressRange | undefined;

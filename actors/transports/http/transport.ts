@@ -67,7 +67,7 @@ export class HttpTransport extends Connection {
     this.#headers = sentHeaders(headers);
     this.#liveness = liveness;
     this.#posts = new Posts(setup.clock);
-    this.#guarded = createGuardedFetch(url, setup.clock);
+    this.#guarded = createGuardedFetch(url, setup.clock, setup);
     this.#news = createNewsStream({
       clock: setup.clock,
       budget: this.stages.budget,

@@ -46,7 +46,8 @@ const isLocalOrRemote: Rule = ({ type, command, url }) => {
 };
 
 const localKeys = ['args', 'env', 'envFile', 'cwd'] as const;
-const notEmbedded = ['command', 'url', ...localKeys, 'headers', 'values'] as const;
+const remoteKeys = ['headers', 'headersCommand', 'oauth', 'account'] as const;
+const notEmbedded = ['command', 'url', ...localKeys, ...remoteKeys, 'values'] as const;
 
 const hasFittingFields: Rule = (entry) => {
   const given = (keys: readonly (keyof ServerEntry)[]) =>
@@ -57,7 +58,7 @@ const hasFittingFields: Rule = (entry) => {
     return key && broken(key, message);
   }
   const isLocal = entry.command !== undefined;
-  const key = given(isLocal ? ['headers'] : localKeys);
+  const key = given(isLocal ? remoteKeys : localKeys);
   const message = isLocal
     ? `"${key}" goes with "url" only; a local server takes "env"`
     : `"${key}" goes with "command" only; remove it, a remote server takes "headers"`;
@@ -145,7 +146,7 @@ function schemeFault(scheme: string, type: ServerEntry['type']): BrokenRule | un
 }
 
 /** Parses an address with each `${VAR}` replaced by a word or a number. */
-function parseUrl(url: string, isLiteral: boolean): URL | undefined {
+export function parseUrl(url: string, isLiteral: boolean): URL | undefined {
   if (isLiteral) return URL.canParse(url) ? new URL(url) : undefined;
   for (const value of ['x', '1']) {
     const filled = url.replaceAll(/\$\{[^}]*\}/g, value);

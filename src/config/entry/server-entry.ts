@@ -25,6 +25,7 @@ import {
   type ToolFilter,
   type ToolOverride,
 } from '../../domain/settings.ts';
+import { defined } from '../../policies/defined.ts';
 import { digestOf, fingerprintOf } from '../../policies/fingerprint.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import { unknownKeyMessage } from '../../policies/text/closest-name.ts';
@@ -42,6 +43,7 @@ import {
   valueOf,
   writtenPath,
 } from '../settings-tree.ts';
+import { parseOAuth } from './oauth.ts';
 import { type BrokenRule, brokenRuleOf } from './rules.ts';
 import {
   maxDescriptionLength,
@@ -129,7 +131,9 @@ export function parseServerEntry(
     return invalid({ path: ['type'], message });
   }
   const isGated = !isPrivileged(origin.scope);
-  const values = entryValuesOf(entry, { ...origin, isGated, inputs });
+  const logIn = parseOAuth(entry.oauth, entry.values === 'literal');
+  if ('fault' in logIn) return invalid(logIn.fault);
+  const values = entryValuesOf(entry, { ...origin, isGated, inputs }, logIn.oauth);
   if ('fault' in values) return invalid(values.fault);
   const policy = policyOf(entry, origin);
   if ('fault' in policy)
@@ -214,13 +218,14 @@ function problemInEntry(
 function specOf(
   name: string,
   entry: ServerEntry,
-  { env, headers, rules }: EntryValues,
+  given: EntryValues,
   projectRoot: string,
 ): ServerSpec {
+  const { env, rules } = given;
   const era = entry.era ?? 'auto';
   if (entry.type === 'memory') return { type: 'memory', server: name, era };
   const values = rules === undefined ? {} : { values: rules };
-  if (entry.command === undefined) return { ...remoteSpecOf(entry, headers, era), ...values };
+  if (entry.command === undefined) return { ...remoteSpecOf(entry, given, era), ...values };
   return {
     type: 'stdio',
     command: /^\.\.?[\\/]/.test(entry.command)
@@ -235,11 +240,11 @@ function specOf(
 }
 
 function remoteSpecOf(
-  { type, url = '' }: ServerEntry,
-  headers: EntryValues['headers'],
+  { type, url = '', account }: ServerEntry,
+  { headers, oauth }: EntryValues,
   era: Era,
 ): RemoteSpec {
-  const address = { url, headers, era };
+  const address = { url, headers, era, ...defined({ oauth, account }) };
   if (type === 'sse' || type === 'ws') return { type, ...address };
   if (type !== undefined) return { type: 'http', ...address };
   if (/^wss?:/iu.test(url)) return { type: 'ws', ...address };

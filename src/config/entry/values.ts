@@ -11,13 +11,15 @@ import path from 'node:path';
 
 import type { InputDefinition } from '../../domain/input.ts';
 import type { Scope } from '../../domain/scope.ts';
-import type { ValueRules } from '../../domain/server-spec.ts';
+import type { OAuthSpec, ValueRules } from '../../domain/server-spec.ts';
 import {
   type BrokenReference,
   type Reference,
   referencesIn,
 } from '../../policies/expand-variables.ts';
 import { firstOf, type TreePath } from '../settings-tree.ts';
+import { oauthPlainTexts, oauthSpecOf, oauthValues } from './oauth.ts';
+import type { OAuthEntry } from './oauth-schema.ts';
 import type { BrokenRule } from './rules.ts';
 import type { ServerEntry } from './schema.ts';
 
@@ -34,6 +36,7 @@ export interface EntryValues {
   /** The literal texts and those with references; outputs of commands are not known yet. */
   readonly env: Readonly<Record<string, string>>;
   readonly headers: Readonly<Record<string, string>>;
+  readonly oauth?: OAuthSpec | false;
   /** Absent when there is nothing but texts and variables. */
   readonly rules?: ValueRules;
   /** The first value from a command, which needs the consent of the user's own settings. */
@@ -41,12 +44,12 @@ export interface EntryValues {
 }
 
 interface TextValue {
-  readonly path: readonly [string, ...(string | number)[]];
+  readonly path: TreePath;
   readonly text: string;
 }
 
 interface CommandValue {
-  readonly path: readonly [group: string, name: string];
+  readonly path: readonly string[];
   readonly words: readonly string[];
 }
 
@@ -56,15 +59,27 @@ const shellMarks = /["'`$\\|&;<>()*?[\]{}~#!\r\n]/u;
 export function entryValuesOf(
   entry: ServerEntry,
   origin: ValuesOrigin,
+  oauth: OAuthEntry | false | undefined,
 ): EntryValues | { readonly fault: BrokenRule } {
   const isLiteral = entry.values === 'literal';
-  const env = namedValues('env', entry.env, isLiteral);
-  const headers = namedValues('headers', entry.headers, isLiteral);
+  const env = namedValues(groupValues('env', entry.env), isLiteral);
+  const headers = namedValues(groupValues('headers', entry.headers), isLiteral);
+  const logIn = oauth === undefined || oauth === false ? undefined : oauth;
+  const secrets = namedValues(logIn === undefined ? [] : oauthValues(logIn), isLiteral);
   // Equal settings have equal fingerprints, in whichever order they are written.
-  const commands = [...env.commands, ...headers.commands].sort((one, other) =>
-    keyOf(one) < keyOf(other) ? -1 : 1,
-  );
-  const texts = [...plainTexts(entry), ...env.texts, ...headers.texts];
+  const commands = [
+    ...env.commands,
+    ...headers.commands,
+    ...headersCommandOf(entry),
+    ...secrets.commands,
+  ].sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
+  const texts = [
+    ...plainTexts(entry),
+    ...env.texts,
+    ...headers.texts,
+    ...(logIn === undefined ? [] : oauthPlainTexts(logIn)),
+    ...secrets.texts,
+  ];
   const references = isLiteral ? [] : texts.flatMap(referencesOf);
   const fault =
     firstOf(commands, (command) => commandFault(command, isLiteral, origin)) ??
@@ -82,6 +97,9 @@ export function entryValuesOf(
   return {
     env: textsByName(env.texts),
     headers: textsByName(headers.texts),
+    ...(oauth !== undefined && {
+      oauth: logIn === undefined ? false : specOf(logIn, secrets.texts, isLiteral, origin),
+    }),
     ...(Object.keys(rules).length > 0 && { rules }),
     ...(first && { commandAt: first.path }),
   };
@@ -96,31 +114,53 @@ function plainTexts({ args = [], ...entry }: ServerEntry): readonly TextValue[] 
   ];
 }
 
-function namedValues(group: string, values: ServerEntry['env'] = {}, isLiteral: boolean) {
+type Value = NonNullable<ServerEntry['env']>[string];
+type PlacedValue = readonly [path: readonly string[], value: Value];
+
+function groupValues(group: string, values: ServerEntry['env'] = {}): readonly PlacedValue[] {
+  return Object.entries(values).map(([name, value]) => [[group, name], value]);
+}
+
+function namedValues(values: readonly PlacedValue[], isLiteral: boolean) {
   const texts: TextValue[] = [];
   const commands: CommandValue[] = [];
-  for (const [name, value] of Object.entries(values)) {
-    const where = [group, name] as const;
+  for (const [where, value] of values) {
     if (typeof value !== 'string') commands.push({ path: where, words: value.command });
     else if (!isLiteral && value.startsWith('!'))
-      commands.push({ path: where, words: wordsOf(value) });
+      commands.push({ path: where, words: wordsOf(value.slice(1)) });
     else texts.push({ path: where, text: value });
   }
   return { texts, commands };
 }
 
-function keyOf({ path: where }: CommandValue): string {
+function headersCommandOf({ headersCommand: given }: ServerEntry): readonly CommandValue[] {
+  if (given === undefined) return [];
+  return [{ path: ['headersCommand'], words: typeof given === 'string' ? wordsOf(given) : given }];
+}
+
+function specOf(
+  oauth: OAuthEntry,
+  texts: readonly TextValue[],
+  isLiteral: boolean,
+  { isGated, projectRoot }: ValuesOrigin,
+): OAuthSpec {
+  const byKey = new Map(texts.map((one) => [keyOf(one), one.text]));
+  const folder = { projectRoot, isLiteral, ...(isGated && { within: projectRoot }) };
+  return oauthSpecOf(oauth, (key) => byKey.get(key), folder);
+}
+
+function keyOf({ path: where }: { readonly path: TreePath }): string {
   return where.join('.');
 }
 
 /** Splits a command into words; empty when it needs a shell. */
 function wordsOf(text: string): readonly string[] {
-  const line = text.slice(1).trim();
+  const line = text.trim();
   return line === '' || shellMarks.test(line) ? [] : line.split(/\s+/u);
 }
 
 function textsByName(texts: readonly TextValue[]): Readonly<Record<string, string>> {
-  return Object.fromEntries(texts.map(({ path: [, name], text }) => [name, text]));
+  return Object.fromEntries(texts.map(({ path: where, text }) => [where.at(-1), text]));
 }
 
 function commandFault(
@@ -133,11 +173,20 @@ function commandFault(
     return fault(
       'with "values": "literal" no command gives a value; write the text, or remove "values"',
     );
+  const isOfHeaders = where[0] === 'headersCommand';
+  if (isGated && isOfHeaders)
+    return fault(
+      `a ${scope} file may not run a program for headers; set the server in settings of your own`,
+    );
   if (isGated)
     return fault(
       `a ${scope} file may not run a command for a value; set the value in settings of your own, or write "values": "literal" if the text itself is meant`,
     );
   if (words[0] !== undefined && words[0] !== '') return undefined;
+  if (isOfHeaders)
+    return fault(
+      'the program is missing, or its text needs a shell, and none is used; write ["program", "argument"], or ["sh", "-c", "…"] for a shell',
+    );
   return fault(
     'the command is empty or needs a shell, and none is used; write { "command": ["program", "argument"] }, or { "command": ["sh", "-c", "…"] } for a shell',
   );

@@ -18,7 +18,6 @@ import {
   kept,
   keyRules,
   leave,
-  logIn,
   nested,
   ofTheEditor,
   scalar,
@@ -27,6 +26,7 @@ import {
   unlessFalse,
   valueMap,
 } from './key-rules.ts';
+import { logIn } from './log-in-rules.ts';
 
 /** A complete toolset with its place and a suggested name. */
 interface Toolset extends ForeignEntry {
@@ -162,7 +162,9 @@ const rules = keyRules({
   config: leave(
     'Docker keeps the settings of servers in its catalogue; set them there: docker mcp config write',
   ),
-  allow_private_ips: unlessFalse(logIn),
+  allow_private_ips: unlessFalse(
+    leave('the address of a server in the settings may be private; no action needed'),
+  ),
   toon: ofTheEditor,
   model: ofTheEditor,
 });

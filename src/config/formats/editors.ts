@@ -15,7 +15,6 @@ import {
   kept,
   keyRules,
   leave,
-  logIn,
   negated,
   ofTheEditor,
   protection,
@@ -24,6 +23,7 @@ import {
   seconds,
   textOf,
 } from './key-rules.ts';
+import { headersProgram, logIn } from './log-in-rules.ts';
 
 const env: KeyRule = (member, draft) => {
   if (member.node.kind !== 'object') draft.put('env', member.node, member);
@@ -119,6 +119,8 @@ const codebuddyRules = keyRules({
   transport: 'type',
   ...kept('command', 'args', 'env', 'cwd', 'url', 'headers', 'description', 'enabled'),
   disabled: negated,
+  oauth: logIn,
+  headersHelper: headersProgram,
   autoApprove: callApproval,
 });
 
@@ -149,7 +151,7 @@ function forTransport(node: Extract<TreeNode, { kind: 'object' }>): TreeNode {
   const transport = textOf(memberOf(node, 'transport')?.node) ?? 'stdio';
   const [required, unused] =
     transport === 'stdio'
-      ? ['command', ['url', 'headers']]
+      ? ['command', ['url', 'headers', 'headersHelper', 'oauth']]
       : ['url', ['command', 'args', 'env', 'cwd']];
   // Without the key that its transport requires, the whole entry is shown and refused.
   if (memberOf(node, required) === undefined) return node;

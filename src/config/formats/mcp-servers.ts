@@ -22,7 +22,6 @@ import {
   drop,
   keyRules,
   leave,
-  logIn,
   negated,
   ofTheEditor,
   protection,
@@ -31,6 +30,7 @@ import {
   toolList,
   valueMap,
 } from './key-rules.ts';
+import { foreignOAuthKeys, logInRules } from './log-in-rules.ts';
 import type { ReferenceStyle } from './references.ts';
 
 // Below this, some programs mean seconds and others milliseconds.
@@ -83,7 +83,7 @@ const envPolicy: KeyRule = (member, draft) => {
     draft.put('values', scalar(member.line, 'literal'), member);
 };
 
-/** Keys of other programs. `type`, `tools` and `url` are also ours, with other values. */
+/** Keys of other programs. `type`, `tools`, `url` and `oauth` are also ours, with other values. */
 const rules = keyRules({
   type: transport,
   tools,
@@ -95,6 +95,9 @@ const rules = keyRules({
   request_timeout_ms: 'timeoutMs',
   httpUrl,
   serverUrl: 'url',
+  server_url: 'url',
+  baseUrl: 'url',
+  base_url: 'url',
   environment: 'env',
   workingDirectory: 'cwd',
   working_dir: 'cwd',
@@ -108,14 +111,7 @@ const rules = keyRules({
   requestIdFormat: leave(
     'request ids are always sequential numbers; open an issue if the server rejects them',
   ),
-  headersHelper: leave(
-    'no program is run for headers; put the value into a variable and write "headers": { "Authorization": "Bearer ${TOKEN}" }',
-  ),
-  auth: logIn,
-  oauth: logIn,
-  authProviderType: logIn,
-  targetAudience: logIn,
-  targetServiceAccount: logIn,
+  ...logInRules,
   alwaysAllow: callApproval,
   autoApprove: callApproval,
   alwaysLoad: alwaysLoaded,
@@ -176,6 +172,8 @@ function isForeign({ node }: TreeMember, style: ReferenceStyle): boolean {
   return node.members.some(({ name, node: value }) => {
     if (!serverEntryKeys.includes(name)) return rules.has(name);
     if (name === 'tools') return value.kind === 'array';
+    if (name === 'oauth' && foreignOAuthKeys.some((key) => memberOf(value, key) !== undefined))
+      return true;
     if (name === 'type') return foreignTypes.includes(textOf(value) ?? '');
     return holdsText(value, (text) => isForeignText(text, style));
   });

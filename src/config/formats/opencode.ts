@@ -9,18 +9,8 @@ import {
 } from '../settings-tree.ts';
 import type { Conversion } from './conversion.ts';
 import { convertEntry, type KeyRule } from './entry-draft.ts';
-import {
-  drop,
-  kept,
-  keyRules,
-  logIn,
-  negated,
-  nested,
-  scalar,
-  textOf,
-  toolList,
-  unlessFalse,
-} from './key-rules.ts';
+import { drop, kept, keyRules, negated, nested, scalar, textOf, toolList } from './key-rules.ts';
+import { logIn } from './log-in-rules.ts';
 
 /** The program and its arguments in one list. */
 const command: KeyRule = (member, draft) => {
@@ -55,7 +45,7 @@ const rules = keyRules({
   ...kept('cwd', 'url', 'headers', 'enabled'),
   disabled: negated,
   timeout,
-  oauth: unlessFalse(logIn),
+  oauth: logIn,
   // Added below, from the list `tools` beside the servers.
   hiddenTools: toolList('exclude'),
 });

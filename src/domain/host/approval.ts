@@ -140,6 +140,11 @@ export interface ApprovalRequest {
   /** Names of the headers; {@link values} says what they are set to. */
   readonly headerNames?: readonly string[];
   /**
+   * The user's account at the server whose log-in it may use; null for the only one. Absent for a
+   * server that never logs in. {@link values} lists the client.
+   */
+  readonly account?: string | null;
+  /**
    * Every variable and header, and every other string with a reference to a source outside the
    * settings.
    */

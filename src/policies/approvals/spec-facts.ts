@@ -7,6 +7,7 @@ import type { ApprovalChange, SpecFact } from '../../domain/host/approval.ts';
 import type { ServerSpec } from '../../domain/server-spec.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import { digestOf } from '../fingerprint.ts';
+import { isSecretField, logInFacts } from '../log-in-texts.ts';
 import { looksSecret, redact, secretsInArgs, secretsInText, secretsOf } from '../text/redact.ts';
 import { entriesOf } from './values.ts';
 
@@ -71,7 +72,13 @@ function valuesOf(spec: ServerSpec, { executable, envFileNames }: FoundFacts): r
     case 'http':
     case 'sse':
     case 'ws':
-      return [['type', type], ['url', spec.url], ...entriesOf('headers', spec.headers), ...more];
+      return [
+        ['type', type],
+        ['url', spec.url],
+        ...entriesOf('headers', spec.headers),
+        ...logInFacts(spec),
+        ...more,
+      ];
   }
 }
 
@@ -95,7 +102,7 @@ function given(field: string, value: string | undefined): readonly Value[] {
 
 /** Returns whether a field's text may be kept. Variables, headers and inputs may hold any secret. */
 function isKept(field: string): boolean {
-  return !/^(?:env|headers|inputs)\./u.test(field);
+  return !/^(?:env|headers|inputs)\./u.test(field) && !isSecretField(field);
 }
 
 /** Redacts secrets in a URL's query. */

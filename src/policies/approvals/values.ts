@@ -5,8 +5,9 @@
 
 import type { ApprovalValue, ValueOrigin } from '../../domain/host/approval.ts';
 import { isFolderScope, type Scope } from '../../domain/scope.ts';
-import type { MemorySpec, ServerSpec } from '../../domain/server-spec.ts';
+import type { MemorySpec, RemoteSpec, ServerSpec } from '../../domain/server-spec.ts';
 import { type Reference, referenceKey, referencesIn } from '../expand-variables.ts';
+import { isSecretField, logInFacts } from '../log-in-texts.ts';
 import { nameWord, quotedWord } from '../text/printable.ts';
 import { decidesWhatRuns } from './decides-what-runs.ts';
 
@@ -14,7 +15,8 @@ type Spec = Exclude<ServerSpec, MemorySpec>;
 type Text = readonly [field: string, text: string];
 
 /**
- * Lists every variable and header, and every other text with a reference.
+ * Lists every variable and header, everything that decides a log-in, and every other text with a
+ * reference.
  *
  * A folder's text is shown in full, because hiding it would hide what the folder does. The
  * user's settings hold the user's own secrets, so for their variables and headers only
@@ -25,7 +27,9 @@ export function approvalValuesOf(spec: ServerSpec, scope: Scope): readonly Appro
   const isShown = isFolderScope(scope);
   const isLiteral = spec.values?.literal === true;
   const named =
-    spec.type === 'stdio' ? entriesOf('env', spec.env) : entriesOf('headers', spec.headers);
+    spec.type === 'stdio'
+      ? entriesOf('env', spec.env)
+      : [...entriesOf('headers', spec.headers), ...oauthFactsOf(spec)];
   const valueOf = ([field, text]: Text, isText: boolean): ApprovalValue => {
     const from = isLiteral ? [] : originsOf(text);
     return { field, ...(isText && { text }), ...(from.length > 0 && { from }) };
@@ -42,8 +46,14 @@ export function approvalValuesOf(spec: ServerSpec, scope: Scope): readonly Appro
   ];
 }
 
+/** Lists what decides a log-in, without the account, which every request for approval names. */
+function oauthFactsOf(spec: RemoteSpec): readonly Text[] {
+  return logInFacts(spec).filter(([field]) => field !== 'account');
+}
+
 /** Returns whether a text of the user's own settings cannot be a secret. */
 function isHarmless([field, text]: Text, isLiteral: boolean): boolean {
+  if (field.startsWith('oauth') && !isSecretField(field)) return true;
   if (field.startsWith('env.') && decidesWhatRuns(field.slice('env.'.length))) return true;
   return !isLiteral && /^\$\{[^}]*\}$/u.test(text) && referencesIn(text).length === 1;
 }
@@ -101,7 +111,11 @@ export function disguisedHost(
   return shown === hostname ? undefined : { written, host: hostname };
 }
 
-const groups: Readonly<Record<string, string>> = { env: 'variable', headers: 'header' };
+const groups: Readonly<Record<string, string>> = {
+  env: 'variable',
+  headers: 'header',
+  oauth: 'log-in',
+};
 const origins: Readonly<Record<ValueOrigin['kind'], string>> = {
   environment: 'your environment',
   input: 'you are asked',
@@ -115,7 +129,7 @@ export function approvalValueLine({
   text,
   from = [],
 }: ApprovalValue): readonly [string, string] {
-  const [, group = '', name = ''] = /^(env|headers)\.(.*)$/su.exec(field) ?? [];
+  const [, group = '', name = ''] = /^(env|headers|oauth)\.(.*)$/su.exec(field) ?? [];
   const sources = from.map(({ kind, reference }) => `${reference} (${origins[kind]})`).join(', ');
   const isBare = from.length === 1 && text === from[0]?.reference;
   const words = [

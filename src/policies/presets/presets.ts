@@ -23,6 +23,9 @@ const resetsAtOnce = { jitter: 'none', budgetReset: 'immediate' } as const;
 const noStormLimits = { crashLoop: null, reconnectStorm: null } as const;
 const upToHalfAMinute = { initialMs: 1_000, factor: 2, maxMs: 30_000 } as const;
 
+// It asks, fails or parks once, and forgets nothing by itself.
+const untilLoggedIn = { rememberMs: null } as const;
+
 // A list that lives as long as its session needs no expiry.
 const whileConnected = { ttlMs: null, maxEntries: null } as const;
 
@@ -65,6 +68,7 @@ const ohMyPi = overridePolicy(defaultPolicy, {
   call: { replay: 'once' },
   // A challenge stays in the answer for the host to handle.
   result: { outputSchema: 'ignore', authChallenge: 'keep' },
+  auth: untilLoggedIn,
   close: {
     steps: [
       { by: 'stdinEnd', waitMs: 0 },
@@ -103,6 +107,7 @@ const qwenCode = overridePolicy(defaultPolicy, {
   call: { idleTimeoutMs: 300_000, replay: 'idempotentTrusted' },
   // Texts are cut, images and audio never.
   result: { textMaxLength: 25_000 },
+  auth: untilLoggedIn,
   close: {
     // Two seconds to find the descendants, then the connection is closed.
     steps: [{ by: 'SIGTERM', waitMs: 2_000 }, killed],
@@ -138,6 +143,7 @@ const codeBuddy = overridePolicy(defaultPolicy, {
   idle: { stopMs: 300_000 },
   catalog: { cache: 'memory', ttlMs: 300_000, pinTools: 'off' },
   call: { replay: 'once' },
+  auth: untilLoggedIn,
   close: {
     steps: [{ by: 'SIGTERM', waitMs: 5_000 }, { by: 'SIGTERM', waitMs: 0 }, killed],
     totalMs: 7_000,
@@ -219,6 +225,7 @@ const dockerResilient = overridePolicy(defaultPolicy, {
   breaker: { threshold: null },
   catalog: { ...whileConnected, whileDown: 'hide', cache: 'memory', pinTools: 'off' },
   call: { replay: 'once' },
+  auth: untilLoggedIn,
   approval: { gatedScopes: [], perCall: true },
 });
 

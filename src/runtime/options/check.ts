@@ -86,6 +86,7 @@ const optionsSchema = z.strictObject({
     })
     .optional(),
   inputs: aFunction.optional(),
+  headers: aFunction.optional(),
   onQuestion: aFunction.optional(),
   questions: z.array(z.enum(questionKinds)).optional(),
   roots: rootChoices.optional(),

@@ -17,7 +17,6 @@ import {
   beginAuthorization,
 } from '../../../actors/authorization/request.ts';
 import { exchange, type Tokens } from '../../../actors/authorization/tokens.ts';
-import { createGuardedFetch } from '../../../actors/transports/http/fetch.ts';
 import type { ResolveAll } from '../../../actors/transports/http/sockets.ts';
 import type { Clock } from '../../../src/domain/clock.ts';
 import { promptClock } from '../../../src/runtime/real-clock.ts';
@@ -44,9 +43,7 @@ export function accessTo(
     readonly signal?: AbortSignal;
   } = {},
 ): IssuerAccess {
-  const home = new URL(server);
-  const guarded = createGuardedFetch(home, clock, resolve);
-  const connection = createIssuerConnection(home, clock, guarded);
+  const connection = createIssuerConnection(new URL(server), clock, { resolve });
   onTestFinished(() => connection.close());
   return connection.access(signal);
 }

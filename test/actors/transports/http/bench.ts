@@ -81,7 +81,7 @@ export function guard(
   home: string,
   { clock = realClock, resolve }: { readonly clock?: Clock; readonly resolve?: ResolveAll } = {},
 ): GuardedFetch {
-  return createGuardedFetch(new URL(home), clock, resolve);
+  return createGuardedFetch(new URL(home), clock, { resolve });
 }
 
 /** Served until the test ends. */

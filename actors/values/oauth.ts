@@ -1,0 +1,174 @@
+/**
+ * Resolves the log-in settings of a remote server. What a reference leads to is checked by the rules
+ * that the settings apply to plain text.
+ */
+
+import { createPrivateKey, type KeyObject } from 'node:crypto';
+
+import type { Grant } from '../../src/domain/authorization.ts';
+import type {
+  OAuthSpec,
+  SignatureAlgorithm,
+  TokenEndpointAuthMethod,
+} from '../../src/domain/server-spec.ts';
+import { defined } from '../../src/policies/defined.ts';
+import { secureUrlFault } from '../../src/policies/secure-url.ts';
+import { SettingError } from './setting-error.ts';
+
+/** Log-in settings with their values. Everything in it may be secret. */
+export interface ResolvedOAuth {
+  readonly grant: Grant;
+  readonly clientId?: string;
+  readonly clientSecret?: string;
+  readonly clientMetadataUrl?: string;
+  readonly scopes?: readonly string[];
+  readonly metadataUrl?: string;
+  /** As written: issuers are compared character by character (RFC 8414, section 3.3). */
+  readonly issuer?: string;
+  readonly callbackPort?: number;
+  readonly redirectUri?: string;
+  /** The client's key, for `private_key_jwt`. */
+  readonly key?: ClientKey;
+  readonly tokenEndpointAuthMethod?: TokenEndpointAuthMethod;
+  readonly identity?: {
+    readonly issuer: string;
+    readonly clientId: string;
+    readonly clientSecret?: string;
+    readonly idToken: string;
+  };
+  readonly assertion?: string;
+  readonly dpop: boolean;
+}
+
+export interface ClientKey {
+  /** PKCS #8 in PEM. */
+  readonly privateKey: string;
+  readonly algorithm: SignatureAlgorithm;
+  readonly keyId?: string;
+}
+
+interface Resolving {
+  readonly expand: (key: string, text: string) => string;
+  /** Collects the secrets that are found. */
+  readonly secrets: string[];
+  readonly values: {
+    readonly commands: ReadonlyMap<string, string>;
+    readonly files: ReadonlyMap<string, string>;
+  };
+}
+
+/** @throws SettingError */
+export function resolveOAuth(
+  oauth: OAuthSpec,
+  { expand, secrets, values }: Resolving,
+): ResolvedOAuth {
+  const { grant, scopes, callbackPort, tokenEndpointAuthMethod, dpop = false, identity } = oauth;
+  const textOf = (key: string, text: string | undefined): string | undefined => {
+    const value = values.commands.get(key) ?? (text === undefined ? undefined : expand(key, text));
+    if (value === '') throw new SettingError(`The value of "${key}" is empty.`);
+    return value;
+  };
+  const urlOf = (key: string, text: string | undefined): string | undefined => {
+    const value = textOf(key, text);
+    if (value !== undefined) assertSecure(key, value);
+    return value;
+  };
+  const own = (name: keyof OAuthSpec & string, text: string | undefined) =>
+    textOf(`oauth.${name}`, text);
+  const privateKey = own('privateKey', oauth.privateKey) ?? values.files.get('oauth.keyFile');
+  const keyId = own('keyId', oauth.keyId);
+  const assertion =
+    own('assertion', oauth.assertion) ?? values.files.get('oauth.assertionFile')?.trim();
+  return {
+    grant,
+    dpop,
+    ...defined({
+      clientId: own('clientId', oauth.clientId),
+      clientSecret: own('clientSecret', oauth.clientSecret),
+      clientMetadataUrl: urlOf('oauth.clientMetadataUrl', oauth.clientMetadataUrl),
+      scopes: scopes?.map((scope, index) => expand(`oauth.scopes[${index}]`, scope)),
+      metadataUrl: urlOf('oauth.metadataUrl', oauth.metadataUrl),
+      issuer: urlOf('oauth.issuer', oauth.issuer),
+      callbackPort,
+      redirectUri: urlOf('oauth.redirectUri', oauth.redirectUri),
+      key: privateKey === undefined ? undefined : clientKey(privateKey, keyId, oauth, secrets),
+      tokenEndpointAuthMethod,
+      assertion,
+    }),
+    ...(identity && {
+      identity: {
+        issuer: urlOf('oauth.identity.issuer', identity.issuer) ?? '',
+        clientId: textOf('oauth.identity.clientId', identity.clientId) ?? '',
+        idToken: textOf('oauth.identity.idToken', identity.idToken) ?? '',
+        ...defined({
+          clientSecret: textOf('oauth.identity.clientSecret', identity.clientSecret),
+        }),
+      },
+    }),
+  };
+}
+
+function assertSecure(key: string, text: string): void {
+  const fault = URL.canParse(text) ? secureUrlFault(new URL(text)) : 'is not a valid URL';
+  if (fault !== undefined) throw new SettingError(`The value of "${key}" ${fault}.`);
+}
+
+function clientKey(
+  text: string,
+  keyId: string | undefined,
+  { algorithm, keyFile }: OAuthSpec,
+  secrets: string[],
+): ClientKey {
+  const key = keyFile === undefined ? 'oauth.privateKey' : 'oauth.keyFile';
+  let parsed: KeyObject;
+  try {
+    // In an environment, line ends of keys are often written as `\n`.
+    parsed = createPrivateKey(text.replaceAll('\\n', '\n'));
+  } catch {
+    // The exception's message may contain parts of the key.
+    throw new SettingError(
+      `The value of "${key}" is not a private key in PEM without a passphrase.`,
+    );
+  }
+  const possible = algorithmsOf(parsed);
+  const [usual] = possible;
+  if (usual === undefined)
+    throw new SettingError(
+      `The key of "${key}" cannot sign; use an EC key (P-256, P-384, P-521), RSA or Ed25519.`,
+    );
+  if (algorithm !== undefined && !possible.includes(algorithm))
+    throw new SettingError(
+      `The key of "${key}" cannot sign with ${algorithm}; set "algorithm" to ${possible.join(' or ')}.`,
+    );
+  const privateKey = parsed.export({ type: 'pkcs8', format: 'pem' }).toString();
+  secrets.push(privateKey);
+  return { privateKey, algorithm: algorithm ?? usual, ...defined({ keyId }) };
+}
+
+const curves: Readonly<Record<string, SignatureAlgorithm>> = {
+  prime256v1: 'ES256',
+  secp384r1: 'ES384',
+  secp521r1: 'ES512',
+};
+const pss: readonly SignatureAlgorithm[] = ['PS256', 'PS384', 'PS512'];
+
+/** Lists the algorithms that a key can be used with, the usual one first. */
+function algorithmsOf({
+  asymmetricKeyType: type,
+  asymmetricKeyDetails: details,
+}: KeyObject): readonly SignatureAlgorithm[] {
+  switch (type) {
+    case 'rsa':
+      return ['RS256', 'RS384', 'RS512', ...pss];
+    case 'rsa-pss':
+      return pss;
+    case 'ed25519':
+      return ['EdDSA'];
+    case 'ec': {
+      const algorithm = curves[details?.namedCurve ?? ''];
+      return algorithm === undefined ? [] : [algorithm];
+    }
+    default:
+      return [];
+  }
+}
