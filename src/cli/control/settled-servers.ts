@@ -10,8 +10,8 @@ import { realClock } from '../../runtime/real-clock.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
 import { waitOnce } from '../../runtime/wait-once.ts';
 
-/** A package runner with a cold cache needs several seconds; after this, report which server is late. */
-export const settleTimeoutMs = 30_000;
+/** As long as the first start by a package runner may take; other servers settle by their own deadlines. */
+export const settleTimeoutMs = 120_000;
 
 const moving: ReadonlySet<ServerState> = new Set([
   'queued',
@@ -122,7 +122,7 @@ export function unusableError(status: ServerStatus): TroupeError | undefined {
   if (atRest !== undefined) return atRest;
   return new TroupeError(
     'TIMEOUT_WAITING',
-    `${status.name} is still ${status.state}; wait longer with --timeout, or see troupe status ${status.name}`,
+    `${status.name} is still ${status.state}${status.mayDownload === true ? ' (it may be downloading)' : ''}; wait longer with --timeout, or see troupe status ${status.name}`,
     { server: status.name, retryable: true },
   );
 }

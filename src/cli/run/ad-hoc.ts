@@ -6,15 +6,13 @@ import { defined } from '../../policies/defined.ts';
 import { quotedFor } from '../../policies/text/quoted.ts';
 import type { HostPolicy, TroupeOptions } from '../../runtime/troupe.ts';
 import { flag } from '../command.ts';
+import { settleTimeoutMs } from '../control/settled-servers.ts';
 import { gatherText, parseText } from '../flag-values.ts';
 import type { Launch } from '../launch.ts';
 import { shellWords } from '../shell-words.ts';
 
 /** How status, errors and `meta.server` name it. */
 const adHocName = 'ad-hoc';
-
-/** Enough for a package runner that downloads the server first. */
-export const adHocStartMs = 120_000;
 
 export interface AdHocFlags {
   readonly stdio?: string;
@@ -88,7 +86,7 @@ export function adHocServerOf(launch: Launch, flags: AdHocFlags): AdHocServer | 
 const once: HostPolicy = {
   startup: { maxAttempts: 1 },
   restart: { maxAttempts: 1 },
-  connect: { localTimeoutMs: adHocStartMs },
+  connect: { localTimeoutMs: settleTimeoutMs },
   // A stored list would serve a later run, which starts the server anyway.
   catalog: { cache: 'none' },
 };

@@ -5,7 +5,7 @@ import { changedTool, unknownTool } from '../../runtime/errors/call-refusal.ts';
 import type { CliSession } from '../command.ts';
 import { settleTimeoutMs } from '../control/settled-servers.ts';
 import { mayBeJoined, type ToolTarget, toolTarget } from '../tool-target.ts';
-import { type AdHocFlags, type AdHocServer, adHocServerOf, adHocStartMs } from './ad-hoc.ts';
+import { type AdHocFlags, type AdHocServer, adHocServerOf } from './ad-hoc.ts';
 import { serverNames } from './server-names.ts';
 import type { UsedTroupe } from './with-troupe.ts';
 
@@ -37,7 +37,7 @@ export function usedServer(
   flags: AdHocFlags,
 ): UsedServer {
   const adHoc = adHocServerOf(launch, flags);
-  const timeoutMs = launch.timeoutMs ?? (adHoc === undefined ? settleTimeoutMs : adHocStartMs);
+  const timeoutMs = launch.timeoutMs ?? settleTimeoutMs;
   if (adHoc !== undefined)
     return { server: adHoc.name, target: adHoc, timeoutMs, rest: words, shown: adHoc.words };
   const [server, ...rest] = words;

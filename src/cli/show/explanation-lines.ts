@@ -12,7 +12,14 @@ import type { SourceRef } from '../../domain/settings.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { lengthText, sinceText } from './durations.ts';
 import type { Paint, Style } from './output.ts';
-import { actionOf, type Fact, factLines, restsByFailure, stderrLines } from './status-lines.ts';
+import {
+  actionOf,
+  downloadNote,
+  type Fact,
+  factLines,
+  isByFailure,
+  stderrLines,
+} from './status-lines.ts';
 import { fitTable, wrapText } from './table.ts';
 
 const titleWidth = 13;
@@ -40,18 +47,18 @@ export function explanationLines(
 
 /** The state and its reason; states and guards have the chart's names. */
 function sentenceOf(explanation: Explanation, nowMs: number): string {
-  const { status, decision, queue, lastFailure } = explanation;
+  const { status, decision, queue } = explanation;
   const what = `${status.name} is ${nameOf(status)} for ${sinceText(status.since, nowMs)}`;
   if (decision === undefined) return `${what}: it has no chart now.`;
   if (queue !== undefined) {
     return `${what}: ${queueText(queue)}.`;
   }
   const guard = guardText(decision);
-  const hasFailure = restsByFailure(status.state) || status.state === 'degraded';
-  const message = status.lastError === undefined ? undefined : lastFailure?.message;
-  const failure = hasFailure && message !== undefined ? ` ${message}` : '';
+  const message = status.lastError?.message;
+  const failure = isByFailure(status.state) && message !== undefined ? ` ${message}` : '';
   if (decision.isForecast) return `${what}; then ${guard} leads to ${decision.target}.${failure}`;
-  if (decision.guard === 'otherwise') return `${what}: no guard keeps it from running.`;
+  if (status.mayDownload === true) return `${what}: ${downloadNote}.`;
+  if (decision.guard === 'otherwise') return `${what}: no guard keeps it from running.${failure}`;
   return `${what}, because ${guard} held.${failure}`;
 }
 

@@ -246,6 +246,7 @@ class Recorder implements Bench {
       session: options.session ?? 1,
       transport: options.spec?.type ?? 'stdio',
       policy: overridePolicy(policy, overrides),
+      isFirstRun: false,
       seed: 1,
     } as const;
     this.#start = () => {
