@@ -58,6 +58,7 @@ function sentenceOf(explanation: Explanation, nowMs: number): string {
   const failure = isByFailure(status.state) && message !== undefined ? ` ${message}` : '';
   if (decision.isForecast) return `${what}; then ${guard} leads to ${decision.target}.${failure}`;
   if (status.mayDownload === true) return `${what}: ${downloadNote}.`;
+  if (status.state === 'degraded' && message !== undefined) return `${what}: ${message}`;
   if (decision.guard === 'otherwise') return `${what}: no guard keeps it from running.${failure}`;
   return `${what}, because ${guard} held.${failure}`;
 }
