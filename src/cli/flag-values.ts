@@ -1,9 +1,9 @@
 /** Parses the values of flags; every parser throws commander's error, which names the flag. */
 
 import { InvalidArgumentError } from 'commander';
-import { TroupeError } from '../domain/troupe-error.ts';
 import { isServerName } from '../policies/text/name-rule.ts';
 import { longestName, maxLogLines } from './control/protocol.ts';
+import { usageError } from './user-errors.ts';
 
 /** The longest delay of a Node timer, in milliseconds. */
 const maxTimerMs = 2 ** 31 - 1;
@@ -89,8 +89,7 @@ export const parsePort = wholeNumber(0, maxPort);
  */
 export function checkName(kind: string, name: string, command: string): void {
   if (name !== '' && name.length <= longestName) return;
-  throw new TroupeError(
-    'USAGE',
+  throw usageError(
     `the name of the ${kind} must have 1 to ${longestName} characters; see troupe help ${command}`,
   );
 }

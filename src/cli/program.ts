@@ -171,14 +171,11 @@ function addCommand(
   host: CliHost,
   onExitCode: (code: number) => void,
 ): void {
+  const details = definition.details === undefined ? '' : `\n\n${definition.details}`;
   const command = program
     .command(definition.usage)
     .summary(definition.summary)
-    .description(
-      definition.details === undefined
-        ? definition.summary
-        : `${definition.summary}\n\n${definition.details}`,
-    )
+    .description(`${definition.summary}${details}`)
     .addHelpText('after', `\nExample:\n  ${definition.example}\n`);
   if (definition.alias !== undefined) command.alias(definition.alias);
   command.exitOverride((error) => {

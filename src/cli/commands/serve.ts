@@ -18,6 +18,7 @@ import { noServers, troupeOptionsOf, unknownAllowed } from '../launch.ts';
 import { inspectHere } from '../run/inspect-here.ts';
 import { stopOrderly, untilStopped } from '../run/stop.ts';
 import { problemLines, statusLine } from '../show/status-lines.ts';
+import { usageError } from '../user-errors.ts';
 
 // Calls in progress get this long to finish; servers then have the rest of the five seconds within
 // which a stop must end.
@@ -125,7 +126,7 @@ function refuseMisuse({ http, auth }: ServeFlags): void {
     http === undefined
       ? '--no-auth needs --http; over stdio, only the program that starts it can connect'
       : `--no-auth would accept the whole network at ${http.host}; leave it out, or listen on 127.0.0.1`;
-  throw new TroupeError('USAGE', why);
+  throw usageError(why);
 }
 
 /**

@@ -8,6 +8,7 @@ import type { Outcome } from '../../domain/caller-code.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { isRecord } from '../../policies/is-record.ts';
 import { realClock } from '../../runtime/real-clock.ts';
+import { argumentsError } from '../user-errors.ts';
 import { isErrorDocument } from './error-document.ts';
 import { readJsonLines } from './json-lines.ts';
 import {
@@ -91,8 +92,7 @@ export class ControlClient {
     const id = this.#lastId;
     const line = `${JSON.stringify({ id, command, args })}\n`;
     if (Buffer.byteLength(line) > maxRequestBytes) {
-      throw new TroupeError(
-        'INVALID_ARGUMENTS',
+      throw argumentsError(
         'the arguments are larger than 1 MB; pass less, for example a file name',
       );
     }

@@ -3,6 +3,7 @@
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { quotedFor } from '../../policies/text/quoted.ts';
 import { type Launch, realOrPlanned } from '../launch.ts';
+import { reworded, usageError } from '../user-errors.ts';
 import { type ControlClient, connectControl } from './client.ts';
 import type { ControlResults, Identity } from './protocol.ts';
 import type { ControlArgs, ControlCommand } from './schemas.ts';
@@ -61,8 +62,7 @@ export async function withRunning<Result>(
   }
   try {
     if (running.differences.length > 0) {
-      throw new TroupeError(
-        'USAGE',
+      throw usageError(
         `the running troupe (pid ${running.identity.pid}) was started with a different ${running.differences.join(' and ')}; leave that out, or choose another --state-dir`,
       );
     }
@@ -95,10 +95,7 @@ export function withoutRunning(
     /\btroupe (?:status|start|restart|approve)\b/,
     (step) => `${first}; then ${step}`,
   );
-  if (message === error.message) return error;
-  const { server, tool, retryable, outcome, retryAfterMs } = error;
-  const details = { server, tool, retryable, outcome, retryAfterMs, cause: error };
-  return new TroupeError(error.code, message, details);
+  return reworded(error, message);
 }
 
 /** Flags that are not given never differ. */

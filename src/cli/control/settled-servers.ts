@@ -9,6 +9,7 @@ import { unknownServer } from '../../runtime/errors/call-refusal.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
 import { waitOnce } from '../../runtime/wait-once.ts';
+import { settingsError } from '../user-errors.ts';
 
 /** As long as the first start by a package runner may take; other servers settle by their own deadlines. */
 export const settleTimeoutMs = 120_000;
@@ -100,10 +101,7 @@ export function unreadSettings({ servers, troupe }: TroupeSnapshot): TroupeError
   );
   if (problem === undefined) return undefined;
   const line = problem.line === undefined ? '' : `:${problem.line}`;
-  return new TroupeError(
-    'INVALID_CONFIG',
-    `no server could be read from ${problem.file}${line}: ${problem.message}`,
-  );
+  return settingsError(`no server could be read from ${problem.file}${line}: ${problem.message}`);
 }
 
 /**

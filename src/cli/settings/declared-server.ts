@@ -9,6 +9,7 @@ import { readingWritten, type WrittenText } from '../../runtime/approve-written.
 import { unknownServer } from '../../runtime/errors/call-refusal.ts';
 import { settingsPortsOf } from '../../runtime/options/settings-ports.ts';
 import { type Launch, troupeOptionsOf } from '../launch.ts';
+import { settingsError } from '../user-errors.ts';
 import { type OpenSettings, openSettings } from './settings-file.ts';
 
 /** All settings of a launch, with a text in place of one file if one is given. Starts nothing. */
@@ -43,10 +44,9 @@ export async function declaredServer(launch: Launch, name: string): Promise<Decl
   const open = await openSettings(launch, file);
   const servers = memberOf(open.root, 'mcpServers')?.node;
   if (servers === undefined || memberOf(servers, name) === undefined)
-    throw new TroupeError(
-      'INVALID_CONFIG',
+    throw settingsError(
       `${quotedWord(name)} is declared by ${key} in ${place}; edit it there`,
-      { server: name },
+      name,
     );
   return { desired, settings, open };
 }

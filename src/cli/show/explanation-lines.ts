@@ -1,12 +1,6 @@
 /** Formats an explanation: the state and its reason, then the next step, then the details. */
 
-import type {
-  Attempt,
-  Explanation,
-  QueuePlace,
-  StateName,
-  WindowUse,
-} from '../../domain/host/explanation.ts';
+import type { Attempt, Explanation, QueuePlace, WindowUse } from '../../domain/host/explanation.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import type { SourceRef } from '../../domain/settings.ts';
 import { printableLine } from '../../policies/text/printable.ts';
@@ -48,7 +42,7 @@ export function explanationLines(
 /** The state and its reason; states and guards have the chart's names. */
 function sentenceOf(explanation: Explanation, nowMs: number): string {
   const { status, decision, queue } = explanation;
-  const what = `${status.name} is ${nameOf(status)} for ${sinceText(status.since, nowMs)}`;
+  const what = `${status.name} is ${stateText(status)} for ${sinceText(status.since, nowMs)}`;
   if (decision === undefined) return `${what}: it has no chart now.`;
   if (queue !== undefined) {
     return `${what}: ${queueText(queue)}.`;
@@ -75,7 +69,7 @@ function queueText({ position, waiting, permits, pool, heldBy, retriesLeft }: Qu
 function waitOf({ timers, status }: Explanation, nowMs: number): string {
   const timer = timers.find(({ to }) => to !== undefined);
   if (status.state === 'ready' || timer?.to === undefined) return 'nothing to do';
-  return `nothing to do; ${timer.name} leads to ${nameOf(timer.to)} in ${leftText(timer.dueAt, nowMs)}`;
+  return `nothing to do; ${timer.name} leads to ${stateText(timer.to)} in ${leftText(timer.dueAt, nowMs)}`;
 }
 
 function factsOf(explanation: Explanation, nowMs: number): readonly Fact[] {
@@ -98,7 +92,7 @@ function factsOf(explanation: Explanation, nowMs: number): readonly Fact[] {
     ],
     ['session', session?.state],
     ...timers.map(({ name, totalMs, dueAt, to }, index): Fact => {
-      const where = to === undefined ? '' : ` -> ${nameOf(to)}`;
+      const where = to === undefined ? '' : ` -> ${stateText(to)}`;
       const left = `in ${leftText(dueAt, nowMs)} of ${lengthText(totalMs)}`;
       return [index === 0 ? 'timers' : '', `${name} ${left}${where}`];
     }),
@@ -113,7 +107,7 @@ function successorText({ successor }: ServerStatus): string | undefined {
   if (successor === undefined) return undefined;
   const { generation, lastError } = successor;
   const failure = lastError === undefined ? '' : `: ${lastError.message}`;
-  return `${nameOf(successor)} (generation ${generation.slice(0, 8)})${failure}`;
+  return `${stateText(successor)} (generation ${generation.slice(0, 8)})${failure}`;
 }
 
 function predecessorText({ predecessor }: ServerStatus): string | undefined {
@@ -129,9 +123,9 @@ function moverFacts({ movedBy }: Explanation): readonly Fact[] {
   for (const { event, sentBy, to, failure } of movedBy) {
     const sender = sentBy === 'host' ? '' : ` by the ${sentBy}`;
     const assumed = failure === undefined ? '' : ` (${failure})`;
-    const events = byTarget.get(nameOf(to)) ?? [];
+    const events = byTarget.get(stateText(to)) ?? [];
     events.push(`${event}${sender}${assumed}`);
-    byTarget.set(nameOf(to), events);
+    byTarget.set(stateText(to), events);
   }
   return [...byTarget].map(([target, events], index) => [
     index === 0 ? 'moved by' : '',
@@ -142,10 +136,6 @@ function moverFacts({ movedBy }: Explanation): readonly Fact[] {
 function guardText({ guard, params = {} }: NonNullable<Explanation['decision']>): string {
   const values = Object.values(params);
   return values.length === 0 ? guard : `${guard}(${values.join(', ')})`;
-}
-
-function nameOf({ state, reason }: StateName): string {
-  return reason === undefined ? state : `${state} (${reason})`;
 }
 
 function exitText(failure: { exitCode?: number; signal?: string } | undefined): string | undefined {
@@ -218,5 +208,5 @@ function endText({ failure, endedAt, rested }: Attempt): string {
     return exit === undefined ? failure.kind : `${failure.kind}, ${exit}`;
   }
   if (endedAt === undefined) return 'goes on';
-  return rested === undefined ? 'closed' : nameOf(rested);
+  return rested === undefined ? 'closed' : stateText(rested);
 }

@@ -1,5 +1,6 @@
 /** Formats the status of servers: a table, everything about one, and log lines. */
 
+import type { StateName } from '../../domain/host/explanation.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import type { Step } from '../../domain/plan.ts';
 import {
@@ -160,7 +161,7 @@ export function statusDetails(server: ServerStatus, nowMs: number, width: number
   const place = source.file === undefined ? source.key : `${source.file}${lineOf(source.line)}`;
   const facts: readonly Fact[] = [
     ['server', server.name],
-    ['state', server.reason === undefined ? server.state : `${server.state} (${server.reason})`],
+    ['state', stateText(server)],
     ['note', server.mayDownload === true ? downloadNote : undefined],
     ['since', `${server.since} (${sinceText(server.since, nowMs)} ago)`],
     ['tools', `${server.tools} (${server.catalog})`],
@@ -214,13 +215,17 @@ export function statusLine(status: ServerStatus, nowMs: number): string {
     next === '' ? '' : `next try ${next}`,
     status.circuit === 'closed' ? '' : `circuit ${status.circuit}`,
   ].filter((fact) => fact !== '');
-  const state = status.reason === undefined ? status.state : `${status.state} (${status.reason})`;
   const details = facts.length === 0 ? '' : `: ${facts.join(', ')}`;
   const failure = failureOf(status);
   const why = failure === undefined ? '' : ` - ${failure}`;
   const action = actionOf(status);
   const help = action === undefined ? '' : ` -> ${action}`;
-  return printableLine(`${status.name} ${state}${details}${why}${help}`, longestText);
+  return printableLine(`${status.name} ${stateText(status)}${details}${why}${help}`, longestText);
+}
+
+/** A state with its reason. */
+export function stateText({ state, reason }: StateName): string {
+  return reason === undefined ? state : `${state} (${reason})`;
 }
 
 /** The steps of a plan that change something, one line each. */
