@@ -1,9 +1,9 @@
 /** Parses the values of flags; every parser throws commander's error, which names the flag. */
 
 import { InvalidArgumentError } from 'commander';
+import { usageError } from '../domain/user-errors.ts';
 import { isServerName } from '../policies/text/name-rule.ts';
 import { longestName, maxLogLines } from './control/protocol.ts';
-import { usageError } from './user-errors.ts';
 
 /** The longest delay of a Node timer, in milliseconds. */
 const maxTimerMs = 2 ** 31 - 1;

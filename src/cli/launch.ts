@@ -5,10 +5,10 @@ import { existsSync, realpathSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import envPaths from 'env-paths';
+import { settingsError, usageError } from '../domain/user-errors.ts';
 import { defined } from '../policies/defined.ts';
 import { closestName } from '../policies/text/closest-name.ts';
 import type { SettingsFile, TroupeOptions } from '../runtime/troupe.ts';
-import { settingsError, usageError } from './user-errors.ts';
 
 /** The common flags as parsed; absent = not given. */
 export interface CommonFlags {

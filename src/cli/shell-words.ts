@@ -1,6 +1,6 @@
 /** Splits a command line into words as a POSIX shell does, without running a shell. */
 
-import { usageError } from './user-errors.ts';
+import { usageError } from '../domain/user-errors.ts';
 
 // A single-quoted part, a double-quoted part, an escaped character, plain characters, or blanks.
 const parts = /'([^']*)'|"((?:[^"\\]|\\[^])*)"|\\([^])|([^\s'"\\]+)|(\s+)/gy;

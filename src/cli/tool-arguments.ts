@@ -3,9 +3,9 @@
  * the schema stay text.
  */
 
+import { argumentsError } from '../domain/user-errors.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { closestName } from '../policies/text/closest-name.ts';
-import { argumentsError } from './user-errors.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 export type ToolArguments = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 /** Finds server and tool in the words of a command: `SERVER TOOL …` or `SERVER.TOOL …`. */
 
+import { usageError } from '../domain/user-errors.ts';
 import { printableLine } from '../policies/text/printable.ts';
-import { usageError } from './user-errors.ts';
 
 export interface ToolTarget {
   readonly server: string;

@@ -1,7 +1,7 @@
 /** Asks whether to do what was just shown. */
 
+import { usageError } from '../../domain/user-errors.ts';
 import type { CliSession } from '../command.ts';
-import { usageError } from '../user-errors.ts';
 import { createPrompt } from './terminal.ts';
 
 /** Whether a user sees our output and can answer: agents and scripts have no terminal. */

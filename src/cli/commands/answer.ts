@@ -1,9 +1,9 @@
 import type { FormValue, Question, QuestionAnswer } from '../../domain/question.ts';
+import { argumentsError, usageError } from '../../domain/user-errors.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import type { CommandDefinition } from '../command.ts';
 import { withRunning } from '../control/running-troupe.ts';
 import { argumentsFromWords } from '../tool-arguments.ts';
-import { argumentsError, usageError } from '../user-errors.ts';
 
 type Action = QuestionAnswer['action'];
 

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { usageError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import type { CallReport } from '../../runtime/troupe.ts';
 import { createPermissionPrompt } from '../ask/permission.ts';
@@ -14,7 +15,6 @@ import { listedTool, type UsedServer, usedTool } from '../run/used-tool.ts';
 import { type UsedTroupe, withTroupe } from '../run/with-troupe.ts';
 import { resultLines } from '../show/tool-result-text.ts';
 import { argumentsFromJson, argumentsFromWords, type ToolArguments } from '../tool-arguments.ts';
-import { usageError } from '../user-errors.ts';
 
 /** The exit code when the tool reports an error in its result. */
 const toolErrorExitCode = 14;

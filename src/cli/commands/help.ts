@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { usageError } from '../../domain/user-errors.ts';
 import { closestName } from '../../policies/text/closest-name.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import type { CommandDefinition } from '../command.ts';
-import { usageError } from '../user-errors.ts';
 
 /** `help`. Commander's own treats a mistyped command as none. */
 export const helpCommand = (program: Command): CommandDefinition => ({

@@ -1,11 +1,11 @@
 import type { PermissionChoice } from '../../domain/permission.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { usageError } from '../../domain/user-errors.ts';
 import { printableLine, quotedWord } from '../../policies/text/printable.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 import { type CliSession, type CommandDefinition, flag } from '../command.ts';
 import { findRunning } from '../control/running-troupe.ts';
 import type { Launch } from '../launch.ts';
-import { usageError } from '../user-errors.ts';
 
 const longestLine = 500;
 

@@ -1,5 +1,6 @@
 import type { ExposedPrompt } from '../../domain/catalog.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { argumentsError, usageError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import { closestName } from '../../policies/text/closest-name.ts';
 import { printableLine } from '../../policies/text/printable.ts';
@@ -10,7 +11,6 @@ import { requestMs, type UsedServer, usedServer } from '../run/used-tool.ts';
 import { type UsedTroupe, withTroupe } from '../run/with-troupe.ts';
 import { columnsOf, cutTo } from '../show/table.ts';
 import { resultLines } from '../show/tool-result-text.ts';
-import { argumentsError, usageError } from '../user-errors.ts';
 
 const longestLine = 4_000;
 

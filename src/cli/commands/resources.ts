@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { usageError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import { printableLine, printableText } from '../../policies/text/printable.ts';
 import { type CliSession, type CommandDefinition, flag } from '../command.ts';
@@ -9,7 +10,6 @@ import { type AdHocFlags, adHocDetails, adHocFlags } from '../run/ad-hoc.ts';
 import { requestMs, usedServer } from '../run/used-tool.ts';
 import { withTroupe } from '../run/with-troupe.ts';
 import { fitTable } from '../show/table.ts';
-import { usageError } from '../user-errors.ts';
 
 const longestName = 200;
 /** The runtime's limit for a result; bounds the work here. */

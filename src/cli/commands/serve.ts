@@ -3,6 +3,7 @@ import type { ServerStatus } from '../../domain/host/status.ts';
 import { questionKinds } from '../../domain/question.ts';
 import type { ServerState } from '../../domain/server-state.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { usageError } from '../../domain/user-errors.ts';
 import type { Gateway as GatewayType } from '../../gateway/gateway.ts';
 import { defined } from '../../policies/defined.ts';
 import { printableLine } from '../../policies/text/printable.ts';
@@ -18,7 +19,6 @@ import { noServers, troupeOptionsOf, unknownAllowed } from '../launch.ts';
 import { inspectHere } from '../run/inspect-here.ts';
 import { stopOrderly, untilStopped } from '../run/stop.ts';
 import { problemLines, statusLine } from '../show/status-lines.ts';
-import { usageError } from '../user-errors.ts';
 
 // Calls in progress get this long to finish; servers then have the rest of the five seconds within
 // which a stop must end.

@@ -1,4 +1,5 @@
 import type { ServerStatus, TroupeSnapshot } from '../../domain/host/status.ts';
+import { usageError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import { type CliSession, type CommandDefinition, flag } from '../command.ts';
 import type { ControlClient } from '../control/client.ts';
@@ -16,7 +17,6 @@ import {
 } from '../show/status-lines.ts';
 import { columnsOf, wrapText } from '../show/table.ts';
 import { createTroupeView } from '../show/troupe-view.ts';
-import { usageError } from '../user-errors.ts';
 
 interface StatusFlags {
   readonly watch?: true;

@@ -1,5 +1,6 @@
 import type { ServerStatus } from '../../domain/host/status.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
+import { usageError } from '../../domain/user-errors.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { quotedFor } from '../../policies/text/quoted.ts';
 import { indexTools, searchTools } from '../../policies/tools/search.ts';
@@ -11,7 +12,6 @@ import { listedTool, listedTools, usedTool } from '../run/used-tool.ts';
 import { type UsedTroupe, withTroupe } from '../run/with-troupe.ts';
 import { fitTable } from '../show/table.ts';
 import { exampleWords, signatureLines, toolDetails } from '../show/tool-lines.ts';
-import { usageError } from '../user-errors.ts';
 
 // More would not be read.
 const mostFound = 50;

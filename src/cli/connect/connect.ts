@@ -5,6 +5,7 @@ import { copyFile } from 'node:fs/promises';
 import path from 'node:path';
 import { changeSettings } from '../../config/edit-settings.ts';
 import { readTree, valueOf } from '../../config/settings-tree.ts';
+import { settingsError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import { equalData } from '../../policies/equal-data.ts';
 import { isRecord } from '../../policies/is-record.ts';
@@ -16,7 +17,6 @@ import { placeFactsOf } from '../import/discover.ts';
 import { serveWords } from '../import/init.ts';
 import { realOrPlanned } from '../launch.ts';
 import { replaceFile, textToEdit } from '../settings/target.ts';
-import { settingsError } from '../user-errors.ts';
 import { entryName, type Host, type HostName, hostOf } from './hosts.ts';
 import { type TomlTable, tomlEntry, withTomlEntry } from './toml-entry.ts';
 

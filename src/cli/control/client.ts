@@ -6,9 +6,9 @@ import path from 'node:path';
 import { withinTime } from '../../../actors/host/time-limit.ts';
 import type { Outcome } from '../../domain/caller-code.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { argumentsError } from '../../domain/user-errors.ts';
 import { isRecord } from '../../policies/is-record.ts';
 import { realClock } from '../../runtime/real-clock.ts';
-import { argumentsError } from '../user-errors.ts';
 import { isErrorDocument } from './error-document.ts';
 import { readJsonLines } from './json-lines.ts';
 import {

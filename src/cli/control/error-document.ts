@@ -3,9 +3,9 @@
 import { CommanderError } from 'commander';
 import { type ErrorDocument, exitCodeOf } from '../../domain/caller-code.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { usageError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import { printableLine } from '../../policies/text/printable.ts';
-import { usageError } from '../user-errors.ts';
 
 /** Enough for a sentence with two paths. */
 const longestMessage = 1_000;

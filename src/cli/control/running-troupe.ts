@@ -1,9 +1,9 @@
 /** Finds the running troupe of a launch and compares their flags. */
 
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { reworded, usageError } from '../../domain/user-errors.ts';
 import { quotedFor } from '../../policies/text/quoted.ts';
 import { type Launch, realOrPlanned } from '../launch.ts';
-import { reworded, usageError } from '../user-errors.ts';
 import { type ControlClient, connectControl } from './client.ts';
 import type { ControlResults, Identity } from './protocol.ts';
 import type { ControlArgs, ControlCommand } from './schemas.ts';

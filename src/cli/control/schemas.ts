@@ -5,7 +5,7 @@
 
 import { z } from 'zod';
 import { permissionAnswers } from '../../domain/permission.ts';
-import { argumentsError } from '../user-errors.ts';
+import { argumentsError } from '../../domain/user-errors.ts';
 import { longestName, maxLogLines } from './protocol.ts';
 
 const name = z.string().min(1).max(longestName);

@@ -15,7 +15,7 @@ import { Outbox, type OutboxLimits } from '../../../actors/host/outbox.ts';
 import type { CallerCode } from '../../domain/caller-code.ts';
 import type { AskPermission } from '../../domain/permission.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { usageError } from '../user-errors.ts';
+import { usageError } from '../../domain/user-errors.ts';
 import { connectControl } from './client.ts';
 import { errorDocumentOf } from './error-document.ts';
 import { readJsonLines } from './json-lines.ts';

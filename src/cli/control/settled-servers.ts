@@ -3,13 +3,13 @@
 import type { ServerStatus, TroupeSnapshot } from '../../domain/host/status.ts';
 import type { ServerState } from '../../domain/server-state.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { settingsError } from '../../domain/user-errors.ts';
 import { closestName } from '../../policies/text/closest-name.ts';
 import { gateFor, refusalAtRest } from '../../runtime/calls/gate.ts';
 import { unknownServer } from '../../runtime/errors/call-refusal.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
 import { waitOnce } from '../../runtime/wait-once.ts';
-import { settingsError } from '../user-errors.ts';
 
 /** As long as the first start by a package runner may take; other servers settle by their own deadlines. */
 export const settleTimeoutMs = 120_000;

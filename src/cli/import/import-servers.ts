@@ -3,13 +3,13 @@
 import path from 'node:path';
 import { readSettingsFile } from '../../../actors/settings/file.ts';
 import type { Problem } from '../../domain/settings.ts';
+import { settingsError, usageError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import { closestName } from '../../policies/text/closest-name.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { isAgreed, isAtTerminal } from '../ask/confirm.ts';
 import type { CliSession } from '../command.ts';
 import { isOfProject, replaceFile, textToEdit, writablePlace } from '../settings/target.ts';
-import { settingsError, usageError } from '../user-errors.ts';
 import { discoverSources, nothingFound, placeFactsOf } from './discover.ts';
 import { type ImportedServer, type ImportPlan, type ImportSource, planImport } from './plan.ts';
 import { placesOf, programNames } from './program-places.ts';

@@ -23,12 +23,12 @@ import {
 } from '../../config/settings-tree.ts';
 import type { InputDefinition } from '../../domain/input.ts';
 import type { Problem, SourceRef } from '../../domain/settings.ts';
+import { settingsError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import { equalData } from '../../policies/equal-data.ts';
 import { isRecord } from '../../policies/is-record.ts';
 import { legibleServerName } from '../../policies/text/name-rule.ts';
 import { ownRoot } from '../settings/settings-file.ts';
-import { settingsError } from '../user-errors.ts';
 
 export interface ImportSource {
   readonly file: string;

@@ -2,6 +2,7 @@
 
 import type { Option } from 'commander';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { reworded, usageError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import { quotedFor } from '../../policies/text/quoted.ts';
 import type { HostPolicy, TroupeOptions } from '../../runtime/troupe.ts';
@@ -10,7 +11,6 @@ import { settleTimeoutMs } from '../control/settled-servers.ts';
 import { gatherText, parseText } from '../flag-values.ts';
 import type { Launch } from '../launch.ts';
 import { shellWords } from '../shell-words.ts';
-import { reworded, usageError } from '../user-errors.ts';
 
 /** How status, errors and `meta.server` name it. */
 const adHocName = 'ad-hoc';

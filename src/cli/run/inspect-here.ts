@@ -5,6 +5,7 @@
 
 import type { HostEvent } from '../../domain/host/event.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { argumentsError } from '../../domain/user-errors.ts';
 import type { InspectorServer } from '../../inspector/inspector-server.ts';
 import { isRecord } from '../../policies/is-record.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
@@ -12,7 +13,6 @@ import { controlHandler } from '../control/commands.ts';
 import type { Identity } from '../control/protocol.ts';
 import type { ControlArgs, ControlCommand } from '../control/schemas.ts';
 import type { ControlHandler } from '../control/server.ts';
-import { argumentsError } from '../user-errors.ts';
 import { writeAddressFile } from './address-file.ts';
 
 export type InspectHere = ReturnType<typeof inspectHere>;

@@ -3,6 +3,7 @@
 import path from 'node:path';
 import { literalSecretsOf, withoutSecrets } from '../../config/entry/literal-secrets.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { settingsError, usageError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import { isServerName } from '../../policies/text/name-rule.ts';
 import { printableLine, quotedWord } from '../../policies/text/printable.ts';
@@ -18,7 +19,6 @@ import {
   troupeOptionsOf,
 } from '../launch.ts';
 import { statusLine } from '../show/status-lines.ts';
-import { settingsError, usageError } from '../user-errors.ts';
 import { settingsOf } from './declared-server.ts';
 import { applyEdit, withEditedTroupe } from './running-edit.ts';
 import { editedText, openSettings, replaceSettings } from './settings-file.ts';

@@ -4,12 +4,12 @@ import { readSettings } from '../../../actors/settings/last-good-settings.ts';
 import { memberOf } from '../../config/settings-tree.ts';
 import type { DesiredServer, Settings } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { settingsError } from '../../domain/user-errors.ts';
 import { quotedWord } from '../../policies/text/printable.ts';
 import { readingWritten, type WrittenText } from '../../runtime/approve-written.ts';
 import { unknownServer } from '../../runtime/errors/call-refusal.ts';
 import { settingsPortsOf } from '../../runtime/options/settings-ports.ts';
 import { type Launch, troupeOptionsOf } from '../launch.ts';
-import { settingsError } from '../user-errors.ts';
 import { type OpenSettings, openSettings } from './settings-file.ts';
 
 /** All settings of a launch, with a text in place of one file if one is given. Starts nothing. */

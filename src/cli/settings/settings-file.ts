@@ -9,8 +9,8 @@ import {
   readTree,
   type TreeNode,
 } from '../../config/settings-tree.ts';
+import { settingsError } from '../../domain/user-errors.ts';
 import type { Launch } from '../launch.ts';
-import { settingsError } from '../user-errors.ts';
 import { replaceFile, textToEdit, writablePlace } from './target.ts';
 
 /** A settings file that may be edited. */

@@ -6,10 +6,10 @@ import { replaceWhole } from '../../../actors/files/file-system.ts';
 import { isWithin, wayWithin } from '../../../actors/files/way-within.ts';
 import { readSettingsFile } from '../../../actors/settings/file.ts';
 import { withFileLock } from '../../../actors/stores/file-lock.ts';
+import { settingsError } from '../../domain/user-errors.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 import { type Launch, realOrPlanned } from '../launch.ts';
-import { settingsError } from '../user-errors.ts';
 
 /** Whether a path leads through the project folder, possibly over links. */
 export async function isOfProject(file: string, projectRoot: string): Promise<boolean> {

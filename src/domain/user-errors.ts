@@ -1,6 +1,6 @@
 /** Errors that a user can fix: in the command line, a settings file or the arguments of a call. */
 
-import { TroupeError } from '../domain/troupe-error.ts';
+import { TroupeError } from './troupe-error.ts';
 
 export function usageError(message: string): TroupeError {
   return new TroupeError('USAGE', message);
