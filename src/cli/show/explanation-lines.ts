@@ -12,6 +12,7 @@ import {
   type Fact,
   factLines,
   isByFailure,
+  stateText,
   stderrLines,
 } from './status-lines.ts';
 import { fitTable, wrapText } from './table.ts';
