@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { TroupeError } from '../../domain/troupe-error.ts';
+import type { TroupeError } from '../../domain/troupe-error.ts';
 import { usageError } from '../../domain/user-errors.ts';
 import { closestName } from '../../policies/text/closest-name.ts';
 import { printableLine } from '../../policies/text/printable.ts';

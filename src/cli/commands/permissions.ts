@@ -1,5 +1,4 @@
 import type { PermissionChoice } from '../../domain/permission.ts';
-import { TroupeError } from '../../domain/troupe-error.ts';
 import { usageError } from '../../domain/user-errors.ts';
 import { printableLine, quotedWord } from '../../policies/text/printable.ts';
 import { realClock } from '../../runtime/real-clock.ts';

@@ -1,5 +1,5 @@
 import type { ExposedPrompt } from '../../domain/catalog.ts';
-import { TroupeError } from '../../domain/troupe-error.ts';
+import type { TroupeError } from '../../domain/troupe-error.ts';
 import { argumentsError, usageError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import { closestName } from '../../policies/text/closest-name.ts';

@@ -2,7 +2,7 @@
 
 import { CommanderError } from 'commander';
 import { type ErrorDocument, exitCodeOf } from '../../domain/caller-code.ts';
-import { TroupeError } from '../../domain/troupe-error.ts';
+import type { TroupeError } from '../../domain/troupe-error.ts';
 import { usageError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import { printableLine } from '../../policies/text/printable.ts';

@@ -125,7 +125,7 @@ async function readSources(
 
 export async function write(
   { output }: CliSession,
-  { file, place, before, plan: { text } }: Target,
+  { place, before, plan: { text } }: Target,
 ): Promise<void> {
   if (text === undefined) return;
   output.note(`writing to ${printableLine(place, 500)}`);

@@ -1,7 +1,7 @@
 /** A server named on the command line: used once, beside the settings. */
 
 import type { Option } from 'commander';
-import { TroupeError } from '../../domain/troupe-error.ts';
+import type { TroupeError } from '../../domain/troupe-error.ts';
 import { reworded, usageError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import { quotedFor } from '../../policies/text/quoted.ts';

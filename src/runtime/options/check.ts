@@ -3,7 +3,7 @@ import { type HostEvent, troupeEventNames } from '../../domain/host/event.ts';
 import { logLevels } from '../../domain/log-level.ts';
 import { questionKinds } from '../../domain/question.ts';
 import { serverStates } from '../../domain/server-state.ts';
-import { TroupeError } from '../../domain/troupe-error.ts';
+import type { TroupeError } from '../../domain/troupe-error.ts';
 import { argumentsError } from '../../domain/user-errors.ts';
 import { isRecord } from '../../policies/is-record.ts';
 import { closestName } from '../../policies/text/closest-name.ts';
