@@ -333,6 +333,18 @@ describe('troupe approve', () => {
     }
   });
 
+  it('exits with 0 when Ctrl-C ends the wait for the approved server', async () => {
+    const { folder, troupe } = await waiting({}, statusOf('gated', { state: 'connecting' }));
+    const run = startCliHere(['approve', 'gated', '--yes'], { folder, columns: 80 });
+    await run.noted('waiting 0s for gated (connecting)');
+    run.signal('SIGINT');
+    expect(await run.finished).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringContaining('gated connecting') as string,
+    });
+    expect(troupe.sent).toHaveLength(1);
+  });
+
   it('shows how the approved server starts, in a terminal', async () => {
     const connecting = statusOf('gated', { state: 'connecting' });
     const { folder, troupe } = await waiting({}, connecting);
