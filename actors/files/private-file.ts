@@ -11,9 +11,8 @@ export type UntrustedFile =
   | { readonly damage: string }
   /**
    * The file is unsafe and must not be changed; the message says what is wrong and how to fix it.
-   * `isExposed`: another user may have read or written it.
    */
-  | { readonly refusal: string; readonly isExposed?: true };
+  | { readonly refusal: string };
 
 /** Reads the whole file; `content` is absent if the file does not exist. Never rejects. */
 export async function readPrivate(
@@ -23,16 +22,15 @@ export async function readPrivate(
   try {
     // A link may lead to a file that another user can write.
     const found = await readPlain(file, maxBytes, { followsLink: false });
-    if (found === undefined) return { refusal: 'is not a file; move it away', isExposed: true };
+    if (found === undefined) return { refusal: 'is not a file; move it away' };
     const fault = faultOf(found.stats);
-    if (fault !== undefined) return { refusal: fault, isExposed: true };
+    if (fault !== undefined) return { refusal: fault };
     if (found.bytes.length > maxBytes) return { damage: 'it is too large' };
     return { content: found.bytes.toString('utf8') };
   } catch (error) {
     const code = codeOf(error);
     if (code === 'ENOENT') return {};
-    if (code === 'ELOOP' || code === 'EMLINK')
-      return { refusal: 'is a link; move it away', isExposed: true };
+    if (code === 'ELOOP' || code === 'EMLINK') return { refusal: 'is a link; move it away' };
     return { refusal: `cannot be read (${code}); let this user read it` };
   }
 }
