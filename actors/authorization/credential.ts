@@ -238,11 +238,13 @@ export class Credential {
   }
 
   /** Courtesy: the token is gone from this machine whatever the issuer answers. */
-  async #revoke({ issuer, client, tokens }: StoredCredential, signal: AbortSignal): Promise<void> {
+  async #revoke(stored: StoredCredential, signal: AbortSignal): Promise<void> {
+    const { issuer } = stored;
     const found = await this.#discover(signal, issuer);
     if (found.failed !== undefined || found.value.issuer !== issuer) return;
-    const access = this.#connection.access(signal);
-    await revoke(access, found.value, { how: 'stored', information: client }, tokens);
+    const client = await this.#clientOf(found.value, stored, signal);
+    if (client.failed !== undefined) return;
+    await revoke(this.#connection.access(signal), found.value, client.value, stored.tokens);
   }
 
   /** Obtains a token under the lock unless another process stored a usable one meanwhile. */

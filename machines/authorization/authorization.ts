@@ -12,6 +12,7 @@
  * weighing -- always [isUsable] --> authorized
  * weighing -- always [isRefreshable] --> refreshing
  * weighing -- always --> unauthorized
+ * authorized -- login.requested [needsNoUser] --> requesting
  * authorized -- login.requested --> signingIn
  * authorized -- store.changed --> loading
  * authorized -- token.rejected [isLatest] --> renewing
@@ -21,6 +22,7 @@
  * renewing -- always [needsNoUser] --> requesting
  * renewing -- always --> unauthorized
  * refreshing invokes refresh
+ * refreshing -- login.requested [needsNoUser] --> requesting
  * refreshing -- login.requested --> signingIn
  * refreshing -- done refresh [mayPass] --> retrying
  * refreshing -- done refresh [hasFailed] --> afterRefusal
@@ -34,6 +36,7 @@
  * requesting -- done request [hasFailed] --> weighing
  * requesting -- done request --> authorized
  * requesting -- error request | after stepDeadline --> retrying
+ * retrying -- login.requested [needsNoUser] --> requesting
  * retrying -- login.requested --> signingIn
  * retrying -- store.changed --> loading
  * retrying -- after retryDelay [isRefreshable] --> refreshing

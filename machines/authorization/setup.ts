@@ -215,7 +215,7 @@ export const authorizationSetup = setup({
   delays: {
     /** Until the token is renewed, or, if it cannot be, until it expires. */
     renewal: ({ context: { token, nowMs, refreshAheadMs, needsUser, seed } }) => {
-      const leftMs = token?.expiresAtMs == null ? longestTimerMs : token.expiresAtMs - nowMs;
+      const leftMs = (token?.expiresAtMs ?? Number.POSITIVE_INFINITY) - nowMs;
       const isRenewed = token?.isRefreshable === true || !needsUser;
       const aheadMs = isRenewed ? Math.min(refreshAheadMs, leftMs * aheadFraction) : 0;
       // Several processes share the credential; the first to renew it spares the others the wait.

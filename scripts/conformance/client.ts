@@ -82,7 +82,11 @@ function loginSettings(scenario: string, given: ScenarioContext) {
   const { client_id: clientId, client_secret: clientSecret, valid_jwt: assertion } = given;
   if (scenario === 'auth/basic-cimd') return { clientMetadataUrl };
   if (clientId === undefined) return undefined;
-  const client = { clientId, ...(clientSecret !== undefined && { clientSecret }) };
+  const client = {
+    clientId,
+    ...(clientSecret !== undefined && { clientSecret }),
+    ...(given.issuer !== undefined && { issuer: given.issuer }),
+  };
   if (assertion !== undefined) return { ...client, grant: 'workload', assertion };
   if (given.private_key_pem !== undefined)
     return {
@@ -153,7 +157,7 @@ async function beClient({ scenario, url, revision, context = '{}' }: Scenario): 
 async function isReady(troupe: Troupe): Promise<void> {
   await troupe.ready();
   const { state, lastError } = await settled(troupe);
-  if (state === 'authRequired') return void (await loggedIn(troupe));
+  if (state === 'authRequired') return loggedIn(troupe);
   if (resting.has(state)) throw new Error(`${state}: ${lastError?.message ?? 'no reason'}`);
 }
 

@@ -64,7 +64,7 @@ export class Authorizations {
       client: oauth === undefined ? null : digestOf(oauth),
       reach: null,
     };
-    const login = this.#loginFor(id, url, server, oauth, this.#store);
+    const login = this.#loginFor(id, server, endpoint, this.#store);
     return {
       headers: (method, at) => this.#headers(login, method, at),
       refused: (refusal) => this.#refused(login, refusal),
@@ -162,36 +162,30 @@ export class Authorizations {
 
   #loginFor(
     id: CredentialId,
-    url: URL,
     server: string,
-    settings: ResolvedOAuth | undefined,
+    endpoint: HttpEndpoint,
     store: CredentialStore,
   ): Login {
     const key = credentialKey(id);
     // A server whose settings changed leaves its earlier login.
     for (const other of this.#logins.values()) other.servers.delete(server);
     const known = this.#logins.get(key);
-    const login = known ?? this.#create(key, id, url, server, settings, store);
+    const login = known ?? this.#create(id, server, endpoint, store);
     login.servers.add(server);
-    login.settings = settings;
+    login.settings = settingsOf(endpoint);
     if (known === undefined) login.actor.start();
     return login;
   }
 
-  #create(
-    key: string,
-    id: CredentialId,
-    url: URL,
-    server: string,
-    settings: ResolvedOAuth | undefined,
-    store: CredentialStore,
-  ): Login {
+  #create(id: CredentialId, server: string, endpoint: HttpEndpoint, store: CredentialStore): Login {
+    const key = credentialKey(id);
+    const settings = settingsOf(endpoint);
     const { auth } = this.#ports.board().view(server)?.desired.policy ?? defaultPolicy;
     const { clock, seed, inspect } = this.#ports.parts;
     const credential: Credential = new Credential({
       key,
       id,
-      server: url,
+      server: endpoint.url,
       settings: () => login.settings,
       store,
       clock,
@@ -310,6 +304,10 @@ function isSettled(snapshot: Snapshot): boolean {
 function isAtRest(snapshot: Snapshot): boolean {
   const { value } = snapshot;
   return value === 'authorized' || value === 'retrying' || snapshot.matches('unauthorized');
+}
+
+function settingsOf({ oauth }: HttpEndpoint): ResolvedOAuth | undefined {
+  return oauth === false ? undefined : oauth;
 }
 
 function unavailable(url: URL, reason = 'the issuer did not answer'): RequestFailedError {

@@ -111,9 +111,8 @@ describe('a login', () => {
       settings: { mcpServers: { db: { url: issuer.server } } },
     });
     onTestFinished(() => troupe.stop());
-    troupe.on('auth.started', async ({ url }) => {
-      const redirect = await issuer.consent(new URL(url));
-      await troupe.finishLogin('db', redirect.href);
+    troupe.on('auth.started', ({ url }) => {
+      void issuer.consent(new URL(url)).then((redirect) => troupe.finishLogin('db', redirect.href));
     });
     expect(await troupe.login('db', waits)).toMatchObject({ state: 'ready' });
     await expect(troupe.finishLogin('db', 'http://127.0.0.1/')).rejects.toMatchObject({
