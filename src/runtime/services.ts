@@ -20,6 +20,7 @@ import { CallDispatcher } from './calls/dispatcher.ts';
 import { Catalogs } from './catalog/catalogs.ts';
 import { unknownServer } from './errors/call-refusal.ts';
 import { Listeners } from './listeners.ts';
+import { lazyLogins } from './logins.ts';
 import { AddedServers } from './options/added-servers.ts';
 import { checkOptions } from './options/check.ts';
 import { embeddingReader } from './options/embedded-servers.ts';
@@ -33,8 +34,6 @@ import { BudgetWatch, ProblemList } from './status/problems.ts';
 
 import type { TroupeOptions } from './troupe.ts';
 import { Approvals } from './user/approvals.ts';
-// Type-only: loaded late, as the services explain.
-import type { Authorizations } from './user/authorizations.ts';
 import { Permissions } from './user/permissions.ts';
 import { Questions } from './user/questions.ts';
 import { TroupeProgress } from './waits/troupe-progress.ts';
@@ -75,15 +74,7 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
   const sessions = new SessionRegistry();
   const catalogs: Catalogs = new Catalogs({ ...shared, sessions, approvals });
   const overSse = new GenerationSet();
-  let loading: Promise<Authorizations> | undefined;
-  /** Loaded with the first session that may need it: the code is large, and local servers need none. */
-  const authorizations = (): Promise<Authorizations> => {
-    loading ??= import('./user/authorizations.ts').then((it) => new it.Authorizations(shared));
-    return loading;
-  };
-  const closeAuthorizations = async (): Promise<void> => {
-    await (await loading)?.close();
-  };
+  const logins = lazyLogins(shared);
   const root: RootRef = createRoot({
     parts: records.watching(parts),
     input: inputOf(options, parts, policy, startedAt),
@@ -100,8 +91,7 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
       leftWhenAsked: new GenerationSet(),
       embedded: new Map(Object.entries(servers)),
       questions: questions.session,
-      authenticatorFor: async (owner, endpoint) =>
-        (await authorizations()).authenticatorFor(owner, endpoint),
+      authenticatorFor: logins.authenticatorFor,
       log: records.noteLine,
     },
   });
@@ -126,26 +116,12 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
   });
   const absentError = (server: string): TroupeError =>
     unknownServer(server, board.statuses(), root.getSnapshot().context.removed, problems.all());
-  const { tools } = catalogs;
   const permissions = new Permissions(options, { ...shared, settings });
-  const callPorts = { ...parts, board, tools, sessions, approvals, permissions };
+  const callPorts = { ...parts, board, tools: catalogs.tools, sessions, approvals, permissions };
   const calls = new CallDispatcher({ ...callPorts, absentError });
   const added = new AddedServers(reader);
-  const kept = { ...shared, approvals, questions, catalogs, values, processes };
-  const logins = { authorizations, closeAuthorizations };
-  return {
-    ...kept,
-    ...logins,
-    root,
-    board,
-    calls,
-    added,
-    reader,
-    docker,
-    progress,
-    budget,
-    absentError,
-  };
+  const kept = { ...shared, approvals, questions, catalogs, values, processes, logins };
+  return { ...kept, root, board, calls, added, reader, docker, progress, budget, absentError };
 }
 
 function inputOf(
