@@ -121,13 +121,18 @@ function clientKey(
 ): ClientKey {
   const key = keyFile === undefined ? 'oauth.privateKey' : 'oauth.keyFile';
   let parsed: KeyObject;
+  let jwk: Readonly<Record<string, unknown>> = {};
   try {
-    // In an environment, line ends of keys are often written as `\n`.
-    parsed = createPrivateKey(text.replaceAll('\\n', '\n'));
+    if (text.trimStart().startsWith('{')) jwk = JSON.parse(text) as typeof jwk;
+    parsed =
+      'kty' in jwk
+        ? createPrivateKey({ key: jwk, format: 'jwk' })
+        : // In an environment, line ends of keys are often written as `\n`.
+          createPrivateKey(text.replaceAll('\\n', '\n'));
   } catch {
     // The exception's message may contain parts of the key.
     throw new SettingError(
-      `The value of "${key}" is not a private key in PEM without a passphrase.`,
+      `The value of "${key}" is not a private key, in PEM without a passphrase or as a JWK.`,
     );
   }
   const possible = algorithmsOf(parsed);
@@ -136,13 +141,16 @@ function clientKey(
     throw new SettingError(
       `The key of "${key}" cannot sign; use an EC key (P-256, P-384, P-521), RSA or Ed25519.`,
     );
-  if (algorithm !== undefined && !possible.includes(algorithm))
+  const stated = algorithm ?? jwk['alg'];
+  const chosen = stated === undefined ? usual : possible.find((name) => name === stated);
+  if (chosen === undefined)
     throw new SettingError(
-      `The key of "${key}" cannot sign with ${algorithm}; set "algorithm" to ${possible.join(' or ')}.`,
+      `The key of "${key}" cannot sign with ${algorithm ?? 'the algorithm that it names'}; set "algorithm" to ${possible.join(' or ')}.`,
     );
   const privateKey = parsed.export({ type: 'pkcs8', format: 'pem' }).toString();
-  secrets.push(privateKey);
-  return { privateKey, algorithm: algorithm ?? usual, ...defined({ keyId }) };
+  secrets.push(privateKey, ...['d', 'p', 'q'].map((part) => String(jwk[part] ?? '')));
+  const id = keyId ?? jwk['kid'];
+  return { privateKey, algorithm: chosen, ...(typeof id === 'string' && { keyId: id }) };
 }
 
 const curves: Readonly<Record<string, SignatureAlgorithm>> = {

@@ -278,7 +278,8 @@ export const oauthWords: Readonly<Record<keyof OAuthEntry, OAuthWords>> = {
   },
   privateKey: {
     takes: value,
-    meaning: "The client's private key in PEM, for `private_key_jwt`.",
+    meaning:
+      "The client's private key, in PEM without a passphrase or as a JWK, for `private_key_jwt`.",
   },
   keyFile: { takes: 'text: a file', meaning: 'A file with that key.' },
   algorithm: {

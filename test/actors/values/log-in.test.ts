@@ -170,13 +170,27 @@ describe("a client's key", () => {
     expect(redact(line, secrets)).toBe('[redacted]');
   });
 
+  it('may be a JWK, with its id and algorithm', async () => {
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
+    const jwk = { ...privateKey.export({ format: 'jwk' }), kid: 'k2', alg: 'PS256' };
+    const { endpoint, secrets } = await withKey({}, JSON.stringify(jwk));
+    const text = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+    expect(endpoint.oauth).toMatchObject({
+      key: { privateKey: text, algorithm: 'PS256', keyId: 'k2' },
+    });
+    expect(redact(String(jwk.d), secrets)).toBe('[redacted]');
+    await expect(withKey({}, JSON.stringify({ ...jwk, alg: 'hunter2' }))).rejects.toThrow(
+      'cannot sign with the algorithm that it names; set "algorithm" to RS256 or',
+    );
+  });
+
   it('signs with another algorithm that it can', async () => {
     const { endpoint } = await withKey({ algorithm: 'PS384' }, pem('rsa'));
     expect(endpoint.oauth).toMatchObject({ key: { algorithm: 'PS384' } });
   });
 
   it.each([
-    ['not a key', {}, 'is not a private key in PEM'],
+    ['not a key', {}, 'is not a private key, in PEM'],
     [pem('ec'), { algorithm: 'RS256' }, 'cannot sign with RS256; set "algorithm" to ES256'],
     [pem('ec', 'secp256k1'), {}, 'cannot sign; use an EC key'],
     [
