@@ -73,8 +73,7 @@ export function resolveOAuth(
     if (value !== undefined) assertSecure(key, value);
     return value;
   };
-  const own = (name: keyof OAuthSpec & string, text: string | undefined) =>
-    textOf(`oauth.${name}`, text);
+  const own = (name: keyof OAuthSpec, text: string | undefined) => textOf(`oauth.${name}`, text);
   const privateKey = own('privateKey', oauth.privateKey) ?? values.files.get('oauth.keyFile');
   const keyId = own('keyId', oauth.keyId);
   const assertion =
@@ -148,7 +147,8 @@ function clientKey(
       `The key of "${key}" cannot sign with ${algorithm ?? 'the algorithm that it names'}; set "algorithm" to ${possible.join(' or ')}.`,
     );
   const privateKey = parsed.export({ type: 'pkcs8', format: 'pem' }).toString();
-  secrets.push(privateKey, ...['d', 'p', 'q'].map((part) => String(jwk[part] ?? '')));
+  const { d, p, q } = jwk;
+  secrets.push(privateKey, ...[d, p, q].filter((part) => typeof part === 'string'));
   const id = keyId ?? jwk['kid'];
   return { privateKey, algorithm: chosen, ...(typeof id === 'string' && { keyId: id }) };
 }
