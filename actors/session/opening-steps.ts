@@ -394,7 +394,8 @@ export class Opening {
     const { type } = resolved;
     const { onLost } = this.#setup;
     const endpoint = { ...resolved.endpoint, ...this.#freshHeaders(resolved.endpoint) };
-    const logIn = this.#ports.authenticatorFor?.(this.#id, endpoint);
+    const logIn = await this.#ports.authenticatorFor?.(this.#id, endpoint);
+    signal.throwIfAborted();
     const authenticator = withCurrentHeaders(endpoint, logIn);
     const authorized = authenticator === undefined ? setup : { ...setup, authenticator };
     // The authenticator sends headers that may change.

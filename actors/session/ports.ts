@@ -166,7 +166,7 @@ export interface SessionPorts {
   readonly authenticatorFor?: (
     owner: SessionOwner,
     endpoint: HttpEndpoint,
-  ) => Authenticator | undefined;
+  ) => Promise<Authenticator | undefined>;
   /** Answers servers' questions; if absent, servers may not ask any. */
   readonly questions?: QuestionPorts;
   /** Logs one printable line without secrets: server output, or a remark about the server. */

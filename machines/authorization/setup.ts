@@ -78,8 +78,8 @@ export type AuthorizationEvent =
   /** The machine slept, or the wall clock was set. */
   | { readonly type: 'clock.jumped'; readonly nowMs: number };
 
-// Longer than the deadlines of the requests within a step: three requests of ten seconds.
-const stepMs = 35_000;
+// Longer than a step may wait for other processes' changes to the credential, 80 s, and for its own.
+const stepMs = 120_000;
 // A tenth of a short lifetime: renewing a one-minute token five minutes ahead would never end.
 const aheadFraction = 0.1;
 // An issuer whose tokens expire at once must not be asked in a loop.

@@ -17,6 +17,7 @@ import { explainCommand } from './commands/explain.ts';
 import { helpCommand, unknownCommand } from './commands/help.ts';
 import { importCommand, initCommand } from './commands/import.ts';
 import { inspectCommand } from './commands/inspect.ts';
+import { loginCommands } from './commands/login.ts';
 import { logsCommand } from './commands/logs.ts';
 import { permissionsCommand } from './commands/permissions.ts';
 import { planCommand } from './commands/plan.ts';
@@ -51,6 +52,7 @@ const commands: readonly CommandDefinition[] = [
   callCommand,
   ...resourceCommands,
   ...promptCommands,
+  ...loginCommands,
   questionsCommand,
   answerCommand,
   permissionsCommand,

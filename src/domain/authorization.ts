@@ -67,6 +67,19 @@ export interface AuthorizationFailure {
   readonly retryAfterMs?: number;
 }
 
+/** A stored credential as users see it. */
+export interface Account {
+  /** The servers of this troupe that use it, as far as they have started. */
+  readonly servers: readonly string[];
+  /** The server's canonical URL. */
+  readonly resource: string;
+  readonly account?: string;
+  readonly issuer: string;
+  readonly scopes: readonly string[];
+  /** ISO 8601; absent if the issuer named no expiry. */
+  readonly expiresAt?: string;
+}
+
 /** A server's refusal of a request for want of a token, or of a better one. */
 export interface Refusal {
   readonly status: number;

@@ -3,11 +3,12 @@
 import { settingsReportOf } from '../config/settings-report.ts';
 import type { HostEvent } from '../domain/host/event.ts';
 import type { ServerStatus, TroupeSnapshot } from '../domain/host/status.ts';
-import { isUsable } from '../domain/server-state.ts';
+import { isUsable, type ServerState } from '../domain/server-state.ts';
 import type { DesiredServer } from '../domain/settings.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { version } from '../domain/version.ts';
 import { changesNothing } from '../policies/plan-changes.ts';
+import { refusalAtRest } from './calls/gate.ts';
 import { explainedPlan } from './explained-plan.ts';
 import { RecordedInspection } from './inspection.ts';
 import {
@@ -158,6 +159,34 @@ function orders(services: Services, ended: Promise<void>) {
         ({ state: present }) => present === state || (state === 'ready' && isUsable(present)),
       );
     },
+    login: async (server, options = {}) => {
+      checkName('name of the server', server);
+      const logins = await services.authorizations();
+      if (!logins.knows(server)) {
+        // Its first session meets the demand for a login, which names the issuer.
+        send({ type: 'server.start', server });
+        const status = await wait(
+          server,
+          'asked to log in',
+          options,
+          ({ state }) => logins.knows(server) || restingStates.has(state),
+        );
+        const error = logins.knows(server) ? undefined : refusalAtRest(status);
+        if (error !== undefined) throw error;
+      }
+      await logins.login(server, options.signal);
+      return wait(server, 'ready', options, ({ state }) => restingStates.has(state));
+    },
+    finishLogin: async (server, url) => {
+      checkName('name of the server', server);
+      (await services.authorizations()).finishLogin(server, checkedUrl(url));
+    },
+    logout: async (server) => {
+      checkName('name of the server', server);
+      await (await services.authorizations()).logout(server);
+      send({ type: 'server.reconnect', server });
+    },
+    accounts: async () => (await services.authorizations()).accounts(),
     restartAndWait: async (server, options = {}) => {
       const before = board.view(server);
       send({ type: 'server.restart', server });
@@ -166,6 +195,24 @@ function orders(services: Services, ended: Promise<void>) {
     stop,
     [Symbol.asyncDispose]: stop,
   } satisfies Partial<Troupe>;
+}
+
+/** The states in which a server stays until something outside it changes. */
+const restingStates: ReadonlySet<ServerState> = new Set([
+  'ready',
+  'degraded',
+  'authRequired',
+  'blocked',
+  'disabled',
+  'failed',
+  'suspended',
+  'stopped',
+]);
+
+function checkedUrl(text: string): URL {
+  if (URL.canParse(text)) return new URL(text);
+  const message = 'the address is not a URL; copy the whole address line of the browser';
+  throw new TroupeError('INVALID_ARGUMENTS', message);
 }
 
 function snapshotOf({ board, progress, budget, problems }: Services): TroupeSnapshot {
@@ -239,9 +286,9 @@ function follow(services: Services, inspection: RecordedInspection): Promise<voi
 
 /** Closes the stores first and the guardian last, because it watches all other processes. */
 async function close(
-  { catalogs, approvals, values, processes }: Services,
+  { catalogs, approvals, values, processes, closeAuthorizations }: Services,
   inspection: RecordedInspection,
 ): Promise<void> {
-  await Promise.all([catalogs.close(), approvals.close(), values.close()]);
+  await Promise.all([catalogs.close(), approvals.close(), values.close(), closeAuthorizations()]);
   await Promise.all([processes?.close(), inspection.close()]);
 }

@@ -33,6 +33,8 @@ import { BudgetWatch, ProblemList } from './status/problems.ts';
 
 import type { TroupeOptions } from './troupe.ts';
 import { Approvals } from './user/approvals.ts';
+// Type-only: loaded late, as the services explain.
+import type { Authorizations } from './user/authorizations.ts';
 import { Permissions } from './user/permissions.ts';
 import { Questions } from './user/questions.ts';
 import { TroupeProgress } from './waits/troupe-progress.ts';
@@ -73,6 +75,15 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
   const sessions = new SessionRegistry();
   const catalogs: Catalogs = new Catalogs({ ...shared, sessions, approvals });
   const overSse = new GenerationSet();
+  let loading: Promise<Authorizations> | undefined;
+  /** Loaded with the first session that may need it: the code is large, and local servers need none. */
+  const authorizations = (): Promise<Authorizations> => {
+    loading ??= import('./user/authorizations.ts').then((it) => new it.Authorizations(shared));
+    return loading;
+  };
+  const closeAuthorizations = async (): Promise<void> => {
+    await (await loading)?.close();
+  };
   const root: RootRef = createRoot({
     parts: records.watching(parts),
     input: inputOf(options, parts, policy, startedAt),
@@ -89,6 +100,8 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
       leftWhenAsked: new GenerationSet(),
       embedded: new Map(Object.entries(servers)),
       questions: questions.session,
+      authenticatorFor: async (owner, endpoint) =>
+        (await authorizations()).authenticatorFor(owner, endpoint),
       log: records.noteLine,
     },
   });
@@ -119,7 +132,20 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
   const calls = new CallDispatcher({ ...callPorts, absentError });
   const added = new AddedServers(reader);
   const kept = { ...shared, approvals, questions, catalogs, values, processes };
-  return { ...kept, root, board, calls, added, reader, docker, progress, budget, absentError };
+  const logins = { authorizations, closeAuthorizations };
+  return {
+    ...kept,
+    ...logins,
+    root,
+    board,
+    calls,
+    added,
+    reader,
+    docker,
+    progress,
+    budget,
+    absentError,
+  };
 }
 
 function inputOf(

@@ -87,6 +87,11 @@ export function createGuardedFetch(home: URL, clock: Clock, options: FetchOption
     /** Closes every connection; later requests are refused. */
     close: () => reach.close(),
     /**
+     * Throws an {@link AddressBlockedError} for a URL to which no connection is allowed. Checking
+     * the server's own URL also decides the range of other origins, before any connection to it.
+     */
+    check: (url: URL): Promise<void> => reach.socketsFor(url).check(url),
+    /**
      * Posts to the server. Resolves with the text of a short JSON response, unless the whole
      * response is wanted. A redirect that may not be followed is returned as a response.
      */

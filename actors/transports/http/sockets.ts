@@ -97,6 +97,19 @@ export function createSockets(
       }
       return agents.get(protocol) ?? create(protocol);
     },
+    /**
+     * Throws an {@link AddressBlockedError} if a connection would. Resolves if the name cannot be
+     * resolved: that is another failure, of the request.
+     */
+    async check(url: URL): Promise<void> {
+      this.agentFor(url);
+      const host = url.hostname.replace(/^\[|\]$/gu, '');
+      if (isIP(host) !== 0) return;
+      const failure = await new Promise<unknown>((done) => {
+        lookup(host, { all: true }, (error) => done(error));
+      });
+      if (failure instanceof AddressBlockedError) throw failure;
+    },
     /** Records how long the server keeps this response's connection open. */
     answered({ socket, headers }: IncomingMessage): void {
       const announced = [headers['keep-alive'] ?? []].flat().join();

@@ -83,6 +83,18 @@ export function controlHandler(troupe: Troupe, identity: Identity): ControlHandl
         return { status: requireServer(troupe, server) };
       return { status: await troupe.waitFor(server, 'stopped', { timeoutMs, signal }) };
     },
+    login: async ({ server, timeoutMs }, { signal }) => ({
+      status: await troupe.login(server, defined({ signal, timeoutMs })),
+    }),
+    async finishLogin({ server, url }) {
+      await troupe.finishLogin(server, url);
+      return { server };
+    },
+    async logout({ server }) {
+      await troupe.logout(server);
+      return { server };
+    },
+    accounts: async () => ({ accounts: await troupe.accounts() }),
     reload() {
       troupe.send({ type: 'settings.reload' });
       return { troupe: troupe.snapshot().troupe };

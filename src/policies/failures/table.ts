@@ -69,6 +69,8 @@ const neverReached = [
   'ECONNREFUSED',
   'ENOTFOUND',
   'EAI_AGAIN',
+  // Ours: the issuer did not renew the token.
+  'TOKEN_UNAVAILABLE',
   'EHOSTUNREACH',
   'ENETUNREACH',
   'EADDRNOTAVAIL',

@@ -24,7 +24,7 @@ export function nextStepFor(
         ? stepAgainst(condition.reason, desired, lists)
         : stepWhenBlocked(name, place, condition.reason, lists);
     case 'authRequired':
-      return `log in to ${name}, then troupe restart ${name}`;
+      return `troupe login ${name}`;
     case 'suspended':
     case 'failed':
       return stepAfter(desired, lastError);
