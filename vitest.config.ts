@@ -20,8 +20,9 @@ const xstateProduction = {
 };
 
 /**
- * How the tests are run: those that do no I/O share processes, because starting a process and
- * loading all modules for each file took longer than these tests; all others have a process each.
+ * How the tests are run: those that change nothing of their process share processes, because starting
+ * a process and loading all modules for each file took longer than these tests; all others have a
+ * process each.
  */
 type ProjectName = 'shared' | 'apart';
 
@@ -29,6 +30,13 @@ interface Tests {
   readonly include: string[];
   readonly exclude?: string[];
 }
+
+/** Folders whose tests all share processes. */
+const sharedFolders = [
+  ...['adapters', 'config', 'machines', 'policies', 'recorder', 'testing'],
+  ...['actors/host', 'actors/session/calls', 'actors/session/catalog', 'actors/stores'],
+  ...['actors/values', 'cli/ask', 'cli/import', 'tools', 'visualizations'],
+].join();
 
 /** Of the runtime: real processes and servers, or modules replaced for the whole process. */
 const apartOfRuntime = [
@@ -39,13 +47,13 @@ const apartOfRuntime = [
 ];
 const everything: Readonly<Record<ProjectName, Tests>> = {
   shared: {
-    include: ['test/{adapters,config,machines,policies,recorder,runtime,testing}/**/*.test.ts'],
+    include: [`test/{runtime,${sharedFolders}}/**/*.test.ts`],
     exclude: apartOfRuntime,
   },
   apart: {
     include: ['test/!(runtime)/**/*.test.ts', ...apartOfRuntime],
     // Those that need a browser have a configuration of their own: `npm run test:browser`.
-    exclude: ['test/{adapters,browser,config,machines,policies,recorder,testing}/**'],
+    exclude: ['test/browser/**', `test/{${sharedFolders}}/**`],
   },
 };
 
@@ -116,7 +124,9 @@ export default defineConfig(({ mode }) => ({
     // Processes, not threads: the tests signal children and change directories, and a process
     // that cannot be ended politely can still be killed.
     pool: 'forks',
-    maxWorkers: 2,
+    // One more than CI has cores, because files of `apart` mostly wait for processes. Those of the
+    // production build never wait, and run beside the ones on Node 24.
+    maxWorkers: mode === xstateProductionMode ? 1 : 3,
     // Ten seconds: the slowest tests start a Node process, which takes one on a busy machine.
     testTimeout: 10_000,
     hookTimeout: 10_000,

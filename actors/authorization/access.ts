@@ -26,7 +26,7 @@ const requestMs = 10_000;
 export interface IssuerAccess {
   /** Rejects with a {@link StepError} or {@link RequestFailedError}. Never follows to another origin. */
   readonly fetch: FetchLike;
-  /** Rejects if this URL, named by a server or an issuer, may neither be requested nor opened. */
+  /** Rejects if this URL, named by a server or an issuer, may be neither requested nor opened. */
   check(url: string, what: string): Promise<URL>;
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -84,7 +84,7 @@ export function createIssuerConnection(
       },
       async fetch(input, init = {}) {
         const url = new URL(input);
-        if (url.origin !== home.origin) permittedUrl(url.href, 'the address');
+        if (url.origin !== home.origin) permittedUrl(url.href, 'the URL');
         await checkAddress(url);
         try {
           return await send(url, init, signal);

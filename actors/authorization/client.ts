@@ -16,7 +16,8 @@ import {
 
 import { isRecord } from '../../src/policies/is-record.ts';
 import { assertAvailable, type IssuerAccess, isLoopback } from './access.ts';
-import { type Discovered, jsonOf } from './discovery.ts';
+import type { Discovered } from './discovery.ts';
+import { forSdk, jsonOf } from './metadata.ts';
 import { attempt, type Outcome, quoted, refused, StepError, shownText } from './outcome.ts';
 
 /** The client in the settings, with resolved values. */
@@ -156,7 +157,12 @@ async function register(
     assertAvailable(response, new URL(url), access.clock);
     return response;
   };
-  const options = { metadata, clientMetadata, fetchFn, ...(scope !== undefined && { scope }) };
+  const options = {
+    metadata: forSdk(metadata),
+    clientMetadata,
+    fetchFn,
+    ...(scope !== undefined && { scope }),
+  };
   try {
     const information = await registerClient(found.issuer, options);
     return { how: 'registered', information: withRedirects(information, redirectUris) };
@@ -206,7 +212,7 @@ export async function authenticate(
     const signing = signingKeyOf(key);
     const sign = createPrivateKeyJwtAuth({ issuer: id, subject: id, ...signing });
     parameters.set('client_id', id);
-    await sign(headers, parameters, metadata.token_endpoint, metadata);
+    await sign(headers, parameters, metadata.token_endpoint, forSdk(metadata));
     return;
   }
   const supported = metadata.token_endpoint_auth_methods_supported ?? [];

@@ -18,7 +18,7 @@ import type {
 import type { Clock } from '../../src/domain/clock.ts';
 import { defined } from '../../src/policies/defined.ts';
 import type { CredentialStore } from '../stores/credentials.ts';
-import type { StoredCredential } from '../stores/credentials-record.ts';
+import { CredentialStoreError, type StoredCredential } from '../stores/credentials-record.ts';
 import type { ResolvedOAuth } from '../values/oauth.ts';
 import { createIssuerConnection, type IssuerConnection } from './access.ts';
 import { type Challenge, readChallenge } from './challenge.ts';
@@ -397,7 +397,7 @@ export class Credential {
 
   /** The store's messages contain no secrets. */
   #storeFailed(error: unknown): TokenStepDone {
-    if (!(error instanceof Error)) throw error;
+    if (!(error instanceof CredentialStoreError)) throw error;
     return this.#failed({ kind: 'store', message: error.message });
   }
 }

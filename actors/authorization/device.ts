@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { pause } from '../host/time-limit.ts';
 import type { IssuerAccess } from './access.ts';
 import type { Client } from './client.ts';
-import { type Discovered, extra } from './discovery.ts';
+import type { Discovered } from './discovery.ts';
 import { attempt, type Outcome, quoted, refused, StepError } from './outcome.ts';
 import { postForm, requestTokens, type Tokens } from './tokens.ts';
 
@@ -48,8 +48,8 @@ export function beginDeviceLogin(
 ): Promise<Outcome<DeviceLogin>> {
   return attempt(access.signal, async () => {
     const { metadata, issuer, resource } = found;
-    const url = extra(metadata, 'device_authorization_endpoint');
-    if (typeof url !== 'string')
+    const url = metadata.device_authorization_endpoint;
+    if (url === undefined)
       throw refused('discovery', `${quoted(issuer)} offers no log-in on another device`);
     const parameters = { resource, ...(scope !== undefined && { scope }) };
     const body = await postForm(access, found, client, { url, parameters });

@@ -1,24 +1,22 @@
 /**
  * Finds out who issues tokens for a server: the server's metadata (RFC 9728) names the issuer, and
- * the issuer's metadata (RFC 8414, OpenID Connect Discovery) its endpoints.
+ * the issuer's metadata its endpoints.
  *
  * A server without metadata predates it; its origin is then the issuer. An issuer without metadata
  * is refused, because nothing would say that it checks PKCE.
  */
 
 import {
-  type AuthorizationServerMetadata,
   checkResourceAllowed,
-  discoverAuthorizationServerMetadata,
   discoverOAuthProtectedResourceMetadata,
   type FetchLike,
   type OAuthProtectedResourceMetadata,
 } from '@modelcontextprotocol/client';
 
-import { isRecord } from '../../src/policies/is-record.ts';
 import { addressOf, RequestFailedError } from '../transports/connection/failure.ts';
-import { assertAvailable, type IssuerAccess, permittedUrl } from './access.ts';
+import type { IssuerAccess } from './access.ts';
 import type { Challenge } from './challenge.ts';
+import { documentsOf, fetchMetadata, fetchMetadataAt, type IssuerMetadata } from './metadata.ts';
 import { attempt, type Outcome, quoted, refused, StepError } from './outcome.ts';
 
 /** What is known before discovery. */
@@ -37,7 +35,7 @@ export interface DiscoveryHints {
 export interface Discovered {
   /** Exactly as the issuer writes it: it is compared and stored in this form. */
   readonly issuer: string;
-  readonly metadata: AuthorizationServerMetadata;
+  readonly metadata: IssuerMetadata;
   /** The `resource` parameter of all requests (RFC 8707). */
   readonly resource: string;
   /** The scopes that the server knows. */
@@ -52,6 +50,9 @@ export interface Discovered {
   readonly isDpopWanted: boolean;
 }
 
+/** The algorithm of DPoP keys, which all implementations have. */
+export const dpopAlgorithm = 'ES256';
+
 export function discover(
   access: IssuerAccess,
   server: URL,
@@ -62,27 +63,24 @@ export function discover(
     if (resource !== undefined) assertFits(server, resource);
     const metadata =
       hints.metadataUrl === undefined
-        ? await metadataOf(access, issuerOf(server, resource, hints))
-        : await metadataAt(access, hints.metadataUrl);
-    assertIssuer(metadata, hints.requiredIssuer);
-    assertEndpoints(metadata);
+        ? await fetchMetadata(access, issuerOf(server, resource, hints))
+        : await fetchMetadataAt(access, hints.metadataUrl);
+    assertAllowed(metadata, hints.requiredIssuer);
     return discovered(server, resource, metadata, hints.challenge);
   });
 }
 
-type Metadata = AuthorizationServerMetadata;
 type ResourceMetadata = OAuthProtectedResourceMetadata;
 
 function discovered(
   server: URL,
   resource: ResourceMetadata | undefined,
-  metadata: Metadata,
+  metadata: IssuerMetadata,
   challenge: Challenge | undefined,
 ): Discovered {
   const { scopes_supported: scopes, dpop_bound_access_tokens_required: isRequired } =
     resource ?? {};
-  const algorithms = extra(metadata, 'dpop_signing_alg_values_supported');
-  const canBind = Array.isArray(algorithms) && algorithms.includes(dpopAlgorithm);
+  const canBind = metadata.dpop_signing_alg_values_supported?.includes(dpopAlgorithm) === true;
   return {
     issuer: metadata.issuer,
     metadata,
@@ -90,20 +88,12 @@ function discovered(
     ...(scopes !== undefined && { scopesSupported: scopes }),
     offers: {
       registration: metadata.registration_endpoint !== undefined,
-      clientIdMetadata: extra(metadata, 'client_id_metadata_document_supported') === true,
-      device: typeof extra(metadata, 'device_authorization_endpoint') === 'string',
-      revocation: typeof extra(metadata, 'revocation_endpoint') === 'string',
+      clientIdMetadata: metadata.client_id_metadata_document_supported === true,
+      device: metadata.device_authorization_endpoint !== undefined,
+      revocation: metadata.revocation_endpoint !== undefined,
     },
     isDpopWanted: canBind && (challenge?.scheme === 'DPoP' || isRequired === true),
   };
-}
-
-/** The algorithm of DPoP keys, which all implementations have. */
-export const dpopAlgorithm = 'ES256';
-
-/** Reads a field that the types know in one of the two kinds of metadata only, or not at all. */
-export function extra(metadata: Metadata, name: string): unknown {
-  return (metadata as Readonly<Record<string, unknown>>)[name];
 }
 
 /** The server's URL as a resource indicator: without query, fragment and the slash of a bare host. */
@@ -117,12 +107,14 @@ async function resourceMetadataOf(
   challenge: Challenge | undefined,
 ): Promise<ResourceMetadata | undefined> {
   const named = challenge?.resourceMetadataUrl;
-  if (named !== undefined && URL.canParse(named)) {
+  if (named !== undefined) {
+    if (!URL.canParse(named))
+      throw refused('discovery', `the server's metadata has no valid URL, ${quoted(named)}`);
     const given = await askForResource(access, server, new URL(named));
     if (given !== undefined) return given;
   }
-  const plain = new URL(canonicalResource(server));
-  return askForResource(access, plain);
+  // The query may contain a key for the server.
+  return askForResource(access, new URL(canonicalResource(server)));
 }
 
 async function askForResource(
@@ -130,13 +122,23 @@ async function askForResource(
   server: URL,
   resourceMetadataUrl?: URL,
 ): Promise<ResourceMetadata | undefined> {
-  const place = documents(access);
+  let last = '';
+  let isFound = false;
+  const fetchDocument = documentsOf(access);
+  const fetch: FetchLike = async (url, init) => {
+    last = String(url);
+    const response = await fetchDocument(url, init);
+    isFound = response.ok;
+    return response;
+  };
   const options = resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl };
   try {
-    return await discoverOAuthProtectedResourceMetadata(server, options, place.fetch);
+    return await discoverOAuthProtectedResourceMetadata(server, options, fetch);
   } catch (error) {
-    if (place.lastStatus() === 404) return undefined;
-    throw invalidAt(error, place.lastUrl());
+    if (error instanceof StepError || error instanceof RequestFailedError) throw error;
+    // Either no place has it, or the SDK's schema rejects it.
+    if (!isFound) return undefined;
+    throw refused('discovery', `the server's metadata at ${addressOf(last)} is invalid`);
   }
 }
 
@@ -166,86 +168,10 @@ function issuerOf(
   return `${server.origin}/`;
 }
 
-async function metadataOf(access: IssuerAccess, issuer: string): Promise<Metadata> {
-  await access.check(issuer, 'the issuer');
-  const place = documents(access);
-  // Keeps the server's spelling, with which the metadata is compared.
-  const options = { fetchFn: place.fetch };
-  const metadata = await discoverAuthorizationServerMetadata(issuer, options).catch((error) => {
-    throw invalidAt(error, place.lastUrl());
-  });
-  if (metadata !== undefined) return metadata;
-  throw refused('discovery', `the issuer ${quoted(issuer)} has no metadata at the known places`);
-}
-
-async function metadataAt(access: IssuerAccess, text: string): Promise<Metadata> {
-  const url = await access.check(text, 'the metadata URL in the settings');
-  const place = documents(access);
-  // The document is the user's choice, so it may name any issuer.
-  const options = { fetchFn: () => place.fetch(url), skipIssuerValidation: true };
-  const metadata = await discoverAuthorizationServerMetadata(url.origin, options).catch((error) => {
-    throw invalidAt(error, place.lastUrl());
-  });
-  if (metadata !== undefined) return metadata;
-  throw refused('discovery', `${addressOf(url)} has no metadata of an issuer`);
-}
-
-/**
- * Fetches metadata documents. Applications answer unknown paths with a page and status 200, which
- * becomes 404 here, so that the next place is tried.
- */
-function documents(access: IssuerAccess) {
-  let status = 0;
-  let last = '';
-  const fetch: FetchLike = async (url, init) => {
-    last = String(url);
-    const response = await access.fetch(url, init);
-    assertAvailable(response, new URL(url), access.clock);
-    const isMissing = !response.ok || !isRecord(jsonOf(await response.clone().text()));
-    status = isMissing ? 404 : response.status;
-    return isMissing ? new Response(null, { status: 404 }) : response;
-  };
-  return { fetch, lastStatus: () => status, lastUrl: () => last };
-}
-
-export function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Names the document that the SDK's schema rejected; passes on other errors. */
-function invalidAt(error: unknown, url: string): unknown {
-  if (!(error instanceof Error) || error instanceof StepError) return error;
-  if (error instanceof RequestFailedError || !error.name.includes('ZodError')) return error;
-  const issues = 'issues' in error && Array.isArray(error.issues) ? error.issues : [];
-  const field = issues.map(({ path }: { path: unknown[] }) => path.join('.')).join(', ');
-  return refused('discovery', `the metadata at ${addressOf(url)} is invalid: ${field}`);
-}
-
-function assertIssuer({ issuer }: Metadata, required: string | undefined): void {
-  permittedUrl(issuer, 'the issuer');
+function assertAllowed({ issuer }: IssuerMetadata, required: string | undefined): void {
   if (required === undefined || required === issuer) return;
   throw refused(
     'discovery',
     `the server names the issuer ${quoted(issuer)}, but the settings allow ${quoted(required)} only`,
   );
-}
-
-const endpoints = [
-  'authorization_endpoint',
-  'token_endpoint',
-  'registration_endpoint',
-  'device_authorization_endpoint',
-  'revocation_endpoint',
-];
-
-/** One endpoint that may not be used makes all of the document suspect. */
-function assertEndpoints(metadata: Metadata): void {
-  for (const name of endpoints) {
-    const url = extra(metadata, name);
-    if (typeof url === 'string') permittedUrl(url, `the ${name} of ${quoted(metadata.issuer)}`);
-  }
 }

@@ -10,6 +10,7 @@ import { z } from 'zod';
 import type { IssuerAccess } from './access.ts';
 import type { Client } from './client.ts';
 import type { Discovered } from './discovery.ts';
+import { fetchMetadata, type IssuerMetadata } from './metadata.ts';
 import { attempt, type Outcome, quoted, refused } from './outcome.ts';
 import { postForm, requestTokens, type Tokens } from './tokens.ts';
 
@@ -107,7 +108,7 @@ async function authorizationGrant(
   };
   const body = await postForm(
     access,
-    { metadata, issuer: provider.issuer },
+    { metadata },
     { how: 'settings', information },
     { url: metadata.token_endpoint, parameters },
   );
@@ -116,21 +117,10 @@ async function authorizationGrant(
   throw refused('denied', `the identity provider ${quoted(provider.issuer)} gave no valid grant`);
 }
 
-type ProviderMetadata = Pick<
-  AuthorizationServerMetadata,
-  'issuer' | 'token_endpoint' | 'token_endpoint_auth_methods_supported'
->;
-
 async function providerMetadata(
   access: IssuerAccess,
   { issuer, tokenEndpoint }: IdentityProvider,
-): Promise<AuthorizationServerMetadata> {
-  if (tokenEndpoint !== undefined) {
-    const known: ProviderMetadata = { issuer, token_endpoint: tokenEndpoint };
-    return known as AuthorizationServerMetadata;
-  }
-  const options = { fetchFn: access.fetch };
-  const metadata = await discoverAuthorizationServerMetadata(issuer, options);
-  if (metadata !== undefined) return metadata;
-  throw refused('discovery', `the identity provider ${quoted(issuer)} has no metadata`);
+): Promise<IssuerMetadata> {
+  if (tokenEndpoint === undefined) return fetchMetadata(access, issuer);
+  return { issuer, token_endpoint: tokenEndpoint, response_types_supported: [] };
 }

@@ -62,14 +62,9 @@ export function failedAs(
 
 function failureOf(error: unknown): StepFailure {
   if (error instanceof StepError) return error.failure;
-  if (error instanceof IssuerMismatchError) {
-    // The received issuer of an authorization response may be an attacker's text.
-    const message =
-      error.kind === 'metadata'
-        ? `the metadata of ${quoted(error.expected)} names another issuer, ${quoted(error.received)}`
-        : 'the response to the log-in came from another issuer';
-    return refused(error.kind === 'metadata' ? 'discovery' : 'response', message).failure;
-  }
+  // The received issuer may be an attacker's text.
+  if (error instanceof IssuerMismatchError)
+    return refused('response', 'the response to the log-in came from another issuer').failure;
   if (error instanceof RequestFailedError) {
     const isBlocked =
       error.cause instanceof AddressBlockedError ||

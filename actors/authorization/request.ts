@@ -12,7 +12,8 @@ import {
 
 import type { IssuerAccess } from './access.ts';
 import type { Client } from './client.ts';
-import { type Discovered, extra } from './discovery.ts';
+import type { Discovered } from './discovery.ts';
+import { forSdk } from './metadata.ts';
 import { attempt, type Outcome, quoted, refused, shownText } from './outcome.ts';
 
 /** One log-in that waits for the user. It belongs to one issuer and accepts one response. */
@@ -43,13 +44,14 @@ export function beginAuthorization(
     // The SDK goes on if the list is missing; the specification wants a refusal.
     if (metadata.code_challenge_methods_supported?.includes('S256') !== true)
       throw refused('discovery', `${quoted(issuer)} does not say that it checks PKCE with S256`);
-    if (!metadata.response_types_supported.includes('code'))
+    const { authorization_endpoint: page } = metadata;
+    if (page === undefined || !metadata.response_types_supported.includes('code'))
       throw refused('discovery', `${quoted(issuer)} does not offer the authorization code flow`);
     // The browser would connect to an address that we would not.
-    await access.check(metadata.authorization_endpoint, 'the authorization endpoint');
+    await access.check(page, 'the authorization endpoint');
     const state = randomBytes(stateBytes).toString('base64url');
     const { authorizationUrl: url, codeVerifier: verifier } = await startAuthorization(issuer, {
-      metadata,
+      metadata: forSdk(metadata),
       clientInformation: client.information,
       redirectUrl: redirectUri,
       state,
@@ -78,7 +80,7 @@ function codeIn(response: URLSearchParams, { issuer, metadata }: Discovered): st
   validateAuthorizationResponseIssuer({
     iss: response.get('iss') ?? undefined,
     expectedIssuer: issuer,
-    issParameterSupported: extra(metadata, issSupported) === true,
+    issParameterSupported: metadata.authorization_response_iss_parameter_supported === true,
   });
   const error = response.get('error');
   if (error !== null) {
@@ -92,5 +94,3 @@ function codeIn(response: URLSearchParams, { issuer, metadata }: Discovered): st
     throw refused('response', 'the response contains neither a code nor an error');
   return code;
 }
-
-const issSupported = 'authorization_response_iss_parameter_supported';

@@ -2,7 +2,7 @@
 
 import type { IssuerAccess } from './access.ts';
 import type { Client } from './client.ts';
-import { type Discovered, extra } from './discovery.ts';
+import type { Discovered } from './discovery.ts';
 import { attempt, type Outcome } from './outcome.ts';
 import { postForm, type Tokens } from './tokens.ts';
 
@@ -14,8 +14,8 @@ export function revoke(
   { refreshToken, accessToken }: Pick<Tokens, 'refreshToken' | 'accessToken'>,
 ): Promise<Outcome<boolean>> {
   return attempt(access.signal, async () => {
-    const url = extra(found.metadata, 'revocation_endpoint');
-    if (typeof url !== 'string') return false;
+    const url = found.metadata.revocation_endpoint;
+    if (url === undefined) return false;
     const post = (token: string, hint: string): Promise<unknown> =>
       postForm(access, found, client, { url, parameters: { token, token_type_hint: hint } });
     if (refreshToken !== undefined) await post(refreshToken, 'refresh_token');

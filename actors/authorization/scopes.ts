@@ -2,7 +2,7 @@
 
 import { computeScopeUnion } from '@modelcontextprotocol/client';
 
-import { type Discovered, extra } from './discovery.ts';
+import type { Discovered } from './discovery.ts';
 
 export interface ScopeWishes {
   /** The scopes in the settings, which win over everything. */
@@ -22,8 +22,7 @@ export function scopesFor(
   { pinned, challenged, granted = [] }: ScopeWishes,
 ): string | undefined {
   if (pinned !== undefined) return computeScopeUnion(pinned.join(' '));
-  const offered = extra(metadata, 'scopes_supported');
-  const offersOffline = Array.isArray(offered) && offered.includes(offline);
+  const offersOffline = metadata.scopes_supported?.includes(offline) === true;
   const known = scopesSupported?.filter((scope) => scope !== offline || offersOffline);
   const wanted = computeScopeUnion(granted.join(' '), challenged ?? known?.join(' '));
   return wanted !== undefined && offersOffline ? computeScopeUnion(wanted, offline) : wanted;

@@ -13,7 +13,8 @@ import { isRecord } from '../../src/policies/is-record.ts';
 import { addressOf } from '../transports/connection/failure.ts';
 import { assertAvailable, type IssuerAccess } from './access.ts';
 import { authenticate, type Client } from './client.ts';
-import { type Discovered, jsonOf } from './discovery.ts';
+import type { Discovered } from './discovery.ts';
+import { jsonOf } from './metadata.ts';
 import { attempt, type Outcome, quoted, refused, type StepError, shownText } from './outcome.ts';
 import type { AuthorizationRequest } from './request.ts';
 
@@ -131,7 +132,7 @@ interface Form extends Omit<TokenRequest, 'scope'> {
 /** Posts a form with the client's authentication; returns the JSON of a success. */
 export async function postForm(
   access: IssuerAccess,
-  found: Pick<Discovered, 'metadata' | 'issuer'>,
+  found: Pick<Discovered, 'metadata'>,
   client: Client,
   form: Form,
 ): Promise<unknown> {

@@ -30,7 +30,7 @@ import { logLevelReconciler } from './catalog/reconcile.ts';
 // Type-only: the SDK is loaded late, as that file explains.
 import type { News } from './client.ts';
 import type { Ending, Handshake, SessionIo } from './leaf-actors.ts';
-import { type Connected, type LoadSpeech, Opening } from './opening-steps.ts';
+import { type Connected, type LoadSpeech, Opening, type SpeechLoading } from './opening-steps.ts';
 import type { SessionPorts } from './ports.ts';
 import { createProbe, type Probe } from './probe.ts';
 
@@ -43,10 +43,21 @@ const logMethod = 'notifications/message';
 
 const loadSpeech: LoadSpeech = () => import('./client.ts');
 
+// Each takes some files, and loading the SDK takes dozens. Node never again reads a module for which
+// it once had no file left.
+const earlyLaunches = 4;
+
 /** Creates a session's I/O. Tests decide when the SDK is loaded. */
 export function createSessionIo(ports: SessionPorts, load: LoadSpeech = loadSpeech) {
+  let launches = 0;
+  /** Lets the first processes boot while the SDK is loaded, and the others after that. */
+  const admitLaunch = async (): Promise<void> => {
+    launches += 1;
+    // Why it cannot be loaded is reported when the session connects.
+    if (launches > earlyLaunches) await load().catch(() => undefined);
+  };
   return (id: SessionId, report: (fact: WireFact) => void): SessionIo =>
-    new NetworkSession(id, ports, load, report);
+    new NetworkSession(id, ports, { load, admitLaunch }, report);
 }
 
 class NetworkSession implements SessionIo {
@@ -68,7 +79,7 @@ class NetworkSession implements SessionIo {
   constructor(
     id: SessionId,
     ports: SessionPorts,
-    load: LoadSpeech,
+    loading: SpeechLoading,
     report: (fact: WireFact) => void,
   ) {
     this.#id = id;
@@ -82,7 +93,7 @@ class NetworkSession implements SessionIo {
     this.#opening = new Opening({
       id,
       ports,
-      load,
+      ...loading,
       questions: this.#askable,
       events: {
         sending: (method) => {

@@ -49,10 +49,15 @@ type Speech = typeof speech;
 /** Loads the MCP client. */
 export type LoadSpeech = () => Promise<Speech>;
 
-interface OpeningSetup {
+export interface SpeechLoading {
+  readonly load: LoadSpeech;
+  /** Resolves when a process may be launched; the first ones boot while the client is loaded. */
+  readonly admitLaunch: () => Promise<void>;
+}
+
+interface OpeningSetup extends SpeechLoading {
   readonly id: SessionId;
   readonly ports: SessionPorts;
-  readonly load: LoadSpeech;
   readonly events: ConnectionEvents;
   /** The questions to announce; absent if none. */
   readonly questions: AskableThings | undefined;
@@ -142,7 +147,7 @@ export class Opening {
     return { type: 'resolved', hasProcess: resolved.type === 'stdio', asksEra };
   }
 
-  /** Starts the process, which boots while the SDK is loaded. */
+  /** Starts the process. The first ones boot while the SDK is loaded. */
   async launch(isSecond: boolean, signal: AbortSignal): Promise<void> {
     const target = this.#target;
     const resolved = this.#resolved;
@@ -153,6 +158,7 @@ export class Opening {
         'exited when it was asked for its protocol era; it is started again with the old handshake',
       );
     }
+    await this.#setup.admitLaunch();
     await assertFolder(resolved.launch.cwd);
     const launch = await this.#approved(resolved.launch, target);
     signal.throwIfAborted();

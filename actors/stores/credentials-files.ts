@@ -61,7 +61,7 @@ const limits: Readonly<Record<LockKind, LockLimits>> = {
   save: { longestHeldMs: 12_000, patienceMs: 15_000 },
 };
 
-export function credentialFolder(stateDir: string): string {
+function credentialFolder(stateDir: string): string {
   return path.join(stateDir, 'credentials');
 }
 

@@ -70,6 +70,11 @@ const isLatest = {
   params: ({ event }: { readonly event: { readonly generation: number } }) => event.generation,
 } as const;
 const signsIn = { actions: 'forgetFailure', target: '#authorization.signingIn' } as const;
+/** A login without a user is a request for another token. */
+const logsIn = [
+  { guard: 'needsNoUser', actions: 'forgetFailure', target: '#authorization.requesting' },
+  signsIn,
+] as const;
 
 export const authorizationMachine = authorizationSetup.createMachine({
   // A transition loop is a bug: a noteFailureInStepn actor is better than a frozen host.
@@ -122,7 +127,7 @@ export const authorizationMachine = authorizationSetup.createMachine({
     },
     authorized: {
       on: {
-        'login.requested': signsIn,
+        'login.requested': logsIn,
         'store.changed': 'loading',
         'token.rejected': {
           guard: isLatest,
@@ -145,7 +150,7 @@ export const authorizationMachine = authorizationSetup.createMachine({
     },
     refreshing: {
       tags: 'waits',
-      on: { 'login.requested': signsIn },
+      on: { 'login.requested': logsIn },
       invoke: {
         ...step('refresh'),
         onDone: [
@@ -179,7 +184,7 @@ export const authorizationMachine = authorizationSetup.createMachine({
     },
     retrying: {
       entry: 'countAttempt',
-      on: { 'login.requested': signsIn, 'store.changed': 'loading' },
+      on: { 'login.requested': logsIn, 'store.changed': 'loading' },
       after: {
         retryDelay: [{ guard: 'isRefreshable', target: 'refreshing' }, { target: 'requesting' }],
       },
@@ -202,7 +207,7 @@ export const authorizationMachine = authorizationSetup.createMachine({
     unauthorized: {
       tags: 'needsUser',
       on: {
-        'login.requested': [{ guard: 'needsNoUser', target: 'requesting' }, signsIn],
+        'login.requested': logsIn,
         'token.wanted': { guard: 'needsNoUser', target: 'requesting' },
         'store.changed': 'loading',
       },

@@ -35,8 +35,16 @@ export interface ServerInput {
   readonly succeeds: boolean;
   /** Whether a tool list of this generation is stored. */
   readonly hasStoredCatalog: boolean;
+  /** Whether a package runner starts it, which may download it first. */
+  readonly mayDownload: boolean;
   /** Seeds this actor's own, repeatable jitter. */
   readonly seed: number;
+}
+
+/** A limit of an open session, and why it applies if the session said so. */
+export interface Impairment {
+  readonly reason: DegradedReason;
+  readonly failure: Failure | null;
 }
 
 /** Returns whether a server with this input needs the user's action before it can start. */
@@ -82,7 +90,8 @@ export interface ServerContext extends ServerInput {
    * period.
    */
   readonly floods: number;
-  readonly impairments: readonly DegradedReason[];
+  /** What currently limits the session. */
+  readonly impairments: readonly Impairment[];
   /** The wait that the current backoff chose, in milliseconds. */
   readonly delayMs: number;
   /** Consecutive failed calls while the circuit is closed, across sessions. */
@@ -194,6 +203,11 @@ export function afterExchange(
     message: 'Calls kept failing, and exchanging the session did not help.',
   };
   return { lossTimes, loss, lastError: loss };
+}
+
+/** Returns whether the start may have to download the server: its tools were never listed here. */
+export function isFirstRun({ mayDownload, hasStoredCatalog }: ServerContext): boolean {
+  return mayDownload && !hasStoredCatalog;
 }
 
 /** Returns whether a list is stored and the policy allows storing lists. */

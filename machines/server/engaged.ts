@@ -36,6 +36,7 @@
  */
 
 import type { SessionEnd } from '../../src/domain/session.ts';
+import { isFirstRun } from './context.ts';
 import { serverSetup, settle } from './setup.ts';
 
 /** Maps the session's end to the parameter of the actions that record it. */
@@ -83,6 +84,7 @@ export const engagedStates = serverSetup.createStateConfig({
           session: context.session,
           transport: context.transport,
           policy: context.policy,
+          isFirstRun: isFirstRun(context),
           seed: context.seed,
         }),
         onError: { actions: 'recordBrokenSession', target: settle },

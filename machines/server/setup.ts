@@ -129,17 +129,17 @@ export const serverSetup = setup({
     /** Records what limits the session. */
     noteImpaired: assign(({ event, context }) => {
       assertEvent(event, 'session.impaired');
-      const { reason, failure } = event;
-      const others = context.impairments.filter((other) => other !== reason);
+      const { reason, failure = null } = event;
+      const others = context.impairments.filter((other) => other.reason !== reason);
       return {
-        impairments: [...others, reason],
-        ...(failure === undefined ? {} : { lastError: failure }),
+        impairments: [...others, { reason, failure }],
+        ...(failure === null ? {} : { lastError: failure }),
       };
     }),
     /** Records that a limit no longer applies. */
     noteRecovered: assign(({ event, context }) => {
       assertEvent(event, 'session.recovered');
-      return { impairments: context.impairments.filter((reason) => reason !== event.reason) };
+      return { impairments: context.impairments.filter(({ reason }) => reason !== event.reason) };
     }),
 
     // A failure while the machine slept is not counted against the server.

@@ -42,6 +42,7 @@ import type {
 } from '../../src/domain/session.ts';
 import { wakeDelay } from '../../src/policies/backoff.ts';
 import { chanceOf } from '../../src/policies/chance.ts';
+import { firstRunExtraMs } from '../../src/policies/first-run.ts';
 import { notProvided } from '../not-provided.ts';
 import { refreshMachine } from './refresh.ts';
 
@@ -98,9 +99,11 @@ const silence: Failure = {
 };
 
 /** Returns the deadline of a handshake; null if it has none. */
-function connectTimeoutOf({ policy, transport }: SessionContext): number | null {
+function connectTimeoutOf({ policy, transport, isFirstRun }: SessionContext): number | null {
   const { localTimeoutMs, remoteTimeoutMs } = policy.connect;
-  return isRemote(transport) ? remoteTimeoutMs : localTimeoutMs;
+  if (isRemote(transport)) return remoteTimeoutMs;
+  if (localTimeoutMs === null || !isFirstRun) return localTimeoutMs;
+  return localTimeoutMs + firstRunExtraMs(policy.connect);
 }
 
 /** Returns how long a server has to answer a health check, in milliseconds. */

@@ -172,7 +172,7 @@ function inputOf(
   { stopWishes, startWishes }: TroupeContext,
   knownCatalogs: ReadonlySet<string>,
 ): ServerInput {
-  const { name, generation, transport, startup, policy } = desired;
+  const { name, generation, transport, startup, policy, mayDownload = false } = desired;
   return {
     ...seat,
     name,
@@ -184,6 +184,7 @@ function inputOf(
     stopWanted: stopWishes.some((wish) => wish.server === name && wish.generation === generation),
     startWanted: seat.succeeds || startWishes.includes(name),
     hasStoredCatalog: knownCatalogs.has(catalogKey(name, generation)),
+    mayDownload,
   };
 }
 

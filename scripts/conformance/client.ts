@@ -142,6 +142,9 @@ async function beClient({ scenario, url, revision, context = '{}' }: Scenario): 
     if ('resources' in capabilities) await sideLists.resources;
     if ('prompts' in capabilities) await sideLists.prompts;
     await useAll(troupe, toolCalls);
+  } catch (error) {
+    // A user is told so; whether the refusal is right is for the suite to say.
+    if (!(error instanceof TroupeError) || error.code !== 'AUTH_REQUIRED') throw error;
   } finally {
     await troupe.stop();
   }
@@ -173,7 +176,7 @@ async function loggedIn(troupe: Troupe): Promise<void> {
     const status = await troupe.login('server', limit);
     if (isUsable(status)) return;
   }
-  throw new Error('the server demands one login after another');
+  throw new TroupeError('AUTH_REQUIRED', 'the server demands one login after another');
 }
 
 /** A user who consents to everything, without a browser. */
@@ -195,10 +198,25 @@ function happens(troupe: Troupe, name: TroupeEventName): Promise<void> {
 
 async function useAll(troupe: Troupe, wanted?: readonly WantedCall[]): Promise<void> {
   for (const { name, arguments: args } of wanted ?? callsOf(troupe.tools()))
-    await tryOut(troupe.callServerTool('server', name, args, limit));
+    await tryOut(callLoggedIn(troupe, name, args));
   for (const { uri } of troupe.resources()) await tryOut(troupe.readResource('server', uri, limit));
   for (const { name } of troupe.prompts())
     await tryOut(troupe.getPrompt('server', name, {}, limit));
+}
+
+/** Calls a tool, once more after a login that the call needs. */
+async function callLoggedIn(
+  troupe: Troupe,
+  name: string,
+  args: Readonly<Record<string, unknown>>,
+): Promise<unknown> {
+  try {
+    return await troupe.callServerTool('server', name, args, limit);
+  } catch (error) {
+    if (!(error instanceof TroupeError) || error.code !== 'AUTH_REQUIRED') throw error;
+    await loggedIn(troupe);
+    return troupe.callServerTool('server', name, args, limit);
+  }
 }
 
 /** An error from the server is a valid answer. */

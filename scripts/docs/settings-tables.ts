@@ -186,7 +186,8 @@ export const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
   connectTimeoutMs: {
     takes: 'milliseconds',
     byDefault: byPolicy(defaultPolicy.connect.localTimeoutMs),
-    meaning: 'From the start permit to a finished handshake.',
+    meaning:
+      'From the start permit to a finished handshake. Without this key, a server that `npx`, `uvx`, `docker run` or another package runner starts has `connect.firstRunTimeoutMs` until its tools have been listed once.',
     example: 1,
   },
   idleStopMs: {

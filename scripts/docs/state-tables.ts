@@ -5,6 +5,7 @@
 
 import type { ServerStatus } from '../../src/domain/host/status.ts';
 import {
+  type DegradedReason,
   reasonsOf,
   type ServerState,
   type StateReason,
@@ -27,9 +28,16 @@ const helps: Readonly<Partial<Record<ServerState, string>>> = {
   connecting: 'Nothing: it has a deadline.',
   loadingTools: 'Nothing: it has a deadline.',
   ready: 'Nothing is wrong.',
-  degraded: 'Check the reason; it may pass.',
   backingOff: 'Wait, or fix what `lastError` says.',
   stopping: 'Nothing: it has a deadline.',
+};
+
+/** The same by reason; `lastError` has the details. */
+const degradedHelps: Readonly<Record<DegradedReason, string>> = {
+  healthCheck: 'Wait: it recovers with the next answer, or is reconnected.',
+  flooding: 'Wait: it recovers when it calms down, or is disconnected.',
+  partialCatalog:
+    '`lastError` says which list and why. A list that failed is fetched again automatically; one with wrong or too many entries needs a fix of the server.',
 };
 
 const sample: DesiredServer = {
@@ -118,7 +126,9 @@ function stepsOf(state: ServerState): readonly string[] {
 function helpFor(state: ServerState, reason?: StateReason): string {
   const condition = reason === undefined ? { state } : { state, reason };
   const step = nextStepFor(sample, condition, sampleLists);
-  return step === undefined ? (helps[state] ?? '') : code(step);
+  if (step !== undefined) return code(step);
+  const ofReason: Readonly<Partial<Record<StateReason, string>>> = degradedHelps;
+  return (reason && ofReason[reason]) ?? helps[state] ?? '';
 }
 
 /** Evaluates the real gate, once with ample time left and once with hardly any. */

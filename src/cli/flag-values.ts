@@ -1,7 +1,7 @@
 /** Parses the values of flags; every parser throws commander's error, which names the flag. */
 
 import { InvalidArgumentError } from 'commander';
-import { TroupeError } from '../domain/troupe-error.ts';
+import { usageError } from '../domain/user-errors.ts';
 import { isServerName } from '../policies/text/name-rule.ts';
 import { longestName, maxLogLines } from './control/protocol.ts';
 
@@ -89,8 +89,7 @@ export const parsePort = wholeNumber(0, maxPort);
  */
 export function checkName(kind: string, name: string, command: string): void {
   if (name !== '' && name.length <= longestName) return;
-  throw new TroupeError(
-    'USAGE',
+  throw usageError(
     `the name of the ${kind} must have 1 to ${longestName} characters; see troupe help ${command}`,
   );
 }

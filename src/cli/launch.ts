@@ -5,7 +5,7 @@ import { existsSync, realpathSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import envPaths from 'env-paths';
-import { TroupeError } from '../domain/troupe-error.ts';
+import { settingsError, usageError } from '../domain/user-errors.ts';
 import { defined } from '../policies/defined.ts';
 import { closestName } from '../policies/text/closest-name.ts';
 import type { SettingsFile, TroupeOptions } from '../runtime/troupe.ts';
@@ -132,8 +132,7 @@ export function noServers(launch: Launch): string {
 function requireConfigFiles({ configFiles }: Pick<Launch, 'configFiles'>): void {
   for (const file of configFiles) {
     if (existsSync(file)) continue;
-    throw new TroupeError(
-      'INVALID_CONFIG',
+    throw settingsError(
       `the file ${file} given to --config does not exist; create it, or fix the path`,
     );
   }
@@ -197,8 +196,7 @@ function realProjectRoot(folder: string, asWritten: string | undefined): string 
   } catch {
     // Reported below, with the same message as a path that is not a folder.
   }
-  throw new TroupeError(
-    'USAGE',
+  throw usageError(
     `${asWritten ?? folder} is not a folder; set --project to your project's folder`,
   );
 }
@@ -217,16 +215,14 @@ function foldersOfSystem(): { readonly config: string; readonly data: string } {
  */
 function fixedFolder(folder: string, variable: string): string {
   if (path.isAbsolute(folder)) return folder;
-  throw new TroupeError(
-    'USAGE',
+  throw usageError(
     `${variable} gives the relative path ${folder}; set an absolute path, or use --state-dir`,
   );
 }
 
 function configFile(file: string, cwd: string): string {
   if (file === '' || file === '-') {
-    throw new TroupeError(
-      'USAGE',
+    throw usageError(
       'settings are read only from files, because they are watched; pass a file name to --config',
     );
   }

@@ -85,7 +85,7 @@ const commonFlags = [
   flag('--json', 'print one JSON document, also for an error'),
   flag(
     '--timeout <ms>',
-    'how long start, stop, restart and tools wait (default: 30000), or a call (default: its server setting, or 60000)',
+    'how long start, stop, restart and tools wait (default: 120000), or a call (default: its server setting, or 60000)',
     parseMilliseconds,
   ),
 ];
@@ -173,14 +173,11 @@ function addCommand(
   host: CliHost,
   onExitCode: (code: number) => void,
 ): void {
+  const details = definition.details === undefined ? '' : `\n\n${definition.details}`;
   const command = program
     .command(definition.usage)
     .summary(definition.summary)
-    .description(
-      definition.details === undefined
-        ? definition.summary
-        : `${definition.summary}\n\n${definition.details}`,
-    )
+    .description(`${definition.summary}${details}`)
     .addHelpText('after', `\nExample:\n  ${definition.example}\n`);
   if (definition.alias !== undefined) command.alias(definition.alias);
   command.exitOverride((error) => {

@@ -1,6 +1,6 @@
 /** Splits a command line into words as a POSIX shell does, without running a shell. */
 
-import { TroupeError } from '../domain/troupe-error.ts';
+import { usageError } from '../domain/user-errors.ts';
 
 // A single-quoted part, a double-quoted part, an escaped character, plain characters, or blanks.
 const parts = /'([^']*)'|"((?:[^"\\]|\\[^])*)"|\\([^])|([^\s'"\\]+)|(\s+)/gy;
@@ -28,10 +28,7 @@ export function shellWords(text: string): readonly string[] {
   }
   if (end < text.length) {
     const mark = text[end] === '\\' ? 'a backslash' : `an open ${text[end]}`;
-    throw new TroupeError(
-      'USAGE',
-      `${text} ends within ${mark}; close it, or write \\${text[end]}`,
-    );
+    throw usageError(`${text} ends within ${mark}; close it, or write \\${text[end]}`);
   }
   return word === undefined ? words : [...words, word];
 }

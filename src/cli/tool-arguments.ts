@@ -3,7 +3,7 @@
  * the schema stay text.
  */
 
-import { TroupeError } from '../domain/troupe-error.ts';
+import { argumentsError } from '../domain/user-errors.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { closestName } from '../policies/text/closest-name.ts';
 
@@ -27,17 +27,17 @@ export function argumentsFromWords(words: readonly string[], schema: Schema): To
     const list = property !== undefined && typesOf(property).has('array');
     if (list && !text.trimStart().startsWith('[')) {
       const items = (values.get(key) as unknown[] | undefined) ?? [];
-      const item = asSchema(property['items']);
-      values.set(key, [...items, item === undefined ? text : readValue(key, text, item)]);
+      const item = property['items'];
+      values.set(key, [...items, isRecord(item) ? readValue(key, text, item) : text]);
     } else if (values.has(key)) {
-      throw invalid(`${key} was given twice; use it once`);
+      throw argumentsError(`${key} was given twice; use it once`);
     } else {
       values.set(key, property === undefined ? text : readValue(key, text, property));
     }
   }
   const required = Array.isArray(schema['required']) ? schema['required'] : [];
   const missing = required.find((key) => typeof key === 'string' && !values.has(key));
-  if (missing !== undefined) throw invalid(`${missing} is missing; add ${missing}=…`);
+  if (missing !== undefined) throw argumentsError(`${missing} is missing; add ${missing}=…`);
   return Object.fromEntries(values);
 }
 
@@ -51,27 +51,23 @@ export function argumentsFromJson(text: string, where: string): ToolArguments {
     value = JSON.parse(text);
   } catch (error) {
     const why = error instanceof Error ? error.message : '';
-    throw invalid(`${where} is not JSON (${why}); write for example '{"message": "hello"}'`);
+    throw argumentsError(`${where} is not JSON (${why}); write for example '{"message": "hello"}'`);
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw invalid(`${where} is not a JSON object; write for example '{"message": "hello"}'`);
-  }
-  return value as ToolArguments;
+  if (isRecord(value)) return value;
+  throw argumentsError(`${where} is not a JSON object; write for example '{"message": "hello"}'`);
 }
 
 function splitWord(word: string): readonly [key: string, text: string] {
   const at = word.indexOf('=');
-  if (at < 1) throw invalid(`${word} is not a tool argument; write key=value, or use --args`);
+  if (at < 1)
+    throw argumentsError(`${word} is not a tool argument; write key=value, or use --args`);
   return [word.slice(0, at), word.slice(at + 1)];
 }
 
 function propertiesOf(schema: Schema): ReadonlyMap<string, Schema> {
-  const properties = asSchema(schema['properties']) ?? {};
+  const properties = isRecord(schema['properties']) ? schema['properties'] : {};
   return new Map(
-    Object.entries(properties).flatMap(([key, value]) => {
-      const property = asSchema(value);
-      return property === undefined ? [] : [[key, property] as const];
-    }),
+    Object.entries(properties).filter((entry): entry is [string, Schema] => isRecord(entry[1])),
   );
 }
 
@@ -86,7 +82,7 @@ function refuseUnknownKey(key: string, schema: Schema, known: ReadonlyMap<string
       : names === ''
         ? 'it takes no arguments'
         : `use ${names}`;
-  throw invalid(`the tool has no argument ${key}; ${next}`);
+  throw argumentsError(`the tool has no argument ${key}; ${next}`);
 }
 
 function readValue(key: string, text: string, schema: Schema): unknown {
@@ -94,7 +90,7 @@ function readValue(key: string, text: string, schema: Schema): unknown {
   const chosen = choices?.find((choice) => String(choice) === text);
   if (choices !== undefined) {
     if (chosen !== undefined) return chosen;
-    throw invalid(`${key} must be one of ${choices.map(String).join(', ')}`);
+    throw argumentsError(`${key} must be one of ${choices.map(String).join(', ')}`);
   }
   const types = typesOf(schema);
   for (const [type, read] of readers) {
@@ -102,7 +98,7 @@ function readValue(key: string, text: string, schema: Schema): unknown {
     if (value !== undefined) return value;
   }
   if (types.size === 0) return text;
-  throw invalid(`${key}=${text} is invalid; ${key} must be ${[...types].join(' or ')}`);
+  throw argumentsError(`${key}=${text} is invalid; ${key} must be ${[...types].join(' or ')}`);
 }
 
 /** Parsers by type; undefined = the text does not fit. Text always fits, so it is last. */
@@ -131,10 +127,7 @@ function typesOf(schema: Schema): ReadonlySet<string> {
     for (const each of Array.isArray(type) ? type : [type]) {
       if (typeof each === 'string') types.add(each);
     }
-    for (const each of [next['anyOf'], next['oneOf']].flat()) {
-      const alternative = asSchema(each);
-      if (alternative !== undefined) open.push(alternative);
-    }
+    open.push(...[next['anyOf'], next['oneOf']].flat().filter(isRecord));
   }
   return types;
 }
@@ -153,12 +146,4 @@ function objectFrom(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function asSchema(value: unknown): Schema | undefined {
-  return isRecord(value) ? (value as Schema) : undefined;
-}
-
-function invalid(message: string): TroupeError {
-  return new TroupeError('INVALID_ARGUMENTS', message);
 }

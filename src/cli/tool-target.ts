@@ -1,6 +1,6 @@
 /** Finds server and tool in the words of a command: `SERVER TOOL …` or `SERVER.TOOL …`. */
 
-import { TroupeError } from '../domain/troupe-error.ts';
+import { usageError } from '../domain/user-errors.ts';
 import { printableLine } from '../policies/text/printable.ts';
 
 export interface ToolTarget {
@@ -41,8 +41,7 @@ export function toolTarget(words: readonly string[], names: readonly string[]): 
   if (joined.length > 1) {
     const shown = printableLine(first, 200);
     const ways = joined.map(({ server, tool }) => `${server} ${tool}`).join(', or ');
-    throw new TroupeError(
-      'USAGE',
+    throw usageError(
       `${shown} may mean several tools; write the server and the tool as two words: ${printableLine(ways, 500)}`,
     );
   }

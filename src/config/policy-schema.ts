@@ -184,6 +184,7 @@ export const policySchemas: {
   },
   connect: {
     localTimeoutMs: msOrNull('no deadline'),
+    firstRunTimeoutMs: msOrNull('no extra time'),
     remoteTimeoutMs: msOrNull('no deadline'),
     listTimeoutMs: ms(),
     missingVariable: choice('fail', 'keep'),

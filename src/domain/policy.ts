@@ -113,10 +113,16 @@ export interface StartupPolicy {
 export interface ConnectPolicy {
   /**
    * For local servers, the deadline from the start permit to a finished handshake; null for none.
-   * The key `connectTimeoutMs` sets both this and the next.
+   * The key `connectTimeoutMs` sets this and the next two.
    */
   readonly localTimeoutMs: number | null;
-  /** The same for remote servers. */
+  /**
+   * The least deadline for a server that a package runner such as `npx`, `uvx` or `docker run`
+   * starts, until its tools have been listed once on this machine: it may be downloading. Null:
+   * such a server gets no extra time.
+   */
+  readonly firstRunTimeoutMs: number | null;
+  /** The deadline of remote servers. */
   readonly remoteTimeoutMs: number | null;
   /** Deadline for the whole tool list, all pages together. */
   readonly listTimeoutMs: number;
@@ -133,7 +139,7 @@ export interface ConnectPolicy {
    * no limit. `mcp.slots` wins.
    */
   readonly localSlots: number | 'auto' | null;
-  /** The same for remote servers. */
+  /** The deadline of remote servers. */
   readonly remoteSlots: number | null;
 }
 

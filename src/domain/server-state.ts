@@ -100,7 +100,7 @@ export const degradedReasons = [
    * excess requests refused, and reading pauses; after 10 s over its budget, it is disconnected.
    */
   'flooding',
-  /** Only part of its tool list arrived; that part is shown. */
+  /** A list of tools, resources or prompts failed or is incomplete; what it has is shown. */
   'partialCatalog',
 ] as const;
 export type DegradedReason = (typeof degradedReasons)[number];

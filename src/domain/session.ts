@@ -26,6 +26,8 @@ export interface SessionInput extends SessionId {
   readonly transport: TransportKind;
   /** The policy in the settings at the start; `policy.updated` replaces it. */
   readonly policy: ServerPolicy;
+  /** Whether the server may be downloaded first, so that the handshake may take longer. */
+  readonly isFirstRun: boolean;
   /** Seeds this session's own, repeatable jitter. */
   readonly seed: number;
 }

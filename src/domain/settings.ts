@@ -87,6 +87,8 @@ export interface DesiredServer {
    */
   readonly specDigest?: string;
   readonly transport: TransportKind;
+  /** A package runner starts it, which may download it first. */
+  readonly mayDownload?: true;
   readonly enabled: boolean;
   readonly startup: 'eager' | 'lazy';
   /**

@@ -5,8 +5,8 @@
  */
 
 import { randomBytes } from 'node:crypto';
-
 import { TroupeError } from '../domain/troupe-error.ts';
+import { argumentsError } from '../domain/user-errors.ts';
 import { printableLine } from '../policies/text/printable.ts';
 import type { CallReport, Troupe } from '../runtime/troupe.ts';
 
@@ -175,8 +175,7 @@ export class BackgroundTools {
     const parked = typeof id === 'string' ? this.#parked.get(id) : undefined;
     if (typeof id === 'string' && parked?.owner === owner) return [id, parked];
     const shown = typeof id === 'string' ? ` ${printableLine(id, 128)}` : '';
-    throw new TroupeError(
-      'INVALID_ARGUMENTS',
+    throw argumentsError(
       `This client has no call${shown} in the background. It was collected, cancelled, or removed an hour after its end. Use the id from the result of the call.`,
     );
   }
@@ -194,10 +193,7 @@ export class BackgroundTools {
 
 function waitIn({ waitSeconds: wait = usualWaitSeconds }: Item): number {
   if (typeof wait === 'number' && wait >= 0 && wait <= longestWaitSeconds) return wait;
-  throw new TroupeError(
-    'INVALID_ARGUMENTS',
-    `waitSeconds must be a number from 0 to ${longestWaitSeconds}.`,
-  );
+  throw argumentsError(`waitSeconds must be a number from 0 to ${longestWaitSeconds}.`);
 }
 
 function own(text: string, id?: string): BackgroundAnswer {

@@ -12,7 +12,7 @@ import type {
 } from '../domain/host/inspection.ts';
 import type { ServerStatus } from '../domain/host/status.ts';
 import { isRemote, type TransportKind } from '../domain/server-spec.ts';
-import { TroupeError } from '../domain/troupe-error.ts';
+import { argumentsError } from '../domain/user-errors.ts';
 import { equalData } from '../policies/equal-data.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { defaultPolicy } from '../policies/presets/default-policy.ts';
@@ -29,10 +29,7 @@ export function modelTestOf(source: InspectionSource, actor: ActorKey, to: numbe
   const server = picture?.actors.find((it) => it.actor === actor)?.server;
   const status = picture?.servers.find(({ name }) => name === server);
   if (status === undefined) {
-    throw new TroupeError(
-      'INVALID_ARGUMENTS',
-      `after record ${to} there is no server ${actor}; choose another moment`,
-    );
+    throw argumentsError(`after record ${to} there is no server ${actor}; choose another moment`);
   }
   const { events, firstState, isWhole } = historyOf(source, actor, to);
   const { policy, seed } = source.context(actor, firstState) ?? {};

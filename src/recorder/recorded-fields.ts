@@ -32,6 +32,7 @@ const server: Readonly<Record<keyof ServerContext, Shown>> = {
   startWanted: 'data',
   succeeds: 'data',
   hasStoredCatalog: 'data',
+  mayDownload: 'data',
   seed: 'data',
   retiring: 'data',
   demanded: 'data',
@@ -63,6 +64,7 @@ const session: Readonly<Record<keyof SessionContext, Shown>> = {
   transport: 'data',
   // The server's context has the same.
   policy: 'hidden',
+  isFirstRun: 'data',
   seed: 'data',
   hasProcess: 'data',
   asksEra: 'data',

@@ -161,6 +161,7 @@ function orders(services: Services, ended: Promise<void>) {
     },
     login: async (server, options = {}) => {
       checkName('name of the server', server);
+      if (!progress.hasReadSettings()) await afterFirstPass(services, options);
       const logins = await services.authorizations();
       if (!logins.knows(server)) {
         // Its first session meets the demand for a login, which names the issuer.

@@ -157,7 +157,7 @@ describe('troupe plan', () => {
       'spawn  bad     in the settings, not running yet, but invalidConfig',
       `  ${bad}`,
       'spawn  off     in the settings, not running yet, but disabled',
-      `  it is switched off; next: set "enabled": true for off in ${folder}/troupe.json:6`,
+      '  it is switched off; next: troupe enable off',
       `settings: ${bad}`,
       '',
     ]);

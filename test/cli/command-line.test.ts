@@ -159,7 +159,7 @@ describe('the command line', () => {
     );
     const run = await runCliHere(['plan', '--json', '--config', 'troupe.json'], { folder });
     expect(run.exitCode).toBe(0);
-    const reason = `it is switched off; next: set "enabled": true for off in ${path.join(folder, 'troupe.json')}:1`;
+    const reason = 'it is switched off; next: troupe enable off';
     const why = 'in the settings, not running yet';
     expect(JSON.parse(run.stdout)).toEqual({
       steps: [

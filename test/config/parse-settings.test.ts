@@ -68,6 +68,7 @@ describe('a settings file', () => {
       name: 'db',
       generation: fingerprintOf(spec),
       transport: 'stdio',
+      mayDownload: true,
       enabled: false,
       startup: 'lazy',
       trust: true,
@@ -79,7 +80,7 @@ describe('a settings file', () => {
       },
       policy: overridePolicy(defaultPolicy, {
         startup: { mode: 'lazy', maxAttempts: 2 },
-        connect: { localTimeoutMs: 2_000, remoteTimeoutMs: 2_000 },
+        connect: { localTimeoutMs: 2_000, firstRunTimeoutMs: 2_000, remoteTimeoutMs: 2_000 },
         restart: { on: 'never', maxAttempts: 2 },
         idle: { stopMs: 300_000 },
         call: { timeoutMs: 1_000 },

@@ -66,7 +66,7 @@ describe("a server's policy", () => {
     expect(policyOf([file('config', db)])).toEqual(
       overridePolicy(presets.default, {
         startup: { maxAttempts: 3, timeoutMs: 4, required: true },
-        connect: { localTimeoutMs: 2, remoteTimeoutMs: 2, listTimeoutMs: 9 },
+        connect: { localTimeoutMs: 2, firstRunTimeoutMs: 2, remoteTimeoutMs: 2, listTimeoutMs: 9 },
         restart: { maxAttempts: 3, on: 'never' },
         idle: { stopMs: null },
         call: { timeoutMs: 1 },

@@ -263,6 +263,6 @@ function describeContext({
   impairments = [],
 }: Partial<ServerSnapshot['context']>): Readonly<Record<string, unknown>> {
   if (attempt === undefined) return {};
-  const impaired = impairments.join(' + ') || 'none';
+  const impaired = impairments.map(({ reason }) => reason).join(' + ') || 'none';
   return { attempt, loss: loss?.kind ?? 'none', demanded, delayMs, impairments: impaired };
 }

@@ -206,7 +206,14 @@ describe('a failed tool list on a ready server', () => {
     there.sessions.of('db').failList({ kind: 'protocol', message: 'It made no sense.' });
     expect(there.stateOf('db')).toBe('degraded.partialCatalog');
     expect(there.troupe.status('db')?.lastError?.message).toBe('It made no sense.');
-    await there.advance(30_000);
+    // A minute of service makes an old failure uninteresting, but not the reason for a state.
+    for (const _retry of [1, 2]) {
+      await there.advance(30_000);
+      there.sessions.of('db').failList({ kind: 'protocol', message: 'It made no sense.' });
+    }
+    await there.advance(10_000);
+    expect(there.troupe.status('db')?.lastError?.message).toBe('It made no sense.');
+    await there.advance(20_000);
     there.sessions.of('db').list([tool('query'), tool('more')]);
     await there.settle();
     expect(there.stateOf('db')).toBe('ready');

@@ -170,3 +170,78 @@ describe('starting many servers', () => {
     expect(opening().filter((name) => name.startsWith('l'))).toHaveLength(6);
   });
 });
+
+describe('the first start by a package runner', () => {
+  const npx = { command: '/opt/node/bin/npx', args: ['-y', 'db'] };
+  const start = (entry: Readonly<Record<string, unknown>> = npx) =>
+    stage({ settings: servers({ db: entry }), obedient: [] });
+
+  it('has 120 s and is reported as a possible download', async () => {
+    const there = await start();
+    expect(there.troupe.status('db')).toMatchObject({ state: 'connecting', mayDownload: true });
+    await there.advance(119_999);
+    expect(there.stateOf('db')).toBe('connecting');
+    await there.advance(1);
+    there.sessions.of('db').closed();
+    await there.settle();
+    const status = there.troupe.status('db');
+    expect(status).toMatchObject({ state: 'backingOff', lastError: { kind: 'initTimeout' } });
+    expect(status?.lastError?.message).toContain('within 120000 ms');
+    expect(status).not.toHaveProperty('mayDownload');
+  });
+
+  it('is over once the tools are listed: a restart has the usual deadline', async () => {
+    const there = await start();
+    there.sessions.of('db').open();
+    there.sessions.of('db').list([]);
+    await there.settle();
+    there.troupe.send({ type: 'server.restart', server: 'db' });
+    await there.settle();
+    there.sessions.of('db').closed();
+    await there.settle();
+    expect(there.stateOf('db')).toBe('connecting');
+    expect(there.troupe.status('db')).not.toHaveProperty('mayDownload');
+    await there.advance(30_000);
+    expect(there.stateOf('db')).not.toBe('connecting');
+  });
+
+  it.each([
+    ["the user's deadline", { ...npx, connectTimeoutMs: 5_000 }, 5_000],
+    ['the deadline of a preset', { ...npx, policy: 'claudeCode' }, 30_000],
+    ['the deadline of other programs', { command: 'node', args: ['db.js'] }, 30_000],
+  ])('respects %s', async (_what, entry, deadlineMs) => {
+    const there = await start(entry);
+    await there.advance(deadlineMs - 1);
+    expect(there.stateOf('db')).toBe('connecting');
+    await there.advance(1);
+    expect(there.stateOf('db')).not.toBe('connecting');
+  });
+
+  it('holds its start permit for a second, like any other', async () => {
+    const settings = servers({ a: npx, b: npx }, { slots: { local: 1 } });
+    const there = await stage({ settings, obedient: [] });
+    expect([there.stateOf('a'), there.stateOf('b')]).toEqual(['connecting', 'queued']);
+    await there.advance(1_000);
+    expect([there.stateOf('a'), there.stateOf('b')]).toEqual(['connecting', 'connecting']);
+  });
+
+  it('extends the startup timeout of a required server', async () => {
+    const required = { ...npx, required: true };
+    const there = await start(required);
+    const waiting = watch(there.troupe.required());
+    await there.advance(149_999);
+    expect(waiting.state).toBe('pending');
+    await there.advance(1);
+    expect(waiting.state).toBe('refused');
+  });
+
+  it('is named when a call waited in vain', async () => {
+    const there = await start();
+    const call = watch(there.troupe.callServerTool('db', 'query', {}, { timeoutMs: 60_000 }));
+    await there.advance(60_000);
+    expect(call.error).toMatchObject({
+      code: 'CONNECTING',
+      message: expect.stringContaining('still connecting (it may be downloading)') as string,
+    });
+  });
+});

@@ -1,6 +1,6 @@
 /** Asks whether to do what was just shown. */
 
-import { TroupeError } from '../../domain/troupe-error.ts';
+import { usageError } from '../../domain/user-errors.ts';
 import type { CliSession } from '../command.ts';
 import { createPrompt } from './terminal.ts';
 
@@ -20,7 +20,7 @@ export async function isAgreed(session: CliSession, question: string): Promise<b
     ? createPrompt(session, ignoreInterrupt, '', (text: string, { read }) => read(text))
     : undefined;
   if (prompt === undefined)
-    throw new TroupeError('USAGE', 'cannot ask without a terminal; use --yes to write this');
+    throw usageError('cannot ask without a terminal; use --yes to write this');
   const answer = await prompt(`${question} [y/N] `, new AbortController());
   return /^y(?:es)?$/iu.test(answer?.trim() ?? '');
 }

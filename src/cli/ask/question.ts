@@ -148,7 +148,9 @@ function detailLines(question: Question): readonly string[] {
 function fieldLine({ name, isRequired, field }: NamedField): string {
   const words = field.title ?? field.description;
   const purpose = words === undefined ? '' : `: ${printableLine(words, wordsLength)}`;
-  const facts = [takes(field), isRequired ? 'required' : 'optional', ...defaultOf(field)];
+  const facts = [takes(field), isRequired ? 'required' : 'optional'];
+  if (field.default !== undefined)
+    facts.push(`default ${printableLine(String(field.default), nameLength)}`);
   return `${name} (${facts.join(', ')})${purpose}`;
 }
 
@@ -174,10 +176,6 @@ function namesOf(choices: readonly { readonly value: string; readonly title: str
   return choices
     .map(({ value, title }) => (value === title ? value : `${value} = ${title}`))
     .join(', ');
-}
-
-function defaultOf({ default: preset }: FormField): readonly string[] {
-  return preset === undefined ? [] : [`default ${printableLine(String(preset), nameLength)}`];
 }
 
 /** The command that answers it. */

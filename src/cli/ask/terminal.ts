@@ -29,7 +29,10 @@ type Prompt<Question, Answer> = (
  */
 export function createPrompt<Question, Answer>(
   { host, output }: Pick<CliSession, 'host' | 'output'>,
-  { hold = () => () => undefined, onInterrupt = interruptSelf }: PromptOptions,
+  {
+    hold = () => () => undefined,
+    onInterrupt = () => process.kill(process.pid, 'SIGINT'),
+  }: PromptOptions,
   withdrawn: Answer,
   ask: (question: Question, terminal: Terminal) => Promise<Answer>,
 ): Prompt<Question, Answer> | undefined {
@@ -53,10 +56,6 @@ export function createPrompt<Question, Answer>(
     previous = answer.catch(() => undefined);
     return answer;
   };
-}
-
-function interruptSelf(): void {
-  process.kill(process.pid, 'SIGINT');
 }
 
 function readLine(

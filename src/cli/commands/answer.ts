@@ -1,5 +1,5 @@
 import type { FormValue, Question, QuestionAnswer } from '../../domain/question.ts';
-import { TroupeError } from '../../domain/troupe-error.ts';
+import { argumentsError, usageError } from '../../domain/user-errors.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import type { CommandDefinition } from '../command.ts';
 import { withRunning } from '../control/running-troupe.ts';
@@ -27,10 +27,7 @@ export const answerCommand: CommandDefinition = {
       const question = questions.find((each) => each.id === id);
       if (question === undefined) {
         const shown = printableLine(id, 20);
-        throw new TroupeError(
-          'INVALID_ARGUMENTS',
-          `there is no open question ${shown}; see troupe questions`,
-        );
+        throw argumentsError(`there is no open question ${shown}; see troupe questions`);
       }
       const answer = answerFrom(question, words);
       await client.request('answer', { id, ...answer });
@@ -55,10 +52,9 @@ function answerFrom(
     return { action, content: content as Record<string, FormValue> };
   }
   if (fields.length > 0)
-    throw new TroupeError('USAGE', 'this question has no form; leave out the key=value words');
+    throw usageError('this question has no form; leave out the key=value words');
   if (question.kind === 'sampling' && action === 'accept')
-    throw new TroupeError(
-      'USAGE',
+    throw usageError(
       `a model's message cannot be given here; run troupe answer ${question.id} decline`,
     );
   return { action };

@@ -140,7 +140,7 @@ async function approve(
     );
   }
   const names = agreed.map(({ server }) => server);
-  const latest = await followStarts(output, client, names);
+  const latest = await followStarts(session, client, names);
   const nowMs = Date.now();
   for (const { server } of requests) {
     const report = reports.get(server);

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { usageError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import type { CallReport } from '../../runtime/troupe.ts';
 import { createPermissionPrompt } from '../ask/permission.ts';
@@ -47,7 +48,7 @@ export const callCommand: CommandDefinition<CallFlags> = {
     checkName('tool', tool, 'call');
     const json = flags.args === undefined ? undefined : await readArgs(session, flags.args);
     if (json !== undefined && words.length > 0) {
-      throw new TroupeError('USAGE', 'pass the arguments as key=value or with --args, not both');
+      throw usageError('pass the arguments as key=value or with --args, not both');
     }
     const { timeoutMs } = session.launch;
     return withTroupe(session, used.target, async (troupe) => {
@@ -71,12 +72,10 @@ export const callCommand: CommandDefinition<CallFlags> = {
 
 function missingTool({ shown, server }: UsedServer): TroupeError {
   if (server === undefined)
-    return new TroupeError(
-      'USAGE',
+    return usageError(
       'missing server and tool; write troupe call SERVER TOOL; troupe tools lists them',
     );
-  return new TroupeError(
-    'USAGE',
+  return usageError(
     `missing tool; write troupe call ${shown} TOOL; troupe tools ${shown} lists them`,
   );
 }
@@ -117,8 +116,7 @@ async function readArgs({ host }: CliSession, text: string): Promise<ToolArgumen
     return argumentsFromJson(await readFile(file, 'utf8'), file);
   } catch (error) {
     if (error instanceof TroupeError) throw error;
-    throw new TroupeError(
-      'USAGE',
+    throw usageError(
       `${file} cannot be read (${(error as NodeJS.ErrnoException).code}); pass a readable file to --args @FILE`,
     );
   }
@@ -131,10 +129,7 @@ async function readAll(stream: Readable): Promise<string> {
     const part = Buffer.from(chunk as Uint8Array | string);
     bytes += part.length;
     if (bytes > maxArgsBytes)
-      throw new TroupeError(
-        'USAGE',
-        'stdin has more than 16 MB; pass less, for example a file name',
-      );
+      throw usageError('stdin has more than 16 MB; pass less, for example a file name');
     chunks.push(part);
   }
   return Buffer.concat(chunks).toString('utf8');

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { TroupeError } from '../../domain/troupe-error.ts';
+import type { TroupeError } from '../../domain/troupe-error.ts';
+import { usageError } from '../../domain/user-errors.ts';
 import { closestName } from '../../policies/text/closest-name.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import type { CommandDefinition } from '../command.ts';
@@ -31,12 +32,12 @@ const shownLength = 100;
 export function unknownCommand(name: string, { commands }: Command): TroupeError {
   const nearest = absent.get(name);
   if (nearest !== undefined) {
-    return new TroupeError('USAGE', `${name} is not available in this version; ${nearest}`);
+    return usageError(`${name} is not available in this version; ${nearest}`);
   }
   const closest = closestName(
     name,
     commands.map((each) => each.name()),
   );
   const next = closest === undefined ? 'see troupe --help' : `did you mean ${closest}?`;
-  return new TroupeError('USAGE', `unknown command '${printableLine(name, shownLength)}'; ${next}`);
+  return usageError(`unknown command '${printableLine(name, shownLength)}'; ${next}`);
 }

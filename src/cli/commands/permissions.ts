@@ -1,5 +1,5 @@
 import type { PermissionChoice } from '../../domain/permission.ts';
-import { TroupeError } from '../../domain/troupe-error.ts';
+import { usageError } from '../../domain/user-errors.ts';
 import { printableLine, quotedWord } from '../../policies/text/printable.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 import { type CliSession, type CommandDefinition, flag } from '../command.ts';
@@ -30,9 +30,9 @@ export const permissionsCommand: CommandDefinition<{ readonly all?: true }> = {
   options: [flag('--all', 'with forget: remove everything in this project')],
   async run(session, [action, wanted], { all = false }) {
     if (action === undefined && all)
-      throw usage('--all only works with forget: troupe permissions forget --all');
+      throw usageError('--all only works with forget: troupe permissions forget --all');
     if (action !== undefined && (wanted === undefined) !== all)
-      throw usage('name what to forget: SERVER, SERVER/TOOL or --all; see troupe permissions');
+      throw usageError('name what to forget: SERVER, SERVER/TOOL or --all; see troupe permissions');
     await withRemembered(session, (remembered) =>
       action === undefined ? list(session, remembered) : forget(session, remembered, wanted),
     );
@@ -114,8 +114,4 @@ async function written(launch: Launch, note: (message: string) => void): Promise
     // Does not create a file.
     forget: async (which) => ((await store.choices()).length === 0 ? 0 : store.forget(which)),
   };
-}
-
-function usage(message: string): TroupeError {
-  return new TroupeError('USAGE', message);
 }

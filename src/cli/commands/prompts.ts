@@ -1,5 +1,7 @@
 import type { ExposedPrompt } from '../../domain/catalog.ts';
-import { TroupeError } from '../../domain/troupe-error.ts';
+import type { TroupeError } from '../../domain/troupe-error.ts';
+import { argumentsError, usageError } from '../../domain/user-errors.ts';
+import { defined } from '../../policies/defined.ts';
 import { closestName } from '../../policies/text/closest-name.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import type { CliSession, CommandDefinition } from '../command.ts';
@@ -21,8 +23,7 @@ const promptsCommand: CommandDefinition<AdHocFlags> = {
   options: adHocFlags,
   async run(session, words, flags) {
     const used = usedServer(session, words, flags);
-    if (used.rest.length > 0)
-      throw new TroupeError('USAGE', 'too many arguments; see troupe help prompts');
+    if (used.rest.length > 0) throw usageError('too many arguments; see troupe help prompts');
     return withTroupe(session, used.target, async (troupe) => {
       const prompts = await listedPrompts(troupe, used);
       session.output.document({ prompts });
@@ -48,8 +49,7 @@ const promptCommand: CommandDefinition<AdHocFlags> = {
     const [name, ...pairs] = rest;
     if (server === undefined || name === undefined) {
       const list = server === undefined ? 'troupe prompts' : `troupe prompts ${shown}`;
-      throw new TroupeError(
-        'USAGE',
+      throw usageError(
         `write troupe prompt ${shown === '' ? 'SERVER' : shown} NAME [key=value...]; ${list} lists the prompts`,
       );
     }
@@ -75,8 +75,7 @@ async function listedPrompts(
   { request }: UsedTroupe,
   { server, timeoutMs }: UsedServer,
 ): Promise<readonly ExposedPrompt[]> {
-  const args = server === undefined ? { timeoutMs } : { server, timeoutMs };
-  return (await request('prompts', args, requestMs(timeoutMs))).prompts;
+  return (await request('prompts', defined({ server, timeoutMs }), requestMs(timeoutMs))).prompts;
 }
 
 /** The protocol knows only texts as arguments of prompts. */
@@ -150,5 +149,5 @@ function messageLines(
 }
 
 function invalid(message: string): TroupeError {
-  return new TroupeError('INVALID_ARGUMENTS', printableLine(message, 1_000));
+  return argumentsError(printableLine(message, 1_000));
 }

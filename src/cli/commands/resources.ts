@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { TroupeError } from '../../domain/troupe-error.ts';
+import { usageError } from '../../domain/user-errors.ts';
+import { defined } from '../../policies/defined.ts';
 import { printableLine, printableText } from '../../policies/text/printable.ts';
 import { type CliSession, type CommandDefinition, flag } from '../command.ts';
 import type { ControlResults } from '../control/protocol.ts';
@@ -23,12 +24,11 @@ const resourcesCommand: CommandDefinition<AdHocFlags> = {
   options: adHocFlags,
   async run(session, words, flags) {
     const used = usedServer(session, words, flags);
-    if (used.rest.length > 0)
-      throw new TroupeError('USAGE', 'too many arguments; see troupe help resources');
+    if (used.rest.length > 0) throw usageError('too many arguments; see troupe help resources');
     return withTroupe(session, used.target, async ({ request }) => {
       const { server, timeoutMs } = used;
-      const args = server === undefined ? { timeoutMs } : { server, timeoutMs };
-      const lists = await request('resources', args, requestMs(timeoutMs));
+      const asked = defined({ server, timeoutMs });
+      const lists = await request('resources', asked, requestMs(timeoutMs));
       session.output.document(lists);
       session.output.lines(resourceLines(session, lists, server === undefined));
       return 0;
@@ -56,8 +56,7 @@ const readCommand: CommandDefinition<ReadFlags> = {
     const [uri, ...more] = rest;
     if (server === undefined || uri === undefined || more.length > 0) {
       const list = server === undefined ? 'troupe resources' : `troupe resources ${shown}`;
-      throw new TroupeError(
-        'USAGE',
+      throw usageError(
         `write troupe read ${shown === '' ? 'SERVER' : shown} URI; ${list} lists the addresses`,
       );
     }
@@ -102,8 +101,7 @@ function printParts({ output }: CliSession, parts: readonly Part[]): void {
   const binary = parts.find(({ text }) => text === undefined);
   if (binary !== undefined && output.interactive) {
     const type = binary.type === '' ? 'binary' : binary.type;
-    throw new TroupeError(
-      'USAGE',
+    throw usageError(
       printableLine(
         `${binary.uri} is ${type}, ${binary.bytes.length} bytes; write it to a file with --output FILE`,
         1_000,
@@ -124,8 +122,7 @@ async function writeParts(file: string, parts: readonly Part[]): Promise<void> {
   try {
     await writeFile(file, bytesOf(parts));
   } catch (error) {
-    throw new TroupeError(
-      'USAGE',
+    throw usageError(
       `${file} cannot be written (${(error as NodeJS.ErrnoException).code}); pass another file to --output`,
     );
   }

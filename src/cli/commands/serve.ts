@@ -3,6 +3,7 @@ import type { ServerStatus } from '../../domain/host/status.ts';
 import { questionKinds } from '../../domain/question.ts';
 import type { ServerState } from '../../domain/server-state.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { usageError } from '../../domain/user-errors.ts';
 import type { Gateway as GatewayType } from '../../gateway/gateway.ts';
 import { defined } from '../../policies/defined.ts';
 import { printableLine } from '../../policies/text/printable.ts';
@@ -125,7 +126,7 @@ function refuseMisuse({ http, auth }: ServeFlags): void {
     http === undefined
       ? '--no-auth needs --http; over stdio, only the program that starts it can connect'
       : `--no-auth would accept the whole network at ${http.host}; leave it out, or listen on 127.0.0.1`;
-  throw new TroupeError('USAGE', why);
+  throw usageError(why);
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { ServerStatus, TroupeSnapshot } from '../../domain/host/status.ts';
-import { TroupeError } from '../../domain/troupe-error.ts';
+import { usageError } from '../../domain/user-errors.ts';
+import { defined } from '../../policies/defined.ts';
 import { type CliSession, type CommandDefinition, flag } from '../command.ts';
 import type { ControlClient } from '../control/client.ts';
 import { withRunning } from '../control/running-troupe.ts';
@@ -38,16 +39,13 @@ export const statusCommand: CommandDefinition<StatusFlags> = {
   async run(session, [server], { watch = false, problems = false }) {
     const { launch, output } = session;
     if (problems && server !== undefined) {
-      throw new TroupeError('USAGE', '--problems chooses the servers; leave out the name');
+      throw usageError('--problems chooses the servers; leave out the name');
     }
     if (watch && launch.json) {
-      throw new TroupeError(
-        'USAGE',
-        '--watch prints many statuses and --json only one; use one of them',
-      );
+      throw usageError('--watch prints many statuses and --json only one; use one of them');
     }
     return withRunning(launch, async (client) => {
-      const snapshot = await client.request('status', server === undefined ? {} : { server });
+      const snapshot = await client.request('status', defined({ server }));
       const isShown = (status: ServerStatus): boolean =>
         server === undefined ? !problems || needsAttention(status) : status.name === server;
       if (watch) return watchStatus(session, client, snapshot, isShown);

@@ -1,6 +1,6 @@
 import type { ServerStatus } from '../../domain/host/status.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
-import { TroupeError } from '../../domain/troupe-error.ts';
+import { usageError } from '../../domain/user-errors.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { quotedFor } from '../../policies/text/quoted.ts';
 import { indexTools, searchTools } from '../../policies/tools/search.ts';
@@ -36,17 +36,13 @@ export const toolsCommand: CommandDefinition<ToolsFlags> = {
   async run(session, words, flags) {
     const { search } = flags;
     if (search?.trim() === '') {
-      throw new TroupeError(
-        'USAGE',
-        '--search needs at least one word, as in --search "create issue"',
-      );
+      throw usageError('--search needs at least one word, as in --search "create issue"');
     }
     const used = await usedTool(session, words, flags);
     const { server, tool, rest } = used;
-    if (rest.length > 0)
-      throw new TroupeError('USAGE', 'too many arguments; see troupe help tools');
+    if (rest.length > 0) throw usageError('too many arguments; see troupe help tools');
     if (tool !== undefined && search !== undefined)
-      throw new TroupeError('USAGE', '--search finds tools; leave out the tool or --search');
+      throw usageError('--search finds tools; leave out the tool or --search');
     return withTroupe(session, used.target, async (troupe) => {
       if (server !== undefined && tool !== undefined) {
         const { timeoutMs } = used;

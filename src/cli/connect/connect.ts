@@ -3,10 +3,9 @@
 import { existsSync } from 'node:fs';
 import { copyFile } from 'node:fs/promises';
 import path from 'node:path';
-import { readSettingsFile } from '../../../actors/settings/file.ts';
 import { changeSettings } from '../../config/edit-settings.ts';
 import { readTree, valueOf } from '../../config/settings-tree.ts';
-import { TroupeError } from '../../domain/troupe-error.ts';
+import { settingsError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import { equalData } from '../../policies/equal-data.ts';
 import { isRecord } from '../../policies/is-record.ts';
@@ -17,9 +16,9 @@ import type { CliSession } from '../command.ts';
 import { placeFactsOf } from '../import/discover.ts';
 import { serveWords } from '../import/init.ts';
 import { realOrPlanned } from '../launch.ts';
-import { replaceFile } from '../settings/target.ts';
+import { replaceFile, textToEdit } from '../settings/target.ts';
 import { entryName, type Host, type HostName, hostOf } from './hosts.ts';
-import { tomlEntry, withTomlEntry } from './toml-entry.ts';
+import { type TomlTable, tomlEntry, withTomlEntry } from './toml-entry.ts';
 
 type Entry = Readonly<Record<string, unknown>>;
 
@@ -70,10 +69,7 @@ async function editOf(session: CliSession, name: HostName, wish: boolean): Promi
   const host = hostOf(name, placeFactsOf(session));
   const { file } = host;
   const place = realOrPlanned(file);
-  const reading = await readSettingsFile(place);
-  if ('message' in reading)
-    throw new TroupeError('INVALID_CONFIG', `cannot edit ${file}: ${reading.message}`);
-  const before = 'text' in reading ? reading.text : undefined;
+  const before = await textToEdit(place, `cannot edit ${file}`);
   const entry = wish ? { ...host.more, ...gatewayOf(session) } : undefined;
   const text = editedText(host, before, entry);
   return { host: name, file, place, before, ...defined({ text, entry }) };
@@ -83,11 +79,8 @@ async function editOf(session: CliSession, name: HostName, wish: boolean): Promi
 async function write({ place, before }: HostEdit, text: string): Promise<string | undefined> {
   const backup = before === undefined ? undefined : `${place}.before-troupe`;
   if (backup !== undefined) await copyFile(place, backup);
-  if (await replaceFile(place, before, text)) return backup;
-  throw new TroupeError(
-    'INVALID_CONFIG',
-    `${printableLine(place, 500)} was edited meanwhile, so nothing was written; run the command again`,
-  );
+  await replaceFile(place, before, text);
+  return backup;
 }
 
 /** How the program starts us: by name where that is on PATH, otherwise by the path of this program. */
@@ -109,38 +102,34 @@ function editedText(
   before: string | undefined,
   entry: Entry | undefined,
 ): string | undefined {
-  const fail = (why: string): never => {
-    throw new TroupeError('INVALID_CONFIG', `cannot edit ${file}: ${why}`);
+  const fail: Fail = (why) => {
+    throw settingsError(`cannot edit ${file}: ${why}`);
   };
-  const content = contentOf(file, isToml, before, fail);
-  const holder = isRecord(content) ? content[key] : fail('it is not an object; fix it');
-  const present = isRecord(holder) ? holder[entryName] : undefined;
-  if (equalData(present, entry)) return undefined;
   const table = { holder: key, name: entryName };
+  const present = isToml ? presentToml(before, table, fail) : presentJson(before, table, fail);
+  if (equalData(present, entry)) return undefined;
   const text = isToml
     ? withTomlEntry(before ?? '', table, entry)
     : changeSettings(before ?? '{}\n', [{ path: [key, entryName], value: entry }]);
   return text ?? fail('its content would change elsewhere; edit it by hand');
 }
 
-function contentOf(
-  file: string,
-  isToml: boolean,
-  before: string | undefined,
-  fail: (why: string) => never,
-): unknown {
-  if (isToml) {
-    const table = { holder: 'mcp_servers', name: entryName };
-    try {
-      return { [table.holder]: { [table.name]: tomlEntry(before ?? '', table) } };
-    } catch {
-      return fail('it is not valid TOML; fix it');
-    }
+type Fail = (why: string) => never;
+
+function presentToml(before = '', table: TomlTable, fail: Fail): unknown {
+  try {
+    return tomlEntry(before, table);
+  } catch {
+    return fail('it is not valid TOML; fix it');
   }
-  const tree = readTree(before === undefined || before.trim() === '' ? '{}' : before);
-  return 'fault' in tree
-    ? fail(`line ${tree.fault.line}: ${tree.fault.message}`)
-    : valueOf(tree.root);
+}
+
+function presentJson(before = '', { holder, name }: TomlTable, fail: Fail): unknown {
+  const tree = readTree(before.trim() === '' ? '{}' : before);
+  if ('fault' in tree) return fail(`line ${tree.fault.line}: ${tree.fault.message}`);
+  const content = valueOf(tree.root);
+  const servers = isRecord(content) ? content[holder] : fail('it is not an object; fix it');
+  return isRecord(servers) ? servers[name] : undefined;
 }
 
 /** The changed lines of two texts, which differ in one place. */

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { withinTime } from '../../../actors/host/time-limit.ts';
 import type { Outcome } from '../../domain/caller-code.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { argumentsError } from '../../domain/user-errors.ts';
 import { isRecord } from '../../policies/is-record.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 import { isErrorDocument } from './error-document.ts';
@@ -91,8 +92,7 @@ export class ControlClient {
     const id = this.#lastId;
     const line = `${JSON.stringify({ id, command, args })}\n`;
     if (Buffer.byteLength(line) > maxRequestBytes) {
-      throw new TroupeError(
-        'INVALID_ARGUMENTS',
+      throw argumentsError(
         'the arguments are larger than 1 MB; pass less, for example a file name',
       );
     }

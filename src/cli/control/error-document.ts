@@ -2,7 +2,8 @@
 
 import { CommanderError } from 'commander';
 import { type ErrorDocument, exitCodeOf } from '../../domain/caller-code.ts';
-import { TroupeError } from '../../domain/troupe-error.ts';
+import type { TroupeError } from '../../domain/troupe-error.ts';
+import { usageError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 
@@ -53,8 +54,5 @@ export function usageErrorOf(error: CommanderError, help: string): TroupeError {
   const [said = '', guess] = text.replace(/^error: /, '').split('\n');
   const meant = guess?.match(/Did you mean (.*)\?\)$/)?.[1];
   const next = meant === undefined ? `see ${help}` : `did you mean ${meant}?`;
-  return new TroupeError(
-    'USAGE',
-    printableLine(`${said.replace(/\.$/, '')}; ${next}`, longestMessage),
-  );
+  return usageError(printableLine(`${said.replace(/\.$/, '')}; ${next}`, longestMessage));
 }

@@ -1,6 +1,7 @@
 /** Finds the running troupe of a launch and compares their flags. */
 
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { reworded, usageError } from '../../domain/user-errors.ts';
 import { quotedFor } from '../../policies/text/quoted.ts';
 import { type Launch, realOrPlanned } from '../launch.ts';
 import { type ControlClient, connectControl } from './client.ts';
@@ -61,8 +62,7 @@ export async function withRunning<Result>(
   }
   try {
     if (running.differences.length > 0) {
-      throw new TroupeError(
-        'USAGE',
+      throw usageError(
         `the running troupe (pid ${running.identity.pid}) was started with a different ${running.differences.join(' and ')}; leave that out, or choose another --state-dir`,
       );
     }
@@ -95,10 +95,7 @@ export function withoutRunning(
     /\btroupe (?:status|start|restart|approve)\b/,
     (step) => `${first}; then ${step}`,
   );
-  if (message === error.message) return error;
-  const { server, tool, retryable, outcome, retryAfterMs } = error;
-  const details = { server, tool, retryable, outcome, retryAfterMs, cause: error };
-  return new TroupeError(error.code, message, details);
+  return reworded(error, message);
 }
 
 /** Flags that are not given never differ. */

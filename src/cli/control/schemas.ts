@@ -5,7 +5,7 @@
 
 import { z } from 'zod';
 import { permissionAnswers } from '../../domain/permission.ts';
-import { TroupeError } from '../../domain/troupe-error.ts';
+import { argumentsError } from '../../domain/user-errors.ts';
 import { longestName, maxLogLines } from './protocol.ts';
 
 const name = z.string().min(1).max(longestName);
@@ -96,13 +96,12 @@ export function checkedCommand(
 ): { readonly command: ControlCommand; readonly args: unknown } {
   if (!isCommand(command)) {
     const known = Object.keys(controlArgs).join(', ');
-    throw new TroupeError('INVALID_ARGUMENTS', `unknown command; use one of ${known}`);
+    throw argumentsError(`unknown command; use one of ${known}`);
   }
   const checked = controlArgs[command].safeParse(args ?? {});
   if (checked.success) return { command, args: checked.data };
   const issue = checked.error.issues[0];
-  throw new TroupeError(
-    'INVALID_ARGUMENTS',
+  throw argumentsError(
     `args.${issue?.path.join('.') ?? ''} of ${command}: ${issue?.message ?? 'invalid'}; fix it and try again`,
   );
 }

@@ -15,6 +15,7 @@ import { Outbox, type OutboxLimits } from '../../../actors/host/outbox.ts';
 import type { CallerCode } from '../../domain/caller-code.ts';
 import type { AskPermission } from '../../domain/permission.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { usageError } from '../../domain/user-errors.ts';
 import { connectControl } from './client.ts';
 import { errorDocumentOf } from './error-document.ts';
 import { readJsonLines } from './json-lines.ts';
@@ -86,10 +87,7 @@ export async function openControlServer(
   });
   await listen(server, { path: socketPath }, ({ code }) =>
     code === 'EADDRINUSE'
-      ? new TroupeError(
-          'USAGE',
-          'another troupe for this project is just starting; see troupe status',
-        )
+      ? usageError('another troupe for this project is just starting; see troupe status')
       : new TroupeError(
           'PERMISSION_DENIED',
           `cannot open the socket ${socketPath} (${code}); choose another --state-dir`,
@@ -115,8 +113,7 @@ async function removeStaleSocket(socketPath: string): Promise<void> {
     const owner = await client.request('identify', {}, 2_000).catch(() => undefined);
     client.close();
     const pid = owner === undefined ? '' : ` (pid ${owner.pid})`;
-    throw new TroupeError(
-      'USAGE',
+    throw usageError(
       `a troupe is already running for this project${pid}; use it, or stop it with Ctrl-C or kill`,
     );
   }

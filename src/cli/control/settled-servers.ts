@@ -3,6 +3,7 @@
 import type { ServerStatus, TroupeSnapshot } from '../../domain/host/status.ts';
 import type { ServerState } from '../../domain/server-state.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { settingsError } from '../../domain/user-errors.ts';
 import { closestName } from '../../policies/text/closest-name.ts';
 import { gateFor, refusalAtRest } from '../../runtime/calls/gate.ts';
 import { unknownServer } from '../../runtime/errors/call-refusal.ts';
@@ -10,8 +11,8 @@ import { realClock } from '../../runtime/real-clock.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
 import { waitOnce } from '../../runtime/wait-once.ts';
 
-/** A package runner with a cold cache needs several seconds; after this, report which server is late. */
-export const settleTimeoutMs = 30_000;
+/** As long as the first start by a package runner may take; other servers settle by their own deadlines. */
+export const settleTimeoutMs = 120_000;
 
 const moving: ReadonlySet<ServerState> = new Set([
   'queued',
@@ -100,10 +101,7 @@ export function unreadSettings({ servers, troupe }: TroupeSnapshot): TroupeError
   );
   if (problem === undefined) return undefined;
   const line = problem.line === undefined ? '' : `:${problem.line}`;
-  return new TroupeError(
-    'INVALID_CONFIG',
-    `no server could be read from ${problem.file}${line}: ${problem.message}`,
-  );
+  return settingsError(`no server could be read from ${problem.file}${line}: ${problem.message}`);
 }
 
 /**
@@ -122,7 +120,7 @@ export function unusableError(status: ServerStatus): TroupeError | undefined {
   if (atRest !== undefined) return atRest;
   return new TroupeError(
     'TIMEOUT_WAITING',
-    `${status.name} is still ${status.state}; wait longer with --timeout, or see troupe status ${status.name}`,
+    `${status.name} is still ${status.state}${status.mayDownload === true ? ' (it may be downloading)' : ''}; wait longer with --timeout, or see troupe status ${status.name}`,
     { server: status.name, retryable: true },
   );
 }

@@ -7,6 +7,18 @@ export interface Finding {
   readonly next?: string;
 }
 
+export function ok(check: string, message: string): Finding {
+  return { check, verdict: 'ok', message };
+}
+
+export function warning(check: string, message: string, next: string): Finding {
+  return { check, verdict: 'warn', message, next };
+}
+
+export function failure(check: string, message: string, next: string): Finding {
+  return { check, verdict: 'fail', message, next };
+}
+
 /** Names servers in a sentence; many are counted. */
 export function serversText(names: readonly string[]): string {
   const most = 3;

@@ -1,6 +1,6 @@
 /** What a troupe itself needs: Node, its state folder, its socket and file watching. */
 
-import { constants, existsSync, lstatSync, readFileSync, type Stats } from 'node:fs';
+import { constants, existsSync, lstatSync, readFileSync } from 'node:fs';
 import { access, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -12,7 +12,7 @@ import { realClock } from '../../runtime/real-clock.ts';
 import { findRunning } from '../control/running-troupe.ts';
 import { controlSocketPath } from '../control/socket-path.ts';
 import type { Launch } from '../launch.ts';
-import type { Finding } from './finding.ts';
+import { type Finding, failure, ok, warning } from './finding.ts';
 
 /** The least version of `engines` in package.json. */
 const leastNode = [20, 19] as const;
@@ -20,25 +20,18 @@ const leastNode = [20, 19] as const;
 export function nodeFinding(version = process.versions.node): Finding {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const isNewEnough = major > leastNode[0] || (major === leastNode[0] && minor >= leastNode[1]);
-  const message = `Node ${version}`;
-  if (isNewEnough) return { check: 'node', verdict: 'ok', message };
+  if (isNewEnough) return ok('node', `Node ${version}`);
   const least = leastNode.join('.');
-  return {
-    check: 'node',
-    verdict: 'fail',
-    message: `${message} is too old`,
-    next: `install Node ${least} or later`,
-  };
+  return failure('node', `Node ${version} is too old`, `install Node ${least} or later`);
 }
 
 /** Looks only; the folder is created by the first troupe. */
 export async function stateFinding({ stateFolder: folder }: Launch): Promise<Finding> {
-  const check = 'state';
-  const found = statsOf(folder);
+  const found = lstatSync(folder, { throwIfNoEntry: false });
   if (found === undefined) {
     const parent = existingParent(folder);
     return (await isWritable(parent))
-      ? { check, verdict: 'ok', message: `${folder} does not exist yet; a troupe creates it` }
+      ? ok('state', `${folder} does not exist yet; a troupe creates it`)
       : unwritable(`${folder} cannot be created in ${parent}`);
   }
   if (!found.isDirectory()) return unwritable(`${folder} is not a folder`);
@@ -46,50 +39,36 @@ export async function stateFinding({ stateFolder: folder }: Launch): Promise<Fin
     return unwritable(`${folder} belongs to another user`);
   if (!(await isWritable(folder))) return unwritable(`${folder} cannot be written`);
   if (process.getuid !== undefined && (found.mode & 0o022) !== 0) {
-    return {
-      check,
-      verdict: 'warn',
-      message: `other users may change ${folder}`,
-      next: `chmod go-w ${quotedFor('shell', folder)}`,
-    };
+    const next = `chmod go-w ${quotedFor('shell', folder)}`;
+    return warning('state', `other users may change ${folder}`, next);
   }
-  return { check, verdict: 'ok', message: folder };
+  return ok('state', folder);
 }
 
 function unwritable(message: string): Finding {
-  const next = 'let this user write it, or choose another --state-dir';
-  return { check: 'state', verdict: 'fail', message, next };
+  return failure('state', message, 'let this user write it, or choose another --state-dir');
 }
 
 export async function socketFinding(launch: Launch): Promise<Finding> {
-  const check = 'socket';
   const file = controlSocketPath(launch);
   try {
     const running = await findRunning(launch);
     if (running !== undefined) {
       running.client.close();
-      return { check, verdict: 'ok', message: `a troupe is running (pid ${running.identity.pid})` };
+      return ok('socket', `a troupe is running (pid ${running.identity.pid})`);
     }
   } catch (error) {
     if (!(error instanceof TroupeError)) throw error;
-    return {
-      check,
-      verdict: 'fail',
-      message: error.message,
-      next: 'end the program that holds the socket, or choose another --state-dir',
-    };
+    const next = 'end the program that holds the socket, or choose another --state-dir';
+    return failure('socket', error.message, next);
   }
   if (existsSync(file)) {
-    return {
-      check,
-      verdict: 'warn',
-      message: `${file} was left behind by a troupe that did not stop`,
-      next: 'troupe up, which replaces it',
-    };
+    const message = `${file} was left behind by a troupe that did not stop`;
+    return warning('socket', message, 'troupe up, which replaces it');
   }
   const preferred = path.join(launch.stateFolder, 'run', path.basename(file));
   const why = file === preferred ? '' : `; ${preferred} would be too long for a socket`;
-  return { check, verdict: 'ok', message: `no troupe is running; it would use ${file}${why}` };
+  return ok('socket', `no troupe is running; it would use ${file}${why}`);
 }
 
 /** An event arrives within milliseconds, and with polling within a second. */
@@ -100,7 +79,6 @@ const least = { max_user_watches: 8_192, max_user_instances: 128 } as const;
 
 /** Changes a file in a temporary folder and waits for the event. */
 export async function watchFinding(): Promise<Finding> {
-  const check = 'watch';
   const folder = await mkdtemp(path.join(tmpdir(), 'troupe-doctor-'));
   const file = path.join(folder, 'settings.json');
   let unwatch = (): void => undefined;
@@ -113,26 +91,16 @@ export async function watchFinding(): Promise<Finding> {
     });
     await writeFile(file, '{ }');
     const hasSeen = (await withinTime(realClock, watchMs, seen)) === true;
-    if (reason !== undefined)
-      return {
-        check,
-        verdict: 'warn',
-        message: reason,
-        next: 'end programs that watch many files',
-      };
+    if (reason !== undefined) return warning('watch', reason, 'end programs that watch many files');
     if (!hasSeen) {
-      return {
-        check,
-        verdict: 'warn',
-        message: `no event arrived within ${watchMs / 1_000} s for a changed file`,
-        next: 'run troupe reload after each edit of the settings',
-      };
+      const message = `no event arrived within ${watchMs / 1_000} s for a changed file`;
+      return warning('watch', message, 'run troupe reload after each edit of the settings');
     }
   } finally {
     unwatch();
     await rm(folder, { recursive: true, force: true });
   }
-  return limitFinding(inotifyLimit) ?? { check, verdict: 'ok', message: 'edits of files are seen' };
+  return limitFinding(inotifyLimit) ?? ok('watch', 'edits of files are seen');
 }
 
 /** Warns of low limits of inotify; undefined where they are high enough or unknown. */
@@ -140,12 +108,8 @@ export function limitFinding(limitOf: (name: string) => number | undefined): Fin
   for (const [name, enough] of Object.entries(least)) {
     const limit = limitOf(name);
     if (limit === undefined || limit >= enough) continue;
-    return {
-      check: 'watch',
-      verdict: 'warn',
-      message: `fs.inotify.${name} is only ${limit}, so edits may be noticed late`,
-      next: `sudo sysctl fs.inotify.${name}=${enough}`,
-    };
+    const message = `fs.inotify.${name} is only ${limit}, so edits may be noticed late`;
+    return warning('watch', message, `sudo sysctl fs.inotify.${name}=${enough}`);
   }
   return undefined;
 }
@@ -157,10 +121,6 @@ function inotifyLimit(name: string): number | undefined {
   } catch {
     return undefined;
   }
-}
-
-function statsOf(file: string): Stats | undefined {
-  return lstatSync(file, { throwIfNoEntry: false });
 }
 
 function existingParent(folder: string): string {

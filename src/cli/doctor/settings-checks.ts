@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { printableLine } from '../../policies/text/printable.ts';
 import type { MachineNeeds } from '../../runtime/machine-needs.ts';
 import { counted } from '../show/counted.ts';
-import { type Finding, serversText } from './finding.ts';
+import { type Finding, failure, ok, serversText, warning } from './finding.ts';
 
 const longestName = 100;
 
@@ -23,49 +23,35 @@ export function settingsFindings(
 ): readonly Finding[] {
   const check = 'settings';
   const places = [...new Set([...files.map(({ file }) => file), ...problems.map((it) => it.file)])];
-  if (places.length === 0)
-    return [{ check, verdict: 'warn', message: 'no settings file was found', next: whatIfNone }];
+  if (places.length === 0) return [warning(check, 'no settings file was found', whatIfNone)];
   return places.map((place) => {
     const own = problems.filter(({ file }) => file === place);
     const errors = own.filter(({ severity }) => severity === 'error').length;
     const servers = files.find(({ file }) => file === place)?.servers ?? 0;
     const shown = `${place}: ${counted(servers, 'server')}`;
-    if (own.length === 0) return { check, verdict: 'ok', message: shown };
+    if (own.length === 0) return ok(check, shown);
     const faults = [counted(errors, 'error'), counted(own.length - errors, 'warning')];
     const message = `${shown}, ${faults.filter((text) => !text.startsWith('0 ')).join(', ')}`;
-    return { check, verdict: errors > 0 ? 'fail' : 'warn', message, next: 'troupe check' };
+    return (errors > 0 ? failure : warning)(check, message, 'troupe check');
   });
 }
 
 export function programFindings({ commands }: MachineNeeds): readonly Finding[] {
   return commands.map(({ command, file, servers }) => {
     const shown = printableLine(command, longestName);
-    if (file !== undefined)
-      return {
-        check: 'program',
-        verdict: 'ok',
-        message: `${shown} is ${printableLine(file, 500)}`,
-      };
-    return {
-      check: 'program',
-      verdict: 'fail',
-      message: `${shown} is not on PATH; needed by ${serversText(servers)}`,
-      next: installs[command] ?? 'install it, or write its path as "command"',
-    };
+    if (file !== undefined) return ok('program', `${shown} is ${printableLine(file, 500)}`);
+    const message = `${shown} is not on PATH; needed by ${serversText(servers)}`;
+    const next = installs[command] ?? 'install it, or write its path as "command"';
+    return failure('program', message, next);
   });
 }
 
 export async function portFindings({ ports }: MachineNeeds): Promise<readonly Finding[]> {
   return Promise.all(
-    ports.map(async ({ port, servers }): Promise<Finding> => {
-      if (await isTaken(port))
-        return { check: 'port', verdict: 'ok', message: `a program listens on port ${port}` };
-      return {
-        check: 'port',
-        verdict: 'warn',
-        message: `nothing listens on port ${port}, which ${serversText(servers)} needs`,
-        next: 'start that server, or fix the port in "url"',
-      };
+    ports.map(async ({ port, servers }) => {
+      if (await isTaken(port)) return ok('port', `a program listens on port ${port}`);
+      const message = `nothing listens on port ${port}, which ${serversText(servers)} needs`;
+      return warning('port', message, 'start that server, or fix the port in "url"');
     }),
   );
 }
@@ -88,19 +74,13 @@ function isTakenOn(host: string, port: number): Promise<boolean> {
 
 export async function keychainFindings({ keychain }: MachineNeeds): Promise<readonly Finding[]> {
   if (keychain.length === 0) return [];
-  const check = 'keychain';
   try {
     await import('@napi-rs/keyring');
-    return [{ check, verdict: 'ok', message: 'the package @napi-rs/keyring can be loaded' }];
+    return [ok('keychain', 'the package @napi-rs/keyring can be loaded')];
   } catch {
-    return [
-      {
-        check,
-        verdict: 'fail',
-        message: `the package @napi-rs/keyring is not installed; needed by ${serversText(keychain)}`,
-        next: 'install it beside mcp-troupe: npm install @napi-rs/keyring',
-      },
-    ];
+    const message = `the package @napi-rs/keyring is not installed; needed by ${serversText(keychain)}`;
+    const next = 'install it beside mcp-troupe: npm install @napi-rs/keyring';
+    return [failure('keychain', message, next)];
   }
 }
 
@@ -114,16 +94,9 @@ export function proxyFindings(
   const set = [...proxyNames, ...proxyNames.map((name) => name.toLowerCase())].filter(
     (name) => (env[name] ?? '') !== '',
   );
-  const check = 'proxy';
-  if (set.length === 0) return [{ check, verdict: 'ok', message: 'no proxy is set' }];
+  if (set.length === 0) return [ok('proxy', 'no proxy is set')];
   const names = set.join(', ');
   const unreached = remote.length === 0 ? 'remote servers' : serversText(remote);
-  return [
-    {
-      check,
-      verdict: 'warn',
-      message: `${names} is set, but this version does not use proxies; ${unreached} must be reachable directly`,
-      next: 'let this machine reach them without the proxy',
-    },
-  ];
+  const message = `${names} is set, but this version does not use proxies; ${unreached} must be reachable directly`;
+  return [warning('proxy', message, 'let this machine reach them without the proxy')];
 }

@@ -3,13 +3,13 @@
 import path from 'node:path';
 import { readSettingsFile } from '../../../actors/settings/file.ts';
 import type { Problem } from '../../domain/settings.ts';
-import { TroupeError } from '../../domain/troupe-error.ts';
+import { settingsError, usageError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import { closestName } from '../../policies/text/closest-name.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { isAgreed, isAtTerminal } from '../ask/confirm.ts';
 import type { CliSession } from '../command.ts';
-import { isOfProject, replaceFile, writablePlace } from '../settings/target.ts';
+import { isOfProject, replaceFile, textToEdit, writablePlace } from '../settings/target.ts';
 import { discoverSources, nothingFound, placeFactsOf } from './discover.ts';
 import { type ImportedServer, type ImportPlan, type ImportSource, planImport } from './plan.ts';
 import { placesOf, programNames } from './program-places.ts';
@@ -79,10 +79,7 @@ async function byTargetOf(
     // One of the program's files may be the target itself.
     if (target !== source.file) byTarget.set(target, [...(byTarget.get(target) ?? []), source]);
     else if (sources.length === 1)
-      throw new TroupeError(
-        'USAGE',
-        `${target} is both source and target; set --to to another file`,
-      );
+      throw usageError(`${target} is both source and target; set --to to another file`);
   }
   return byTarget;
 }
@@ -93,10 +90,7 @@ export async function planTarget(
   sources: readonly ImportSource[],
 ): Promise<Target> {
   const place = await writablePlace(file, launch);
-  const reading = await readSettingsFile(place);
-  if ('message' in reading)
-    throw new TroupeError('INVALID_CONFIG', `cannot add to ${file}: ${reading.message}`);
-  const before = 'text' in reading ? reading.text : undefined;
+  const before = await textToEdit(place, `cannot add to ${file}`);
   const plan = await planImport(sources, defined({ file, text: before }), launch.projectRoot);
   return { file, place, before, plan };
 }
@@ -113,14 +107,12 @@ async function readSources(
   const found: ImportSource[] = [];
   for (const file of places) {
     const reading = await readSettingsFile(file);
-    if ('message' in reading)
-      throw new TroupeError('INVALID_CONFIG', `${file}: ${reading.message}`);
+    if ('message' in reading) throw settingsError(`${file}: ${reading.message}`);
     if ('text' in reading) found.push(defined({ file, text: reading.text, program }));
   }
   if (found.length > 0) return found;
   if (program !== undefined)
-    throw new TroupeError(
-      'INVALID_CONFIG',
+    throw settingsError(
       `found no settings of ${program} in ${places.join(', ')}; pass the file to --from`,
     );
   const closest = closestName(from, programNames);
@@ -128,20 +120,16 @@ async function readSources(
     closest === undefined
       ? `use a file or one of ${programNames.join(', ')}`
       : `did you mean "${closest}"?`;
-  throw new TroupeError('INVALID_CONFIG', `file ${places.join('')} does not exist; ${next}`);
+  throw settingsError(`file ${places.join('')} does not exist; ${next}`);
 }
 
 export async function write(
   { output }: CliSession,
-  { file, place, before, plan: { text } }: Target,
+  { place, before, plan: { text } }: Target,
 ): Promise<void> {
   if (text === undefined) return;
   output.note(`writing to ${printableLine(place, 500)}`);
-  if (await replaceFile(place, before, text)) return;
-  throw new TroupeError(
-    'INVALID_CONFIG',
-    `${file} was edited meanwhile, so nothing was written; run the import again`,
-  );
+  await replaceFile(place, before, text, 'run the import again');
 }
 
 function report({ output }: CliSession, targets: readonly Target[], dryRun: boolean): void {
@@ -155,7 +143,7 @@ function report({ output }: CliSession, targets: readonly Target[], dryRun: bool
     })),
   });
   for (const { place, plan } of targets) {
-    const { servers, mcp, problems, warnings, text } = plan;
+    const { servers, mcp, text } = plan;
     const added = servers.filter(({ action }) => action === 'add').length;
     const verb = dryRun ? 'would be written to' : 'written to';
     const done = text === undefined ? 'to write to' : verb;
@@ -165,8 +153,7 @@ function report({ output }: CliSession, targets: readonly Target[], dryRun: bool
       ...(mcp.length === 0
         ? []
         : [`  section mcp: ${mcp.map((key) => printableLine(key, 100)).join(', ')}`]),
-      ...(warnings.length === 0 ? [] : ['check:', ...warnings.map(problemLine)]),
-      ...(problems.length === 0 ? [] : ['skipped:', ...problems.map(problemLine)]),
+      ...remarkLines(plan),
     ]);
   }
 }
@@ -190,6 +177,14 @@ export function serverLines(
   return [printableLine(head, 1_000).trimEnd(), ...body];
 }
 
-export function problemLine({ file, line, key, message }: Problem): string {
+/** What to check in what is written, and what is not written. */
+export function remarkLines({ problems, warnings }: ImportPlan): readonly string[] {
+  return [
+    ...(warnings.length === 0 ? [] : ['check:', ...warnings.map(problemLine)]),
+    ...(problems.length === 0 ? [] : ['skipped:', ...problems.map(problemLine)]),
+  ];
+}
+
+function problemLine({ file, line, key, message }: Problem): string {
   return printableLine(`  ${file}:${line ?? 1} ${key ?? ''}: ${message}`, 1_000);
 }

@@ -8,8 +8,9 @@ import { isAgreed } from '../ask/confirm.ts';
 import type { CliSession } from '../command.ts';
 import { type Launch, projectSettings, sourcesOf, troupeOptionsOf } from '../launch.ts';
 import { isOfProject } from '../settings/target.ts';
+import { counted } from '../show/counted.ts';
 import { discoverSources, nothingFound } from './discover.ts';
-import { planTarget, problemLine, serverLines, type Target, write } from './import-servers.ts';
+import { planTarget, remarkLines, serverLines, type Target, write } from './import-servers.ts';
 
 export interface InitFlags {
   readonly scope?: 'user' | 'project';
@@ -22,31 +23,24 @@ export async function initSettings(session: CliSession, flags: InitFlags): Promi
   const sources = await discoverSources(session);
   const file = flags.scope === 'user' ? launch.userSettings : projectSettings(launch);
   const target = await planTarget(session, file, sources);
-  const { servers, problems, warnings, text } = target.plan;
+  const { servers, text, ...plan } = target.plan;
   const count = servers.filter(({ action }) => action === 'add').length;
   const lines = [
     ...sources.map(
       ({ program, file: found }) => `found ${program ?? ''}: ${printableLine(found, 500)}`,
     ),
     ...servers.flatMap((server) => serverLines(server, true)),
-    ...(warnings.length === 0 ? [] : ['check:', ...warnings.map(problemLine)]),
-    ...(problems.length === 0 ? [] : ['skipped:', ...problems.map(problemLine)]),
+    ...remarkLines(target.plan),
   ];
   output.lines(lines);
   if (sources.length === 0) output.lines([nothingFound]);
   else if (text === undefined) output.lines([`${file} has all of these servers already`]);
-  const question = `write ${count} server${count === 1 ? '' : 's'} to ${printableLine(target.place, 500)}?`;
+  const question = `write ${counted(count, 'server')} to ${printableLine(target.place, 500)}?`;
   const isWanted =
     text !== undefined && (flags.yes === true || (await isAgreed(session, question)));
   if (isWanted) await writeAll(session, target);
-  const { text: _text, ...plan } = target.plan;
-  output.document({
-    file,
-    realPath: target.place,
-    written: isWanted,
-    ...plan,
-    serve: serveWords(launch),
-  });
+  const document = { file, realPath: target.place, written: isWanted, servers, ...plan };
+  output.document({ ...document, serve: serveWords(launch) });
   if (isWanted || text === undefined) output.lines(['', ...gatewayLines(launch)]);
   return 0;
 }

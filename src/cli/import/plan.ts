@@ -23,7 +23,7 @@ import {
 } from '../../config/settings-tree.ts';
 import type { InputDefinition } from '../../domain/input.ts';
 import type { Problem, SourceRef } from '../../domain/settings.ts';
-import { TroupeError } from '../../domain/troupe-error.ts';
+import { settingsError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import { equalData } from '../../policies/equal-data.ts';
 import { isRecord } from '../../policies/is-record.ts';
@@ -109,8 +109,7 @@ export async function planImport(
   if (additions.length === 0) return plan;
   const text = addToSettings(target.text ?? '{}\n', additions);
   if (text === undefined)
-    throw new TroupeError(
-      'INVALID_CONFIG',
+    throw settingsError(
       `cannot add to ${target.file} without changing its content; set --to to another file`,
     );
   return { ...plan, text: text.endsWith('\n') ? text : `${text}\n` };
@@ -182,10 +181,7 @@ async function conversionOf(source: ImportSource, projectRoot: string): Promise<
 }
 
 function refuse(file: string, { line, message }: Pick<Fault, 'line' | 'message'>): never {
-  throw new TroupeError(
-    'INVALID_CONFIG',
-    `nothing is imported, because of ${file}:${line}: ${message}`,
-  );
+  throw settingsError(`nothing is imported, because of ${file}:${line}: ${message}`);
 }
 
 /**

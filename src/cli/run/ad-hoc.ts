@@ -1,20 +1,19 @@
 /** A server named on the command line: used once, beside the settings. */
 
 import type { Option } from 'commander';
-import { TroupeError } from '../../domain/troupe-error.ts';
+import type { TroupeError } from '../../domain/troupe-error.ts';
+import { reworded, usageError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import { quotedFor } from '../../policies/text/quoted.ts';
 import type { HostPolicy, TroupeOptions } from '../../runtime/troupe.ts';
 import { flag } from '../command.ts';
+import { settleTimeoutMs } from '../control/settled-servers.ts';
 import { gatherText, parseText } from '../flag-values.ts';
 import type { Launch } from '../launch.ts';
 import { shellWords } from '../shell-words.ts';
 
 /** How status, errors and `meta.server` name it. */
 const adHocName = 'ad-hoc';
-
-/** Enough for a package runner that downloads the server first. */
-export const adHocStartMs = 120_000;
 
 export interface AdHocFlags {
   readonly stdio?: string;
@@ -57,15 +56,15 @@ export const adHocDetails =
 export function adHocServerOf(launch: Launch, flags: AdHocFlags): AdHocServer | undefined {
   const { stdio, url, env, header } = flags;
   if (stdio !== undefined && url !== undefined)
-    throw usage('--stdio and --url name two servers; use one of them');
+    throw usageError('--stdio and --url name two servers; use one of them');
   if (stdio === undefined && env !== undefined)
-    throw usage('--env is for a server that --stdio starts; add --stdio, or leave out --env');
+    throw usageError('--env is for a server that --stdio starts; add --stdio, or leave out --env');
   if (url === undefined && header !== undefined)
-    throw usage('--header is for a server at --url; add --url, or leave out --header');
+    throw usageError('--header is for a server at --url; add --url, or leave out --header');
   if (stdio === undefined && url === undefined) return undefined;
   const own = stdio === undefined ? '--url' : '--stdio';
   if (launch.configFiles.length > 0)
-    throw usage(`${own} reads no servers from settings; leave out --config`);
+    throw usageError(`${own} reads no servers from settings; leave out --config`);
   const entry = stdio === undefined ? remoteEntry(url ?? '', header) : localEntry(stdio, env);
   return {
     name: adHocName,
@@ -88,7 +87,7 @@ export function adHocServerOf(launch: Launch, flags: AdHocFlags): AdHocServer | 
 const once: HostPolicy = {
   startup: { maxAttempts: 1 },
   restart: { maxAttempts: 1 },
-  connect: { localTimeoutMs: adHocStartMs },
+  connect: { localTimeoutMs: settleTimeoutMs },
   // A stored list would serve a later run, which starts the server anyway.
   catalog: { cache: 'none' },
 };
@@ -96,7 +95,7 @@ const once: HostPolicy = {
 function localEntry(text: string, env: readonly string[] = []): Record<string, unknown> {
   const [command, ...args] = shellWords(text);
   if (command === undefined || command === '')
-    throw usage('--stdio needs a command, as in --stdio "npx -y my-server"');
+    throw usageError('--stdio needs a command, as in --stdio "npx -y my-server"');
   return { command, args, env: pairsOf('--env', env) };
 }
 
@@ -112,14 +111,10 @@ function pairsOf(name: string, pairs: readonly string[]): Readonly<Record<string
       // Headers are usually written with a colon.
       const [, key, value] = /^([^=:\s]+)(?:=|:\s*)([^]*)$/.exec(pair) ?? [];
       if (key === undefined || value === undefined)
-        throw usage(`${name} ${quotedFor('shell', pair)} is not a pair; write NAME=VALUE`);
+        throw usageError(`${name} ${quotedFor('shell', pair)} is not a pair; write NAME=VALUE`);
       return [key, value];
     }),
   );
-}
-
-function usage(message: string): TroupeError {
-  return new TroupeError('USAGE', message);
 }
 
 /** Rewrites an error for a server that no other command knows. */
@@ -130,10 +125,7 @@ export function adHocError({ words, isLocal }: AdHocServer, error: TroupeError):
     .replace(failedStart, `The server of ${flagName} did not start: `)
     .replace(otherNextStep, 'Next: check the command line and run it again')
     .replace(ownCommand, (_, command: string) => `troupe ${command} ${words}`);
-  if (message === error.message) return error;
-  const { server, tool, retryable, outcome, retryAfterMs } = error;
-  const details = { server, tool, retryable, outcome, retryAfterMs, cause: error };
-  return new TroupeError(error.code, message, details);
+  return reworded(error, message);
 }
 
 const failedStart = new RegExp(String.raw`^Server ${adHocName} is (?:failed|backingOff) \(\w+\): `);

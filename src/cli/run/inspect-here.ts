@@ -5,6 +5,7 @@
 
 import type { HostEvent } from '../../domain/host/event.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { argumentsError } from '../../domain/user-errors.ts';
 import type { InspectorServer } from '../../inspector/inspector-server.ts';
 import { isRecord } from '../../policies/is-record.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
@@ -114,10 +115,7 @@ async function run(
 ): Promise<unknown> {
   if (!allowedCommands.has(name)) {
     const known = [...allowedCommands, 'send'].join(', ');
-    throw new TroupeError(
-      'INVALID_ARGUMENTS',
-      `a page cannot send this command; use one of ${known}`,
-    );
+    throw argumentsError(`a page cannot send this command; use one of ${known}`);
   }
   // Loaded late: it needs Zod.
   const { checkedCommand } = await import('../control/schemas.ts');
@@ -130,7 +128,7 @@ async function send(troupe: Troupe, args: unknown): Promise<{ readonly sent: str
   if (!isRecord(event) || !sendable.has(event['type'])) {
     const known = [...sendable].join(', ');
     const message = `a page cannot send this event; use one of ${known}`;
-    throw new TroupeError('INVALID_ARGUMENTS', message);
+    throw argumentsError(message);
   }
   // `troupe.send` validates its other fields.
   troupe.send(event as unknown as HostEvent);

@@ -1,12 +1,14 @@
 /** Finds the server and the tool that a command's words name, and waits for the tool's definition. */
 
 import type { ExposedTool } from '../../domain/tool.ts';
+import { defined } from '../../policies/defined.ts';
 import { changedTool, unknownTool } from '../../runtime/errors/call-refusal.ts';
 import type { CliSession } from '../command.ts';
+import { findRunning } from '../control/running-troupe.ts';
 import { settleTimeoutMs } from '../control/settled-servers.ts';
+import { type Launch, troupeOptionsOf } from '../launch.ts';
 import { mayBeJoined, type ToolTarget, toolTarget } from '../tool-target.ts';
-import { type AdHocFlags, type AdHocServer, adHocServerOf, adHocStartMs } from './ad-hoc.ts';
-import { serverNames } from './server-names.ts';
+import { type AdHocFlags, type AdHocServer, adHocServerOf } from './ad-hoc.ts';
 import type { UsedTroupe } from './with-troupe.ts';
 
 /** The answer may take as long as the servers, plus a moment for the socket. */
@@ -37,7 +39,7 @@ export function usedServer(
   flags: AdHocFlags,
 ): UsedServer {
   const adHoc = adHocServerOf(launch, flags);
-  const timeoutMs = launch.timeoutMs ?? (adHoc === undefined ? settleTimeoutMs : adHocStartMs);
+  const timeoutMs = launch.timeoutMs ?? settleTimeoutMs;
   if (adHoc !== undefined)
     return { server: adHoc.name, target: adHoc, timeoutMs, rest: words, shown: adHoc.words };
   const [server, ...rest] = words;
@@ -53,7 +55,7 @@ export async function usedTool(
   const used = usedServer(session, words, flags);
   if (typeof used.target === 'object') {
     const [tool, ...rest] = used.rest;
-    return { ...used, ...(tool === undefined ? {} : { tool }), rest };
+    return { ...used, ...defined({ tool }), rest };
   }
   const first = words[0];
   if (first === undefined) return used;
@@ -62,14 +64,29 @@ export async function usedTool(
   return { ...used, ...target, target: target.server, shown: target.server };
 }
 
+/** The servers of the running troupe; without one of the same flags, those in the settings. Starts nothing. */
+async function serverNames(launch: Launch): Promise<readonly string[]> {
+  const running = await findRunning(launch);
+  try {
+    if (running !== undefined && running.differences.length === 0) {
+      const { servers } = await running.client.request('status', {});
+      return servers.map(({ name }) => name);
+    }
+  } finally {
+    running?.client.close();
+  }
+  // Loaded late: a running troupe makes it unnecessary.
+  const { previewPlan } = await import('../../runtime/preview-plan.ts');
+  const { steps } = await previewPlan(troupeOptionsOf(launch));
+  return steps.map(({ server }) => server);
+}
+
 /** Lists the tools of a server, which is started if necessary, or of all. */
 export async function listedTools(
   { request }: UsedTroupe,
   { server, timeoutMs }: Pick<UsedServer, 'server' | 'timeoutMs'>,
 ): Promise<readonly ExposedTool[]> {
-  const args = server === undefined ? { timeoutMs } : { server, timeoutMs };
-  const { tools } = await request('tools', args, requestMs(timeoutMs));
-  return tools;
+  return (await request('tools', defined({ server, timeoutMs }), requestMs(timeoutMs))).tools;
 }
 
 /**

@@ -54,9 +54,8 @@ export async function withTroupe(
   use: Use,
 ): Promise<number> {
   if (typeof server === 'object') {
-    const adHoc = server;
-    const one = { server: adHoc.name, options: adHoc.options };
-    return inProcess(session, one, (error) => adHocError(adHoc, error), use);
+    const { name, options } = server;
+    return inProcess(session, { server: name, options }, (error) => adHocError(server, error), use);
   }
   const running = await findRunning(session.launch);
   const explained = (error: TroupeError): TroupeError =>

@@ -3,6 +3,7 @@
 import path from 'node:path';
 import { literalSecretsOf, withoutSecrets } from '../../config/entry/literal-secrets.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { settingsError, usageError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import { isServerName } from '../../policies/text/name-rule.ts';
 import { printableLine, quotedWord } from '../../policies/text/printable.ts';
@@ -41,8 +42,7 @@ export async function addServer(
   flags: AddFlags,
 ): Promise<number> {
   if (!isServerName(name))
-    throw new TroupeError(
-      'USAGE',
+    throw usageError(
       `${quotedWord(name)} is not a server name; use 1 to 100 letters, digits and . _ : -`,
     );
   const entry = entryOf(words, flags);
@@ -153,10 +153,9 @@ async function checked(launch: Launch, written: WrittenText, name: string): Prom
       ? (problems.find((problem) => problem.server === name) ?? problems.at(0))
       : desired.invalid;
   if (invalid !== undefined)
-    throw new TroupeError(
-      'INVALID_CONFIG',
+    throw settingsError(
       `nothing is written, because ${invalid.key ?? invalid.file}: ${invalid.message}`,
-      { server: name },
+      name,
     );
   return desired?.gated ?? false;
 }
@@ -164,20 +163,16 @@ async function checked(launch: Launch, written: WrittenText, name: string): Prom
 function entryOf(words: readonly string[], { env, cwd, header, type }: AddFlags): Entry {
   const [first, ...args] = words;
   if (first === undefined)
-    throw new TroupeError(
-      'USAGE',
+    throw usageError(
       'say what to add: a command after --, as in troupe add NAME -- npx -y PACKAGE, or a URL',
     );
   const isUrl = /^(?:https?|wss?):\/\//iu.test(first);
   if (isUrl && args.length > 0)
-    throw new TroupeError(
-      'USAGE',
-      `${quotedWord(args[0] ?? '')} after the URL is not understood; remove it`,
-    );
+    throw usageError(`${quotedWord(args[0] ?? '')} after the URL is not understood; remove it`);
   if (isUrl && (env !== undefined || cwd !== undefined))
-    throw new TroupeError('USAGE', '--env and --cwd are for commands; use --header with a URL');
+    throw usageError('--env and --cwd are for commands; use --header with a URL');
   if (!isUrl && header !== undefined)
-    throw new TroupeError('USAGE', '--header is for URLs; use --env with a command');
+    throw usageError('--header is for URLs; use --env with a command');
   if (isUrl)
     return defined({
       type,
@@ -204,7 +199,7 @@ function pairsOf(
     const [, key, value] = pattern.exec(text) ?? [];
     if (key !== undefined && value !== undefined) return [key, value];
     // The text itself may be a secret.
-    throw new TroupeError('USAGE', `a value of ${flagName} has another form; write ${form}`);
+    throw usageError(`a value of ${flagName} has another form; write ${form}`);
   });
   return Object.fromEntries(pairs);
 }

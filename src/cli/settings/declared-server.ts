@@ -4,6 +4,7 @@ import { readSettings } from '../../../actors/settings/last-good-settings.ts';
 import { memberOf } from '../../config/settings-tree.ts';
 import type { DesiredServer, Settings } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { settingsError } from '../../domain/user-errors.ts';
 import { quotedWord } from '../../policies/text/printable.ts';
 import { readingWritten, type WrittenText } from '../../runtime/approve-written.ts';
 import { unknownServer } from '../../runtime/errors/call-refusal.ts';
@@ -43,10 +44,9 @@ export async function declaredServer(launch: Launch, name: string): Promise<Decl
   const open = await openSettings(launch, file);
   const servers = memberOf(open.root, 'mcpServers')?.node;
   if (servers === undefined || memberOf(servers, name) === undefined)
-    throw new TroupeError(
-      'INVALID_CONFIG',
+    throw settingsError(
       `${quotedWord(name)} is declared by ${key} in ${place}; edit it there`,
-      { server: name },
+      name,
     );
   return { desired, settings, open };
 }

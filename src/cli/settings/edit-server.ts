@@ -4,6 +4,7 @@ import type { Change } from '../../config/edit-settings.ts';
 import { memberOf, type TreeNode, valueOf } from '../../config/settings-tree.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { settingsError, usageError } from '../../domain/user-errors.ts';
 import { isRecord } from '../../policies/is-record.ts';
 import { nameHint } from '../../policies/text/closest-name.ts';
 import { printableLine } from '../../policies/text/printable.ts';
@@ -93,7 +94,7 @@ function stillSwitched({ name, disabledBy }: DesiredServer, wish: boolean): Trou
   const message = wish
     ? `${name} stays disabled; remove it from ${disabledBy?.key ?? 'mcp.disabledServers'} in ${file}${line}`
     : `${name} stays enabled; remove it from mcp.enabledServers in your settings`;
-  return new TroupeError('INVALID_CONFIG', message, { server: name });
+  return settingsError(message, name);
 }
 
 export function switchTool(
@@ -101,7 +102,7 @@ export function switchTool(
   { server, tool }: { readonly server: string; readonly tool: string },
   wish: boolean,
 ): Promise<number> {
-  if (tool === '') throw new TroupeError('USAGE', 'write a tool as SERVER/TOOL');
+  if (tool === '') throw usageError('write a tool as SERVER/TOOL');
   return withEditedTroupe(session.launch, async (seen, running) => {
     const declared = await declaredServer(seen, server);
     const { desired, open } = declared;
@@ -112,10 +113,9 @@ export function switchTool(
       : (open.before ?? '');
     const after = await declarationIn(seen, declared, text);
     if (after !== undefined && passesFilter(after.tools, tool) !== wish)
-      throw new TroupeError(
-        'INVALID_CONFIG',
+      throw settingsError(
         `${tool} stays ${wish ? 'hidden' : 'shown'} because of the patterns in "tools" of ${server} in ${open.file}; edit them`,
-        { server },
+        server,
       );
     const isUsable = async (troupe: Parameters<Edit['isApplied']>[0]): Promise<boolean> =>
       ['ready', 'degraded'].includes((await troupe.statusOf(server))?.state ?? '');
@@ -138,11 +138,7 @@ function toolChanges(
   const tools = memberOf(entryNode(open.root, name), 'tools')?.node;
   const at = ['mcpServers', name, 'tools'];
   if (tools?.kind === 'array')
-    throw new TroupeError(
-      'INVALID_CONFIG',
-      `"tools" of ${name} in ${open.file} is a list; edit it there`,
-      { server: name },
-    );
+    throw settingsError(`"tools" of ${name} in ${open.file} is a list; edit it there`, name);
   const override = [...at, 'overrides', tool];
   if (!wish) return [{ path: [...override, 'enabled'], value: false }];
   const content = tools === undefined ? undefined : valueOf(tools);

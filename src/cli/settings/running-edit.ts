@@ -1,6 +1,7 @@
 /** Makes an edit and waits until the running troupe, if there is one, has applied it. */
 
 import type { ServerStatus } from '../../domain/host/status.ts';
+import { defined } from '../../policies/defined.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 import { waitOnce } from '../../runtime/wait-once.ts';
 import type { CliSession } from '../command.ts';
@@ -84,7 +85,7 @@ export async function applyEdit(
   });
   if (!isDone) output.note('the running troupe has not applied this yet; see troupe status');
   const status = await troupe.statusOf(server);
-  return { applied: isDone, ...(status === undefined ? {} : { status }) };
+  return { applied: isDone, ...defined({ status }) };
 }
 
 function editedTroupe(client: ControlClient): EditedTroupe {

@@ -1,6 +1,5 @@
 /** Reads and replaces settings files in our own form, for commands that edit them. */
 
-import { readSettingsFile } from '../../../actors/settings/file.ts';
 import { type Change, changeSettings } from '../../config/edit-settings.ts';
 import { convertSettings } from '../../config/formats/convert-settings.ts';
 import {
@@ -10,10 +9,9 @@ import {
   readTree,
   type TreeNode,
 } from '../../config/settings-tree.ts';
-import { TroupeError } from '../../domain/troupe-error.ts';
-import { printableLine } from '../../policies/text/printable.ts';
+import { settingsError } from '../../domain/user-errors.ts';
 import type { Launch } from '../launch.ts';
-import { replaceFile, writablePlace } from './target.ts';
+import { replaceFile, textToEdit, writablePlace } from './target.ts';
 
 /** A settings file that may be edited. */
 export interface OpenSettings {
@@ -29,10 +27,7 @@ export interface OpenSettings {
 /** @throws TroupeError `INVALID_CONFIG` when it cannot be read or is not in our form */
 export async function openSettings(launch: Launch, file: string): Promise<OpenSettings> {
   const place = await writablePlace(file, launch);
-  const reading = await readSettingsFile(place);
-  if ('message' in reading)
-    throw new TroupeError('INVALID_CONFIG', `cannot edit ${file}: ${reading.message}`);
-  const before = 'text' in reading ? reading.text : undefined;
+  const before = await textToEdit(place, `cannot edit ${file}`);
   return { file, place, before, root: ownRoot(file, before, launch.projectRoot) };
 }
 
@@ -73,27 +68,20 @@ function notOurs(line: number): Pick<Fault, 'line' | 'message'> {
 }
 
 function refuse(file: string, { line, message }: Pick<Fault, 'line' | 'message'>): never {
-  throw new TroupeError(
-    'INVALID_CONFIG',
-    `nothing is written, because of ${file}:${line}: ${message}`,
-  );
+  throw settingsError(`nothing is written, because of ${file}:${line}: ${message}`);
 }
 
 /** @throws TroupeError `INVALID_CONFIG` when the file cannot be edited without changing something else */
 export function editedText({ file, before }: OpenSettings, changes: readonly Change[]): string {
   const text = changeSettings(before ?? '{}\n', changes);
   if (text !== undefined) return text.endsWith('\n') ? text : `${text}\n`;
-  throw new TroupeError('INVALID_CONFIG', `cannot edit ${file} safely; edit it by hand`);
+  throw settingsError(`cannot edit ${file} safely; edit it by hand`);
 }
 
 /** @throws TroupeError `INVALID_CONFIG` when the file was edited meanwhile */
 export async function replaceSettings(
-  { file, place, before }: OpenSettings,
+  { place, before }: OpenSettings,
   text: string,
 ): Promise<void> {
-  if (text === before || (await replaceFile(place, before, text))) return;
-  throw new TroupeError(
-    'INVALID_CONFIG',
-    `${printableLine(file, 500)} was edited meanwhile, so nothing was written; run the command again`,
-  );
+  if (text !== before) await replaceFile(place, before, text);
 }

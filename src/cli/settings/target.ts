@@ -4,8 +4,9 @@ import { mkdir, readFile, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { replaceWhole } from '../../../actors/files/file-system.ts';
 import { isWithin, wayWithin } from '../../../actors/files/way-within.ts';
+import { readSettingsFile } from '../../../actors/settings/file.ts';
 import { withFileLock } from '../../../actors/stores/file-lock.ts';
-import { TroupeError } from '../../domain/troupe-error.ts';
+import { settingsError } from '../../domain/user-errors.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 import { type Launch, realOrPlanned } from '../launch.ts';
@@ -30,8 +31,7 @@ export async function writablePlace(
   if (inProject === undefined) return realOrPlanned(file);
   const { place, isInside } = await wayWithin(inProject, projectRoot);
   if (isInside) return place;
-  throw new TroupeError(
-    'INVALID_CONFIG',
+  throw settingsError(
     `${printableLine(file, 500)} links to ${printableLine(place, 500)}, outside the project folder; replace the link with a file, or set --to to another file`,
   );
 }
@@ -52,30 +52,42 @@ async function placeInProject(file: string, projectRoot: string): Promise<string
 }
 
 /**
+ * Reads a settings file; undefined when it does not exist.
+ * @throws TroupeError `INVALID_CONFIG` when it cannot be read
+ */
+export async function textToEdit(place: string, refusal: string): Promise<string | undefined> {
+  const reading = await readSettingsFile(place);
+  if ('message' in reading) throw settingsError(`${refusal}: ${reading.message}`);
+  return 'text' in reading ? reading.text : undefined;
+}
+
+/**
  * Creates or replaces a file in one step: readers see either the old text or the new one.
  *
- * Keeps the file's mode; a new file is readable only by its owner. Writes nothing if the file has changed
- * meanwhile. Processes that write the same file take turns, so each sees the previous one's text.
+ * Keeps the file's mode; a new file is readable only by its owner. Processes that write the same file take turns, so each sees the previous one's text.
  *
  * @param target - a real path; a link in its place is replaced, not followed
  * @param before - the text that the new text is based on; undefined = the file did not exist
- * @returns whether the file was written
+ * @throws TroupeError `INVALID_CONFIG` when the file has changed meanwhile; nothing is written then
  */
 export async function replaceFile(
   target: string,
   before: string | undefined,
   text: string,
-): Promise<boolean> {
+  next = 'run the command again',
+): Promise<void> {
   await mkdir(path.dirname(target), { recursive: true });
   const mode = await stat(target).then(
     (found) => found.mode & 0o777,
     () => 0o600,
   );
-  return withFileLock(target, realClock, () =>
-    replaceWhole(target, text, {
-      mode,
-      isWanted: async () => (await textOf(target)) === before,
-    }),
+  const isWanted = async (): Promise<boolean> => (await textOf(target)) === before;
+  const isWritten = await withFileLock(target, realClock, () =>
+    replaceWhole(target, text, { mode, isWanted }),
+  );
+  if (isWritten) return;
+  throw settingsError(
+    `${printableLine(target, 500)} was edited meanwhile, so nothing was written; ${next}`,
   );
 }
 

@@ -1,18 +1,20 @@
 /** Formats an explanation: the state and its reason, then the next step, then the details. */
 
-import type {
-  Attempt,
-  Explanation,
-  QueuePlace,
-  StateName,
-  WindowUse,
-} from '../../domain/host/explanation.ts';
+import type { Attempt, Explanation, QueuePlace, WindowUse } from '../../domain/host/explanation.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import type { SourceRef } from '../../domain/settings.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { lengthText, sinceText } from './durations.ts';
 import type { Paint, Style } from './output.ts';
-import { actionOf, type Fact, factLines, restsByFailure, stderrLines } from './status-lines.ts';
+import {
+  actionOf,
+  downloadNote,
+  type Fact,
+  factLines,
+  isByFailure,
+  stateText,
+  stderrLines,
+} from './status-lines.ts';
 import { fitTable, wrapText } from './table.ts';
 
 const titleWidth = 13;
@@ -40,18 +42,19 @@ export function explanationLines(
 
 /** The state and its reason; states and guards have the chart's names. */
 function sentenceOf(explanation: Explanation, nowMs: number): string {
-  const { status, decision, queue, lastFailure } = explanation;
-  const what = `${status.name} is ${nameOf(status)} for ${sinceText(status.since, nowMs)}`;
+  const { status, decision, queue } = explanation;
+  const what = `${status.name} is ${stateText(status)} for ${sinceText(status.since, nowMs)}`;
   if (decision === undefined) return `${what}: it has no chart now.`;
   if (queue !== undefined) {
     return `${what}: ${queueText(queue)}.`;
   }
   const guard = guardText(decision);
-  const hasFailure = restsByFailure(status.state) || status.state === 'degraded';
-  const message = status.lastError === undefined ? undefined : lastFailure?.message;
-  const failure = hasFailure && message !== undefined ? ` ${message}` : '';
+  const message = status.lastError?.message;
+  const failure = isByFailure(status.state) && message !== undefined ? ` ${message}` : '';
   if (decision.isForecast) return `${what}; then ${guard} leads to ${decision.target}.${failure}`;
-  if (decision.guard === 'otherwise') return `${what}: no guard keeps it from running.`;
+  if (status.mayDownload === true) return `${what}: ${downloadNote}.`;
+  if (status.state === 'degraded' && message !== undefined) return `${what}: ${message}`;
+  if (decision.guard === 'otherwise') return `${what}: no guard keeps it from running.${failure}`;
   return `${what}, because ${guard} held.${failure}`;
 }
 
@@ -67,7 +70,7 @@ function queueText({ position, waiting, permits, pool, heldBy, retriesLeft }: Qu
 function waitOf({ timers, status }: Explanation, nowMs: number): string {
   const timer = timers.find(({ to }) => to !== undefined);
   if (status.state === 'ready' || timer?.to === undefined) return 'nothing to do';
-  return `nothing to do; ${timer.name} leads to ${nameOf(timer.to)} in ${leftText(timer.dueAt, nowMs)}`;
+  return `nothing to do; ${timer.name} leads to ${stateText(timer.to)} in ${leftText(timer.dueAt, nowMs)}`;
 }
 
 function factsOf(explanation: Explanation, nowMs: number): readonly Fact[] {
@@ -90,7 +93,7 @@ function factsOf(explanation: Explanation, nowMs: number): readonly Fact[] {
     ],
     ['session', session?.state],
     ...timers.map(({ name, totalMs, dueAt, to }, index): Fact => {
-      const where = to === undefined ? '' : ` -> ${nameOf(to)}`;
+      const where = to === undefined ? '' : ` -> ${stateText(to)}`;
       const left = `in ${leftText(dueAt, nowMs)} of ${lengthText(totalMs)}`;
       return [index === 0 ? 'timers' : '', `${name} ${left}${where}`];
     }),
@@ -105,7 +108,7 @@ function successorText({ successor }: ServerStatus): string | undefined {
   if (successor === undefined) return undefined;
   const { generation, lastError } = successor;
   const failure = lastError === undefined ? '' : `: ${lastError.message}`;
-  return `${nameOf(successor)} (generation ${generation.slice(0, 8)})${failure}`;
+  return `${stateText(successor)} (generation ${generation.slice(0, 8)})${failure}`;
 }
 
 function predecessorText({ predecessor }: ServerStatus): string | undefined {
@@ -121,9 +124,9 @@ function moverFacts({ movedBy }: Explanation): readonly Fact[] {
   for (const { event, sentBy, to, failure } of movedBy) {
     const sender = sentBy === 'host' ? '' : ` by the ${sentBy}`;
     const assumed = failure === undefined ? '' : ` (${failure})`;
-    const events = byTarget.get(nameOf(to)) ?? [];
+    const events = byTarget.get(stateText(to)) ?? [];
     events.push(`${event}${sender}${assumed}`);
-    byTarget.set(nameOf(to), events);
+    byTarget.set(stateText(to), events);
   }
   return [...byTarget].map(([target, events], index) => [
     index === 0 ? 'moved by' : '',
@@ -134,10 +137,6 @@ function moverFacts({ movedBy }: Explanation): readonly Fact[] {
 function guardText({ guard, params = {} }: NonNullable<Explanation['decision']>): string {
   const values = Object.values(params);
   return values.length === 0 ? guard : `${guard}(${values.join(', ')})`;
-}
-
-function nameOf({ state, reason }: StateName): string {
-  return reason === undefined ? state : `${state} (${reason})`;
 }
 
 function exitText(failure: { exitCode?: number; signal?: string } | undefined): string | undefined {
@@ -210,5 +209,5 @@ function endText({ failure, endedAt, rested }: Attempt): string {
     return exit === undefined ? failure.kind : `${failure.kind}, ${exit}`;
   }
   if (endedAt === undefined) return 'goes on';
-  return rested === undefined ? 'closed' : nameOf(rested);
+  return rested === undefined ? 'closed' : stateText(rested);
 }

@@ -3,20 +3,20 @@
 import { withinTime } from '../../../actors/host/time-limit.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import { realClock } from '../../runtime/real-clock.ts';
+import type { CliSession } from '../command.ts';
 import type { ControlClient } from '../control/client.ts';
 import { isSettled } from '../control/settled-servers.ts';
-import type { Output } from './output.ts';
 import { showStartProgress } from './start-progress.ts';
 
 /** Most servers need a second or two; a user waits no longer for the rest. */
 const longestMs = 10_000;
 
 /**
- * Shows progress until all have settled, or for ten seconds. Returns the statuses then; none without a
+ * Shows progress until all have settled, for ten seconds, or until Ctrl-C, which ends the wait alone. Returns the statuses then; none without a
  * terminal.
  */
 export async function followStarts(
-  output: Output,
+  { host, output }: CliSession,
   client: ControlClient,
   names: readonly string[],
 ): Promise<ReadonlyMap<string, ServerStatus>> {
@@ -45,7 +45,10 @@ export async function followStarts(
       return () => undefined;
     },
   });
-  await withinTime(realClock, longestMs, settled);
+  const stop = new AbortController();
+  const forget = host.onStopSignal(() => stop.abort());
+  await withinTime(realClock, longestMs, settled, stop.signal);
+  forget();
   end();
   return latest;
 }

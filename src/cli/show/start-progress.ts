@@ -5,6 +5,7 @@ import type { ServerState } from '../../domain/server-state.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { shortDuration } from './durations.ts';
 import type { Output } from './output.ts';
+import { downloadNoteAfterMs } from './status-lines.ts';
 
 /** The line counts seconds, to show that it is alive. */
 const redrawEveryMs = 1_000;
@@ -48,7 +49,14 @@ export function progressText(
 ): string | undefined {
   const waiting = servers.filter((server) => onTheWay.has(server.state));
   if (waiting.length === 0) return undefined;
-  const names = waiting.map((server) => `${server.name} (${server.state})`).join(', ');
+  const names = waiting
+    .map((server) => `${server.name} (${stateText(server, elapsedMs)})`)
+    .join(', ');
   const count = servers.length === 1 ? '' : `${waiting.length} of ${servers.length} servers: `;
   return printableLine(`waiting ${shortDuration(elapsedMs)} for ${count}${names}`, longestLine);
+}
+
+function stateText({ state, mayDownload }: ServerStatus, elapsedMs: number): string {
+  const isLong = mayDownload === true && elapsedMs >= downloadNoteAfterMs;
+  return isLong ? `${state}, may be downloading` : state;
 }

@@ -1,5 +1,6 @@
 /** Formats the status of servers: a table, everything about one, and log lines. */
 
+import type { StateName } from '../../domain/host/explanation.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import type { Step } from '../../domain/plan.ts';
 import {
@@ -40,8 +41,8 @@ const longestFact = 1_000;
 export type Fact = readonly [title: string, value: string | number | undefined];
 
 /**
- * Formats the table of servers in lines that fit `width`, with the failure below a server that waits
- * because of one.
+ * Formats the table of servers in lines that fit `width`, with the failure below a server that waits or is
+ * degraded because of one.
  *
  * When the table has more than `mostLines`, failures are first cut to one line, then left out. Then problems
  * come first, each with its failure, the last servers are left out, and a line says how many.
@@ -61,7 +62,7 @@ export function statusLines(
       titles,
       ...rows.flatMap((row, index) => [
         row,
-        ...whyLines(servers[index], width, paint, mostWhyLines),
+        ...whyLines(servers[index], nowMs, width, paint, mostWhyLines),
       ]),
     ];
     if (lines.length <= mostLines) return lines;
@@ -73,7 +74,7 @@ export function statusLines(
   for (const server of byConcern(servers)) {
     if (shown.length >= most) break;
     const row = rows[servers.indexOf(server)] ?? '';
-    shown.push(...[row, ...whyLines(server, width, paint, 1)].slice(0, most - shown.length));
+    shown.push(...[row, ...whyLines(server, nowMs, width, paint, 1)].slice(0, most - shown.length));
     count += 1;
   }
   const more = `… and ${rows.length - count} more: troupe status`;
@@ -109,11 +110,12 @@ export function summaryText(servers: readonly ServerStatus[]): string {
 
 function whyLines(
   server: ServerStatus | undefined,
+  nowMs: number,
   width: number,
   paint: Paint,
   mostLines: number,
 ): string[] {
-  const why = server === undefined ? undefined : failureAtRest(server);
+  const why = server === undefined ? undefined : whyOf(server, nowMs);
   if (why === undefined) return [];
   const text = printableLine(why, longestText);
   const lines = mostLines === 1 ? [cutTo(`  ${text}`, width)] : wrapText(text, width, '  ');
@@ -159,7 +161,8 @@ export function statusDetails(server: ServerStatus, nowMs: number, width: number
   const place = source.file === undefined ? source.key : `${source.file}${lineOf(source.line)}`;
   const facts: readonly Fact[] = [
     ['server', server.name],
-    ['state', server.reason === undefined ? server.state : `${server.state} (${server.reason})`],
+    ['state', stateText(server)],
+    ['note', server.mayDownload === true ? downloadNote : undefined],
     ['since', `${server.since} (${sinceText(server.since, nowMs)} ago)`],
     ['tools', `${server.tools} (${server.catalog})`],
     ['circuit', server.circuit],
@@ -204,6 +207,7 @@ function lineOf(line: number | undefined): string {
 export function statusLine(status: ServerStatus, nowMs: number): string {
   const next = untilText(status.nextAttemptAt, nowMs);
   const facts = [
+    status.mayDownload === true ? 'may be downloading' : '',
     status.tools > 0 ? `${status.tools} tools` : '',
     status.catalog === 'deferred' || status.catalog === 'stale' ? status.catalog : '',
     status.pid === undefined ? '' : `pid ${status.pid}`,
@@ -211,13 +215,17 @@ export function statusLine(status: ServerStatus, nowMs: number): string {
     next === '' ? '' : `next try ${next}`,
     status.circuit === 'closed' ? '' : `circuit ${status.circuit}`,
   ].filter((fact) => fact !== '');
-  const state = status.reason === undefined ? status.state : `${status.state} (${status.reason})`;
   const details = facts.length === 0 ? '' : `: ${facts.join(', ')}`;
-  const failure = failureAtRest(status);
+  const failure = failureOf(status);
   const why = failure === undefined ? '' : ` - ${failure}`;
   const action = actionOf(status);
   const help = action === undefined ? '' : ` -> ${action}`;
-  return printableLine(`${status.name} ${state}${details}${why}${help}`, longestText);
+  return printableLine(`${status.name} ${stateText(status)}${details}${why}${help}`, longestText);
+}
+
+/** A state with its reason. */
+export function stateText({ state, reason }: StateName): string {
+  return reason === undefined ? state : `${state} (${reason})`;
 }
 
 /** The steps of a plan that change something, one line each. */
@@ -241,14 +249,25 @@ export function placedProblem({ file, line, key, message }: Problem, beforeKey =
   );
 }
 
-/** Whether a server in this state waits after a failure or for the user. */
-export function restsByFailure(state: ServerState): boolean {
-  return state === 'backingOff' || needsUser(state);
+/** Whether the last error is the reason for the state: the server waits, or works only in part. */
+export function isByFailure(state: ServerState): boolean {
+  return state === 'backingOff' || state === 'degraded' || needsUser(state);
 }
 
-/** The message of the failure because of which a server waits. */
-function failureAtRest({ state, lastError }: ServerStatus): string | undefined {
-  return restsByFailure(state) ? lastError?.message : undefined;
+/** The message of the failure because of which a server waits or is degraded. */
+function failureOf({ state, lastError }: ServerStatus): string | undefined {
+  return isByFailure(state) ? lastError?.message : undefined;
+}
+
+/** Why a start takes long. */
+export const downloadNote = 'first start: the package runner may be downloading the server';
+/** Most servers are ready before; a note would only flicker. */
+export const downloadNoteAfterMs = 3_000;
+
+/** The line below a server: why it is in its state, or why it takes so long. */
+function whyOf(server: ServerStatus, nowMs: number): string | undefined {
+  const isLong = nowMs - Date.parse(server.since) >= downloadNoteAfterMs;
+  return server.mayDownload === true && isLong ? downloadNote : failureOf(server);
 }
 
 /** The reason for a state; for a server that is up but refuses calls, its circuit. */

@@ -27,6 +27,7 @@ import {
 } from '../../domain/settings.ts';
 import { defined } from '../../policies/defined.ts';
 import { digestOf, fingerprintOf } from '../../policies/fingerprint.ts';
+import { mayDownload } from '../../policies/first-run.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import { unknownKeyMessage } from '../../policies/text/closest-name.ts';
 import { isServerName, legibleServerName } from '../../policies/text/name-rule.ts';
@@ -182,6 +183,7 @@ function validServer(
       name: member.name,
       generation: fingerprintOf(spec),
       transport: spec.type,
+      ...(mayDownload(spec) && { mayDownload: true }),
       enabled: entry.enabled ?? true,
       trust: isOwn && entry.trust === true,
       tools: toolFilterOf(entry, isOwn),
@@ -342,6 +344,7 @@ const shorthands = {
   ],
   connectTimeoutMs: [
     ['connect', 'localTimeoutMs'],
+    ['connect', 'firstRunTimeoutMs'],
     ['connect', 'remoteTimeoutMs'],
   ],
   restart: [['restart', 'on']],

@@ -34,6 +34,11 @@ export interface ServerStatus {
   readonly pid?: number;
   readonly transport: TransportKind;
   readonly era?: 'legacy' | 'modern';
+  /**
+   * Present while a package runner such as `npx` or `docker run` starts a server that was never ready on
+   * this machine: it may be downloading.
+   */
+  readonly mayDownload?: true;
   readonly source: {
     readonly file?: string;
     readonly key: string;

@@ -45,9 +45,11 @@ export const defaultPolicy: ServerPolicy = {
   },
 
   connect: {
-    // Thirty seconds: a package runner that downloads over a slow line needs most of
-    // it; a server that is silent for longer counts as broken.
+    // Thirty seconds: an installed server needs a few, also on a busy machine; one that is
+    // silent for longer counts as broken.
     localTimeoutMs: 30_000,
+    // Two minutes: an image of some hundred megabytes over a usual line.
+    firstRunTimeoutMs: 120_000,
     remoteTimeoutMs: 30_000,
     // For all 64 pages together: as long as the connect, so that a start takes a
     // minute at worst.

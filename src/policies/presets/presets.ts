@@ -16,7 +16,8 @@ import { overridePolicy } from './override-policy.ts';
 const everyKindBut = (kind: FailureKind): readonly FailureKind[] =>
   failureKinds.filter((other) => other !== kind);
 
-const unlimitedStarts = { localSlots: null, remoteSlots: null } as const;
+const sameDeadline = { firstRunTimeoutMs: null } as const;
+const unlimitedStarts = { ...sameDeadline, localSlots: null, remoteSlots: null } as const;
 const retriesAnyway = { missing: 'retry', sameExits: null } as const;
 const stopsAfterLast = { busyBackoff: null, afterGiveUp: 'stop' } as const;
 const resetsAtOnce = { jitter: 'none', budgetReset: 'immediate' } as const;
@@ -161,7 +162,7 @@ const claudeCode = overridePolicy(defaultPolicy, {
     maxAttempts: 4,
     retryOn: failureKinds.filter(isTransient),
   },
-  connect: { missingVariable: 'keep', localSlots: 3 },
+  connect: { ...sameDeadline, missingVariable: 'keep', localSlots: 3 },
   restart: {
     ...resetsAtOnce,
     on: 'remote',

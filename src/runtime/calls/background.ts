@@ -5,6 +5,7 @@
 
 import type { Clock } from '../../domain/clock.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { argumentsError } from '../../domain/user-errors.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import type { BackgroundCall, CallReport, WaitOptions } from '../troupe.ts';
 import { waitOnce } from '../wait-once.ts';
@@ -149,8 +150,7 @@ export class BackgroundCalls {
 }
 
 function unknownCall(id: string): TroupeError {
-  return new TroupeError(
-    'INVALID_ARGUMENTS',
+  return argumentsError(
     `There is no background call ${printableLine(id, shownLength)}: it was collected, or dropped an hour after it settled. List the others: troupe.backgroundCalls()`,
   );
 }

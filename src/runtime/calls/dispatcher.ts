@@ -275,7 +275,7 @@ export class CallDispatcher {
     const remainingMs = call.deadlineAt - clock.now();
     const status = board.status(server);
     if (status === undefined) throw absentError(server);
-    if (remainingMs <= 0) throw call.lost?.error ?? outOfTime(server, status.state);
+    if (remainingMs <= 0) throw call.lost?.error ?? outOfTime(server, status);
     const view = board.view(server);
     if (view === undefined || view.leaving) return null;
     const gate = gateFor(view.callStatus, {

@@ -2,6 +2,7 @@ import type { ServerStatus } from '../../domain/host/status.ts';
 import { isUsable } from '../../domain/server-state.ts';
 import type { ExposedTool, ToolResult } from '../../domain/tool.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { argumentsError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import { checkLimit } from '../options/check.ts';
 import type { CallOptions, Troupe } from '../troupe.ts';
@@ -146,7 +147,7 @@ function told({ name, state, reason, action }: ServerStatus): Readonly<Record<st
 }
 
 function wrong(message: string): TroupeError {
-  return new TroupeError('INVALID_ARGUMENTS', `${message} Correct it and call again.`);
+  return argumentsError(`${message} Correct it and call again.`);
 }
 
 function failed(error: TroupeError): ToolResult {

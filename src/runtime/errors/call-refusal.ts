@@ -3,7 +3,8 @@
  * server's status are in `calls/gate.ts`.
  */
 
-import { isUsable, type ServerState } from '../../domain/server-state.ts';
+import type { ServerStatus } from '../../domain/host/status.ts';
+import { isUsable } from '../../domain/server-state.ts';
 import type { Problem } from '../../domain/settings.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
@@ -27,20 +28,24 @@ export function shuttingDown(server: string): TroupeError {
   );
 }
 
-export function outOfTime(server: string, state: ServerState): TroupeError {
+export function outOfTime(
+  server: string,
+  { state, mayDownload }: Pick<ServerStatus, 'state' | 'mayDownload'>,
+): TroupeError {
   const isBusy = isUsable(state);
+  const why = mayDownload === true ? ' (it may be downloading)' : '';
   return new TroupeError(
     isBusy ? 'OVERLOADED' : 'CONNECTING',
     isBusy
       ? `Server ${server} was busy with other calls until the end of the call's deadline. Call again later, or allow more time with --timeout.`
-      : `Server ${server} was still ${state} at the end of the call's deadline. Call again, or allow more time with --timeout.`,
+      : `Server ${server} was still ${state}${why} at the end of the call's deadline. Call again, or allow more time with --timeout.`,
     { server, retryable: true },
   );
 }
 
 /** Creates the error for a server that became ready too late for a response within the deadline. */
 export function tooLate(server: string, wasQueued: boolean): TroupeError {
-  return outOfTime(server, wasQueued ? 'ready' : 'loadingTools');
+  return outOfTime(server, { state: wasQueued ? 'ready' : 'loadingTools' });
 }
 
 /**

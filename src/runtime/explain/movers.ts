@@ -119,7 +119,7 @@ const candidates: Partial<Readonly<Record<ServerEvent['type'], CandidatesFor>>> 
       : []),
   ],
   'session.recovered': ({ context: { impairments } }) =>
-    impairments.map((reason) => fact({ type: 'session.recovered', reason })),
+    impairments.map(({ reason }) => fact({ type: 'session.recovered', reason })),
 };
 
 /** Lists the events that would change the state or its reason, and where each would lead now. */

@@ -2,6 +2,7 @@
 
 import type { SettingsReader } from '../../../actors/settings/last-good-settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { argumentsError } from '../../domain/user-errors.ts';
 import { isRecord } from '../../policies/is-record.ts';
 import { isServerName } from '../../policies/text/name-rule.ts';
 import { printableLine } from '../../policies/text/printable.ts';
@@ -28,7 +29,7 @@ export class AddedServers {
     const shown = printableLine(name, shownLength);
     if (!isServerName(name)) {
       const message = `The name "${shown}" cannot be used. Write 1 to 100 letters, digits, "_", ".", ":" or "-".`;
-      throw new TroupeError('INVALID_ARGUMENTS', message);
+      throw argumentsError(message);
     }
     this.#entries.set(name, copyOf(shown, entry));
     this.#pass();
@@ -57,5 +58,5 @@ function copyOf(shown: string, entry: unknown): Entry {
     // Reported below, in one sentence for all cases.
   }
   const message = `The settings of the server "${shown}" must be plain data, as { command: 'npx' }.`;
-  throw new TroupeError('INVALID_ARGUMENTS', message);
+  throw argumentsError(message);
 }

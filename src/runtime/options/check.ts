@@ -3,7 +3,8 @@ import { type HostEvent, troupeEventNames } from '../../domain/host/event.ts';
 import { logLevels } from '../../domain/log-level.ts';
 import { questionKinds } from '../../domain/question.ts';
 import { serverStates } from '../../domain/server-state.ts';
-import { TroupeError } from '../../domain/troupe-error.ts';
+import type { TroupeError } from '../../domain/troupe-error.ts';
+import { argumentsError } from '../../domain/user-errors.ts';
 import { isRecord } from '../../policies/is-record.ts';
 import { closestName } from '../../policies/text/closest-name.ts';
 import { isServerName } from '../../policies/text/name-rule.ts';
@@ -20,12 +21,12 @@ const fileScopes = ['managed', 'user', 'project', 'workspace', 'local', 'config'
 // A few hundred megabytes, enough for an hour of a busy troupe.
 const mostRecords = 1_000_000;
 
-const optionsSchema = z.strictObject({
-  sources: z
-    .array(z.union([file, z.strictObject({ file, scope: z.enum(fileScopes).optional() })]))
-    .optional(),
-  plugins: z
-    .array(
+const optionsSchema = z
+  .strictObject({
+    sources: z.array(
+      z.union([file, z.strictObject({ file, scope: z.enum(fileScopes).optional() })]),
+    ),
+    plugins: z.array(
       z
         .strictObject({
           plugin: z.string().regex(/^[\w.-]{1,60}$/, {
@@ -37,63 +38,61 @@ const optionsSchema = z.strictObject({
         .refine((it) => (it.file === undefined) !== (it.settings === undefined), {
           error: 'a plugin brings either "file" or "settings"',
         }),
-    )
-    .optional(),
-  rules: z.array(aFunction).optional(),
-  bare: z.boolean().optional(),
-  settings: z.record(z.string(), z.unknown()).optional(),
-  servers: z
-    .record(
+    ),
+    rules: z.array(aFunction),
+    bare: z.boolean(),
+    settings: z.record(z.string(), z.unknown()),
+    servers: z.record(
       z.string().refine(isServerName, { error: 'a name of a server cannot be used' }),
       z.strictObject({
         connect: aFunction,
         settings: z.record(z.string(), z.unknown()).optional(),
       }),
-    )
-    .optional(),
-  projectRoot: z.string().min(1).optional(),
-  stateDir: z.string().min(1).optional(),
-  allow: z.array(z.string()).optional(),
-  trusted: z.boolean().optional(),
-  // Checked by `hostPolicy`.
-  policy: z.unknown().optional(),
-  inspect: z
-    .union([
+    ),
+    projectRoot: z.string().min(1),
+    stateDir: z.string().min(1),
+    allow: z.array(z.string()),
+    trusted: z.boolean(),
+    // Checked by `hostPolicy`.
+    policy: z.unknown(),
+    inspect: z.union([
       z.boolean(),
       z.strictObject({
         records: z.int().min(1).max(mostRecords).optional(),
         journal: file.optional(),
       }),
-    ])
-    .optional(),
-  telemetry: z
-    .union([
+    ]),
+    telemetry: z.union([
       z.boolean(),
       z.strictObject({
         tracerProvider: z.looseObject({ getTracer: aFunction }).optional(),
         meterProvider: z.looseObject({ getMeter: aFunction }).optional(),
         propagator: z.looseObject({ inject: aFunction, extract: aFunction }).optional(),
       }),
-    ])
-    .optional(),
-  seed: z.number().int().optional(),
-  clock: z
-    .looseObject({
+    ]),
+    seed: z.number().int(),
+    clock: z.looseObject({
       now: aFunction,
       wallNow: aFunction,
       setTimeout: aFunction,
       clearTimeout: aFunction,
-    })
-    .optional(),
-  inputs: aFunction.optional(),
-  headers: aFunction.optional(),
-  onQuestion: aFunction.optional(),
-  questions: z.array(z.enum(questionKinds)).optional(),
-  roots: rootChoices.optional(),
-  permission: aFunction.optional(),
-  askPermission: aFunction.optional(),
-  env: z.record(z.string(), z.string().optional()).optional(),
-});
+    }),
+    inputs: aFunction,
+    headers: aFunction,
+    credentials: z.object({
+      get: aFunction,
+      set: aFunction,
+      delete: aFunction,
+      listen: aFunction.optional(),
+    }),
+    onQuestion: aFunction,
+    questions: z.array(z.enum(questionKinds)),
+    roots: rootChoices,
+    permission: aFunction,
+    askPermission: aFunction,
+    env: z.record(z.string(), z.string().optional()),
+  })
+  .partial();
 
 /**
  * Refuses invalid options, so that a misspelled one is not ignored.
@@ -111,8 +110,7 @@ export function checkOptions(options: TroupeOptions): void {
   const [issue] = checked.error.issues;
   const unknown = issue?.code === 'unrecognized_keys' ? issue.keys.join(', ') : undefined;
   const name = unknown ?? issue?.path.join('.') ?? '';
-  throw new TroupeError(
-    'INVALID_ARGUMENTS',
+  throw argumentsError(
     unknown === undefined
       ? `The option "${name}" of createTroupe is wrong: ${issue?.message ?? 'unknown'}. See TroupeOptions.`
       : `createTroupe has no option ${unknown}. See TroupeOptions for those it has.`,
@@ -122,28 +120,25 @@ export function checkOptions(options: TroupeOptions): void {
 /** @throws TroupeError `INVALID_ARGUMENTS` for anything but a non-empty string. */
 export function checkName(what: string, name: unknown): void {
   if (typeof name === 'string' && name !== '') return;
-  throw new TroupeError('INVALID_ARGUMENTS', `The ${what} must be a text that is not empty.`);
+  throw argumentsError(`The ${what} must be a text that is not empty.`);
 }
 
 /** @throws TroupeError `INVALID_ARGUMENTS` for an unknown state, for which a wait would never end. */
 export function checkState(state: string): void {
   if ((serverStates as readonly string[]).includes(state)) return;
-  throw new TroupeError(
-    'INVALID_ARGUMENTS',
-    `There is no state "${state}". The states are: ${serverStates.join(', ')}.`,
-  );
+  throw argumentsError(`There is no state "${state}". The states are: ${serverStates.join(', ')}.`);
 }
 
 /** @throws TroupeError `INVALID_ARGUMENTS` for anything but a positive whole number. */
 export function checkLimit(limit: number): void {
   if (Number.isInteger(limit) && limit >= 1) return;
-  throw new TroupeError('INVALID_ARGUMENTS', 'The limit must be a whole number of at least 1.');
+  throw argumentsError('The limit must be a whole number of at least 1.');
 }
 
 /** @throws TroupeError `INVALID_ARGUMENTS` for an unknown level. */
 export function checkLogLevel(level: unknown): void {
   if (logLevels.some((known) => known === level)) return;
-  throw new TroupeError('INVALID_ARGUMENTS', `The level must be one of ${logLevels.join(', ')}.`);
+  throw argumentsError(`The level must be one of ${logLevels.join(', ')}.`);
 }
 
 const shownLength = 128;
@@ -201,8 +196,7 @@ export function checkHostEvent(event: unknown): HostEvent {
   }
   const [issue] = checked.error.issues;
   const field = issue?.path.join('.') ?? '';
-  throw new TroupeError(
-    'INVALID_ARGUMENTS',
+  throw argumentsError(
     `This event cannot be sent to a troupe${field === '' ? '' : ` (field "${field}")`}: ${issue?.message ?? 'unknown event'}. See the list of host events in the documentation.`,
   );
 }
@@ -214,7 +208,7 @@ export function checkListener(name: string, listener: unknown): void {
     throw unknownEvent('event to listen to', name, troupeEventNames);
   }
   if (typeof listener === 'function') return;
-  throw new TroupeError('INVALID_ARGUMENTS', `The listener of "${name}" must be a function.`);
+  throw argumentsError(`The listener of "${name}" must be a function.`);
 }
 
 function unknownEvent(what: string, name: string, known: readonly string[]): TroupeError {
@@ -222,7 +216,7 @@ function unknownEvent(what: string, name: string, known: readonly string[]): Tro
   const hint =
     closest === undefined ? `There are: ${known.join(', ')}.` : `Did you mean "${closest}"?`;
   const shown = printableLine(name, shownLength);
-  return new TroupeError('INVALID_ARGUMENTS', `There is no ${what} "${shown}". ${hint}`);
+  return argumentsError(`There is no ${what} "${shown}". ${hint}`);
 }
 
 /** Returns whether the event requests another attempt. */

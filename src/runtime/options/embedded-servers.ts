@@ -5,7 +5,7 @@
 
 import type { SettingsReader } from '../../../actors/settings/last-good-settings.ts';
 import type { EmbeddedServer } from '../../domain/host/embedded.ts';
-import { TroupeError } from '../../domain/troupe-error.ts';
+import { argumentsError } from '../../domain/user-errors.ts';
 
 export type EmbeddedServers = Readonly<Record<string, EmbeddedServer>>;
 
@@ -34,8 +34,7 @@ export function checkEmbedded(overlay: Overlay | undefined, servers: EmbeddedSer
     ([name, entry]) => Object.hasOwn(servers, name) && ('command' in entry || 'url' in entry),
   );
   if (taken === undefined) return;
-  throw new TroupeError(
-    'INVALID_ARGUMENTS',
+  throw argumentsError(
     `The server "${taken[0]}" is in both "servers" and "settings" of createTroupe; rename one of the two.`,
   );
 }

@@ -6,7 +6,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { z } from 'zod';
 
 import type { RootFolder } from '../../domain/question.ts';
-import { TroupeError } from '../../domain/troupe-error.ts';
+import { argumentsError } from '../../domain/user-errors.ts';
 
 /** A path or a `file:` URL, with or without a name. */
 export type RootChoice = string | RootFolder;
@@ -68,6 +68,6 @@ function pathOf(text: string, projectRoot: string): string {
     return fileURLToPath(text);
   } catch {
     const message = 'A root must be a path, or an address that begins with file:.';
-    throw new TroupeError('INVALID_ARGUMENTS', message);
+    throw argumentsError(message);
   }
 }

@@ -14,7 +14,7 @@ import {
 import { parsePolicyChoice } from '../../config/policy-choice.ts';
 import type { PolicyChoice } from '../../domain/policy.ts';
 import type { Scope } from '../../domain/scope.ts';
-import { TroupeError } from '../../domain/troupe-error.ts';
+import { argumentsError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import type { TroupeParts } from '../root-actor.ts';
 import type { TroupeOptions } from '../troupe.ts';
@@ -107,8 +107,5 @@ export function hostPolicy(policy: unknown): PolicyChoice {
   if ('choice' in parsed) return parsed.choice;
   const { path, message } = parsed.fault;
   const key = ['policy', ...path].join('.');
-  throw new TroupeError(
-    'INVALID_ARGUMENTS',
-    `The option "${key}" of createTroupe is wrong: ${message}.`,
-  );
+  throw argumentsError(`The option "${key}" of createTroupe is wrong: ${message}.`);
 }

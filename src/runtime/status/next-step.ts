@@ -11,14 +11,11 @@ export function nextStepFor(
   lists: RefusingLists = { hostAllowed: null },
   lastError: Failure | null = null,
 ): string | undefined {
-  const { name, source, invalid, disabledBy } = desired;
+  const { name, source, invalid } = desired;
   const place = placeOf(invalid?.file ?? source.file, invalid?.line ?? source.line);
   switch (condition.state) {
     case 'disabled':
-      if (disabledBy !== undefined) {
-        return `remove ${name} from mcp.disabledServers in ${placeOf(disabledBy.file, disabledBy.line)}`;
-      }
-      return `set "enabled": true for ${name} in ${place}`;
+      return stepToEnable(desired, place);
     case 'blocked':
       return condition.reason === 'excluded' || condition.reason === 'notAllowed'
         ? stepAgainst(condition.reason, desired, lists)
@@ -41,6 +38,17 @@ export function nextStepFor(
     case 'stopping':
       return undefined;
   }
+}
+
+/** The command, or the edit where the command cannot edit what disables the server. */
+function stepToEnable({ name, source, disabledBy }: DesiredServer, place: string): string {
+  const { file, scope, key } = source;
+  const isEditable = file !== undefined && scope !== 'managed' && key.startsWith('mcpServers');
+  if (isEditable && (disabledBy === undefined || disabledBy.file === file))
+    return `troupe enable ${name}`;
+  if (disabledBy !== undefined)
+    return `remove ${name} from mcp.disabledServers in ${placeOf(disabledBy.file, disabledBy.line)}`;
+  return `set "enabled": true for ${name} in ${place}`;
 }
 
 /** The restart of a server, preceded by what has to be fixed for it to help. */

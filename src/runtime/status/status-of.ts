@@ -1,5 +1,6 @@
 /** Turns a server's snapshot into its status. Every user interface shows this status. */
 
+import { type Impairment, isFirstRun } from '../../../machines/server/context.ts';
 import type { ServerSnapshot } from '../../../machines/server/server.ts';
 import type { CallerCode } from '../../domain/caller-code.ts';
 import type { Failure, FailureKind } from '../../domain/failure.ts';
@@ -40,6 +41,13 @@ interface MoreFacts {
   readonly heldCount?: HeldCount | undefined;
 }
 
+const tryingStates: ReadonlySet<ServerState> = new Set([
+  'queued',
+  'connecting',
+  'loadingTools',
+  'backingOff',
+]);
+
 export interface Condition {
   readonly state: ServerState;
   readonly reason?: StateReason;
@@ -65,8 +73,16 @@ function engagedCondition({ context }: ServerSnapshot, engaged: EngagedValue): C
   const live = engaged?.live;
   if (live === 'connecting' || live === 'loadingTools') return { state: live };
   if (live !== 'ready') return { state: 'stopping' };
-  const reason = degradedReasons.find((candidate) => context.impairments.includes(candidate));
+  const reason = worstOf(context.impairments)?.reason;
   return reason === undefined ? { state: 'ready' } : { state: 'degraded', reason };
+}
+
+function worstOf(impairments: readonly Impairment[]): Impairment | undefined {
+  return impairments.toSorted((a, b) => rankOf(a) - rankOf(b))[0];
+}
+
+function rankOf({ reason }: Impairment): number {
+  return degradedReasons.indexOf(reason);
 }
 
 function catalogOf(snapshot: ServerSnapshot): CatalogState {
@@ -92,14 +108,9 @@ export function statusOf(
 ): ServerStatus {
   const { context } = snapshot;
   const condition = conditionOf(snapshot);
-  const lastError = lastErrorOf(context.lastError, desired, condition);
+  const lastError = lastErrorOf(failureOf(context, condition), desired, condition);
   const step = nextStepFor(desired, condition, lists, context.lastError);
   const action = step ?? stepForHeld(desired, heldCount);
-  const isTrying =
-    condition.state === 'queued' ||
-    condition.state === 'connecting' ||
-    condition.state === 'loadingTools' ||
-    condition.state === 'backingOff';
   return deepFreeze({
     name: context.name,
     ...condition,
@@ -107,7 +118,7 @@ export function statusOf(
     circuit: circuitOf(snapshot),
     since: new Date(stamps.sinceMs).toISOString(),
     generation: context.generation,
-    ...(isTrying ? { attempt: Math.max(1, context.attempt) } : {}),
+    ...(tryingStates.has(condition.state) ? { attempt: Math.max(1, context.attempt) } : {}),
     restarts: Math.max(0, context.session - 1),
     ...(condition.state === 'backingOff'
       ? { nextAttemptAt: new Date(stamps.waitingSinceMs + context.delayMs).toISOString() }
@@ -116,6 +127,7 @@ export function statusOf(
     ...(context.pid === null ? {} : { pid: context.pid }),
     transport: transport ?? context.transport,
     ...(context.era === null ? {} : { era: context.era }),
+    ...(condition.state === 'connecting' && isFirstRun(context) ? { mayDownload: true } : {}),
     source: desired.source,
     ...defined({ lastError, action }),
   });
@@ -170,6 +182,14 @@ const codeOfKind: Readonly<Record<FailureKind, CallerCode>> = {
   notStarted: 'CONNECTING',
   unknown: 'INTERNAL',
 };
+
+/** The reason for the state of a degraded server; otherwise the last failure. */
+function failureOf(
+  { impairments, lastError }: ServerSnapshot['context'],
+  { state }: Condition,
+): Failure | null {
+  return state === 'degraded' ? (worstOf(impairments)?.failure ?? null) : lastError;
+}
 
 function lastErrorOf(
   failure: Failure | null,

@@ -306,9 +306,10 @@ function isSettled(snapshot: Snapshot): boolean {
   return !snapshot.hasTag('waits');
 }
 
-/** Whether a login or a log-out has ended. */
+/** Whether a login or a logout has ended; further attempts may follow. */
 function isAtRest(snapshot: Snapshot): boolean {
-  return snapshot.value === 'authorized' || snapshot.matches('unauthorized');
+  const { value } = snapshot;
+  return value === 'authorized' || value === 'retrying' || snapshot.matches('unauthorized');
 }
 
 function unavailable(url: URL, reason = 'the issuer did not answer'): RequestFailedError {

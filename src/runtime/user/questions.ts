@@ -17,6 +17,7 @@ import type {
   SamplingResult,
 } from '../../domain/question.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { argumentsError } from '../../domain/user-errors.ts';
 import { checkForm } from '../../policies/calls/form-answer.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
 import { defined } from '../../policies/defined.ts';
@@ -102,7 +103,7 @@ export class Questions {
     const open = this.#open.get(id);
     if (open === undefined || !isListed(open)) {
       const message = `no question "${id.slice(0, 20)}" waits for an answer; see troupe questions`;
-      throw new TroupeError('INVALID_ARGUMENTS', message);
+      throw argumentsError(message);
     }
     const { question, actor } = open;
     const fault = answerFault(question, answer);

@@ -1,3 +1,4 @@
+import { isFirstRun } from '../../../machines/server/context.ts';
 import type { Clock } from '../../domain/clock.ts';
 import {
   type MissingServer,
@@ -8,6 +9,7 @@ import { isUsable } from '../../domain/server-state.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { defined } from '../../policies/defined.ts';
+import { firstRunExtraMs } from '../../policies/first-run.ts';
 import { nameHint } from '../../policies/text/closest-name.ts';
 import { refusalAtRest } from '../calls/gate.ts';
 import type { ServerView, StatusBoard } from '../status/board.ts';
@@ -111,11 +113,14 @@ export async function waitForRequired(wait: RequiredWait): Promise<void> {
 
 async function isReadyInTime(
   { board, clock, since, isOver }: RequiredWait,
-  { name, policy }: DesiredServer,
+  { name, policy, mayDownload }: DesiredServer,
 ): Promise<boolean> {
   const answer = (view: ServerView | undefined) =>
     presentStatus(view, (status) => isUsable(status.state) || hasGivenUp(status));
-  const timeoutMs = Math.max(0, since + policy.startup.timeoutMs - clock.now());
+  const context = board.view(name)?.ref.getSnapshot().context;
+  const isFirst = context === undefined ? mayDownload === true : isFirstRun(context);
+  const extraMs = isFirst ? firstRunExtraMs(policy.connect) : 0;
+  const timeoutMs = Math.max(0, since + policy.startup.timeoutMs + extraMs - clock.now());
   try {
     await waitForStatus(
       { board, clock, server: name, answer, wanted: 'ready', isOver },

@@ -120,9 +120,10 @@ export type StartBench = (options?: BenchOptions) => Bench;
 
 /** The real actors; a test decides when the SDK is loaded and when the first list begins. */
 export function realActors(load?: LoadSpeech) {
-  return (ports: SessionPorts, listAllowed: () => Promise<void>): SessionActors =>
-    createSessionActors((id, report) => {
-      const io = createSessionIo(ports, load)(id, report);
+  return (ports: SessionPorts, listAllowed: () => Promise<void>): SessionActors => {
+    const createIo = createSessionIo(ports, load);
+    return createSessionActors((id, report) => {
+      const io = createIo(id, report);
       return {
         resolve: (signal) => io.resolve(signal),
         launch: (isSecond, signal) => io.launch(isSecond, signal),
@@ -138,6 +139,7 @@ export function realActors(load?: LoadSpeech) {
         dispose: () => io.dispose(),
       };
     });
+  };
 }
 
 /** Starts sessions of one logic, which share the eras they found out. */
@@ -246,6 +248,7 @@ class Recorder implements Bench {
       session: options.session ?? 1,
       transport: options.spec?.type ?? 'stdio',
       policy: overridePolicy(policy, overrides),
+      isFirstRun: false,
       seed: 1,
     } as const;
     this.#start = () => {

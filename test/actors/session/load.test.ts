@@ -80,6 +80,25 @@ describe('a session that waits for the SDK', () => {
     expect((await bench.next('session.opened')).pid).toBeGreaterThan(0);
   });
 
+  it('starts its process later when four others have started', async () => {
+    const held = new HeldLoad();
+    const start = createBench(fixtureSpec('', telling), realActors(held.load));
+    const opened = (): Bench => {
+      const bench = start();
+      benches.push(bench);
+      bench.send('session.open');
+      return bench;
+    };
+    for (let count = 0; count < 4; count += 1) await opened().logged('pid ');
+    const asked = held.asked();
+    const fifth = opened();
+    await asked;
+    await turn();
+    expect(fifth.lines).toEqual([]);
+    await held.end();
+    expect(await fifth.logged('pid ')).toMatch(/^pid \d+$/);
+  });
+
   it('ends its process and reports as usual when it is closed', async () => {
     const held = new HeldLoad();
     const { bench, pid } = await openTelling(held.load);

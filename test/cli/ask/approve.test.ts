@@ -8,12 +8,12 @@ import { upHere } from '../up-here.ts';
 const pending = statusOf('gated', { state: 'blocked', reason: 'pendingApproval' });
 
 /** A running troupe with one server that needs approval. */
-async function waiting(more: Parameters<typeof approvalOf>[1] = {}) {
+async function waiting(more: Parameters<typeof approvalOf>[1] = {}, started = statusOf('gated')) {
   const troupe = createStandIn({
     servers: [pending],
     approvals: [approvalOf('gated', more)],
     onSend: (event, own) => {
-      if (event.type === 'approval.grant') own.become(statusOf('gated'));
+      if (event.type === 'approval.grant') own.become(started);
     },
   });
   const { folder } = await upHere(troupe);
@@ -339,6 +339,47 @@ describe('troupe approve', () => {
     const sure = await runCliHere(['approve', 'gated', '--yes', ...more], { folder });
     expect(sure.exitCode).toBe(0);
     expect(troupe.sent).toHaveLength(1);
+  });
+
+  it.each([
+    ['ends in a failure', { state: 'backingOff', reason: 'retrying' }],
+    ['needs a login', { state: 'authRequired' }],
+    ['cannot start', { state: 'failed', reason: 'notStartable' }],
+  ] as const)('exits with 0 when the approved server %s', async (_how, condition) => {
+    const message = 'The server process exited with code 1. It wrote: Error: no key';
+    const lastError = { code: 'CRASHED', kind: 'crashed', message } as const;
+    const failed = statusOf('gated', { ...condition, lastError });
+    for (const columns of [undefined, 80]) {
+      const { folder } = await waiting({}, failed);
+      const setting = columns === undefined ? { folder } : { folder, columns };
+      const run = await runCliHere(['approve', 'gated', '--yes'], setting);
+      expect(run.exitCode).toBe(0);
+      expect(run.stdout).toContain(`gated ${condition.state}`);
+      expect(run.stdout).toContain(message);
+    }
+  });
+
+  it('exits with 0 when Ctrl-C ends the wait for the approved server', async () => {
+    const { folder, troupe } = await waiting({}, statusOf('gated', { state: 'connecting' }));
+    const run = startCliHere(['approve', 'gated', '--yes'], { folder, columns: 80 });
+    await run.noted('waiting 0s for gated (connecting)');
+    run.signal('SIGINT');
+    expect(await run.finished).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringContaining('gated connecting') as string,
+    });
+    expect(troupe.sent).toHaveLength(1);
+  });
+
+  it('shows how the approved server starts, in a terminal', async () => {
+    const connecting = statusOf('gated', { state: 'connecting' });
+    const { folder, troupe } = await waiting({}, connecting);
+    const run = startCliHere(['approve', 'gated', '--yes'], { folder, columns: 80 });
+    await run.noted('waiting 0s for gated (connecting)');
+    troupe.become(statusOf('gated', { tools: 3 }));
+    const { exitCode, stdout } = await run.finished;
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('gated ready: 3 tools');
   });
 
   it('does not ask at a terminal with --yes or --fingerprint', async () => {

@@ -80,6 +80,24 @@ function explanationOf(more: Partial<Explanation> = {}): Explanation {
 }
 
 describe('the printed explanation', () => {
+  it('says why a server is degraded or takes long to connect', () => {
+    const message = 'The server refused prompts/list: no database';
+    const lastError = { code: 'BAD_RESPONSE', kind: 'protocol', message } as const;
+    const sentenceOf = (status: Parameters<typeof statusOf>[1]) =>
+      explanationLines(
+        explanationOf({ status: statusOf('db', status) }),
+        Date.parse(statusOf('db').since) + 4_000,
+        200,
+        plain,
+      )[0];
+    expect(sentenceOf({ state: 'degraded', reason: 'partialCatalog', lastError })).toBe(
+      `db is degraded (partialCatalog) for 4s: ${message}`,
+    );
+    expect(sentenceOf({ state: 'connecting', mayDownload: true })).toBe(
+      'db is connecting for 4s: first start: the package runner may be downloading the server.',
+    );
+  });
+
   it('shows the state and its reason, then the next step, then the details', () => {
     expect(explanationLines(explanationOf(), nowMs, 80, plain).join('\n')).toBe(
       `db is backingOff (retrying) for 10s, because hasAttemptsLeft held. It ended with

@@ -265,4 +265,12 @@ describe('the progress line', () => {
       'waiting 1m 05s for db (backingOff)',
     );
   });
+
+  it('mentions a possible download after a few seconds', () => {
+    const downloading = [statusOf('db', { state: 'connecting', mayDownload: true })];
+    expect(progressText(downloading, 2_000)).toBe('waiting 2s for db (connecting)');
+    expect(progressText(downloading, 4_000)).toBe(
+      'waiting 4s for db (connecting, may be downloading)',
+    );
+  });
 });

@@ -52,6 +52,24 @@ describe('the status', () => {
     ]);
   });
 
+  it('mentions a possible download while a server connects', () => {
+    const since = new Date(now - 3_000).toISOString();
+    const npx = statusOf('npx', { state: 'connecting', since, mayDownload: true });
+    const note = 'first start: the package runner may be downloading the server';
+    expect(statusLines([npx], now - 1, 100, plain)).toHaveLength(2);
+    expect(statusLines([npx], now, 100, plain)[2]).toBe(`  ${note}`);
+    expect(statusLine(npx, now)).toBe('npx connecting: may be downloading');
+    expect(statusDetails(npx, now, 100)).toContain(`note        ${note}`);
+  });
+
+  it('shows why a server is degraded', () => {
+    const message = 'The server did not list its prompts within 30000 ms.';
+    const lastError = { code: 'BAD_RESPONSE', kind: 'protocol', message } as const;
+    const partial = statusOf('db', { state: 'degraded', reason: 'partialCatalog', lastError });
+    expect(statusLines([partial], now, 100, plain)[2]).toBe(`  ${message}`);
+    expect(statusLine(partial, now)).toBe(`db degraded (partialCatalog) - ${message}`);
+  });
+
   it('drops times and pids before truncating names or actions', () => {
     const longer = [...servers, statusOf('a-much-longer-name', { tools: 2, pid: 4343 })];
     expect(statusLines(longer, now, 100, plain)).toEqual([

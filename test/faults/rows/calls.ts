@@ -180,7 +180,14 @@ const crowds: Rows = {
   },
   F72: {
     inject: 's:server-requests --n 1000 during a call',
-    expect: { isOk: true, answers: 1_000, granted: 0, state: 'ready', grownMb: { atMost: 64 } },
+    expect: {
+      isOk: true,
+      answers: 1_000,
+      granted: 0,
+      // So many at once are a flood, which is over a second later.
+      state: ['ready', 'degraded'],
+      grownMb: { atMost: 64 },
+    },
     async run(stage) {
       const peer = stage.stdio('server-requests', ['--n', '1000']);
       await readyServer(stage, peer);

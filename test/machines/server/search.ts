@@ -216,7 +216,7 @@ function keyOf({ value, context }: ServerSnapshot): string {
     context.crashTimes.length,
     context.lossTimes.length,
     context.floods,
-    context.impairments,
+    context.impairments.map(({ reason }) => reason),
     loss?.retryAfterMs === undefined,
     context.failedCalls,
     context.cooldownMs,

@@ -55,6 +55,7 @@ export function smallServer({ policy, ...given }: SmallServer = {}): ServerInput
     startWanted: false,
     succeeds: false,
     hasStoredCatalog: false,
+    mayDownload: false,
     seed: 1,
     ...given,
     policy: overridePolicy(smallPolicy, policy ?? {}),

@@ -333,7 +333,7 @@ describe('a server', () => {
     const story = withReadyServer({ policy: { health: strict } });
     story.clock.advanceBy(30_000);
     story.sessions.of('db').probed('unknownMethod');
-    expect(story.snapshotOf('db.0').context.impairments).toEqual(['healthCheck']);
+    expect(story.snapshotOf('db.0').context.impairments).toMatchObject([{ reason: 'healthCheck' }]);
   });
 
   it('is suspended when one session after another is abandoned', () => {

@@ -32,6 +32,7 @@ export function smallSession({ policy, ...given }: SmallSession = {}): SessionIn
   return {
     ...id,
     transport: 'stdio',
+    isFirstRun: false,
     seed: 1,
     ...given,
     policy: overridePolicy(smallPolicy, policy ?? {}),

@@ -36,14 +36,14 @@ describe('each admission reason', () => {
       'disabled',
       'DISABLED',
       'enabled',
-      'set "enabled": true for db in /project/troupe.json:3',
+      'troupe enable db',
       { settings: servers({ db: { command: 'srv', enabled: false } }) },
     ],
     [
       'disabled',
       'DISABLED',
       'mcp.disabledServers',
-      'remove db from mcp.disabledServers in /project/troupe.json:8',
+      'troupe enable db',
       { settings: servers({ db: 'srv' }, { disabledServers: ['db'] }) },
     ],
     [

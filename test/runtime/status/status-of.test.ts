@@ -48,6 +48,7 @@ function snapshotIn(connection: unknown, more: Partial<ServerContext> = {}): Ser
     startWanted: false,
     succeeds: false,
     hasStoredCatalog: false,
+    mayDownload: false,
     seed: 1,
   } as const;
   const { context: first } = createActor(serverMachine, { input }).getSnapshot();
@@ -94,7 +95,9 @@ const cases = serverStates.flatMap((state): readonly Case[] => {
   if (typeof place !== 'function')
     return [{ state, reason: undefined, snapshot: snapshotIn(place) }];
   return reasonsOf[state].map((reason) => {
-    const impairments = degradedReasons.filter((candidate) => candidate === reason);
+    const impairments = degradedReasons
+      .filter((candidate) => candidate === reason)
+      .map((candidate) => ({ reason: candidate, failure: null }));
     return { state, reason, snapshot: snapshotIn(place(reason), { impairments }) };
   });
 });
@@ -118,7 +121,6 @@ const lists: RefusingLists = {
   budget: { max: 1, mode: 'enforce', source: listed },
 };
 const actionSentences = [
-  /^set "enabled": true for db in \/project\/troupe\.json:7$/,
   /^start with --trust to trust the folder of \/project\/troupe\.json:7$/,
   /^remove db from mcp\.excluded in \/project\/troupe\.json:9$/,
   /^add db to mcp\.allowed in \/project\/troupe\.json:9$/,
@@ -158,9 +160,35 @@ describe("a server's status", () => {
   );
 
   it('reports the first of several impairments in their fixed order', () => {
-    const impairments = degradedReasons.toReversed();
-    expect(statusOf(snapshotIn(ready, { impairments }), desired, stamps, 0).reason).toBe(
-      degradedReasons[0],
+    const impairments = degradedReasons
+      .toReversed()
+      .map((reason) => ({ reason, failure: { kind: 'protocol', message: reason } as const }));
+    // The newest failure belongs to another impairment.
+    const lastError = { kind: 'protocol', message: 'newest' } as const;
+    const snapshot = snapshotIn(ready, { impairments, lastError });
+    expect(statusOf(snapshot, desired, stamps, 0)).toMatchObject({
+      reason: degradedReasons[0],
+      lastError: { message: degradedReasons[0] },
+    });
+  });
+
+  it('names the command that enables a server, or the edit where it cannot', () => {
+    const source = desired.source;
+    const stepFor = (more: Partial<DesiredServer>) =>
+      nextStepFor({ ...desired, ...more }, { state: 'disabled' });
+    expect(stepFor({})).toBe('troupe enable db');
+    expect(stepFor({ disabledBy: { ...source, key: 'mcp.disabledServers' } })).toBe(
+      'troupe enable db',
+    );
+    expect(
+      stepFor({ disabledBy: { file: '/user.json', line: 9, key: 'mcp', scope: 'user' } }),
+    ).toBe('remove db from mcp.disabledServers in /user.json:9');
+    expect(stepFor({ source: { ...source, key: 'servers.db' } })).toBe(
+      'set "enabled": true for db in /project/troupe.json:7',
+    );
+    expect(stepFor({ source: { ...source, scope: 'managed' } })).toContain('set "enabled"');
+    expect(stepFor({ source: { key: 'db', scope: 'config' } })).toBe(
+      'set "enabled": true for db in the host\'s settings',
     );
   });
 

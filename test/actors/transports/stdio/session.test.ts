@@ -177,6 +177,17 @@ describe('opening a stdio session', () => {
     expect((await session.next('session.closed')).failure).toBeUndefined();
   });
 
+  it('leaves the error that a silent server wrote as evidence', async () => {
+    const session = start('unreachable');
+    session.send('session.open');
+    await session.logged('retrying');
+    // As at the deadline of the handshake.
+    session.send('session.close');
+    expect((await session.next('session.closed')).evidence).toMatchObject({
+      explanation: '[Redis Error] Error: connect ECONNREFUSED 127.0.0.1:6379',
+    });
+  });
+
   it('can be closed during the era probe', async () => {
     const session = start('', {
       spec: fixtureSpec('hang-discover', { era: 'auto' }),

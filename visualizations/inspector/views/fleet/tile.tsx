@@ -67,7 +67,7 @@ function TileFacts({ status }: { status: ServerStatus }) {
 
 /** The time until the next try, or what would help. */
 function TileWait({ status }: { status: ServerStatus }) {
-  const { nextAttemptAt, action, lastError, state } = status;
+  const { nextAttemptAt, action, lastError, state, mayDownload } = status;
   if (nextAttemptAt !== undefined) {
     return (
       <span class="tile-wait">
@@ -76,7 +76,8 @@ function TileWait({ status }: { status: ServerStatus }) {
     );
   }
   const isWell = state === 'ready' || state === 'dormant';
-  const hint = action ?? (isWell ? undefined : lastError?.message);
+  const note = mayDownload === true ? 'first start: may be downloading' : undefined;
+  const hint = action ?? note ?? (isWell ? undefined : lastError?.message);
   return hint === undefined ? null : (
     <span class="tile-hint" title={shownLine(hint, 500)}>
       {shownLine(hint, 120)}
