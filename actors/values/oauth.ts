@@ -12,7 +12,7 @@ import type {
   TokenEndpointAuthMethod,
 } from '../../src/domain/server-spec.ts';
 import { defined } from '../../src/policies/defined.ts';
-import { secureUrlFault } from '../../src/policies/secure-url.ts';
+import { isLoopback, secureUrlFault } from '../../src/policies/secure-url.ts';
 import { SettingError } from './setting-error.ts';
 
 /** Log-in settings with their values. Everything in it may be secret. */
@@ -88,8 +88,7 @@ export function resolveOAuth(
       scopes: scopes?.map((scope, index) => expand(`oauth.scopes[${index}]`, scope)),
       metadataUrl: urlOf('oauth.metadataUrl', oauth.metadataUrl),
       issuer: urlOf('oauth.issuer', oauth.issuer),
-      callbackPort,
-      redirectUri: urlOf('oauth.redirectUri', oauth.redirectUri),
+      ...callbackOf(callbackPort, urlOf('oauth.redirectUri', oauth.redirectUri)),
       key: privateKey === undefined ? undefined : clientKey(privateKey, keyId, oauth, secrets),
       tokenEndpointAuthMethod,
       assertion,
@@ -105,6 +104,23 @@ export function resolveOAuth(
       },
     }),
   };
+}
+
+/**
+ * Completes the callback. A client that is registered with a port usually has Claude Code's address;
+ * an address on this machine implies the port to listen on.
+ */
+function callbackOf(
+  callbackPort: number | undefined,
+  redirectUri: string | undefined,
+): Pick<ResolvedOAuth, 'callbackPort' | 'redirectUri'> {
+  if (redirectUri === undefined)
+    return callbackPort === undefined
+      ? {}
+      : { callbackPort, redirectUri: `http://localhost:${callbackPort}/callback` };
+  const url = new URL(redirectUri);
+  const port = callbackPort ?? (isLoopback(url) && url.port !== '' ? Number(url.port) : undefined);
+  return { redirectUri, ...defined({ callbackPort: port }) };
 }
 
 function assertSecure(key: string, text: string): void {

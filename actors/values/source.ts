@@ -15,6 +15,7 @@ import type {
   ServerSpec,
   StdioSpec,
   ValueCommand,
+  ValueRules,
 } from '../../src/domain/server-spec.ts';
 import {
   expandVariables,
@@ -73,8 +74,18 @@ function hasFiles({ oauth }: RemoteSpec): boolean {
 /** Returns the spec with its headers and address only, whose values may change during a session. */
 export function headersOnly(remote: RemoteSpec): RemoteSpec {
   const { oauth: _, values, ...spec } = remote;
-  const commands = values?.commands?.filter(({ key }) => key.startsWith('headers'));
-  return { ...spec, ...(values && { values: { ...values, ...(commands && { commands }) } }) };
+  return { ...spec, ...(values && { values: withCommands(values, 'headers') }) };
+}
+
+/** Returns the spec with its log-in and address only. */
+export function logInOnly({ values, ...spec }: RemoteSpec): RemoteSpec {
+  return { ...spec, headers: {}, ...(values && { values: withCommands(values, 'oauth.') }) };
+}
+
+/** Keeps the commands for keys that begin so. */
+function withCommands({ commands = [], ...rules }: ValueRules, key: string): ValueRules {
+  const kept = commands.filter((command) => command.key.startsWith(key));
+  return { ...rules, ...(kept.length > 0 && { commands: kept }) };
 }
 
 /** Returns whether headers refer to anything outside the settings, including variables. */

@@ -48,12 +48,13 @@ export const oauthWords: Readonly<Record<keyof OAuthEntry, OAuthWords>> = {
   callbackPort: {
     takes: '1 to 65,535',
     meaning:
-      'The port on this machine that the browser returns to, for a client that is registered with one. Left out, any free port.',
+      'The port on this machine that the browser returns to, for a client that is registered with `http://localhost:PORT/callback`. Left out, any free port.',
     examples: [8_080],
   },
   redirectUri: {
     takes: address,
-    meaning: 'The address that the browser returns to, as it is registered.',
+    meaning:
+      'The address that the browser returns to, exactly as it is registered. On this machine, its port and path are listened to; another address must lead back to `callbackPort`.',
     examples: ['http://localhost:8080/callback'],
   },
   privateKey: {

@@ -92,6 +92,21 @@ export const logIn = logInWith(unknownKey);
 /** In `mcpServers`, which is also our own form, an unknown key is refused. */
 const ownLogIn = logInWith((part, draft) => asKey(part.name)(part, draft));
 
+/**
+ * The same for a program whose clients are registered with an address of its own.
+ *
+ * @param address - undefined if the settings do not lead to one
+ */
+export const logInAt =
+  (address: (oauth: TreeNode) => string | undefined): KeyRule =>
+  (member, draft) => {
+    logIn(member, draft);
+    const { line, node } = member;
+    const redirectUri = membersOf(node).length === 0 ? undefined : address(node);
+    if (redirectUri !== undefined)
+      draft.putInto('oauth', 'redirectUri', scalar(line, redirectUri), member);
+  };
+
 /** docker-agent puts the port that it listens on into the address. */
 function withPort(part: TreeMember, holder: TreeNode): TreeMember {
   const text = textOf(part.node);

@@ -5,7 +5,12 @@ import path from 'node:path';
 
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { HostHeaders } from '../../../actors/values/headers.ts';
-import { createValueSource, headersOnly, type ValuePorts } from '../../../actors/values/source.ts';
+import {
+  createValueSource,
+  headersOnly,
+  logInOnly,
+  type ValuePorts,
+} from '../../../actors/values/source.ts';
 import { type HttpEndpoint, resolveSpec } from '../../../actors/values/target.ts';
 import { parseSettings } from '../../../src/config/parse-settings.ts';
 import type { RemoteSpec } from '../../../src/domain/server-spec.ts';
@@ -149,6 +154,25 @@ describe('a log-in', () => {
     await expect(endpointOf(spec)).rejects.toThrow(
       'The variable NOT_SET_ANYWHERE, which "oauth.clientSecret" needs, is not set.',
     );
+  });
+});
+
+describe('the callback of a log-in', () => {
+  it.each([
+    [{ callbackPort: 80 }, { callbackPort: 80, redirectUri: 'http://localhost:80/callback' }],
+    [
+      { redirectUri: 'http://127.0.0.1:7777/oauth/callback' },
+      { callbackPort: 7777, redirectUri: 'http://127.0.0.1:7777/oauth/callback' },
+    ],
+    [
+      { redirectUri: 'https://proxy.example/cb', callbackPort: 5 },
+      { redirectUri: 'https://proxy.example/cb', callbackPort: 5 },
+    ],
+    [{ redirectUri: 'http://localhost/cb' }, { redirectUri: 'http://localhost/cb' }],
+    [{}, {}],
+  ])('is completed: %j', async (oauth, expected) => {
+    const { endpoint } = await endpointOf(specOf({ oauth }));
+    expect(endpoint.oauth).toEqual({ grant: 'authorization_code', dpop: false, ...expected });
   });
 });
 
@@ -336,6 +360,20 @@ describe('headers from the host', () => {
     const failed = expect(source.find(spec, 'db')).rejects.toThrow('within 10 seconds');
     await clock.advanceAndSettle(10_000);
     await failed;
+  });
+});
+
+describe("a session's log-in", () => {
+  it('is found without the rest of the entry', async () => {
+    const spec = specOf({
+      headersCommand: node('process.exit(1)'),
+      headers: { A: '${NOT_SET_ANYWHERE}' },
+      oauth: { grant: 'workload', assertion: { command: node('console.log("token")') } },
+    });
+    const part = logInOnly(spec);
+    const resolved = resolveSpec(part, {}, { values: await sourceOf().find(part, 'db') });
+    expect(resolved).toMatchObject({ endpoint: { headers: {}, oauth: { assertion: 'token' } } });
+    expect(logInOnly(specOf({ oauth: false }))).not.toHaveProperty('values');
   });
 });
 
