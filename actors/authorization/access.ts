@@ -13,8 +13,13 @@ import type { Clock } from '../../src/domain/clock.ts';
 import { startDeadline } from '../host/time-limit.ts';
 import { addressOf, RequestFailedError } from '../transports/connection/failure.ts';
 import { rangeOf } from '../transports/http/addresses.ts';
-import { type Answer, createGuardedFetch, retryAfterOf } from '../transports/http/fetch.ts';
-import { AddressBlockedError, type ResolveAll } from '../transports/http/sockets.ts';
+import {
+  type Answer,
+  createGuardedFetch,
+  type FetchOptions,
+  retryAfterOf,
+} from '../transports/http/fetch.ts';
+import { AddressBlockedError } from '../transports/http/sockets.ts';
 import { quoted, refused, StepError } from './outcome.ts';
 
 // Metadata and token responses have some kilobytes.
@@ -38,13 +43,13 @@ export interface IssuerConnection {
   close(): void;
 }
 
-/** Creates the connections for log-ins to the server at `home`. */
+/** Creates the connections for logins to the server at `home`, reached with the server's options. */
 export function createIssuerConnection(
   home: URL,
   clock: Clock,
-  resolve?: ResolveAll,
+  options: Omit<FetchOptions, 'authenticator'> = {},
 ): IssuerConnection {
-  const guarded = createGuardedFetch(home, clock, { resolve });
+  const guarded = createGuardedFetch(home, clock, options);
   let homeChecked: Promise<void> | undefined;
   const checkAddress = async (url: URL): Promise<void> => {
     // The server's own address decides which others are allowed.

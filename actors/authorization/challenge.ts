@@ -20,17 +20,9 @@ const part =
   /(?<name>[\w!#$%&'*+.^`|~-]+)(?:[ \t]*=[ \t]*(?:"(?<quoted>(?:[^"\\]|\\.)*)"|(?<plain>[^\s,"]+))|(?=[ \t,]|$))/gu;
 
 /** Returns the Bearer or DPoP challenge; DPoP if there are both. */
-export function readChallenge(header: string | undefined): Challenge | undefined {
-  const found = new Map<string, Map<string, string>>();
-  let parameters: Map<string, string> | undefined;
-  for (const { groups = {} } of (header ?? '').slice(0, readCharacters).matchAll(part)) {
-    const { name = '', quoted, plain } = groups;
-    const value = quoted?.replaceAll(/\\(.)/gsu, '$1') ?? plain;
-    if (value === undefined) found.set(name.toLowerCase(), (parameters = new Map()));
-    else parameters?.set(name.toLowerCase(), value);
-  }
-  const dpop = found.get('dpop');
-  const bearer = found.get('bearer');
+export function readChallenge(header = ''): Challenge | undefined {
+  const found = challengesIn(header);
+  const [bearer, dpop] = [found.get('bearer'), found.get('dpop')];
   if (dpop === undefined && bearer === undefined) return undefined;
   const given = new Map([...(bearer ?? []), ...(dpop ?? [])]);
   const [url, scope, error] = ['resource_metadata', 'scope', 'error'].map((name) =>
@@ -42,4 +34,19 @@ export function readChallenge(header: string | undefined): Challenge | undefined
     ...(scope !== undefined && { scope }),
     ...(error !== undefined && { error }),
   };
+}
+
+/** The parameters of each challenge, by scheme. */
+function challengesIn(header: string): ReadonlyMap<string, ReadonlyMap<string, string>> {
+  const found = new Map<string, Map<string, string>>();
+  let parameters = new Map<string, string>();
+  for (const { groups = {} } of header.slice(0, readCharacters).matchAll(part)) {
+    const { name = '', quoted, plain } = groups;
+    const value = quoted?.replaceAll(/\\(.)/gsu, '$1') ?? plain;
+    if (value === undefined) {
+      parameters = new Map();
+      found.set(name.toLowerCase(), parameters);
+    } else parameters.set(name.toLowerCase(), value);
+  }
+  return found;
 }

@@ -1,10 +1,6 @@
 /** Requests tokens without a user: by a secret, a key, an identity provider, or a workload's identity. */
 
-import {
-  type AuthorizationServerMetadata,
-  type DpopSession,
-  discoverAuthorizationServerMetadata,
-} from '@modelcontextprotocol/client';
+import type { DpopSession } from '@modelcontextprotocol/client';
 import { z } from 'zod';
 
 import type { IssuerAccess } from './access.ts';

@@ -53,7 +53,7 @@ export async function attempt<Value>(
   }
 }
 
-export function failedAs(
+function failedAs(
   kind: AuthorizationFailureKind,
   message: string,
 ): { readonly failed: StepFailure } {

@@ -43,7 +43,7 @@ export function accessTo(
     readonly signal?: AbortSignal;
   } = {},
 ): IssuerAccess {
-  const connection = createIssuerConnection(new URL(server), clock, resolve);
+  const connection = createIssuerConnection(new URL(server), clock, { resolve });
   onTestFinished(() => connection.close());
   return connection.access(signal);
 }
@@ -120,16 +120,16 @@ export async function called(
   return fetch(issuer.server, { method: 'POST', headers, body });
 }
 
-/** A clock whose waits, up to a limit, end at once and are noted; longer ones are deadlines. */
-export function hurriedClock(limitMs: number): Clock & { readonly waits: readonly number[] } {
+/** A clock on which waits of these lengths end at once, and are noted; all other timers never end. */
+export function hurriedClock(lengths: readonly number[]): Clock & { readonly waits: number[] } {
   const waits: number[] = [];
   let passedMs = 0;
   return {
     waits,
     now: () => passedMs,
-    wallNow: () => Date.now() + passedMs,
+    wallNow: () => passedMs,
     setTimeout(callback, delayMs) {
-      if (delayMs > limitMs) return undefined;
+      if (!lengths.includes(delayMs)) return undefined;
       waits.push(delayMs);
       return setImmediate(() => {
         passedMs += delayMs;

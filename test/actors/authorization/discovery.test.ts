@@ -288,17 +288,17 @@ describe('an issuer that fails', () => {
   });
 
   it('is given ten seconds', async () => {
-    const place = '/.well-known/oauth-protected-resource/mcp';
-    const issuer = await issuerWith({ faults: new Map([[place, { fault: 'hang' }]]) });
+    const silent = '/.well-known/oauth-protected-resource/mcp';
+    const issuer = await issuerWith({ faults: new Map([[silent, { fault: 'hang' }]]) });
     const clock = new VirtualClock();
-    const arrival = issuer.arrives(place);
+    const arrival = issuer.arrives(silent);
     const outcome = discover(accessTo(issuer.server, { clock }), new URL(issuer.server));
     await arrival;
     clock.advanceBy(10_000);
     expect(failureOf(await outcome)).toMatchObject({
       kind: 'unavailable',
       isFinal: false,
-      message: `${issuer.origin}${place} did not answer within 10000 ms`,
+      message: `${issuer.origin}${silent} did not answer within 10000 ms`,
     });
   });
 

@@ -86,7 +86,8 @@ describe('an identity provider', () => {
     };
     const { access, found, client } = ready;
     const options = { providerAccess: accessTo(origin) };
-    valueOf(await requestToken(access, found, client, grant, options));
+    const tokens = valueOf(await requestToken(access, found, client, grant, options));
+    expect(await works(ready, tokens.accessToken)).toBe(true);
   });
 
   it('that does not accept the identity shows it to nobody', async () => {

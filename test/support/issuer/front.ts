@@ -37,35 +37,43 @@ export function register({ settings, counts, clients }: IssuerState, { body }: S
 
 /** The user decides at once. An invalid client or redirect URI is never redirected to. */
 export function authorize(state: IssuerState, { query }: Seen): Reply {
-  const { settings, counts, book, server } = state;
   const client = clientOf(state, query.get('client_id') ?? '');
   const redirectUri = query.get('redirect_uri') ?? '';
   const isKnown = client?.redirectUris?.includes(redirectUri) ?? isOwnMachine(redirectUri);
   if (client === undefined || !isKnown) return { status: 400, json: { error: 'invalid_request' } };
-  counts.authorizations += 1;
-  const back = new URL(redirectUri);
-  const answer = (fields: Readonly<Record<string, string | null>>): Reply => {
-    const iss = { correct: state.issuer(), wrong: 'https://evil.example', none: null }[
-      settings.iss
-    ];
-    for (const [name, value] of Object.entries({ ...fields, state: query.get('state'), iss }))
-      if (value !== null) back.searchParams.set(name, value);
-    return { status: 302, headers: { location: back.href } };
+  state.counts.authorizations += 1;
+  const iss = { correct: state.issuer(), wrong: 'https://evil.example', none: null };
+  const fields = {
+    ...decided(state, client.id, query),
+    state: query.get('state'),
+    iss: iss[state.settings.iss],
   };
+  const back = new URL(redirectUri);
+  for (const [name, value] of Object.entries(fields))
+    if (value !== null) back.searchParams.set(name, value);
+  return { status: 302, headers: { location: back.href } };
+}
+
+/** The code, or why there is none. */
+function decided(
+  { settings, book, server }: IssuerState,
+  clientId: string,
+  query: URLSearchParams,
+): Readonly<Record<string, string>> {
   const scopes = (query.get('scope') ?? '').split(' ').filter((scope) => scope !== '');
-  const challenge = query.get('code_challenge');
-  const isPkce = challenge !== null && query.get('code_challenge_method') === 'S256';
+  const challenge = query.get('code_challenge') ?? '';
+  const isPkce = challenge !== '' && query.get('code_challenge_method') === 'S256';
   if (query.get('response_type') !== 'code' || (settings.checksPkce && !isPkce))
-    return answer({ error: 'invalid_request', error_description: 'PKCE is missing' });
+    return { error: 'invalid_request', error_description: 'PKCE is missing' };
   const resource = query.get('resource');
-  if (resource !== server) return answer({ error: 'invalid_target' });
+  if (resource !== server) return { error: 'invalid_target' };
   const { issuer: offered } = settings.scopes;
   if (offered !== undefined && !scopes.every((scope) => offered.includes(scope)))
-    return answer({ error: 'invalid_scope' });
+    return { error: 'invalid_scope' };
   if (settings.consent === 'deny')
-    return answer({ error: 'access_denied', error_description: 'The user said no' });
-  const code = { clientId: client.id, scopes, resource, redirectUri, challenge: challenge ?? '' };
-  return answer({ code: book.keepCode(code) });
+    return { error: 'access_denied', error_description: 'The user said no' };
+  const redirectUri = query.get('redirect_uri') ?? '';
+  return { code: book.keepCode({ clientId, scopes, resource, redirectUri, challenge }) };
 }
 
 export function revocation(state: IssuerState, seen: Seen): Reply {

@@ -38,15 +38,13 @@ export async function startTestIssuer(
   const sockets = new Set<Socket>();
   const seen: Seen[] = [];
   const waiting = new Map<string, () => void>();
-  let state: IssuerState | undefined;
   const server = createServer((request, response) => {
     void (async () => {
-      if (state === undefined) return;
       const each = await seenOf(request);
       seen.push(each);
       waiting.get(each.path)?.();
-      if (breaks(state.settings, each.path, response)) return;
-      const { status, headers, json } = replyTo(state, each);
+      if (breaks(settings, each.path, response)) return;
+      const { status, headers, json } = replyTo(own, each);
       const body = json === undefined ? undefined : JSON.stringify(json);
       const type = body === undefined ? {} : { 'content-type': 'application/json' };
       response.writeHead(status, { ...type, ...headers }).end(body);
@@ -72,7 +70,6 @@ export async function startTestIssuer(
     server: `${origin}/mcp`,
     now,
   };
-  state = own;
   return {
     ...own,
     seen,

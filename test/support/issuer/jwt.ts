@@ -33,7 +33,7 @@ export function hashOf(text: string): string {
 }
 
 /** The thumbprint of an elliptic key (RFC 7638). */
-export function thumbprintOf(jwk: JsonWebKey): string {
+function thumbprintOf(jwk: JsonWebKey): string {
   const { crv, kty, x, y } = jwk;
   return hashOf(JSON.stringify({ crv, kty, x, y }));
 }

@@ -31,32 +31,41 @@ function toolsOf({ settings }: IssuerState, { id }: RpcMessage): unknown {
 }
 
 /** The grant behind a request's token, or why it is refused. */
-function admitted(state: IssuerState, { headers, method }: Seen): Grant | Reply {
-  const { settings, book, server, seenIds } = state;
-  const [scheme = '', token = ''] = (headers.authorization ?? '').split(' ');
+function admitted(state: IssuerState, seen: Seen): Grant | Reply {
+  const { settings, book, server } = state;
+  const [scheme = '', token = ''] = (seen.headers.authorization ?? '').split(' ');
   const { challengeScope: scope } = settings;
   const wanted = scope === undefined ? {} : { scope };
   if (token === '') return challenge(state, 401, wanted);
   const grant = book.grantOf(token);
-  if (grant === undefined || grant.resource !== server)
-    return challenge(state, 401, { error: 'invalid_token', ...wanted });
-  if (grant.jkt === undefined) {
-    const mayBear =
-      scheme === 'Bearer' && settings.dpop !== 'required' && settings.dpop !== 'nonce';
-    return mayBear ? grant : challenge(state, 401, { error: 'invalid_token', ...wanted });
+  const isMeant = grant?.resource === server;
+  const error = isMeant ? bindingError(state, seen, grant, { scheme, token }) : 'invalid_token';
+  if (grant !== undefined && error === undefined) return grant;
+  return challenge(state, 401, { error: error ?? 'invalid_token', ...wanted });
+}
+
+/** Why a token may not be used in this way; undefined if it may. */
+function bindingError(
+  { settings, now, server, seenIds }: IssuerState,
+  { headers, method }: Seen,
+  { jkt }: Grant,
+  { scheme, token }: { readonly scheme: string; readonly token: string },
+): string | undefined {
+  if (jkt === undefined) {
+    const mayBear = settings.dpop === 'none' || settings.dpop === 'offered';
+    return mayBear && scheme === 'Bearer' ? undefined : 'invalid_token';
   }
   const proof = headers['dpop'];
   const bound = checkProof(typeof proof === 'string' ? proof : undefined, {
     method,
     url: server,
-    nowMs: state.now(),
+    nowMs: now(),
     nonce: settings.dpop === 'nonce' ? nonce : undefined,
     accessToken: token,
     seen: seenIds,
   });
-  if ('error' in bound) return challenge(state, 401, { error: bound.error });
-  const isOwn = scheme === 'DPoP' && bound.jkt === grant.jkt;
-  return isOwn ? grant : challenge(state, 401, { error: 'invalid_token', ...wanted });
+  if ('error' in bound) return bound.error;
+  return scheme === 'DPoP' && bound.jkt === jkt ? undefined : 'invalid_token';
 }
 
 function challenge(

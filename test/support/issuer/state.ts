@@ -52,8 +52,8 @@ export interface IssuerState {
   /** `http://127.0.0.1:PORT`. */
   readonly origin: string;
   /** The issuer's identifier. */
-  issuer(): string;
+  readonly issuer: () => string;
   /** The server's URL. */
   readonly server: string;
-  now(): number;
+  readonly now: () => number;
 }
