@@ -17,6 +17,7 @@ import type {
 } from '../../src/domain/authorization.ts';
 import type { Clock } from '../../src/domain/clock.ts';
 import { defined } from '../../src/policies/defined.ts';
+import { isLoopback } from '../../src/policies/secure-url.ts';
 import type { CredentialStore } from '../stores/credentials.ts';
 import { CredentialStoreError, type StoredCredential } from '../stores/credentials-record.ts';
 import type { ResolvedOAuth } from '../values/oauth.ts';
@@ -39,6 +40,8 @@ export interface CredentialPorts {
   readonly server: URL;
   /** The server's login settings now; undefined if there are none. */
   readonly settings: () => ResolvedOAuth | undefined;
+  /** Reads the values of the settings again, because assertions expire. Never rejects. */
+  readonly freshSettings: () => Promise<ResolvedOAuth | undefined>;
   readonly store: CredentialStore;
   readonly clock: Clock;
   /**
@@ -173,7 +176,7 @@ export class Credential {
   /** Requests a token without a user, under the lock, so that processes do not all request one. */
   request(wanted: readonly string[], signal: AbortSignal): Promise<TokenStepDone> {
     return this.#renew(async (current) => {
-      const settings = this.#ports.settings();
+      const settings = await this.#ports.freshSettings();
       const grant = settings && grantOf(settings);
       if (grant === undefined) throw new Error('a user has to log in');
       const found = await this.#discover(signal);
@@ -364,8 +367,9 @@ export class Credential {
   }
 
   #listen(): Promise<RedirectListener> {
-    const port = this.#ports.settings()?.callbackPort;
-    if (port !== undefined) return listenForRedirect([port], true);
+    const { callbackPort, redirectUri } = this.#ports.settings() ?? {};
+    if (callbackPort !== undefined)
+      return listenForRedirect([callbackPort], true, ownPathOf(redirectUri));
     const earlier = this.#stored === undefined ? [] : registeredRedirects(this.#stored.client);
     // The port of the registration, so that no new client is needed.
     const ports = earlier.map((uri) => Number(new URL(uri).port)).filter((each) => each > 0);
@@ -416,6 +420,12 @@ function factsOf({ generation, issuer, tokens }: StoredCredential): TokenFacts {
     expiresAtMs: tokens.expiresAtMs ?? null,
     isRefreshable: tokens.refreshToken !== undefined,
   };
+}
+
+/** The path of a redirect address on this machine; undefined for the usual one. */
+function ownPathOf(redirectUri: string | undefined): string | undefined {
+  const url = redirectUri === undefined ? undefined : new URL(redirectUri);
+  return url !== undefined && isLoopback(url) ? url.pathname : undefined;
 }
 
 function isPast(timeMs: number | undefined, nowMs: number): boolean {

@@ -24,7 +24,7 @@ export interface RedirectListener {
   close(): void;
 }
 
-const path = '/callback';
+const usualPath = '/callback';
 // A browser sends a few kilobytes of headers and one code.
 const maxHeaderBytes = 32_768;
 
@@ -33,15 +33,17 @@ const maxHeaderBytes = 32_768;
  *
  * @param ports - tried in this order; a free port is chosen after them
  * @param isFixed - whether only these ports will do
+ * @param path - where the browser returns to
  * @throws a system error if no port can be taken
  */
 export async function listenForRedirect(
   ports: readonly number[],
   isFixed: boolean,
+  path = usualPath,
 ): Promise<RedirectListener> {
   let deliver: ((response: URLSearchParams) => boolean) | undefined;
   const server = createServer({ maxHeaderSize: maxHeaderBytes }, (request, response) => {
-    answer(response, statusFor(request, deliver));
+    answer(response, statusFor(request, path, deliver));
   });
   server.unref();
   const port = await listen(server, isFixed ? ports : [...ports, 0]);
@@ -84,6 +86,7 @@ async function listen(
 
 function statusFor(
   { method, url = '/', headers, socket }: IncomingMessage,
+  path: string,
   deliver: ((response: URLSearchParams) => boolean) | undefined,
 ): number {
   const own = [`127.0.0.1:${socket.localPort}`, `localhost:${socket.localPort}`];

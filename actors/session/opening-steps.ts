@@ -25,7 +25,7 @@ import { StdioTransport } from '../transports/stdio/transport.ts';
 import { nameNotApproved } from '../values/env-file.ts';
 import { launchAsApproved } from '../values/executable-path.ts';
 import { createFreshHeaders } from '../values/fresh-headers.ts';
-import { hasHeaderReferences, headersOnly } from '../values/source.ts';
+import { hasHeaderReferences, headersOnly, logInOnly } from '../values/source.ts';
 import {
   assertFolder,
   explainSpawn,
@@ -344,6 +344,23 @@ export class Opening {
     });
   }
 
+  /** Returns a function that reads the values of the log-in again; none if no value can change. */
+  #freshLogIn(): Pick<HttpEndpoint, 'readOAuth'> {
+    const { spec } = this.#target as SessionTarget;
+    const { values, env } = this.#ports;
+    if (spec.type === 'stdio' || spec.type === 'memory' || !spec.oauth) return {};
+    const part = logInOnly(spec);
+    if (values?.isNeededFor(part) !== true) return {};
+    return {
+      readOAuth: async () => {
+        const found = await values.find(part, this.#id.server);
+        const again = resolveSpec(part, env, { values: found });
+        this.#addSecrets(again.secrets);
+        return 'endpoint' in again && again.endpoint.oauth ? again.endpoint.oauth : undefined;
+      },
+    };
+  }
+
   /** Changes the list in place, because transports and running calls hold it. */
   #addSecrets(secrets: readonly string[]): void {
     this.#fetched = [...this.#fetched, secrets].slice(-rememberedFetches);
@@ -399,7 +416,11 @@ export class Opening {
     }
     const { type } = resolved;
     const { onLost } = this.#setup;
-    const endpoint = { ...resolved.endpoint, ...this.#freshHeaders(resolved.endpoint) };
+    const endpoint = {
+      ...resolved.endpoint,
+      ...this.#freshHeaders(resolved.endpoint),
+      ...this.#freshLogIn(),
+    };
     const logIn = await this.#ports.authenticatorFor?.(this.#id, endpoint);
     signal.throwIfAborted();
     const authenticator = withCurrentHeaders(endpoint, logIn);

@@ -39,16 +39,16 @@ export function createFreshHeaders(
     return expiresAtMs - Math.min(aheadMs(), restMs / 2);
   }
 
+  async function readOnce(reason: HeadersReason): Promise<Headers> {
+    present = await read(reason);
+    renewAtMs = renewalOf(present);
+    return present;
+  }
+
   function readAgain(reason: HeadersReason): Promise<Headers> {
-    reading ??= read(reason)
-      .then((next) => {
-        present = next;
-        renewAtMs = renewalOf(next);
-        return next;
-      })
-      .finally(() => {
-        reading = undefined;
-      });
+    reading ??= readOnce(reason).finally(() => {
+      reading = undefined;
+    });
     return reading;
   }
 

@@ -12,7 +12,7 @@ import type {
   TokenEndpointAuthMethod,
 } from '../../src/domain/server-spec.ts';
 import { defined } from '../../src/policies/defined.ts';
-import { secureUrlFault } from '../../src/policies/secure-url.ts';
+import { isLoopback, secureUrlFault } from '../../src/policies/secure-url.ts';
 import { SettingError } from './setting-error.ts';
 
 /** Log-in settings with their values. Everything in it may be secret. */
@@ -73,8 +73,7 @@ export function resolveOAuth(
     if (value !== undefined) assertSecure(key, value);
     return value;
   };
-  const own = (name: keyof OAuthSpec & string, text: string | undefined) =>
-    textOf(`oauth.${name}`, text);
+  const own = (name: keyof OAuthSpec, text: string | undefined) => textOf(`oauth.${name}`, text);
   const privateKey = own('privateKey', oauth.privateKey) ?? values.files.get('oauth.keyFile');
   const keyId = own('keyId', oauth.keyId);
   const assertion =
@@ -89,8 +88,7 @@ export function resolveOAuth(
       scopes: scopes?.map((scope, index) => expand(`oauth.scopes[${index}]`, scope)),
       metadataUrl: urlOf('oauth.metadataUrl', oauth.metadataUrl),
       issuer: urlOf('oauth.issuer', oauth.issuer),
-      callbackPort,
-      redirectUri: urlOf('oauth.redirectUri', oauth.redirectUri),
+      ...callbackOf(callbackPort, urlOf('oauth.redirectUri', oauth.redirectUri)),
       key: privateKey === undefined ? undefined : clientKey(privateKey, keyId, oauth, secrets),
       tokenEndpointAuthMethod,
       assertion,
@@ -108,6 +106,23 @@ export function resolveOAuth(
   };
 }
 
+/**
+ * Completes the callback. A client that is registered with a port usually has Claude Code's address;
+ * an address on this machine implies the port to listen on.
+ */
+function callbackOf(
+  callbackPort: number | undefined,
+  redirectUri: string | undefined,
+): Pick<ResolvedOAuth, 'callbackPort' | 'redirectUri'> {
+  if (redirectUri === undefined)
+    return callbackPort === undefined
+      ? {}
+      : { callbackPort, redirectUri: `http://localhost:${callbackPort}/callback` };
+  const url = new URL(redirectUri);
+  const port = callbackPort ?? (isLoopback(url) && url.port !== '' ? Number(url.port) : undefined);
+  return { redirectUri, ...defined({ callbackPort: port }) };
+}
+
 function assertSecure(key: string, text: string): void {
   const fault = URL.canParse(text) ? secureUrlFault(new URL(text)) : 'is not a valid URL';
   if (fault !== undefined) throw new SettingError(`The value of "${key}" ${fault}.`);
@@ -121,13 +136,18 @@ function clientKey(
 ): ClientKey {
   const key = keyFile === undefined ? 'oauth.privateKey' : 'oauth.keyFile';
   let parsed: KeyObject;
+  let jwk: Readonly<Record<string, unknown>> = {};
   try {
-    // In an environment, line ends of keys are often written as `\n`.
-    parsed = createPrivateKey(text.replaceAll('\\n', '\n'));
+    if (text.trimStart().startsWith('{')) jwk = JSON.parse(text) as typeof jwk;
+    parsed =
+      'kty' in jwk
+        ? createPrivateKey({ key: jwk, format: 'jwk' })
+        : // In an environment, line ends of keys are often written as `\n`.
+          createPrivateKey(text.replaceAll('\\n', '\n'));
   } catch {
     // The exception's message may contain parts of the key.
     throw new SettingError(
-      `The value of "${key}" is not a private key in PEM without a passphrase.`,
+      `The value of "${key}" is not a private key, in PEM without a passphrase or as a JWK.`,
     );
   }
   const possible = algorithmsOf(parsed);
@@ -136,13 +156,17 @@ function clientKey(
     throw new SettingError(
       `The key of "${key}" cannot sign; use an EC key (P-256, P-384, P-521), RSA or Ed25519.`,
     );
-  if (algorithm !== undefined && !possible.includes(algorithm))
+  const stated = algorithm ?? jwk['alg'];
+  const chosen = stated === undefined ? usual : possible.find((name) => name === stated);
+  if (chosen === undefined)
     throw new SettingError(
-      `The key of "${key}" cannot sign with ${algorithm}; set "algorithm" to ${possible.join(' or ')}.`,
+      `The key of "${key}" cannot sign with ${algorithm ?? 'the algorithm that it names'}; set "algorithm" to ${possible.join(' or ')}.`,
     );
   const privateKey = parsed.export({ type: 'pkcs8', format: 'pem' }).toString();
-  secrets.push(privateKey);
-  return { privateKey, algorithm: algorithm ?? usual, ...defined({ keyId }) };
+  const { d, p, q } = jwk;
+  secrets.push(privateKey, ...[d, p, q].filter((part) => typeof part === 'string'));
+  const id = keyId ?? jwk['kid'];
+  return { privateKey, algorithm: chosen, ...(typeof id === 'string' && { keyId: id }) };
 }
 
 const curves: Readonly<Record<string, SignatureAlgorithm>> = {

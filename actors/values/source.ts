@@ -15,6 +15,7 @@ import type {
   ServerSpec,
   StdioSpec,
   ValueCommand,
+  ValueRules,
 } from '../../src/domain/server-spec.ts';
 import {
   expandVariables,
@@ -71,9 +72,20 @@ function hasFiles({ oauth }: RemoteSpec): boolean {
 }
 
 /** Returns the spec with its headers and address only, whose values may change during a session. */
-export function headersOnly({ oauth: _, values, ...spec }: RemoteSpec): RemoteSpec {
-  const commands = values?.commands?.filter(({ key }) => key.startsWith('headers'));
-  return { ...spec, ...(values && { values: { ...values, ...(commands && { commands }) } }) };
+export function headersOnly(remote: RemoteSpec): RemoteSpec {
+  const { oauth: _, values, ...spec } = remote;
+  return { ...spec, ...(values && { values: withCommands(values, 'headers') }) };
+}
+
+/** Returns the spec with its log-in and address only. */
+export function logInOnly({ values, ...spec }: RemoteSpec): RemoteSpec {
+  return { ...spec, headers: {}, ...(values && { values: withCommands(values, 'oauth.') }) };
+}
+
+/** Keeps the commands for keys that begin so. */
+function withCommands({ commands = [], ...rules }: ValueRules, key: string): ValueRules {
+  const kept = commands.filter((command) => command.key.startsWith(key));
+  return { ...rules, ...(kept.length > 0 && { commands: kept }) };
 }
 
 /** Returns whether headers refer to anything outside the settings, including variables. */
@@ -119,71 +131,6 @@ export function createValueSource(ports: ValuePorts) {
     return new Map(await Promise.all(found));
   }
 
-  async function runCommands(spec: SearchedSpec): Promise<ReadonlyMap<string, string>> {
-    const listed = (spec.values?.commands ?? []).filter(({ key }) => key !== 'headersCommand');
-    const outputs = listed.map(async (one) => [one.key, await outputOf(one)] as const);
-    return new Map(await Promise.all(outputs));
-  }
-
-  async function outputOf(
-    { key, words }: ValueCommand,
-    added?: Readonly<Record<string, string>>,
-  ): Promise<string> {
-    const answer = await commands.outputOf(words, added);
-    if ('value' in answer) return answer.value;
-    const program = printableLine(words[0] ?? '', maxShownLength);
-    throw new SettingError(`The command "${program}", which gives "${key}", ${answer.failure}.`);
-  }
-
-  /** Fetches the headers that a program and the host provide together; the host's win. */
-  async function findHeaders(
-    spec: SearchedSpec,
-    server: string,
-    references: FoundValues,
-    reason: HeadersReason,
-  ): Promise<SpecValues['headers']> {
-    const command = spec.values?.commands?.find(({ key }) => key === 'headersCommand');
-    if (spec.type === 'stdio' || (command === undefined && ports.hostHeaders === undefined))
-      return {};
-    const isLiteral = spec.values?.literal === true;
-    const place = isLiteral
-      ? { value: spec.url }
-      : expandVariables(spec.url, env, { found: references });
-    if (!('value' in place)) throw unexpandable(place, 'url');
-    const about = { server, url: place.value };
-    const ofProgram =
-      command === undefined
-        ? {}
-        : headersInText(await outputOf(command, serverVariables(about)), command);
-    const ofHost = await headersOfHost(
-      ports.hostHeaders,
-      { ...about, reason },
-      {
-        clock,
-        signal: closing.signal,
-      },
-    );
-    return withHeaders(ofProgram, ofHost);
-  }
-
-  async function readVariables(
-    spec: SearchedSpec,
-    references: FoundValues,
-  ): Promise<SpecValues['fileEnv']> {
-    const rule = spec.values?.envFile;
-    if (rule === undefined) return {};
-    const place =
-      spec.values?.literal === true
-        ? { value: rule.path }
-        : expandVariables(rule.path, env, { found: references });
-    if (!('value' in place)) throw unexpandable(place, 'envFile');
-    const reading = await readEnvFile({ ...rule, path: place.value });
-    if ('env' in reading) return reading.env;
-    // As written: the value of a reference in it may be a secret.
-    const file = printableLine(rule.path, maxShownLength);
-    throw new SettingError(`The file of variables "${file}" ${reading.failure}.`);
-  }
-
   const isForHost = (spec: ServerSpec): spec is RemoteSpec =>
     ports.hostHeaders !== undefined && spec.type !== 'stdio' && spec.type !== 'memory';
 
@@ -203,13 +150,17 @@ export function createValueSource(ports: ValuePorts) {
     ): Promise<SpecValues> {
       if (!needsFinding(spec) && !isForHost(spec)) return noValues;
       // In sequence: the user is not asked for inputs of a server that fails for another reason.
-      const found = await runCommands(spec);
+      const found = await runCommands(commands, spec);
       const references = await findReferences(spec, server);
       return {
         commands: found,
         references,
-        fileEnv: await readVariables(spec, references),
-        headers: await findHeaders(spec, server, references, reason),
+        fileEnv: await readVariables(spec, references, env),
+        headers: await findHeaders(
+          spec,
+          { server, references, reason },
+          { ...ports, commands, signal: closing.signal },
+        ),
         files: await readSecretFiles(spec, env, references),
       };
     },
@@ -223,6 +174,80 @@ export function createValueSource(ports: ValuePorts) {
       await commands.close();
     },
   };
+}
+
+async function readVariables(
+  spec: SearchedSpec,
+  references: FoundValues,
+  env: Variables,
+): Promise<SpecValues['fileEnv']> {
+  const rule = spec.values?.envFile;
+  if (rule === undefined) return {};
+  const place =
+    spec.values?.literal === true
+      ? { value: rule.path }
+      : expandVariables(rule.path, env, { found: references });
+  if (!('value' in place)) throw unexpandable(place, 'envFile');
+  const reading = await readEnvFile({ ...rule, path: place.value });
+  if ('env' in reading) return reading.env;
+  // As written: the value of a reference in it may be a secret.
+  const file = printableLine(rule.path, maxShownLength);
+  throw new SettingError(`The file of variables "${file}" ${reading.failure}.`);
+}
+
+type ValueCommands = ReturnType<typeof createValueCommands>;
+
+async function runCommands(
+  commands: ValueCommands,
+  { values }: SearchedSpec,
+): Promise<ReadonlyMap<string, string>> {
+  const listed = (values?.commands ?? []).filter(({ key }) => key !== 'headersCommand');
+  const outputs = listed.map(async (one) => [one.key, await outputOf(commands, one)] as const);
+  return new Map(await Promise.all(outputs));
+}
+
+async function outputOf(
+  commands: ValueCommands,
+  { key, words }: ValueCommand,
+  added?: Readonly<Record<string, string>>,
+): Promise<string> {
+  const answer = await commands.outputOf(words, added);
+  if ('value' in answer) return answer.value;
+  const program = printableLine(words[0] ?? '', maxShownLength);
+  throw new SettingError(`The command "${program}", which gives "${key}", ${answer.failure}.`);
+}
+
+interface HeadersWanted {
+  readonly server: string;
+  readonly references: FoundValues;
+  readonly reason: HeadersReason;
+}
+
+interface HeadersPorts extends ValuePorts {
+  readonly commands: ValueCommands;
+  readonly signal: AbortSignal;
+}
+
+/** Fetches the headers that a program and the host provide together; the host's win. */
+async function findHeaders(
+  spec: SearchedSpec,
+  { server, references, reason }: HeadersWanted,
+  ports: HeadersPorts,
+): Promise<SpecValues['headers']> {
+  const command = spec.values?.commands?.find(({ key }) => key === 'headersCommand');
+  const { env, hostHeaders, commands } = ports;
+  if (spec.type === 'stdio' || (command === undefined && hostHeaders === undefined)) return {};
+  const isLiteral = spec.values?.literal === true;
+  const place = isLiteral
+    ? { value: spec.url }
+    : expandVariables(spec.url, env, { found: references });
+  if (!('value' in place)) throw unexpandable(place, 'url');
+  const about = { server, url: place.value };
+  const ofProgram =
+    command === undefined
+      ? {}
+      : headersInText(await outputOf(commands, command, serverVariables(about)), command);
+  return withHeaders(ofProgram, await headersOfHost(hostHeaders, { ...about, reason }, ports));
 }
 
 // Enough to recognize a path or a name in a message.

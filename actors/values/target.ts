@@ -42,6 +42,13 @@ export interface HttpEndpoint {
    * Rejects with a SettingError that names the missing value.
    */
   readonly refreshHeaders?: () => Promise<Readonly<Record<string, string>>>;
+  /**
+   * Reads the values of the log-in again, because an assertion or an identity token expires long
+   * before the session ends. Absent if no value can change.
+   *
+   * Rejects with a SettingError that names the missing value.
+   */
+  readonly readOAuth?: () => Promise<ResolvedOAuth | undefined>;
 }
 
 export type Resolved = { readonly secrets: readonly string[] } & (

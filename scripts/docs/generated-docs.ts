@@ -8,9 +8,10 @@ import { codeTable, failureKindTable, outcomeTable } from './code-tables.ts';
 import { commandTable } from './command-table.ts';
 import { hostEventTable, methodOverview, methodTable, troupeEventTable } from './library-tables.ts';
 import { fenced, withBlock } from './markdown.ts';
+import { oauthKeyTable } from './oauth-tables.ts';
 import { fieldTable, presetTable } from './policy-tables.ts';
 import { settingsSchema, settingsSchemaPath } from './settings-schema.ts';
-import { mcpKeyTable, oauthKeyTable, serverKeyTable } from './settings-tables.ts';
+import { mcpKeyTable, serverKeyTable } from './settings-tables.ts';
 import {
   catalogTable,
   circuitTable,

@@ -14,8 +14,9 @@ import { type PolicyGroup, presetNames } from '../../src/domain/policy.ts';
 import { presets } from '../../src/policies/presets/presets.ts';
 import { entryRules, keyRules, serverNames } from './entry-rules.ts';
 import { oauthForEditors } from './oauth-rules.ts';
+import { oauthWords } from './oauth-tables.ts';
 import { meaningOf } from './policy-tables.ts';
-import { type KeyWords, mcpKeys, oauthWords, serverKeys } from './settings-tables.ts';
+import { type KeyWords, mcpKeys, serverKeys } from './settings-tables.ts';
 
 /** The file that is published, from the root of the repository. */
 export const settingsSchemaPath = 'schema/settings.schema.json';

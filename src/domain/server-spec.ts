@@ -102,7 +102,7 @@ export interface OAuthSpec {
   readonly issuer?: string;
   readonly callbackPort?: number;
   readonly redirectUri?: string;
-  /** The client's private key in PEM, for `private_key_jwt`. */
+  /** The client's private key, in PEM or as a JWK, for `private_key_jwt`. */
   readonly privateKey?: string;
   readonly keyFile?: SecretFile;
   readonly algorithm?: SignatureAlgorithm;

@@ -105,7 +105,7 @@ describe('the log-in of a remote server', () => {
     const entry = { headersCommand: 'print-headers --for db' };
     const invalid = (more: object) =>
       mergeSettings([parsed(entry, 'config', more)]).settings.servers[0]?.invalid;
-    expect(invalid({})?.message).toContain('values from commands are not allowed');
+    expect(invalid({})?.message).toContain('programs that print headers are not allowed');
     expect(invalid({})?.key).toBe('mcpServers.db.headersCommand');
     expect(invalid({ mcp: { commandValues: true } })).toBeUndefined();
     expect(specOf(entry)).toMatchObject({

@@ -108,7 +108,9 @@ describe("a host's headers", () => {
     seen.accepted = 'rotated-and-secret';
     await there.callServerTool('db', 'echo', {});
     seen.said = 'error';
-    const error: unknown = await there.callServerTool('db', 'echo', {}).catch((it: unknown) => it);
+    const error: unknown = await there
+      .callServerTool('db', 'echo', {})
+      .catch((reason: unknown) => reason);
     expect(String(error)).toContain('you sent');
     expect(JSON.stringify([String(error), error])).not.toContain('rotated-and-secret');
   });

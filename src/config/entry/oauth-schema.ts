@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { grants } from '../../domain/authorization.ts';
 import { signatureAlgorithms, tokenEndpointAuthMethods } from '../../domain/server-spec.ts';
 
-export const oauthExample = '{ "clientId": "…", "scopes": ["read"] }';
+const oauthExample = '{ "clientId": "…", "scopes": ["read"] }';
 const oauthError = `"oauth" must be an object such as ${oauthExample}, or false to never log in`;
 
 // A private key in PEM has at most a few thousand characters; so has a token.
@@ -35,7 +35,7 @@ const scopeList = z.array(scope, scopesError).max(1_000, scopesError);
 const identityError =
   '"identity" must be an object; write { "issuer": "https://id.example.com", "clientId": "…", "idToken": { "command": ["…"] } }';
 
-export const identitySchema = z.strictObject(
+const identitySchema = z.strictObject(
   {
     issuer: text('issuer'),
     clientId: value('clientId'),

@@ -155,17 +155,27 @@ function urlFault(
   const url = parseUrl(text, true);
   if (url === undefined)
     return fault('is not an address; write it whole, as in "https://login.example.com"');
-  const insecure = secureUrlFault(url);
-  if (insecure !== undefined) return fault(insecure);
-  if (key === 'issuer' && url.search !== '')
-    return fault('must not have a query; remove "?" and what follows');
-  if (key === 'clientMetadataUrl' && (url.protocol !== 'https:' || url.pathname === '/'))
-    return fault('must be an https:// address with a path, as in "https://host/client.json"');
-  if (key === 'redirectUri' && callbackPort !== undefined && isLoopback(url))
-    return url.port === String(callbackPort)
-      ? undefined
-      : fault('and "callbackPort" name different ports; remove "callbackPort"');
-  return undefined;
+  const words = secureUrlFault(url) ?? faultOf(key, url, callbackPort);
+  return words === undefined ? undefined : fault(words);
+}
+
+/** The rules of single keys. */
+function faultOf(key: string, url: URL, callbackPort: number | undefined): string | undefined {
+  switch (key) {
+    case 'issuer':
+      return url.search === '' ? undefined : 'must not have a query; remove "?" and what follows';
+    case 'clientMetadataUrl':
+      return url.protocol === 'https:' && url.pathname !== '/'
+        ? undefined
+        : 'must be an https:// address with a path, as in "https://host/client.json"';
+    case 'redirectUri':
+      if (callbackPort === undefined || !isLoopback(url)) return undefined;
+      return url.port === String(callbackPort)
+        ? undefined
+        : 'and "callbackPort" name different ports; remove "callbackPort"';
+    default:
+      return undefined;
+  }
 }
 
 // RFC 6749, section 3.3.

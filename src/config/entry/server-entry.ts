@@ -167,7 +167,12 @@ function validServer(
     spec,
     ...(folder && { folder }),
     ...(values.commandAt && {
-      withoutConsent: problemInEntry(member, origin, values.commandAt, consentMissing),
+      withoutConsent: problemInEntry(
+        member,
+        origin,
+        values.commandAt,
+        consentMissing(values.commandAt),
+      ),
     }),
     policy: choice,
     problems: ignored.map((where) => {
@@ -192,8 +197,12 @@ function validServer(
   };
 }
 
-const consentMissing =
-  'values from commands are not allowed; write "mcp": { "commandValues": true } in settings of your own to allow them, or "values": "literal" if the text itself is meant';
+function consentMissing([key]: TreePath): string {
+  const remedy = 'write "mcp": { "commandValues": true } in settings of your own to allow them';
+  return key === 'headersCommand'
+    ? `programs that print headers are not allowed; ${remedy}`
+    : `values from commands are not allowed; ${remedy}, or "values": "literal" if the text itself is meant`;
+}
 
 /** Applies the troupe's policy and the entry's own choice to a server. */
 export function withPolicy(

@@ -169,11 +169,13 @@ function commandFault(
   { isGated, scope }: ValuesOrigin,
 ): BrokenRule | undefined {
   const fault = (message: string): BrokenRule => ({ path: where, message });
+  const isOfHeaders = where[0] === 'headersCommand';
+  if (isLiteral && isOfHeaders)
+    return fault('with "values": "literal" no program gives headers; remove one of the two');
   if (isLiteral)
     return fault(
       'with "values": "literal" no command gives a value; write the text, or remove "values"',
     );
-  const isOfHeaders = where[0] === 'headersCommand';
   if (isGated && isOfHeaders)
     return fault(
       `a ${scope} file may not run a program for headers; set the server in settings of your own`,

@@ -26,7 +26,7 @@ import {
   unlessFalse,
   valueMap,
 } from './key-rules.ts';
-import { logIn } from './log-in-rules.ts';
+import { logInAt } from './log-in-rules.ts';
 
 /** A complete toolset with its place and a suggested name. */
 interface Toolset extends ForeignEntry {
@@ -59,7 +59,13 @@ const remote = nested(
       const type = transports.get(textOf(part.node) ?? '');
       draft.put('type', type === undefined ? part.node : scalar(part.line, type), part);
     },
-    oauth: logIn,
+    // Its clients are registered with this address unless the settings name another.
+    oauth: logInAt((oauth) => {
+      const port = memberOf(oauth, 'callbackPort')?.node;
+      if (port?.kind !== 'scalar' || memberOf(oauth, 'callbackRedirectURL') !== undefined)
+        return undefined;
+      return `http://127.0.0.1:${port.value}/callback`;
+    }),
   }),
 );
 

@@ -90,7 +90,22 @@ const logInWith =
 
 export const logIn = logInWith(unknownKey);
 /** In `mcpServers`, which is also our own form, an unknown key is refused. */
-export const ownLogIn = logInWith((part, draft) => asKey(part.name)(part, draft));
+const ownLogIn = logInWith((part, draft) => asKey(part.name)(part, draft));
+
+/**
+ * The same for a program whose clients are registered with an address of its own.
+ *
+ * @param address - undefined if the settings do not lead to one
+ */
+export const logInAt =
+  (address: (oauth: TreeNode) => string | undefined): KeyRule =>
+  (member, draft) => {
+    logIn(member, draft);
+    const { line, node } = member;
+    const redirectUri = membersOf(node).length === 0 ? undefined : address(node);
+    if (redirectUri !== undefined)
+      draft.putInto('oauth', 'redirectUri', scalar(line, redirectUri), member);
+  };
 
 /** docker-agent puts the port that it listens on into the address. */
 function withPort(part: TreeMember, holder: TreeNode): TreeMember {
@@ -103,7 +118,7 @@ function withPort(part: TreeMember, holder: TreeNode): TreeMember {
 }
 
 /** `auth`: `"oauth"` in mcporter, an object in Cursor and oh-my-pi. */
-export const auth: KeyRule = (member, draft) => {
+const auth: KeyRule = (member, draft) => {
   const word = textOf(member.node) ?? textOf(memberNamed(member, 'type'));
   if (member.node.kind === 'object') {
     const members = member.node.members.filter(({ name }) => name !== 'type');
@@ -140,7 +155,7 @@ const bearerToken: KeyRule = (member, draft) => {
 };
 
 /** The name of a variable with a token. */
-export const bearerFromVariable: KeyRule = (member, draft) => {
+const bearerFromVariable: KeyRule = (member, draft) => {
   const name = textOf(member.node);
   if (name === undefined) draft.putInto('headers', 'Authorization', member.node, member);
   else draft.putReference('headers', 'Authorization', `Bearer \${${name}}`, member);

@@ -10,7 +10,7 @@ import {
 import type { Conversion } from './conversion.ts';
 import { convertEntry, type KeyRule } from './entry-draft.ts';
 import { drop, kept, keyRules, negated, nested, scalar, textOf, toolList } from './key-rules.ts';
-import { logIn } from './log-in-rules.ts';
+import { logInAt } from './log-in-rules.ts';
 
 /** The program and its arguments in one list. */
 const command: KeyRule = (member, draft) => {
@@ -45,7 +45,12 @@ const rules = keyRules({
   ...kept('cwd', 'url', 'headers', 'enabled'),
   disabled: negated,
   timeout,
-  oauth: logIn,
+  // Clients are registered with the one address that opencode listens on.
+  oauth: logInAt((oauth) =>
+    memberOf(oauth, 'clientId') === undefined || memberOf(oauth, 'redirectUri') !== undefined
+      ? undefined
+      : 'http://127.0.0.1:19876/mcp/oauth/callback',
+  ),
   // Added below, from the list `tools` beside the servers.
   hiddenTools: toolList('exclude'),
 });

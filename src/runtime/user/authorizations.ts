@@ -31,6 +31,8 @@ interface Login {
   readonly servers: Set<string>;
   /** From the latest session. */
   settings: ResolvedOAuth | undefined;
+  /** Reads them again. */
+  readOAuth: HttpEndpoint['readOAuth'];
   /** Ends the wait for the browser with the URL that it was redirected to. */
   redirected: ((url: URL) => void) | undefined;
   /** The server whose user logs in. */
@@ -65,6 +67,7 @@ export class Authorizations {
       reach: null,
     };
     const login = this.#loginFor(id, server, endpoint, this.#store);
+    login.readOAuth = endpoint.readOAuth;
     return {
       headers: (method, at) => this.#headers(login, method, at),
       refused: (refusal) => this.#refused(login, refusal),
@@ -187,6 +190,12 @@ export class Authorizations {
       id,
       server: endpoint.url,
       settings: () => login.settings,
+      freshSettings: async () => {
+        // If a value is missing, the issuer refuses the old one.
+        const fresh = await login.readOAuth?.().catch(() => undefined);
+        login.settings = fresh ?? login.settings;
+        return login.settings;
+      },
       store,
       clock,
       showUrl: (shown, signal) =>
@@ -232,6 +241,7 @@ export class Authorizations {
       credential,
       servers: new Set(),
       settings,
+      readOAuth: undefined,
       redirected: undefined,
       for: server,
     };
@@ -322,6 +332,7 @@ function digestOf({
   clientMetadataUrl,
   metadataUrl,
   issuer,
+  identity,
 }: ResolvedOAuth): string {
   const text = canonicalize({
     grant,
@@ -329,6 +340,7 @@ function digestOf({
     clientMetadataUrl: clientMetadataUrl ?? null,
     metadataUrl: metadataUrl ?? null,
     issuer: issuer ?? null,
+    ...(identity && { identity: { issuer: identity.issuer, clientId: identity.clientId } }),
   });
   return createHash('sha256')
     .update(text ?? '')

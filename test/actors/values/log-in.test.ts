@@ -5,7 +5,12 @@ import path from 'node:path';
 
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { HostHeaders } from '../../../actors/values/headers.ts';
-import { createValueSource, headersOnly, type ValuePorts } from '../../../actors/values/source.ts';
+import {
+  createValueSource,
+  headersOnly,
+  logInOnly,
+  type ValuePorts,
+} from '../../../actors/values/source.ts';
 import { type HttpEndpoint, resolveSpec } from '../../../actors/values/target.ts';
 import { parseSettings } from '../../../src/config/parse-settings.ts';
 import type { RemoteSpec } from '../../../src/domain/server-spec.ts';
@@ -152,6 +157,25 @@ describe('a log-in', () => {
   });
 });
 
+describe('the callback of a log-in', () => {
+  it.each([
+    [{ callbackPort: 80 }, { callbackPort: 80, redirectUri: 'http://localhost:80/callback' }],
+    [
+      { redirectUri: 'http://127.0.0.1:7777/oauth/callback' },
+      { callbackPort: 7777, redirectUri: 'http://127.0.0.1:7777/oauth/callback' },
+    ],
+    [
+      { redirectUri: 'https://proxy.example/cb', callbackPort: 5 },
+      { redirectUri: 'https://proxy.example/cb', callbackPort: 5 },
+    ],
+    [{ redirectUri: 'http://localhost/cb' }, { redirectUri: 'http://localhost/cb' }],
+    [{}, {}],
+  ])('is completed: %j', async (oauth, expected) => {
+    const { endpoint } = await endpointOf(specOf({ oauth }));
+    expect(endpoint.oauth).toEqual({ grant: 'authorization_code', dpop: false, ...expected });
+  });
+});
+
 describe("a client's key", () => {
   const withKey = (oauth: object, KEY: string) =>
     endpointOf(specOf({ oauth: { clientId: 'x', privateKey: '${KEY}', ...oauth } }), { KEY });
@@ -170,13 +194,27 @@ describe("a client's key", () => {
     expect(redact(line, secrets)).toBe('[redacted]');
   });
 
+  it('may be a JWK, with its id and algorithm', async () => {
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
+    const jwk = { ...privateKey.export({ format: 'jwk' }), kid: 'k2', alg: 'PS256' };
+    const { endpoint, secrets } = await withKey({}, JSON.stringify(jwk));
+    const text = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+    expect(endpoint.oauth).toMatchObject({
+      key: { privateKey: text, algorithm: 'PS256', keyId: 'k2' },
+    });
+    expect(redact(String(jwk.d), secrets)).toBe('[redacted]');
+    await expect(withKey({}, JSON.stringify({ ...jwk, alg: 'hunter2' }))).rejects.toThrow(
+      'cannot sign with the algorithm that it names; set "algorithm" to RS256 or',
+    );
+  });
+
   it('signs with another algorithm that it can', async () => {
     const { endpoint } = await withKey({ algorithm: 'PS384' }, pem('rsa'));
     expect(endpoint.oauth).toMatchObject({ key: { algorithm: 'PS384' } });
   });
 
   it.each([
-    ['not a key', {}, 'is not a private key in PEM'],
+    ['not a key', {}, 'is not a private key, in PEM'],
     [pem('ec'), { algorithm: 'RS256' }, 'cannot sign with RS256; set "algorithm" to ES256'],
     [pem('ec', 'secp256k1'), {}, 'cannot sign; use an EC key'],
     [
@@ -322,6 +360,20 @@ describe('headers from the host', () => {
     const failed = expect(source.find(spec, 'db')).rejects.toThrow('within 10 seconds');
     await clock.advanceAndSettle(10_000);
     await failed;
+  });
+});
+
+describe("a session's log-in", () => {
+  it('is found without the rest of the entry', async () => {
+    const spec = specOf({
+      headersCommand: node('process.exit(1)'),
+      headers: { A: '${NOT_SET_ANYWHERE}' },
+      oauth: { grant: 'workload', assertion: { command: node('console.log("token")') } },
+    });
+    const part = logInOnly(spec);
+    const resolved = resolveSpec(part, {}, { values: await sourceOf().find(part, 'db') });
+    expect(resolved).toMatchObject({ endpoint: { headers: {}, oauth: { assertion: 'token' } } });
+    expect(logInOnly(specOf({ oauth: false }))).not.toHaveProperty('values');
   });
 });
 

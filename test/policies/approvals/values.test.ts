@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { ApprovalValue } from '../../../src/domain/host/approval.ts';
 import type { HttpSpec, StdioSpec } from '../../../src/domain/server-spec.ts';
 import {
   approvalValueLine,
@@ -65,8 +66,10 @@ describe("a server's values", () => {
       },
       values: { commands: [{ key: 'oauth.identity.clientId', words: ['id'] }] },
     };
-    const environment = (reference: string) => ({ from: [{ kind: 'environment', reference }] });
-    const named = [
+    const environment = (reference: string) => ({
+      from: [{ kind: 'environment', reference } as const],
+    });
+    const named: readonly ApprovalValue[] = [
       { field: 'oauth.grant', text: 'enterprise' },
       { field: 'oauth.clientId', text: '${ID}', ...environment('${ID}') },
       { field: 'oauth.clientSecret', text: 'written' },
