@@ -363,11 +363,11 @@ describe("a credential in the host's store", () => {
     const far = bench.open({ host: { ...host, listen: () => () => {} }, stateDir: undefined });
     const near = bench.open({ host });
     await near.store.read(key);
-    const { changes, next } = changesOf(near);
+    const changes = changesOf(near);
     await far.store.update(key, storing('far'));
-    expect(await next(1)).toEqual([key]);
+    expect(await changes.next(1)).toEqual([key]);
     expect(values.size).toBe(1);
     await turn();
-    expect(changes).toEqual([key]);
+    expect(changes.changes).toEqual([key]);
   });
 });
