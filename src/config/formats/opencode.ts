@@ -17,7 +17,7 @@ import {
   negated,
   nested,
   scalar,
-  textOf,
+  textAt,
   toolList,
   unlessFalse,
 } from './key-rules.ts';
@@ -64,8 +64,7 @@ export function convertOpencode(root: TreeNode): Conversion {
   const faults: Fault[] = [];
   const mcp = memberOf(root, 'mcp')?.node;
   const second = memberOf(mcp ?? root, 'servers');
-  const isSecond =
-    second !== undefined && textOf(memberOf(second.node, 'type')?.node) === undefined;
+  const isSecond = second !== undefined && textAt(second.node, 'type') === undefined;
   const path = isSecond ? ['mcp', 'servers'] : ['mcp'];
   const entries = membersOf(isSecond ? second.node : mcp).flatMap((member) => {
     const written = [...path, member.name];
