@@ -12,7 +12,7 @@ import type { PolicyChoice } from '../domain/policy.ts';
 import type { SlotCounts } from '../domain/settings.ts';
 import { type ServerRule, urlRulePattern } from '../policies/admission/server-rule.ts';
 import { closestName, unknownKeyMessage } from '../policies/text/closest-name.ts';
-import { permissionsSchema } from './entry/schema.ts';
+import { permissionsSchema, wholeNumber } from './entry/schema.ts';
 import { type PolicyFault, parsePolicyChoice } from './policy-choice.ts';
 import { restartRequired } from './restart-required.ts';
 import {
@@ -59,10 +59,7 @@ const maxGateMs = 60_000;
 const slotsError = `"slots" counts must be whole numbers from 1 to ${maxSlots}, or "auto" for local ones; write { "local": 3, "remote": 20 }`;
 const gateError = `"startupGateMs" must be a whole number of milliseconds from 0 to ${maxGateMs}; write 250`;
 const gatewayError = '"dockerGateway" must be true, false or "auto"; write true';
-const slot = z
-  .int({ error: slotsError })
-  .min(1, { error: slotsError })
-  .max(maxSlots, { error: slotsError });
+const slot = wholeNumber(1, maxSlots, slotsError);
 
 const listOf = (key: string) => {
   const error = `"${key}" must be a list of server names; write ["db"] or, for none, []`;
@@ -99,11 +96,7 @@ export const mcpFields = {
     },
     { error: slotsError },
   ),
-  startupGateMs: z
-    .int({ error: gateError })
-    .min(0, { error: gateError })
-    .max(maxGateMs, { error: gateError })
-    .meta(restartRequired),
+  startupGateMs: wholeNumber(0, maxGateMs, gateError).meta(restartRequired),
   permissions: permissionsSchema,
   // Read by `policy-choice.ts`, which reports faults that a schema cannot.
   policy: z.unknown(),

@@ -150,12 +150,8 @@ function hostSettings(root: TreeNode): Conversion {
 
 function documentFault(root: TreeNode): Fault | undefined {
   const { line } = root;
-  if (root.kind !== 'object')
-    return {
-      line,
-      path: [],
-      message: 'the settings must be an object; write { "mcpServers": {} }',
-    };
+  const notObject = 'the settings must be an object; write { "mcpServers": {} }';
+  if (root.kind !== 'object') return { line, path: [], message: notObject };
   const repeated = repeatedKey(root, []);
   const servers = memberOf(root, 'mcpServers');
   if (repeated !== undefined || servers === undefined || servers.node.kind === 'object')
@@ -195,16 +191,9 @@ function unknownKeys(root: TreeNode, file: string): Fault[] {
     if (knownKeys.some((key) => key === name)) return [];
     const meant =
       name === 'servers' ? 'mcpServers' : closestName(name.replaceAll(/[_-]/g, ''), candidates);
-    return meant === undefined
-      ? []
-      : [
-          {
-            line,
-            path: [name],
-            message: `unknown key; did you mean "${meant}"?`,
-            severity: 'warning',
-          },
-        ];
+    if (meant === undefined) return [];
+    const message = `unknown key; did you mean "${meant}"?`;
+    return [{ line, path: [name], message, severity: 'warning' }];
   });
 }
 

@@ -166,12 +166,8 @@ export function findFault(node: TreeNode, path: TreePath = []): Fault | undefine
   return firstOf(node.members, ({ name, line, node: child }) => {
     const here = [...path, name];
     const earlier = linesByName.get(name);
-    if (earlier !== undefined)
-      return {
-        line,
-        path: here,
-        message: `the key is already on line ${earlier}; keep one of the two`,
-      };
+    const message = `the key is already on line ${earlier}; keep one of the two`;
+    if (earlier !== undefined) return { line, path: here, message };
     linesByName.set(name, line);
     if (name === '__proto__' || !isCleanText(name))
       return { line, path: here, message: 'this key cannot be used; choose another name' };

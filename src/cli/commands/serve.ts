@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import { questionKinds } from '../../domain/question.ts';
-import type { ServerState } from '../../domain/server-state.ts';
+import { isOnItsWay } from '../../domain/server-state.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { usageError } from '../../domain/user-errors.ts';
 import type { Gateway as GatewayType } from '../../gateway/gateway.ts';
@@ -28,14 +28,6 @@ const drainMs = 2_000;
 const loopbackHosts: ReadonlySet<string> = new Set(['127.0.0.1', '::1', 'localhost']);
 
 const longestNote = 500;
-
-/** States that last only moments; logging them would hide the others. */
-const transient: ReadonlySet<ServerState> = new Set([
-  'queued',
-  'connecting',
-  'loadingTools',
-  'stopping',
-]);
 
 interface ServeFlags {
   readonly http?: ListenAddress;
@@ -197,7 +189,8 @@ function logStates({ output, launch }: CliSession, troupe: Troupe, only: string 
   const log = (status: ServerStatus): void => {
     if (only !== undefined && status.name !== only) return;
     const condition = `${status.state} ${status.reason ?? ''}`;
-    if (logged.get(status.name) === condition || transient.has(status.state)) return;
+    // States that last only moments would hide the others.
+    if (logged.get(status.name) === condition || isOnItsWay(status.state)) return;
     logged.set(status.name, condition);
     output.note(statusLine(status, Date.now()));
   };

@@ -21,12 +21,21 @@ export interface Suggestion {
 /** All values typed for each flag, by the flag's long name. */
 export type TypedFlags = ReadonlyMap<string, readonly string[]>;
 
+/** Names for a command line with these flags. */
+export interface KnownNames {
+  servers(): Promise<readonly Suggestion[]>;
+  tools(server: string): Promise<readonly Suggestion[]>;
+}
+
+export function knownNames(host: CliHost, flags: TypedFlags): KnownNames {
+  return {
+    servers: () => knownServers(launchFor(host, flags)),
+    tools: (server) => knownTools(launchFor(host, flags), server),
+  };
+}
+
 /** The servers of the running troupe; without one, those in the settings. */
-export async function knownServers(
-  host: CliHost,
-  flags: TypedFlags,
-): Promise<readonly Suggestion[]> {
-  const launch = launchFor(host, flags);
+async function knownServers(launch: Launch): Promise<readonly Suggestion[]> {
   const running = await askRunning(launch, async (client) => {
     const { servers } = await client.request('status', {});
     return servers.map(({ name, state }) => ({ word: name, note: state }));
@@ -39,12 +48,8 @@ export async function knownServers(
 }
 
 /** The tools of a server of the running troupe; none without one. */
-export async function knownTools(
-  host: CliHost,
-  flags: TypedFlags,
-  server: string,
-): Promise<readonly Suggestion[]> {
-  const running = await askRunning(launchFor(host, flags), async (client) => {
+async function knownTools(launch: Launch, server: string): Promise<readonly Suggestion[]> {
+  const running = await askRunning(launch, async (client) => {
     // Asks for all servers: asking for one would start it.
     const { tools } = await client.request('tools', { timeoutMs: 1 });
     return tools

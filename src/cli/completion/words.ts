@@ -2,7 +2,7 @@
 
 import type { Command, Option } from 'commander';
 import type { CliHost } from '../cli-host.ts';
-import { knownServers, knownTools, type Suggestion, type TypedFlags } from './known-names.ts';
+import { type KnownNames, knownNames, type Suggestion } from './known-names.ts';
 
 /** Candidates for the last word. */
 export type Suggestions =
@@ -20,7 +20,7 @@ export async function completeWords(
 ): Promise<Suggestions> {
   const current = words.at(-1) ?? '';
   const typed = readTyped(program, words.slice(0, -1));
-  const suggestions = await suggest(program, typed, current, host);
+  const suggestions = await suggest(program, typed, current, knownNames(host, typed.flags));
   if (suggestions.kind !== 'words') return suggestions;
   return {
     kind: 'words',
@@ -73,37 +73,36 @@ async function suggest(
   program: Command,
   { command, operands, flags, awaiting, flagsEnded }: ReturnType<typeof readTyped>,
   current: string,
-  host: CliHost,
+  names: KnownNames,
 ): Promise<Suggestions> {
-  if (awaiting !== undefined) return valuesOf(awaiting, current, flags, host);
+  if (awaiting !== undefined) return valuesOf(awaiting, current, names);
   if (!flagsEnded && current.startsWith('-')) {
     if (!current.includes('=')) return { kind: 'words', words: flagsOf(program, command) };
     const option = optionNamed(current.slice(0, current.indexOf('=')), program, command);
-    return option === undefined ? nothing : valuesOf(option, current, flags, host);
+    return option === undefined ? nothing : valuesOf(option, current, names);
   }
   if (command === undefined) return operands.length === 0 ? commandsOf(program) : nothing;
-  return argumentsOf(command, operands, current, flags, host);
+  // The words then name no server, and asking the one of the command line would start it.
+  if (flags.has('stdio') || flags.has('url')) return nothing;
+  return argumentsOf(command, operands, current, names);
 }
 
 async function argumentsOf(
   command: Command,
   operands: readonly string[],
   current: string,
-  flags: TypedFlags,
-  host: CliHost,
+  names: KnownNames,
 ): Promise<Suggestions> {
   const argument = command.registeredArguments[operands.length];
-  // The words then name no server, and asking the one of the command line would start it.
-  if (flags.has('stdio') || flags.has('url')) return nothing;
   switch (argument?.name()) {
     case 'server': {
-      const servers = await knownServers(host, flags);
+      const servers = await names.servers();
       const takesTool = command.registeredArguments[1]?.name() === 'tool';
-      const joined = takesTool ? await joinedTools(servers, current, flags, host) : [];
+      const joined = takesTool ? await joinedTools(servers, current, names) : [];
       return { kind: 'words', words: [...servers, ...joined] };
     }
     case 'tool':
-      return { kind: 'words', words: await knownTools(host, flags, operands[0] ?? '') };
+      return { kind: 'words', words: await names.tools(operands[0] ?? '') };
     case 'command':
       return commandsOf(command.parent ?? command);
     case 'file':
@@ -117,12 +116,11 @@ async function argumentsOf(
 async function joinedTools(
   servers: readonly Suggestion[],
   current: string,
-  flags: TypedFlags,
-  host: CliHost,
+  names: KnownNames,
 ): Promise<readonly Suggestion[]> {
   const begun = servers.filter(({ word }) => current.startsWith(`${word}.`));
   const tools = begun.map(async ({ word: server }) =>
-    (await knownTools(host, flags, server)).map((tool) => ({
+    (await names.tools(server)).map((tool) => ({
       ...tool,
       word: `${server}.${tool.word}`,
     })),
@@ -130,12 +128,7 @@ async function joinedTools(
   return (await Promise.all(tools)).flat();
 }
 
-async function valuesOf(
-  option: Option,
-  current: string,
-  flags: TypedFlags,
-  host: CliHost,
-): Promise<Suggestions> {
+async function valuesOf(option: Option, current: string, names: KnownNames): Promise<Suggestions> {
   switch (option.name()) {
     case 'config':
     case 'journal':
@@ -147,7 +140,7 @@ async function valuesOf(
     case 'allow': {
       // Completes the last name of the list, after `--allow=` or a comma.
       const head = current.replace(/[^=,]*$/, '');
-      const servers = await knownServers(host, flags);
+      const servers = await names.servers();
       return { kind: 'words', words: servers.map((each) => ({ ...each, word: head + each.word })) };
     }
     default:

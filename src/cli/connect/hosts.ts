@@ -1,17 +1,6 @@
 /** The programs that can start `troupe serve`, and how their settings name it. */
 
-import { type PlaceFacts, placesOf } from '../import/program-places.ts';
-
-export const hostNames = [
-  'claude-code',
-  'claude-desktop',
-  'cursor',
-  'vscode',
-  'codex',
-  'zed',
-] as const;
-
-export type HostName = (typeof hostNames)[number];
+import { type PlaceFacts, type ProgramName, placesOf } from '../import/program-places.ts';
 
 /** The name of our entry. */
 export const entryName = 'troupe';
@@ -20,23 +9,29 @@ export interface Host {
   /** The user's settings file of the program. */
   readonly file: string;
   /** The key that holds the servers. */
-  readonly key: 'mcpServers' | 'servers' | 'mcp_servers' | 'context_servers';
+  readonly key: string;
   readonly isToml: boolean;
   /** Added to the entry. */
   readonly more: Readonly<Record<string, string>>;
 }
 
+const usual = { key: 'mcpServers', isToml: false, more: {} };
+
+const hosts = {
+  'claude-code': usual,
+  'claude-desktop': usual,
+  cursor: usual,
+  vscode: { ...usual, key: 'servers', more: { type: 'stdio' } },
+  codex: { ...usual, key: 'mcp_servers', isToml: true },
+  zed: { ...usual, key: 'context_servers', more: { source: 'custom' } },
+} as const satisfies Partial<Record<ProgramName, Omit<Host, 'file'>>>;
+
+export type HostName = keyof typeof hosts;
+
+export const hostNames = Object.keys(hosts) as readonly HostName[];
+
 export function hostOf(name: HostName, facts: PlaceFacts): Host {
   // The first place is the user's own. A project's file would make the program's servers those of the folder.
   const [file = ''] = placesOf(name, facts);
-  switch (name) {
-    case 'vscode':
-      return { file, key: 'servers', isToml: false, more: { type: 'stdio' } };
-    case 'codex':
-      return { file, key: 'mcp_servers', isToml: true, more: {} };
-    case 'zed':
-      return { file, key: 'context_servers', isToml: false, more: { source: 'custom' } };
-    default:
-      return { file, key: 'mcpServers', isToml: false, more: {} };
-  }
+  return { file, ...hosts[name] };
 }

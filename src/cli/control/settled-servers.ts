@@ -1,7 +1,7 @@
 /** Waits until servers have settled, and explains why a settled server is unusable. */
 
 import type { ServerStatus, TroupeSnapshot } from '../../domain/host/status.ts';
-import type { ServerState } from '../../domain/server-state.ts';
+import { isOnItsWay } from '../../domain/server-state.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { settingsError } from '../../domain/user-errors.ts';
 import { closestName } from '../../policies/text/closest-name.ts';
@@ -14,16 +14,9 @@ import { waitOnce } from '../../runtime/wait-once.ts';
 /** As long as the first start by a package runner may take; other servers settle by their own deadlines. */
 export const settleTimeoutMs = 120_000;
 
-const moving: ReadonlySet<ServerState> = new Set([
-  'queued',
-  'connecting',
-  'loadingTools',
-  'stopping',
-]);
-
 /** Whether a server's state only changes through the user or a timer. */
 export function isSettled(status: ServerStatus): boolean {
-  return !moving.has(status.state);
+  return !isOnItsWay(status.state);
 }
 
 export interface SettleOptions {

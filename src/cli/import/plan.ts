@@ -16,8 +16,8 @@ import {
   type Fault,
   lineAt,
   memberOf,
+  membersOf,
   type TreeMember,
-  type TreeNode,
   valueOf,
   writtenPath,
 } from '../../config/settings-tree.ts';
@@ -80,16 +80,15 @@ export async function planImport(
   for (const source of sources) {
     const origin: DocumentOrigin = { file: source.file, scope: 'config', projectRoot };
     const conversion = await conversionOf(source, projectRoot);
-    problems.push(...conversion.faults.map((fault) => problemAt(origin, fault)));
     const switchOf = switchesOf(conversion, origin);
-    const inputs = conversion.inputs === undefined ? undefined : parseInputs(conversion.inputs);
-    problems.push(...(inputs?.faults ?? []).map((fault) => problemAt(origin, fault)));
+    const { inputs, faults } = inputsOf(conversion);
+    problems.push(...[...conversion.faults, ...faults].map((fault) => problemAt(origin, fault)));
     const [gateways, members] = splitGateways(conversion.servers);
     problems.push(...gateways.map((member) => problemAt(origin, leftOut(member))));
     for (const member of members) {
       // A target without servers gets the lists as well.
       const isOn = isFresh ? undefined : switchOf(member.name);
-      const server = importOne(member, { ...origin, inputs: inputs?.inputs }, taken, isOn);
+      const server = importOne(member, { ...origin, inputs }, taken, isOn);
       servers.push(server.shown);
       warnings.push(...server.warnings);
       if (server.shown.action !== 'add') continue;
@@ -97,7 +96,9 @@ export async function planImport(
       additions.push({ path: ['mcpServers', server.shown.name], value: server.entry });
     }
     if (isFresh) {
-      const added = membersOf(conversion.mcp).filter(({ name }) => !existing.mcpKeys.has(name));
+      const added = membersOf(conversion.mcp?.node).filter(
+        ({ name }) => !existing.mcpKeys.has(name),
+      );
       mcpKeys.push(...added.map(({ name }) => name));
       additions.push(
         ...added.map(({ name, node }) => ({ path: ['mcp', name], value: valueOf(node) })),
@@ -113,6 +114,10 @@ export async function planImport(
       `cannot add to ${target.file} without changing its content; set --to to another file`,
     );
   return { ...plan, text: text.endsWith('\n') ? text : `${text}\n` };
+}
+
+function inputsOf({ inputs }: Conversion): ReturnType<typeof parseInputs> {
+  return inputs === undefined ? { inputs: [], faults: [] } : parseInputs(inputs);
 }
 
 /** A troupe that ran itself as a server would start without end. */
@@ -154,15 +159,12 @@ function existingIn(
   { file, text }: { readonly file: string; readonly text?: string },
   projectRoot: string,
 ): Existing {
-  return heldBy(ownRoot(file, text, projectRoot));
-}
-
-function heldBy(root: TreeNode): Existing {
-  const servers = memberOf(root, 'mcpServers');
+  const root = ownRoot(file, text, projectRoot);
+  const servers = memberOf(root, 'mcpServers')?.node;
   const inputs = memberOf(root, 'inputs')?.node;
   return {
     servers: new Map(membersOf(servers).map(({ name, node }) => [name, valueOf(node) as Entry])),
-    mcpKeys: new Set(membersOf(memberOf(root, 'mcp')).map(({ name }) => name)),
+    mcpKeys: new Set(membersOf(memberOf(root, 'mcp')?.node).map(({ name }) => name)),
     inputs: new Set(inputs?.kind === 'array' ? inputs.items.map((it) => idOf(valueOf(it))) : []),
   };
 }
@@ -206,7 +208,7 @@ function switchesOf(
 
 function importOne(
   member: TreeMember,
-  origin: DocumentOrigin & { readonly inputs: readonly InputDefinition[] | undefined },
+  origin: DocumentOrigin & { readonly inputs: readonly InputDefinition[] },
   taken: ReadonlyMap<string, Entry>,
   isOn: boolean | undefined,
 ): { shown: ImportedServer; entry: Entry; warnings: readonly Problem[] } {
@@ -266,8 +268,4 @@ function inputsFor(
 
 function idOf(input: unknown): unknown {
   return isRecord(input) ? input['id'] : undefined;
-}
-
-function membersOf(member: TreeMember | undefined): readonly TreeMember[] {
-  return member?.node.kind === 'object' ? member.node.members : [];
 }

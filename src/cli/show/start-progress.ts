@@ -1,7 +1,7 @@
 /** Shows at a terminal which servers are still starting. */
 
 import type { ServerStatus } from '../../domain/host/status.ts';
-import type { ServerState } from '../../domain/server-state.ts';
+import { isOnItsWay } from '../../domain/server-state.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { shortDuration } from './durations.ts';
 import type { Output } from './output.ts';
@@ -11,14 +11,6 @@ import { downloadNoteAfterMs } from './status-lines.ts';
 const redrawEveryMs = 1_000;
 /** The line is then cut to the terminal's width. */
 const longestLine = 1_000;
-
-const onTheWay: ReadonlySet<ServerState> = new Set([
-  'queued',
-  'connecting',
-  'loadingTools',
-  'stopping',
-  'backingOff',
-]);
 
 export interface ProgressSource {
   readonly servers: () => readonly ServerStatus[];
@@ -47,7 +39,7 @@ export function progressText(
   servers: readonly ServerStatus[],
   elapsedMs: number,
 ): string | undefined {
-  const waiting = servers.filter((server) => onTheWay.has(server.state));
+  const waiting = servers.filter(({ state }) => isOnItsWay(state) || state === 'backingOff');
   if (waiting.length === 0) return undefined;
   const names = waiting
     .map((server) => `${server.name} (${stateText(server, elapsedMs)})`)

@@ -25,10 +25,16 @@ const text = (sentence: string) => z.string({ error: sentence });
 const truth = (key: string) =>
   z.boolean({ error: `"${key}" must be true or false, without quotes` });
 
-const milliseconds = (key: string) => {
-  const error = `"${key}" must be a whole number of milliseconds from 1 to ${maxTimerMs}, without quotes`;
-  return z.int({ error }).min(1, { error }).max(maxTimerMs, { error });
-};
+/** A whole number within bounds; every other value gets this message. */
+export const wholeNumber = (least: number, most: number, error: string) =>
+  z.int({ error }).min(least, { error }).max(most, { error });
+
+const milliseconds = (key: string) =>
+  wholeNumber(
+    1,
+    maxTimerMs,
+    `"${key}" must be a whole number of milliseconds from 1 to ${maxTimerMs}, without quotes`,
+  );
 
 const choice = <const Words extends readonly [string, ...string[]]>(key: string, words: Words) =>
   z.enum(words, {
@@ -153,9 +159,7 @@ export const serverEntrySchema = z.strictObject(
               z.string(),
               z.strictObject(
                 {
-                  enabled: z
-                    .boolean({ error: '"enabled" must be true or false, without quotes' })
-                    .optional(),
+                  enabled: truth('enabled').optional(),
                   timeoutMs: milliseconds('timeoutMs').optional(),
                 },
                 { error: overridesError },
@@ -174,11 +178,7 @@ export const serverEntrySchema = z.strictObject(
     connectTimeoutMs: milliseconds('connectTimeoutMs').optional(),
     idleStopMs: milliseconds('idleStopMs').nullable().optional(),
     restart: choice('restart', restartRules).optional(),
-    maxAttempts: z
-      .int({ error: attemptsError })
-      .min(1, { error: attemptsError })
-      .max(maxAttempts, { error: attemptsError })
-      .optional(),
+    maxAttempts: wholeNumber(1, maxAttempts, attemptsError).optional(),
     required: truth('required').optional(),
     startupTimeoutMs: milliseconds('startupTimeoutMs').optional(),
   },

@@ -11,6 +11,7 @@ import {
   leave,
   remoteLaunch,
   seconds,
+  textAt,
   textOf,
   toolList,
 } from './key-rules.ts';
@@ -23,9 +24,9 @@ const passedOn: KeyRule = (member, draft) => {
     return;
   }
   for (const [index, item] of member.node.items.entries()) {
-    const name = textOf(item) ?? textOf(memberOf(item, 'name')?.node);
+    const name = textOf(item) ?? textAt(item, 'name');
     const from = draft.placed(member, { ...member, line: item.line }, index);
-    if (name === undefined || textOf(memberOf(item, 'source')?.node) === 'remote')
+    if (name === undefined || textAt(item, 'source') === 'remote')
       draft.leave(from, 'this variable is not set on this machine; set it in "env"');
     else draft.putReference('env', name, `\${${name}}`, from);
   }

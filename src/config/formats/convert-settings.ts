@@ -14,7 +14,7 @@ import { convertCodex } from './codex.ts';
 import type { Conversion, ConversionContext, FormatName } from './conversion.ts';
 import { convertDockerAgent } from './docker-agent.ts';
 import { codebuddySetting, convertCodebuddy, convertVscode, convertZed } from './editors.ts';
-import { textOf } from './key-rules.ts';
+import { textAt, textOf } from './key-rules.ts';
 import { convertMcpServers } from './mcp-servers.ts';
 import { convertOpencode } from './opencode.ts';
 
@@ -107,22 +107,17 @@ function opencodeSign(root: TreeNode): TreeMember | undefined {
   const mcp = objectAt(root, 'mcp');
   if (mcp === undefined) return undefined;
   const isTyped = (holder: TreeNode): boolean =>
-    membersOf(holder).some(({ node }) =>
-      opencodeTypes.includes(textOf(memberOf(node, 'type')?.node) ?? ''),
-    );
+    membersOf(holder).some(({ node }) => opencodeTypes.includes(textAt(node, 'type') ?? ''));
   const servers = objectAt(mcp.node, 'servers');
   if (isTyped(mcp.node) || (servers !== undefined && isTyped(servers.node))) return mcp;
-  const schema = textOf(memberOf(root, '$schema')?.node) ?? '';
+  const schema = textAt(root, '$schema') ?? '';
   return schema.startsWith('https://opencode.ai/') ? mcp : undefined;
 }
 
 function dockerAgentSign(root: TreeNode): TreeMember | undefined {
   const holdsMcp = (holder: TreeNode): boolean => {
     const list = memberOf(holder, 'toolsets')?.node;
-    return (
-      list?.kind === 'array' &&
-      list.items.some((item) => textOf(memberOf(item, 'type')?.node) === 'mcp')
-    );
+    return list?.kind === 'array' && list.items.some((item) => textAt(item, 'type') === 'mcp');
   };
   const agents = objectAt(root, 'agents');
   if (membersOf(agents?.node).some(({ node }) => holdsMcp(node))) return agents;

@@ -21,6 +21,7 @@ import {
   nested,
   ofTheEditor,
   scalar,
+  textAt,
   textOf,
   toolList,
   unlessFalse,
@@ -180,7 +181,7 @@ export function convertDockerAgent(root: TreeNode): Conversion {
   const definitions = new Map(definitionsOf(root).map((it) => [it.name, it]));
   const used = new Set<string>();
   const toolsets = toolsetsOf(root).flatMap((toolset): readonly Toolset[] => {
-    const name = textOf(memberOf(toolset.node, 'ref')?.node);
+    const name = textAt(toolset.node, 'ref');
     if (name === undefined || name.startsWith('docker:')) return [toolset];
     const definition = definitions.get(name);
     if (definition === undefined) {
@@ -216,7 +217,7 @@ function listOf(holder: TreeNode, path: readonly string[], agent?: string): read
   const list = memberOf(holder, 'toolsets')?.node;
   if (list?.kind !== 'array') return [];
   return list.items.flatMap((node, index) => {
-    if (node.kind !== 'object' || textOf(memberOf(node, 'type')?.node) !== 'mcp') return [];
+    if (node.kind !== 'object' || textAt(node, 'type') !== 'mcp') return [];
     const written = [...path, 'toolsets', index];
     return [{ name: nameFor(node), line: node.line, written, node, ...(agent && { agent }) }];
   });
@@ -235,7 +236,7 @@ function withDefinition(toolset: Toolset, definition: Toolset): Toolset {
 
 /** Suggests a name for a toolset: its own, or one from the catalogue, program or host. */
 function nameFor(node: TreeNode): string {
-  const text = (key: string): string | undefined => textOf(memberOf(node, key)?.node);
+  const text = (key: string): string | undefined => textAt(node, key);
   const url = textOf(memberOf(memberOf(node, 'remote')?.node ?? node, 'url')?.node);
   const given = text('name') ?? text('ref')?.replace(/^docker:/u, '');
   if (given !== undefined) return given;

@@ -21,6 +21,7 @@ import {
   remoteLaunch,
   scalar,
   seconds,
+  textAt,
   textOf,
 } from './key-rules.ts';
 import { headersProgram, logIn } from './log-in-rules.ts';
@@ -110,7 +111,7 @@ export function convertZed(root: TreeNode): Conversion {
 function isOfExtension({ node }: TreeMember): boolean {
   if (node.kind !== 'object') return false;
   const has = (key: string): boolean => memberOf(node, key) !== undefined;
-  if (textOf(memberOf(node, 'source')?.node) === 'extension') return true;
+  if (textAt(node, 'source') === 'extension') return true;
   return !has('command') && !has('url') && (has('settings') || has('enabled'));
 }
 
@@ -134,7 +135,7 @@ export function convertCodebuddy(root: TreeNode): Conversion {
   const servers = items.flatMap((item, index): readonly TreeMember[] => {
     const { line } = item;
     const path = [list?.name ?? 'servers', index];
-    const name = textOf(memberOf(item, 'name')?.node);
+    const name = textAt(item, 'name');
     if (item.kind === 'object' && name !== undefined) {
       const entry = { name, line, written: path, node: forTransport(item) };
       return [convertEntry(entry, 'editor', codebuddyRules, faults)];
@@ -148,7 +149,7 @@ export function convertCodebuddy(root: TreeNode): Conversion {
 
 /** Removes the keys of the other transport, which may be present and are ignored. */
 function forTransport(node: Extract<TreeNode, { kind: 'object' }>): TreeNode {
-  const transport = textOf(memberOf(node, 'transport')?.node) ?? 'stdio';
+  const transport = textAt(node, 'transport') ?? 'stdio';
   const [required, unused] =
     transport === 'stdio'
       ? ['command', ['url', 'headers', 'headersHelper', 'oauth']]

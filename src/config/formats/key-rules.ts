@@ -1,6 +1,6 @@
 /** Rules for keys of entries that several programs have in common. */
 
-import { membersOf, type TreeNode } from '../settings-tree.ts';
+import { memberOf, membersOf, type TreeNode } from '../settings-tree.ts';
 import { type KeyRule, type KeyRules, unknownKey } from './entry-draft.ts';
 
 /** Builds the rules of a program. A text is the name of ours that the key gets. */
@@ -96,4 +96,9 @@ export function scalar(line: number, value: string | number | boolean | null): T
 
 export function textOf(node: TreeNode | undefined): string | undefined {
   return node?.kind === 'scalar' && typeof node.value === 'string' ? node.value : undefined;
+}
+
+/** The text of an object's key. */
+export function textAt(node: TreeNode, key: string): string | undefined {
+  return textOf(memberOf(node, key)?.node);
 }

@@ -26,6 +26,7 @@ import {
   ofTheEditor,
   protection,
   scalar,
+  textAt,
   textOf,
   toolList,
   valueMap,
@@ -163,7 +164,7 @@ export function convertMcpServers(root: TreeNode, context: ConversionContext): C
 
 /** Whether its texts are literal, in our syntax or in oh-my-pi's. */
 function isLiteral({ node }: TreeMember): boolean {
-  return ['values', 'envPolicy'].some((key) => textOf(memberOf(node, key)?.node) === 'literal');
+  return ['values', 'envPolicy'].some((key) => textAt(node, key) === 'literal');
 }
 
 /** Returns whether an entry has a foreign key or value. */

@@ -9,7 +9,18 @@ import {
 } from '../settings-tree.ts';
 import type { Conversion } from './conversion.ts';
 import { convertEntry, type KeyRule } from './entry-draft.ts';
-import { drop, kept, keyRules, negated, nested, scalar, textOf, toolList } from './key-rules.ts';
+
+import {
+  drop,
+  kept,
+  keyRules,
+  negated,
+  nested,
+  scalar,
+  textAt,
+  toolList,
+  unlessFalse,
+} from './key-rules.ts';
 import { logInAt } from './log-in-rules.ts';
 
 /** The program and its arguments in one list. */
@@ -59,8 +70,7 @@ export function convertOpencode(root: TreeNode): Conversion {
   const faults: Fault[] = [];
   const mcp = memberOf(root, 'mcp')?.node;
   const second = memberOf(mcp ?? root, 'servers');
-  const isSecond =
-    second !== undefined && textOf(memberOf(second.node, 'type')?.node) === undefined;
+  const isSecond = second !== undefined && textAt(second.node, 'type') === undefined;
   const path = isSecond ? ['mcp', 'servers'] : ['mcp'];
   const entries = membersOf(isSecond ? second.node : mcp).flatMap((member) => {
     const written = [...path, member.name];
