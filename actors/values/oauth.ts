@@ -44,7 +44,6 @@ export interface ClientKey {
   /** PKCS #8 in PEM. */
   readonly privateKey: string;
   readonly algorithm: SignatureAlgorithm;
-  readonly keyId?: string;
 }
 
 interface Resolving {
@@ -75,7 +74,6 @@ export function resolveOAuth(
   };
   const own = (name: keyof OAuthSpec, text: string | undefined) => textOf(`oauth.${name}`, text);
   const privateKey = own('privateKey', oauth.privateKey) ?? values.files.get('oauth.keyFile');
-  const keyId = own('keyId', oauth.keyId);
   const assertion =
     own('assertion', oauth.assertion) ?? values.files.get('oauth.assertionFile')?.trim();
   return {
@@ -89,7 +87,7 @@ export function resolveOAuth(
       metadataUrl: urlOf('oauth.metadataUrl', oauth.metadataUrl),
       issuer: urlOf('oauth.issuer', oauth.issuer),
       ...callbackOf(callbackPort, urlOf('oauth.redirectUri', oauth.redirectUri)),
-      key: privateKey === undefined ? undefined : clientKey(privateKey, keyId, oauth, secrets),
+      key: privateKey === undefined ? undefined : clientKey(privateKey, oauth, secrets),
       tokenEndpointAuthMethod,
       assertion,
     }),
@@ -128,12 +126,7 @@ function assertSecure(key: string, text: string): void {
   if (fault !== undefined) throw new SettingError(`The value of "${key}" ${fault}.`);
 }
 
-function clientKey(
-  text: string,
-  keyId: string | undefined,
-  { algorithm, keyFile }: OAuthSpec,
-  secrets: string[],
-): ClientKey {
+function clientKey(text: string, { algorithm, keyFile }: OAuthSpec, secrets: string[]): ClientKey {
   const key = keyFile === undefined ? 'oauth.privateKey' : 'oauth.keyFile';
   let parsed: KeyObject;
   let jwk: Readonly<Record<string, unknown>> = {};
@@ -165,8 +158,7 @@ function clientKey(
   const privateKey = parsed.export({ type: 'pkcs8', format: 'pem' }).toString();
   const { d, p, q } = jwk;
   secrets.push(privateKey, ...[d, p, q].filter((part) => typeof part === 'string'));
-  const id = keyId ?? jwk['kid'];
-  return { privateKey, algorithm: chosen, ...(typeof id === 'string' && { keyId: id }) };
+  return { privateKey, algorithm: chosen };
 }
 
 const curves: Readonly<Record<string, SignatureAlgorithm>> = {

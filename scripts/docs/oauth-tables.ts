@@ -67,7 +67,6 @@ export const oauthWords: Readonly<Record<keyof OAuthEntry, OAuthWords>> = {
     takes: signatureAlgorithms.map((name) => `\`"${name}"\``).join(', '),
     meaning: 'How the key signs. Left out, the usual algorithm of the key.',
   },
-  keyId: { takes: textOrCommand, meaning: 'The `kid` of the key.' },
   tokenEndpointAuthMethod: {
     takes: tokenEndpointAuthMethods.map((name) => `\`"${name}"\``).join(', '),
     meaning: 'How the client proves its identity. Left out, the best that both sides support.',

@@ -265,7 +265,6 @@ export const policySchemas: {
   },
   classify: { rules: classifyRules },
   auth: {
-    rememberMs: orNull('until a log-in', ' of milliseconds', 1, longestTimerMs),
     refreshAheadMs: ms(0),
     stepUps: whole('', 0, 10),
     loginTimeoutMs: ms(1_000),

@@ -371,13 +371,8 @@ export interface ClassifyPolicy {
 /** Log-in to remote servers by OAuth. */
 export interface AuthPolicy {
   /**
-   * How long a server that demanded a log-in is left alone: no background attempt, and no other
-   * request to log in. A log-in ends the wait at once; null: only a log-in ends it.
-   */
-  readonly rememberMs: number | null;
-  /**
-   * How long before its expiry a token is refreshed; at most half of its life, so that a token of
-   * ten minutes serves for five.
+   * How long before its expiry a token is refreshed; at most a tenth of the time that it has left when
+   * it is obtained.
    */
   readonly refreshAheadMs: number;
   /** How often in a row a server may demand more scopes before the call fails; 0 for never. */

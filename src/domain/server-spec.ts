@@ -106,7 +106,6 @@ export interface OAuthSpec {
   readonly privateKey?: string;
   readonly keyFile?: SecretFile;
   readonly algorithm?: SignatureAlgorithm;
-  readonly keyId?: string;
   readonly tokenEndpointAuthMethod?: TokenEndpointAuthMethod;
   /** The identity provider of an enterprise, which vouches for the user. */
   readonly identity?: {

@@ -30,7 +30,6 @@ export function oauthTexts(oauth: OAuthSpec): readonly Text[] {
       redirectUri: oauth.redirectUri,
       privateKey: oauth.privateKey,
       keyFile: keyFile?.path,
-      keyId: oauth.keyId,
       assertion: oauth.assertion,
       assertionFile: assertionFile?.path,
     }),

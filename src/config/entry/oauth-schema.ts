@@ -65,7 +65,6 @@ export const oauthSchema = z.strictObject(
     privateKey: value('privateKey').optional(),
     keyFile: text('keyFile').optional(),
     algorithm: choice('algorithm', signatureAlgorithms).optional(),
-    keyId: value('keyId').optional(),
     tokenEndpointAuthMethod: choice('tokenEndpointAuthMethod', tokenEndpointAuthMethods).optional(),
     identity: identitySchema.optional(),
     assertion: value('assertion').optional(),

@@ -112,8 +112,8 @@ const hasClient: Rule = (oauth) => {
 
 const hasKey: Rule = (oauth) => {
   if (keyWords.some((key) => oauth[key] !== undefined)) return undefined;
-  const key = (['algorithm', 'keyId'] as const).find((name) => oauth[name] !== undefined);
-  return key && broken(key, `"${key}" belongs to a key; add "privateKey" or "keyFile"`);
+  if (oauth.algorithm === undefined) return undefined;
+  return broken('algorithm', '"algorithm" belongs to a key; add "privateKey" or "keyFile"');
 };
 
 const fitsMethod: Rule = (oauth) => {
@@ -215,8 +215,8 @@ function scopesOf({ scopes }: OAuthEntry): readonly string[] | undefined {
 export function oauthValues(
   oauth: OAuthEntry,
 ): readonly (readonly [path: readonly string[], value: OAuthValue])[] {
-  const { clientId, clientSecret, privateKey, keyId, assertion, identity } = oauth;
-  const own = { clientId, clientSecret, privateKey, keyId, assertion };
+  const { clientId, clientSecret, privateKey, assertion, identity } = oauth;
+  const own = { clientId, clientSecret, privateKey, assertion };
   const { issuer: _, ...ofIdentity } = identity ?? { issuer: '' };
   return [
     ...Object.entries(own).map(([name, value]) => [['oauth', name], value] as const),
@@ -280,7 +280,6 @@ export function oauthSpecOf(
       privateKey: textAt('oauth.privateKey'),
       keyFile: fileOf(keyFile),
       algorithm,
-      keyId: textAt('oauth.keyId'),
       tokenEndpointAuthMethod,
       assertion: textAt('oauth.assertion'),
       assertionFile: fileOf(assertionFile),

@@ -196,9 +196,6 @@ export const defaultPolicy: ServerPolicy = {
   classify: { rules: [] },
 
   auth: {
-    // A quarter of an hour: longer than a glance at another task, and short enough that a
-    // log-in at a third place is noticed.
-    rememberMs: 900_000,
     // Five minutes: more than the clocks of two machines differ, and enough for some
     // attempts if the issuer is unavailable.
     refreshAheadMs: 300_000,

@@ -25,7 +25,6 @@ const noStormLimits = { crashLoop: null, reconnectStorm: null } as const;
 const upToHalfAMinute = { initialMs: 1_000, factor: 2, maxMs: 30_000 } as const;
 
 // It asks, fails or parks once, and forgets nothing by itself.
-const untilLoggedIn = { rememberMs: null } as const;
 
 // A list that lives as long as its session needs no expiry.
 const whileConnected = { ttlMs: null, maxEntries: null } as const;
@@ -69,7 +68,6 @@ const ohMyPi = overridePolicy(defaultPolicy, {
   call: { replay: 'once' },
   // A challenge stays in the answer for the host to handle.
   result: { outputSchema: 'ignore', authChallenge: 'keep' },
-  auth: untilLoggedIn,
   close: {
     steps: [
       { by: 'stdinEnd', waitMs: 0 },
@@ -108,7 +106,6 @@ const qwenCode = overridePolicy(defaultPolicy, {
   call: { idleTimeoutMs: 300_000, replay: 'idempotentTrusted' },
   // Texts are cut, images and audio never.
   result: { textMaxLength: 25_000 },
-  auth: untilLoggedIn,
   close: {
     // Two seconds to find the descendants, then the connection is closed.
     steps: [{ by: 'SIGTERM', waitMs: 2_000 }, killed],
@@ -144,7 +141,6 @@ const codeBuddy = overridePolicy(defaultPolicy, {
   idle: { stopMs: 300_000 },
   catalog: { cache: 'memory', ttlMs: 300_000, pinTools: 'off' },
   call: { replay: 'once' },
-  auth: untilLoggedIn,
   close: {
     steps: [{ by: 'SIGTERM', waitMs: 5_000 }, { by: 'SIGTERM', waitMs: 0 }, killed],
     totalMs: 7_000,
@@ -226,7 +222,6 @@ const dockerResilient = overridePolicy(defaultPolicy, {
   breaker: { threshold: null },
   catalog: { ...whileConnected, whileDown: 'hide', cache: 'memory', pinTools: 'off' },
   call: { replay: 'once' },
-  auth: untilLoggedIn,
   approval: { gatedScopes: [], perCall: true },
 });
 
