@@ -184,7 +184,7 @@ export class Authorizations {
     const key = credentialKey(id);
     const settings = settingsOf(endpoint);
     const { auth } = this.#ports.board().view(server)?.desired.policy ?? defaultPolicy;
-    const { clock, seed, inspect } = this.#ports.parts;
+    const { clock, seed } = this.#ports.parts;
     const credential: Credential = new Credential({
       key,
       id,
@@ -225,7 +225,6 @@ export class Authorizations {
     const needsUser = settings === undefined || grantOf(settings) === undefined;
     const actor = createActor(chart, {
       clock,
-      ...(inspect !== undefined && { inspect }),
       input: {
         id: key,
         seed,
