@@ -44,7 +44,7 @@ const backends: readonly {
   },
 ];
 
-describe.each(backends)('credentials in $name', ({ place }) => {
+describe.each(backends)('credentials in $name', ({ place, isShared }) => {
   it('are read as they were stored, with the number of the write', async () => {
     const { store, messages } = bench.open(place());
     expect(await store.read(key)).toBeUndefined();
@@ -152,7 +152,10 @@ describe.each(backends)('credentials in $name', ({ place }) => {
 
   it('are never replaced or deleted by a change that began before them', async () => {
     const clock = new VirtualClock();
-    const { store } = bench.open({ ...place(), clock });
+    const shared = place();
+    const { store } = bench.open({ ...shared, clock });
+    // As another process would.
+    const rival = isShared ? bench.open(shared).store : store;
     for (const late of [null, credential('late')]) {
       const answer = deferred<typeof late>();
       const begun = deferred();
@@ -163,11 +166,11 @@ describe.each(backends)('credentials in $name', ({ place }) => {
       await begun.promise;
       clock.advanceBy(30_000);
       await expect(loser).rejects.toMatchObject({ code: 'ETIMEDOUT' });
-      const winner = await store.update(key, storing('winner'));
+      const winner = await rival.update(key, storing('winner'));
       answer.resolve(late);
       await turn();
       await passTime(clock, store.close());
-      expect(await store.read(key)).toEqual(winner);
+      expect(await rival.read(key)).toEqual(winner);
     }
   });
 });
