@@ -98,9 +98,9 @@ function cutItem(text: string, items: readonly Node[], item: Node): string {
   const previous = items[items.indexOf(item) - 1];
   let head = text.slice(0, item.offset);
   let tail = text.slice(end);
-  const before = previous === undefined ? {} : behind(text, previous.offset + previous.length);
+  const before = previous && behind(text, previous.offset + previous.length);
   // Without a comma of its own, the last item leaves the comma before it behind.
-  if (commaEnd === undefined && before.commaEnd !== undefined)
+  if (commaEnd === undefined && before?.commaEnd !== undefined)
     head = head.slice(0, before.commaEnd - 1) + head.slice(before.commaEnd);
   const isOnOwnLine = /(?:^|\n)[ \t]*$/u.test(head);
   if (isOnOwnLine && isLineDone) {

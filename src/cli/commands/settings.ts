@@ -44,7 +44,8 @@ const addCommand: CommandDefinition<AddFlags> = {
 const removeCommand: CommandDefinition = {
   usage: 'remove <server>',
   summary: 'remove a server from the settings file that declares it',
-  details: 'Comments and order stay. A running troupe stops the server at once.',
+  details:
+    "Order and comments stay, except those on the entry's own lines. A running troupe stops the server at once.",
   example: 'troupe remove files',
   async run(session, [server = '']) {
     const { removeServer } = await import('../settings/edit-server.ts');

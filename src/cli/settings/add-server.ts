@@ -43,7 +43,7 @@ export async function addServer(
 ): Promise<number> {
   if (!isServerName(name))
     throw usageError(
-      `${quotedWord(name)} is not a server name; use 1 to 100 letters, digits and . _ : -`,
+      `${quotedWord(name)} is not a server name; use 1 to 100 letters, digits and . _ : -, not beginning with -`,
     );
   const entry = entryOf(words, flags);
   return withEditedTroupe(session.launch, (seen, running) =>
