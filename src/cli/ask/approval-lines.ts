@@ -11,7 +11,7 @@ const why: Readonly<Record<ApprovalReason, string>> = {
   changed: 'it differs from what was approved',
   executableMoved: 'its command now runs a different program than the approved one',
   revoked: 'its approval was revoked',
-  toolsChanged: 'some of its definitions differ from the approved ones and are held back',
+  toolsChanged: 'some of its definitions differ from the approved ones and are withheld',
 };
 
 type Fact = readonly [title: string, value: string | undefined];

@@ -17,7 +17,7 @@ const addCommand: CommandDefinition<AddFlags> = {
   options: [
     flag('--env <name=value>', 'a variable of the process; may be repeated').argParser(gatherText),
     flag('--cwd <dir>', 'working folder of the process (default: the project folder)', parseText),
-    flag('--header <name: value>', 'a header of every request; may be repeated').argParser(
+    flag('--header <name=value>', 'a header of every request; may be repeated').argParser(
       gatherText,
     ),
     new Option('--type <transport>', 'how to talk to a URL (default: follows from it)').choices([

@@ -41,7 +41,8 @@ export async function initSettings(session: CliSession, flags: InitFlags): Promi
   if (isWanted) await writeAll(session, target);
   const document = { file, realPath: target.place, written: isWanted, servers, ...plan };
   output.document({ ...document, serve: serveWords(launch) });
-  if (isWanted || text === undefined) output.lines(['', ...gatewayLines(launch)]);
+  if (isWanted || (text === undefined && sources.length > 0))
+    output.lines(['', ...gatewayLines(launch)]);
   return 0;
 }
 

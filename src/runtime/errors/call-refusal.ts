@@ -97,7 +97,7 @@ export function changedTool(server: string, tool: string): TroupeError {
   const shown = printableLine(tool, shownLength);
   return new TroupeError(
     'TOOL_CHANGED',
-    `Tool ${shown} of ${server} differs from the approved one and is held back. See what changed and decide: troupe approve ${server}`,
+    `Tool ${shown} of ${server} differs from the approved one and is withheld. See what changed and decide: troupe approve ${server}`,
     { server, tool: shown },
   );
 }
@@ -106,7 +106,7 @@ export function changedTool(server: string, tool: string): TroupeError {
 export function changedOffer(server: string, offer: string): TroupeError {
   return new TroupeError(
     'TOOL_CHANGED',
-    `The ${offer} of ${server} differs from what was approved and is held back. See what changed and decide: troupe approve ${server}`,
+    `The ${offer} of ${server} differs from what was approved and is withheld. See what changed and decide: troupe approve ${server}`,
     { server },
   );
 }

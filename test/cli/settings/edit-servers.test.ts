@@ -118,6 +118,7 @@ describe('troupe add', () => {
     [['z', '--', 'npx -y pkg'], 'mcpServers.z.command: "command" holds arguments'],
     [['z', '--cwd', 'gone', '--', 'node'], 'gone does not exist'],
     [['z', '--env', 'A', '--', 'node'], 'write NAME=VALUE'],
+    [['z', 'http://localhost:1', '--header', 'sk'], 'a value of --header has another form'],
     [['z', '--header', 'A: b', '--', 'node'], '--header is for URLs'],
     [['z', 'http://localhost:1', '--env', 'A=b'], '--env and --cwd are for commands'],
   ])('refuses %j and writes nothing', async (words, message) => {
