@@ -71,7 +71,7 @@ describe('a conformance verdict', () => {
 
 describe("the conformance suite's expected failures", () => {
   it.each(['server', 'client'] as const)(
-    'affect only log-in and unscored scenarios (%s)',
+    'affect only login and unscored scenarios (%s)',
     (role) => {
       const all = ['2025-11-25', '2026-07-28'].map((revision) => requirementsOf(role, revision));
       const required = all.flatMap((each) => each.required);
