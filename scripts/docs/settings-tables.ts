@@ -105,7 +105,7 @@ export const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
     example: ['print-headers'],
   },
   oauth: {
-    takes: 'an object ([below](#log-in)), or false',
+    takes: 'an object ([below](#login)), or false',
     byDefault: { words: "as the server's metadata says" },
     meaning: 'How to log in to a remote server. False: never.',
     examples: [{ clientId: '${CLIENT_ID}', scopes: ['read'] }, false],
