@@ -83,9 +83,10 @@ export async function planImport(
     const switchOf = switchesOf(conversion, origin);
     const { inputs, faults } = inputsOf(conversion);
     problems.push(...[...conversion.faults, ...faults].map((fault) => problemAt(origin, fault)));
-    const [gateways, members] = splitGateways(conversion.servers);
+    const isGateway = ({ name, node }: TreeMember): boolean => startsTroupe(name, valueOf(node));
+    const gateways = conversion.servers.filter(isGateway);
     problems.push(...gateways.map((member) => problemAt(origin, leftOut(member))));
-    for (const member of members) {
+    for (const member of conversion.servers.filter((each) => !gateways.includes(each))) {
       // A target without servers gets the lists as well.
       const isOn = isFresh ? undefined : switchOf(member.name);
       const server = importOne(member, { ...origin, inputs }, taken, isOn);
@@ -131,13 +132,6 @@ export function startsTroupe(name: string, entry: unknown): boolean {
       typeof word === 'string' && /(?:^|[/\\])(?:mcp-)?troupe(?:\.\w+)?$|mcp-troupe/u.test(word),
   );
   return at !== -1 && words.slice(at + 1).includes('serve');
-}
-
-function splitGateways(
-  members: readonly TreeMember[],
-): readonly [readonly TreeMember[], readonly TreeMember[]] {
-  const isGateway = ({ name, node }: TreeMember): boolean => startsTroupe(name, valueOf(node));
-  return [members.filter(isGateway), members.filter((member) => !isGateway(member))];
 }
 
 function leftOut(member: TreeMember): Fault {

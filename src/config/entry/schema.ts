@@ -99,6 +99,10 @@ const toolPermissionsSchema = listsOf(filled(toolError));
 const descriptionError = `"description" must be text of at most ${maxDescriptionLength} characters; shorten it`;
 const attemptsError = `"maxAttempts" must be a whole number from 1 to ${maxAttempts}, without quotes`;
 const overridesError = '"overrides" must name tools; write { "query": { "timeoutMs": 120000 } }';
+const toolOverride = z.strictObject(
+  { enabled: truth('enabled').optional(), timeoutMs: milliseconds('timeoutMs').optional() },
+  { error: overridesError },
+);
 const urlError = `"url" must be text of at most ${maxUrlLength} characters; write "https://host/mcp"`;
 
 export const serverEntrySchema = z.strictObject(
@@ -132,19 +136,7 @@ export const serverEntrySchema = z.strictObject(
           include: toolNames('include').optional(),
           exclude: toolNames('exclude').optional(),
           permissions: toolPermissionsSchema.optional(),
-          overrides: z
-            .record(
-              z.string(),
-              z.strictObject(
-                {
-                  enabled: truth('enabled').optional(),
-                  timeoutMs: milliseconds('timeoutMs').optional(),
-                },
-                { error: overridesError },
-              ),
-              { error: overridesError },
-            )
-            .optional(),
+          overrides: z.record(z.string(), toolOverride, { error: overridesError }).optional(),
         },
         { error: '"tools" must be an object; write { "include": ["*"], "exclude": [] }' },
       )
