@@ -28,16 +28,21 @@ const absent: ReadonlyMap<string, string> = new Map([
 
 const shownLength = 100;
 
-/** Suggests the command that was probably meant. */
-export function unknownCommand(name: string, { commands }: Command): TroupeError {
+/**
+ * Suggests the command that was probably meant.
+ *
+ * @param others - what else may stand in its place
+ */
+export function unknownCommand(
+  name: string,
+  { commands }: Command,
+  others: readonly string[] = [],
+): TroupeError {
   const nearest = absent.get(name);
   if (nearest !== undefined) {
     return usageError(`${name} is not available in this version; ${nearest}`);
   }
-  const closest = closestName(
-    name,
-    commands.map((each) => each.name()),
-  );
+  const closest = closestName(name, [...commands.map((each) => each.name()), ...others]);
   const next = closest === undefined ? 'see troupe --help' : `did you mean ${closest}?`;
   return usageError(`unknown command '${printableLine(name, shownLength)}'; ${next}`);
 }
