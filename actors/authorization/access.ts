@@ -1,5 +1,5 @@
 /**
- * What a log-in sends to servers and issuers. Everything passes the guarded fetch of the HTTP
+ * What a login sends to servers and issuers. Everything passes the guarded fetch of the HTTP
  * transport: an origin other than the server's must be public, or in the same range as the server.
  *
  * A URL must be https, or http on this machine; the server's own origin, which the settings name,
@@ -27,7 +27,7 @@ const maxBodyBytes = 1_000_000;
 // An issuer that is slower than this is down for a user who waits.
 const requestMs = 10_000;
 
-/** What each step of a log-in is given. */
+/** What each step of a login is given. */
 export interface IssuerAccess {
   /** Rejects with a {@link StepError} or {@link RequestFailedError}. Never follows to another origin. */
   readonly fetch: FetchLike;

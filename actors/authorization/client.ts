@@ -41,7 +41,7 @@ export const clientAuthMethods = [
 ] as const;
 export type ClientAuthMethod = (typeof clientAuthMethods)[number];
 
-/** A client as an earlier log-in stored it. */
+/** A client as an earlier login stored it. */
 export interface StoredClient {
   readonly issuer: string;
   readonly information: OAuthClientInformationMixed;

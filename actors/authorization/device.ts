@@ -10,7 +10,7 @@ import type { Discovered } from './discovery.ts';
 import { attempt, type Outcome, quoted, refused, StepError } from './outcome.ts';
 import { postForm, requestTokens, type Tokens } from './tokens.ts';
 
-/** A log-in that waits for the user at another device. */
+/** A login that waits for the user at another device. */
 export interface DeviceLogin {
   /** Secret. */
   readonly deviceCode: string;
@@ -50,7 +50,7 @@ export function beginDeviceLogin(
     const { metadata, issuer, resource } = found;
     const url = metadata.device_authorization_endpoint;
     if (url === undefined)
-      throw refused('discovery', `${quoted(issuer)} offers no log-in on another device`);
+      throw refused('discovery', `${quoted(issuer)} offers no login on another device`);
     const parameters = { resource, ...(scope !== undefined && { scope }) };
     const body = await postForm(access, found, client, { url, parameters });
     const read = deviceResponse.safeParse(body);

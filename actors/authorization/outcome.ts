@@ -1,5 +1,5 @@
 /**
- * The outcome of a step of a log-in. A failed step is a value that says what to do next; an
+ * The outcome of a step of a login. A failed step is a value that says what to do next; an
  * exception is a bug. No message contains a token, a code, a verifier or a client secret.
  */
 
@@ -48,7 +48,7 @@ export async function attempt<Value>(
   try {
     return { value: await step() };
   } catch (error) {
-    if (signal.aborted) return failedAs('unavailable', 'the log-in was cancelled');
+    if (signal.aborted) return failedAs('unavailable', 'the login was cancelled');
     return { failed: failureOf(error) };
   }
 }
@@ -64,7 +64,7 @@ function failureOf(error: unknown): StepFailure {
   if (error instanceof StepError) return error.failure;
   // The received issuer may be an attacker's text.
   if (error instanceof IssuerMismatchError)
-    return refused('response', 'the response to the log-in came from another issuer').failure;
+    return refused('response', 'the response to the login came from another issuer').failure;
   if (error instanceof RequestFailedError) {
     const isBlocked =
       error.cause instanceof AddressBlockedError ||

@@ -1,5 +1,5 @@
 /**
- * The part of a log-in that the user's browser carries: the URL to open, and the check of the
+ * The part of a login that the user's browser carries: the URL to open, and the check of the
  * response. The verifier and the state stay in here.
  */
 
@@ -16,7 +16,7 @@ import type { Discovered } from './discovery.ts';
 import { forSdk } from './metadata.ts';
 import { attempt, type Outcome, quoted, refused, shownText } from './outcome.ts';
 
-/** One log-in that waits for the user. It belongs to one issuer and accepts one response. */
+/** One login that waits for the user. It belongs to one issuer and accepts one response. */
 export interface AuthorizationRequest {
   /** The URL to open. It contains the state, so only the user may see it. */
   readonly url: URL;
@@ -66,7 +66,7 @@ export function beginAuthorization(
       scope,
       accept(response) {
         if (response.get('state') !== state)
-          throw refused('response', 'the response belongs to no open log-in');
+          throw refused('response', 'the response belongs to no open login');
         if (isUsed) throw refused('response', 'the response was used already');
         isUsed = true;
         return { code: codeIn(response, found), verifier };
@@ -87,7 +87,7 @@ function codeIn(response: URLSearchParams, { issuer, metadata }: Discovered): st
     const text = response.get('error_description');
     const shown = shownText(text === null || text === '' ? error : `${error}: ${text}`);
     const kind = error === 'temporarily_unavailable' ? 'unavailable' : 'denied';
-    throw refused(kind, `${quoted(issuer)} refused the log-in (${shown})`, shownText(error));
+    throw refused(kind, `${quoted(issuer)} refused the login (${shown})`, shownText(error));
   }
   const code = response.get('code');
   if (code === null || code === '')

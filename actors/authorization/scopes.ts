@@ -1,4 +1,4 @@
-/** Chooses the scopes that a log-in asks for. */
+/** Chooses the scopes that a login asks for. */
 
 import { computeScopeUnion } from '@modelcontextprotocol/client';
 
@@ -9,7 +9,7 @@ export interface ScopeWishes {
   readonly pinned?: readonly string[];
   /** The `scope` of the server's challenge. */
   readonly challenged?: string;
-  /** What an earlier log-in was granted: a step-up keeps it. */
+  /** What an earlier login was granted: a step-up keeps it. */
   readonly granted?: readonly string[];
 }
 

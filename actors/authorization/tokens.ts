@@ -3,7 +3,7 @@
  *
  * The SDK's `exchangeAuthorization` and `refreshAuthorization` report neither the status nor
  * `Retry-After`, and their errors quote whole responses. A refresh needs the first two to tell a
- * lost log-in from a passing fault, and no message may quote a token.
+ * lost login from a passing fault, and no message may quote a token.
  */
 
 import type { DpopSession } from '@modelcontextprotocol/client';
@@ -29,7 +29,7 @@ export interface Tokens {
   readonly expiresAtMs?: number;
 }
 
-/** Redeems the response that a log-in's browser brought. */
+/** Redeems the response that a login's browser brought. */
 export function exchange(
   access: IssuerAccess,
   found: Discovered,
@@ -47,7 +47,7 @@ export function exchange(
   return attempt(access.signal, async () => {
     // A code and its verifier go only to the issuer that the request was for.
     if (request.issuer !== found.issuer)
-      throw refused('response', `the log-in was begun at ${quoted(request.issuer)}`);
+      throw refused('response', `the login was begun at ${quoted(request.issuer)}`);
     const { code, verifier } = request.accept(response);
     const parameters = {
       grant_type: 'authorization_code',

@@ -18,6 +18,7 @@ import {
 import path from 'node:path';
 import { z } from 'zod';
 import type { Problem } from '../../src/domain/settings.ts';
+import { parsedJson } from '../../src/policies/parsed-json.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
 import { codeOf, makeFolders } from '../files/file-system.ts';
 import { cgroupNameOf } from './cgroups.ts';
@@ -78,20 +79,12 @@ export function removeRegistry(file: string): void {
 function readRegistry(file: string): ProcessRegistry | undefined {
   const content = readFileSync(file, 'utf8');
   if (content.length > maxBytes) return undefined;
-  const { success, data } = registrySchema.safeParse(parse(content));
+  const { success, data } = registrySchema.safeParse(parsedJson(content));
   if (!success || path.basename(file) !== `${prefix}${data.run}${suffix}`) return undefined;
   const { cgroup } = data;
   return cgroup === undefined || path.basename(cgroup) === cgroupNameOf(data.run)
     ? data
     : undefined;
-}
-
-function parse(content: string): unknown {
-  try {
-    return JSON.parse(content);
-  } catch {
-    return undefined;
-  }
 }
 
 // Each run that is killed together with its guardian leaves one file.

@@ -10,7 +10,7 @@ type Headers = Readonly<Record<string, string>>;
 
 /**
  * Returns an authenticator that adds headers whose values may change; the given one if there are
- * none. A header of the settings wins over one of a log-in.
+ * none. A header of the settings wins over one of a login.
  */
 export function withCurrentHeaders(
   { currentHeaders, refreshHeaders }: HttpEndpoint,

@@ -344,7 +344,7 @@ export class Opening {
     });
   }
 
-  /** Returns a function that reads the values of the log-in again; none if no value can change. */
+  /** Returns a function that reads the values of the login again; none if no value can change. */
   #freshLogIn(): Pick<HttpEndpoint, 'readOAuth'> {
     const { spec } = this.#target as SessionTarget;
     const { values, env } = this.#ports;

@@ -114,7 +114,7 @@ class Files implements CredentialRecords {
   async write(key: string, record: CredentialRecord): Promise<void> {
     const text = `${JSON.stringify(record)}\n`;
     if (Buffer.byteLength(text) > maxRecordBytes)
-      throw new CredentialStoreError('EFBIG', 'the log-in is larger than 256 KB');
+      throw new CredentialStoreError('EFBIG', 'the login is larger than 256 KB');
     try {
       await replaceWhole(this.#fileOf(key), text);
       await syncFolder(this.#folder);
@@ -161,7 +161,7 @@ class Files implements CredentialRecords {
     } catch (error) {
       if (hasBegun || error instanceof CredentialStoreError) throw error;
       if (codeOf(error) !== 'ELOCKED') throw this.#unwritable(error);
-      const message = `another process has been changing this log-in for ${limits[kind].patienceMs / 1_000} seconds; try again, or end that process`;
+      const message = `another process has been changing this login for ${limits[kind].patienceMs / 1_000} seconds; try again, or end that process`;
       throw new CredentialStoreError('ELOCKED', message);
     }
   }
@@ -184,14 +184,14 @@ class Files implements CredentialRecords {
   }
 
   #refused(key: string, refusal: string): CredentialStoreError {
-    const message = `the stored log-in ${refusal}`;
+    const message = `the stored login ${refusal}`;
     this.report(key, message);
     return new CredentialStoreError('EACCES', `${this.#fileOf(key)}: ${message}`);
   }
 
   #unwritable(error: unknown): CredentialStoreError {
     const code = codeOf(error);
-    const message = `log-ins cannot be saved in ${this.#folder} (${code}); make room or let this user write there`;
+    const message = `logins cannot be saved in ${this.#folder} (${code}); make room or let this user write there`;
     return new CredentialStoreError(code, message);
   }
 
@@ -205,7 +205,7 @@ class Files implements CredentialRecords {
     // It may still contain valid tokens. A link is left as it is, and so is what it leads to.
     const found = await lstat(aside).catch(() => undefined);
     if (found?.isFile() === true) await chmod(aside, 0o600).catch(() => undefined);
-    const message = `a stored log-in ${fault} and is set aside here; log in again and delete this file`;
+    const message = `a stored login ${fault} and is set aside here; log in again and delete this file`;
     this.#notes = [...this.#notes, { file: aside, message }].slice(-maxNotes);
     this.#reportAll();
   }

@@ -47,7 +47,7 @@ const service = 'mcp-troupe';
 const account = 'credentials';
 const options = { linux: { store: 'secret-service' } } as const;
 // A keychain answers within milliseconds, unless it asks the user. The answer then counts later;
-// meanwhile log-ins are saved in files, and those that are sealed cannot be read.
+// meanwhile logins are saved in files, and those that are sealed cannot be read.
 const patienceMs = 10_000;
 const keyBytes = 32;
 const nameLength = 16;

@@ -6,7 +6,7 @@ import canonicalize from 'canonicalize';
 import { z } from 'zod';
 import type { CredentialId } from '../../src/domain/authorization.ts';
 
-/** A log-in with its secrets. Never leaves the actors that send or renew it. */
+/** A login with its secrets. Never leaves the actors that send or renew it. */
 export interface StoredCredential {
   readonly id: CredentialId;
   /**

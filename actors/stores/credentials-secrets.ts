@@ -46,10 +46,10 @@ export interface Secrets {
 }
 
 export const lockedAway =
-  'the stored log-in is sealed with a key in the keychain, which is locked or absent; unlock the keychain, or log in again';
+  'the stored login is sealed with a key in the keychain, which is locked or absent; unlock the keychain, or log in again';
 const problems = {
-  lost: 'the stored log-in is sealed with a key that is no longer in the keychain; log in again',
-  damaged: 'the stored log-in does not match its seal; log in again',
+  lost: 'the stored login is sealed with a key that is no longer in the keychain; log in again',
+  damaged: 'the stored login does not match its seal; log in again',
 } as const;
 
 /** Keeps secrets in their records, sealed if there is a keychain. */
@@ -126,7 +126,7 @@ export function secretsAtHost(host: HostCredentials, clock: Clock, report: Repor
     if (typeof inTime === 'object') return inTime.result;
     const why = inTime ?? `did not answer within ${longestHostMs / 1_000} seconds`;
     const code = inTime === undefined ? 'ETIMEDOUT' : 'EIO';
-    const message = `the host's credential store cannot ${verb} a log-in: it ${why}; try again`;
+    const message = `the host's credential store cannot ${verb} a login: it ${why}; try again`;
     throw new CredentialStoreError(code, message);
   }
 
@@ -147,7 +147,7 @@ export function secretsAtHost(host: HostCredentials, clock: Clock, report: Repor
     async store(key, credential) {
       const value = hostValueOf(credential);
       if (Buffer.byteLength(value) > maxRecordBytes)
-        throw new CredentialStoreError('EFBIG', 'the log-in is larger than 256 KB');
+        throw new CredentialStoreError('EFBIG', 'the login is larger than 256 KB');
       await asked('save', async () => host.set(key, value));
       return { in: 'host' };
     },

@@ -1,5 +1,5 @@
 /**
- * Stores the credentials of log-ins, for all processes of a user.
+ * Stores the credentials of logins, for all processes of a user.
  *
  * Secrets are in files that only their user can read, sealed with a key from the system's keychain
  * where there is one; with a host's own store, they are there. Without a state folder, they are in
@@ -207,7 +207,7 @@ class Store implements CredentialStore {
     const turn = before.then(() => {
       hasBegun();
       if (!isTooLate) return work();
-      throw new CredentialStoreError('ELOCKED', 'this log-in is being changed; try again');
+      throw new CredentialStoreError('ELOCKED', 'this login is being changed; try again');
     });
     const settled = turn.then(
       () => undefined,
@@ -219,7 +219,7 @@ class Store implements CredentialStore {
     });
     if ((await withinTime(this.#ports.clock, turnPatienceMs, begun)) === true) return turn;
     isTooLate = true;
-    throw new CredentialStoreError('ELOCKED', 'this log-in is being changed; try again');
+    throw new CredentialStoreError('ELOCKED', 'this login is being changed; try again');
   }
 
   /** Waits for the work, but not longer than others can wait. */
@@ -240,7 +240,7 @@ class Store implements CredentialStore {
       if (next !== undefined) await saveLate(next);
     };
     save().catch(() => undefined);
-    const message = `the log-in was not renewed within ${longestWorkMs / 1_000} seconds; try again`;
+    const message = `the login was not renewed within ${longestWorkMs / 1_000} seconds; try again`;
     throw new CredentialStoreError('ETIMEDOUT', message);
   }
 
@@ -300,7 +300,7 @@ class Store implements CredentialStore {
    * Joins a record with its secrets.
    *
    * @param options.mayBeHidden - whether secrets behind a locked keychain count as absent, so that
-   * they can be replaced; otherwise they are an error, since a log-in exists
+   * they can be replaced; otherwise they are an error, since a login exists
    */
   async #current(
     key: string,

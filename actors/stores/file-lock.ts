@@ -12,6 +12,7 @@ import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import type { Clock } from '../../src/domain/clock.ts';
+import { parsedJson } from '../../src/policies/parsed-json.ts';
 import { codeOf, createWhole, makeFolders } from '../files/file-system.ts';
 import {
   hasProcessTable,
@@ -191,9 +192,5 @@ async function found(lock: string): Promise<FoundLock | undefined> {
 }
 
 function holderIn(content: string): Holder | undefined {
-  try {
-    return holderSchema.parse(JSON.parse(content));
-  } catch {
-    return undefined;
-  }
+  return holderSchema.safeParse(parsedJson(content)).data;
 }

@@ -1,5 +1,5 @@
 /**
- * Resolves the log-in settings of a remote server. What a reference leads to is checked by the rules
+ * Resolves the login settings of a remote server. What a reference leads to is checked by the rules
  * that the settings apply to plain text.
  */
 
@@ -15,7 +15,7 @@ import { defined } from '../../src/policies/defined.ts';
 import { isLoopback, secureUrlFault } from '../../src/policies/secure-url.ts';
 import { SettingError } from './setting-error.ts';
 
-/** Log-in settings with their values. Everything in it may be secret. */
+/** Login settings with their values. Everything in it may be secret. */
 export interface ResolvedOAuth {
   readonly grant: Grant;
   readonly clientId?: string;

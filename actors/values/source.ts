@@ -77,7 +77,7 @@ export function headersOnly(remote: RemoteSpec): RemoteSpec {
   return { ...spec, ...(values && { values: withCommands(values, 'headers') }) };
 }
 
-/** Returns the spec with its log-in and address only. */
+/** Returns the spec with its login and address only. */
 export function logInOnly({ values, ...spec }: RemoteSpec): RemoteSpec {
   return { ...spec, headers: {}, ...(values && { values: withCommands(values, 'oauth.') }) };
 }

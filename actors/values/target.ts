@@ -43,7 +43,7 @@ export interface HttpEndpoint {
    */
   readonly refreshHeaders?: () => Promise<Readonly<Record<string, string>>>;
   /**
-   * Reads the values of the log-in again, because an assertion or an identity token expires long
+   * Reads the values of the login again, because an assertion or an identity token expires long
    * before the session ends. Absent if no value can change.
    *
    * Rejects with a SettingError that names the missing value.

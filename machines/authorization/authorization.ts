@@ -1,5 +1,5 @@
 /**
- * The log-in behind one credential: an issuer, a server's address and an account. All servers that
+ * The login behind one credential: an issuer, a server's address and an account. All servers that
  * share the credential use its token.
  *
  * ```text
@@ -97,7 +97,7 @@ export const authorizationMachine = authorizationSetup.createMachine({
   on: {
     'logout.requested': '.loggingOut',
     'token.rejected': { guard: isLatest, actions: 'noteRejected' },
-    // Whatever is known of it helps the next log-in, whichever state it is in.
+    // Whatever is known of it helps the next login, whichever state it is in.
     'scope.insufficient': {
       guard: { type: 'mayStepUp', params: ({ event }) => event.scopes },
       actions: { type: 'noteWanted', params: ({ event }) => event.scopes },
@@ -110,13 +110,13 @@ export const authorizationMachine = authorizationSetup.createMachine({
         ...step('load'),
         onDone: { actions: noteToken, target: 'weighing' },
         onError: {
-          actions: noteFailure('store', 'The stored log-in could not be read.'),
+          actions: noteFailure('store', 'The stored login could not be read.'),
           target: 'weighing',
         },
       },
       after: {
         stepDeadline: {
-          actions: noteFailure('store', 'The stored log-in could not be read in time.'),
+          actions: noteFailure('store', 'The stored login could not be read in time.'),
           target: 'weighing',
         },
       },
@@ -194,14 +194,14 @@ export const authorizationMachine = authorizationSetup.createMachine({
     },
     signingIn: {
       on: {
-        // A new log-in replaces one that is under way.
+        // A new login replaces one that is under way.
         'login.requested': { ...signsIn, reenter: true },
         'login.cancelled': 'weighing',
         'store.changed': 'loading',
       },
       after: {
         loginDeadline: {
-          actions: noteFailure('timeout', 'No one completed the log-in in time.'),
+          actions: noteFailure('timeout', 'No one completed the login in time.'),
           target: 'weighing',
         },
       },
@@ -238,13 +238,13 @@ export const authorizationMachine = authorizationSetup.createMachine({
         ...step('forget'),
         onDone: { actions: noteStep, target: 'unauthorized' },
         onError: {
-          actions: noteFailure('store', 'The stored log-in could not be deleted.'),
+          actions: noteFailure('store', 'The stored login could not be deleted.'),
           target: 'unauthorized',
         },
       },
       after: {
         stepDeadline: {
-          actions: noteFailure('store', 'The stored log-in could not be deleted in time.'),
+          actions: noteFailure('store', 'The stored login could not be deleted in time.'),
           target: 'unauthorized',
         },
       },

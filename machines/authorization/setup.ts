@@ -62,9 +62,9 @@ export interface StepInput {
 }
 
 export type AuthorizationEvent =
-  /** A user, a host or a command asks for a log-in. */
+  /** A user, a host or a command asks for a login. */
   | { readonly type: 'login.requested' }
-  /** The log-in is no longer wanted. */
+  /** The login is no longer wanted. */
   | { readonly type: 'login.cancelled' }
   | { readonly type: 'logout.requested' }
   /** A session needs a token and there is none. */
@@ -169,10 +169,10 @@ export const authorizationSetup = setup({
       nowMs: token?.expiresAtMs ?? 0,
       failure: {
         kind: 'grant',
-        message: 'The log-in has expired, and the issuer gave nothing to renew it with.',
+        message: 'The login has expired, and the issuer gave nothing to renew it with.',
       } as const,
     })),
-    /** Adds scopes to those that the next log-in asks for. */
+    /** Adds scopes to those that the next login asks for. */
     noteWanted: assign(({ context }, scopes: readonly string[]) => ({
       wanted: [...new Set([...context.wanted, ...scopes])].toSorted(),
       stepUps: context.stepUps + 1,
@@ -185,7 +185,7 @@ export const authorizationSetup = setup({
     })),
     /** Forgets the token and what was asked for. */
     clear: assign({ token: null, isRejected: false, wanted: [], stepUps: 0, attempt: 0 }),
-    /** Forgets why the last log-in failed. */
+    /** Forgets why the last login failed. */
     forgetFailure: assign({ failure: null }),
   },
   guards: {
@@ -203,13 +203,13 @@ export const authorizationSetup = setup({
     needsNoUser: ({ context }) => !context.needsUser,
     /** Whether the refused token is the latest one. */
     isLatest: ({ context: { token } }, generation: number) => token?.generation === generation,
-    /** Whether the log-in lacks any of these scopes, and more may be asked for. */
+    /** Whether the login lacks any of these scopes, and more may be asked for. */
     mayStepUp: ({ context }, scopes: readonly string[]) =>
       context.stepUps < context.maxStepUps && without(scopes, context.wanted).length > 0,
     /** Whether the latest failure is of this kind. */
     hasFailure: ({ context: { failure } }, kind: AuthorizationFailureKind) =>
       failure?.kind === kind,
-    /** Whether the last log-in or renewal failed. */
+    /** Whether the last login or renewal failed. */
     hasAnyFailure: ({ context: { failure } }) => failure !== null,
   },
   delays: {
@@ -234,7 +234,7 @@ export const authorizationSetup = setup({
       ),
     /** Time limit for a step that no user takes part in. */
     stepDeadline: stepMs,
-    /** Time limit for a log-in. */
+    /** Time limit for a login. */
     loginDeadline: ({ context }) => Math.min(context.loginTimeoutMs, longestTimerMs),
   },
 });

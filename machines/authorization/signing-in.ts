@@ -1,5 +1,5 @@
 /**
- * The steps of a log-in by a user. A token that is still valid stays in force meanwhile.
+ * The steps of a login by a user. A token that is still valid stays in force meanwhile.
  *
  * ```text
  * [*] -> discovering

@@ -56,7 +56,7 @@ export const charts: readonly ListedChart[] = [
   listed(permitMachine, ['permit', 'One start permit', 'permit', 'permit']),
   listed(
     authorizationMachine,
-    ['authorization', 'A log-in', 'authorization', 'authorization/authorization'],
+    ['authorization', 'A login', 'authorization', 'authorization/authorization'],
     ['authorization.signingIn', 'A user logs in', 'signingIn', 'authorization/signing-in'],
   ),
   listed(permissionMachine, ['permission', 'The permission of a call', 'permission', 'permission']),

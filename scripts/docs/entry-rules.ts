@@ -9,7 +9,7 @@ import type { ServerEntry } from '../../src/config/entry/schema.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-export const serverNames = /^(?!__proto__$)[\w.:-]{1,100}$/;
+export const serverNames = /^(?!-|__proto__$)[\w.:-]{1,100}$/;
 
 const webSocket = String.raw`\s*[Ww][Ss][Ss]?:`;
 /** A name or password before the host, without the given letters. */

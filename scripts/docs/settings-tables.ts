@@ -105,7 +105,7 @@ export const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
     example: ['print-headers'],
   },
   oauth: {
-    takes: 'an object ([below](#log-in)), or false',
+    takes: 'an object ([below](#login)), or false',
     byDefault: { words: "as the server's metadata says" },
     meaning: 'How to log in to a remote server. False: never.',
     examples: [{ clientId: '${CLIENT_ID}', scopes: ['read'] }, false],
@@ -115,7 +115,7 @@ export const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
     takes: 'text: a name of 1 to 100 letters, digits, `_ . @ + -`',
     byDefault: { words: 'the only account' },
     meaning:
-      'Your account at the server, if you have several. Servers with the same address and account share a log-in.',
+      'Your account at the server, if you have several. Servers with the same address and account share a login.',
     examples: ['work'],
     example: 'work',
   },

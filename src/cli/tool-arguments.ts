@@ -5,6 +5,7 @@
 
 import { argumentsError } from '../domain/user-errors.ts';
 import { isRecord } from '../policies/is-record.ts';
+import { parsedJson } from '../policies/parsed-json.ts';
 import { closestName } from '../policies/text/closest-name.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -140,10 +141,6 @@ function numberFrom(text: string, whole: boolean): number | undefined {
 
 /** A JSON object or list. */
 function objectFrom(text: string): unknown {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parsedJson(text);
+  return typeof value === 'object' && value !== null ? value : undefined;
 }

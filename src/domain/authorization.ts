@@ -1,10 +1,10 @@
 /**
- * A log-in to remote servers by OAuth: the identity of a credential, and what charts, status and hosts
+ * A login to remote servers by OAuth: the identity of a credential, and what charts, status and hosts
  * may know of one. Nothing here contains a token, a code, a verifier or a client secret.
  */
 
 /**
- * Identifies a credential. Servers with the same identity share a log-in. Everything that could send a
+ * Identifies a credential. Servers with the same identity share a login. Everything that could send a
  * token elsewhere is part of it, so a changed URL, account, client, proxy or certificate starts over.
  */
 export interface CredentialId {
@@ -54,7 +54,7 @@ export type AuthorizationFailureKind =
   | 'grant'
   /** The issuer could not be reached, or failed; another attempt may succeed. */
   | 'unavailable'
-  /** No one completed the log-in in time. */
+  /** No one completed the login in time. */
   | 'timeout'
   /** The credential could not be read or written. */
   | 'store';

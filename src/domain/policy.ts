@@ -368,7 +368,7 @@ export interface ClassifyPolicy {
   readonly rules: readonly ClassifyRule[];
 }
 
-/** Log-in to remote servers by OAuth. */
+/** Login to remote servers by OAuth. */
 export interface AuthPolicy {
   /**
    * How long before its expiry a token is refreshed; at most a tenth of the time that it has left when
@@ -377,7 +377,7 @@ export interface AuthPolicy {
   readonly refreshAheadMs: number;
   /** How often in a row a server may demand more scopes before the call fails; 0 for never. */
   readonly stepUps: number;
-  /** How long a log-in waits for the user. */
+  /** How long a login waits for the user. */
   readonly loginTimeoutMs: number;
 }
 

@@ -121,7 +121,7 @@ export interface OAuthSpec {
   readonly dpop?: true;
 }
 
-/** The log-in of a remote server. */
+/** The login of a remote server. */
 export interface LogInSpec {
   /** False: never log in. Absent: as the server's metadata says. */
   readonly oauth?: OAuthSpec | false;

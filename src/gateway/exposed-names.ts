@@ -1,6 +1,7 @@
 /** The names under which clients of the gateway see the servers' tools and prompts. */
 
 import { createHash } from 'node:crypto';
+import { compare } from '../policies/text/compare.ts';
 
 /** A server and its own name for an item. */
 export interface Meant {
@@ -49,10 +50,4 @@ function hashedName({ server, name }: Meant, salt: number): string {
   const hash = bits.toString(36).padStart(hashLength, '0');
   const readable = `${server}__${name}`.replaceAll(/[^\w-]/gu, '_');
   return `${readable.slice(0, keptLength)}_${hash}`;
-}
-
-// By code unit: locale order differs between machines.
-function compare(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
 }

@@ -1,6 +1,7 @@
 /** Messages that a client can miss: its servers' log lines, and its calls' progress. */
 
 import { isRecord } from '../policies/is-record.ts';
+import { parsedJson } from '../policies/parsed-json.ts';
 
 // Changes of lists and resources are not included: a client that misses one keeps stale data.
 const notes: ReadonlySet<unknown> = new Set(['notifications/message', 'notifications/progress']);
@@ -12,9 +13,5 @@ export function isNote(message: unknown): boolean {
 /** Whether a stream's chunk is such a message; the SDK writes one event per chunk. */
 export function isNoteEvent(chunk: Uint8Array): boolean {
   const data = /^data: (.*)$/mu.exec(Buffer.from(chunk).toString('utf8'))?.[1];
-  try {
-    return data !== undefined && isNote(JSON.parse(data));
-  } catch {
-    return false;
-  }
+  return data !== undefined && isNote(parsedJson(data));
 }

@@ -11,6 +11,7 @@ import type {
 } from '../domain/catalog.ts';
 import type { ExposedTool, ToolResult } from '../domain/tool.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
+import { defined } from '../policies/defined.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { closestName } from '../policies/text/closest-name.ts';
 import { printableLine } from '../policies/text/printable.ts';
@@ -114,14 +115,7 @@ export function shownResult(view: View, server: string, result: ToolResult): Ite
 
 function toolItem(name: string, tool: ExposedTool): Item {
   const { title, description, inputSchema, outputSchema, annotations } = tool;
-  return {
-    name,
-    ...(title === undefined ? {} : { title }),
-    ...(description === undefined ? {} : { description }),
-    inputSchema,
-    ...(outputSchema === undefined ? {} : { outputSchema }),
-    ...(annotations === undefined ? {} : { annotations }),
-  };
+  return defined({ name, title, description, inputSchema, outputSchema, annotations });
 }
 
 /** The item as its server announced it, without our additions, except for `own`. */

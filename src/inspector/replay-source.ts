@@ -11,6 +11,7 @@ import type {
 } from '../domain/host/inspection.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { isRecord } from '../policies/is-record.ts';
+import { parsedJson } from '../policies/parsed-json.ts';
 import { applyRecord, type Canvas, canvasOf, pictureOf } from '../recorder/picture.ts';
 import { isJournalHead, isJournalRecord } from './journal-shape.ts';
 
@@ -61,15 +62,15 @@ class Journal implements InspectionSource {
     const lines = text.split('\n');
     // A crash may have cut off the last line.
     const torn = lines.pop();
-    const head = parsed(lines[0]);
-    if (!isJournalHead(head)) throw notAJournal(file, head ?? parsed(torn));
+    const head = parsedJson(lines[0] ?? '');
+    if (!isJournalHead(head)) throw notAJournal(file, head ?? parsedJson(torn ?? ''));
     this.#head = head;
     ({ startedAt: this.startedAt, clockStart: this.clockStart } = head);
     ({ version: this.version, machines: this.machines } = head);
     this.#checkpoints = [head.picture];
     const canvas = canvasOf(head.picture);
     for (const [index, line] of lines.slice(1).entries()) {
-      const record = parsed(line);
+      const record = parsedJson(line);
       if (!isJournalRecord(record) || record.n !== this.last + 1) {
         throw unusable(
           `${file}:${index + 2} is not a journal record; remove that line and all lines below it, then try again`,
@@ -127,14 +128,6 @@ class Journal implements InspectionSource {
     const changes = this.#changes.get(record.actor) ?? [];
     this.#changes.set(record.actor, changes);
     changes.push(record);
-  }
-}
-
-function parsed(line = ''): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
   }
 }
 

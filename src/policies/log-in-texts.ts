@@ -1,4 +1,4 @@
-/** The texts of a server's log-in settings, by the names of their keys. */
+/** The texts of a server's login settings, by the names of their keys. */
 
 import type { LogInSpec, OAuthSpec } from '../domain/server-spec.ts';
 
@@ -38,7 +38,7 @@ export function oauthTexts(oauth: OAuthSpec): readonly Text[] {
   ];
 }
 
-/** Lists everything that decides a log-in, for the user who approves it. */
+/** Lists everything that decides a login, for the user who approves it. */
 export function logInFacts({ oauth, account }: LogInSpec): readonly Text[] {
   return [...present('', { account }), ...(oauth === undefined ? [] : oauthFacts(oauth))];
 }

@@ -1,4 +1,4 @@
-/** Which addresses a log-in may use: https, and http on this machine. */
+/** Which addresses a login may use: https, and http on this machine. */
 
 const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/iu;
 
@@ -6,7 +6,7 @@ export function isLoopback(url: URL): boolean {
   return loopback.test(url.hostname);
 }
 
-/** Returns why a log-in may not use an address, as the end of a sentence about it; undefined = it may. */
+/** Returns why a login may not use an address, as the end of a sentence about it; undefined = it may. */
 export function secureUrlFault(url: URL): string | undefined {
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url)))
     return 'must begin with https://, or with http:// for this machine (localhost, 127.0.0.1, [::1])';

@@ -1,14 +1,9 @@
-import { resolve } from 'node:path';
 import { type ReadFile, readSettingsFile } from '../../actors/settings/file.ts';
-import { readSettings } from '../../actors/settings/last-good-settings.ts';
-import { createApprovalStore } from '../../actors/stores/approvals.ts';
-import { envFileNamesOf } from '../../actors/values/env-file.ts';
-import { approvedPathOf } from '../../actors/values/executable-path.ts';
 import { specFactsOf } from '../policies/approvals/spec-facts.ts';
 import { approvalFingerprint } from '../policies/fingerprint.ts';
+import { approvableSettings, storedApprovals } from './approvable-settings.ts';
 import { settingsPortsOf } from './options/settings-ports.ts';
 import { realClock } from './real-clock.ts';
-import { withEnvFileNames, withExecutables } from './settings-lookups.ts';
 import type { TroupeOptions } from './troupe.ts';
 
 /** A text for a settings file. */
@@ -35,30 +30,14 @@ export async function approveWritten(
   written: WrittenText,
   servers: readonly string[],
 ): Promise<boolean> {
-  const { clock = realClock, env = process.env, stateDir } = options;
-  const ports = settingsPortsOf(options);
-  const { projectRoot } = ports;
-  const reading = await readSettings({ ...ports, readFile: readingWritten(written) });
-  const withPrograms = await withExecutables(
-    reading,
-    (spec, within) => approvedPathOf(spec, env, within),
-    projectRoot,
-  );
-  const { settings, specs } = await withEnvFileNames(withPrograms, (spec) =>
-    envFileNamesOf(spec, env),
-  );
+  const { clock = realClock } = options;
+  const ports = { ...settingsPortsOf(options), readFile: readingWritten(written) };
+  const { settings, specs } = await approvableSettings(ports, options);
   const chosen = settings.servers.filter(
     ({ name, source, invalid, gated }) =>
       servers.includes(name) && source.file === written.file && invalid === undefined && gated,
   );
-  const store = createApprovalStore({
-    projectRoot,
-    clock,
-    stateDir: stateDir === undefined ? undefined : resolve(stateDir),
-    onProblems: () => {},
-    watch: () => () => {},
-  });
-  await store.load();
+  const store = await storedApprovals(options, ports.projectRoot);
   for (const desired of chosen) {
     const spec = specs.get(desired.generation);
     store.add({

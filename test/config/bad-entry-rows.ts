@@ -286,7 +286,7 @@ export const badEntries: readonly BadEntry[] = [
   ...badLogIns.map(
     ([what, oauth, key, next]): BadEntry => [what, [url, `"oauth": ${oauth}`], key, 6, next],
   ),
-  ['a local server with a log-in', [command, '"oauth": {}'], 'oauth', 6, 'takes "env"'],
+  ['a local server with a login', [command, '"oauth": {}'], 'oauth', 6, 'takes "env"'],
   ['a local server with an account', [command, '"account": "x"'], 'account', 6, 'takes "env"'],
   ['an account with a blank', [url, '"account": "a b"'], 'account', 6, 'write "work"'],
   [

@@ -1,11 +1,11 @@
-/** Mistakes in log-in settings: what is refused, under which key, and what the message says next. */
+/** Mistakes in login settings: what is refused, under which key, and what the message says next. */
 
 type BadLogIn = readonly [what: string, oauth: string, key: string, next: string];
 
 export const badLogIns: readonly BadLogIn[] = [
   ['log-in settings that are not an object', 'true', 'oauth', 'or false to never log in'],
   [
-    'an unknown key of a log-in',
+    'an unknown key of a login',
     '{ "clientID": "x" }',
     'oauth.clientID',
     'did you mean "clientId"?',

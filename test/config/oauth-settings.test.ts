@@ -19,7 +19,7 @@ const serverOf = (entry: object, scope: Scope = 'config', more: object = {}) =>
 
 const specOf = (entry: object, scope?: Scope) => serverOf(entry, scope)?.spec;
 
-describe('the log-in of a remote server', () => {
+describe('the login of a remote server', () => {
   it('is absent by default, and the generation is that of earlier releases', () => {
     expect(specOf({})).toEqual({
       type: 'http',

@@ -1,4 +1,4 @@
-/** A log-in: what each state does with each event, its stories, and all its paths. */
+/** A login: what each state does with each event, its stories, and all its paths. */
 
 import { describe, expect, it } from 'vitest';
 import { createActor, type SnapshotFrom, type StateValueFrom } from 'xstate';
@@ -192,7 +192,7 @@ describe('the authorization chart', () => {
   });
 });
 
-describe('a log-in', () => {
+describe('a login', () => {
   it('finds the issuer and a client, waits for the user and obtains a token', async () => {
     const { actor, trace, promises } = story(user);
     await promises.settle('load', at(0, null));

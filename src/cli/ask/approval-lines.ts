@@ -11,7 +11,7 @@ const why: Readonly<Record<ApprovalReason, string>> = {
   changed: 'it differs from what was approved',
   executableMoved: 'its command now runs a different program than the approved one',
   revoked: 'its approval was revoked',
-  toolsChanged: 'some of its definitions differ from the approved ones and are held back',
+  toolsChanged: 'some of its definitions differ from the approved ones and are withheld',
 };
 
 type Fact = readonly [title: string, value: string | undefined];
@@ -99,7 +99,7 @@ function isDecisive({ field }: ApprovalValue): boolean {
   return /^oauth\.(?:clientId|\w*Ur[li]|(?:identity\.)?issuer)$/u.test(field);
 }
 
-/** The account whose log-in the server may use, also one from before the approval. */
+/** The account whose login the server may use, also one from before the approval. */
 function accountOf({ account }: ApprovalRequest): string | undefined {
   if (account === undefined) return undefined;
   return account === null ? 'your only account there, if you have one' : `your account ${account}`;

@@ -24,12 +24,8 @@ const maxArgsBytes = 16 * 1_048_576;
 const longestCallMs = 600_000;
 const extraMs = 5_000;
 
-interface CallFlags extends AdHocFlags {
-  readonly args?: string;
-}
-
 /** `call`: calls one tool once. */
-export const callCommand: CommandDefinition<CallFlags> = {
+export const callCommand: CommandDefinition<AdHocFlags & { readonly args?: string }> = {
   usage: 'call [server] [tool] [key=value...]',
   summary: 'call a tool and print its result',
   details:

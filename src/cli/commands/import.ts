@@ -1,15 +1,9 @@
 import { Option } from 'commander';
 import { type CommandDefinition, flag } from '../command.ts';
 import { parseText } from '../flag-values.ts';
+import type { ImportFlags } from '../import/import-servers.ts';
 import type { InitFlags } from '../import/init.ts';
 import { programNames } from '../import/program-places.ts';
-
-interface ImportFlags {
-  readonly from?: string;
-  readonly to?: string;
-  readonly dryRun?: true;
-  readonly yes?: true;
-}
 
 /** `init`: writes the first settings file. */
 export const initCommand: CommandDefinition<InitFlags> = {

@@ -10,6 +10,7 @@ import { type AdHocFlags, adHocDetails, adHocFlags } from '../run/ad-hoc.ts';
 import { requestMs, usedServer } from '../run/used-tool.ts';
 import { withTroupe } from '../run/with-troupe.ts';
 import { fitTable } from '../show/table.ts';
+import { textOf } from '../show/tool-result-text.ts';
 
 const longestName = 200;
 /** The runtime's limit for a result; bounds the work here. */
@@ -36,12 +37,8 @@ const resourcesCommand: CommandDefinition<AdHocFlags> = {
   },
 };
 
-interface ReadFlags extends AdHocFlags {
-  readonly output?: string;
-}
-
 /** `read`: reads one resource. */
-const readCommand: CommandDefinition<ReadFlags> = {
+const readCommand: CommandDefinition<AdHocFlags & { readonly output?: string }> = {
   usage: 'read [server] [uri]',
   summary: 'read a resource and print it, or write it to a file',
   details: `Prints text; binary contents need --output at a terminal. Uses the running troupe. Without one, it starts only this server. ${adHocDetails}`,
@@ -92,9 +89,9 @@ interface Part {
 
 function partOf(content: Readonly<Record<string, unknown>>): Part {
   const { uri, mimeType, text, blob } = content;
-  const head = { uri: wordOf(uri), type: wordOf(mimeType) };
+  const head = { uri: textOf(uri), type: textOf(mimeType) };
   if (typeof text === 'string') return { ...head, text, bytes: Buffer.from(text) };
-  return { ...head, bytes: Buffer.from(wordOf(blob), 'base64') };
+  return { ...head, bytes: Buffer.from(textOf(blob), 'base64') };
 }
 
 function printParts({ output }: CliSession, parts: readonly Part[]): void {
@@ -154,8 +151,4 @@ function resourceLines(
     { title: 'DESCRIPTION', dropOrder: 2 },
   ];
   return fitTable({ columns, rows }, output.width, (title) => output.paint('bold', title));
-}
-
-function wordOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }

@@ -16,12 +16,8 @@ import { exampleWords, signatureLines, toolDetails } from '../show/tool-lines.ts
 // More would not be read.
 const mostFound = 50;
 
-interface ToolsFlags extends AdHocFlags {
-  readonly search?: string;
-}
-
 /** `tools`: lists the tools that can be called, or shows everything about one. */
-export const toolsCommand: CommandDefinition<ToolsFlags> = {
+export const toolsCommand: CommandDefinition<AdHocFlags & { readonly search?: string }> = {
   usage: 'tools [server] [tool]',
   summary:
     "list the tools of all servers, the arguments of one server's tools, or all about one tool",
@@ -58,7 +54,7 @@ export const toolsCommand: CommandDefinition<ToolsFlags> = {
       if (troupe.client !== undefined) show(session, found);
       else {
         const snapshot = await troupe.request('status', {});
-        const unread = unreadSettings(snapshot);
+        const unread = unreadSettings(snapshot.servers, snapshot.troupe.problems);
         if (unread !== undefined && tools.length === 0) throw unread;
         if (unread !== undefined) session.output.note(unread.message);
         show(session, found);

@@ -1,6 +1,7 @@
 /** Reads JSON documents from a socket, one per line. */
 
 import type { Socket } from 'node:net';
+import { parsedJson } from '../../policies/parsed-json.ts';
 
 /**
  * Reports each document, and undefined for a line that is not JSON; ignores empty lines. The first line
@@ -33,15 +34,7 @@ export function readJsonLines(
       parts = [];
       bytes = 0;
       start = end + 1;
-      if (line !== '') onDocument(parsed(line));
+      if (line !== '') onDocument(parsedJson(line));
     }
   });
-}
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
 }

@@ -13,7 +13,9 @@ const milliseconds = z.int().min(1).max(2_147_483_647);
 // Longer than any that a browser or a server accepts.
 const longestAddress = 16_384;
 const nothing = z.object({});
-const settle = z.object({ server: name, timeoutMs: milliseconds.optional() });
+const timed = { server: name, timeoutMs: milliseconds.optional() };
+const settle = z.object(timed);
+const offers = z.object({ ...timed, server: name.optional() });
 const decision = z.object({ server: name, fingerprint: z.string().max(longestName).optional() });
 
 /** The arguments of every command. */
@@ -22,25 +24,19 @@ export const controlArgs = {
   status: z.object({ server: name.optional() }),
   explain: z.object({ server: name }),
   logs: z.object({ server: name, lines: z.int().min(1).max(maxLogLines).optional() }),
-  tools: z.object({ server: name.optional(), timeoutMs: milliseconds.optional() }),
-  resources: z.object({ server: name.optional(), timeoutMs: milliseconds.optional() }),
-  prompts: z.object({ server: name.optional(), timeoutMs: milliseconds.optional() }),
-  readResource: z.object({
-    server: name,
-    uri: z.string().min(1).max(longestAddress),
-    timeoutMs: milliseconds.optional(),
-  }),
+  tools: offers,
+  resources: offers,
+  prompts: offers,
+  readResource: z.object({ ...timed, uri: z.string().min(1).max(longestAddress) }),
   getPrompt: z.object({
-    server: name,
+    ...timed,
     prompt: name,
     arguments: z.record(z.string(), z.string()).optional(),
-    timeoutMs: milliseconds.optional(),
   }),
   call: z.object({
-    server: name,
+    ...timed,
     tool: name,
     arguments: z.record(z.string(), z.unknown()).optional(),
-    timeoutMs: milliseconds.optional(),
     /** The user's answer at the terminal, after a first call failed without permission. */
     permission: z.enum(permissionAnswers).optional(),
     requestId: name.optional(),

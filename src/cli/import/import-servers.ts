@@ -14,12 +14,12 @@ import { discoverSources, nothingFound, placeFactsOf } from './discover.ts';
 import { type ImportedServer, type ImportPlan, type ImportSource, planImport } from './plan.ts';
 import { placesOf, programNames } from './program-places.ts';
 
-interface ImportChoice {
+export interface ImportFlags {
   /** Absent: the files of all programs. */
   readonly from?: string;
   readonly to?: string;
-  readonly dryRun?: boolean;
-  readonly yes?: boolean;
+  readonly dryRun?: true;
+  readonly yes?: true;
 }
 
 /** A file that servers are written to. */
@@ -33,7 +33,7 @@ export interface Target {
 }
 
 /** Runs `troupe import`; resolves with 2 when a server was skipped. */
-export async function importServers(session: CliSession, choice: ImportChoice): Promise<number> {
+export async function importServers(session: CliSession, choice: ImportFlags): Promise<number> {
   const { from, dryRun = false, yes = false } = choice;
   const isNamed = from !== undefined;
   const sources = isNamed ? await readSources(session, from) : await discoverSources(session);

@@ -61,8 +61,13 @@ export async function withTroupe(
   const explained = (error: TroupeError): TroupeError =>
     withoutRunning(session.launch, running, error);
   try {
-    if (running === undefined || running.differences.length > 0)
-      return await oneOff(session, server, explained, use);
+    if (running === undefined || running.differences.length > 0) {
+      const { launch, output } = session;
+      if (!output.json)
+        output.note(`no matching troupe is running; using ${settingsInUse(launch)}`);
+      const options = troupeOptionsOf(launch, server === undefined ? undefined : [server]);
+      return await inProcess(session, { server, options }, explained, use);
+    }
     const { client } = running;
     const request: ControlClient['request'] = (...asked) => client.request(...asked);
     const follow: UsedTroupe['follow'] = (types, onEvent) => {
@@ -73,18 +78,6 @@ export async function withTroupe(
   } finally {
     running?.client.close();
   }
-}
-
-function oneOff(
-  session: CliSession,
-  server: string | undefined,
-  explained: UsedTroupe['explained'],
-  use: Use,
-): Promise<number> {
-  const { launch, output } = session;
-  if (!output.json) output.note(`no matching troupe is running; using ${settingsInUse(launch)}`);
-  const options = troupeOptionsOf(launch, server === undefined ? undefined : [server]);
-  return inProcess(session, { server, options }, explained, use);
 }
 
 async function inProcess(

@@ -44,6 +44,7 @@ function binaryLine(kind: string, mimeType: unknown, data: unknown): string {
   return printableLine(`[${kind} ${textOf(mimeType)}, ${bytes} bytes]`, longestName);
 }
 
-function textOf(value: unknown): string {
+/** A text of a server; empty for anything else. */
+export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }

@@ -50,7 +50,7 @@ export function withoutSecrets(
   return copy;
 }
 
-/** Finds the literal secrets of a log-in. A client id is not one. */
+/** Finds the literal secrets of a login. A client id is not one. */
 function oauthSecretsOf(oauth: unknown): readonly TreePath[] {
   const inner = isRecord(oauth) ? oauth['identity'] : undefined;
   const places = [

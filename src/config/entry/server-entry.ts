@@ -144,7 +144,8 @@ export function parseServerEntry(
 
 function nameFault({ name }: TreeMember): BrokenRule | undefined {
   if (isServerName(name)) return undefined;
-  const message = 'this name cannot be used; write 1 to 100 letters, digits, "_", ".", ":" or "-"';
+  const message =
+    'this name cannot be used; write 1 to 100 letters, digits, "_", ".", ":" or "-", not beginning with "-"';
   return { path: [], message };
 }
 

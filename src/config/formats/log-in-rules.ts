@@ -1,5 +1,5 @@
 /**
- * Log-in settings of other programs. Their names for one key do not contradict each other, so all
+ * Login settings of other programs. Their names for one key do not contradict each other, so all
  * programs share one table.
  *
  * Sources: Claude Code, "Connect to MCP servers" (`clientId`, `callbackPort`, `scopes`,
@@ -36,7 +36,7 @@ const google = leave(
 
 const enabled: KeyRule = (member, draft) => {
   if (member.node.kind === 'scalar' && member.node.value === true) return;
-  draft.leave(member, 'a server may demand a log-in at any time; write "oauth": false to refuse');
+  draft.leave(member, 'a server may demand a login at any time; write "oauth": false to refuse');
 };
 
 const parts = keyRules({
@@ -73,7 +73,7 @@ const own: ReadonlySet<string> = new Set([
   'callbackPort',
 ]);
 
-/** Converts an object of log-in settings, or false. */
+/** Converts an object of login settings, or false. */
 const logInWith =
   (orElse: KeyRule): KeyRule =>
   (member, draft) => {
@@ -124,7 +124,7 @@ const auth: KeyRule = (member, draft) => {
     const members = member.node.members.filter(({ name }) => name !== 'type');
     ownLogIn({ ...member, node: { ...member.node, members } }, draft);
   }
-  // A log-in needs no key: the server demands it.
+  // A login needs no key: the server demands it.
   if (word === 'oauth' || (word === undefined && member.node.kind === 'object')) return;
   draft.leave(
     member,

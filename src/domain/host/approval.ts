@@ -140,7 +140,7 @@ export interface ApprovalRequest {
   /** Names of the headers; {@link values} says what they are set to. */
   readonly headerNames?: readonly string[];
   /**
-   * The user's account at the server whose log-in it may use; null for the only one. Absent for a
+   * The user's account at the server whose login it may use; null for the only one. Absent for a
    * server that never logs in. {@link values} lists the client.
    */
   readonly account?: string | null;

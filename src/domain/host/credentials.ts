@@ -1,5 +1,5 @@
 /**
- * Where a host keeps the credentials of log-ins, instead of the system's keychain and the state
+ * Where a host keeps the credentials of logins, instead of the system's keychain and the state
  * folder: an encrypted database, for example.
  *
  * A key is 43 characters of `A-Z a-z 0-9 - _` and reveals nothing. A value is text that contains

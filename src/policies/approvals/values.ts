@@ -15,7 +15,7 @@ type Spec = Exclude<ServerSpec, MemorySpec>;
 type Text = readonly [field: string, text: string];
 
 /**
- * Lists every variable and header, everything that decides a log-in, and every other text with a
+ * Lists every variable and header, everything that decides a login, and every other text with a
  * reference.
  *
  * A folder's text is shown in full, because hiding it would hide what the folder does. The
@@ -46,7 +46,7 @@ export function approvalValuesOf(spec: ServerSpec, scope: Scope): readonly Appro
   ];
 }
 
-/** Lists what decides a log-in, without the account, which every request for approval names. */
+/** Lists what decides a login, without the account, which every request for approval names. */
 function oauthFactsOf(spec: RemoteSpec): readonly Text[] {
   return logInFacts(spec).filter(([field]) => field !== 'account');
 }
@@ -114,7 +114,7 @@ export function disguisedHost(
 const groups: Readonly<Record<string, string>> = {
   env: 'variable',
   headers: 'header',
-  oauth: 'log-in',
+  oauth: 'login',
 };
 const origins: Readonly<Record<ValueOrigin['kind'], string>> = {
   environment: 'your environment',

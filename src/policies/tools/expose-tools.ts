@@ -3,6 +3,7 @@
 import type { NamingPolicy } from '../../domain/policy.ts';
 import type { ToolFilter } from '../../domain/settings.ts';
 import type { ExposedTool, ListedTool, ToolAnnotations, ToolTraits } from '../../domain/tool.ts';
+import { compare } from '../text/compare.ts';
 import { printableLine, printableText } from '../text/printable.ts';
 import { passesFilter } from './filter.ts';
 import { type ToolNamer, toolNamer } from './name.ts';
@@ -120,12 +121,6 @@ function originsOf(from: ServerTools): readonly Origin[] {
 
 function byOrigin(a: Origin, b: Origin): number {
   return compare(a.from.server, b.from.server) || compare(a.tool.name, b.tool.name);
-}
-
-// Compares by code unit, because the order of a locale differs between machines.
-function compare(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
 }
 
 // Cleaning a description is the largest cost here, and most tools are unchanged, so equal inputs

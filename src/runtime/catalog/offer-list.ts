@@ -2,6 +2,7 @@ import type { Catalog, ExposedResource } from '../../domain/catalog.ts';
 import type { PinKind } from '../../domain/host/approval.ts';
 import { pinKey } from '../../policies/approvals/records.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
+import { compare } from '../../policies/text/compare.ts';
 import type { CatalogStore, CatalogsPorts } from './store.ts';
 
 interface Offer {
@@ -132,10 +133,4 @@ function listsOf(offers: readonly Offer[]) {
       known.instructions === undefined ? [] : [{ server, catalog, text: known.instructions }],
     ),
   });
-}
-
-// By code unit, because a locale's order differs between machines.
-function compare(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
 }

@@ -1,4 +1,4 @@
-/** What log-ins may reach, and when a request is sent again: LOGIN.md row 23. */
+/** What logins may reach, and when a request is sent again: LOGIN.md row 23. */
 
 import { describe, expect, it } from 'vitest';
 

@@ -1,4 +1,4 @@
-/** A test issuer, and the steps of a log-in at it. */
+/** A test issuer, and the steps of a login at it. */
 
 import { type DpopSession } from '@modelcontextprotocol/client';
 import { expect, onTestFinished } from 'vitest';
@@ -94,7 +94,7 @@ export async function begun(
   return valueOf(await beginAuthorization(access, found, client, options));
 }
 
-/** Completes a log-in; the user consents at once. */
+/** Completes a login; the user consents at once. */
 export async function loggedIn(
   ready: Ready,
   { scope, dpop }: { readonly scope?: string; readonly dpop?: DpopSession } = {},

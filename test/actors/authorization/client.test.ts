@@ -37,7 +37,7 @@ describe('the client', () => {
     expect(ready.client.how).toBe('registered');
   });
 
-  it('is used again for the next log-in', async () => {
+  it('is used again for the next login', async () => {
     const { access, found, client, issuer } = await readyAt();
     const stored = { issuer: found.issuer, information: client.information };
     const again = await findClient(access, found, { stored, redirectUris: [redirectUri] });

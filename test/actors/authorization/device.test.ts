@@ -21,7 +21,7 @@ async function waiting() {
   return { ...ready, login, device, done, waits: clock.waits };
 }
 
-describe('a log-in on another device', () => {
+describe('a login on another device', () => {
   it('shows a code and a page, and gives the token when the user has decided', async () => {
     const { issuer, login, device, done, waits } = await waiting();
     expect(login).toMatchObject({
@@ -78,7 +78,7 @@ describe('a log-in on another device', () => {
   it('needs an issuer that offers it, and a valid answer', async () => {
     const { access, found, client } = await readyAt();
     const missing = failureOf(await beginDeviceLogin(access, found, client));
-    expect(missing.message).toContain('offers no log-in on another device');
+    expect(missing.message).toContain('offers no login on another device');
     const token = (answer: object) => ({ ...answer, user_code: '' });
     const ready = await readyAt({ offersDevice: true, tamper: { token } });
     const invalid = await beginDeviceLogin(ready.access, ready.found, ready.client);

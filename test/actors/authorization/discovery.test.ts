@@ -310,6 +310,6 @@ describe('an issuer that fails', () => {
     const access = accessTo(issuer.server, { signal: controller.signal });
     const outcome = discover(access, new URL(issuer.server));
     controller.abort();
-    expect(failureOf(await outcome).message).toBe('the log-in was cancelled');
+    expect(failureOf(await outcome).message).toBe('the login was cancelled');
   });
 });

@@ -100,7 +100,7 @@ describe('a response', () => {
     expect(form?.get('resource')).toBe(issuer.server);
   });
 
-  it('with another state is refused, and the log-in stays open', async () => {
+  it('with another state is refused, and the login stays open', async () => {
     const ready = await readyAt();
     const { access, found, client, issuer } = ready;
     const request = await begun(ready);
@@ -108,7 +108,7 @@ describe('a response', () => {
     const refusal = failureOf(await exchange(access, found, client, { request, response: forged }));
     expect(refusal).toMatchObject({
       kind: 'response',
-      message: expect.stringContaining('no open log-in'),
+      message: expect.stringContaining('no open login'),
     });
     const { searchParams: response } = await issuer.consent(request.url);
     valueOf(await exchange(access, found, client, { request, response }));
@@ -150,7 +150,7 @@ describe('a response', () => {
     const { outcome, issuer } = await answered(settings);
     expect(failureOf(outcome)).toMatchObject({
       kind: 'response',
-      message: 'the response to the log-in came from another issuer',
+      message: 'the response to the login came from another issuer',
     });
     expect(issuer.counts.codes).toBe(0);
   });

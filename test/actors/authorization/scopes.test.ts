@@ -1,4 +1,4 @@
-/** Which scopes a log-in asks for: LOGIN.md rows 12 to 14. */
+/** Which scopes a login asks for: LOGIN.md rows 12 to 14. */
 
 import { describe, expect, it } from 'vitest';
 import { readChallenge } from '../../../actors/authorization/challenge.ts';

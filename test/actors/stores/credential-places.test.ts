@@ -129,7 +129,7 @@ describe('a file with a credential', () => {
       hasBegun = true;
       return Promise.resolve(credential());
     });
-    await expect(update).rejects.toThrow(/^log-ins cannot be saved in .*; make room or let/u);
+    await expect(update).rejects.toThrow(/^logins cannot be saved in .*; make room or let/u);
     expect(hasBegun).toBe(false);
   });
 });
@@ -341,7 +341,7 @@ describe("a credential in the host's store", () => {
     };
     const reading = bench.open({ host: { ...host, get: fail } }).store.read(key);
     await expect(reading).rejects.toThrow(
-      /^the host's credential store cannot read a log-in: it failed/u,
+      /^the host's credential store cannot read a login: it failed/u,
     );
     const saving = bench.open({ host: { ...host, set: fail } }).store.update(key, storing());
     await expect(saving).rejects.toMatchObject({

@@ -70,7 +70,7 @@ const pem = (type: 'ec' | 'rsa' | 'ed25519', namedCurve = 'P-256'): string => {
   return made.privateKey.export(format).toString();
 };
 
-describe('a log-in', () => {
+describe('a login', () => {
   it('resolves every kind of value and redacts its secrets', async () => {
     const spec = specOf({
       account: 'work',
@@ -157,7 +157,7 @@ describe('a log-in', () => {
   });
 });
 
-describe('the callback of a log-in', () => {
+describe('the callback of a login', () => {
   it.each([
     [{ callbackPort: 80 }, { callbackPort: 80, redirectUri: 'http://localhost:80/callback' }],
     [
@@ -363,7 +363,7 @@ describe('headers from the host', () => {
   });
 });
 
-describe("a session's log-in", () => {
+describe("a session's login", () => {
   it('is found without the rest of the entry', async () => {
     const spec = specOf({
       headersCommand: node('process.exit(1)'),

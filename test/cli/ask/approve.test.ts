@@ -114,7 +114,7 @@ describe('an approval request', () => {
 });
 
 describe('a short approval request', () => {
-  it('name the account and the client of a log-in, also in short', () => {
+  it('name the account and the client of a login, also in short', () => {
     const request = approvalOf('db', {
       command: undefined,
       args: undefined,

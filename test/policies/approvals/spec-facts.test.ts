@@ -104,7 +104,7 @@ describe('the server facts shown to the user', () => {
     ]);
   });
 
-  it('report another account, another client, and a log-in that is forbidden', () => {
+  it('report another account, another client, and a login that is forbidden', () => {
     const before = { ...remote, oauth: { grant: 'authorization_code', clientId: 'a' } } as const;
     const now = { ...before, account: 'work', oauth: { ...before.oauth, clientId: 'b' } };
     expect(compareFacts(specFactsOf(before), specFactsOf(now))).toEqual([

@@ -50,7 +50,7 @@ describe("a server's values", () => {
     ]);
   });
 
-  it('list the whole log-in of a folder as it is written', () => {
+  it('list the whole login of a folder as it is written', () => {
     const spec: HttpSpec = {
       ...remote,
       account: 'work',

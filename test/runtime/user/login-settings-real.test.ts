@@ -1,4 +1,4 @@
-/** Log-in settings of whole troupes, at a real issuer on this machine. */
+/** Login settings of whole troupes, at a real issuer on this machine. */
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

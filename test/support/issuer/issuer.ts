@@ -23,7 +23,7 @@ export interface TestIssuer extends IssuerState {
   arrives(path: string): Promise<void>;
   /** Opens an authorization URL as a user's browser would; returns the URL of the redirect. */
   consent(url: URL): Promise<URL>;
-  /** Decides about a log-in on another device. */
+  /** Decides about a login on another device. */
   decide(userCode: string, decision: 'allowed' | 'denied'): void;
   close(): Promise<void>;
 }

@@ -10,7 +10,7 @@ export interface Grant {
   readonly resource: string;
   /** Thumbprint of the key that a token is bound to. */
   readonly jkt?: string | undefined;
-  /** All tokens that came from one log-in. */
+  /** All tokens that came from one login. */
   readonly family: string;
 }
 
