@@ -108,7 +108,7 @@ function refuseWithoutLogin(desired: DesiredServer, spec: ServerSpec | undefined
     ? spec !== undefined && 'url' in spec && loginRuledOut(spec, place)
     : 'only remote servers have logins';
   if (typeof why !== 'string') return;
-  throw new TroupeError('USAGE', `${server} needs no login: ${why}`, { server });
+  throw new TroupeError('USAGE', `${server} uses no login: ${why}`, { server });
 }
 
 function loginRuledOut({ oauth, headers }: RemoteSpec, place: string): string | undefined {

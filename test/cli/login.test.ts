@@ -107,7 +107,7 @@ describe('a login from the command line', { timeout: patience }, () => {
     ]);
     expect(await fails('local')).toEqual([
       2,
-      'troupe: local needs no login: only remote servers have logins',
+      'troupe: local uses no login: only remote servers have logins',
     ]);
     expect(await fails('own')).toEqual([2, expect.stringContaining('have the header')]);
     expect(await fails('bd')).toEqual([2, expect.stringContaining('Did you mean db?')]);
