@@ -60,8 +60,10 @@ export function usageErrorOf(error: CommanderError, help: string): TroupeError {
   const [, value, name, list] = notAllowed.exec(said) ?? [];
   if (value !== undefined && list !== undefined) {
     const closest = closestName(value, list.split(', '));
-    const next = closest === undefined ? `use one of ${list}` : `did you mean ${closest}?`;
-    return usageError(`${printableLine(value, 100)} is not a ${name}; ${next}`);
+    const next =
+      closest === undefined ? `use one of ${list}; see ${help}` : `did you mean ${closest}?`;
+    const kind = `${/^[aeiou]/u.test(name ?? '') ? 'an' : 'a'} ${name}`;
+    return usageError(`${printableLine(value, 100)} is not ${kind}; ${next}`);
   }
   const meant = guess?.match(/Did you mean (.*)\?\)$/)?.[1];
   const next = meant === undefined ? `see ${help}` : `did you mean ${meant}?`;
