@@ -159,7 +159,7 @@ const parked: Rows = {
       expect: {
         state: 'authRequired',
         code: 'AUTH_REQUIRED',
-        action: /log in/u,
+        action: 'troupe login bad',
         requests: { atMost: 2 },
         later: 0,
         callCode: 'AUTH_REQUIRED',
