@@ -50,12 +50,10 @@ export function createIssuerConnection(
   options: Omit<FetchOptions, 'authenticator'> = {},
 ): IssuerConnection {
   const guarded = createGuardedFetch(home, clock, options);
-  let homeChecked: Promise<void> | undefined;
   const checkAddress = async (url: URL): Promise<void> => {
-    // The server's own address decides which others are allowed.
-    homeChecked ??= guarded.check(home);
     try {
-      await homeChecked;
+      // The server's own address decides which others are allowed. It may have failed to resolve before.
+      await guarded.check(home);
       await guarded.check(url);
     } catch (error) {
       throw error instanceof AddressBlockedError

@@ -65,6 +65,8 @@ export class Credential {
   #listener: RedirectListener | undefined;
   #request: AuthorizationRequest | undefined;
   #response: URLSearchParams | undefined;
+  /** Renewals that have been sent: their answers may be the only valid tokens. */
+  readonly #redeeming = new Set<Promise<unknown>>();
 
   constructor(ports: CredentialPorts) {
     this.#ports = ports;
@@ -96,7 +98,8 @@ export class Credential {
     if (dpopNonce !== undefined) this.#dpop?.session.rememberNonce(this.#ports.server, dpopNonce);
     const read = readChallenge(challenge);
     if (read?.error === 'use_dpop_nonce' && this.#dpop !== undefined) return { isNonce: true };
-    this.#challenge = read;
+    // A refusal without a challenge does not say where the metadata is, but an earlier one may have.
+    this.#challenge = read ?? this.#challenge;
     if (read?.error !== 'insufficient_scope') return { isNonce: false };
     return { isNonce: false, lacks: scopeList(read.scope) };
   }
@@ -125,7 +128,10 @@ export class Credential {
       const message = `No port for the response could be opened on this machine (${code}).`;
       return this.#failed({ kind: 'registration', message });
     }
-    return this.#done(await this.#findClient(found, wanted, signal));
+    const client = await this.#findClient(found, wanted, signal);
+    // Another program may need the port.
+    if (client.failed !== undefined) this.#listener.close();
+    return this.#done(client);
   }
 
   async askUser(wanted: readonly string[], signal: AbortSignal): Promise<StepDone> {
@@ -137,7 +143,10 @@ export class Credential {
       redirectUri,
       ...defined({ scope: this.#scope(found, wanted) }),
     });
-    if (begun.failed !== undefined) return this.#failed(begun.failed);
+    if (begun.failed !== undefined) {
+      listener.close();
+      return this.#failed(begun.failed);
+    }
     const request = begun.value;
     this.#request = request;
     const state = request.url.searchParams.get('state');
@@ -198,7 +207,7 @@ export class Credential {
 
   /** Renews the token under the lock, or takes over one that another process obtained. */
   refresh(signal: AbortSignal): Promise<TokenStepDone> {
-    return this.#renew(async (current) => {
+    const renewal = this.#renew(async (current) => {
       // Another process logged out meanwhile.
       if (current === undefined) return undefined;
       const known = this.#found;
@@ -212,8 +221,11 @@ export class Credential {
       const client = await this.#clientOf(found.value, current, signal);
       if (client.failed !== undefined) return client;
       const key = await this.#dpopKey(current, found.value);
+      if (signal.aborted) return undefined;
       const { tokens } = current;
-      const outcome = await refresh(this.#connection.access(signal), found.value, client.value, {
+      // Once sent, it is not cancelled: the issuer may have replaced the refresh token already.
+      const whole = this.#connection.access(new AbortController().signal);
+      const outcome = await refresh(whole, found.value, client.value, {
         tokens: tokens as Tokens,
         isEarly: !isPast(tokens.expiresAtMs, this.#now),
         ...(key !== undefined && { dpop: key.session }),
@@ -221,12 +233,20 @@ export class Credential {
       if (outcome.failed !== undefined) return outcome;
       return { value: this.#recordOf(found.value, client.value, outcome.value, key) };
     });
+    this.#redeeming.add(renewal);
+    const forget = (): void => void this.#redeeming.delete(renewal);
+    renewal.then(forget, forget);
+    return renewal;
   }
 
   async forget(signal: AbortSignal): Promise<StepDone> {
-    const stored = this.#stored;
+    let stored = this.#stored;
     try {
-      await this.#ports.store.update(this.#ports.key, () => Promise.resolve(null));
+      await this.#ports.store.update(this.#ports.key, (current) => {
+        // Another process may have renewed it: its tokens are the ones to revoke.
+        stored = current ?? stored;
+        return Promise.resolve(null);
+      });
       await this.#take(undefined);
     } catch (error) {
       return this.#storeFailed(error);
@@ -235,8 +255,10 @@ export class Credential {
     return { nowMs: this.#now };
   }
 
-  close(): void {
+  /** Resolves when a renewal that was sent has been stored. Never rejects. */
+  async close(): Promise<void> {
     this.#listener?.close();
+    await Promise.allSettled(this.#redeeming);
     this.#connection.close();
   }
 

@@ -25,6 +25,7 @@ export interface RedirectListener {
 }
 
 const usualPath = '/callback';
+const base = 'http://127.0.0.1';
 // A browser sends a few kilobytes of headers and one code.
 const maxHeaderBytes = 32_768;
 
@@ -91,7 +92,9 @@ function statusFor(
 ): number {
   const own = [`127.0.0.1:${socket.localPort}`, `localhost:${socket.localPort}`];
   if (!own.includes(headers.host ?? '')) return 403;
-  const { pathname, searchParams } = new URL(url, 'http://127.0.0.1');
+  // Anyone can send "//", which is not a URL.
+  if (!URL.canParse(url, base)) return 404;
+  const { pathname, searchParams } = new URL(url, base);
   if (pathname !== path) return 404;
   if (method !== 'GET') return 405;
   return deliver?.(searchParams) === true ? 200 : 400;

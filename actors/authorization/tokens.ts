@@ -122,7 +122,7 @@ export async function requestTokens(
   const parameters = { ...request.parameters, resource: found.resource };
   const url = found.metadata.token_endpoint;
   const body = await postForm(access, found, client, { url, ...request, parameters });
-  return tokensIn(body, found.issuer, request.scope, sentAtMs);
+  return tokensIn(body, found.issuer, request, sentAtMs);
 }
 
 interface Form extends Omit<TokenRequest, 'scope'> {
@@ -219,14 +219,14 @@ const tokenTypes: Readonly<Record<string, Tokens['tokenType']>> = {
 function tokensIn(
   body: unknown,
   issuer: string,
-  asked: string | undefined,
+  { scope: asked, onUnreadable = 'denied' }: TokenRequest,
   sentAtMs: number,
 ): Tokens {
   const read = tokenResponse.safeParse(body);
   if (!read.success) {
     const fields = read.error.issues.map(({ path }) => path.join('.')).join(', ');
     throw refused(
-      'denied',
+      onUnreadable,
       `${quoted(issuer)} answered with no valid token (${fields || 'no JSON'})`,
     );
   }

@@ -94,36 +94,42 @@ export class WsTransport extends Connection {
   }
 
   async start(): Promise<void> {
-    if (this.isOver) throw new NotSentError('Not connected');
-    const { url, headers } = this.#endpoint;
     const { authenticator } = this.setup;
-    const sentWith = (await authenticator?.headers('GET', asHttp(url))) ?? {};
-    if (this.isOver) throw new NotSentError('Not connected');
-    try {
-      // A variable, because the published types lack some of these options.
-      const options = {
-        headers: { 'user-agent': `mcp-troupe/${version}`, ...headers, ...sentWith },
-        agent: this.#sockets.agentFor(asHttp(url)),
-        handshakeTimeout: handshakeMs,
-        maxPayload: maxReadBytes,
-        // Compressed data may expand a thousandfold.
-        perMessageDeflate: false,
-        followRedirects: false,
-        // Once the server sends its closing frame, its socket stays no longer than ours would.
-        closeTimeout: goodbyeMs,
-      };
-      const socket = new WebSocket(url, [subprotocol], options);
-      this.#socket = socket;
-      await this.#opened(socket);
-    } catch (error) {
-      // The server responded to the handshake with something other than a WebSocket.
-      if (error instanceof RefusedError) {
-        // The next session uses the renewed token.
-        await authenticator?.refused({ ...error.refusal, sentWith });
+    for (let isLast = false; ; isLast = true) {
+      if (this.isOver) throw new NotSentError('Not connected');
+      const sentWith = (await authenticator?.headers('GET', asHttp(this.#endpoint.url))) ?? {};
+      if (this.isOver) throw new NotSentError('Not connected');
+      try {
+        return await this.#open(sentWith);
+      } catch (error) {
+        // The server responded to the handshake with something other than a WebSocket.
+        if (!(error instanceof RefusedError))
+          throw new RequestFailedError(asHttp(this.#endpoint.url), error, this.#wasConnected);
+        const mayRepeat = await authenticator?.refused({ ...error.refusal, sentWith });
+        if (!isLast && mayRepeat === true) continue;
+        this.over();
         throw error;
       }
-      throw new RequestFailedError(asHttp(url), error, this.#wasConnected);
     }
+  }
+
+  async #open(sentWith: Readonly<Record<string, string>>): Promise<void> {
+    const { url, headers } = this.#endpoint;
+    // A variable, because the published types lack some of these options.
+    const options = {
+      headers: { 'user-agent': `mcp-troupe/${version}`, ...headers, ...sentWith },
+      agent: this.#sockets.agentFor(asHttp(url)),
+      handshakeTimeout: handshakeMs,
+      maxPayload: maxReadBytes,
+      // Compressed data may expand a thousandfold.
+      perMessageDeflate: false,
+      followRedirects: false,
+      // Once the server sends its closing frame, its socket stays no longer than ours would.
+      closeTimeout: goodbyeMs,
+    };
+    const socket = new WebSocket(url, [subprotocol], options);
+    this.#socket = socket;
+    await this.#opened(socket);
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
@@ -154,6 +160,7 @@ export class WsTransport extends Connection {
   }
 
   #opened(socket: WebSocket): Promise<void> {
+    let isRefused = false;
     return new Promise((resolve, reject) => {
       socket.once('open', () => {
         this.#hasOpened = true;
@@ -166,6 +173,7 @@ export class WsTransport extends Connection {
         const { statusCode: status = 0, headers } = response;
         this.#retryAfterMs = retryAfterOf(headers['retry-after'], this.setup.clock);
         response.destroy();
+        isRefused = true;
         reject(
           new RefusedError({ status, ...defined({ challenge: headers['www-authenticate'] }) }),
         );
@@ -179,6 +187,7 @@ export class WsTransport extends Connection {
         budget.whenFree(() => socket.resume());
       });
       socket.on('error', (error) => {
+        if (isRefused) return;
         // An error without a code means that the package considers the server's response invalid.
         this.#error = 'code' in error ? error : Object.assign(error, { code: 'BAD_RESPONSE' });
         reject(this.#error);
@@ -186,6 +195,7 @@ export class WsTransport extends Connection {
         socket.terminate();
       });
       socket.once('close', (code, reason) => {
+        if (isRefused) return;
         reject(Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' }));
         this.#onClose(code, reason.toString('utf8'));
       });

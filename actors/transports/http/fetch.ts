@@ -153,8 +153,13 @@ function createAuthorized(home: URL, authenticator: Authenticator | undefined) {
         dpopNonce: joined(answer.headers['dpop-nonce']),
       }),
     };
-    if (!(await authenticator.refused(refusal))) return answer;
-    answer.cancel();
+    let mayRepeat = true;
+    try {
+      mayRepeat = await authenticator.refused(refusal);
+    } finally {
+      if (mayRepeat) answer.cancel();
+    }
+    if (!mayRepeat) return answer;
     order.signal?.throwIfAborted();
     return send((await readied(order, authenticator)).order);
   };

@@ -41,9 +41,15 @@ interface Login {
   readOAuth: HttpEndpoint['readOAuth'];
   /** Ends the wait for the browser with the URL that it was redirected to. */
   redirected: ((url: URL) => void) | undefined;
+  /** When servers last refused the token, so that it was renewed; monotonic. */
+  readonly renewals: number[];
   /** The server whose user logs in. */
   for: string;
 }
+
+// More refusals of new tokens than these are not about a token.
+const maxRenewals = 5;
+const renewalsMs = 60_000;
 
 export class Authorizations {
   readonly #ports: SharedPorts;
@@ -62,12 +68,12 @@ export class Authorizations {
 
   /** Returns what authorizes a session; undefined if its settings authorize it or rule it out. */
   authenticatorFor({ server }: SessionOwner, endpoint: HttpEndpoint): Authenticator | undefined {
-    const { url, headers, oauth, account } = endpoint;
+    const { headers, oauth, account } = endpoint;
     const isExplicit = Object.keys(headers).some((name) => name.toLowerCase() === 'authorization');
     if (this.#store === undefined || oauth === false || (isExplicit && oauth === undefined))
       return undefined;
     const id = {
-      resource: canonicalResource(url),
+      resource: canonicalResource(asHttp(endpoint.url)),
       account: account ?? null,
       client: oauth === undefined ? null : digestOf(oauth),
       reach: null,
@@ -94,13 +100,14 @@ export class Authorizations {
   async login(server: string, signal?: AbortSignal): Promise<void> {
     const login = this.#of(server);
     const { actor } = login;
-    await waitFor(actor, isSettled);
+    await until(actor, isSettled);
     login.for = server;
+    login.renewals.length = 0;
     const cancel = (): void => actor.send({ type: 'login.cancelled' });
     signal?.addEventListener('abort', cancel, { once: true });
     actor.send({ type: 'login.requested' });
     try {
-      const { context, value } = await waitFor(actor, isAtRest);
+      const { context, value } = await until(actor, isAtRest);
       if (signal?.aborted === true)
         throw new TroupeError('CANCELLED', `the login to ${server} was cancelled`, { server });
       if (value === 'authorized' && context.failure === null) return;
@@ -124,9 +131,9 @@ export class Authorizations {
   /** Revokes and deletes the credential of a server. */
   async logout(server: string): Promise<void> {
     const { actor } = this.#of(server);
-    await waitFor(actor, isSettled);
+    await until(actor, isSettled);
     actor.send({ type: 'logout.requested' });
-    const { context } = await waitFor(actor, isAtRest);
+    const { context } = await until(actor, isAtRest);
     if (context.failure === null) return;
     const message = `the logout from ${server} failed: ${context.failure.message}`;
     throw new TroupeError('UNAVAILABLE', message, { server });
@@ -150,10 +157,9 @@ export class Authorizations {
   /** Resolves after the last save. */
   async close(): Promise<void> {
     this.#unlisten?.();
-    for (const { actor, credential } of this.#logins.values()) {
-      actor.stop();
-      credential.close();
-    }
+    const logins = [...this.#logins.values()];
+    for (const { actor } of logins) actor.stop();
+    await Promise.all(logins.map(({ credential }) => credential.close()));
     await this.#store?.close();
   }
 
@@ -209,7 +215,7 @@ export class Authorizations {
     const credential: Credential = new Credential({
       key,
       id,
-      server: endpoint.url,
+      server: asHttp(endpoint.url),
       settings: () => login.settings,
       freshSettings: async () => {
         // If a value is missing, the issuer refuses the old one.
@@ -263,6 +269,7 @@ export class Authorizations {
       settings,
       readOAuth: undefined,
       redirected: undefined,
+      renewals: [],
       for: server,
     };
     this.#logins.set(key, login);
@@ -295,13 +302,14 @@ export class Authorizations {
     // Sleep or a changed wall clock: its timer has not noticed yet.
     actor.send({ type: 'clock.jumped', nowMs: this.#ports.parts.clock.wallNow() });
     actor.send({ type: 'token.wanted' });
-    const snapshot = await waitFor(actor, isSettled);
+    const snapshot = await until(actor, isSettled);
     if (this.#isUsable(actor)) return credential.headers(method, url);
     if (snapshot.value === 'retrying') throw unavailable(url, snapshot.context.failure?.message);
     return {};
   }
 
-  async #refused({ actor, credential }: Login, refusal: Refusal): Promise<boolean> {
+  async #refused(login: Login, refusal: Refusal): Promise<boolean> {
+    const { id, actor, credential } = login;
     const { isNonce, lacks } = credential.noteRefusal(refusal);
     if (isNonce) return true;
     if (!credential.sent(refusal.sentWith)) {
@@ -309,11 +317,27 @@ export class Authorizations {
       if (this.#isUsable(actor)) return true;
       actor.send({ type: 'token.wanted' });
     } else if (lacks !== undefined) actor.send({ type: 'scope.insufficient', scopes: lacks });
-    else if (refusal.status === 401)
+    else if (refusal.status === 401 && this.#mayRenew(login))
       actor.send({ type: 'token.rejected', generation: credential.generation });
     else return false;
-    await waitFor(actor, isSettled);
+    const { value, context } = await until(actor, isSettled);
+    if (value === 'retrying' && !this.#isUsable(actor))
+      throw unavailable(new URL(id.resource), context.failure?.message);
     return this.#isUsable(actor) && !credential.sent(refusal.sentWith);
+  }
+
+  /**
+   * Whether a refused token is renewed. A server that refuses every token would otherwise cause
+   * renewals without end: each starts the servers that share the login, here and in other processes.
+   */
+  #mayRenew({ actor, renewals }: Login): boolean {
+    // Only the first refusal of a token renews it.
+    if (actor.getSnapshot().value !== 'authorized') return true;
+    const now = this.#ports.parts.clock.now();
+    while (renewals[0] !== undefined && now - renewals[0] > renewalsMs) renewals.shift();
+    if (renewals.length >= maxRenewals) return false;
+    renewals.push(now);
+    return true;
   }
 
   #isUsable(actor: Login['actor']): boolean {
@@ -321,6 +345,18 @@ export class Authorizations {
     if (token === null || isRejected) return false;
     return token.expiresAtMs === null || this.#ports.parts.clock.wallNow() < token.expiresAtMs;
   }
+}
+
+/** Like `waitFor`, which never ends for an actor that was stopped before. */
+async function until(
+  actor: Login['actor'],
+  matches: (snapshot: Snapshot) => boolean,
+): Promise<Snapshot> {
+  const stopped = (): TroupeError => new TroupeError('STOPPED', 'the troupe has stopped');
+  if (actor.getSnapshot().status === 'stopped') throw stopped();
+  return waitFor(actor, matches).catch(() => {
+    throw stopped();
+  });
 }
 
 type Snapshot = ReturnType<Login['actor']['getSnapshot']>;
@@ -334,6 +370,11 @@ function isSettled(snapshot: Snapshot): boolean {
 function isAtRest(snapshot: Snapshot): boolean {
   const { value } = snapshot;
   return value === 'authorized' || value === 'retrying' || snapshot.matches('unauthorized');
+}
+
+/** Metadata and tokens name a WebSocket's server by its http address. */
+function asHttp({ href }: URL): URL {
+  return new URL(href.replace(/^ws/u, 'http'));
 }
 
 function settingsOf({ oauth }: HttpEndpoint): ResolvedOAuth | undefined {

@@ -3,6 +3,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
@@ -257,6 +258,97 @@ describe('a token', () => {
       expect([name, mode & 0o077]).toEqual([name, 0]);
       readFileSync(file);
     }
+  });
+});
+
+describe('a server that refuses every token', () => {
+  it('causes few renewals, however many servers share the login', async () => {
+    const issuer = await issuerWith();
+    const troupe = troupeWith(issuer, { one: {}, two: {} });
+    await troupe.login('one', waits);
+    await troupe.waitFor('two', 'ready', waits);
+    issuer.settings.audience = 'https://another.example';
+    issuer.book.expireAccess();
+    for (const name of ['one', 'two'])
+      await expect(troupe.callServerTool(name, 'echo', {})).rejects.toMatchObject({
+        code: 'AUTH_REQUIRED',
+      });
+    await setTimeout(2_000);
+    for (const name of ['one', 'two'])
+      expect(troupe.status(name)).toMatchObject({ state: 'authRequired' });
+    expect(issuer.counts.redemptions).toBeLessThan(8);
+  });
+});
+
+describe('a renewal', () => {
+  it('under way when the troupe stops is completed and stored', async () => {
+    const issuer = await issuerWith();
+    const stateDir = stateFolder();
+    const troupe = troupeWith(issuer, { db: {} }, { stateDir });
+    await troupe.login('db', waits);
+    issuer.book.expireAccess();
+    issuer.settings.delays.set('/token', 500);
+    const call = troupe.callServerTool('db', 'echo', {}).catch(() => undefined);
+    await issuer.arrives('/token');
+    await troupe.stop();
+    await call;
+    issuer.settings.delays.clear();
+    const next = troupeWith(issuer, { db: {} }, { stateDir });
+    await next.waitFor('db', 'ready', waits);
+    expect(issuer.counts).toMatchObject({ codes: 1, reuses: 0 });
+  });
+
+  it('needs no demand of the server to find the issuer', async () => {
+    const issuer = await issuerWith({ issuerPath: '/tenant' });
+    const stateDir = stateFolder();
+    const first = troupeWith(issuer, { db: {} }, { stateDir });
+    await first.login('db', waits);
+    await first.stop();
+    const second = troupeWith(issuer, { db: {} }, { stateDir, ...later(4_000_000) });
+    await second.waitFor('db', 'ready', waits);
+    expect(issuer.counts).toMatchObject({ codes: 1, redemptions: 1 });
+  });
+
+  it('keeps the login through a page of a proxy', async () => {
+    const issuer = await issuerWith();
+    const troupe = troupeWith(issuer);
+    await troupe.login('db', waits);
+    issuer.book.expireAccess();
+    const page = { status: 200, headers: { 'content-type': 'text/html' }, body: '<html>' };
+    issuer.settings.faults.set('/token', { fault: page });
+    await expect(troupe.callServerTool('db', 'echo', {})).rejects.not.toMatchObject({
+      code: 'AUTH_REQUIRED',
+    });
+    issuer.settings.faults.clear();
+  });
+});
+
+describe('a login to a WebSocket', () => {
+  it('is made, and renewed when the token expires', async () => {
+    const issuer = await issuerWith();
+    const url = issuer.server.replace('http:', 'ws:');
+    const troupe = troupeWith(issuer, { db: { type: 'ws', url } });
+    await troupe.waitFor('db', 'authRequired', waits);
+    expect(await troupe.login('db', waits)).toMatchObject({ state: 'ready' });
+    issuer.book.expireAccess();
+    troupe.send({ type: 'server.reconnect', server: 'db' });
+    await troupe.waitFor('db', 'ready', waits);
+    expect(issuer.counts).toMatchObject({ codes: 1, redemptions: 1 });
+  });
+});
+
+describe('a troupe that stops', () => {
+  it('ends a login that waits for the browser', async () => {
+    const issuer = await issuerWith();
+    const troupe = createTroupe({
+      bare: true,
+      settings: { mcpServers: { db: { url: issuer.server } } },
+    });
+    const started = new Promise((resolve) => troupe.on('auth.started', resolve));
+    const login = troupe.login('db', waits).catch((error: unknown) => error);
+    await started;
+    await troupe.stop();
+    expect(await login).toMatchObject({ name: 'TroupeError' });
   });
 });
 

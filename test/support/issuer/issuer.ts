@@ -6,11 +6,12 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { setTimeout } from 'node:timers/promises';
 
 import { authorize, deviceAuthorization, register, revocation } from './front.ts';
 import { providerToken, token } from './grants.ts';
 import { issuerMetadata, resourceMetadata } from './places.ts';
-import { mcp } from './resource.ts';
+import { mcp, upgrade } from './resource.ts';
 import { defaultSettings, type Fault, type IssuerSettings, noCounts } from './settings.ts';
 import type { IssuerState, Reply, Seen } from './state.ts';
 import { TokenBook } from './tokens.ts';
@@ -45,6 +46,8 @@ export async function startTestIssuer(
       waiting.get(each.path)?.();
       if (breaks(settings, each.path, response)) return;
       const { status, headers, json } = replyTo(own, each);
+      const delayMs = settings.delays.get(each.path);
+      if (delayMs !== undefined) await setTimeout(delayMs);
       const body = json === undefined ? undefined : JSON.stringify(json);
       const type = body === undefined ? {} : { 'content-type': 'application/json' };
       response.writeHead(status, { ...type, ...headers }).end(body);
@@ -54,6 +57,7 @@ export async function startTestIssuer(
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
+  server.on('upgrade', (request, socket, head) => upgrade(own, request, socket, head));
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const now = (): number => Date.now() + settings.clockSkewMs;

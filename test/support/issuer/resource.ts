@@ -1,5 +1,10 @@
 /** The MCP server that the test issuer protects. */
 
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+
+import { WebSocketServer } from 'ws';
+
 import { answerTo, type RpcMessage } from '../../fixtures/least-peer.ts';
 import { checkProof } from './jwt.ts';
 import { challengedPlace } from './places.ts';
@@ -22,6 +27,33 @@ export function mcp(state: IssuerState, seen: Seen): Reply {
   if (tool !== undefined) state.counts.calls += 1;
   const json = message.method === 'tools/list' ? toolsOf(state, message) : answerTo(message);
   return json === undefined ? { status: 202 } : { status: 200, json };
+}
+
+const sockets = new WebSocketServer({ noServer: true });
+
+/** Answers the handshake of a WebSocket, which needs a token, and then its messages. */
+export function upgrade(
+  state: IssuerState,
+  request: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+): void {
+  const { headers } = request;
+  const seen = { method: 'GET', path: '/mcp', query: new URLSearchParams(), headers };
+  const grant = admitted(state, { ...seen, form: new URLSearchParams(), body: '' });
+  if ('status' in grant) {
+    state.counts.unauthorized += 1;
+    const lines = Object.entries(grant.headers ?? {}).map(([name, value]) => `${name}: ${value}`);
+    const answer = [`HTTP/1.1 ${grant.status} Refused`, ...lines, 'content-length: 0', '', ''];
+    socket.end(answer.join('\r\n'));
+    return;
+  }
+  sockets.handleUpgrade(request, socket, head, (opened) => {
+    opened.on('message', (data) => {
+      const answer = answerTo(JSON.parse(String(data)) as RpcMessage);
+      if (answer !== undefined) opened.send(JSON.stringify(answer));
+    });
+  });
 }
 
 function toolsOf({ settings }: IssuerState, { id }: RpcMessage): unknown {

@@ -36,6 +36,8 @@ export interface IssuerSettings {
   };
   /** By path; answers so many requests, or all. */
   faults: Map<string, { readonly fault: Fault; times?: number }>;
+  /** How long an answer takes after its request has had its effect, in milliseconds; by path. */
+  delays: Map<string, number>;
   clients: KnownClient[];
   registersClients: boolean;
   acceptsClientIdMetadata: boolean;
@@ -72,6 +74,7 @@ export function defaultSettings(): IssuerSettings {
     resourceMetadata: 'challenge',
     tamper: {},
     faults: new Map(),
+    delays: new Map(),
     clients: [],
     registersClients: true,
     acceptsClientIdMetadata: false,
