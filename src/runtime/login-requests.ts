@@ -56,10 +56,7 @@ export function loginRequests(services: Services, { send, wait }: LoginPorts) {
         throw argumentsError("the address is not a URL; copy the browser's whole address line");
       (await logins.load()).finishLogin(server, new URL(url));
     },
-    logout: async (server) => {
-      await (await afterDemand(server, {})).logout(server);
-      send({ type: 'server.reconnect', server });
-    },
+    logout: async (server) => (await afterDemand(server, {})).logout(server),
     accounts: async () => (await logins.load()).accounts(),
   } satisfies Partial<Troupe>;
 }

@@ -23,6 +23,7 @@ import type {
   CredentialId,
   Refusal,
 } from '../../domain/authorization.ts';
+import { isUsable } from '../../domain/server-state.ts';
 import type { Problem } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { defined } from '../../policies/defined.ts';
@@ -276,19 +277,25 @@ export class Authorizations {
     let generation = 0;
     actor.subscribe({
       next: ({ value, context: { token } }) => {
-        if (value !== 'authorized' || token === null || token.generation === generation) return;
-        generation = token.generation;
-        this.#resume(login);
+        const now = token?.generation ?? 0;
+        // Between a logout and the end of its step, the issuer may still accept the token.
+        const isSettledNow = token === null ? value !== 'loggingOut' : value === 'authorized';
+        if (!isSettledNow || now === generation) return;
+        generation = now;
+        this.#move(login, token === null);
       },
       error: (error) => this.#ports.parts.report('The chart of a login broke.', error),
     });
     return login;
   }
 
-  /** Starts the servers that waited for the login. */
-  #resume({ servers }: Login): void {
+  /** Starts the servers that waited for the login; after a logout, ends the sessions that used it. */
+  #move({ servers }: Login, isOut: boolean): void {
     for (const server of servers) {
-      if (this.#ports.board().status(server)?.state === 'authRequired')
+      const state = this.#ports.board().status(server)?.state;
+      if (state === undefined) continue;
+      if (isOut && isUsable(state)) this.#ports.root().send({ type: 'server.reconnect', server });
+      if (!isOut && state === 'authRequired')
         this.#ports.root().send({ type: 'auth.completed', server });
     }
   }

@@ -190,12 +190,14 @@ describe('a token', () => {
 
   it('is gone after a logout, here and at the issuer', async () => {
     const issuer = await issuerWith();
-    const troupe = troupeWith(issuer);
+    const troupe = troupeWith(issuer, { db: {}, other: { timeoutMs: 9_000 } });
     await troupe.login('db', waits);
+    await troupe.waitFor('other', 'ready', waits);
     await troupe.logout('db');
     expect(await troupe.accounts()).toEqual([]);
     expect(issuer.counts.revocations).toBeGreaterThan(0);
     await troupe.waitFor('db', 'authRequired', waits);
+    await troupe.waitFor('other', 'authRequired', waits);
   });
 
   it('is requested without a user when the settings name a secret', async () => {
