@@ -1,11 +1,6 @@
-/**
- * Reads a local server's file of variables, in dotenv format. Only a plain file is read, and one
- * that is confined to a folder must be in it after all links are followed.
- */
+/** Reads a local server's file of variables, in dotenv format. */
 
-import { realpath } from 'node:fs/promises';
-import path from 'node:path';
-import { parseEnv, TextDecoder } from 'node:util';
+import { parseEnv } from 'node:util';
 
 import type { StdioSpec, ValueRules } from '../../src/domain/server-spec.ts';
 import {
@@ -14,8 +9,7 @@ import {
 } from '../../src/policies/approvals/decides-what-runs.ts';
 import { expandVariables, type Variables } from '../../src/policies/expand-variables.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
-import { codeOf, readPlain } from '../files/file-system.ts';
-import { isWithin, wayWithin } from '../files/way-within.ts';
+import { readTextFile } from '../files/text-file.ts';
 
 export type EnvFileReading =
   | { readonly env: Readonly<Record<string, string>> }
@@ -31,15 +25,13 @@ export async function readEnvFile(
   rule: NonNullable<ValueRules['envFile']>,
 ): Promise<EnvFileReading> {
   const { path: file, within } = rule;
-  try {
-    const text = await (within === undefined ? readText(file, true) : readWithin(file, within));
-    return typeof text === 'string' ? variablesOf(text, within) : text;
-  } catch (error) {
-    const code = codeOf(error);
-    if (code === 'ENOENT' || code === 'ENOTDIR')
-      return { failure: 'does not exist; create it, or fix "envFile"' };
-    return { failure: `cannot be read (${code}); let this user read it` };
-  }
+  const reading = await readTextFile(file, {
+    key: 'envFile',
+    within,
+    maxBytes,
+    content: 'variables',
+  });
+  return 'text' in reading ? variablesOf(reading.text, within) : reading;
 }
 
 /**
@@ -73,36 +65,6 @@ export function nameNotApproved(
   const [gone] = known;
   if (gone !== undefined) return `no longer sets ${printableLine(gone, 100)}, as it was approved`;
   return approved === null ? 'could not be read when the server was approved' : undefined;
-}
-
-type TextReading = string | { readonly failure: string };
-
-/** Follows links, but only within the folder. */
-async function readWithin(file: string, folder: string): Promise<TextReading> {
-  const root = await realpath(folder);
-  const below = isWithin(file, folder) ? path.join(root, path.relative(folder, file)) : file;
-  const { place, isInside } = await wayWithin(below, root);
-  if (!isInside || place === root)
-    return { failure: 'leads out of the project folder; put it into the folder' };
-  const text = await readText(place, false);
-  // A folder on the path may have been replaced by a link since.
-  if ((await realpath(place)) !== place)
-    return { failure: 'was exchanged while it was read; try again' };
-  return text;
-}
-
-async function readText(file: string, followsLink: boolean): Promise<TextReading> {
-  const found = await readPlain(file, maxBytes, { followsLink });
-  if (found === undefined) return { failure: 'is not a file' };
-  try {
-    if (found.bytes.length <= maxBytes)
-      return new TextDecoder('utf-8', { fatal: true }).decode(found.bytes);
-  } catch {
-    // Not UTF-8.
-  }
-  return {
-    failure: `is larger than ${maxBytes / 1024} KB or not UTF-8 text; put only variables into it`,
-  };
 }
 
 /**

@@ -8,7 +8,13 @@
 
 import type { Clock } from '../../src/domain/clock.ts';
 import type { AskForInput } from '../../src/domain/input.ts';
-import type { MemorySpec, ServerSpec, StdioSpec } from '../../src/domain/server-spec.ts';
+import {
+  type MemorySpec,
+  type RemoteSpec,
+  type ServerSpec,
+  type StdioSpec,
+  tlsKeys,
+} from '../../src/domain/server-spec.ts';
 import {
   expandVariables,
   type FoundValue,
@@ -162,8 +168,19 @@ function searchedIn(spec: SearchedSpec): ReadonlyMap<string, PlacedReference> {
 }
 
 function textsOf(spec: SearchedSpec): readonly (readonly [key: string, text: string])[] {
-  if (spec.type !== 'stdio') return [['url', spec.url], ...named('headers', spec.headers)];
+  if (spec.type !== 'stdio') return remoteTexts(spec);
   return [...localTexts(spec), ...named('env', spec.env)];
+}
+
+function remoteTexts({ url, headers, proxy, tls }: RemoteSpec) {
+  return [
+    ['url', url] as const,
+    ...named('headers', headers),
+    ...(proxy ? [['proxy', proxy] as const] : []),
+    ...tlsKeys.flatMap((key) =>
+      tls?.[key] === undefined ? [] : [[`tls.${key}`, tls[key]] as const],
+    ),
+  ];
 }
 
 function localTexts({ command, args, cwd, values }: StdioSpec) {

@@ -3,12 +3,18 @@
 import { stat } from 'node:fs/promises';
 
 import type { Missing } from '../../src/domain/failure.ts';
-import type { RemoteSpec, ServerSpec, StdioSpec } from '../../src/domain/server-spec.ts';
+import {
+  type RemoteSpec,
+  type ServerSpec,
+  type StdioSpec,
+  tlsKeys,
+} from '../../src/domain/server-spec.ts';
 import {
   expandVariables,
   type FoundValues,
   type Variables,
 } from '../../src/policies/expand-variables.ts';
+import { givenVariable, proxySecrets, proxyVariables } from '../../src/policies/proxy-variables.ts';
 import {
   looksSecret,
   secretsInArgs,
@@ -34,6 +40,25 @@ export class SettingError extends Error {
 export interface HttpEndpoint {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
+  /** Absent: directly, with Node's certificates. */
+  readonly reach?: ReachSettings;
+}
+
+/** How a remote server is reached, with everything resolved except the content of files. */
+export interface ReachSettings {
+  /** Address of the proxy; false: none. Absent: the environment decides. */
+  readonly proxy?: string | false;
+  readonly tls?: {
+    readonly values?: Partial<Record<(typeof tlsKeys)[number], TlsValue>>;
+    readonly within?: string | undefined;
+  };
+  readonly variables: Variables;
+}
+
+interface TlsValue {
+  readonly value: string;
+  /** As in the settings, to be shown. */
+  readonly written: string;
 }
 
 export type Resolved = { readonly secrets: readonly string[] } & (
@@ -89,7 +114,7 @@ export function resolveSpec(
   const resolved =
     spec.type === 'stdio'
       ? resolveStdio(spec, { variables, expand, secrets, values })
-      : resolveRemote(spec, { expand, secrets, values });
+      : resolveRemote(spec, { variables, expand, secrets, values });
   return { ...resolved, secrets: secretsOf(secrets) };
 }
 
@@ -140,7 +165,10 @@ const schemes: Readonly<Record<RemoteSpec['type'], 'http' | 'ws'>> = {
   ws: 'ws',
 };
 
-function resolveRemote(spec: RemoteSpec, { expand, secrets, values }: Resolving) {
+function resolveRemote(
+  spec: RemoteSpec,
+  { variables, expand, secrets, values }: Resolving & { readonly variables: Variables },
+) {
   const text = expand('url', spec.url);
   if (!URL.canParse(text)) throw new SettingError('The "url" is not a valid URL.');
   const url = new URL(text);
@@ -159,7 +187,37 @@ function resolveRemote(spec: RemoteSpec, { expand, secrets, values }: Resolving)
   }
   const headers = namedValues('headers', spec.headers, { expand, values });
   for (const [name, value] of Object.entries(headers)) assertHeader(name, value);
-  return { type: spec.type, endpoint: { url, headers } } as const;
+  const reach = reachOf(spec, variables, { expand, secrets, values });
+  return { type: spec.type, endpoint: { url, headers, ...(reach && { reach }) } } as const;
+}
+
+/** Returns undefined when neither the entry nor the environment says anything, as is usual. */
+function reachOf(
+  spec: RemoteSpec,
+  variables: Variables,
+  { expand, secrets, values: { commands } }: Resolving,
+): ReachSettings | undefined {
+  const proxy = commands.get('proxy') ?? (spec.proxy ? expand('proxy', spec.proxy) : spec.proxy);
+  const tls = tlsKeys.flatMap((key) => {
+    const text = spec.tls?.[key];
+    const output = commands.get(`tls.${key}`);
+    if (output !== undefined) return [[key, { value: output, written: 'output of a command' }]];
+    return text === undefined ? [] : [[key, { value: expand(`tls.${key}`, text), written: text }]];
+  });
+  const named = proxyVariables(variables);
+  const isNamed =
+    named.length > 0 ||
+    ['SSL_CERT_FILE', 'NODE_EXTRA_CA_CERTS'].some((name) => givenVariable(name, variables));
+  if (proxy === undefined && tls.length === 0 && !isNamed) return undefined;
+  for (const address of [proxy || '', ...named.map((name) => variables[name] ?? '')])
+    secrets.push(...proxySecrets(address));
+  return {
+    variables,
+    ...(proxy !== undefined && { proxy }),
+    ...(tls.length > 0 && {
+      tls: { values: Object.fromEntries(tls), within: spec.tls?.within },
+    }),
+  };
 }
 
 function assertHeader(name: string, value: string): void {

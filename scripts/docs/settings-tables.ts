@@ -96,6 +96,23 @@ export const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
     examples: [{ Authorization: 'Bearer ${TOKEN}' }],
     example: { 'X-Key': '1' },
   },
+  proxy: {
+    takes: 'text: an `http:` or `https:` address, a [command](values.md#commands), or false',
+    byDefault: { words: 'the proxy of the environment' },
+    meaning:
+      'The proxy of a remote server; false: none. See [proxies and certificates](#proxies-and-certificates).',
+    examples: ['http://proxy.example.com:3128', false],
+    example: false,
+  },
+  tls: {
+    takes:
+      '`{ "ca": …, "cert": …, "key": …, "passphrase": … }`: texts or [commands](values.md#commands)',
+    byDefault: { words: "Node's authorities, and no client certificate" },
+    meaning:
+      'Files of authorities to trust besides those of Node, and of the client certificate. See [proxies and certificates](#proxies-and-certificates).',
+    examples: [{ ca: 'certificates/ca.pem' }],
+    example: { ca: 'ca.pem' },
+  },
   values: {
     takes: '`"expand"` or `"literal"`',
     byDefault: always('expand'),
@@ -312,7 +329,7 @@ export function mcpKeyTable(): string {
 /** Compares a sample entry with and without the key, as a pass would. */
 function effectOf(key: string, example: unknown): string {
   if (example === undefined) return '';
-  const isRemote = key === 'url' || key === 'headers';
+  const isRemote = ['url', 'headers', 'proxy', 'tls'].includes(key);
   const base = isRemote ? { url: 'https://host.example/mcp' } : { command: 'program' };
   const before = desiredOf(base);
   const after = desiredOf({ ...base, [key]: example });

@@ -21,7 +21,7 @@ export interface ValueRules {
     /** The folder that the file must be in once links are followed. */
     readonly within?: string;
   };
-  /** Programs whose output is the value of `env.NAME` or `headers.NAME`. */
+  /** Programs whose output is the value of `env.NAME`, `headers.NAME`, `proxy` or `tls.KEY`. */
   readonly commands?: readonly ValueCommand[];
   /** The document's inputs that the values refer to. */
   readonly inputs?: {
@@ -48,7 +48,35 @@ export interface StdioSpec {
   readonly values?: ValueRules;
 }
 
-export interface HttpSpec {
+/** How a remote server is reached, as written. Values from commands are in {@link ValueRules}. */
+export interface ReachRules {
+  /** Address of a proxy; false: none, whatever the environment names. */
+  readonly proxy?: string | false;
+  readonly tls?: TlsRules;
+}
+
+/**
+ * Certificates: `ca` lists authorities to trust besides Node's; `cert`, `key` and `passphrase` are
+ * the client certificate. All but the last are absolute paths, texts in PEM form, or begin with a
+ * reference.
+ */
+export interface TlsRules {
+  readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: string;
+  readonly passphrase?: string;
+  /** The folder in which a file must be once links are followed, if its path is in this folder. */
+  readonly within?: string;
+}
+
+export const tlsKeys = [
+  'ca',
+  'cert',
+  'key',
+  'passphrase',
+] as const satisfies readonly (keyof TlsRules)[];
+
+export interface HttpSpec extends ReachRules {
   readonly type: 'http';
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -62,7 +90,7 @@ export interface HttpSpec {
 }
 
 /** HTTP with SSE (protocol version 2024-11-05) or WebSocket. */
-export interface StreamSpec {
+export interface StreamSpec extends ReachRules {
   readonly type: 'sse' | 'ws';
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;

@@ -31,9 +31,10 @@ export function fingerprintOf(spec: ServerSpec): string {
     case 'http':
     case 'sse':
     case 'ws': {
-      const { url, headers } = spec;
+      const { url, headers, proxy, tls } = spec;
+      const reach = { ...(proxy !== undefined && { proxy }), ...(tls && { tls }) };
       const fallback = spec.type === 'http' && spec.fallback && { fallback: spec.fallback };
-      return digestOf({ type, era, url, headers, ...fallback, ...valueRulesOf(spec) });
+      return digestOf({ type, era, url, headers, ...fallback, ...reach, ...valueRulesOf(spec) });
     }
   }
 }

@@ -4,6 +4,7 @@ import { findExecutable } from '../../actors/values/executable-path.ts';
 import { settingsReportOf } from '../config/settings-report.ts';
 import type { ServerSpec } from '../domain/server-spec.ts';
 import type { SettingsReport } from '../domain/settings.ts';
+import { reachTextsOf } from '../policies/approvals/values.ts';
 import { referencesIn } from '../policies/expand-variables.ts';
 import { settingsPortsOf } from './options/settings-ports.ts';
 import type { TroupeOptions } from './troupe.ts';
@@ -83,6 +84,6 @@ function usesKeychain(spec: ServerSpec): boolean {
   const texts =
     spec.type === 'stdio'
       ? [spec.command, spec.cwd, ...spec.args, ...Object.values(spec.env)]
-      : [spec.url, ...Object.values(spec.headers)];
+      : [spec.url, ...Object.values(spec.headers), ...reachTextsOf(spec).map(([, text]) => text)];
   return texts.some((text) => referencesIn(text).some(({ kind }) => kind === 'keychain'));
 }

@@ -8,8 +8,8 @@
  *   the server's first address. Metadata services, which hand out credentials, are always refused.
  * - Redirects: followed within the origin, with the method kept, at most five times; returned
  *   if the caller asks for that.
- * - Connections are kept for the session and closed with it; see `sockets.ts`. Proxies named in
- *   the environment are not used, as in Node's own fetch.
+ * - Connections are kept for the session and closed with it; see `sockets.ts`. They may lead through
+ *   a proxy, which then looks up the names; see `reach.ts`.
  */
 
 import type { IncomingMessage } from 'node:http';
@@ -19,11 +19,12 @@ import { SdkError } from '@modelcontextprotocol/client';
 import type { Clock } from '../../../src/domain/clock.ts';
 import { version } from '../../../src/domain/version.ts';
 import { maxMessageBytes } from '../connection/connection.ts';
-import { addressOf, RequestFailedError } from '../connection/failure.ts';
-import type { AddressRange } from './addresses.ts';
+import { addressOf, RequestFailedError, UnreachedError } from '../connection/failure.ts';
+import { AddressBlockedError, type AddressRange } from './addresses.ts';
 import { acceptedCodings, isJson, openBody } from './body.ts';
 import { exchange, type Order } from './exchange.ts';
-import { AddressBlockedError, createSockets, type ResolveAll, type Sockets } from './sockets.ts';
+import type { Reach } from './reach.ts';
+import { createSockets, type ResolveAll, type Sockets } from './sockets.ts';
 
 // Bounds on `Retry-After`: neither hammer a server nor forget it.
 const shortestRetryMs = 1_000;
@@ -35,12 +36,16 @@ export type Answer = ReturnType<typeof answerOf>;
 // As many as the SDK follows.
 const maxRedirects = 5;
 
-/**
- * Creates the fetch for a session with the server at `home`, its address in the settings. `resolve`
- * looks up names; default: the system's resolver.
- */
-export function createGuardedFetch(home: URL, clock: Clock, resolve?: ResolveAll) {
-  const reach = createReach(home, clock, resolve);
+export interface FetchOptions {
+  /** Looks up names. Default: the system's resolver. */
+  readonly resolve?: ResolveAll | undefined;
+  /** How servers are reached. Default: directly, with Node's certificates. */
+  readonly reach?: Reach | undefined;
+}
+
+/** Creates the fetch for a session with the server at `home`, its address in the settings. */
+export function createGuardedFetch(home: URL, clock: Clock, options: FetchOptions = {}) {
+  const origins = createOrigins(home, clock, options);
   let refusal: { readonly status: number; readonly retryAfterMs?: number } | undefined;
   const ask = async <Read>(
     order: Order,
@@ -53,9 +58,13 @@ export function createGuardedFetch(home: URL, clock: Clock, resolve?: ResolveAll
     const explain: Explain = (error) =>
       error instanceof SdkError || order.signal?.aborted === true
         ? error
-        : new RequestFailedError(order.url, error, wasConnected);
+        : new RequestFailedError(
+            order.url,
+            error,
+            wasConnected && !(error instanceof UnreachedError),
+          );
     try {
-      const message = await exchange(order, reach.socketsFor(order.url), clock, onConnected);
+      const message = await exchange(order, origins.socketsFor(order.url), clock, onConnected);
       return await read(message, explain);
     } catch (error) {
       throw explain(error);
@@ -78,7 +87,7 @@ export function createGuardedFetch(home: URL, clock: Clock, resolve?: ResolveAll
       return waitMs === undefined ? {} : { retryAfterMs: waitMs };
     },
     /** Closes every connection; later requests are refused. */
-    close: () => reach.close(),
+    close: () => origins.close(),
     /**
      * Posts to the server. Resolves with the text of a short JSON response, unless the whole
      * response is wanted. A redirect that may not be followed is returned as a response.
@@ -117,7 +126,7 @@ export function createGuardedFetch(home: URL, clock: Clock, resolve?: ResolveAll
 
 type Explain = (error: unknown) => unknown;
 
-function createReach(home: URL, clock: Clock, resolve?: ResolveAll) {
+function createOrigins(home: URL, clock: Clock, { resolve, reach }: FetchOptions) {
   let homeRange: AddressRange | undefined;
   let isClosed = false;
   const isAllowedAtHome = (range: AddressRange): boolean => {
@@ -127,8 +136,12 @@ function createReach(home: URL, clock: Clock, resolve?: ResolveAll) {
   };
   const isAllowedElsewhere = (range: AddressRange): boolean =>
     range === 'public' || (range !== 'forbidden' && range === homeRange);
-  const own = createSockets(clock, isAllowedAtHome, resolve);
-  const others = createSockets(clock, isAllowedElsewhere, resolve);
+  const own = createSockets(clock, isAllowedAtHome, { resolve, reach });
+  const others = createSockets(clock, isAllowedElsewhere, {
+    resolve,
+    // The client certificate is for the server alone.
+    reach: reach?.withoutCertificate,
+  });
   return {
     /** Throws if a connection to this address is not allowed. */
     socketsFor(url: URL): Sockets {

@@ -1,5 +1,7 @@
 /** Finds literal values of an entry that look like secrets. */
 
+import { proxySecrets } from '../../policies/proxy-variables.ts';
+import { isPem } from '../../policies/text/pem.ts';
 import { looksSecret, secretsInArgs, secretsInText } from '../../policies/text/redact.ts';
 import type { TreePath } from '../settings-tree.ts';
 
@@ -17,21 +19,28 @@ export function literalSecretsOf(entry: Readonly<Record<string, unknown>>): read
   const args = textsOf(entry['args']);
   const inArgs = new Set(secretsInArgs(args));
   return [
-    ...['env', 'headers'].flatMap((key) =>
+    ...['env', 'headers', 'tls'].flatMap((key) =>
       textEntriesOf(entry[key]).flatMap(([name, value]) =>
-        isLiteral(value) && (looksSecret(name) || keyName.test(name) || holdsSecret(value))
-          ? [[key, name]]
-          : [],
+        isLiteral(value) && holdsSecretUnder(key, name, value) ? [[key, name]] : [],
       ),
     ),
     ...args.flatMap((value, index) => {
       const hasSecret = [...inArgs].some((secret) => value.includes(secret) && isLiteral(secret));
       return hasSecret || (isLiteral(value) && holdsSecret(value)) ? [['args', index]] : [];
     }),
+    ...textsOf([entry['proxy']]).flatMap((proxy) =>
+      proxySecrets(proxy).some(isLiteral) ? [['proxy']] : [],
+    ),
     ...textsOf([entry['url']]).flatMap((url) =>
       hasSecretQuery(url) || holdsSecret(url) ? [['url']] : [],
     ),
   ];
+}
+
+function holdsSecretUnder(group: string, name: string, value: string): boolean {
+  // The key of a certificate is a file, unless it is the key itself.
+  if (group === 'tls') return name === 'passphrase' || (name === 'key' && isPem(value));
+  return looksSecret(name) || keyName.test(name) || holdsSecret(value);
 }
 
 /** Redacts those values, to show the entry. */

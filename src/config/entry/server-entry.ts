@@ -15,7 +15,13 @@ import type {
   ServerPolicy,
 } from '../../domain/policy.ts';
 
-import type { Era, RemoteSpec, ServerSpec, TransportKind } from '../../domain/server-spec.ts';
+import {
+  type Era,
+  type RemoteSpec,
+  type ServerSpec,
+  type TransportKind,
+  tlsKeys,
+} from '../../domain/server-spec.ts';
 import {
   type DesiredServer,
   isFolderScope,
@@ -118,7 +124,8 @@ export function parseServerEntry(
   if (fault !== undefined) return invalid(fault);
   const parsed = serverEntrySchema.safeParse(valueOf(member.node));
   if (!parsed.success) {
-    const known = (where: TreePath) => (where.length === 0 ? serverEntryKeys : toolKeys);
+    const known = (where: TreePath) =>
+      where.length === 0 ? serverEntryKeys : where[0] === 'tls' ? tlsKeys : toolKeys;
     return invalid(schemaFault(parsed.error, (key, at) => unknownKeyMessage(key, known(at))));
   }
   const entry = parsed.data;
@@ -216,13 +223,14 @@ function problemInEntry(
 function specOf(
   name: string,
   entry: ServerEntry,
-  { env, headers, rules }: EntryValues,
+  { env, headers, reach, rules }: EntryValues,
   projectRoot: string,
 ): ServerSpec {
   const era = entry.era ?? 'auto';
   if (entry.type === 'memory') return { type: 'memory', server: name, era };
   const values = rules === undefined ? {} : { values: rules };
-  if (entry.command === undefined) return { ...remoteSpecOf(entry, headers, era), ...values };
+  if (entry.command === undefined)
+    return { ...remoteSpecOf(entry, headers, era), ...reach, ...values };
   return {
     type: 'stdio',
     command: /^\.\.?[\\/]/.test(entry.command)

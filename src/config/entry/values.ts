@@ -11,12 +11,14 @@ import path from 'node:path';
 
 import type { InputDefinition } from '../../domain/input.ts';
 import type { Scope } from '../../domain/scope.ts';
-import type { ValueRules } from '../../domain/server-spec.ts';
+import type { ReachRules, ValueRules } from '../../domain/server-spec.ts';
+import { defined } from '../../policies/defined.ts';
 import {
   type BrokenReference,
   type Reference,
   referencesIn,
 } from '../../policies/expand-variables.ts';
+import { isPem } from '../../policies/text/pem.ts';
 import { firstOf, type TreePath } from '../settings-tree.ts';
 import type { BrokenRule } from './rules.ts';
 import type { ServerEntry } from './schema.ts';
@@ -34,6 +36,7 @@ export interface EntryValues {
   /** The literal texts and those with references; outputs of commands are not known yet. */
   readonly env: Readonly<Record<string, string>>;
   readonly headers: Readonly<Record<string, string>>;
+  readonly reach: ReachRules;
   /** Absent when there is nothing but texts and variables. */
   readonly rules?: ValueRules;
   /** The first value from a command, which needs the consent of the user's own settings. */
@@ -46,7 +49,7 @@ interface TextValue {
 }
 
 interface CommandValue {
-  readonly path: readonly [group: string, name: string];
+  readonly path: TextValue['path'];
   readonly words: readonly string[];
 }
 
@@ -60,11 +63,14 @@ export function entryValuesOf(
   const isLiteral = entry.values === 'literal';
   const env = namedValues('env', entry.env, isLiteral);
   const headers = namedValues('headers', entry.headers, isLiteral);
+  const tls = namedValues('tls', defined({ ...entry.tls }), isLiteral);
+  const { proxy: given } = entry;
+  const proxy = valuesAt(given ? [[['proxy'], given]] : [], isLiteral);
   // Equal settings have equal fingerprints, in whichever order they are written.
-  const commands = [...env.commands, ...headers.commands].sort((one, other) =>
-    keyOf(one) < keyOf(other) ? -1 : 1,
-  );
-  const texts = [...plainTexts(entry), ...env.texts, ...headers.texts];
+  const commands = [env, headers, tls, proxy]
+    .flatMap((group) => group.commands)
+    .sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
+  const texts = [plainTexts(entry), env.texts, headers.texts, tls.texts, proxy.texts].flat();
   const references = isLiteral ? [] : texts.flatMap(referencesOf);
   const fault =
     firstOf(commands, (command) => commandFault(command, isLiteral, origin)) ??
@@ -82,6 +88,11 @@ export function entryValuesOf(
   return {
     env: textsByName(env.texts),
     headers: textsByName(headers.texts),
+    reach: {
+      ...(entry.proxy === false && { proxy: false as const }),
+      ...(proxy.texts[0] && { proxy: proxy.texts[0].text }),
+      ...tlsOf(textsByName(tls.texts), isLiteral, origin),
+    },
     ...(Object.keys(rules).length > 0 && { rules }),
     ...(first && { commandAt: first.path }),
   };
@@ -96,17 +107,43 @@ function plainTexts({ args = [], ...entry }: ServerEntry): readonly TextValue[] 
   ];
 }
 
+type Value = NonNullable<ServerEntry['env']>[string];
+
 function namedValues(group: string, values: ServerEntry['env'] = {}, isLiteral: boolean) {
+  return valuesAt(
+    Object.entries(values).map(([name, value]) => [[group, name], value] as const),
+    isLiteral,
+  );
+}
+
+/** Sorts values into texts and commands. */
+function valuesAt(values: readonly (readonly [TextValue['path'], Value])[], isLiteral: boolean) {
   const texts: TextValue[] = [];
   const commands: CommandValue[] = [];
-  for (const [name, value] of Object.entries(values)) {
-    const where = [group, name] as const;
+  for (const [where, value] of values) {
     if (typeof value !== 'string') commands.push({ path: where, words: value.command });
     else if (!isLiteral && value.startsWith('!'))
       commands.push({ path: where, words: wordsOf(value) });
     else texts.push({ path: where, text: value });
   }
   return { texts, commands };
+}
+
+/** Gives relative paths the folder of the settings file. */
+function tlsOf(
+  texts: Readonly<Record<string, string>>,
+  isLiteral: boolean,
+  { file, isGated, projectRoot }: ValuesOrigin,
+): Pick<ReachRules, 'tls'> {
+  if (Object.keys(texts).length === 0) return {};
+  // Settings of the host have no file.
+  const folder = path.isAbsolute(file) ? path.dirname(file) : projectRoot;
+  const placed = Object.entries(texts).map(([key, text]) => {
+    const isOpen = !isLiteral && text.startsWith('${');
+    const isPath = key !== 'passphrase' && !isOpen && !isPem(text);
+    return [key, isPath ? path.resolve(folder, text) : text] as const;
+  });
+  return { tls: { ...Object.fromEntries(placed), ...(isGated && { within: projectRoot }) } };
 }
 
 function keyOf({ path: where }: CommandValue): string {

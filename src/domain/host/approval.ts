@@ -140,8 +140,8 @@ export interface ApprovalRequest {
   /** Names of the headers; {@link values} says what they are set to. */
   readonly headerNames?: readonly string[];
   /**
-   * Every variable and header, and every other string with a reference to a source outside the
-   * settings.
+   * Every variable, header, proxy and certificate, and every other string with a reference to a
+   * source outside the settings.
    */
   readonly values?: readonly ApprovalValue[];
 }

@@ -7,8 +7,10 @@ import type { ApprovalChange, SpecFact } from '../../domain/host/approval.ts';
 import type { ServerSpec } from '../../domain/server-spec.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import { digestOf } from '../fingerprint.ts';
+import { proxySecrets } from '../proxy-variables.ts';
+import { isPem } from '../text/pem.ts';
 import { looksSecret, redact, secretsInArgs, secretsInText, secretsOf } from '../text/redact.ts';
-import { entriesOf } from './values.ts';
+import { entriesOf, reachTextsOf } from './values.ts';
 
 type Value = readonly [field: string, value: string];
 
@@ -20,11 +22,14 @@ export function specFactsOf(spec: ServerSpec, found: FoundFacts = {}): readonly 
   const values = valuesOf(spec, found);
   const secrets = secretsOf([
     ...(spec.type === 'stdio' ? secretsInArgs(spec.args) : []),
-    ...values.flatMap(([, value]) => secretsInText(value)),
+    ...values.flatMap(([field, value]) => [
+      ...secretsInText(value),
+      ...(field === 'proxy' ? proxySecrets(value) : []),
+    ]),
   ]);
   return values.map(([field, value]) => ({
     field,
-    shown: isKept(field) ? redact(withoutQuery(field, value), secrets) : '',
+    shown: isKept(field, value) ? redact(withoutQuery(field, value), secrets) : '',
     digest: digestOf([field, value]),
   }));
 }
@@ -71,7 +76,13 @@ function valuesOf(spec: ServerSpec, { executable, envFileNames }: FoundFacts): r
     case 'http':
     case 'sse':
     case 'ws':
-      return [['type', type], ['url', spec.url], ...entriesOf('headers', spec.headers), ...more];
+      return [
+        ['type', type],
+        ['url', spec.url],
+        ...entriesOf('headers', spec.headers),
+        ...reachTextsOf(spec),
+        ...more,
+      ];
   }
 }
 
@@ -94,8 +105,8 @@ function given(field: string, value: string | undefined): readonly Value[] {
 }
 
 /** Returns whether a field's text may be kept. Variables, headers and inputs may hold any secret. */
-function isKept(field: string): boolean {
-  return !/^(?:env|headers|inputs)\./u.test(field);
+function isKept(field: string, value: string): boolean {
+  return !/^(?:(?:env|headers|inputs)\.|tls\.passphrase$)/u.test(field) && !isPem(value);
 }
 
 /** Redacts secrets in a URL's query. */

@@ -5,7 +5,12 @@
 
 import type { ApprovalValue, ValueOrigin } from '../../domain/host/approval.ts';
 import { isFolderScope, type Scope } from '../../domain/scope.ts';
-import type { MemorySpec, ServerSpec } from '../../domain/server-spec.ts';
+import {
+  type MemorySpec,
+  type RemoteSpec,
+  type ServerSpec,
+  tlsKeys,
+} from '../../domain/server-spec.ts';
 import { type Reference, referenceKey, referencesIn } from '../expand-variables.ts';
 import { nameWord, quotedWord } from '../text/printable.ts';
 import { decidesWhatRuns } from './decides-what-runs.ts';
@@ -14,7 +19,7 @@ type Spec = Exclude<ServerSpec, MemorySpec>;
 type Text = readonly [field: string, text: string];
 
 /**
- * Lists every variable and header, and every other text with a reference.
+ * Lists every variable, header, proxy and certificate, and every other text with a reference.
  *
  * A folder's text is shown in full, because hiding it would hide what the folder does. The
  * user's settings hold the user's own secrets, so for their variables and headers only
@@ -25,7 +30,9 @@ export function approvalValuesOf(spec: ServerSpec, scope: Scope): readonly Appro
   const isShown = isFolderScope(scope);
   const isLiteral = spec.values?.literal === true;
   const named =
-    spec.type === 'stdio' ? entriesOf('env', spec.env) : entriesOf('headers', spec.headers);
+    spec.type === 'stdio'
+      ? entriesOf('env', spec.env)
+      : [...entriesOf('headers', spec.headers), ...reachTextsOf(spec)];
   const valueOf = ([field, text]: Text, isText: boolean): ApprovalValue => {
     const from = isLiteral ? [] : originsOf(text);
     return { field, ...(isText && { text }), ...(from.length > 0 && { from }) };
@@ -57,6 +64,15 @@ function otherTexts(spec: Spec): readonly Text[] {
     ['cwd', cwd],
     ...(values?.envFile === undefined ? [] : [['envFile', values.envFile.path] as const]),
   ];
+}
+
+/** Lists the texts that decide how a remote server is reached. */
+export function reachTextsOf({ proxy, tls }: RemoteSpec): readonly Text[] {
+  const texts = tlsKeys.flatMap((key): readonly Text[] => {
+    const text = tls?.[key];
+    return text === undefined ? [] : [[`tls.${key}`, text]];
+  });
+  return proxy === undefined ? texts : [['proxy', proxy === false ? 'none' : proxy], ...texts];
 }
 
 export function entriesOf(
