@@ -1,4 +1,4 @@
-/** Explains failed TLS handshakes, whose messages in OpenSSL help no user. */
+/** Explains failed TLS handshakes, because OpenSSL's own messages name no setting. */
 
 interface Reason {
   readonly why: string;
@@ -9,16 +9,14 @@ const untrusted: Reason = {
   why: 'its certificate is not trusted',
   next: 'if it comes from an authority of your own, write "tls": { "ca": "FILE" } with the file of that authority',
 };
-const wanted: Reason = {
-  why: 'it requires a client certificate',
-  next: 'write "tls": { "cert": "FILE", "key": "FILE" }',
-};
+const writeOne = 'write the files of "cert" and "key" into "tls"';
 const refused: Reason = {
   why: 'it does not accept the client certificate',
   next: 'fix "tls.cert"',
 };
 
-const reasons: ReadonlyMap<string, Reason> = new Map([
+/** What this side found wrong, by the code of the error. */
+const ownReasons: ReadonlyMap<string, Reason> = new Map([
   ['DEPTH_ZERO_SELF_SIGNED_CERT', untrusted],
   ['SELF_SIGNED_CERT_IN_CHAIN', untrusted],
   ['UNABLE_TO_GET_ISSUER_CERT', untrusted],
@@ -36,19 +34,24 @@ const reasons: ReadonlyMap<string, Reason> = new Map([
     'ERR_TLS_CERT_ALTNAME_INVALID',
     { why: 'its certificate is for another host', next: 'fix the host in the address' },
   ],
-  ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', wanted],
-  // What servers before TLS 1.3 say without a client certificate, among other things.
-  [
-    'ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE',
-    { why: 'it refused the TLS handshake and may require a client certificate', next: wanted.next },
-  ],
-  ['ERR_SSL_TLSV1_ALERT_UNKNOWN_CA', refused],
-  ['ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE', refused],
-  ['ERR_SSL_SSLV3_ALERT_CERTIFICATE_UNKNOWN', refused],
-  ['ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED', refused],
-  ['ERR_SSL_TLSV1_ALERT_DECRYPT_ERROR', refused],
 ]);
 
-export function certificateReason(code: string): Reason | undefined {
-  return reasons.get(code);
+/** What the other side found wrong, by the number of its alert (RFC 8446, section 6). */
+const alerts: ReadonlyMap<number, Reason> = new Map([
+  // What servers say before TLS 1.3, among other things.
+  [
+    40,
+    { why: 'it refused the TLS handshake and may require a client certificate', next: writeOne },
+  ],
+  ...[42, 43, 44, 45, 46, 48, 51].map((alert) => [alert, refused] as const),
+  [116, { why: 'it requires a client certificate', next: writeOne }],
+]);
+
+/** Returns the cause and the next step; undefined if the error is not about certificates. */
+export function certificateReason(code: string, message: string): string | undefined {
+  const own = ownReasons.get(code);
+  if (own !== undefined) return `${own.why} (${code}); ${own.next}`;
+  const alert = Number(/SSL alert number (\d{1,3})/u.exec(message)?.[1]);
+  const reason = alerts.get(alert);
+  return reason && `${reason.why} (TLS alert ${alert}); ${reason.next}`;
 }

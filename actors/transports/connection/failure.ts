@@ -172,8 +172,8 @@ export function reasonOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   if (!(cause instanceof Error)) return String(cause);
   const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
-  const ofCertificate = certificateReason(code);
-  if (ofCertificate !== undefined) return `${ofCertificate.why} (${code}); ${ofCertificate.next}`;
+  const ofCertificate = certificateReason(code, cause.message);
+  if (ofCertificate !== undefined) return ofCertificate;
   if (code === '' || cause.message.includes(code)) return cause.message;
   return cause.message === '' ? code : `${cause.message} (${code})`;
 }

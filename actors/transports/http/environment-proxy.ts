@@ -62,12 +62,11 @@ function partsOf(entry: string): { readonly host: string; readonly port?: string
 function coversAddress(entry: string, address: string): boolean {
   const [net = '', prefix] = entry.split('/');
   const family = isIP(net);
-  if (family === 0) return false;
+  const widest = family === 4 ? 32 : 128;
+  const bits = prefix === undefined ? widest : /^\d{1,3}$/u.test(prefix) ? Number(prefix) : -1;
+  if (family === 0 || bits < 0 || bits > widest) return false;
   const list = new BlockList();
-  const kind = family === 4 ? 'ipv4' : 'ipv6';
-  const bits = prefix === undefined ? (family === 4 ? 32 : 128) : Number(prefix);
-  if (!Number.isInteger(bits) || bits < 0 || bits > (family === 4 ? 32 : 128)) return false;
-  list.addSubnet(net, bits, kind);
+  list.addSubnet(net, bits, family === 4 ? 'ipv4' : 'ipv6');
   return list.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6');
 }
 

@@ -75,7 +75,7 @@ export class ProxyError extends UnreachedError {
 function nextStep(status: number, headers: Proxy['headers'], named: string): string {
   if (status !== 407) return `let it allow this address, or fix ${named}`;
   return Object.keys(headers).length === 0
-    ? `write its user and password into ${named}, as in "http://user:password@host:port"`
+    ? `write user:password@ before the host in ${named}`
     : `fix the user or the password in ${named}`;
 }
 

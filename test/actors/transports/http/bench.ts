@@ -1,7 +1,7 @@
 /** A small HTTP server and a guarded fetch of it; a test says how the server answers. */
 
-import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo, Server, Socket } from 'node:net';
 
 import { onTestFinished } from 'vitest';
 
