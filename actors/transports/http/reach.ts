@@ -63,19 +63,24 @@ async function openReach(
     pemOf('key', tls),
     environmentAuthorities(settings, onRemark),
   ]);
-  const authorities = [...(ca === undefined ? [] : checkedAuthorities(ca)), ...added];
+  const named = [...(ca === undefined ? [] : checkedAuthorities(ca)), ...added];
+  const authorities = [...new Set(named)].filter((pem) => !nodeAuthorities.has(pem));
   const identity =
     cert === undefined ? undefined : identityOf(cert, key, tls.values?.passphrase?.value);
   const own = typeof proxy === 'string' ? ownProxy(proxy) : undefined;
   const proxyFor = (url: URL): Proxy | undefined =>
     proxy === undefined ? proxyOfEnvironment(url, variables) : own;
-  const plain = contextOf(authorities, undefined);
-  const withoutCertificate = { proxyFor, secureContext: plain, proxyContext: plain };
-  return {
-    ...withoutCertificate,
-    secureContext: contextOf(authorities, identity),
-    withoutCertificate,
-  };
+  // Read when a connection needs them, because servers without TLS never do.
+  const waysWith = (presented: Identity | undefined): Ways => ({
+    proxyFor,
+    get secureContext() {
+      return contextOf(authorities, presented);
+    },
+    get proxyContext() {
+      return contextOf(authorities, undefined);
+    },
+  });
+  return Object.assign(waysWith(identity), { withoutCertificate: waysWith(undefined) });
 }
 
 function ownProxy(address: string): Proxy {
@@ -133,10 +138,8 @@ async function environmentAuthorities(
   onRemark: (text: string) => void,
 ): Promise<readonly string[]> {
   const named = authorityVariables(variables);
-  // Node has read its own variable when it started.
-  const isNew = named.some(
-    ({ name, file }) => name !== 'NODE_EXTRA_CA_CERTS' || file !== process.env[name],
-  );
+  // This file was read by Node itself when it started.
+  const isNew = named.some(({ file }) => file !== process.env['NODE_EXTRA_CA_CERTS']);
   if (!isNew && tls?.values?.ca === undefined) return [];
   const read = named.map(async ({ name, file }) => {
     const rule = { key: name, maxBytes: maxPemBytes, content: 'certificates' };
@@ -228,6 +231,8 @@ function ownKeyMissing(place: string): string {
     : `The ${place} holds no private key in PEM form; name a file that begins with -----BEGIN PRIVATE KEY-----.`;
 }
 
+const nodeAuthorities: ReadonlySet<string> = new Set(rootCertificates);
+
 // Reading Node's authorities once more takes about 50 ms; a few certificates serve all sessions.
 const keptContexts = 16;
 const contexts = new Map<string, SecureContext>();
@@ -243,9 +248,7 @@ function contextOf(
     .digest('hex');
   const known = contexts.get(id);
   if (known !== undefined) return known;
-  const ca = authorities.length > 0 && {
-    ca: [...new Set([...rootCertificates, ...authorities])],
-  };
+  const ca = authorities.length > 0 && { ca: [...rootCertificates, ...authorities] };
   const context = createSecureContext({ ...ca, ...identity });
   if (contexts.size >= keptContexts) contexts.clear();
   contexts.set(id, context);

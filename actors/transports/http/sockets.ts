@@ -11,7 +11,6 @@ import { type LookupAddress, type LookupAllOptions, lookup as resolveName } from
 import { type ClientRequestArgs, type IncomingMessage, Agent as PlainAgent } from 'node:http';
 import { Agent as SecureAgent } from 'node:https';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
-import type { SecureContext } from 'node:tls';
 
 import type { Clock } from '../../../src/domain/clock.ts';
 import { startDeadline } from '../../host/time-limit.ts';
@@ -66,7 +65,7 @@ export function createSockets(
   const closing = new AbortController();
   const idleMs = new WeakMap<Socket, number>();
   // Nearly every request goes to the same host, and checking an address is not free.
-  let last: { readonly host: string; readonly protocol: string; readonly route: Route } | undefined;
+  let last: { readonly url: URL; readonly host: string; readonly route: Route } | undefined;
   const keep = (socket: Socket): void => {
     if (socket.destroyed) return;
     const forMs = idleMs.get(socket) ?? keptIdleMs;
@@ -78,14 +77,15 @@ export function createSockets(
   const create = (
     protocol: string,
     lookup: LookupFunction,
-    context: SecureContext | undefined,
+    whose: 'secureContext' | 'proxyContext',
   ): PlainAgent => {
+    const secureContext = protocol === 'https:' ? reach?.[whose] : undefined;
     const options = {
       keepAlive: true,
       maxFreeSockets: maxIdleSockets,
       lookup,
       autoSelectFamilyAttemptTimeout: addressAttemptMs,
-      ...(context && { secureContext: context }),
+      ...(secureContext && { secureContext }),
     };
     const agent = protocol === 'https:' ? new SecureAgent(options) : new PlainAgent(options);
     return agent.on('free', keep);
@@ -96,17 +96,17 @@ export function createSockets(
     return agent;
   };
   const direct = ({ protocol }: URL): PlainAgent =>
-    found(protocol, () => create(protocol, lookupOf(resolve, isAllowed), reach?.secureContext));
+    found(protocol, () => create(protocol, lookupOf(resolve, isAllowed), 'secureContext'));
   // The proxy's own address comes from the settings or the environment.
   const toProxy = lookupOf(resolve, (range) => range !== 'forbidden');
   const tunnelled = ({ protocol }: URL, proxy: Proxy): PlainAgent =>
     found(`${protocol} through ${proxy.named}`, () => {
-      const agent = create(protocol, toProxy, reach?.secureContext);
+      const agent = create(protocol, toProxy, 'secureContext');
       return throughTunnel(agent, (target) =>
         openTunnel(proxy, target, {
           clock,
           lookup: toProxy,
-          secureContext: reach?.proxyContext,
+          secureContext: proxy.url.protocol === 'https:' ? reach?.proxyContext : undefined,
           attemptMs: addressAttemptMs,
           limitMs: tunnelMs,
           signal: closing.signal,
@@ -114,7 +114,7 @@ export function createSockets(
       );
     });
   const relayed = (proxy: Proxy): PlainAgent =>
-    found(`relay ${proxy.named}`, () => create(proxy.url.protocol, toProxy, reach?.proxyContext));
+    found(`relay ${proxy.named}`, () => create(proxy.url.protocol, toProxy, 'proxyContext'));
   const proxyFor = (url: URL): Proxy | undefined => {
     const proxy = reach?.proxyFor(url);
     // A literal address is never looked up, and behind a proxy no name is.
@@ -126,8 +126,9 @@ export function createSockets(
     return proxy;
   };
   const routeTo = (url: URL): Route => {
+    if (url === last?.url) return last.route;
     const { host, protocol } = url;
-    if (host === last?.host && protocol === last.protocol) return last.route;
+    if (host === last?.host && protocol === last.url.protocol) return last.route;
     const proxy = proxyFor(url);
     const route =
       proxy === undefined
@@ -135,7 +136,7 @@ export function createSockets(
         : protocol === 'http:'
           ? { agent: relayed(proxy), relay: proxy }
           : { agent: tunnelled(url, proxy) };
-    last = { host, protocol, route };
+    last = { url, host, route };
     return route;
   };
   return {

@@ -22,9 +22,19 @@ export type KeyRules = ReadonlyMap<string, KeyRule>;
 export type ForeignEntry = TreeMember & { readonly written: TreePath };
 
 /** Keys whose values are merged when several foreign keys set them. */
-const mergedKeys = ['env', 'headers', 'tools', 'policy'];
+const mergedKeys = ['env', 'headers', 'tls', 'tools', 'policy'];
 
-const referenceKeys = ['command', 'args', 'env', 'envFile', 'cwd', 'url', 'headers'];
+const referenceKeys = [
+  'command',
+  'args',
+  'env',
+  'envFile',
+  'cwd',
+  'url',
+  'headers',
+  'proxy',
+  'tls',
+];
 
 const misreadMessage =
   'this is literal text in that program and would be a reference here; put the text into a variable and write ${NAME}';
@@ -69,7 +79,7 @@ export class EntryDraft {
     this.#set(key, this.#converted(node, key, from), from, this.pathOf(from));
   }
 
-  /** Sets one key within `env`, `headers`, `tools` or `policy`. */
+  /** Sets one key within `env`, `headers`, `tls`, `tools` or `policy`. */
   putInto(key: string, name: string, node: TreeNode, from: TreeMember): void {
     this.#setWithin(key, this.#converted(this.#within(name, node, from), key, from), name, from);
   }
@@ -132,9 +142,10 @@ export class EntryDraft {
   /** Converts a value's references to our syntax; lines and paths stay. */
   #converted(node: TreeNode, key: string, from: TreeMember): TreeNode {
     if (!referenceKeys.includes(key)) return node;
-    const folder = key === 'url' || key === 'headers' ? 'isOther' : this.#folder;
+    const isRemote = ['url', 'headers', 'proxy', 'tls'].includes(key);
+    const folder = isRemote ? 'isOther' : this.#folder;
     const meaning = key === 'cwd' || key === 'envFile' ? 'isProject' : folder;
-    const takesCommands = key === 'env' || key === 'headers';
+    const takesCommands = ['env', 'headers', 'proxy', 'tls'].includes(key);
     return withTexts(node, from.line, this.pathOf(from), (text, line, path) => {
       const isMisread = referencesIn(text).length > 0 || (takesCommands && text.startsWith('!'));
       if (this.#style === 'literal' && isMisread) this.#misread.push({ line, path });

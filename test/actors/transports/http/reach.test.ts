@@ -148,13 +148,16 @@ describe('a server behind a proxy', () => {
     expect(via.asked).toHaveLength(isUsed ? 1 : 0);
   });
 
-  it.each([false, undefined] as const)('uses no proxy when "proxy" is %s and it is local', async (own) => {
-    const [server, via] = [await peer(echo), await proxy()];
-    const rules: ReachRules = own === undefined ? {} : { proxy: own };
-    const opened = await reaching(server.origin, rules, { ALL_PROXY: via.url });
-    await echoed(opened, server.origin);
-    expect(via.asked).toEqual([]);
-  });
+  it.each([false, undefined] as const)(
+    'uses no proxy when "proxy" is %s and it is local',
+    async (own) => {
+      const [server, via] = [await peer(echo), await proxy()];
+      const rules: ReachRules = own === undefined ? {} : { proxy: own };
+      const opened = await reaching(server.origin, rules, { ALL_PROXY: via.url });
+      await echoed(opened, server.origin);
+      expect(via.asked).toEqual([]);
+    },
+  );
 
   it('uses a proxy that its entry names although it is local', async () => {
     const [server, via] = [await peer(echo), await proxy()];
