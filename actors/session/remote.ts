@@ -24,7 +24,7 @@ export async function connectRemote(
   client: Client,
   onLost: (error: unknown) => void,
 ): Promise<{ readonly connection: Connection; readonly liveness: Liveness }> {
-  const opened = await openEndpoint(endpoint, setup.events.remark);
+  const opened = await openEndpoint(endpoint, (line) => setup.events.remark(line));
   let http: HttpTransport | undefined;
   const isBusy = (): boolean => http?.isBusy === true;
   const liveness = createLiveness(client, setup.clock, isBusy, onLost);

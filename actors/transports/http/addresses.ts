@@ -15,6 +15,10 @@ export class AddressBlockedError extends Error {
   readonly code = 'ERR_ADDRESS_BLOCKED';
 }
 
+export function blocked(where: string): AddressBlockedError {
+  return new AddressBlockedError(`connecting to ${where} is not allowed`);
+}
+
 type Net = readonly [address: string, prefix: number, family?: 'ipv6'];
 
 function listOf(nets: readonly Net[]): BlockList {

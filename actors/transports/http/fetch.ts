@@ -21,10 +21,11 @@ import { version } from '../../../src/domain/version.ts';
 import { maxMessageBytes } from '../connection/connection.ts';
 import { addressOf, RequestFailedError, UnreachedError } from '../connection/failure.ts';
 import { AddressBlockedError, type AddressRange } from './addresses.ts';
+import type { ResolveAll } from './agents.ts';
 import { acceptedCodings, isJson, openBody } from './body.ts';
 import { exchange, type Order } from './exchange.ts';
 import type { Reach } from './reach.ts';
-import { createSockets, type ResolveAll, type Sockets } from './sockets.ts';
+import { createSockets, type Sockets } from './sockets.ts';
 
 // Bounds on `Retry-After`: neither hammer a server nor forget it.
 const shortestRetryMs = 1_000;

@@ -7,15 +7,15 @@
  * before the announced time, otherwise soon.
  */
 
-import { type LookupAddress, type LookupAllOptions, lookup as resolveName } from 'node:dns';
-import { type ClientRequestArgs, type IncomingMessage, Agent as PlainAgent } from 'node:http';
-import { Agent as SecureAgent } from 'node:https';
-import { isIP, type LookupFunction, type Socket } from 'node:net';
+import { lookup as resolveName } from 'node:dns';
+import type { IncomingMessage, Agent as PlainAgent } from 'node:http';
+import { isIP, type Socket } from 'node:net';
 
 import type { Clock } from '../../../src/domain/clock.ts';
 import { startDeadline } from '../../host/time-limit.ts';
-import { AddressBlockedError, type AddressRange, hostRangeOf, rangeOf } from './addresses.ts';
-import { openTunnel, type Proxy } from './proxy.ts';
+import { type AddressRange, blocked, hostRangeOf } from './addresses.ts';
+import { createAgents, type ResolveAll } from './agents.ts';
+import type { Proxy } from './proxy.ts';
 import type { Ways } from './reach.ts';
 
 // Node servers close after five seconds without a request, others later.
@@ -24,23 +24,6 @@ const keptIdleMs = 4_000;
 const announcedMarginMs = 1_000;
 // Whatever a server announces, routers forget connections that are idle for minutes.
 const longestIdleMs = 60_000;
-// One for each call that may be in flight, and one each for the list, the ping and the final
-// DELETE.
-const maxIdleSockets = 20;
-// Node gives each address of a host a quarter of a second, less than the round trip to a distant
-// host.
-const addressAttemptMs = 1_000;
-
-// As long as a connection without a proxy may take.
-const tunnelMs = 10_000;
-
-/** Resolves all addresses of a name, like `lookup` of `node:dns`. */
-export type ResolveAll = (
-  hostname: string,
-  options: LookupAllOptions,
-  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
-) => void;
-
 export interface SocketOptions {
   readonly resolve?: ResolveAll | undefined;
   /** How servers are reached. Default: directly, with Node's certificates. */
@@ -61,8 +44,6 @@ export function createSockets(
   isAllowed: (range: AddressRange) => boolean,
   { resolve = resolveName, reach }: SocketOptions = {},
 ) {
-  const agents = new Map<string, PlainAgent>();
-  const closing = new AbortController();
   const idleMs = new WeakMap<Socket, number>();
   // Nearly every request goes to the same host, and checking an address is not free.
   let last: { readonly url: URL; readonly host: string; readonly route: Route } | undefined;
@@ -74,47 +55,7 @@ export function createSockets(
     const end = (): void => void socket.destroy();
     stopIdle.set(socket, startDeadline(clock, forMs, end));
   };
-  const create = (
-    protocol: string,
-    lookup: LookupFunction,
-    whose: 'secureContext' | 'proxyContext',
-  ): PlainAgent => {
-    const secureContext = protocol === 'https:' ? reach?.[whose] : undefined;
-    const options = {
-      keepAlive: true,
-      maxFreeSockets: maxIdleSockets,
-      lookup,
-      autoSelectFamilyAttemptTimeout: addressAttemptMs,
-      ...(secureContext && { secureContext }),
-    };
-    const agent = protocol === 'https:' ? new SecureAgent(options) : new PlainAgent(options);
-    return agent.on('free', keep);
-  };
-  const found = (key: string, make: () => PlainAgent): PlainAgent => {
-    const agent = agents.get(key) ?? make();
-    agents.set(key, agent);
-    return agent;
-  };
-  const direct = ({ protocol }: URL): PlainAgent =>
-    found(protocol, () => create(protocol, lookupOf(resolve, isAllowed), 'secureContext'));
-  // The proxy's own address comes from the settings or the environment.
-  const toProxy = lookupOf(resolve, (range) => range !== 'forbidden');
-  const tunnelled = ({ protocol }: URL, proxy: Proxy): PlainAgent =>
-    found(`${protocol} through ${proxy.named}`, () => {
-      const agent = create(protocol, toProxy, 'secureContext');
-      return throughTunnel(agent, (target) =>
-        openTunnel(proxy, target, {
-          clock,
-          lookup: toProxy,
-          secureContext: proxy.url.protocol === 'https:' ? reach?.proxyContext : undefined,
-          attemptMs: addressAttemptMs,
-          limitMs: tunnelMs,
-          signal: closing.signal,
-        }),
-      );
-    });
-  const relayed = (proxy: Proxy): PlainAgent =>
-    found(`relay ${proxy.named}`, () => create(proxy.url.protocol, toProxy, 'proxyContext'));
+  const agents = createAgents({ clock, isAllowed, resolve, reach, onFree: keep });
   const proxyFor = (url: URL): Proxy | undefined => {
     const proxy = reach?.proxyFor(url);
     // A literal address is never looked up, and behind a proxy no name is.
@@ -132,10 +73,10 @@ export function createSockets(
     const proxy = proxyFor(url);
     const route =
       proxy === undefined
-        ? { agent: direct(url) }
+        ? { agent: agents.direct(url) }
         : protocol === 'http:'
-          ? { agent: relayed(proxy), relay: proxy }
-          : { agent: tunnelled(url, proxy) };
+          ? { agent: agents.relayed(proxy), relay: proxy }
+          : { agent: agents.tunnelled(url, proxy) };
     last = { url, host, route };
     return route;
   };
@@ -145,7 +86,7 @@ export function createSockets(
     /** Like `routeTo`, for a connection that carries something other than HTTP requests. */
     agentFor(url: URL): PlainAgent {
       const proxy = proxyFor(url);
-      return proxy === undefined ? direct(url) : tunnelled(url, proxy);
+      return proxy === undefined ? agents.direct(url) : agents.tunnelled(url, proxy);
     },
     /** Records how long the server keeps this response's connection open. */
     answered({ socket, headers }: IncomingMessage): void {
@@ -154,65 +95,20 @@ export function createSockets(
     },
     /** Closes idle connections. */
     dropIdle(): void {
-      for (const agent of agents.values())
+      for (const agent of agents.all())
         for (const sockets of Object.values(agent.freeSockets))
           for (const socket of [...(sockets ?? [])]) socket.destroy();
     },
     /** Closes all connections. */
     close(): void {
-      closing.abort();
-      for (const agent of agents.values()) agent.destroy();
-      agents.clear();
+      agents.close();
       last = undefined;
     },
   };
 }
 
-function blocked(where: string): AddressBlockedError {
-  return new AddressBlockedError(`connecting to ${where} is not allowed`);
-}
-
 function isForbiddenProxy({ url }: Proxy): boolean {
   return hostRangeOf(url.hostname) === 'forbidden';
-}
-
-/** Resolves names to allowed addresses only. */
-function lookupOf(
-  resolve: ResolveAll,
-  isAllowed: (range: AddressRange) => boolean,
-): LookupFunction {
-  return (host, options, callback) => {
-    resolve(host, { ...options, all: true }, (error, addresses) => {
-      if (error !== null) return callback(error, []);
-      const [first, ...others] = addresses.filter(({ address }) => isAllowed(rangeOf(address)));
-      if (first === undefined) {
-        const found = addresses.map(({ address }) => address).join(', ');
-        return callback(blocked(`${host} (${found})`), []);
-      }
-      if (options.all === true) callback(null, [first, ...others]);
-      else callback(null, first.address, first.family);
-    });
-  };
-}
-
-/** Makes an agent's connections lead through tunnels. */
-function throughTunnel(agent: PlainAgent, open: (target: string) => Promise<Socket>): PlainAgent {
-  const isSecure = agent instanceof SecureAgent;
-  const secure = SecureAgent.prototype.createConnection;
-  agent.createConnection = (options: ClientRequestArgs, callback) => {
-    const { port } = options;
-    const host = options.host ?? '';
-    const target = `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
-    const settle = (error: Error | null, socket?: Socket): void =>
-      (callback as (error: Error | null, socket?: Socket) => void)(error, socket);
-    open(target).then(
-      (socket) =>
-        settle(null, isSecure ? (secure.call(agent, { ...options, socket }) as Socket) : socket),
-      (error: Error) => settle(error),
-    );
-    return undefined;
-  };
-  return agent;
 }
 
 /** Returns how long a connection may stay idle, in milliseconds; 0 means not at all. */

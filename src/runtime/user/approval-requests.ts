@@ -146,7 +146,7 @@ function reachWarnings({ proxy, tls, values }: RemoteSpec): readonly string[] {
   const hasProxy = typeof proxy === 'string' || keys.has('proxy');
   const authority = tls?.ca ?? (keys.has('tls.ca') ? 'output of a command' : undefined);
   const certificate = tls?.cert ?? (keys.has('tls.cert') ? 'output of a command' : undefined);
-  const shown = (text: string): string => (isPem(text) ? 'the text in the entry' : `"${text}"`);
+  const placeOf = (text: string): string => (isPem(text) ? 'the text in the entry' : `"${text}"`);
   return [
     ...(hasProxy
       ? [
@@ -157,11 +157,11 @@ function reachWarnings({ proxy, tls, values }: RemoteSpec): readonly string[] {
     ...(authority === undefined
       ? []
       : [
-          `certificates of the authority in ${shown(authority)} are accepted; who holds its key can read and answer everything`,
+          `certificates of the authority in ${placeOf(authority)} are accepted; who holds its key can read and answer everything`,
         ]),
     ...(certificate === undefined
       ? []
-      : [`the client certificate in ${shown(certificate)} is presented to it`]),
+      : [`the client certificate in ${placeOf(certificate)} is presented to it`]),
   ];
 }
 

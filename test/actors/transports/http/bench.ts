@@ -4,9 +4,8 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo, Server, Socket } from 'node:net';
 
 import { onTestFinished } from 'vitest';
-
+import type { ResolveAll } from '../../../../actors/transports/http/agents.ts';
 import { createGuardedFetch, type FetchOptions } from '../../../../actors/transports/http/fetch.ts';
-import type { ResolveAll } from '../../../../actors/transports/http/sockets.ts';
 import type { Clock } from '../../../../src/domain/clock.ts';
 import { realClock } from '../../../../src/runtime/real-clock.ts';
 
