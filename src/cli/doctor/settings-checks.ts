@@ -90,9 +90,6 @@ const proxyMs = 3_000;
 
 /** Contacts each proxy, but none that only a folder's entry names. Prints no user or password. */
 export async function proxyFindings({ proxies }: MachineNeeds): Promise<readonly Finding[]> {
-  const set = [...proxyNames, ...proxyNames.map((name) => name.toLowerCase())].filter(
-    (name) => (env[name] ?? '') !== '',
-  );
   if (proxies.length === 0) return [ok('proxy', 'no proxy is set')];
   return Promise.all(proxies.map(proxyFinding));
 }
@@ -100,31 +97,19 @@ export async function proxyFindings({ proxies }: MachineNeeds): Promise<readonly
 async function proxyFinding({ named, url, servers, isForeign }: NeededProxy): Promise<Finding> {
   const check = 'proxy';
   const users = servers.length === 0 ? 'no server uses it' : `used by ${serversText(servers)}`;
-  const verdict = servers.length === 0 ? 'warn' : 'fail';
+  const fault = servers.length === 0 ? warning : failure;
   if (url === null) {
     const message = `${named} holds no http: or https: address; ${users}`;
-    return { check, verdict, message, next: `write http://host:port into ${named}` };
+    return fault(check, message, `write http://host:port into ${named}`);
   }
-  if (url === undefined)
-    return {
-      check,
-      verdict: 'ok',
-      message: `${named} is known when its server connects; ${users}`,
-    };
+  if (url === undefined) return ok(check, `${named} is known when its server connects; ${users}`);
   const shown = `${url.origin} (${named})`;
-  if (isForeign) {
-    const message = `${shown} was not contacted, because a project names it; ${users}`;
-    return { check, verdict: 'ok', message };
-  }
-  const fault = await connectionFault(url);
-  if (fault === undefined)
-    return { check, verdict: 'ok', message: `${shown} can be reached; ${users}` };
-  return {
-    check,
-    verdict,
-    message: `${shown} cannot be reached (${fault}); ${users}`,
-    next: `start it, or fix ${named}`,
-  };
+  if (isForeign)
+    return ok(check, `${shown} was not contacted, because a project names it; ${users}`);
+  const why = await connectionFault(url);
+  if (why === undefined) return ok(check, `${shown} can be reached; ${users}`);
+  const message = `${shown} cannot be reached (${why}); ${users}`;
+  return fault(check, message, `start it, or fix ${named}`);
 }
 
 /** Opens a connection and closes it, without sending anything. */
@@ -148,6 +133,10 @@ export function certificateFindings({ certificates }: MachineNeeds): readonly Fi
     const check = 'tls';
     const shown = printableLine(file, 500);
     const users = servers.length === 0 ? 'remote servers' : serversText(servers);
-    if (existsSync(file)) const message = `${named} is ${shown}, which does not exist; needed by must be reachable directly`;
-  return [warning('proxy', message, `create it, or fix them without the proxy')];
+    if (existsSync(file)) return ok(check, `${named} is ${shown}`);
+    // As in Node, a missing file of the environment adds nothing.
+    const fault = servers.length === 0 ? warning : failure;
+    const message = `${named} is ${shown}, which does not exist; needed by ${users}`;
+    return fault(check, message, `create it, or fix ${named}`);
+  });
 }

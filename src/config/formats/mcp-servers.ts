@@ -28,6 +28,7 @@ import {
   ofTheEditor,
   protection,
   scalar,
+  seconds,
   textAt,
   textOf,
   toolList,
