@@ -23,6 +23,7 @@ export type { ApprovalRequest } from './domain/host/approval.ts';
 export type * from './domain/host/embedded.ts';
 export type { HostEvent, TroupeEventName, TroupeEvents } from './domain/host/event.ts';
 export type * from './domain/host/explanation.ts';
+export type * from './domain/host/headers.ts';
 export type {
   ActorKey,
   ActorLife,

@@ -126,3 +126,10 @@ export async function replaceWhole(
   }
   return true;
 }
+
+/** Makes a folder's renames durable. Where folders cannot be opened, the system does so itself. */
+export async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r').catch(() => undefined);
+  await handle?.sync().catch(() => undefined);
+  await handle?.close();
+}

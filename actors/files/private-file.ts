@@ -11,8 +11,9 @@ export type UntrustedFile =
   | { readonly damage: string }
   /**
    * The file is unsafe and must not be changed; the message says what is wrong and how to fix it.
+   * `isExposed`: another user may have read or written it.
    */
-  | { readonly refusal: string };
+  | { readonly refusal: string; readonly isExposed?: true };
 
 /** Reads the whole file; `content` is absent if the file does not exist. Never rejects. */
 export async function readPrivate(
@@ -22,15 +23,16 @@ export async function readPrivate(
   try {
     // A link may lead to a file that another user can write.
     const found = await readPlain(file, maxBytes, { followsLink: false });
-    if (found === undefined) return { refusal: 'is not a file; move it away' };
+    if (found === undefined) return { refusal: 'is not a file; move it away', isExposed: true };
     const fault = faultOf(found.stats);
-    if (fault !== undefined) return { refusal: fault };
+    if (fault !== undefined) return { refusal: fault, isExposed: true };
     if (found.bytes.length > maxBytes) return { damage: 'it is too large' };
     return { content: found.bytes.toString('utf8') };
   } catch (error) {
     const code = codeOf(error);
     if (code === 'ENOENT') return {};
-    if (code === 'ELOOP' || code === 'EMLINK') return { refusal: 'is a link; move it away' };
+    if (code === 'ELOOP' || code === 'EMLINK')
+      return { refusal: 'is a link; move it away', isExposed: true };
     return { refusal: `cannot be read (${code}); let this user read it` };
   }
 }

@@ -7,6 +7,7 @@ import type { Client } from '@modelcontextprotocol/client';
 
 import { longestTimerMs } from '../../src/domain/clock.ts';
 import type { Failure } from '../../src/domain/failure.ts';
+import type { HeadersReason } from '../../src/domain/host/headers.ts';
 import type { ServerPolicy } from '../../src/domain/policy.ts';
 import type { ResolveOutcome, SessionEvidence, SessionId } from '../../src/domain/session.ts';
 import type { SessionPhase } from '../../src/policies/failures/classify.ts';
@@ -23,10 +24,12 @@ import { MemoryTransport } from '../transports/memory.ts';
 import { StdioTransport } from '../transports/stdio/transport.ts';
 import { nameNotApproved } from '../values/env-file.ts';
 import { launchAsApproved } from '../values/executable-path.ts';
-import { needsFinding } from '../values/source.ts';
+import { createFreshHeaders } from '../values/fresh-headers.ts';
+import { hasHeaderReferences, headersOnly, logInOnly } from '../values/source.ts';
 import {
   assertFolder,
   explainSpawn,
+  type HttpEndpoint,
   type Resolved,
   resolveSpec,
   SettingError,
@@ -36,6 +39,7 @@ import { type AskableThings, capabilitiesFor } from './calls/question.ts';
 // Type-only: the SDK is loaded late, as that file explains.
 import type * as speech from './client.ts';
 import { chooseEra, type EraChoice, failuresInEveryEra, oldHandshake } from './era.ts';
+import { withCurrentHeaders } from './header-authenticator.ts';
 import type { Ending, Handshake } from './leaf-actors.ts';
 import type { EraVerdict, SessionPorts, SessionTarget } from './ports.ts';
 import type * as sessionRemote from './remote.ts';
@@ -69,6 +73,9 @@ export interface Connected {
   readonly era: 'legacy' | 'modern';
 }
 
+// A server may still show a token that was replaced; after so many, it has expired.
+const rememberedFetches = 10;
+
 const probeMethod = 'server/discover';
 /** The phase of a handshake, judged by the last message sent. */
 const phases: Readonly<Record<string, SessionPhase>> = {
@@ -82,6 +89,9 @@ export class Opening {
   readonly #ports: SessionPorts;
   #target: SessionTarget | undefined;
   #resolved: Resolved | undefined;
+  #secrets: string[] = [];
+  /** The secrets of headers that were fetched again. */
+  #fetched: readonly (readonly string[])[] = [];
   /** Values being resolved, which may involve asking the user. */
   #finding: Promise<SpecValues> | undefined;
   /** The current connection, until it is closed. */
@@ -111,7 +121,7 @@ export class Opening {
 
   /** Values that must not appear in anything that leaves the session. */
   get secrets(): readonly string[] {
-    return this.#resolved?.secrets ?? [];
+    return this.#secrets;
   }
 
   get connection(): Connection | undefined {
@@ -131,6 +141,7 @@ export class Opening {
     signal.throwIfAborted();
     const resolved = this.#resolve(target, values);
     this.#resolved = resolved;
+    this.#secrets = [...resolved.secrets];
     const { negotiation, prior } = this.#eraFor(resolved);
     const asksEra = negotiation.mode === 'auto' && prior === undefined;
     return { type: 'resolved', hasProcess: resolved.type === 'stdio', asksEra };
@@ -283,7 +294,7 @@ export class Opening {
   /** Resolves values; a session that ends in the meantime does not wait. */
   async #find({ spec, envFileNames }: SessionTarget): Promise<SpecValues | undefined> {
     const { values } = this.#ports;
-    if (values === undefined || !needsFinding(spec)) return undefined;
+    if (spec.type === 'memory' || values?.isNeededFor(spec) !== true) return undefined;
     const isBound = envFileNames !== undefined && spec.values?.envFile !== undefined;
     try {
       this.#finding = values.find(spec, this.#id.server);
@@ -311,6 +322,52 @@ export class Opening {
     const isOverSse =
       fallsBackToSse(spec) && this.#ports.overSse?.has(this.#id.generation) === true;
     return isOverSse && 'endpoint' in resolved ? { ...resolved, type: 'sse' } : resolved;
+  }
+
+  /** Returns functions that fetch the headers again; none if no value can change. */
+  #freshHeaders({ headers }: HttpEndpoint): Partial<HttpEndpoint> {
+    const { spec } = this.#target as SessionTarget;
+    const { values, env, clock } = this.#ports;
+    if (spec.type === 'stdio' || spec.type === 'memory') return {};
+    const part = headersOnly(spec);
+    if (values?.isNeededFor(part) !== true && !hasHeaderReferences(part)) return {};
+    const read = async (reason: HeadersReason): Promise<HttpEndpoint['headers']> => {
+      const found = await values?.find(part, this.#id.server, reason);
+      const again = resolveSpec(part, env, { ...(found && { values: found }) });
+      if (!('endpoint' in again)) return headers;
+      this.#addSecrets(again.secrets);
+      return again.endpoint.headers;
+    };
+    return createFreshHeaders(headers, read, {
+      clock,
+      aheadMs: () => this.policy().auth.refreshAheadMs,
+    });
+  }
+
+  /** Returns a function that reads the values of the login again; none if no value can change. */
+  #freshLogIn(): Pick<HttpEndpoint, 'readOAuth'> {
+    const { spec } = this.#target as SessionTarget;
+    const { values, env } = this.#ports;
+    if (spec.type === 'stdio' || spec.type === 'memory' || !spec.oauth) return {};
+    const part = logInOnly(spec);
+    if (values?.isNeededFor(part) !== true) return {};
+    return {
+      readOAuth: async () => {
+        const found = await values.find(part, this.#id.server);
+        const again = resolveSpec(part, env, { values: found });
+        this.#addSecrets(again.secrets);
+        return 'endpoint' in again && again.endpoint.oauth ? again.endpoint.oauth : undefined;
+      },
+    };
+  }
+
+  /** Changes the list in place, because transports and running calls hold it. */
+  #addSecrets(secrets: readonly string[]): void {
+    this.#fetched = [...this.#fetched, secrets].slice(-rememberedFetches);
+    const all = new Set([...(this.#resolved?.secrets ?? []), ...this.#fetched.flat()]);
+    // The longest first, so that a secret that contains another is removed completely.
+    const sorted = [...all].sort((one, other) => other.length - one.length);
+    this.#secrets.splice(0, this.#secrets.length, ...sorted);
   }
 
   async #approved(
@@ -357,9 +414,20 @@ export class Opening {
       this.#connection = new MemoryTransport(server, setup);
       return;
     }
-    const { type, endpoint } = resolved;
+    const { type } = resolved;
     const { onLost } = this.#setup;
-    const made = await remote?.connectRemote(type, endpoint, setup, client, onLost);
+    const endpoint = {
+      ...resolved.endpoint,
+      ...this.#freshHeaders(resolved.endpoint),
+      ...this.#freshLogIn(),
+    };
+    const logIn = await this.#ports.authenticatorFor?.(this.#id, endpoint);
+    signal.throwIfAborted();
+    const authenticator = withCurrentHeaders(endpoint, logIn);
+    const authorized = authenticator === undefined ? setup : { ...setup, authenticator };
+    // The authenticator sends headers that may change.
+    const sent = endpoint.currentHeaders === undefined ? endpoint : { ...endpoint, headers: {} };
+    const made = await remote?.connectRemote(type, sent, authorized, client, onLost);
     signal.throwIfAborted();
     this.#liveness = made?.liveness;
     this.#connection = made?.connection;

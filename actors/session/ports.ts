@@ -5,6 +5,7 @@
 
 import type { PriorDiscovery } from '@modelcontextprotocol/client';
 
+import type { Authenticator } from '../../src/domain/authorization.ts';
 import type { SideLists } from '../../src/domain/catalog.ts';
 import type { Clock } from '../../src/domain/clock.ts';
 import type { EmbeddedServer } from '../../src/domain/host/embedded.ts';
@@ -23,6 +24,7 @@ import type { SessionHandle, SessionInput } from '../../src/domain/session.ts';
 import type { ListedTool } from '../../src/domain/tool.ts';
 import type { ProcessKeeper } from '../processes/keeper.ts';
 import type { ValueSource } from '../values/source.ts';
+import type { HttpEndpoint } from '../values/target.ts';
 
 /**
  * The era that a server was found to speak, as plain JSON; with it, the next session needs no
@@ -159,7 +161,12 @@ export interface SessionPorts {
   /** Servers inside the host, by the name in their specs. */
   readonly embedded?: ReadonlyMap<string, EmbeddedServer>;
   /** Resolves references other than variables; if absent, only variables are resolved. */
-  readonly values?: Pick<ValueSource, 'find'>;
+  readonly values?: Pick<ValueSource, 'find' | 'isNeededFor'>;
+  /** Returns what authorizes a remote session's requests. If absent, none is authorized. */
+  readonly authenticatorFor?: (
+    owner: SessionOwner,
+    endpoint: HttpEndpoint,
+  ) => Promise<Authenticator | undefined>;
   /** Answers servers' questions; if absent, servers may not ask any. */
   readonly questions?: QuestionPorts;
   /** Logs one printable line without secrets: server output, or a remark about the server. */

@@ -8,7 +8,7 @@
  * this run only, and a problem is reported.
  */
 
-import { lstat, open } from 'node:fs/promises';
+import { lstat } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import type { Clock } from '../../src/domain/clock.ts';
@@ -21,7 +21,7 @@ import {
   withoutSuperseded,
 } from '../../src/policies/approvals/records.ts';
 import { equalTyped } from '../../src/policies/equal-typed.ts';
-import { codeOf, realFolder, replaceWhole } from '../files/file-system.ts';
+import { codeOf, realFolder, replaceWhole, syncFolder } from '../files/file-system.ts';
 import { readPrivateJson, setAside, type UntrustedFile } from '../files/private-file.ts';
 import { type WatchFiles, watchSettingsFiles } from '../files/watcher.ts';
 import { withFileLock } from './file-lock.ts';
@@ -349,11 +349,4 @@ function textOf(records: readonly StoredApproval[]): string {
   const short = `${JSON.stringify({ version, records: bare })}\n`;
   if (Buffer.byteLength(short) <= maxBytes) return short;
   throw Object.assign(new Error('too many decisions'), { code: 'EFBIG' });
-}
-
-/** Makes the rename durable. Where folders cannot be opened, the system does so itself. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r').catch(() => undefined);
-  await handle?.sync().catch(() => undefined);
-  await handle?.close();
 }

@@ -13,23 +13,34 @@ import path from 'node:path';
 import { z } from 'zod';
 import type { Clock } from '../../src/domain/clock.ts';
 import { parsedJson } from '../../src/policies/parsed-json.ts';
-import { createWhole, makeFolders } from '../files/file-system.ts';
+import { codeOf, createWhole, makeFolders } from '../files/file-system.ts';
 import {
+  hasProcessTable,
   isAlive,
   type ProcessPlace,
   placeOfThisProcess,
   startOf,
 } from '../processes/process-table.ts';
 
-// A lock is held for milliseconds; five seconds indicate a disk that hangs.
-const patienceMs = 5_000;
-const pauseMs = 5;
+export interface LockLimits {
+  /** Longest wait for the lock. */
+  readonly patienceMs: number;
+  /**
+   * Age at which the lock of a holder on another machine or in another container is removed, because
+   * whether that holder is alive is unknown. Longer than the work may take.
+   */
+  readonly longestHeldMs: number;
+}
+
+// Most locks are held for milliseconds; five seconds indicate a disk that hangs.
+const defaultLimits: LockLimits = { patienceMs: 5_000, longestHeldMs: 10_000 };
+const shortestPauseMs = 5;
+// After a second of waiting: work that takes seconds is over a tenth of a second earlier or later.
+const longestPauseMs = 100;
+const pauseShare = 10;
 // Checking whether a process is alive is cheap on Linux, but requires starting a program on other
 // systems.
 const checkHolderMs = 250;
-// Whether a holder on another machine is alive is unknown, but no holder needs this long.
-const longestHeldMs = 10_000;
-
 // A draft exists for a fraction of a millisecond; an hour allows for a machine that slept in the
 // meantime.
 const draftLifeMs = 3_600_000;
@@ -45,12 +56,14 @@ type Holder = z.infer<typeof holderSchema>;
 /**
  * Runs the work while this process holds the file's lock.
  *
- * @throws an error with code `ELOCKED` after five seconds; file-system errors; the work's errors
+ * @throws an error with code `ELOCKED` after the longest wait, which is five seconds by default;
+ * file-system errors; the work's errors
  */
 export async function withFileLock<Result>(
   file: string,
   clock: Pick<Clock, 'now' | 'wallNow' | 'setTimeout'>,
   work: () => Promise<Result>,
+  { patienceMs, longestHeldMs }: LockLimits = defaultLimits,
 ): Promise<Result> {
   const lock = `${file}.lock`;
   const { pid } = process;
@@ -60,16 +73,18 @@ export async function withFileLock<Result>(
   let checkedAt = startedAt;
   while (!(await take(lock, own))) {
     const now = clock.now();
-    if (now - startedAt > patienceMs) {
-      const message = `another process has held ${lock} for five seconds`;
+    const waitedMs = now - startedAt;
+    if (waitedMs > patienceMs) {
+      const message = `another process has held ${lock} for ${patienceMs / 1_000} seconds`;
       throw Object.assign(new Error(message), { code: 'ELOCKED' });
     }
     if (now - checkedAt >= checkHolderMs) {
       checkedAt = now;
-      await removeIfAbandoned(lock, own, clock.wallNow());
+      await removeIfAbandoned(lock, own, clock.wallNow() - longestHeldMs);
     }
+    const pauseMs = Math.max(waitedMs / pauseShare, shortestPauseMs);
     await new Promise<void>((resolve) => {
-      clock.setTimeout(resolve, pauseMs);
+      clock.setTimeout(resolve, Math.min(pauseMs, longestPauseMs));
     });
   }
   try {
@@ -109,9 +124,8 @@ async function release(lock: string, own: Holder): Promise<void> {
   if ((await found(lock))?.token === own.token) await rm(lock, { force: true });
 }
 
-async function removeIfAbandoned(lock: string, own: Holder, wallNow: number): Promise<void> {
+async function removeIfAbandoned(lock: string, own: Holder, oldestAt: number): Promise<void> {
   const abandoned = await found(lock);
-  const oldestAt = wallNow - longestHeldMs;
   if (abandoned === undefined || !isAbandoned(abandoned, oldestAt)) return;
   const claimOf = (claimant: number): string => `${lock}.${abandoned.token}.${claimant}`;
   for (let claimant = 1; ; claimant += 1) {
@@ -134,11 +148,31 @@ interface FoundLock {
 }
 
 /**
- * Returns whether a lock's holder is dead. On another machine, or for an unreadable lock, that is
- * unknown, and the lock's age decides.
+ * Returns whether a lock's holder is dead. Where that is unknown, as for a holder on another machine
+ * or an unreadable lock, the lock's age decides.
  */
 function isAbandoned({ holder, madeAt }: FoundLock, oldestAt: number): boolean {
-  return holder !== undefined && isOfHere(holder.place) ? !isAlive(holder) : madeAt < oldestAt;
+  const isDead = holder !== undefined && isOfHere(holder.place) ? isDeadHere(holder) : undefined;
+  return isDead ?? madeAt < oldestAt;
+}
+
+/**
+ * Returns whether a holder on this machine is dead; undefined if the start of the process with its
+ * id is unknown: Windows has no `ps`, and on a busy machine `ps` may take too long.
+ */
+function isDeadHere(holder: Holder): boolean | undefined {
+  if (isAlive(holder)) return false;
+  if (hasProcessTable || !hasProcess(holder.pid)) return true;
+  return holder.start === '' || startOf(holder.pid) === undefined ? undefined : true;
+}
+
+function hasProcess(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    // Another user's process may not be signalled, but it exists.
+    return codeOf(error) !== 'ESRCH';
+  }
 }
 
 function isOfHere({ host, boot, namespace }: ProcessPlace): boolean {

@@ -37,7 +37,9 @@ export class SseTransport extends Connection {
     super(setup);
     this.#endpoint = endpoint;
     this.#posts = new Posts(setup.clock);
-    this.#guarded = createGuardedFetch(endpoint.url, setup.clock, { reach: endpoint.reach });
+    const { clock, authenticator } = setup;
+    const { url, reach } = endpoint;
+    this.#guarded = createGuardedFetch(url, clock, { reach, authenticator });
   }
 
   setProtocolVersion(version: string): void {

@@ -6,7 +6,9 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { type RawData, WebSocket } from 'ws';
 
+import type { Refusal } from '../../src/domain/authorization.ts';
 import { version } from '../../src/domain/version.ts';
+import { defined } from '../../src/policies/defined.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
 import { withinTime } from '../host/time-limit.ts';
 import {
@@ -59,6 +61,18 @@ const wordsOfClose: ReadonlyMap<number, string> = new Map([
   [1013, 'try again later'],
 ]);
 
+class RefusedError extends Error {
+  override readonly name = 'RefusedError';
+  readonly status: number;
+  readonly refusal: Omit<Refusal, 'sentWith'>;
+
+  constructor(refusal: Omit<Refusal, 'sentWith'>) {
+    super(`The server refused the WebSocket with status ${refusal.status}.`);
+    this.status = refusal.status;
+    this.refusal = refusal;
+  }
+}
+
 export class WsTransport extends Connection {
   readonly kind = 'ws';
   // With this field, the SDK takes silence after the era probe as a sign of a legacy server, as it
@@ -84,10 +98,13 @@ export class WsTransport extends Connection {
   async start(): Promise<void> {
     if (this.isOver) throw new NotSentError('Not connected');
     const { url, headers } = this.#endpoint;
+    const { authenticator } = this.setup;
+    const sentWith = (await authenticator?.headers('GET', asHttp(url))) ?? {};
+    if (this.isOver) throw new NotSentError('Not connected');
     try {
       // A variable, because the published types lack some of these options.
       const options = {
-        headers: { 'user-agent': `mcp-troupe/${version}`, ...headers },
+        headers: { 'user-agent': `mcp-troupe/${version}`, ...headers, ...sentWith },
         agent: this.#sockets.agentFor(asHttp(url)),
         handshakeTimeout: handshakeMs,
         maxPayload: maxReadBytes,
@@ -102,7 +119,11 @@ export class WsTransport extends Connection {
       await this.#opened(socket);
     } catch (error) {
       // The server responded to the handshake with something other than a WebSocket.
-      if (error instanceof Error && 'status' in error) throw error;
+      if (error instanceof RefusedError) {
+        // The next session uses the renewed token.
+        await authenticator?.refused({ ...error.refusal, sentWith });
+        throw error;
+      }
       throw new RequestFailedError(asHttp(url), error, this.#wasConnected);
     }
   }
@@ -147,8 +168,9 @@ export class WsTransport extends Connection {
         const { statusCode: status = 0, headers } = response;
         this.#retryAfterMs = retryAfterOf(headers['retry-after'], this.setup.clock);
         response.destroy();
-        const refused = new Error(`The server refused the WebSocket with status ${status}.`);
-        reject(Object.assign(refused, { name: 'RefusedError', status }));
+        reject(
+          new RefusedError({ status, ...defined({ challenge: headers['www-authenticate'] }) }),
+        );
         socket.terminate();
       });
       socket.on('message', (data, isBinary) => {

@@ -30,19 +30,29 @@ export function createValueCommands({
   const runs = new Map<string, Promise<CommandAnswer>>();
   const closing = new AbortController();
 
-  async function run([command = '', ...args]: readonly string[]): Promise<CommandAnswer> {
+  async function run(
+    [command = '', ...args]: readonly string[],
+    added: Readonly<Record<string, string>>,
+  ): Promise<CommandAnswer> {
     const { signal } = closing;
     const kept = signal.aborted ? undefined : processes?.expect('values');
     // The program gets the whole environment, as if the user ran it by hand.
-    const launch = { command, args, env: textsOf(env), cwd: projectRoot };
+    const launch = { command, args, env: { ...textsOf(env), ...added }, cwd: projectRoot };
     return judge(await runBriefly(launch, { clock, signal, limitMs: commandMs, kept }).answer);
   }
 
   return {
-    /** Resolves with the command's output. Never rejects. */
-    outputOf(words: readonly string[]): Promise<CommandAnswer> {
-      const key = JSON.stringify(words);
-      const running = runs.get(key) ?? run(words).finally(() => runs.delete(key));
+    /**
+     * Resolves with the command's output. Never rejects.
+     *
+     * @param added - variables that the program gets in addition
+     */
+    outputOf(
+      words: readonly string[],
+      added: Readonly<Record<string, string>> = {},
+    ): Promise<CommandAnswer> {
+      const key = JSON.stringify([words, added]);
+      const running = runs.get(key) ?? run(words, added).finally(() => runs.delete(key));
       runs.set(key, running);
       return running;
     },

@@ -7,6 +7,7 @@
  */
 
 import type { Clock } from '../../src/domain/clock.ts';
+import type { HeadersReason } from '../../src/domain/host/headers.ts';
 import type { AskForInput } from '../../src/domain/input.ts';
 import {
   type MemorySpec,
@@ -14,6 +15,8 @@ import {
   type ServerSpec,
   type StdioSpec,
   tlsKeys,
+  type ValueCommand,
+  type ValueRules,
 } from '../../src/domain/server-spec.ts';
 import {
   expandVariables,
@@ -24,13 +27,16 @@ import {
   referencesIn,
   type Variables,
 } from '../../src/policies/expand-variables.ts';
+import { oauthTexts } from '../../src/policies/log-in-texts.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
 import type { ProcessKeeper } from '../processes/keeper.ts';
 import { createValueCommands } from './commands.ts';
 import { readEnvFile } from './env-file.ts';
+import { type HostHeaders, headersInText, headersOfHost, serverVariables } from './headers.ts';
 import { createInputs } from './inputs.ts';
 import { createKeychain, type KeyringPackage } from './keychain.ts';
-import { noValues, SettingError, type SpecValues, unexpandable } from './target.ts';
+import { readSecretFiles } from './secret-files.ts';
+import { noValues, SettingError, type SpecValues, unexpandable, withHeaders } from './target.ts';
 
 export interface ValuePorts {
   readonly clock: Clock;
@@ -41,6 +47,8 @@ export interface ValuePorts {
   /** Called with the servers that requested an input once it is given; some may have given up since. */
   readonly onGiven?: ((servers: readonly string[]) => void) | undefined;
   readonly processes: Pick<ProcessKeeper, 'expect'> | undefined;
+  /** Headers that the host provides for remote servers. */
+  readonly hostHeaders?: HostHeaders | undefined;
   /** Loads the keychain package. Default: `@napi-rs/keyring`, if it is installed. */
   readonly loadKeyring?: () => Promise<KeyringPackage>;
 }
@@ -51,11 +59,41 @@ type SearchedSpec = Exclude<ServerSpec, MemorySpec>;
 type Searched = Extract<Reference, { kind: 'input' | 'keychain' }>;
 
 /** Returns whether a spec refers to anything other than variables; most do not. */
-export function needsFinding(spec: ServerSpec): spec is SearchedSpec {
+function needsFinding(spec: ServerSpec): spec is SearchedSpec {
   if (spec.type === 'memory') return false;
   const { literal, envFile, commands } = spec.values ?? {};
   if (envFile !== undefined || commands !== undefined) return true;
+  if (spec.type !== 'stdio' && hasFiles(spec)) return true;
   return literal !== true && searchedIn(spec).size > 0;
+}
+
+function hasFiles({ oauth }: RemoteSpec): boolean {
+  if (oauth === undefined || oauth === false) return false;
+  return oauth.keyFile !== undefined || oauth.assertionFile !== undefined;
+}
+
+/** Returns the spec with its headers and address only, whose values may change during a session. */
+export function headersOnly(remote: RemoteSpec): RemoteSpec {
+  const { oauth: _, proxy: _proxy, tls: _tls, values, ...spec } = remote;
+  return { ...spec, ...(values && { values: withCommands(values, 'headers') }) };
+}
+
+/** Returns the spec with its login and address only. */
+export function logInOnly(remote: RemoteSpec): RemoteSpec {
+  const { proxy: _proxy, tls: _tls, values, ...spec } = remote;
+  return { ...spec, headers: {}, ...(values && { values: withCommands(values, 'oauth.') }) };
+}
+
+/** Keeps the commands for keys that begin so. */
+function withCommands({ commands = [], ...rules }: ValueRules, key: string): ValueRules {
+  const kept = commands.filter((command) => command.key.startsWith(key));
+  return { ...rules, ...(kept.length > 0 && { commands: kept }) };
+}
+
+/** Returns whether headers refer to anything outside the settings, including variables. */
+export function hasHeaderReferences({ headers, values }: RemoteSpec): boolean {
+  if (values?.literal === true) return false;
+  return Object.values(headers).some((text) => referencesIn(text).length > 0);
 }
 
 export function createValueSource(ports: ValuePorts) {
@@ -63,6 +101,7 @@ export function createValueSource(ports: ValuePorts) {
   const inputs = createInputs(clock, ports.ask, ports.onGiven);
   const commands = createValueCommands(ports);
   const keychain = createKeychain(clock, ports.loadKeyring);
+  const closing = new AbortController();
 
   async function findReference(
     { reference, key }: PlacedReference,
@@ -94,55 +133,123 @@ export function createValueSource(ports: ValuePorts) {
     return new Map(await Promise.all(found));
   }
 
-  async function runCommands(spec: SearchedSpec): Promise<ReadonlyMap<string, string>> {
-    const outputs = (spec.values?.commands ?? []).map(async ({ key, words }) => {
-      const answer = await commands.outputOf(words);
-      if ('value' in answer) return [key, answer.value] as const;
-      const program = printableLine(words[0] ?? '', maxShownLength);
-      throw new SettingError(`The command "${program}", which gives "${key}", ${answer.failure}.`);
-    });
-    return new Map(await Promise.all(outputs));
-  }
-
-  async function readVariables(
-    spec: SearchedSpec,
-    references: FoundValues,
-  ): Promise<SpecValues['fileEnv']> {
-    const rule = spec.values?.envFile;
-    if (rule === undefined) return {};
-    const place =
-      spec.values?.literal === true
-        ? { value: rule.path }
-        : expandVariables(rule.path, env, { found: references });
-    if (!('value' in place)) throw unexpandable(place, 'envFile');
-    const reading = await readEnvFile({ ...rule, path: place.value });
-    if ('env' in reading) return reading.env;
-    // As written: the value of a reference in it may be a secret.
-    const file = printableLine(rule.path, maxShownLength);
-    throw new SettingError(`The file of variables "${file}" ${reading.failure}.`);
-  }
+  const isForHost = (spec: ServerSpec): spec is RemoteSpec =>
+    ports.hostHeaders !== undefined && spec.type !== 'stdio' && spec.type !== 'memory';
 
   return {
+    /** Returns whether a spec needs anything besides variables. */
+    isNeededFor: (spec: ServerSpec): boolean => needsFinding(spec) || isForHost(spec),
     /**
      * Finds everything that the spec needs besides variables.
+     *
+     * @param reason - why the host is asked for headers
      * @throws SettingError that says what is missing, where, and what to do
      */
-    async find(spec: ServerSpec, server: string): Promise<SpecValues> {
-      if (!needsFinding(spec)) return noValues;
+    async find(
+      spec: ServerSpec,
+      server: string,
+      reason: HeadersReason = 'connect',
+    ): Promise<SpecValues> {
+      if (!needsFinding(spec) && !isForHost(spec)) return noValues;
       // In sequence: the user is not asked for inputs of a server that fails for another reason.
-      const found = await runCommands(spec);
+      const found = await runCommands(commands, spec);
       const references = await findReferences(spec, server);
-      return { commands: found, references, fileEnv: await readVariables(spec, references) };
+      return {
+        commands: found,
+        references,
+        fileEnv: await readVariables(spec, references, env),
+        headers: await findHeaders(
+          spec,
+          { server, references, reason },
+          { ...ports, commands, signal: closing.signal },
+        ),
+        files: await readSecretFiles(spec, env, references),
+      };
     },
     /** Makes the next request ask for refused inputs again. */
     askAgain: () => inputs.askAgain(),
     /** Ends everything in progress; resolves once no process is left. */
     async close(): Promise<void> {
+      closing.abort();
       inputs.close();
       keychain.close();
       await commands.close();
     },
   };
+}
+
+async function readVariables(
+  spec: SearchedSpec,
+  references: FoundValues,
+  env: Variables,
+): Promise<SpecValues['fileEnv']> {
+  const rule = spec.values?.envFile;
+  if (rule === undefined) return {};
+  const place =
+    spec.values?.literal === true
+      ? { value: rule.path }
+      : expandVariables(rule.path, env, { found: references });
+  if (!('value' in place)) throw unexpandable(place, 'envFile');
+  const reading = await readEnvFile({ ...rule, path: place.value });
+  if ('env' in reading) return reading.env;
+  // As written: the value of a reference in it may be a secret.
+  const file = printableLine(rule.path, maxShownLength);
+  throw new SettingError(`The file of variables "${file}" ${reading.failure}.`);
+}
+
+type ValueCommands = ReturnType<typeof createValueCommands>;
+
+async function runCommands(
+  commands: ValueCommands,
+  { values }: SearchedSpec,
+): Promise<ReadonlyMap<string, string>> {
+  const listed = (values?.commands ?? []).filter(({ key }) => key !== 'headersCommand');
+  const outputs = listed.map(async (one) => [one.key, await outputOf(commands, one)] as const);
+  return new Map(await Promise.all(outputs));
+}
+
+async function outputOf(
+  commands: ValueCommands,
+  { key, words }: ValueCommand,
+  added?: Readonly<Record<string, string>>,
+): Promise<string> {
+  const answer = await commands.outputOf(words, added);
+  if ('value' in answer) return answer.value;
+  const program = printableLine(words[0] ?? '', maxShownLength);
+  throw new SettingError(`The command "${program}", which gives "${key}", ${answer.failure}.`);
+}
+
+interface HeadersWanted {
+  readonly server: string;
+  readonly references: FoundValues;
+  readonly reason: HeadersReason;
+}
+
+interface HeadersPorts extends ValuePorts {
+  readonly commands: ValueCommands;
+  readonly signal: AbortSignal;
+}
+
+/** Fetches the headers that a program and the host provide together; the host's win. */
+async function findHeaders(
+  spec: SearchedSpec,
+  { server, references, reason }: HeadersWanted,
+  ports: HeadersPorts,
+): Promise<SpecValues['headers']> {
+  const command = spec.values?.commands?.find(({ key }) => key === 'headersCommand');
+  const { env, hostHeaders, commands } = ports;
+  if (spec.type === 'stdio' || (command === undefined && hostHeaders === undefined)) return {};
+  const isLiteral = spec.values?.literal === true;
+  const place = isLiteral
+    ? { value: spec.url }
+    : expandVariables(spec.url, env, { found: references });
+  if (!('value' in place)) throw unexpandable(place, 'url');
+  const about = { server, url: place.value };
+  const ofProgram =
+    command === undefined
+      ? {}
+      : headersInText(await outputOf(commands, command, serverVariables(about)), command);
+  return withHeaders(ofProgram, await headersOfHost(hostHeaders, { ...about, reason }, ports));
 }
 
 // Enough to recognize a path or a name in a message.
@@ -172,10 +279,11 @@ function textsOf(spec: SearchedSpec): readonly (readonly [key: string, text: str
   return [...localTexts(spec), ...named('env', spec.env)];
 }
 
-function remoteTexts({ url, headers, proxy, tls }: RemoteSpec) {
+function remoteTexts({ url, headers, oauth, proxy, tls }: RemoteSpec) {
   return [
     ['url', url] as const,
     ...named('headers', headers),
+    ...(oauth ? oauthTexts(oauth) : []),
     ...(proxy ? [['proxy', proxy] as const] : []),
     ...tlsKeys.flatMap((key) =>
       tls?.[key] === undefined ? [] : [[`tls.${key}`, tls[key]] as const],

@@ -2,18 +2,19 @@
 
 import { stat } from 'node:fs/promises';
 
-import type { Missing } from '../../src/domain/failure.ts';
 import {
   type RemoteSpec,
   type ServerSpec,
   type StdioSpec,
   tlsKeys,
 } from '../../src/domain/server-spec.ts';
+import { defined } from '../../src/policies/defined.ts';
 import {
   expandVariables,
   type FoundValues,
   type Variables,
 } from '../../src/policies/expand-variables.ts';
+import { isSecretField } from '../../src/policies/log-in-texts.ts';
 import { givenVariable, proxySecrets, proxyVariables } from '../../src/policies/proxy-variables.ts';
 import {
   looksSecret,
@@ -23,25 +24,39 @@ import {
 } from '../../src/policies/text/redact.ts';
 import { environmentOf } from '../processes/environment.ts';
 import type { StdioLaunch } from '../processes/system.ts';
+import { type ResolvedOAuth, resolveOAuth } from './oauth.ts';
+import { SettingError, unexpandable } from './setting-error.ts';
 
-/** Thrown for an unusable setting; the message names its key. */
-export class SettingError extends Error {
-  override readonly name = 'SettingError';
-  readonly code = 'INVALID_SETTING';
-  /** What the user has to provide. */
-  readonly missing: Missing | undefined;
-
-  constructor(message: string, { missing, ...options }: ErrorOptions & { missing?: Missing } = {}) {
-    super(message, options);
-    this.missing = missing;
-  }
-}
+export { SettingError, unexpandable } from './setting-error.ts';
 
 export interface HttpEndpoint {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   /** Absent: directly, with Node's certificates. */
   readonly reach?: ReachSettings;
+  /** How to log in; false: never. Absent: as the server's metadata says. */
+  readonly oauth?: ResolvedOAuth | false;
+  /** The user's account at the server; absent for the only one. */
+  readonly account?: string;
+  /**
+   * Resolves with the headers to send now. Values that are about to expire are fetched again first;
+   * if that fails, those at hand are used. Absent if no value can change while the session is open.
+   */
+  readonly currentHeaders?: () => Promise<Readonly<Record<string, string>>>;
+  /**
+   * Fetches the values of the headers again, after a 401 or 403, and resolves with the new headers.
+   * Concurrent calls share one run. Absent if no value can change while the session is open.
+   *
+   * Rejects with a SettingError that names the missing value.
+   */
+  readonly refreshHeaders?: () => Promise<Readonly<Record<string, string>>>;
+  /**
+   * Reads the values of the login again, because an assertion or an identity token expires long
+   * before the session ends. Absent if no value can change.
+   *
+   * Rejects with a SettingError that names the missing value.
+   */
+  readonly readOAuth?: () => Promise<ResolvedOAuth | undefined>;
 }
 
 /** How a remote server is reached, with everything resolved except the content of files. */
@@ -75,9 +90,19 @@ export interface SpecValues {
   readonly commands: ReadonlyMap<string, string>;
   /** Variables from the file. */
   readonly fileEnv: Readonly<Record<string, string>>;
+  /** Headers from `headersCommand` and from the host. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The text of files with values, by key. */
+  readonly files: ReadonlyMap<string, string>;
 }
 
-export const noValues: SpecValues = { references: new Map(), commands: new Map(), fileEnv: {} };
+export const noValues: SpecValues = {
+  references: new Map(),
+  commands: new Map(),
+  fileEnv: {},
+  headers: {},
+  files: new Map(),
+};
 
 /**
  * Resolves a spec's variables, references and commands.
@@ -98,7 +123,12 @@ export function resolveSpec(
   } = {},
 ): Resolved {
   if (spec.type === 'memory') return { type: 'memory', server: spec.server, secrets: [] };
-  const secrets = [...values.commands.values(), ...Object.values(values.fileEnv)];
+  const secrets = [
+    ...values.commands.values(),
+    ...Object.values(values.fileEnv),
+    ...Object.values(values.headers),
+    ...values.files.values(),
+  ];
   const rules = { found: values.references, keepMissing: onMissing !== undefined };
   const isLiteral = spec.values?.literal === true;
   const expand = (key: string, text: string): string => {
@@ -108,7 +138,7 @@ export function resolveSpec(
     if (!('value' in expansion)) throw unexpandable(expansion, key);
     for (const name of expansion.kept ?? []) onMissing?.(name, key);
     secrets.push(...expansion.used, ...secretsInText(expansion.value));
-    if (looksSecret(key)) secrets.push(expansion.value);
+    if (looksSecret(key) || isSecretField(key)) secrets.push(expansion.value);
     return expansion.value;
   };
   const resolved =
@@ -116,21 +146,6 @@ export function resolveSpec(
       ? resolveStdio(spec, { variables, expand, secrets, values })
       : resolveRemote(spec, { variables, expand, secrets, values });
   return { ...resolved, secrets: secretsOf(secrets) };
-}
-
-/** Creates the error for a string whose variables or references cannot be expanded. */
-export function unexpandable(
-  expansion: { readonly missing: string } | { readonly broken: string },
-  key: string,
-): SettingError {
-  if ('missing' in expansion)
-    return new SettingError(
-      `The variable ${expansion.missing}, which "${key}" needs, is not set.`,
-      {
-        missing: { what: 'variable', name: expansion.missing },
-      },
-    );
-  return new SettingError(`A reference in "${key}" is not whole; fix it in the settings.`);
 }
 
 interface Resolving {
@@ -185,10 +200,16 @@ function resolveRemote(
       'The "url" must not hold a user name or password; use an Authorization header.',
     );
   }
-  const headers = namedValues('headers', spec.headers, { expand, values });
+  const headers = withHeaders(
+    namedValues('headers', spec.headers, { expand, values }),
+    values.headers,
+  );
   for (const [name, value] of Object.entries(headers)) assertHeader(name, value);
+  const { oauth, account } = spec;
+  const logIn = oauth && resolveOAuth(oauth, { expand, secrets, values });
   const reach = reachOf(spec, variables, { expand, secrets, values });
-  return { type: spec.type, endpoint: { url, headers, ...(reach && { reach }) } } as const;
+  const endpoint: HttpEndpoint = { url, headers, ...defined({ reach, oauth: logIn, account }) };
+  return { type: spec.type, endpoint } as const;
 }
 
 /** Returns undefined when neither the entry nor the environment says anything, as is usual. */
@@ -218,6 +239,16 @@ function reachOf(
       tls: { values: Object.fromEntries(tls), within: spec.tls?.within },
     }),
   };
+}
+
+/** Replaces headers by others of the same names, in whatever case. */
+export function withHeaders(
+  headers: Readonly<Record<string, string>>,
+  others: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  const replaced = new Set(Object.keys(others).map((name) => name.toLowerCase()));
+  const kept = Object.entries(headers).filter(([name]) => !replaced.has(name.toLowerCase()));
+  return { ...Object.fromEntries(kept), ...others };
 }
 
 function assertHeader(name: string, value: string): void {

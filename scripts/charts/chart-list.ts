@@ -1,6 +1,7 @@
 /** All charts and their pictures: one picture for each file with a part of a chart. */
 
 import type { AnyStateMachine } from 'xstate';
+import { authorizationMachine } from '../../machines/authorization/authorization.ts';
 import { permissionMachine } from '../../machines/permission.ts';
 import { permitMachine } from '../../machines/permit.ts';
 import { questionMachine } from '../../machines/question.ts';
@@ -53,6 +54,11 @@ export const charts: readonly ListedChart[] = [
   listed(handoverMachine, ['handover', 'A handover', 'handover', 'troupe/handover']),
   listed(slotsMachine, ['slots', 'The start permits', 'slots', 'slots']),
   listed(permitMachine, ['permit', 'One start permit', 'permit', 'permit']),
+  listed(
+    authorizationMachine,
+    ['authorization', 'A login', 'authorization', 'authorization/authorization'],
+    ['authorization.signingIn', 'A user logs in', 'signingIn', 'authorization/signing-in'],
+  ),
   listed(permissionMachine, ['permission', 'The permission of a call', 'permission', 'permission']),
   listed(questionMachine, ['question', 'A question of a server', 'question', 'question']),
 ];

@@ -17,6 +17,7 @@ import {
   createTroupe,
   type ExposedTool,
   type ServerState,
+  type ServerStatus,
   type Troupe,
   TroupeError,
   type TroupeEventName,
@@ -63,6 +64,51 @@ export async function startClientHost() {
   };
 }
 
+interface ScenarioContext {
+  readonly toolCalls?: readonly WantedCall[];
+  readonly client_id?: string;
+  readonly client_secret?: string;
+  readonly private_key_pem?: string;
+  readonly signing_algorithm?: string;
+  readonly issuer?: string;
+  readonly idp_client_id?: string;
+  readonly idp_id_token?: string;
+  readonly idp_issuer?: string;
+  readonly valid_jwt?: string;
+}
+
+/** What a user would write into the settings for a scenario. */
+function loginSettings(scenario: string, given: ScenarioContext) {
+  const { client_id: clientId, client_secret: clientSecret, valid_jwt: assertion } = given;
+  if (scenario === 'auth/basic-cimd') return { clientMetadataUrl };
+  if (clientId === undefined) return undefined;
+  const client = {
+    clientId,
+    ...(clientSecret !== undefined && { clientSecret }),
+    ...(given.issuer !== undefined && { issuer: given.issuer }),
+  };
+  if (assertion !== undefined) return { ...client, grant: 'workload', assertion };
+  if (given.private_key_pem !== undefined)
+    return {
+      ...client,
+      grant: 'client_credentials',
+      privateKey: given.private_key_pem,
+      algorithm: given.signing_algorithm,
+    };
+  if (given.idp_issuer !== undefined) {
+    const { idp_issuer: issuer, idp_client_id: idpClient, idp_id_token: idToken } = given;
+    return { ...client, grant: 'enterprise', identity: { issuer, clientId: idpClient, idToken } };
+  }
+  return scenario.includes('client-credentials')
+    ? { ...client, grant: 'client_credentials' }
+    : client;
+}
+
+// The suite's issuers accept this one.
+const clientMetadataUrl = 'https://conformance-test.local/client-metadata.json';
+// As many as the scenario about repeated demands may see.
+const maxLogins = 3;
+
 interface WantedCall {
   readonly name: string;
   readonly arguments: Readonly<Record<string, unknown>>;
@@ -77,16 +123,18 @@ const sideListMs = 5_000;
 const resting: ReadonlySet<ServerState> = new Set(['authRequired', 'blocked', 'failed']);
 
 /** @throws when the server does not become ready, or a call gets no answer */
-async function beClient({ url, revision, context = '{}' }: Scenario): Promise<void> {
-  const { toolCalls } = JSON.parse(context) as { readonly toolCalls?: readonly WantedCall[] };
+async function beClient({ scenario, url, revision, context = '{}' }: Scenario): Promise<void> {
+  const given = JSON.parse(context) as ScenarioContext;
+  const { toolCalls } = given;
   // Some of the suite's servers do not answer the era probe.
   const era = revision < '2026-07-28' ? 'legacy' : 'modern';
   const troupe = createTroupe({
     bare: true,
-    settings: { mcpServers: { server: { url, era } } },
+    settings: { mcpServers: { server: { url, era, oauth: loginSettings(scenario, given) } } },
     onQuestion: ({ kind }) =>
       kind === 'form' ? { action: 'accept', content: {} } : { action: 'decline' },
   });
+  troupe.on('auth.started', ({ url: address }) => void consent(address));
   const sideLists = {
     resources: happens(troupe, 'resources.changed'),
     prompts: happens(troupe, 'prompts.changed'),
@@ -98,19 +146,48 @@ async function beClient({ url, revision, context = '{}' }: Scenario): Promise<vo
     if ('resources' in capabilities) await sideLists.resources;
     if ('prompts' in capabilities) await sideLists.prompts;
     await useAll(troupe, toolCalls);
+  } catch (error) {
+    // A user is told so; whether the refusal is right is for the suite to say.
+    if (!(error instanceof TroupeError) || error.code !== 'AUTH_REQUIRED') throw error;
   } finally {
     await troupe.stop();
   }
 }
 
 async function isReady(troupe: Troupe): Promise<void> {
-  const rest = new AbortController();
-  troupe.on('status.changed', ({ status: { state, lastError } }) => {
-    if (resting.has(state)) rest.abort(new Error(`${state}: ${lastError?.message ?? 'no reason'}`));
+  await troupe.ready();
+  const { state, lastError } = await settled(troupe);
+  if (state === 'authRequired') return loggedIn(troupe);
+  if (resting.has(state)) throw new Error(`${state}: ${lastError?.message ?? 'no reason'}`);
+}
+
+async function settled(troupe: Troupe): Promise<ServerStatus> {
+  return new Promise((resolve) => {
+    const check = (): void => {
+      const status = troupe.status('server');
+      if (status !== undefined && (resting.has(status.state) || isUsable(status))) resolve(status);
+    };
+    troupe.on('status.changed', check);
+    check();
   });
-  await troupe.waitFor('server', 'ready', { ...limit, signal: rest.signal }).catch((error) => {
-    throw rest.signal.aborted ? rest.signal.reason : error;
-  });
+}
+
+const isUsable = ({ state }: ServerStatus): boolean => state === 'ready' || state === 'degraded';
+
+/** Logs in as often as the server demands it. */
+async function loggedIn(troupe: Troupe): Promise<void> {
+  for (let logins = 0; logins < maxLogins; logins += 1) {
+    const status = await troupe.login('server', limit);
+    if (isUsable(status)) return;
+  }
+  throw new TroupeError('AUTH_REQUIRED', 'the server demands one login after another');
+}
+
+/** A user who consents to everything, without a browser. */
+async function consent(address: string): Promise<void> {
+  const answer = await fetch(address, { redirect: 'manual' });
+  const back = answer.headers.get('location');
+  if (back !== null) await fetch(back);
 }
 
 function happens(troupe: Troupe, name: TroupeEventName): Promise<void> {
@@ -125,10 +202,25 @@ function happens(troupe: Troupe, name: TroupeEventName): Promise<void> {
 
 async function useAll(troupe: Troupe, wanted?: readonly WantedCall[]): Promise<void> {
   for (const { name, arguments: args } of wanted ?? callsOf(troupe.tools()))
-    await tryOut(troupe.callServerTool('server', name, args, limit));
+    await tryOut(callLoggedIn(troupe, name, args));
   for (const { uri } of troupe.resources()) await tryOut(troupe.readResource('server', uri, limit));
   for (const { name } of troupe.prompts())
     await tryOut(troupe.getPrompt('server', name, {}, limit));
+}
+
+/** Calls a tool, once more after a login that the call needs. */
+async function callLoggedIn(
+  troupe: Troupe,
+  name: string,
+  args: Readonly<Record<string, unknown>>,
+): Promise<unknown> {
+  try {
+    return await troupe.callServerTool('server', name, args, limit);
+  } catch (error) {
+    if (!(error instanceof TroupeError) || error.code !== 'AUTH_REQUIRED') throw error;
+    await loggedIn(troupe);
+    return troupe.callServerTool('server', name, args, limit);
+  }
 }
 
 /** An error from the server is a valid answer. */

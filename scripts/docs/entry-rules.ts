@@ -9,7 +9,7 @@ import type { ServerEntry } from '../../src/config/entry/schema.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-export const serverNames = /^(?!__proto__$)[\w.:-]{1,100}$/;
+export const serverNames = /^(?!-|__proto__$)[\w.:-]{1,100}$/;
 
 const webSocket = String.raw`\s*[Ww][Ss][Ss]?:`;
 /** A name or password before the host, without the given letters. */
@@ -82,7 +82,7 @@ const when = (condition: Json, rule: Json): Json => ({ if: condition, then: rule
 export const entryRules: Json = {
   oneOf: [has('command'), has('url', 'httpUrl', 'serverUrl')],
   allOf: [
-    when(has('command'), without('headers', 'proxy', 'tls')),
+    when(has('command'), without('headers', 'headersCommand', 'proxy', 'tls', 'oauth', 'account')),
     when(has('url'), without('args', 'env', 'envFile', 'cwd')),
     when(withType('stdio'), has('command')),
     when(withType('http', 'streamable-http', 'sse'), {
@@ -108,6 +108,7 @@ export const entryRules: Json = {
           headers: { additionalProperties: { type: 'string' } },
           proxy: { type: ['string', 'boolean'], pattern: `^${http}` },
           tls: { additionalProperties: { type: 'string' } },
+          headersCommand: false,
         },
       },
     ),

@@ -8,6 +8,7 @@ import { codeTable, failureKindTable, outcomeTable } from './code-tables.ts';
 import { commandTable } from './command-table.ts';
 import { hostEventTable, methodOverview, methodTable, troupeEventTable } from './library-tables.ts';
 import { fenced, withBlock } from './markdown.ts';
+import { oauthKeyTable } from './oauth-tables.ts';
 import { fieldTable, presetTable } from './policy-tables.ts';
 import { settingsSchema, settingsSchemaPath } from './settings-schema.ts';
 import { mcpKeyTable, serverKeyTable } from './settings-tables.ts';
@@ -52,7 +53,11 @@ export const generatedDocs: readonly GeneratedFile[] = [
     outcomes: outcomeTable(),
     failures: failureKindTable(),
   })),
-  document('docs/settings.md', () => ({ servers: serverKeyTable(), mcp: mcpKeyTable() })),
+  document('docs/settings.md', () => ({
+    servers: serverKeyTable(),
+    oauth: oauthKeyTable(),
+    mcp: mcpKeyTable(),
+  })),
   document('docs/policies.md', () => ({ presets: presetTable(), fields: fieldTable() })),
   document('docs/library.md', () => ({
     methods: methodTable(),

@@ -13,6 +13,8 @@ import { isRestartRequired } from '../../src/config/restart-required.ts';
 import { type PolicyGroup, presetNames } from '../../src/domain/policy.ts';
 import { presets } from '../../src/policies/presets/presets.ts';
 import { entryRules, keyRules, serverNames } from './entry-rules.ts';
+import { oauthForEditors } from './oauth-rules.ts';
+import { oauthWords } from './oauth-tables.ts';
 import { meaningOf } from './policy-tables.ts';
 import { type KeyWords, mcpKeys, serverKeys } from './settings-tables.ts';
 
@@ -56,14 +58,17 @@ function settingsFile(): z.ZodType {
 
 function entry(): z.ZodType {
   const { shape } = serverEntrySchema;
-  const own = Object.entries({ ...shape, type: typeOfFile(), policy: policyFor('server') }).map(
-    ([key, schema]) => {
-      const words = wordsFor(serverKeys[key as keyof typeof serverKeys], 'settings.md');
-      const rules = keyRules[key as keyof typeof keyRules] ?? {};
-      const taken: z.ZodType = key === 'tools' ? z.union([schema, toolList]) : schema;
-      return [key, taken.meta({ ...words, ...rules }).optional()] as const;
-    },
+  const oauth = oauthForEditors(
+    (key) => wordsFor({ ...oauthWords[key], byDefault: { words: '' } }, 'settings.md'),
+    foreignWord,
   );
+  const read = { ...shape, type: typeOfFile(), oauth, policy: policyFor('server') };
+  const own = Object.entries(read).map(([key, schema]) => {
+    const words = wordsFor(serverKeys[key as keyof typeof serverKeys], 'settings.md');
+    const rules = keyRules[key as keyof typeof keyRules] ?? {};
+    const taken: z.ZodType = key === 'tools' ? z.union([schema, toolList]) : schema;
+    return [key, taken.meta({ ...words, ...rules }).optional()] as const;
+  });
   const foreign = foreignEntryKeys.map((key) => [key, z.unknown().meta(foreignWord).optional()]);
   return z.strictObject(Object.fromEntries([...own, ...foreign])).meta(entryRules);
 }

@@ -113,6 +113,29 @@ export const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
     examples: [{ ca: 'certificates/ca.pem' }],
     example: { ca: 'ca.pem' },
   },
+  headersCommand: {
+    takes: 'a program and its arguments, as a list or a text without a shell',
+    byDefault: none,
+    meaning:
+      'A program that prints a JSON object of headers, which replace those of `headers` with the same names: [values.md](values.md#headers-from-a-program).',
+    examples: [['print-headers', '--for', 'db']],
+    example: ['print-headers'],
+  },
+  oauth: {
+    takes: 'an object ([below](#login)), or false',
+    byDefault: { words: "as the server's metadata says" },
+    meaning: 'How to log in to a remote server. False: never.',
+    examples: [{ clientId: '${CLIENT_ID}', scopes: ['read'] }, false],
+    example: { clientId: 'x' },
+  },
+  account: {
+    takes: 'text: a name of 1 to 100 letters, digits, `_ . @ + -`',
+    byDefault: { words: 'the only account' },
+    meaning:
+      'Your account at the server, if you have several. Servers with the same address and account share a login.',
+    examples: ['work'],
+    example: 'work',
+  },
   values: {
     takes: '`"expand"` or `"literal"`',
     byDefault: always('expand'),
@@ -326,10 +349,20 @@ export function mcpKeyTable(): string {
   );
 }
 
+const remoteKeys: readonly string[] = [
+  'url',
+  'headers',
+  'headersCommand',
+  'proxy',
+  'tls',
+  'oauth',
+  'account',
+];
+
 /** Compares a sample entry with and without the key, as a pass would. */
 function effectOf(key: string, example: unknown): string {
   if (example === undefined) return '';
-  const isRemote = ['url', 'headers', 'proxy', 'tls'].includes(key);
+  const isRemote = remoteKeys.includes(key);
   const base = isRemote ? { url: 'https://host.example/mcp' } : { command: 'program' };
   const before = desiredOf(base);
   const after = desiredOf({ ...base, [key]: example });

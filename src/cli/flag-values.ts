@@ -1,4 +1,4 @@
-/** Parses the values of flags; every parser throws commander's error, which names the flag. */
+/** Parses the values of flags; a parser throws commander's error, which names the flag. */
 
 import { InvalidArgumentError } from 'commander';
 import { usageError } from '../domain/user-errors.ts';
@@ -92,4 +92,22 @@ export function checkName(kind: string, name: string, command: string): void {
   throw usageError(
     `the name of the ${kind} must have 1 to ${longestName} characters; see troupe help ${command}`,
   );
+}
+
+/**
+ * Reads the values of `--env` and `--header`, by name. Headers are usually written with a colon.
+ * @throws TroupeError `USAGE`
+ */
+export function pairsOf(
+  flagName: '--env' | '--header',
+  texts: readonly string[],
+): Readonly<Record<string, string>> {
+  const pattern = flagName === '--env' ? /^([^=\s]+)=(.*)$/su : /^([^=:\s]+)(?:=|:\s*)(.*)$/su;
+  const pairs = texts.map((text): [string, string] => {
+    const [, name, value] = pattern.exec(text) ?? [];
+    if (name !== undefined && value !== undefined) return [name, value];
+    // The text itself may be a secret.
+    throw usageError(`a value of ${flagName} has another form; write NAME=VALUE`);
+  });
+  return Object.fromEntries(pairs);
 }

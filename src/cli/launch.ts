@@ -138,6 +138,18 @@ function requireConfigFiles({ configFiles }: Pick<Launch, 'configFiles'>): void 
   }
 }
 
+/** The flags that start another troupe of the same servers, except `--project`. */
+export function flagsOf(launch: Launch): readonly string[] {
+  const { allow, bare, configFiles, stateFolder, stateFolderGiven } = launch;
+  return [
+    ...(stateFolderGiven ? ['--state-dir', stateFolder] : []),
+    ...(bare ? ['--bare'] : []),
+    ...configFiles.flatMap((file) => ['--config', file]),
+    // Without it, the other troupe would have more servers than this one.
+    ...(allow === undefined ? [] : ['--allow', allow.join(',')]),
+  ];
+}
+
 /** Which settings files a launch reads, without the bounds on its servers. */
 export function settingsOptionsOf(launch: Launch): TroupeOptions {
   return {

@@ -5,7 +5,6 @@ import { exitCodeFor } from '../domain/caller-code.ts';
 import { printableLine } from '../policies/text/printable.ts';
 import type { CliHost } from './cli-host.ts';
 import { type CommandDefinition, flag } from './command.ts';
-import { answerCommand } from './commands/answer.ts';
 import { approvalCommands } from './commands/approve.ts';
 import { callCommand } from './commands/call.ts';
 import { checkCommand } from './commands/check.ts';
@@ -17,11 +16,12 @@ import { explainCommand } from './commands/explain.ts';
 import { helpCommand, unknownCommand } from './commands/help.ts';
 import { importCommand, initCommand } from './commands/import.ts';
 import { inspectCommand } from './commands/inspect.ts';
+import { loginCommands } from './commands/login.ts';
 import { logsCommand } from './commands/logs.ts';
 import { permissionsCommand } from './commands/permissions.ts';
 import { planCommand } from './commands/plan.ts';
 import { promptCommands } from './commands/prompts.ts';
-import { questionsCommand } from './commands/questions.ts';
+import { answerCommand, questionsCommand } from './commands/questions.ts';
 import { replayCommand } from './commands/replay.ts';
 import { resourceCommands } from './commands/resources.ts';
 import { serveCommand } from './commands/serve.ts';
@@ -51,6 +51,7 @@ const commands: readonly CommandDefinition[] = [
   callCommand,
   ...resourceCommands,
   ...promptCommands,
+  ...loginCommands,
   questionsCommand,
   answerCommand,
   permissionsCommand,

@@ -1,6 +1,14 @@
 /** Adds to a settings text in our format, and leaves everything else in it unchanged. */
 
-import { applyEdits, createScanner, modify, type Node, parse, parseTree } from 'jsonc-parser';
+import {
+  applyEdits,
+  createScanner,
+  findNodeAtLocation,
+  modify,
+  type Node,
+  parse,
+  parseTree,
+} from 'jsonc-parser';
 import { equalData } from '../policies/equal-data.ts';
 
 export interface Addition {
@@ -53,16 +61,54 @@ function withChange(text: string, { path, value }: Change): string | undefined {
   const present = valueAt(content, path);
   if (present === undefined)
     return value === undefined ? text : addToSettings(text, [{ path, value }]);
-  const unit = unitOf(body);
+  const edited = value === undefined ? without(body, path) : withValue(body, path, value);
+  if (edited === undefined) return undefined;
+  return equalData(plain(edited), replacedIn(content, path, value)) ? mark + edited : undefined;
+}
+
+function withValue(text: string, path: Change['path'], value: unknown): string {
+  const unit = unitOf(text);
   const formattingOptions = {
-    eol: body.includes('\r\n') ? '\r\n' : '\n',
+    eol: text.includes('\r\n') ? '\r\n' : '\n',
     insertSpaces: !unit.startsWith('\t'),
     tabSize: unit.length,
   };
-  // A removal must not be formatted: its range may reach into the next item.
-  const options = value === undefined ? {} : { formattingOptions };
-  const edited = applyEdits(body, modify(body, [...path], value, options));
-  return equalData(plain(edited), replacedIn(content, path, value)) ? mark + edited : undefined;
+  return applyEdits(text, modify(text, [...path], value, { formattingOptions }));
+}
+
+/** Removes an item with its comma and what follows on its line; the parser's own editor removes more comments. */
+function without(text: string, path: Change['path']): string | undefined {
+  const root = parseTree(text, [], { allowTrailingComma: true });
+  const found = root === undefined ? undefined : findNodeAtLocation(root, [...path]);
+  const item = found?.parent?.type === 'property' ? found.parent : found;
+  const holder = item?.parent;
+  if (item === undefined || holder?.children === undefined) return undefined;
+  const rest = cutItem(text, holder.children, item);
+  const start = holder.offset + 1;
+  const end = holder.offset + holder.length - 1 - (text.length - rest.length);
+  const isEmpty = holder.children.length === 1 && rest.slice(start, end).trim() === '';
+  return isEmpty ? rest.slice(0, start) + rest.slice(end) : rest;
+}
+
+function cutItem(text: string, items: readonly Node[], item: Node): string {
+  const itemEnd = item.offset + item.length;
+  const { commaEnd, lineEnd } = behind(text, itemEnd);
+  const isLineDone = /^[ \t]*(?:\r?\n|$)/u.test(text.slice(lineEnd));
+  const end = isLineDone ? lineEnd : (commaEnd ?? itemEnd);
+  const previous = items[items.indexOf(item) - 1];
+  let head = text.slice(0, item.offset);
+  let tail = text.slice(end);
+  const before = previous && behind(text, previous.offset + previous.length);
+  // Without a comma of its own, the last item leaves the comma before it behind.
+  if (commaEnd === undefined && before?.commaEnd !== undefined)
+    head = head.slice(0, before.commaEnd - 1) + head.slice(before.commaEnd);
+  const isOnOwnLine = /(?:^|\n)[ \t]*$/u.test(head);
+  if (isOnOwnLine && isLineDone) {
+    head = head.replace(/[ \t]*$/u, '');
+    tail = tail.replace(/^[ \t]*(?:\r?\n)?/u, '');
+  } else if (commaEnd !== undefined) tail = tail.replace(/^[ \t]+/u, '');
+  else if (!isOnOwnLine) head = head.replace(/[ \t]+$/u, '');
+  return head + tail;
 }
 
 function valueAt(holder: unknown, path: readonly (string | number)[]): unknown {

@@ -135,11 +135,12 @@ export function parseMcpSection(member: TreeMember): ParsedMcpSection {
       noteLines(field, '', lines);
       continue;
     }
-    const { path, message, limits = false } = result.fault;
+    const { path, message, limits = false, severity } = result.fault;
     faults.push({
       line: path.length === 0 ? field.line : lineAt(field.node, path),
       path: [...(field.written ?? ['mcp', field.name]), ...path],
       message,
+      ...(severity === undefined ? {} : { severity }),
     });
     if (limits) isUsable = false;
   }
@@ -149,13 +150,16 @@ export function parseMcpSection(member: TreeMember): ParsedMcpSection {
     : { faults };
 }
 
-/** Parses one key. The path of a fault starts below the key; `limits` = the document is unusable. */
+/** `limits`: the document is unusable. */
+interface FieldFault extends PolicyFault, Pick<Fault, 'severity'> {
+  readonly limits?: boolean;
+}
+
+/** Parses one key. The path of a fault starts below the key. */
 function parseField({
   name,
   node,
-}: TreeMember):
-  | { readonly value: unknown }
-  | { readonly fault: PolicyFault & { readonly limits?: boolean } } {
+}: TreeMember): { readonly value: unknown } | { readonly fault: FieldFault } {
   if (name === 'policy') {
     // An invalid policy counts as absent, because it limits nothing.
     const parsed = parsePolicyChoice(valueOf(node), 'troupe');
@@ -167,7 +171,7 @@ function parseField({
     // A misspelt limit would not apply.
     const limits = closest !== undefined && limitingKeys.has(closest);
     const message = unknownKeyMessage(name, [...fieldSchemas.keys()]);
-    return { fault: { path: [], message, limits } };
+    return { fault: { path: [], message, ...(limits ? { limits } : { severity: 'warning' }) } };
   }
   const parsed = schema.safeParse(valueOf(node));
   if (parsed.success) return { value: parsed.data };

@@ -264,6 +264,11 @@ export const policySchemas: {
     filesMaxAgeMs: whole(' of milliseconds', 1, Number.MAX_SAFE_INTEGER),
   },
   classify: { rules: classifyRules },
+  auth: {
+    refreshAheadMs: ms(0),
+    stepUps: whole('', 0, 10),
+    loginTimeoutMs: ms(1_000),
+  },
   close: { steps: closeSteps, totalMs: ms(), scope: choice('child', 'group', 'tree') },
   admission: {
     maxServers: orNull('no limit', '', 0, maxServers),

@@ -368,6 +368,19 @@ export interface ClassifyPolicy {
   readonly rules: readonly ClassifyRule[];
 }
 
+/** Login to remote servers by OAuth. */
+export interface AuthPolicy {
+  /**
+   * How long before its expiry a token is refreshed; at most a tenth of the time that it has left when
+   * it is obtained.
+   */
+  readonly refreshAheadMs: number;
+  /** How often in a row a server may demand more scopes before the call fails; 0 for never. */
+  readonly stepUps: number;
+  /** How long a login waits for the user. */
+  readonly loginTimeoutMs: number;
+}
+
 /** One step in ending a process, and how long it may take. */
 export interface CloseStep {
   readonly by: 'stdinEnd' | 'SIGINT' | 'SIGTERM' | 'SIGKILL';
@@ -423,6 +436,7 @@ export interface ServerPolicy {
   readonly call: CallPolicy;
   readonly result: ResultPolicy;
   readonly classify: ClassifyPolicy;
+  readonly auth: AuthPolicy;
   readonly close: ClosePolicy;
   readonly admission: AdmissionPolicy;
   readonly approval: ApprovalPolicy;

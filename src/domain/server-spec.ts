@@ -4,6 +4,7 @@
  * are resolved at connect time.
  */
 
+import type { Grant } from './authorization.ts';
 import type { InputDefinition } from './input.ts';
 import type { Scope } from './scope.ts';
 
@@ -21,7 +22,10 @@ export interface ValueRules {
     /** The folder that the file must be in once links are followed. */
     readonly within?: string;
   };
-  /** Programs whose output is the value of `env.NAME`, `headers.NAME`, `proxy` or `tls.KEY`. */
+  /**
+   * Programs whose output is the value of `env.NAME`, `headers.NAME`, `proxy`, `tls.KEY` or
+   * `oauth.NAME`. That of `headersCommand` is a JSON object of headers.
+   */
   readonly commands?: readonly ValueCommand[];
   /** The document's inputs that the values refer to. */
   readonly inputs?: {
@@ -76,7 +80,84 @@ export const tlsKeys = [
   'passphrase',
 ] as const satisfies readonly (keyof TlsRules)[];
 
-export interface HttpSpec extends ReachRules {
+/** How the client proves its identity at the token endpoint. */
+export const tokenEndpointAuthMethods = [
+  'none',
+  'client_secret_basic',
+  'client_secret_post',
+  'private_key_jwt',
+] as const;
+export type TokenEndpointAuthMethod = (typeof tokenEndpointAuthMethods)[number];
+
+/** Signatures of a client assertion (RFC 7518, RFC 8037). */
+export const signatureAlgorithms = [
+  'ES256',
+  'ES384',
+  'ES512',
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'EdDSA',
+] as const;
+export type SignatureAlgorithm = (typeof signatureAlgorithms)[number];
+
+/** A file with a value of `oauth`. */
+export interface SecretFile {
+  /** Absolute path, or one that begins with a reference. */
+  readonly path: string;
+  /** The folder that the file must be in once links are followed. */
+  readonly within?: string;
+}
+
+/**
+ * How to log in to a remote server, as written. A text that a command provides is absent; so is
+ * whatever the server's metadata decides.
+ */
+export interface OAuthSpec {
+  readonly grant: Grant;
+  readonly clientId?: string;
+  readonly clientSecret?: string;
+  /** Address of the client's metadata document, which is then its id. */
+  readonly clientMetadataUrl?: string;
+  /** Scopes to request, instead of those that the server names. */
+  readonly scopes?: readonly string[];
+  /** Address of the issuer's metadata, instead of the well-known ones. */
+  readonly metadataUrl?: string;
+  /** The only issuer that may be used. */
+  readonly issuer?: string;
+  readonly callbackPort?: number;
+  readonly redirectUri?: string;
+  /** The client's private key, in PEM or as a JWK, for `private_key_jwt`. */
+  readonly privateKey?: string;
+  readonly keyFile?: SecretFile;
+  readonly algorithm?: SignatureAlgorithm;
+  readonly tokenEndpointAuthMethod?: TokenEndpointAuthMethod;
+  /** The identity provider of an enterprise, which vouches for the user. */
+  readonly identity?: {
+    readonly issuer: string;
+    readonly clientId?: string;
+    readonly clientSecret?: string;
+    readonly idToken?: string;
+  };
+  /** A token that the workload's platform issued. */
+  readonly assertion?: string;
+  readonly assertionFile?: SecretFile;
+  /** Whether tokens are bound to a key of this client (RFC 9449). */
+  readonly dpop?: true;
+}
+
+/** The login of a remote server. */
+export interface LogInSpec {
+  /** False: never log in. Absent: as the server's metadata says. */
+  readonly oauth?: OAuthSpec | false;
+  /** The user's account at the server; absent for the only one. */
+  readonly account?: string;
+}
+
+export interface HttpSpec extends ReachRules, LogInSpec {
   readonly type: 'http';
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -90,7 +171,7 @@ export interface HttpSpec extends ReachRules {
 }
 
 /** HTTP with SSE (protocol version 2024-11-05) or WebSocket. */
-export interface StreamSpec extends ReachRules {
+export interface StreamSpec extends ReachRules, LogInSpec {
   readonly type: 'sse' | 'ws';
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;

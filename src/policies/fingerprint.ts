@@ -13,6 +13,7 @@ import canonicalize from 'canonicalize';
 import type { ServerPolicy } from '../domain/policy.ts';
 import type { MemorySpec, ServerSpec } from '../domain/server-spec.ts';
 import type { DesiredServer } from '../domain/settings.ts';
+import { defined } from './defined.ts';
 
 /**
  * Hashes the fields of a spec that decide its connection: the `generation` of its server.
@@ -31,10 +32,10 @@ export function fingerprintOf(spec: ServerSpec): string {
     case 'http':
     case 'sse':
     case 'ws': {
-      const { url, headers, proxy, tls } = spec;
-      const reach = { ...(proxy !== undefined && { proxy }), ...(tls && { tls }) };
+      const { url, headers, oauth, account, proxy, tls } = spec;
       const fallback = spec.type === 'http' && spec.fallback && { fallback: spec.fallback };
-      return digestOf({ type, era, url, headers, ...fallback, ...reach, ...valueRulesOf(spec) });
+      const more = { ...fallback, ...defined({ oauth, account, proxy, tls }) };
+      return digestOf({ type, era, url, headers, ...more, ...valueRulesOf(spec) });
     }
   }
 }

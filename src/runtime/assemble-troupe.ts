@@ -10,6 +10,7 @@ import { version } from '../domain/version.ts';
 import { changesNothing } from '../policies/plan-changes.ts';
 import { explainedPlan } from './explained-plan.ts';
 import { RecordedInspection } from './inspection.ts';
+import { loginRequests } from './logins.ts';
 import {
   checkHostEvent,
   checkListener,
@@ -158,6 +159,7 @@ function orders(services: Services, ended: Promise<void>) {
         ({ state: present }) => present === state || (state === 'ready' && isUsable(present)),
       );
     },
+    ...loginRequests(services, { send, wait }),
     restartAndWait: async (server, options = {}) => {
       const before = board.view(server);
       send({ type: 'server.restart', server });
@@ -239,9 +241,9 @@ function follow(services: Services, inspection: RecordedInspection): Promise<voi
 
 /** Closes the stores first and the guardian last, because it watches all other processes. */
 async function close(
-  { catalogs, approvals, values, processes }: Services,
+  { catalogs, approvals, values, processes, logins }: Services,
   inspection: RecordedInspection,
 ): Promise<void> {
-  await Promise.all([catalogs.close(), approvals.close(), values.close()]);
+  await Promise.all([catalogs.close(), approvals.close(), values.close(), logins.close()]);
   await Promise.all([processes?.close(), inspection.close()]);
 }

@@ -2,6 +2,7 @@
 
 import { environmentOf } from '../../actors/processes/environment.ts';
 import { readSettings } from '../../actors/settings/last-good-settings.ts';
+import { readEnvFile } from '../../actors/values/env-file.ts';
 import { findExecutable } from '../../actors/values/executable-path.ts';
 import { settingsReportOf, withProblems } from '../config/settings-report.ts';
 import type { ServerSpec, StdioSpec } from '../domain/server-spec.ts';
@@ -12,7 +13,8 @@ import {
   type SettingsReport,
 } from '../domain/settings.ts';
 import { isCommandPlain } from '../policies/approvals/command-place.ts';
-import { referencesIn, type Variables } from '../policies/expand-variables.ts';
+import { expandVariables, referencesIn, type Variables } from '../policies/expand-variables.ts';
+import { oauthTexts } from '../policies/log-in-texts.ts';
 import { printableLine } from '../policies/text/printable.ts';
 import { settingsPortsOf } from './options/settings-ports.ts';
 import { confinesOf } from './settings-lookups.ts';
@@ -22,8 +24,8 @@ const longestShown = 200;
 
 /**
  * Reads the files that a troupe with these options would read. Starts nothing, runs no command and asks
- * no keychain. A variable that is not set, or a command that is not found, is a warning, because both
- * depend on the machine.
+ * no keychain. A variable that is not set, an `envFile` that cannot be read, or a command that is not
+ * found, is a warning, because all three depend on the machine.
  */
 export async function checkSettings(options: TroupeOptions): Promise<SettingsReport> {
   const { env = process.env } = options;
@@ -36,6 +38,7 @@ export async function checkSettings(options: TroupeOptions): Promise<SettingsRep
     return [
       ...unsetVariables(desired, spec, env),
       ...(spec.type === 'stdio' ? await missingCommand(desired, spec, { env, within }) : []),
+      ...(await unusableEnvFile(desired, spec, env)),
     ];
   });
   return withProblems(settingsReportOf(settings, files), (await Promise.all(found)).flat());
@@ -63,7 +66,10 @@ function textsOf(spec: ServerSpec): readonly (readonly [key: string, text: strin
       .filter(([key]) => !ofCommands.has(key));
   const envFile = spec.values?.envFile;
   const file = envFile === undefined ? [] : [['envFile', envFile.path] as const];
-  if (spec.type !== 'stdio') return [['url', spec.url], ...named('headers', spec.headers), ...file];
+  if (spec.type !== 'stdio') {
+    const { url, headers, oauth } = spec;
+    return [['url', url], ...named('headers', headers), ...(oauth ? oauthTexts(oauth) : [])];
+  }
   return [
     ['command', spec.command],
     ...spec.args.map((arg, index) => [`args.${index}`, arg] as const),
@@ -98,6 +104,23 @@ async function missingCommand(
     ? `there is no program ${shown}; fix the path, or build what it names`
     : `the command "${shown}" was not found on PATH; install it, or write its path`;
   return [warning(desired, 'command', message)];
+}
+
+/** Reads the file as an approval does, so one from a project folder only within that folder. */
+async function unusableEnvFile(
+  desired: DesiredServer,
+  spec: ServerSpec,
+  env: Variables,
+): Promise<readonly Problem[]> {
+  const values = spec.type === 'memory' ? undefined : spec.values;
+  const rule = values?.envFile;
+  if (rule === undefined) return [];
+  const place = values?.literal === true ? { value: rule.path } : expandVariables(rule.path, env);
+  if (!('value' in place)) return [];
+  const reading = await readEnvFile({ ...rule, path: place.value });
+  if ('env' in reading) return [];
+  const shown = printableLine(rule.path, longestShown);
+  return [warning(desired, 'envFile', `the file ${shown} ${reading.failure}`)];
 }
 
 function warning({ source }: DesiredServer, key: string, message: string): Problem {

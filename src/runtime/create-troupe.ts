@@ -10,6 +10,7 @@ import { createSessionActors } from '../../actors/session/leaf-actors.ts';
 import { createDockerGateway } from '../../actors/settings/docker-gateway.ts';
 import { createApprovalStore } from '../../actors/stores/approvals.ts';
 import { createCatalogFiles } from '../../actors/stores/catalogs.ts';
+import { createCredentialStore } from '../../actors/stores/credentials.ts';
 import { installationKey } from '../../actors/stores/installation-key.ts';
 import { createPermissionStore } from '../../actors/stores/permissions.ts';
 import { createImageShrinker } from '../../actors/stores/result-images.ts';
@@ -43,6 +44,8 @@ export function createTroupe(options: TroupeOptions = {}): Troupe {
     createSession: (sessionPorts) => createSessionActors(createSessionIo(sessionPorts)),
     keepApprovals: (ports) => createApprovalStore({ ...ports, clock, stateDir }),
     keepPermissions: (ports) => createPermissionStore({ ...ports, clock, stateDir }),
+    keepCredentials: (onProblems) =>
+      createCredentialStore({ clock, stateDir, onProblems, host: options.credentials }),
     findExecutable: (spec, within) => approvedPathOf(spec, env, within),
     generationKey: () => installationKey(stateDir),
     readEnvFileNames: (spec) => envFileNamesOf(spec, env),

@@ -9,6 +9,7 @@ import type { RemoteSpec, ServerSpec } from '../domain/server-spec.ts';
 import type { SettingsReport } from '../domain/settings.ts';
 import { reachTextsOf } from '../policies/approvals/values.ts';
 import { referencesIn, type Variables } from '../policies/expand-variables.ts';
+import { oauthTexts } from '../policies/log-in-texts.ts';
 import { proxyVariables } from '../policies/proxy-variables.ts';
 import { isPem } from '../policies/text/pem.ts';
 import { settingsPortsOf } from './options/settings-ports.ts';
@@ -171,6 +172,11 @@ function usesKeychain(spec: ServerSpec): boolean {
   const texts =
     spec.type === 'stdio'
       ? [spec.command, spec.cwd, ...spec.args, ...Object.values(spec.env)]
-      : [spec.url, ...Object.values(spec.headers), ...reachTextsOf(spec).map(([, text]) => text)];
+      : [
+          spec.url,
+          ...Object.values(spec.headers),
+          ...reachTextsOf(spec).map(([, text]) => text),
+          ...(spec.oauth ? oauthTexts(spec.oauth).map(([, text]) => text) : []),
+        ];
   return texts.some((text) => referencesIn(text).some(({ kind }) => kind === 'keychain'));
 }

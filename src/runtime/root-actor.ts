@@ -20,6 +20,7 @@ import {
 } from '../../actors/settings/settings-changes.ts';
 import type { ApprovalStore, ApprovalStorePorts } from '../../actors/stores/approvals.ts';
 import type { CatalogFiles, CatalogFilesPorts } from '../../actors/stores/catalogs.ts';
+import type { CredentialStore } from '../../actors/stores/credentials.ts';
 import type { PermissionStore, PermissionStorePorts } from '../../actors/stores/permissions.ts';
 import type { ImageShrinker } from '../../actors/stores/result-images.ts';
 import type { ResultFiles } from '../../actors/stores/results.ts';
@@ -31,6 +32,7 @@ import { isHandover } from '../../machines/troupe/handover.ts';
 import { type TroupeInput, troupeMachine } from '../../machines/troupe/troupe.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { TroupeState } from '../domain/host/status.ts';
+import type { Problem } from '../domain/settings.ts';
 import type { FindExecutable, ReadEnvFileNames } from './settings-lookups.ts';
 import type { RootRef, RootSnapshot } from './status/board.ts';
 
@@ -57,6 +59,10 @@ export interface TroupeParts {
   readonly keepPermissions: (
     ports: Pick<PermissionStorePorts, 'projectRoot' | 'onProblems'>,
   ) => PermissionStore;
+  /** Stores logins. Default: none can be made. */
+  readonly keepCredentials?: (
+    onProblems: (problems: readonly Problem[]) => void,
+  ) => CredentialStore;
   /** Resolves the commands of gated servers. Default: commands are started as written. */
   readonly findExecutable?: FindExecutable;
   /**

@@ -20,6 +20,7 @@ import { CallDispatcher } from './calls/dispatcher.ts';
 import { Catalogs } from './catalog/catalogs.ts';
 import { unknownServer } from './errors/call-refusal.ts';
 import { Listeners } from './listeners.ts';
+import { lazyLogins } from './logins.ts';
 import { AddedServers } from './options/added-servers.ts';
 import { checkOptions } from './options/check.ts';
 import { embeddingReader } from './options/embedded-servers.ts';
@@ -63,13 +64,17 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
   const approvals: Approvals = new Approvals({ ...shared, specs, catalogs: () => catalogs });
   const plainReader = embeddingReader(createSettingsReader(settingsPorts), servers);
   const reader = approvals.lookedUpBy(plainReader);
-  const values = valueSourceOf(options, parts, processes, (given) =>
-    startAnswered(given, root, board),
-  );
+  const values = valueSourceOf(options, parts, {
+    processes,
+    onGiven: (given) => startAnswered(given, root, board),
+    // A server that has just been removed is of no scope that a host trusts.
+    scopeOf: (server) => board.view(server)?.desired.source.scope ?? 'project',
+  });
   const questions = new Questions(options, shared);
   const sessions = new SessionRegistry();
   const catalogs: Catalogs = new Catalogs({ ...shared, sessions, approvals });
   const overSse = new GenerationSet();
+  const logins = lazyLogins(shared);
   const root: RootRef = createRoot({
     parts: records.watching(parts),
     input: inputOf(options, parts, policy, startedAt),
@@ -86,6 +91,7 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
       leftWhenAsked: new GenerationSet(),
       embedded: new Map(Object.entries(servers)),
       questions: questions.session,
+      authenticatorFor: logins.authenticatorFor,
       log: records.noteLine,
     },
   });
@@ -110,12 +116,11 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
   });
   const absentError = (server: string): TroupeError =>
     unknownServer(server, board.statuses(), root.getSnapshot().context.removed, problems.all());
-  const { tools } = catalogs;
   const permissions = new Permissions(options, { ...shared, settings });
-  const callPorts = { ...parts, board, tools, sessions, approvals, permissions };
+  const callPorts = { ...parts, board, tools: catalogs.tools, sessions, approvals, permissions };
   const calls = new CallDispatcher({ ...callPorts, absentError });
   const added = new AddedServers(reader);
-  const kept = { ...shared, approvals, questions, catalogs, values, processes };
+  const kept = { ...shared, approvals, questions, catalogs, values, processes, logins };
   return { ...kept, root, board, calls, added, reader, docker, progress, budget, absentError };
 }
 

@@ -2,6 +2,7 @@
  * The runtime's public interface. A host never holds anything else: no chart or actor is exposed.
  */
 
+import type { Account } from '../domain/authorization.ts';
 import type {
   CompletionRequest,
   CompletionResult,
@@ -14,9 +15,11 @@ import type {
 } from '../domain/catalog.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { ApprovalRequest } from '../domain/host/approval.ts';
+import type { HostCredentials } from '../domain/host/credentials.ts';
 import type { EmbeddedServer } from '../domain/host/embedded.ts';
 import type { HostEvent, TroupeEventName, TroupeEvents } from '../domain/host/event.ts';
 import type { Explanation } from '../domain/host/explanation.ts';
+import type { ProvideHeaders } from '../domain/host/headers.ts';
 import type { Inspection } from '../domain/host/inspection.ts';
 import type { HostRule } from '../domain/host/rule.ts';
 import type { ServerStatus, TroupeSnapshot } from '../domain/host/status.ts';
@@ -131,6 +134,18 @@ export interface TroupeOptions {
    * not start.
    */
   readonly inputs?: AskForInput;
+  /**
+   * Provides headers for remote servers: when a session opens, shortly before a signed token in them
+   * expires, and once after the server refused them (401, 403). They replace headers of the same
+   * names in the settings. It must resolve within ten seconds. A project's server may have any name
+   * and any address, so decide by `url` and `scope`. Default: only the settings' headers are sent.
+   */
+  readonly headers?: ProvideHeaders;
+  /**
+   * Stores logins in a place of the host's own. Default: the state folder, sealed with a key from the
+   * system's keychain where there is one; without a state folder, logins end with the run.
+   */
+  readonly credentials?: HostCredentials;
   /**
    * Answers the servers' questions, except those of a call with its own `onQuestion`. A question that
    * it does not answer (undefined) waits for `answer()`. Default: every question is declined.
@@ -380,6 +395,30 @@ export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatu
    * written.
    */
   forgetPermissions(which?: { readonly server?: string; readonly tool?: string }): Promise<number>;
+  /**
+   * Logs in to a remote server. The event `auth.started` has the URL that the user must open; the
+   * response is received on this machine, or passed on with `finishLogin`. All servers that share the
+   * credential continue. Resolves with the status of the server once it has started again.
+   *
+   * @throws TroupeError `AUTH_REQUIRED` with the reason if the login fails; the server's own code if it
+   * cannot start; `CANCELLED`, `TIMEOUT_WAITING`
+   */
+  login(server: string, options?: WaitOptions): Promise<ServerStatus>;
+  /**
+   * Ends the wait of a login with the URL to which the browser was redirected, where the browser runs on
+   * another machine.
+   *
+   * @throws TroupeError `USAGE` if no login to the server waits for the browser; `INVALID_ARGUMENTS`
+   */
+  finishLogin(server: string, url: string): Promise<void>;
+  /**
+   * Revokes and deletes the credential of a server; other servers that share it lose it too.
+   *
+   * @throws TroupeError `USAGE` if the server uses none
+   */
+  logout(server: string): Promise<void>;
+  /** Lists the stored credentials, without secrets. */
+  accounts(): Promise<readonly Account[]>;
   /**
    * Calls a tool by its exposed name, at most once; waits for a server that is starting.
    * @throws TroupeError with `code` and `outcome`.

@@ -71,6 +71,8 @@ describe('a server of --stdio', { timeout: 60_000 }, () => {
     expect(missing.exitCode).toBe(8);
     expect(missing.stderr).toContain('"no-such-program" was not found');
     expect(missing.stderr).not.toMatch(/troupe (?:up|status|restart|start)|ad-hoc/);
+    const unset = await place.run('call', 'echo', '--stdio', 'node ${NO_SUCH_VARIABLE}');
+    expect(unset.stderr).toContain('Next: set NO_SUCH_VARIABLE and run it again');
     const typo = await place.run('call', 'ehco', '--stdio', `${process.execPath} ${fixture} ok`);
     expect(typo).toMatchObject({
       exitCode: 2,
@@ -86,7 +88,7 @@ describe('the flags --stdio and --url', () => {
     [['--stdio', 'a', '--config', 'x.json'], 'leave out --config'],
     [['--url', 'http://a', '--env', 'A=b'], 'add --stdio, or leave out --env'],
     [['--stdio', 'a', '--header', 'A=b'], 'add --url, or leave out --header'],
-    [['--stdio', 'a', '--env', 'nothing'], 'write NAME=VALUE'],
+    [['--stdio', 'a', '--env', 'nothing'], 'a value of --env has another form; write NAME=VALUE'],
     [['--stdio', "a 'b"], "ends within an open '"],
     [['--stdio', ' '], 'needs a command'],
   ])('are checked: %j', async (flags, message) => {

@@ -96,6 +96,44 @@ describe('troupe check', () => {
     });
   });
 
+  it('reports files of variables that cannot be read, and reads none outside the project folder', async () => {
+    const outside = path.join(folderWith({ '.env': 'A=1' }), '.env');
+    const folder = folderWith({
+      '.env': 'A=1',
+      'troupe.json': settings({
+        found: { ...server, envFile: '.env' },
+        lost: { ...server, envFile: '${HERE:-lost}.env' },
+        unset: { ...server, envFile: '${NOWHERE}' },
+        own: { ...server, envFile: outside },
+      }),
+      '.mcp.json': settings({ theirs: { ...server, envFile: outside } }),
+    });
+    const { stdout } = await runCliHere(['check', '--config', 'troupe.json'], { folder, env: {} });
+    expect(stdout.replaceAll(`${folder}/`, '').split('\n').slice(0, -2)).toEqual([
+      `.mcp.json:3: mcpServers.theirs.envFile: warning: the file ${outside} leads out of the project folder; put it into the folder`,
+      'troupe.json:7: mcpServers.lost.envFile: warning: the file ${HERE:-lost}.env does not exist; create it, or fix "envFile"',
+      expect.stringContaining('warning: the variable NOWHERE is not set') as string,
+    ]);
+  });
+
+  it('warns of an unknown key in "mcp" unless a limit may be meant, which costs the file', async () => {
+    const folder = folderWith({
+      'a.json': `{ "mcp": {\n"colour": 1,\n"slot": {} },\n${settings({ a: server }).slice(1)}`,
+      'b.json': `{ "mcp": {\n"alowed": [] },\n${settings({ b: server }).slice(1)}`,
+    });
+    const run = await runCliHere(['check', '--config', 'a.json', '--config', 'b.json', '--json'], {
+      folder,
+    });
+    expect(JSON.parse(run.stdout)).toMatchObject({
+      files: [{ servers: 1 }, { servers: 0 }],
+      problems: [
+        { line: 2, key: 'mcp.colour', severity: 'warning' },
+        { line: 3, key: 'mcp.slot', severity: 'warning' },
+        { line: 2, key: 'mcp.alowed', severity: 'error' },
+      ],
+    });
+  });
+
   it('finds the mistake of an entry that another layer replaces', async () => {
     const folder = folderWith({
       'own.json': settings({ db: server }),
@@ -158,9 +196,10 @@ describe('troupe plan', () => {
       `  ${bad}`,
       'spawn  off     in the settings, not running yet, but disabled',
       '  it is switched off; next: troupe enable off',
-      `settings: ${bad}`,
       '',
     ]);
+    const json = await runCliHere(['plan', '--config', 'troupe.json', '--json'], { folder });
+    expect(JSON.parse(json.stdout)).toMatchObject({ problems: [{ key: 'mcpServers.bad.comand' }] });
   });
 
   it("shows a running troupe's problems", { timeout: 30_000 }, async () => {

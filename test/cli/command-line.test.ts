@@ -110,16 +110,6 @@ describe('the command line', () => {
     },
   );
 
-  it.each([
-    ['login', 'troupe explain'],
-    ['logout', 'troupe stop'],
-  ])('reports that %s is unavailable and suggests the closest command', async (name, closest) => {
-    const run = await runCliHere([name, 'db', '--flag'], { folder: temporaryFolder() });
-    expect(run.exitCode).toBe(2);
-    expect(run.stderr).toContain(`troupe: ${name} is not available in this version; ${closest} `);
-    expect(commands.map((command) => command.name())).not.toContain(name);
-  });
-
   it("shows a command's help or suggests the closest command", async () => {
     const folder = temporaryFolder();
     const asked = await runCliHere(['help', 'status'], { folder });

@@ -144,6 +144,10 @@ export function createStandIn(parts: StandInParts = {}): StandIn {
     backgroundServers: () => [],
     backgroundCalls: () => [],
     collect: notHere,
+    login: notHere,
+    finishLogin: notHere,
+    logout: notHere,
+    accounts: notHere,
     permissions: () => Promise.resolve(permissions),
     forgetPermissions: ({ server, tool } = {}) => {
       const before = permissions.length;

@@ -1,5 +1,7 @@
 /** Mistakes in one entry: what is refused, under which key and line, and what the message says next. */
 
+import { badLogIns } from './bad-log-in-rows.ts';
+
 /** An entry is on line 4, its first field on line 5. */
 export function textWith(name: string, ...fields: readonly string[]): string {
   return [
@@ -297,5 +299,25 @@ export const badEntries: readonly BadEntry[] = [
     'headers.x-a',
     7,
     'keep one of the two',
+  ],
+  ...badLogIns.map(
+    ([what, oauth, key, next]): BadEntry => [what, [url, `"oauth": ${oauth}`], key, 6, next],
+  ),
+  ['a local server with a login', [command, '"oauth": {}'], 'oauth', 6, 'takes "env"'],
+  ['a local server with an account', [command, '"account": "x"'], 'account', 6, 'takes "env"'],
+  ['an account with a blank', [url, '"account": "a b"'], 'account', 6, 'write "work"'],
+  [
+    'a program for headers without words',
+    [url, '"headersCommand": []'],
+    'headersCommand',
+    6,
+    'must be a program',
+  ],
+  [
+    'a program for headers that needs a shell',
+    [url, '"headersCommand": "a | b"'],
+    'headersCommand',
+    6,
+    '["sh", "-c", "…"] for a shell',
   ],
 ];

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
-import { createScanner, parse } from 'jsonc-parser';
+import { createScanner, findNodeAtLocation, parse, parseTree } from 'jsonc-parser';
 import { describe, expect, it } from 'vitest';
 
-import { type Addition, addToSettings } from '../../src/config/edit-settings.ts';
+import { type Addition, addToSettings, changeSettings } from '../../src/config/edit-settings.ts';
 
 const plain = (text: string): unknown => parse(text, [], { allowTrailingComma: true });
 
@@ -129,5 +129,71 @@ describe('additions to a settings file', () => {
       }),
       { numRuns: 1_000 },
     );
+  });
+});
+
+describe('removals from a settings file', () => {
+  it('remove exactly the named item and keep the comments before and after it', () => {
+    fc.assert(
+      fc.property(document, key, fc.constantFrom('mcpServers', 'mcp'), (text, name, section) => {
+        const body = text.replace(/^\ufeff/u, '');
+        const root = parseTree(body, [], { allowTrailingComma: true });
+        const item = root && findNodeAtLocation(root, [section, name])?.parent;
+        fc.pre(item?.parent?.children !== undefined);
+        const { children, offset, length } = item.parent;
+        const edited = changeSettings(text, [{ path: [section, name], value: undefined }]) ?? '';
+        const expected = plain(text) as Record<string, Record<string, unknown>>;
+        delete expected[section]?.[name];
+        expect(plain(edited)).toEqual(expected);
+        const next = children[children.indexOf(item) + 1]?.offset ?? offset + length - 1;
+        const kept = [...piecesOf(body.slice(0, item.offset)), ...piecesOf(body.slice(next))];
+        expect(isWithin(kept, piecesOf(edited))).toBe(true);
+        expect(edited.startsWith('\ufeff')).toBe(text.startsWith('\ufeff'));
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  const written = [
+    '{',
+    '  // servers',
+    '  "mcpServers": {',
+    '    // about a',
+    '    "a": { "command": "a" }, // a itself',
+    '    // about b',
+    '    "b": {',
+    '      "command": "b", // its program',
+    '    }, // b itself',
+    '    /* about c */',
+    '    "c": { "command": "c" } // c itself',
+    '  }',
+    '}',
+    '',
+  ];
+  it.each([
+    ['a', [4], []],
+    ['b', [6, 7, 8], []],
+    // The comma before the last item goes with it.
+    ['c', [10], [[8, '    } // b itself']]],
+  ] as const)('remove %s with its own line alone', (name, gone, changed) => {
+    for (const eol of ['\n', '\r\n']) {
+      const lines = new Map<number, string>(written.entries());
+      for (const index of gone) lines.delete(index);
+      for (const [index, line] of changed) lines.set(index, line);
+      const path = ['mcpServers', name];
+      expect(changeSettings(written.join(eol), [{ path, value: undefined }])).toBe(
+        [...lines.values()].join(eol),
+      );
+    }
+  });
+
+  it.each([
+    ['{ "a": 1, "b": 2 }', 'a', '{ "b": 2 }'],
+    ['{ "a": 1, "b": 2 }', 'b', '{ "a": 1 }'],
+    ['{ "a": 1, /* of b */ "b": 2, }', 'a', '{ /* of b */ "b": 2, }'],
+    ['{\n\t"a": 1\n}', 'a', '{}'],
+    ['{\n  "a": 1\n  , "b": 2\n}', 'a', '{\n  "b": 2\n}'],
+  ])('leave %j without %s as %j', (text, name, expected) => {
+    expect(changeSettings(text, [{ path: [name], value: undefined }])).toBe(expected);
   });
 });

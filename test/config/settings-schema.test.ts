@@ -88,7 +88,14 @@ const beyondSchema: readonly (readonly [what: string, words: RegExp])[] = [
   ['a text that is an address but for its host or port', /"url" is not an address/u],
   ['a word that is known and not supported yet', /is not supported yet/u],
   ['a key at the top that was meant to be ours', /did you mean "mcpServers"/u],
-  ['an empty command, or one for a shell, in a text', /the command is empty or needs a shell/u],
+  [
+    'an empty command, or one for a shell, in a text',
+    /is empty or needs a shell|or its text needs a shell/u,
+  ],
+  [
+    'log-in keys that do not fit together, or an address that is one but for its parts',
+    /belongs to a (?:client|key)|"(?:none|private_key_jwt|client_secret_\w+)" (?:sends|needs)|different ports|a scope holds|must not (?:have|hold)|with a path/u,
+  ],
   ['a reference that cannot be read, or to an input that is not there', /a reference |no input "/u],
 ];
 

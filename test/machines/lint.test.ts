@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { authorizationMachine } from '../../machines/authorization/authorization.ts';
 import { permissionMachine } from '../../machines/permission.ts';
 import { permitMachine } from '../../machines/permit.ts';
 import { questionMachine } from '../../machines/question.ts';
@@ -19,6 +20,7 @@ const charts = {
   permitMachine,
   troupeMachine,
   handoverMachine,
+  authorizationMachine,
   permissionMachine,
   questionMachine,
 };

@@ -93,6 +93,7 @@ describe('a server from a project folder', () => {
         server: 'web',
         url: 'https://example.test/mcp',
         headerNames: ['Authorization'],
+        account: null,
         values: [
           {
             field: 'headers.Authorization',

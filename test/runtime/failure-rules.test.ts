@@ -111,7 +111,7 @@ describe('a failure rule in settings', () => {
     expect(sessionsOf(server)).toBe(2);
   });
 
-  it('ends a session whose call requires a log-in', async () => {
+  it('ends a session whose call requires a login', async () => {
     const { url } = await serve(
       onCalls((message) => rpcError(message, -32_000, 'Token has expired')),
     );

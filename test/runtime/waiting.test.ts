@@ -164,7 +164,7 @@ describe('restartAndWait', () => {
 
   it.each([
     ['that gives up', failure('capabilityMissing'), 'CAPABILITY_MISSING'],
-    ['that needs a log-in', failure('authRequired'), 'AUTH_REQUIRED'],
+    ['that needs a login', failure('authRequired'), 'AUTH_REQUIRED'],
   ])('rejects for a server %s', async (_, lost, code) => {
     const there = await stage({ settings: servers({ db: remote }) });
     there.obedient = new Set();

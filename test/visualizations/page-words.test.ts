@@ -86,7 +86,7 @@ describe("the page's actions", () => {
   });
 
   it('have labels and represent approvals as decisions', () => {
-    expect(labelOf('auth.completed')).toBe('Log-in is done');
+    expect(labelOf('auth.completed')).toBe('Login is done');
     expect(labelOf('something.newKind')).toBe('New kind');
     expect(decisionOf('approve')).toBe('approve');
     expect(decisionOf('server.stop')).toBeUndefined();

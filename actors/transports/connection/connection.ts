@@ -6,6 +6,7 @@
 
 import type { JSONRPCMessage, Transport, TransportSendOptions } from '@modelcontextprotocol/client';
 
+import type { Authenticator } from '../../../src/domain/authorization.ts';
 import type { Clock } from '../../../src/domain/clock.ts';
 import type { ServerPolicy } from '../../../src/domain/policy.ts';
 import type { LogStream } from '../../../src/domain/server-log.ts';
@@ -44,6 +45,8 @@ export interface ConnectionSetup {
   readonly policy: () => ServerPolicy;
   /** Registers the process, if there is one. */
   readonly kept?: KeptProcess;
+  /** Authorizes requests to a remote server. Default: none is authorized. */
+  readonly authenticator?: Authenticator;
 }
 
 export abstract class Connection implements Transport {

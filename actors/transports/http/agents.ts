@@ -100,7 +100,7 @@ function createAgent(
 }
 
 /** Resolves names to allowed addresses only. */
-function lookupOf(
+export function lookupOf(
   resolve: ResolveAll,
   isAllowed: (range: AddressRange) => boolean,
 ): LookupFunction {

@@ -16,8 +16,10 @@ import type { IncomingMessage } from 'node:http';
 
 import { SdkError } from '@modelcontextprotocol/client';
 
+import type { Authenticator } from '../../../src/domain/authorization.ts';
 import type { Clock } from '../../../src/domain/clock.ts';
 import { version } from '../../../src/domain/version.ts';
+import { defined } from '../../../src/policies/defined.ts';
 import { maxMessageBytes } from '../connection/connection.ts';
 import { addressOf, RequestFailedError, UnreachedError } from '../connection/failure.ts';
 import { AddressBlockedError, type AddressRange } from './addresses.ts';
@@ -42,11 +44,14 @@ export interface FetchOptions {
   readonly resolve?: ResolveAll | undefined;
   /** How servers are reached. Default: directly, with Node's certificates. */
   readonly reach?: Reach | undefined;
+  /** Authorizes requests to the server itself. Default: none is authorized. */
+  readonly authenticator?: Authenticator | undefined;
 }
 
 /** Creates the fetch for a session with the server at `home`, its address in the settings. */
 export function createGuardedFetch(home: URL, clock: Clock, options: FetchOptions = {}) {
   const origins = createOrigins(home, clock, options);
+  const authorized = createAuthorized(home, options.authenticator);
   let refusal: { readonly status: number; readonly retryAfterMs?: number } | undefined;
   const ask = async <Read>(
     order: Order,
@@ -90,6 +95,11 @@ export function createGuardedFetch(home: URL, clock: Clock, options: FetchOption
     /** Closes every connection; later requests are refused. */
     close: () => origins.close(),
     /**
+     * Throws an {@link AddressBlockedError} for a URL to which no connection is allowed. Checking
+     * the server's own URL also decides the range of other origins, before any connection to it.
+     */
+    check: (url: URL): Promise<void> => origins.socketsFor(url).check(url),
+    /**
      * Posts to the server. Resolves with the text of a short JSON response, unless the whole
      * response is wanted. A redirect that may not be followed is returned as a response.
      */
@@ -103,10 +113,12 @@ export function createGuardedFetch(home: URL, clock: Clock, options: FetchOption
       const order: Order = { url: home, method: 'POST', headers, body, signal };
       return noted(
         await followed(order, true, (each) =>
-          ask<string | Answer>(each, (message, explain) => {
-            const text = isWhole ? undefined : shortJson(message);
-            return text ?? answerOf(message, explain);
-          }),
+          authorized(each, (ready) =>
+            ask<string | Answer>(ready, (message, explain) => {
+              const text = isWhole ? undefined : shortJson(message);
+              return text ?? answerOf(message, explain);
+            }),
+          ),
         ),
       );
     },
@@ -120,12 +132,53 @@ export function createGuardedFetch(home: URL, clock: Clock, options: FetchOption
       signal?.throwIfAborted();
       const sent = sentHeaders(headers);
       const order: Order = { url: new URL(url), method, headers: sent, body, signal };
-      return noted(await followed(order, false, (each) => ask(each, answerOf)));
+      const send = (ready: Order): Promise<Answer> => ask(ready, answerOf);
+      return noted(await followed(order, false, (each) => authorized(each, send)));
     },
   };
 }
 
 type Explain = (error: unknown) => unknown;
+
+/**
+ * Returns a function that adds a token to requests to the server itself. A request that the server
+ * refused for want of a token did not run, so it is sent once more if there is another token.
+ */
+function createAuthorized(home: URL, authenticator: Authenticator | undefined) {
+  return async function authorized<Read extends string | Answer>(
+    order: Order,
+    send: (order: Order) => Promise<Read>,
+  ): Promise<Read> {
+    if (authenticator === undefined || order.url.origin !== home.origin) return send(order);
+    const first = await readied(order, authenticator);
+    const answer = await send(first.order);
+    if (typeof answer === 'string' || !refusals.has(answer.status)) return answer;
+    const refusal = {
+      status: answer.status,
+      sentWith: first.sentWith,
+      ...defined({
+        challenge: joined(answer.headers['www-authenticate']),
+        dpopNonce: joined(answer.headers['dpop-nonce']),
+      }),
+    };
+    if (!(await authenticator.refused(refusal))) return answer;
+    answer.cancel();
+    order.signal?.throwIfAborted();
+    return send((await readied(order, authenticator)).order);
+  };
+}
+
+const refusals: ReadonlySet<number> = new Set([401, 403]);
+
+async function readied(order: Order, authenticator: Authenticator) {
+  const sentWith = await authenticator.headers(order.method, order.url);
+  order.signal?.throwIfAborted();
+  return { sentWith, order: { ...order, headers: { ...order.headers, ...sentWith } } };
+}
+
+function joined(header: string | readonly string[] | undefined): string | undefined {
+  return typeof header === 'string' ? header : header?.join(', ');
+}
 
 function createOrigins(home: URL, clock: Clock, { resolve, reach }: FetchOptions) {
   let homeRange: AddressRange | undefined;

@@ -13,8 +13,8 @@ import { isIP, type Socket } from 'node:net';
 
 import type { Clock } from '../../../src/domain/clock.ts';
 import { startDeadline } from '../../host/time-limit.ts';
-import { type AddressRange, blocked, hostRangeOf } from './addresses.ts';
-import { createAgents, type ResolveAll } from './agents.ts';
+import { AddressBlockedError, type AddressRange, blocked, hostRangeOf } from './addresses.ts';
+import { createAgents, lookupOf, type ResolveAll } from './agents.ts';
 import type { Proxy } from './proxy.ts';
 import type { Ways } from './reach.ts';
 
@@ -24,6 +24,7 @@ const keptIdleMs = 4_000;
 const announcedMarginMs = 1_000;
 // Whatever a server announces, routers forget connections that are idle for minutes.
 const longestIdleMs = 60_000;
+
 export interface SocketOptions {
   readonly resolve?: ResolveAll | undefined;
   /** How servers are reached. Default: directly, with Node's certificates. */
@@ -87,6 +88,21 @@ export function createSockets(
     agentFor(url: URL): PlainAgent {
       const proxy = proxyFor(url);
       return proxy === undefined ? agents.direct(url) : agents.tunnelled(url, proxy);
+    },
+    /**
+     * Throws an {@link AddressBlockedError} if a connection would. Resolves if the name cannot be
+     * resolved: that is another failure, of the request.
+     */
+    async check(url: URL): Promise<void> {
+      const proxy = proxyFor(url);
+      const host = url.hostname.replace(/^\[|\]$/gu, '');
+      // A proxy looks names up itself.
+      if (proxy !== undefined || isIP(host) !== 0) return;
+      const lookup = lookupOf(resolve, isAllowed);
+      const failure = await new Promise<unknown>((done) => {
+        lookup(host, { all: true }, (error) => done(error));
+      });
+      if (failure instanceof AddressBlockedError) throw failure;
     },
     /** Records how long the server keeps this response's connection open. */
     answered({ socket, headers }: IncomingMessage): void {

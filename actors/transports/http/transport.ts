@@ -67,7 +67,8 @@ export class HttpTransport extends Connection {
     this.#headers = sentHeaders(headers);
     this.#liveness = liveness;
     this.#posts = new Posts(setup.clock);
-    this.#guarded = createGuardedFetch(url, setup.clock, { reach });
+    const { clock, authenticator } = setup;
+    this.#guarded = createGuardedFetch(url, clock, { reach, authenticator });
     this.#news = createNewsStream({
       clock: setup.clock,
       budget: this.stages.budget,

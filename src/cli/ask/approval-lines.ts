@@ -11,7 +11,7 @@ const why: Readonly<Record<ApprovalReason, string>> = {
   changed: 'it differs from what was approved',
   executableMoved: 'its command now runs a different program than the approved one',
   revoked: 'its approval was revoked',
-  toolsChanged: 'some of its definitions differ from the approved ones and are held back',
+  toolsChanged: 'some of its definitions differ from the approved ones and are withheld',
 };
 
 type Fact = readonly [title: string, value: string | undefined];
@@ -29,6 +29,7 @@ export function approvalLines(request: ApprovalRequest): string[] {
       ['in', cwd],
       ['connects to', request.url],
       ['at host', request.host],
+      ['logs in with', accountOf(request)],
       ...(request.values ?? []).map(approvalValueLine),
       ['and those of', envFile],
       ['which sets', envFileNames.map(nameWord).join(', ')],
@@ -48,7 +49,7 @@ export function approvalLines(request: ApprovalRequest): string[] {
 export function shortApprovalLines(request: ApprovalRequest, projectRoot: string): string[] {
   const { because, cwd, envFile, values = [] } = request;
   const names = [
-    ...values.map(valueName),
+    ...values.filter((value) => !isDecisive(value)).map(valueName),
     ...(envFile === undefined ? [] : [`all variables in ${envFile}`]),
   ];
   const reason = because === undefined ? '' : `; ${why[because]}`;
@@ -60,6 +61,8 @@ export function shortApprovalLines(request: ApprovalRequest, projectRoot: string
       ['in', cwd === projectRoot ? undefined : cwd],
       ['connects to', request.url],
       ['at host', request.host],
+      ['logs in with', accountOf(request)],
+      ...values.filter(isDecisive).map(approvalValueLine),
       ['gets', names.join(', ')],
       ...concerns(request),
     ]),
@@ -89,6 +92,17 @@ function placeOf({ source }: ApprovalRequest): string {
 function wordsOf({ command, args = [] }: ApprovalRequest): string {
   const words = command === undefined ? [] : [command, ...args];
   return words.map(quotedWord).join(' ');
+}
+
+/** Returns whether a value says who logs in, and where tokens and secrets go. */
+function isDecisive({ field }: ApprovalValue): boolean {
+  return /^oauth\.(?:clientId|\w*Ur[li]|(?:identity\.)?issuer)$/u.test(field);
+}
+
+/** The account whose login the server may use, also one from before the approval. */
+function accountOf({ account }: ApprovalRequest): string | undefined {
+  if (account === undefined) return undefined;
+  return account === null ? 'your only account there, if you have one' : `your account ${account}`;
 }
 
 /** A value's name, and where its text comes from if not from the settings. */

@@ -12,7 +12,7 @@ export const checkCommand: CommandDefinition<{ readonly strict?: true }> = {
   summary: 'check the settings files that up would read; starts nothing',
   details:
     'Prints every problem as FILE:LINE: KEY: MESSAGE and exits with 2 if there is an error. A variable that is not ' +
-    'set and a command that is not on PATH are warnings. Values of the keychain and of commands are not read.',
+    'set, an unreadable envFile and a command that is not on PATH are warnings. Values of the keychain and of commands are not read.',
   example: 'troupe check --config troupe.json --strict',
   options: [flag('--strict', 'exit with 2 for warnings as well')],
   async run({ host, launch, output }, _args, { strict = false }) {

@@ -12,7 +12,7 @@ export const connectCommands: readonly CommandDefinition<{ readonly yes?: true }
       ? 'let another program use the servers: add troupe serve to its settings'
       : "remove troupe serve from another program's settings",
     details:
-      'Shows the change and asks before it writes. Comments and order stay, and the earlier file is kept beside the new one. It edits the settings of the user, never those of the project.',
+      'Shows the change and asks before it writes. Comments and order stay, and the file as it was without troupe is kept beside the new one. It edits the settings of the user, never those of the project.',
     example: `troupe ${verb} cursor`,
     choices: hostNames,
     options: [flag('--yes', 'write without asking')],

@@ -20,20 +20,10 @@ export const helpCommand = (program: Command): CommandDefinition => ({
   },
 });
 
-/** Commands that users may look for, with the closest ones in this version. */
-const absent: ReadonlyMap<string, string> = new Map([
-  ['login', 'troupe explain SERVER shows what the server needs'],
-  ['logout', 'troupe stop SERVER ends its connection'],
-]);
-
 const shownLength = 100;
 
 /** Suggests the command that was probably meant. */
 export function unknownCommand(name: string, { commands }: Command): TroupeError {
-  const nearest = absent.get(name);
-  if (nearest !== undefined) {
-    return usageError(`${name} is not available in this version; ${nearest}`);
-  }
   const closest = closestName(
     name,
     commands.map((each) => each.name()),

@@ -6,7 +6,7 @@ import type { ControlResults } from '../control/protocol.ts';
 import { askRunning } from '../control/running-troupe.ts';
 import { troupeOptionsOf } from '../launch.ts';
 import type { Output } from '../show/output.ts';
-import { problemLines } from '../show/status-lines.ts';
+import { placedProblem, problemLines } from '../show/status-lines.ts';
 import { fitTable, wrapText } from '../show/table.ts';
 
 type Plan = Required<ControlResults['plan']>;
@@ -30,7 +30,10 @@ export const planCommand: CommandDefinition = {
       output.lines(wrapText(steps.length === 0 ? none : settled, output.width));
     }
     output.lines(stepLines(steps, output));
-    for (const line of problemLines(problems))
+    // The reason of a step says the same as its server's problem.
+    const reasons = new Set(steps.map(({ reason }) => reason));
+    const others = problems.filter((problem) => !reasons.has(placedProblem(problem)));
+    for (const line of problemLines(others))
       output.lines(wrapText(line, output.width).map((part) => output.paint('red', part)));
     return hasErrors ? exitCodeFor({ code: 'INVALID_CONFIG', outcome: 'not_executed' }) : 0;
   },

@@ -1,6 +1,10 @@
+import type { FormValue, Question, QuestionAnswer } from '../../domain/question.ts';
+import { argumentsError, usageError } from '../../domain/user-errors.ts';
+import { printableLine } from '../../policies/text/printable.ts';
 import { answerHint, questionLines } from '../ask/question.ts';
 import type { CommandDefinition } from '../command.ts';
-import { askRunning } from '../control/running-troupe.ts';
+import { askRunning, withRunning } from '../control/running-troupe.ts';
+import { argumentsFromWords } from '../tool-arguments.ts';
 
 /** `questions`: lists the open questions of servers. */
 export const questionsCommand: CommandDefinition = {
@@ -17,3 +21,58 @@ export const questionsCommand: CommandDefinition = {
     output.lines(questions.map((question) => `answer: ${answerHint(question)}`));
   },
 };
+
+type Action = QuestionAnswer['action'];
+
+const done: Readonly<Record<Action, string>> = {
+  accept: 'answered',
+  decline: 'declined',
+  cancel: 'cancelled',
+};
+
+/** `answer`: answers a question of a server from any terminal. */
+export const answerCommand: CommandDefinition = {
+  usage: 'answer <id> [words...]',
+  summary: "answer a server's question: accept, decline or cancel, with fields as key=value",
+  details:
+    'The default is accept. Values are parsed and checked against the form before they are sent. ' +
+    'Accept a link after you have opened it and finished there. troupe questions lists open questions.',
+  example: 'troupe answer q1 name=Ada',
+  run: ({ launch, output }, [id = '', ...words]) =>
+    withRunning(launch, async (client) => {
+      const { questions } = await client.request('questions', {});
+      const question = questions.find((each) => each.id === id);
+      if (question === undefined) {
+        const shown = printableLine(id, 20);
+        throw argumentsError(`there is no open question ${shown}; see troupe questions`);
+      }
+      const answer = answerFrom(question, words);
+      await client.request('answer', { id, ...answer });
+      const { server } = question;
+      output.document({ question: { id, server, action: answer.action } });
+      output.lines([`${done[answer.action]} ${id} of ${server}`]);
+    }),
+};
+
+/** @throws TroupeError `USAGE` or `INVALID_ARGUMENTS` with the fix */
+function answerFrom(
+  question: Question,
+  words: readonly string[],
+): { readonly action: Action; readonly content?: Record<string, FormValue> } {
+  const [first = 'accept'] = words;
+  const isNamed = first === 'accept' || first === 'decline' || first === 'cancel';
+  const action: Action = isNamed ? first : 'accept';
+  const fields = isNamed ? words.slice(1) : words;
+  if (question.kind === 'form' && action === 'accept') {
+    // Missing fields may have defaults; the form checks that.
+    const content = argumentsFromWords(fields, { ...question.schema, required: [] });
+    return { action, content: content as Record<string, FormValue> };
+  }
+  if (fields.length > 0)
+    throw usageError('this question has no form; leave out the key=value words');
+  if (question.kind === 'sampling' && action === 'accept')
+    throw usageError(
+      `a model's message cannot be given here; run troupe answer ${question.id} decline`,
+    );
+  return { action };
+}

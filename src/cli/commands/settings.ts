@@ -17,7 +17,7 @@ const addCommand: CommandDefinition<AddFlags> = {
   options: [
     flag('--env <name=value>', 'a variable of the process; may be repeated').argParser(gatherText),
     flag('--cwd <dir>', 'working folder of the process (default: the project folder)', parseText),
-    flag('--header <name: value>', 'a header of every request; may be repeated').argParser(
+    flag('--header <name=value>', 'a header of every request; may be repeated').argParser(
       gatherText,
     ),
     new Option('--type <transport>', 'how to talk to a URL (default: follows from it)').choices([
@@ -44,7 +44,8 @@ const addCommand: CommandDefinition<AddFlags> = {
 const removeCommand: CommandDefinition = {
   usage: 'remove <server>',
   summary: 'remove a server from the settings file that declares it',
-  details: 'Comments and order stay. A running troupe stops the server at once.',
+  details:
+    "Order and comments stay, except those on the entry's own lines. A running troupe stops the server at once.",
   example: 'troupe remove files',
   async run(session, [server = '']) {
     const { removeServer } = await import('../settings/edit-server.ts');

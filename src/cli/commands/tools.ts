@@ -54,7 +54,7 @@ export const toolsCommand: CommandDefinition<AdHocFlags & { readonly search?: st
       if (troupe.client !== undefined) show(session, found);
       else {
         const snapshot = await troupe.request('status', {});
-        const unread = unreadSettings(snapshot);
+        const unread = unreadSettings(snapshot.servers, snapshot.troupe.problems);
         if (unread !== undefined && tools.length === 0) throw unread;
         if (unread !== undefined) session.output.note(unread.message);
         show(session, found);

@@ -15,8 +15,9 @@ import { isAgreed } from '../ask/confirm.ts';
 import type { CliSession } from '../command.ts';
 import { placeFactsOf } from '../import/discover.ts';
 import { serveWords } from '../import/init.ts';
+import { startsTroupe } from '../import/plan.ts';
 import { realOrPlanned } from '../launch.ts';
-import { replaceFile, textToEdit } from '../settings/target.ts';
+import { orRefusal, replaceFile, textToEdit } from '../settings/target.ts';
 import { entryName, type Host, type HostName, hostOf } from './hosts.ts';
 import { type TomlTable, tomlEntry, withTomlEntry } from './toml-entry.ts';
 
@@ -29,6 +30,8 @@ interface HostEdit {
   readonly file: string;
   readonly place: string;
   readonly before: string | undefined;
+  /** Whether it has our entry. */
+  readonly isConnected: boolean;
   /** Absent: there is nothing to change. */
   readonly text?: string;
   readonly entry?: Entry;
@@ -60,7 +63,7 @@ export async function connectHost(
   const done = wish ? 'connected' : 'disconnected';
   if (text === undefined) output.lines([`${name} is already ${done}: ${shown}`]);
   if (backup !== undefined)
-    output.lines([`the earlier file is kept as ${printableLine(backup, 500)}`]);
+    output.lines([`the file as it was without troupe is kept as ${printableLine(backup, 500)}`]);
   if (isWritten) output.lines([`${done} ${name}; restart it to apply this`]);
   return 0;
 }
@@ -71,16 +74,23 @@ async function editOf(session: CliSession, name: HostName, wish: boolean): Promi
   const place = realOrPlanned(file);
   const before = await textToEdit(place, `cannot edit ${file}`);
   const entry = wish ? { ...host.more, ...gatewayOf(session) } : undefined;
-  const text = editedText(host, before, entry);
-  return { host: name, file, place, before, ...defined({ text, entry }) };
+  const present = entryIn(host, before);
+  const text = equalData(present, entry) ? undefined : editedText(host, before, entry);
+  const isConnected = present !== undefined;
+  return { host: name, file, place, before, isConnected, ...defined({ text, entry }) };
 }
 
-/** Returns the path of the earlier file's copy; undefined when there was no file. */
-async function write({ place, before }: HostEdit, text: string): Promise<string | undefined> {
-  const backup = before === undefined ? undefined : `${place}.before-troupe`;
-  if (backup !== undefined) await copyFile(place, backup);
+/** Returns the path of the copy of the file as it was without us; undefined when there is none. */
+async function write(
+  { place, before, isConnected }: HostEdit,
+  text: string,
+): Promise<string | undefined> {
+  const backup = `${place}.before-troupe`;
+  // With our entry, the file is not worth more than the copy that was made before we added it.
+  const isKept = before === undefined || (isConnected && existsSync(backup));
+  if (!isKept) await orRefusal(backup, () => copyFile(place, backup));
   await replaceFile(place, before, text);
-  return backup;
+  return existsSync(backup) ? backup : undefined;
 }
 
 /** How the program starts us: by name where that is on PATH, otherwise by the path of this program. */
@@ -97,38 +107,51 @@ function isOnPath(command: string, folders: string): boolean {
     .some((folder) => path.isAbsolute(folder) && existsSync(path.join(folder, command)));
 }
 
+function cannotEdit(file: string, why: string): never {
+  throw settingsError(`cannot edit ${printableLine(file, 500)}: ${why}`);
+}
+
+/**
+ * Our entry in a file; undefined if there is none.
+ * @throws TroupeError `INVALID_CONFIG` when another server has its name
+ */
+function entryIn({ file, key, isToml }: Host, before: string | undefined): unknown {
+  const table = { holder: key, name: entryName };
+  const present = (isToml ? presentToml : presentJson)(file, before ?? '', table);
+  if (present === undefined || startsTroupe(entryName, present)) return present;
+  return cannotEdit(
+    file,
+    `its "${entryName}" in ${key} does not run troupe serve; rename it to keep it, or remove it`,
+  );
+}
+
 function editedText(
   { file, key, isToml }: Host,
   before: string | undefined,
   entry: Entry | undefined,
-): string | undefined {
-  const fail: Fail = (why) => {
-    throw settingsError(`cannot edit ${file}: ${why}`);
-  };
+): string {
   const table = { holder: key, name: entryName };
-  const present = isToml ? presentToml(before, table, fail) : presentJson(before, table, fail);
-  if (equalData(present, entry)) return undefined;
   const text = isToml
     ? withTomlEntry(before ?? '', table, entry)
     : changeSettings(before ?? '{}\n', [{ path: [key, entryName], value: entry }]);
-  return text ?? fail('its content would change elsewhere; edit it by hand');
+  return text ?? cannotEdit(file, 'its content would change elsewhere; edit it by hand');
 }
 
-type Fail = (why: string) => never;
-
-function presentToml(before = '', table: TomlTable, fail: Fail): unknown {
+function presentToml(file: string, before: string, table: TomlTable): unknown {
   try {
     return tomlEntry(before, table);
   } catch {
-    return fail('it is not valid TOML; fix it');
+    return cannotEdit(file, 'it is not valid TOML; fix it');
   }
 }
 
-function presentJson(before = '', { holder, name }: TomlTable, fail: Fail): unknown {
+function presentJson(file: string, before: string, { holder, name }: TomlTable): unknown {
   const tree = readTree(before.trim() === '' ? '{}' : before);
-  if ('fault' in tree) return fail(`line ${tree.fault.line}: ${tree.fault.message}`);
+  if ('fault' in tree) return cannotEdit(file, `line ${tree.fault.line}: ${tree.fault.message}`);
   const content = valueOf(tree.root);
-  const servers = isRecord(content) ? content[holder] : fail('it is not an object; fix it');
+  const servers = isRecord(content)
+    ? content[holder]
+    : cannotEdit(file, 'it is not an object; fix it');
   return isRecord(servers) ? servers[name] : undefined;
 }
 

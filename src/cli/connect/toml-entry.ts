@@ -11,10 +11,9 @@ export interface TomlTable {
 
 type Entry = Readonly<Record<string, unknown>>;
 
-/** Undefined when the text is invalid. */
-export function tomlEntry(text: string, { holder, name }: TomlTable): unknown {
-  const tables = parse(text)[holder];
-  return isRecord(tables) ? tables[name] : undefined;
+/** @throws the parser's error for an invalid text */
+export function tomlEntry(text: string, table: TomlTable): unknown {
+  return entryOf(parse(text), table);
 }
 
 /**
@@ -34,35 +33,54 @@ export function withTomlEntry(
   const gap = lines.length === 0 || rest.trim() === '' ? '' : eol;
   const head = rest === '' || rest.endsWith('\n') ? rest : rest + eol;
   const edited = `${head}${gap}${lines.map((line) => line + eol).join('')}`;
-  const { [table.holder]: _before, ...others } = parse(text);
-  const { [table.holder]: _after, ...othersAfter } = parse(edited);
+  const [old, now] = [parse(text), validContent(edited)];
   const isSafe =
-    equalData(others, othersAfter) &&
-    equalData(otherTables(text, table), otherTables(edited, table)) &&
-    equalData(tomlEntry(edited, table), entry);
+    now !== undefined &&
+    equalData(withoutEntry(old, table), withoutEntry(now, table)) &&
+    equalData(entryOf(now, table), entry);
   return isSafe ? edited : undefined;
 }
 
-function otherTables(text: string, { holder, name }: TomlTable): Entry {
-  const tables = parse(text)[holder];
-  const { [name]: _own, ...others } = isRecord(tables) ? tables : {};
-  return others;
+function entryOf(content: Entry, { holder, name }: TomlTable): unknown {
+  const tables = content[holder];
+  return isRecord(tables) ? tables[name] : undefined;
 }
 
-/** Removes the lines from the table's head, or a sub-table's, to the next other head. */
+function withoutEntry(content: Entry, { holder, name }: TomlTable): Entry {
+  const tables = content[holder];
+  const { [name]: _own, ...others } = isRecord(tables) ? tables : {};
+  return { ...content, [holder]: others };
+}
+
+/** Undefined for an invalid text, as an edit of a dotted key, an inline table or a string over several lines gives. */
+function validContent(text: string): Entry | undefined {
+  try {
+    return parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Removes the table and its sub-tables. Blank lines and comments below their last key stay. */
 function withoutTable(text: string, { holder, name }: TomlTable): string {
+  const own = `${holder}.${name}`;
+  const lines = text.split(/(?<=\n)/u);
+  const kept: string[] = [];
   let isInside = false;
-  const kept = text.split(/(?<=\n)/u).filter((line) => {
+  let loose: string[] = [];
+  for (const line of lines) {
     const head = /^\s*\[\[?([^\]]*)\]/u.exec(line)?.[1]?.replaceAll(/[\s"']/gu, '');
     if (head !== undefined) {
-      const own = `${holder}.${name}`;
       isInside = head === own || head.startsWith(`${own}.`);
+      kept.push(...loose);
+      loose = [];
     }
-    return !isInside;
-  });
-  return kept.length === text.split(/(?<=\n)/u).length
-    ? text
-    : kept.join('').replace(/(\r?\n)+$/u, '$1');
+    if (!isInside) kept.push(line);
+    else if (!/^\s*(?:#|$)/u.test(line)) loose = [];
+    else if (loose.length > 0 || line.trim() !== '') loose.push(line);
+  }
+  kept.push(...loose);
+  return kept.length === lines.length ? text : kept.join('').replace(/(\r?\n)+$/u, '$1');
 }
 
 /** A JSON string is a valid TOML string, and so is a list of them. */

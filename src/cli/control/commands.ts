@@ -83,6 +83,7 @@ export function controlHandler(troupe: Troupe, identity: Identity): ControlHandl
         return { status: requireServer(troupe, server) };
       return { status: await troupe.waitFor(server, 'stopped', { timeoutMs, signal }) };
     },
+    ...loggingIn(troupe),
     reload() {
       troupe.send({ type: 'settings.reload' });
       return { troupe: troupe.snapshot().troupe };
@@ -161,6 +162,25 @@ function offering(
       troupe.readResource(server, uri, defined({ signal, timeoutMs })),
     getPrompt: ({ server, prompt, arguments: args, timeoutMs }, { signal }) =>
       troupe.getPrompt(server, prompt, args ?? {}, defined({ signal, timeoutMs })),
+  };
+}
+
+function loggingIn(
+  troupe: Troupe,
+): Pick<Commands, 'login' | 'finishLogin' | 'logout' | 'accounts'> {
+  return {
+    login: async ({ server, timeoutMs }, { signal }) => ({
+      status: await troupe.login(server, defined({ signal, timeoutMs })),
+    }),
+    async finishLogin({ server, url }) {
+      await troupe.finishLogin(server, url);
+      return { server };
+    },
+    async logout({ server }) {
+      await troupe.logout(server);
+      return { server };
+    },
+    accounts: async () => ({ accounts: await troupe.accounts() }),
   };
 }
 

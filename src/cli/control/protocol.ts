@@ -10,6 +10,7 @@
  * A line that is not a request is answered with `"id": null`.
  */
 
+import type { Account } from '../../domain/authorization.ts';
 import type { ErrorDocument } from '../../domain/caller-code.ts';
 import type {
   ExposedPrompt,
@@ -90,6 +91,10 @@ export interface ControlResults {
   start: { readonly status: ServerStatus };
   stop: { readonly status: ServerStatus };
   restart: { readonly status: ServerStatus };
+  login: { readonly status: ServerStatus };
+  finishLogin: { readonly server: string };
+  logout: { readonly server: string };
+  accounts: { readonly accounts: readonly Account[] };
   reload: { readonly troupe: TroupeStatus };
   /** A link that works in one browser, and on request a file that redirects to it. */
   inspect: { readonly url: string; readonly file?: string };

@@ -3,7 +3,7 @@
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { reworded, usageError } from '../../domain/user-errors.ts';
 import { quotedFor } from '../../policies/text/quoted.ts';
-import { type Launch, realOrPlanned } from '../launch.ts';
+import { flagsOf, type Launch, realOrPlanned } from '../launch.ts';
 import { type ControlClient, connectControl } from './client.ts';
 import type { ControlResults, Identity } from './protocol.ts';
 import type { ControlArgs, ControlCommand } from './schemas.ts';
@@ -118,8 +118,6 @@ function differencesOf(
 function commandToStart(launch: Launch): string {
   const words = ['troupe', 'up'];
   if (launch.projectRoot !== process.cwd()) words.push('--project', launch.projectRoot);
-  if (launch.stateFolderGiven) words.push('--state-dir', launch.stateFolder);
-  if (launch.bare) words.push('--bare');
-  for (const file of launch.configFiles) words.push('--config', file);
+  words.push(...flagsOf(launch));
   return words.map((word) => quotedFor('shell', word)).join(' ');
 }

@@ -62,6 +62,11 @@ export const controlArgs = {
   start: settle,
   stop: settle,
   restart: settle,
+  login: settle,
+  /** The URL to which the browser was redirected. */
+  finishLogin: z.object({ server: name, url: z.string().min(1).max(longestAddress) }),
+  logout: z.object({ server: name }),
+  accounts: nothing,
   reload: nothing,
   /** `open`: also write a file that redirects a browser to the link. */
   inspect: z.object({ open: z.boolean().optional() }),

@@ -1,7 +1,8 @@
 /** Waits until servers have settled, and explains why a settled server is unusable. */
 
-import type { ServerStatus, TroupeSnapshot } from '../../domain/host/status.ts';
+import type { ServerStatus } from '../../domain/host/status.ts';
 import { isOnItsWay } from '../../domain/server-state.ts';
+import type { Problem, SourceRef } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { settingsError } from '../../domain/user-errors.ts';
 import { closestName } from '../../policies/text/closest-name.ts';
@@ -82,15 +83,19 @@ export function requireServer(troupe: Troupe, name: string): ServerStatus {
   const names = snapshot.servers.map((server) => server.name);
   const isExplained =
     closestName(name, names) !== undefined || problems.some(({ server }) => server === name);
-  const unread = isExplained ? undefined : unreadSettings(snapshot);
+  const unread = isExplained ? undefined : unreadSettings(snapshot.servers, problems);
   throw unread ?? unknownServer(name, snapshot.servers, [], problems);
 }
 
 /** Returns the error of an unreadable settings file; undefined when all were read. */
-export function unreadSettings({ servers, troupe }: TroupeSnapshot): TroupeError | undefined {
+export function unreadSettings(
+  servers: readonly { readonly source: SourceRef }[],
+  problems: readonly Problem[],
+): TroupeError | undefined {
   // A file that has servers in the list was read, so its problems are minor.
-  const problem = troupe.problems.find(
-    ({ file }) => !servers.some((server) => server.source.file === file),
+  const problem = problems.find(
+    ({ file, severity }) =>
+      severity !== 'warning' && !servers.some((server) => server.source.file === file),
   );
   if (problem === undefined) return undefined;
   const line = problem.line === undefined ? '' : `:${problem.line}`;

@@ -6,7 +6,7 @@ import { quotedFor } from '../../policies/text/quoted.ts';
 import { approveWritten } from '../../runtime/approve-written.ts';
 import { isAgreed } from '../ask/confirm.ts';
 import type { CliSession } from '../command.ts';
-import { type Launch, projectSettings, sourcesOf, troupeOptionsOf } from '../launch.ts';
+import { flagsOf, type Launch, projectSettings, sourcesOf, troupeOptionsOf } from '../launch.ts';
 import { isOfProject } from '../settings/target.ts';
 import { counted } from '../show/counted.ts';
 import { discoverSources, nothingFound } from './discover.ts';
@@ -41,7 +41,8 @@ export async function initSettings(session: CliSession, flags: InitFlags): Promi
   if (isWanted) await writeAll(session, target);
   const document = { file, realPath: target.place, written: isWanted, servers, ...plan };
   output.document({ ...document, serve: serveWords(launch) });
-  if (isWanted || text === undefined) output.lines(['', ...gatewayLines(launch)]);
+  if (isWanted || (text === undefined && sources.length > 0))
+    output.lines(['', ...gatewayLines(launch)]);
   return 0;
 }
 
@@ -77,10 +78,7 @@ async function writeAll(session: CliSession, target: Target): Promise<void> {
 
 /** The command that serves these settings to a host. */
 export function serveWords(launch: Launch): readonly string[] {
-  const words = ['troupe', 'serve', '--project', launch.projectRoot];
-  if (launch.stateFolderGiven) words.push('--state-dir', launch.stateFolder);
-  for (const file of launch.configFiles) words.push('--config', file);
-  return words;
+  return ['troupe', 'serve', '--project', launch.projectRoot, ...flagsOf(launch)];
 }
 
 function gatewayLines(launch: Launch): readonly string[] {

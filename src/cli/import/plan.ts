@@ -120,8 +120,8 @@ function inputsOf({ inputs }: Conversion): ReturnType<typeof parseInputs> {
   return inputs === undefined ? { inputs: [], faults: [] } : parseInputs(inputs);
 }
 
-/** A troupe that ran itself as a server would start without end. */
-function startsTroupe(name: string, entry: unknown): boolean {
+/** Whether an entry runs `troupe serve`. A troupe that ran itself as a server would start without end. */
+export function startsTroupe(name: string, entry: unknown): boolean {
   if (!isRecord(entry)) return false;
   const { command, args } = entry;
   const words = [command, ...(Array.isArray(args) ? (args as unknown[]) : [])];

@@ -8,7 +8,7 @@ import { quotedFor } from '../../policies/text/quoted.ts';
 import type { HostPolicy, TroupeOptions } from '../../runtime/troupe.ts';
 import { flag } from '../command.ts';
 import { settleTimeoutMs } from '../control/settled-servers.ts';
-import { gatherText, parseText } from '../flag-values.ts';
+import { gatherText, pairsOf, parseText } from '../flag-values.ts';
 import type { Launch } from '../launch.ts';
 import { shellWords } from '../shell-words.ts';
 
@@ -105,18 +105,6 @@ function remoteEntry(url: string, header: readonly string[] = []): Record<string
   return { ...type, url, headers: pairsOf('--header', header) };
 }
 
-function pairsOf(name: string, pairs: readonly string[]): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    pairs.map((pair) => {
-      // Headers are usually written with a colon.
-      const [, key, value] = /^([^=:\s]+)(?:=|:\s*)([^]*)$/.exec(pair) ?? [];
-      if (key === undefined || value === undefined)
-        throw usageError(`${name} ${quotedFor('shell', pair)} is not a pair; write NAME=VALUE`);
-      return [key, value];
-    }),
-  );
-}
-
 /** Rewrites an error for a server that no other command knows. */
 export function adHocError({ words, isLocal }: AdHocServer, error: TroupeError): TroupeError {
   const flagName = isLocal ? '--stdio' : '--url';
@@ -124,6 +112,7 @@ export function adHocError({ words, isLocal }: AdHocServer, error: TroupeError):
     .replace(atSettings, `${flagName}: `)
     .replace(failedStart, `The server of ${flagName} did not start: `)
     .replace(otherNextStep, 'Next: check the command line and run it again')
+    .replace(newStart, 'run it again')
     .replace(ownCommand, (_, command: string) => `troupe ${command} ${words}`);
   return reworded(error, message);
 }
@@ -135,6 +124,7 @@ const atSettings = new RegExp(
 const otherNextStep = new RegExp(
   String.raw`Next: (?:fix host settings|.*troupe (?:status|start|restart|logs|explain) ${adHocName}\b).*$`,
 );
+const newStart = /start troupe again$/;
 const ownCommand = new RegExp(
   String.raw`\btroupe (tools|call|resources|prompts|read|prompt) ${adHocName}\b`,
   'g',

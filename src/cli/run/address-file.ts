@@ -25,13 +25,32 @@ export async function writeAddressFile(
   url: string,
   stateFolder: string,
 ): Promise<string> {
-  const folder = path.join(stateFolder, 'inspector');
+  const file = await writePage(url, path.join(stateFolder, 'inspector'));
+  // Synchronous: when we stop, asynchronous work may not finish.
+  inspector.whenSpent(url, () => rmSync(file, { force: true }));
+  return file;
+}
+
+/**
+ * Opens an address of another program in a browser. Nothing of it appears in a program's arguments.
+ * @param signal - aborted when the address is no longer of use
+ * @returns whether a browser was started
+ */
+export async function openPage(
+  { host, launch }: CliSession,
+  url: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const file = await writePage(url, path.join(launch.stateFolder, 'login'));
+  signal.addEventListener('abort', () => rmSync(file, { force: true }), { once: true });
+  return (host.openFile ?? openBrowser)(file);
+}
+
+async function writePage(url: string, folder: string): Promise<string> {
   makePrivateFolder(folder);
   await removeLeftovers(folder);
   const file = path.join(folder, `${randomUUID()}.html`);
   await writeFile(file, pageLeadingTo(url), { flag: 'wx', mode: 0o600 });
-  // Synchronous: when we stop, asynchronous work may not finish.
-  inspector.whenSpent(url, () => rmSync(file, { force: true }));
   return file;
 }
 
@@ -44,11 +63,11 @@ async function removeLeftovers(folder: string): Promise<void> {
   }
 }
 
-/** @param url - one of ours, without characters that are special in HTML */
-function pageLeadingTo(url: string): string {
+function pageLeadingTo(address: string): string {
+  const url = address.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll("'", '&#39;');
   return `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="referrer" content="no-referrer">
-<meta http-equiv="refresh" content="0; url=${url}"><title>Troupe inspector</title>
-<p><a href="${url}">Open the inspector</a></html>
+<meta http-equiv="refresh" content="0; url=${url}"><title>mcp-troupe</title>
+<p><a href="${url}">Continue</a></html>
 `;
 }
 

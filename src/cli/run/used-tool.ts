@@ -91,7 +91,7 @@ export async function listedTools(
 
 /**
  * Returns a tool's definition.
- * @throws TroupeError `TOOL_UNKNOWN`, or `TOOL_CHANGED` for one that is held back
+ * @throws TroupeError `TOOL_UNKNOWN`, or `TOOL_CHANGED` for one that is withheld
  */
 export async function listedTool(
   troupe: UsedTroupe,
@@ -103,7 +103,7 @@ export async function listedTool(
   if (found !== undefined) return found;
   const { approvals } = await troupe.request('approvals', {});
   const approval = approvals.find((each) => each.server === server);
-  // A tool that is held back is not listed; the runtime refuses a call without arguments the same way.
+  // A tool that is withheld is not listed; the runtime refuses a call without arguments the same way.
   if (approval?.toolChanges?.some((change) => change.tool === tool) === true)
     throw changedTool(server, tool);
   const known = tools.map((each) => ({ name: each.tool }));

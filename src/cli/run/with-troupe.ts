@@ -1,5 +1,6 @@
 /** Runs a command with the running troupe, or with one that lives only as long as the command. */
 
+import type { TroupeEventName } from '../../domain/host/event.ts';
 import { dockerGatewayKey } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { defined } from '../../policies/defined.ts';
@@ -13,6 +14,7 @@ import type { CliSession } from '../command.ts';
 import type { ControlClient } from '../control/client.ts';
 import { controlHandler } from '../control/commands.ts';
 import { errorDocumentOf } from '../control/error-document.ts';
+import type { ControlEvent } from '../control/protocol.ts';
 import { findRunning, identityOf, withoutRunning } from '../control/running-troupe.ts';
 import { requireServer } from '../control/settled-servers.ts';
 import { type Launch, settingsInUse, troupeOptionsOf } from '../launch.ts';
@@ -28,6 +30,11 @@ export interface UsedTroupe {
   readonly request: ControlClient['request'];
   /** The connection to the running troupe; undefined for a troupe of this process. */
   readonly client?: ControlClient;
+  /** Reports events of these types from now on. */
+  readonly follow: (
+    types: readonly TroupeEventName[],
+    onEvent: (event: ControlEvent) => void,
+  ) => void;
   /** Adds how to start a lasting troupe, which most next steps need. */
   readonly explained: (error: TroupeError) => TroupeError;
 }
@@ -63,7 +70,11 @@ export async function withTroupe(
     }
     const { client } = running;
     const request: ControlClient['request'] = (...asked) => client.request(...asked);
-    return await use({ client, request, explained });
+    const follow: UsedTroupe['follow'] = (types, onEvent) => {
+      // The request itself reports that the troupe ended.
+      client.follow(types, onEvent).catch(() => undefined);
+    };
+    return await use({ client, request, follow, explained });
   } finally {
     running?.client.close();
   }
@@ -100,7 +111,11 @@ async function inProcess(
       await waitForDocker(troupe, server, stop.signal);
       requireServer(troupe, server);
     }
-    return use({ request: requestIn(troupe, session, stop.signal), explained });
+    const follow: UsedTroupe['follow'] = (types, onEvent) => {
+      for (const type of types)
+        troupe.on(type, (event) => onEvent({ type, ...event } as ControlEvent));
+    };
+    return use({ request: requestIn(troupe, session, stop.signal), follow, explained });
   };
   try {
     return await Promise.race([run(), crash]);

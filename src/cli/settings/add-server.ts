@@ -11,6 +11,7 @@ import { approveWritten, type WrittenText } from '../../runtime/approve-written.
 import { isAtTerminal } from '../ask/confirm.ts';
 import type { CliSession } from '../command.ts';
 import type { RunningTroupe } from '../control/running-troupe.ts';
+import { pairsOf } from '../flag-values.ts';
 import {
   type Launch,
   projectSettings,
@@ -43,7 +44,7 @@ export async function addServer(
 ): Promise<number> {
   if (!isServerName(name))
     throw usageError(
-      `${quotedWord(name)} is not a server name; use 1 to 100 letters, digits and . _ : -`,
+      `${quotedWord(name)} is not a server name; use 1 to 100 letters, digits and . _ : -, not beginning with -`,
     );
   const entry = entryOf(words, flags);
   return withEditedTroupe(session.launch, (seen, running) =>
@@ -177,29 +178,13 @@ function entryOf(words: readonly string[], { env, cwd, header, type }: AddFlags)
     return defined({
       type,
       url: first,
-      headers: pairsOf(header, /^([^:\s]+):\s*(.*)$/su, "'NAME: VALUE'", '--header'),
+      headers: header && pairsOf('--header', header),
     });
   return defined({
     type,
     command: first,
     args: args.length === 0 ? undefined : args,
-    env: pairsOf(env, /^([^=]+)=(.*)$/su, 'NAME=VALUE', '--env'),
+    env: env && pairsOf('--env', env),
     cwd,
   });
-}
-
-function pairsOf(
-  given: readonly string[] | undefined,
-  pattern: RegExp,
-  form: string,
-  flagName: string,
-): Readonly<Record<string, string>> | undefined {
-  if (given === undefined) return undefined;
-  const pairs = given.map((text): [string, string] => {
-    const [, key, value] = pattern.exec(text) ?? [];
-    if (key !== undefined && value !== undefined) return [key, value];
-    // The text itself may be a secret.
-    throw usageError(`a value of ${flagName} has another form; write ${form}`);
-  });
-  return Object.fromEntries(pairs);
 }

@@ -5,10 +5,12 @@ import { memberOf } from '../../config/settings-tree.ts';
 import type { DesiredServer, Settings } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { settingsError } from '../../domain/user-errors.ts';
+import { closestName } from '../../policies/text/closest-name.ts';
 import { quotedWord } from '../../policies/text/printable.ts';
 import { readingWritten, type WrittenText } from '../../runtime/approve-written.ts';
 import { unknownServer } from '../../runtime/errors/call-refusal.ts';
 import { settingsPortsOf } from '../../runtime/options/settings-ports.ts';
+import { unreadSettings } from '../control/settled-servers.ts';
 import { type Launch, troupeOptionsOf } from '../launch.ts';
 import { type OpenSettings, openSettings } from './settings-file.ts';
 
@@ -32,7 +34,15 @@ export interface DeclaredServer {
 export async function declaredServer(launch: Launch, name: string): Promise<DeclaredServer> {
   const settings = await settingsOf(launch);
   const desired = settings.servers.find((server) => server.name === name);
-  if (desired === undefined) throw unknownServer(name, settings.servers, [], settings.problems);
+  if (desired === undefined) {
+    const { servers, problems } = settings;
+    const isMeant = closestName(
+      name,
+      servers.map((server) => server.name),
+    );
+    const unread = isMeant === undefined ? unreadSettings(servers, problems) : undefined;
+    throw unread ?? unknownServer(name, servers, [], problems, 'troupe plan');
+  }
   const { file, key, scope } = desired.source;
   const place = `${file ?? scope}${desired.source.line === undefined ? '' : `:${desired.source.line}`}`;
   if (file === undefined || scope === 'managed')

@@ -1,8 +1,8 @@
-/** Decides which files count as the project's for an import and where it may write, and writes. */
+/** Decides which files count as the project's and where a command may write, and reads and writes there. */
 
 import { mkdir, readFile, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { replaceWhole } from '../../../actors/files/file-system.ts';
+import { codeOf, replaceWhole } from '../../../actors/files/file-system.ts';
 import { isWithin, wayWithin } from '../../../actors/files/way-within.ts';
 import { readSettingsFile } from '../../../actors/settings/file.ts';
 import { withFileLock } from '../../../actors/stores/file-lock.ts';
@@ -32,7 +32,7 @@ export async function writablePlace(
   const { place, isInside } = await wayWithin(inProject, projectRoot);
   if (isInside) return place;
   throw settingsError(
-    `${printableLine(file, 500)} links to ${printableLine(place, 500)}, outside the project folder; replace the link with a file, or set --to to another file`,
+    `${printableLine(file, 500)} links to ${printableLine(place, 500)}, outside the project folder; replace the link with a file`,
   );
 }
 
@@ -52,13 +52,49 @@ async function placeInProject(file: string, projectRoot: string): Promise<string
 }
 
 /**
- * Reads a settings file; undefined when it does not exist.
- * @throws TroupeError `INVALID_CONFIG` when it cannot be read
+ * Reads a file that is to be edited; undefined if it does not exist.
+ * @throws TroupeError `INVALID_CONFIG` when it cannot be read, or is read-only
  */
 export async function textToEdit(place: string, refusal: string): Promise<string | undefined> {
   const reading = await readSettingsFile(place);
   if ('message' in reading) throw settingsError(`${refusal}: ${reading.message}`);
+  if (await isReadOnly(place)) throw settingsError(`${refusal}: ${readOnly}`);
   return 'text' in reading ? reading.text : undefined;
+}
+
+const readOnly = 'it is read-only; make it writable, or edit what it is made from';
+
+/** A file that is replaced needs no right to be written, but its owner did not want it changed. */
+async function isReadOnly(place: string): Promise<boolean> {
+  const mode = await stat(place).then(
+    (found) => found.mode,
+    () => undefined,
+  );
+  return mode !== undefined && (mode & 0o222) === 0;
+}
+
+const afterRefusal: Readonly<Record<string, string>> = {
+  EACCES: 'let this user write to its folder',
+  EPERM: 'let this user write to its folder',
+  EROFS: 'its disk is read-only',
+  ELOCKED: 'another command is writing it; run the command again',
+};
+
+/**
+ * Runs a write.
+ * @throws TroupeError `INVALID_CONFIG` when the system refuses it
+ */
+export async function orRefusal<Result>(
+  file: string,
+  write: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await write();
+  } catch (error) {
+    const code = codeOf(error);
+    const next = afterRefusal[code] ?? 'see what is in its place, and whether its disk is full';
+    throw settingsError(`cannot write ${printableLine(file, 500)} (${code}); ${next}`);
+  }
 }
 
 /**
@@ -68,7 +104,8 @@ export async function textToEdit(place: string, refusal: string): Promise<string
  *
  * @param target - a real path; a link in its place is replaced, not followed
  * @param before - the text that the new text is based on; undefined = the file did not exist
- * @throws TroupeError `INVALID_CONFIG` when the file has changed meanwhile; nothing is written then
+ * @throws TroupeError `INVALID_CONFIG` when the file has changed meanwhile, or the system refuses to write it;
+ * nothing is written then
  */
 export async function replaceFile(
   target: string,
@@ -76,15 +113,15 @@ export async function replaceFile(
   text: string,
   next = 'run the command again',
 ): Promise<void> {
-  await mkdir(path.dirname(target), { recursive: true });
-  const mode = await stat(target).then(
-    (found) => found.mode & 0o777,
-    () => 0o600,
-  );
   const isWanted = async (): Promise<boolean> => (await textOf(target)) === before;
-  const isWritten = await withFileLock(target, realClock, () =>
-    replaceWhole(target, text, { mode, isWanted }),
-  );
+  const isWritten = await orRefusal(target, async () => {
+    await mkdir(path.dirname(target), { recursive: true });
+    const mode = await stat(target).then(
+      (found) => found.mode & 0o777,
+      () => 0o600,
+    );
+    return withFileLock(target, realClock, () => replaceWhole(target, text, { mode, isWanted }));
+  });
   if (isWritten) return;
   throw settingsError(
     `${printableLine(target, 500)} was edited meanwhile, so nothing was written; ${next}`,
@@ -95,7 +132,7 @@ async function textOf(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, 'utf8');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    if (codeOf(error) === 'ENOENT') return undefined;
     throw error;
   }
 }

@@ -1,5 +1,7 @@
 /** Finds literal values of an entry that look like secrets. */
 
+import { isRecord } from '../../policies/is-record.ts';
+import { isSecretField } from '../../policies/log-in-texts.ts';
 import { proxySecrets } from '../../policies/proxy-variables.ts';
 import { isPem } from '../../policies/text/pem.ts';
 import { looksSecret, secretsInArgs, secretsInText } from '../../policies/text/redact.ts';
@@ -24,6 +26,7 @@ export function literalSecretsOf(entry: Readonly<Record<string, unknown>>): read
         isLiteral(value) && holdsSecretUnder(key, name, value) ? [[key, name]] : [],
       ),
     ),
+    ...oauthSecretsOf(entry['oauth']),
     ...args.flatMap((value, index) => {
       const hasSecret = [...inArgs].some((secret) => value.includes(secret) && isLiteral(secret));
       return hasSecret || (isLiteral(value) && holdsSecret(value)) ? [['args', index]] : [];
@@ -48,13 +51,24 @@ export function withoutSecrets(
   entry: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
   const copy = structuredClone(entry) as Record<string, unknown>;
-  for (const [key = '', inner] of literalSecretsOf(entry)) {
-    const holder = copy[key];
-    if (inner === undefined || typeof holder !== 'object' || holder === null)
-      copy[key] = '[redacted]';
-    else Object.defineProperty(holder, inner, { value: '[redacted]', enumerable: true });
+  for (const where of literalSecretsOf(entry)) {
+    let holder: object = copy;
+    for (const key of where.slice(0, -1)) holder = Reflect.get(holder, key) as object;
+    Reflect.set(holder, where.at(-1) ?? '', '[redacted]');
   }
   return copy;
+}
+
+/** Finds the literal secrets of a login. A client id is not one. */
+function oauthSecretsOf(oauth: unknown): readonly TreePath[] {
+  const inner = isRecord(oauth) ? oauth['identity'] : undefined;
+  const places = [
+    ...textEntriesOf(oauth).map(([name, value]) => [['oauth', name], value] as const),
+    ...textEntriesOf(inner).map(([name, value]) => [['oauth', 'identity', name], value] as const),
+  ];
+  return places.flatMap(([where, value]) =>
+    isSecretField(where.join('.')) && isLiteral(value) ? [where] : [],
+  );
 }
 
 /** Returns whether a text holds more than references and a scheme such as "Bearer". */

@@ -46,7 +46,7 @@ const isLocalOrRemote: Rule = ({ type, command, url }) => {
 };
 
 const localKeys = ['args', 'env', 'envFile', 'cwd'] as const;
-const remoteKeys = ['headers', 'proxy', 'tls'] as const;
+const remoteKeys = ['headers', 'headersCommand', 'proxy', 'tls', 'oauth', 'account'] as const;
 const notEmbedded = ['command', 'url', ...localKeys, ...remoteKeys, 'values'] as const;
 
 const hasFittingFields: Rule = (entry) => {
@@ -175,7 +175,7 @@ const hasWholeTls: Rule = ({ tls }) => {
 };
 
 /** Parses an address with each `${VAR}` replaced by a word or a number. */
-function parseUrl(url: string, isLiteral: boolean): URL | undefined {
+export function parseUrl(url: string, isLiteral: boolean): URL | undefined {
   if (isLiteral) return URL.canParse(url) ? new URL(url) : undefined;
   for (const value of ['x', '1']) {
     const filled = url.replaceAll(/\$\{[^}]*\}/g, value);

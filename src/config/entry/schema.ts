@@ -75,6 +75,11 @@ const tlsValue = (key: string) =>
     })
     .optional();
 
+const commandWords =
+  '"headersCommand" must be a program and its arguments; write ["print-headers", "--for", "db"]';
+const accountError =
+  '"account" must be a name of 1 to 100 letters, digits, "_", ".", "@", "+" or "-"; write "work"';
+
 const toolNames = (key: string) => texts(key, '["read_*"]');
 
 // Lists of calls that are allowed, need approval, or are denied.
@@ -112,6 +117,8 @@ const toolPermissionsSchema = listsOf(filled(toolError));
 const descriptionError = `"description" must be text of at most ${maxDescriptionLength} characters; shorten it`;
 const attemptsError = `"maxAttempts" must be a whole number from 1 to ${maxAttempts}, without quotes`;
 const overridesError = '"overrides" must name tools; write { "query": { "timeoutMs": 120000 } }';
+// A name, or an address of mail; no reference, because it is shown for approval.
+const accountPattern = /^[\w.@+-]{1,100}$/;
 const urlError = `"url" must be text of at most ${maxUrlLength} characters; write "https://host/mcp"`;
 
 export const serverEntrySchema = z.strictObject(
@@ -142,6 +149,21 @@ export const serverEntrySchema = z.strictObject(
         },
         { error: tlsError },
       )
+      .optional(),
+    headersCommand: z
+      .union(
+        [
+          text(commandWords).regex(/\S/, { error: commandWords }),
+          z.array(text(commandWords), { error: commandWords }).min(1, { error: commandWords }),
+        ],
+        { error: commandWords },
+      )
+      .optional(),
+    // Read by `oauth.ts`, which reports the key within it.
+    oauth: z.unknown().optional(),
+    account: z
+      .string({ error: accountError })
+      .regex(accountPattern, { error: accountError })
       .optional(),
     values: choice('values', ['expand', 'literal']).optional(),
     era: choice('era', ['auto', 'legacy', 'modern']).optional(),

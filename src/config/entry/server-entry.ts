@@ -31,6 +31,7 @@ import {
   type ToolFilter,
   type ToolOverride,
 } from '../../domain/settings.ts';
+import { defined } from '../../policies/defined.ts';
 import { digestOf, fingerprintOf } from '../../policies/fingerprint.ts';
 import { mayDownload } from '../../policies/first-run.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
@@ -49,6 +50,7 @@ import {
   valueOf,
   writtenPath,
 } from '../settings-tree.ts';
+import { parseOAuth } from './oauth.ts';
 import { type BrokenRule, brokenRuleOf } from './rules.ts';
 import {
   maxDescriptionLength,
@@ -137,7 +139,9 @@ export function parseServerEntry(
     return invalid({ path: ['type'], message });
   }
   const isGated = !isPrivileged(origin.scope);
-  const values = entryValuesOf(entry, { ...origin, isGated, inputs });
+  const logIn = parseOAuth(entry.oauth, entry.values === 'literal');
+  if ('fault' in logIn) return invalid(logIn.fault);
+  const values = entryValuesOf(entry, { ...origin, isGated, inputs }, logIn.oauth);
   if ('fault' in values) return invalid(values.fault);
   const policy = policyOf(entry, origin);
   if ('fault' in policy)
@@ -147,7 +151,8 @@ export function parseServerEntry(
 
 function nameFault({ name }: TreeMember): BrokenRule | undefined {
   if (isServerName(name)) return undefined;
-  const message = 'this name cannot be used; write 1 to 100 letters, digits, "_", ".", ":" or "-"';
+  const message =
+    'this name cannot be used; write 1 to 100 letters, digits, "_", ".", ":" or "-", not beginning with "-"';
   return { path: [], message };
 }
 
@@ -170,7 +175,12 @@ function validServer(
     spec,
     ...(folder && { folder }),
     ...(values.commandAt && {
-      withoutConsent: problemInEntry(member, origin, values.commandAt, consentMissing),
+      withoutConsent: problemInEntry(
+        member,
+        origin,
+        values.commandAt,
+        consentMissing(values.commandAt),
+      ),
     }),
     policy: choice,
     problems: ignored.map((where) => {
@@ -195,8 +205,12 @@ function validServer(
   };
 }
 
-const consentMissing =
-  'values from commands are not allowed; write "mcp": { "commandValues": true } in settings of your own to allow them, or "values": "literal" if the text itself is meant';
+function consentMissing([key]: TreePath): string {
+  const remedy = 'write "mcp": { "commandValues": true } in settings of your own to allow them';
+  return key === 'headersCommand'
+    ? `programs that print headers are not allowed; ${remedy}`
+    : `values from commands are not allowed; ${remedy}, or "values": "literal" if the text itself is meant`;
+}
 
 /** Applies the troupe's policy and the entry's own choice to a server. */
 export function withPolicy(
@@ -223,14 +237,15 @@ function problemInEntry(
 function specOf(
   name: string,
   entry: ServerEntry,
-  { env, headers, reach, rules }: EntryValues,
+  given: EntryValues,
   projectRoot: string,
 ): ServerSpec {
+  const { env, rules } = given;
   const era = entry.era ?? 'auto';
   if (entry.type === 'memory') return { type: 'memory', server: name, era };
   const values = rules === undefined ? {} : { values: rules };
   if (entry.command === undefined)
-    return { ...remoteSpecOf(entry, headers, era), ...reach, ...values };
+    return { ...remoteSpecOf(entry, given, era), ...given.reach, ...values };
   return {
     type: 'stdio',
     command: /^\.\.?[\\/]/.test(entry.command)
@@ -245,11 +260,11 @@ function specOf(
 }
 
 function remoteSpecOf(
-  { type, url = '' }: ServerEntry,
-  headers: EntryValues['headers'],
+  { type, url = '', account }: ServerEntry,
+  { headers, oauth }: EntryValues,
   era: Era,
 ): RemoteSpec {
-  const address = { url, headers, era };
+  const address = { url, headers, era, ...defined({ oauth, account }) };
   if (type === 'sse' || type === 'ws') return { type, ...address };
   if (type !== undefined) return { type: 'http', ...address };
   if (/^wss?:/iu.test(url)) return { type: 'ws', ...address };

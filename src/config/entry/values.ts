@@ -11,7 +11,7 @@ import path from 'node:path';
 
 import type { InputDefinition } from '../../domain/input.ts';
 import type { Scope } from '../../domain/scope.ts';
-import type { ReachRules, ValueRules } from '../../domain/server-spec.ts';
+import type { OAuthSpec, ReachRules, ValueRules } from '../../domain/server-spec.ts';
 import { defined } from '../../policies/defined.ts';
 import {
   type BrokenReference,
@@ -20,6 +20,8 @@ import {
 } from '../../policies/expand-variables.ts';
 import { isPem } from '../../policies/text/pem.ts';
 import { firstOf, type TreePath } from '../settings-tree.ts';
+import { oauthPlainTexts, oauthSpecOf, oauthValues } from './oauth.ts';
+import type { OAuthEntry } from './oauth-schema.ts';
 import type { BrokenRule } from './rules.ts';
 import type { ServerEntry } from './schema.ts';
 
@@ -37,6 +39,7 @@ export interface EntryValues {
   readonly env: Readonly<Record<string, string>>;
   readonly headers: Readonly<Record<string, string>>;
   readonly reach: ReachRules;
+  readonly oauth?: OAuthSpec | false;
   /** Absent when there is nothing but texts and variables. */
   readonly rules?: ValueRules;
   /** The first value from a command, which needs the consent of the user's own settings. */
@@ -44,12 +47,12 @@ export interface EntryValues {
 }
 
 interface TextValue {
-  readonly path: readonly [string, ...(string | number)[]];
+  readonly path: TreePath;
   readonly text: string;
 }
 
 interface CommandValue {
-  readonly path: TextValue['path'];
+  readonly path: readonly string[];
   readonly words: readonly string[];
 }
 
@@ -59,18 +62,26 @@ const shellMarks = /["'`$\\|&;<>()*?[\]{}~#!\r\n]/u;
 export function entryValuesOf(
   entry: ServerEntry,
   origin: ValuesOrigin,
+  oauth: OAuthEntry | false | undefined,
 ): EntryValues | { readonly fault: BrokenRule } {
   const isLiteral = entry.values === 'literal';
-  const env = namedValues('env', entry.env, isLiteral);
-  const headers = namedValues('headers', entry.headers, isLiteral);
-  const tls = namedValues('tls', defined({ ...entry.tls }), isLiteral);
-  const { proxy: given } = entry;
-  const proxy = valuesAt(given ? [[['proxy'], given]] : [], isLiteral);
+  const { tls = {}, proxy: givenProxy } = entry;
+  const env = namedValues(groupValues('env', entry.env), isLiteral);
+  const headers = namedValues(groupValues('headers', entry.headers), isLiteral);
+  const certificates = namedValues(groupValues('tls', defined({ ...tls })), isLiteral);
+  const proxy = namedValues(givenProxy ? [[['proxy'], givenProxy]] : [], isLiteral);
+  const logIn = oauth === undefined || oauth === false ? undefined : oauth;
+  const secrets = namedValues(logIn === undefined ? [] : oauthValues(logIn), isLiteral);
   // Equal settings have equal fingerprints, in whichever order they are written.
-  const commands = [env, headers, tls, proxy]
-    .flatMap((group) => group.commands)
-    .sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
-  const texts = [plainTexts(entry), env.texts, headers.texts, tls.texts, proxy.texts].flat();
+  const groups = [env, headers, certificates, proxy, secrets];
+  const commands = [...groups.flatMap((group) => group.commands), ...headersCommandOf(entry)].sort(
+    (one, other) => (keyOf(one) < keyOf(other) ? -1 : 1),
+  );
+  const texts = [
+    ...plainTexts(entry),
+    ...(logIn === undefined ? [] : oauthPlainTexts(logIn)),
+    ...groups.flatMap((group) => group.texts),
+  ];
   const references = isLiteral ? [] : texts.flatMap(referencesOf);
   const fault =
     firstOf(commands, (command) => commandFault(command, isLiteral, origin)) ??
@@ -89,10 +100,13 @@ export function entryValuesOf(
     env: textsByName(env.texts),
     headers: textsByName(headers.texts),
     reach: {
-      ...(entry.proxy === false && { proxy: false as const }),
+      ...(givenProxy === false && { proxy: false as const }),
       ...(proxy.texts[0] && { proxy: proxy.texts[0].text }),
-      ...tlsOf(textsByName(tls.texts), isLiteral, origin),
+      ...tlsOf(textsByName(certificates.texts), isLiteral, origin),
     },
+    ...(oauth !== undefined && {
+      oauth: logIn === undefined ? false : specOf(logIn, secrets.texts, isLiteral, origin),
+    }),
     ...(Object.keys(rules).length > 0 && { rules }),
     ...(first && { commandAt: first.path }),
   };
@@ -108,25 +122,39 @@ function plainTexts({ args = [], ...entry }: ServerEntry): readonly TextValue[] 
 }
 
 type Value = NonNullable<ServerEntry['env']>[string];
+type PlacedValue = readonly [path: readonly string[], value: Value];
 
-function namedValues(group: string, values: ServerEntry['env'] = {}, isLiteral: boolean) {
-  return valuesAt(
-    Object.entries(values).map(([name, value]) => [[group, name], value] as const),
-    isLiteral,
-  );
+function groupValues(group: string, values: ServerEntry['env'] = {}): readonly PlacedValue[] {
+  return Object.entries(values).map(([name, value]) => [[group, name], value]);
 }
 
 /** Sorts values into texts and commands. */
-function valuesAt(values: readonly (readonly [TextValue['path'], Value])[], isLiteral: boolean) {
+function namedValues(values: readonly PlacedValue[], isLiteral: boolean) {
   const texts: TextValue[] = [];
   const commands: CommandValue[] = [];
   for (const [where, value] of values) {
     if (typeof value !== 'string') commands.push({ path: where, words: value.command });
     else if (!isLiteral && value.startsWith('!'))
-      commands.push({ path: where, words: wordsOf(value) });
+      commands.push({ path: where, words: wordsOf(value.slice(1)) });
     else texts.push({ path: where, text: value });
   }
   return { texts, commands };
+}
+
+function headersCommandOf({ headersCommand: given }: ServerEntry): readonly CommandValue[] {
+  if (given === undefined) return [];
+  return [{ path: ['headersCommand'], words: typeof given === 'string' ? wordsOf(given) : given }];
+}
+
+function specOf(
+  oauth: OAuthEntry,
+  texts: readonly TextValue[],
+  isLiteral: boolean,
+  { isGated, projectRoot }: ValuesOrigin,
+): OAuthSpec {
+  const byKey = new Map(texts.map((one) => [keyOf(one), one.text]));
+  const folder = { projectRoot, isLiteral, ...(isGated && { within: projectRoot }) };
+  return oauthSpecOf(oauth, (key) => byKey.get(key), folder);
 }
 
 /** Gives relative paths the folder of the settings file. */
@@ -146,18 +174,18 @@ function tlsOf(
   return { tls: { ...Object.fromEntries(placed), ...(isGated && { within: projectRoot }) } };
 }
 
-function keyOf({ path: where }: CommandValue): string {
+function keyOf({ path: where }: { readonly path: TreePath }): string {
   return where.join('.');
 }
 
 /** Splits a command into words; empty when it needs a shell. */
 function wordsOf(text: string): readonly string[] {
-  const line = text.slice(1).trim();
+  const line = text.trim();
   return line === '' || shellMarks.test(line) ? [] : line.split(/\s+/u);
 }
 
 function textsByName(texts: readonly TextValue[]): Readonly<Record<string, string>> {
-  return Object.fromEntries(texts.map(({ path: [, name], text }) => [name, text]));
+  return Object.fromEntries(texts.map(({ path: where, text }) => [where.at(-1), text]));
 }
 
 function commandFault(
@@ -166,15 +194,26 @@ function commandFault(
   { isGated, scope }: ValuesOrigin,
 ): BrokenRule | undefined {
   const fault = (message: string): BrokenRule => ({ path: where, message });
+  const isOfHeaders = where[0] === 'headersCommand';
+  if (isLiteral && isOfHeaders)
+    return fault('with "values": "literal" no program gives headers; remove one of the two');
   if (isLiteral)
     return fault(
       'with "values": "literal" no command gives a value; write the text, or remove "values"',
+    );
+  if (isGated && isOfHeaders)
+    return fault(
+      `a ${scope} file may not run a program for headers; set the server in settings of your own`,
     );
   if (isGated)
     return fault(
       `a ${scope} file may not run a command for a value; set the value in settings of your own, or write "values": "literal" if the text itself is meant`,
     );
   if (words[0] !== undefined && words[0] !== '') return undefined;
+  if (isOfHeaders)
+    return fault(
+      'the program is missing, or its text needs a shell, and none is used; write ["program", "argument"], or ["sh", "-c", "…"] for a shell',
+    );
   return fault(
     'the command is empty or needs a shell, and none is used; write { "command": ["program", "argument"] }, or { "command": ["sh", "-c", "…"] } for a shell',
   );

@@ -9,13 +9,13 @@ import {
   kept,
   keyRules,
   leave,
-  logIn,
   remoteLaunch,
   seconds,
   textAt,
   textOf,
   toolList,
 } from './key-rules.ts';
+import { codexLogInRules } from './log-in-rules.ts';
 
 /** Names of variables to pass on. */
 const passedOn: KeyRule = (member, draft) => {
@@ -30,12 +30,6 @@ const passedOn: KeyRule = (member, draft) => {
       draft.leave(from, 'this variable is not set on this machine; set it in "env"');
     else draft.putReference('env', name, `\${${name}}`, from);
   }
-};
-
-const bearer: KeyRule = (member, draft) => {
-  const name = textOf(member.node);
-  if (name === undefined) draft.putInto('headers', 'Authorization', member.node, member);
-  else draft.putReference('headers', 'Authorization', `Bearer \${${name}}`, member);
 };
 
 const headersFromVariables: KeyRule = (member, draft) => {
@@ -60,7 +54,6 @@ const rules = keyRules({
   env_vars: passedOn,
   http_headers: 'headers',
   env_http_headers: headersFromVariables,
-  bearer_token_env_var: bearer,
   bearer_token: leave(
     'Codex does not read a token from its settings either; put it into a variable and set "bearer_token_env_var" to its name',
   ),
@@ -69,9 +62,7 @@ const rules = keyRules({
   tool_timeout_sec: seconds('timeoutMs'),
   enabled_tools: toolList('include'),
   disabled_tools: toolList('exclude'),
-  scopes: logIn,
-  oauth: logIn,
-  oauth_resource: logIn,
+  ...codexLogInRules,
   default_tools_approval_mode: callApproval,
   tools: callApproval,
   supports_parallel_tool_calls: leave(
@@ -85,7 +76,22 @@ export function convertCodex(root: TreeNode): Conversion {
   const faults: Fault[] = [];
   // Codex expands nothing; it refers to variables by name only.
   const servers = membersOf(memberOf(root, 'mcp_servers')?.node).map((member) =>
-    convertEntry({ ...member, written: ['mcp_servers', member.name] }, 'literal', rules, faults),
+    convertEntry(
+      { ...member, written: ['mcp_servers', member.name], node: withCallback(member.node, root) },
+      'literal',
+      rules,
+      faults,
+    ),
   );
   return { format: 'codex', servers, faults };
+}
+
+/** Adds the callback that Codex has for all servers to a remote one that has a client. */
+function withCallback(node: TreeNode, root: TreeNode): TreeNode {
+  if (node.kind !== 'object' || memberOf(node, 'oauth') === undefined) return node;
+  const added = ['mcp_oauth_callback_port', 'mcp_oauth_callback_url'].flatMap((key) => {
+    const member = memberOf(root, key);
+    return member === undefined ? [] : [{ ...member, written: [key] }];
+  });
+  return { ...node, members: [...node.members, ...added] };
 }

@@ -18,7 +18,6 @@ import {
   kept,
   keyRules,
   leave,
-  logIn,
   nested,
   ofTheEditor,
   scalar,
@@ -28,6 +27,7 @@ import {
   unlessFalse,
   valueMap,
 } from './key-rules.ts';
+import { logInAt } from './log-in-rules.ts';
 
 /** A complete toolset with its place and a suggested name. */
 interface Toolset extends ForeignEntry {
@@ -60,7 +60,13 @@ const remote = nested(
       const type = transports.get(textOf(part.node) ?? '');
       draft.put('type', type === undefined ? part.node : scalar(part.line, type), part);
     },
-    oauth: logIn,
+    // Its clients are registered with this address unless the settings name another.
+    oauth: logInAt((oauth) => {
+      const port = memberOf(oauth, 'callbackPort')?.node;
+      if (port?.kind !== 'scalar' || memberOf(oauth, 'callbackRedirectURL') !== undefined)
+        return undefined;
+      return `http://127.0.0.1:${port.value}/callback`;
+    }),
   }),
 );
 
@@ -163,7 +169,9 @@ const rules = keyRules({
   config: leave(
     'Docker keeps the settings of servers in its catalogue; set them there: docker mcp config write',
   ),
-  allow_private_ips: unlessFalse(logIn),
+  allow_private_ips: unlessFalse(
+    leave('the address of a server in the settings may be private; no action needed'),
+  ),
   toon: ofTheEditor,
   model: ofTheEditor,
 });

@@ -15,7 +15,6 @@ import {
   kept,
   keyRules,
   leave,
-  logIn,
   negated,
   ofTheEditor,
   protection,
@@ -25,6 +24,7 @@ import {
   textAt,
   textOf,
 } from './key-rules.ts';
+import { headersProgram, logIn } from './log-in-rules.ts';
 
 const env: KeyRule = (member, draft) => {
   if (member.node.kind !== 'object') draft.put('env', member.node, member);
@@ -120,6 +120,8 @@ const codebuddyRules = keyRules({
   transport: 'type',
   ...kept('command', 'args', 'env', 'cwd', 'url', 'headers', 'description', 'enabled'),
   disabled: negated,
+  oauth: logIn,
+  headersHelper: headersProgram,
   autoApprove: callApproval,
 });
 
@@ -150,7 +152,7 @@ function forTransport(node: Extract<TreeNode, { kind: 'object' }>): TreeNode {
   const transport = textAt(node, 'transport') ?? 'stdio';
   const [required, unused] =
     transport === 'stdio'
-      ? ['command', ['url', 'headers']]
+      ? ['command', ['url', 'headers', 'headersHelper', 'oauth']]
       : ['url', ['command', 'args', 'env', 'cwd']];
   // Without the key that its transport requires, the whole entry is shown and refused.
   if (memberOf(node, required) === undefined) return node;

@@ -60,9 +60,6 @@ export const toolList =
   (member, draft) =>
     draft.putInto('tools', list, member.node, member);
 
-export const logIn = leave(
-  'log-in settings are not imported; run troupe explain SERVER to see what the server demands when it connects',
-);
 export const callApproval = leave(
   'per-call approval settings are not imported; set "mcp": { "permissions": { "ask": [...] } }',
 );

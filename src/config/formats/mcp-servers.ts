@@ -22,7 +22,6 @@ import {
   drop,
   keyRules,
   leave,
-  logIn,
   negated,
   nested,
   ofTheEditor,
@@ -35,6 +34,7 @@ import {
   valueMap,
   verified,
 } from './key-rules.ts';
+import { foreignOAuthKeys, logInRules } from './log-in-rules.ts';
 import type { ReferenceStyle } from './references.ts';
 
 // Below this, some programs mean seconds and others milliseconds.
@@ -108,7 +108,7 @@ const envPolicy: KeyRule = (member, draft) => {
     draft.put('values', scalar(member.line, 'literal'), member);
 };
 
-/** Keys of other programs. `type`, `tools` and `url` are also ours, with other values. */
+/** Keys of other programs. `type`, `tools`, `url` and `oauth` are also ours, with other values. */
 const rules = keyRules({
   type: transport,
   tools,
@@ -120,6 +120,9 @@ const rules = keyRules({
   request_timeout_ms: 'timeoutMs',
   httpUrl,
   serverUrl: 'url',
+  server_url: 'url',
+  baseUrl: 'url',
+  base_url: 'url',
   environment: 'env',
   workingDirectory: 'cwd',
   working_dir: 'cwd',
@@ -137,14 +140,7 @@ const rules = keyRules({
   rejectUnauthorized: verified,
   verifySsl: verified,
   sslVerify: verified,
-  headersHelper: leave(
-    'no program is run for headers; put the value into a variable and write "headers": { "Authorization": "Bearer ${TOKEN}" }',
-  ),
-  auth: logIn,
-  oauth: logIn,
-  authProviderType: logIn,
-  targetAudience: logIn,
-  targetServiceAccount: logIn,
+  ...logInRules,
   alwaysAllow: callApproval,
   autoApprove: callApproval,
   alwaysLoad: alwaysLoaded,
@@ -205,6 +201,8 @@ function isForeign({ node }: TreeMember, style: ReferenceStyle): boolean {
   return node.members.some(({ name, node: value }) => {
     if (!serverEntryKeys.includes(name)) return rules.has(name);
     if (name === 'tools') return value.kind === 'array';
+    if (name === 'oauth' && foreignOAuthKeys.some((key) => memberOf(value, key) !== undefined))
+      return true;
     if (name === 'type') return foreignTypes.includes(textOf(value) ?? '');
     return holdsText(value, (text) => isForeignText(text, style));
   });

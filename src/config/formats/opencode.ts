@@ -9,11 +9,11 @@ import {
 } from '../settings-tree.ts';
 import type { Conversion } from './conversion.ts';
 import { convertEntry, type KeyRule } from './entry-draft.ts';
+
 import {
   drop,
   kept,
   keyRules,
-  logIn,
   negated,
   nested,
   scalar,
@@ -21,6 +21,7 @@ import {
   toolList,
   unlessFalse,
 } from './key-rules.ts';
+import { logInAt } from './log-in-rules.ts';
 
 /** The program and its arguments in one list. */
 const command: KeyRule = (member, draft) => {
@@ -55,7 +56,12 @@ const rules = keyRules({
   ...kept('cwd', 'url', 'headers', 'enabled'),
   disabled: negated,
   timeout,
-  oauth: unlessFalse(logIn),
+  // Clients are registered with the one address that opencode listens on.
+  oauth: logInAt((oauth) =>
+    memberOf(oauth, 'clientId') === undefined || memberOf(oauth, 'redirectUri') !== undefined
+      ? undefined
+      : 'http://127.0.0.1:19876/mcp/oauth/callback',
+  ),
   // Added below, from the list `tools` beside the servers.
   hiddenTools: toolList('exclude'),
 });

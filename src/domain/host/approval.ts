@@ -140,8 +140,13 @@ export interface ApprovalRequest {
   /** Names of the headers; {@link values} says what they are set to. */
   readonly headerNames?: readonly string[];
   /**
-   * Every variable, header, proxy and certificate, and every other string with a reference to a
-   * source outside the settings.
+   * The user's account at the server whose login it may use; null for the only one. Absent for a
+   * server that never logs in. {@link values} lists the client.
+   */
+  readonly account?: string | null;
+  /**
+   * Every variable, header, proxy and certificate, everything that decides a login, and every other
+   * string with a reference to a source outside the settings.
    */
   readonly values?: readonly ApprovalValue[];
 }

@@ -70,6 +70,11 @@ export interface TroupeEvents {
   /** A server requires a login. */
   'auth.needed': { readonly server: string };
   /**
+   * A login waits for the user, who must open the URL in a browser. The URL belongs to this login
+   * only; anyone who completes it logs this troupe in.
+   */
+  'auth.started': { readonly server: string; readonly url: string };
+  /**
    * A server asks a question for `answer()`. Not emitted for a question that its own caller
    * answers.
    */
@@ -108,6 +113,7 @@ const isEvent: Readonly<Record<TroupeEventName, true>> = {
   'prompts.changed': true,
   'approval.needed': true,
   'auth.needed': true,
+  'auth.started': true,
   'question.asked': true,
   'question.settled': true,
   reconciled: true,

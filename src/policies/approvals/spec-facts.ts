@@ -7,6 +7,7 @@ import type { ApprovalChange, SpecFact } from '../../domain/host/approval.ts';
 import type { ServerSpec } from '../../domain/server-spec.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import { digestOf } from '../fingerprint.ts';
+import { isSecretField, logInFacts } from '../log-in-texts.ts';
 import { proxySecrets } from '../proxy-variables.ts';
 import { isPem } from '../text/pem.ts';
 import { looksSecret, redact, secretsInArgs, secretsInText, secretsOf } from '../text/redact.ts';
@@ -81,6 +82,7 @@ function valuesOf(spec: ServerSpec, { executable, envFileNames }: FoundFacts): r
         ['url', spec.url],
         ...entriesOf('headers', spec.headers),
         ...reachTextsOf(spec),
+        ...logInFacts(spec),
         ...more,
       ];
   }
@@ -106,7 +108,8 @@ function given(field: string, value: string | undefined): readonly Value[] {
 
 /** Returns whether a field's text may be kept. Variables, headers and inputs may hold any secret. */
 function isKept(field: string, value: string): boolean {
-  return !/^(?:(?:env|headers|inputs)\.|tls\.passphrase$)/u.test(field) && !isPem(value);
+  if (isSecretField(field) || isPem(value)) return false;
+  return !/^(?:(?:env|headers|inputs)\.|tls\.passphrase$)/u.test(field);
 }
 
 /** Redacts secrets in a URL's query. */

@@ -66,7 +66,7 @@ export function announcedTool(tool: ListedTool): Announced {
   return { tool: tool.name, meaning: meaningOf(tool) };
 }
 
-/** Joins definitions of the same name into one, which is held back as a whole. */
+/** Joins definitions of the same name into one, which is withheld as a whole. */
 function joined<Item>(
   items: readonly Item[],
   kind: PinKind,

@@ -12,6 +12,7 @@ import {
   tlsKeys,
 } from '../../domain/server-spec.ts';
 import { type Reference, referenceKey, referencesIn } from '../expand-variables.ts';
+import { isSecretField, logInFacts } from '../log-in-texts.ts';
 import { nameWord, quotedWord } from '../text/printable.ts';
 import { decidesWhatRuns } from './decides-what-runs.ts';
 
@@ -19,7 +20,8 @@ type Spec = Exclude<ServerSpec, MemorySpec>;
 type Text = readonly [field: string, text: string];
 
 /**
- * Lists every variable, header, proxy and certificate, and every other text with a reference.
+ * Lists every variable, header, proxy and certificate, everything that decides a login, and every
+ * other text with a reference.
  *
  * A folder's text is shown in full, because hiding it would hide what the folder does. The
  * user's settings hold the user's own secrets, so for their variables and headers only
@@ -32,7 +34,7 @@ export function approvalValuesOf(spec: ServerSpec, scope: Scope): readonly Appro
   const named =
     spec.type === 'stdio'
       ? entriesOf('env', spec.env)
-      : [...entriesOf('headers', spec.headers), ...reachTextsOf(spec)];
+      : [...entriesOf('headers', spec.headers), ...reachTextsOf(spec), ...oauthFactsOf(spec)];
   const valueOf = ([field, text]: Text, isText: boolean): ApprovalValue => {
     const from = isLiteral ? [] : originsOf(text);
     return { field, ...(isText && { text }), ...(from.length > 0 && { from }) };
@@ -49,8 +51,14 @@ export function approvalValuesOf(spec: ServerSpec, scope: Scope): readonly Appro
   ];
 }
 
+/** Lists what decides a login, without the account, which every request for approval names. */
+function oauthFactsOf(spec: RemoteSpec): readonly Text[] {
+  return logInFacts(spec).filter(([field]) => field !== 'account');
+}
+
 /** Returns whether a text of the user's own settings cannot be a secret. */
 function isHarmless([field, text]: Text, isLiteral: boolean): boolean {
+  if (field.startsWith('oauth') && !isSecretField(field)) return true;
   if (field.startsWith('env.') && decidesWhatRuns(field.slice('env.'.length))) return true;
   return !isLiteral && /^\$\{[^}]*\}$/u.test(text) && referencesIn(text).length === 1;
 }
@@ -117,7 +125,11 @@ export function disguisedHost(
   return shown === hostname ? undefined : { written, host: hostname };
 }
 
-const groups: Readonly<Record<string, string>> = { env: 'variable', headers: 'header' };
+const groups: Readonly<Record<string, string>> = {
+  env: 'variable',
+  headers: 'header',
+  oauth: 'login',
+};
 const origins: Readonly<Record<ValueOrigin['kind'], string>> = {
   environment: 'your environment',
   input: 'you are asked',
@@ -131,7 +143,7 @@ export function approvalValueLine({
   text,
   from = [],
 }: ApprovalValue): readonly [string, string] {
-  const [, group = '', name = ''] = /^(env|headers)\.(.*)$/su.exec(field) ?? [];
+  const [, group = '', name = ''] = /^(env|headers|oauth)\.(.*)$/su.exec(field) ?? [];
   const sources = from.map(({ kind, reference }) => `${reference} (${origins[kind]})`).join(', ');
   const isBare = from.length === 1 && text === from[0]?.reference;
   const words = [

@@ -74,7 +74,7 @@ export function asLoss(
 
 /**
  * Returns whether a failed request ends its open session. By the table alone, a single request
- * may require a log-in or lack a capability; a rule applies to the whole session.
+ * may require a login or lack a capability; a rule applies to the whole session.
  */
 export function endsSession(
   { kind }: Failure,

@@ -2,7 +2,7 @@
  * A table of the kinds of failures. The first row that matches decides; a row matches when
  * all its conditions do.
  *
- * The order matters: the end of the process, the phase of the handshake, a required log-in,
+ * The order matters: the end of the process, the phase of the handshake, a required login,
  * the server's answer over HTTP or JSON-RPC, the end of the socket, the SDK's errors, and
  * finally the text of messages. Aborted calls are not classified here: the SDK reports an
  * abort as a timeout, so callers check the signal first.
@@ -69,6 +69,8 @@ const neverReached = [
   'ECONNREFUSED',
   'ENOTFOUND',
   'EAI_AGAIN',
+  // Ours: the issuer did not renew the token.
+  'TOKEN_UNAVAILABLE',
   'EHOSTUNREACH',
   'ENETUNREACH',
   'EADDRNOTAVAIL',
@@ -144,7 +146,7 @@ const failureTable: readonly FailureRow[] = [
   // No answer came. Failures of `initialized` are below.
   { kind: 'initTimeout', codes: timeoutCodes, phases: ['connect', 'initialize'] },
 
-  // Before `initNotification`: a second handshake does not help without a log-in.
+  // Before `initNotification`: a second handshake does not help without a login.
   { kind: 'authRequired', status: 401 },
   { kind: 'authRequired', status: 403 },
   { kind: 'authRequired', names: authNames },

@@ -195,6 +195,17 @@ export const defaultPolicy: ServerPolicy = {
 
   classify: { rules: [] },
 
+  auth: {
+    // Five minutes: more than the clocks of two machines differ, and enough for some
+    // attempts if the issuer is unavailable.
+    refreshAheadMs: 300_000,
+    // An honest server names all scopes that a call needs at once; a second demand may be for
+    // another call, and a third is the last that a user should be asked for.
+    stepUps: 3,
+    // Five minutes: enough for a password manager, a second factor and a consent page.
+    loginTimeoutMs: 300_000,
+  },
+
   close: {
     // Two seconds each to leave after stdin closed, and after SIGTERM: an orderly
     // server needs milliseconds, and together they stay below the 5 s of a stop.

@@ -1,4 +1,4 @@
-/** Checks a tool's result: its size, a demand for a log-in, and texts that are too long. */
+/** Checks a tool's result: its size, a demand for a login, and texts that are too long. */
 
 import type { ToolResult } from '../../domain/tool.ts';
 
@@ -35,7 +35,7 @@ function measure(value: unknown, levels: number, walk: { left: number; isTooDeep
 const challengeKey = 'mcp/www_authenticate';
 
 /**
- * Returns whether an error result demands a log-in: beside its text it carries what an HTTP server would
+ * Returns whether an error result demands a login: beside its text it carries what an HTTP server would
  * put into `WWW-Authenticate`. Only errors count.
  */
 export function wantsLogIn({ isError, _meta: meta }: ToolResult): boolean {

@@ -5,11 +5,12 @@ const maxLength = 100;
  * Returns whether a server may have this name.
  *
  * Only ASCII letters, digits and `_ . : -` are allowed: names are used in tool names, file
- * names, actor ids and terminals, and names that look the same must be the same. `__proto__`
+ * names, actor ids and terminals, and names that look the same must be the same. A name does not
+ * begin with `-`: in a command to copy, such as `troupe approve --all`, it would be a flag. `__proto__`
  * is refused because it vanishes from persisted objects.
  */
 export function isServerName(name: string): boolean {
-  return /^[\w.:-]{1,100}$/.test(name) && name !== '__proto__';
+  return /^(?!-)[\w.:-]{1,100}$/.test(name) && name !== '__proto__';
 }
 
 /**
@@ -19,6 +20,6 @@ export function isServerName(name: string): boolean {
 export function legibleServerName(name: string): string {
   if (isServerName(name)) return name;
   if (name === '__proto__') return 'proto';
-  const legible = name.slice(0, maxLength).replaceAll(/[^\w.:-]/g, '_');
+  const legible = name.slice(0, maxLength).replaceAll(/^-|[^\w.:-]/g, '_');
   return legible === '' ? '_' : legible;
 }

@@ -169,7 +169,7 @@ function refuse({ result, server, tool, policy, outputSchema }: ToolAnswer): voi
     throw new TroupeError('RESULT_TOO_LARGE', message, about);
   }
   if (policy.authChallenge === 'refuse' && wantsLogIn(result)) {
-    const message = `${tool} on ${server}: The tool answered that it wants a log-in. Log in to ${server} and call again.`;
+    const message = `${tool} on ${server}: The tool answered that it wants a login. Log in to ${server} and call again.`;
     throw new TroupeError('AUTH_REQUIRED', message, about);
   }
   const { structuredContent, isError } = result;

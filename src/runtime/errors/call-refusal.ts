@@ -97,7 +97,7 @@ export function changedTool(server: string, tool: string): TroupeError {
   const shown = printableLine(tool, shownLength);
   return new TroupeError(
     'TOOL_CHANGED',
-    `Tool ${shown} of ${server} differs from the approved one and is held back. See what changed and decide: troupe approve ${server}`,
+    `Tool ${shown} of ${server} differs from the approved one and is withheld. See what changed and decide: troupe approve ${server}`,
     { server, tool: shown },
   );
 }
@@ -106,7 +106,7 @@ export function changedTool(server: string, tool: string): TroupeError {
 export function changedOffer(server: string, offer: string): TroupeError {
   return new TroupeError(
     'TOOL_CHANGED',
-    `The ${offer} of ${server} differs from what was approved and is held back. See what changed and decide: troupe approve ${server}`,
+    `The ${offer} of ${server} differs from what was approved and is withheld. See what changed and decide: troupe approve ${server}`,
     { server },
   );
 }
@@ -114,12 +114,15 @@ export function changedOffer(server: string, offer: string): TroupeError {
 /**
  * Creates the error for a server that does not exist: a problem explains it, it was removed, or it
  * is unknown.
+ *
+ * @param list - the command that lists the servers
  */
 export function unknownServer(
   name: string,
   known: readonly { readonly name: string }[],
   removed: readonly string[],
   problems: readonly Problem[],
+  list = 'troupe status',
 ): TroupeError {
   const shown = printableLine(name, shownLength);
   const problem = problems.find(({ server }) => server === name);
@@ -136,7 +139,7 @@ export function unknownServer(
     );
   }
   const names = known.map((server) => server.name);
-  const hint = nameHint(name, names, 'List what is there: troupe status');
+  const hint = nameHint(name, names, `List what is there: ${list}`);
   return new TroupeError('SERVER_UNKNOWN', `There is no server ${shown}. ${hint}`, {
     server: shown,
   });

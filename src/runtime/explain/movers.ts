@@ -63,7 +63,7 @@ const candidates: Partial<Readonly<Record<ServerEvent['type'], CandidatesFor>>> 
   'server.restart': command('server.restart'),
   'server.reconnect': ({ state }) => [
     { send: { type: 'server.reconnect' }, sentBy: 'host' },
-    // The root turns a completed log-in into a reconnect.
+    // The root turns a completed login into a reconnect.
     ...(state.state === 'authRequired'
       ? [{ send: { type: 'server.reconnect' }, event: 'auth.completed', sentBy: 'host' } as const]
       : []),

@@ -28,7 +28,7 @@ export class AddedServers {
     checkName('name of the server', name);
     const shown = printableLine(name, shownLength);
     if (!isServerName(name)) {
-      const message = `The name "${shown}" cannot be used. Write 1 to 100 letters, digits, "_", ".", ":" or "-".`;
+      const message = `The name "${shown}" cannot be used. Write 1 to 100 letters, digits, "_", ".", ":" or "-", not beginning with "-".`;
       throw argumentsError(message);
     }
     this.#entries.set(name, copyOf(shown, entry));

@@ -78,6 +78,13 @@ const optionsSchema = z
       clearTimeout: aFunction,
     }),
     inputs: aFunction,
+    headers: aFunction,
+    credentials: z.object({
+      get: aFunction,
+      set: aFunction,
+      delete: aFunction,
+      listen: aFunction.optional(),
+    }),
     onQuestion: aFunction,
     questions: z.array(z.enum(questionKinds)),
     roots: rootChoices,

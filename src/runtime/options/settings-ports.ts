@@ -13,6 +13,7 @@ import {
 } from '../../../actors/values/source.ts';
 import { parsePolicyChoice } from '../../config/policy-choice.ts';
 import type { PolicyChoice } from '../../domain/policy.ts';
+import type { Scope } from '../../domain/scope.ts';
 import { argumentsError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import type { TroupeParts } from '../root-actor.ts';
@@ -42,13 +43,19 @@ export function settingsPortsOf(
 
 /** Resolves references in server settings with the host's inputs and environment. */
 export function valueSourceOf(
-  { inputs, projectRoot }: TroupeOptions,
+  { inputs, headers, projectRoot }: TroupeOptions,
   { clock, env }: Pick<TroupeParts, 'clock' | 'env'>,
-  processes: ValuePorts['processes'],
-  onGiven: ValuePorts['onGiven'],
+  ports: Pick<ValuePorts, 'processes' | 'onGiven'> & {
+    /** The scope that declared a server. */
+    readonly scopeOf: (server: string) => Scope;
+  },
 ): ValueSource {
+  const { scopeOf, ...others } = ports;
+  const hostHeaders: ValuePorts['hostHeaders'] =
+    headers &&
+    (({ server, url, reason }) => headers({ name: server, url, scope: scopeOf(server) }, reason));
   const root = resolve(projectRoot ?? process.cwd());
-  return createValueSource({ clock, env, projectRoot: root, ask: inputs, processes, onGiven });
+  return createValueSource({ clock, env, projectRoot: root, ask: inputs, hostHeaders, ...others });
 }
 
 /** Returns the files and plugins that are read in addition to the host's own settings. */

@@ -21,7 +21,7 @@ export function nextStepFor(
         ? stepAgainst(condition.reason, desired, lists)
         : stepWhenBlocked(name, place, condition.reason, lists);
     case 'authRequired':
-      return `log in to ${name}, then troupe restart ${name}`;
+      return `troupe login ${name}`;
     case 'suspended':
     case 'failed':
       return stepAfter(desired, lastError);
@@ -58,7 +58,7 @@ function stepAfter({ name, source, transport }: DesiredServer, lastError: Failur
   if (missing?.what === 'variable') return `set ${missing.name} and start troupe again`;
   const restart = `troupe restart ${name}`;
   if (missing?.what === 'command')
-    return `install ${missing.name} or fix "command" in ${place}, then ${restart}`;
+    return `${/[\\/]/u.test(missing.name) ? 'create' : 'install'} ${missing.name} or fix "command" in ${place}, then ${restart}`;
   if (transport !== 'stdio' || lastError?.kind !== 'unavailable') return restart;
   return `provide what is missing or fix ${place}, then ${restart}`;
 }
@@ -78,7 +78,7 @@ export function stepForHeld(
   if (count === 0) return undefined;
   const kind = offers === 0 ? 'tool' : 'definition';
   const what = count === 1 ? `a ${kind} that changed is` : `${count} ${kind}s that changed are`;
-  return `troupe approve ${name}: ${what} held back`;
+  return `troupe approve ${name}: ${what} withheld`;
 }
 
 function stepWhenBlocked(

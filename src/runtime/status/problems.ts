@@ -14,6 +14,7 @@ const sources = [
   'approvals',
   'permissions',
   'budget',
+  'credentials',
 ] as const;
 
 export type ProblemSource = (typeof sources)[number];

@@ -93,7 +93,9 @@ function shown(
   if (spec.type !== 'stdio') {
     const host = disguisedHost(spec.url)?.host;
     const leadsTo = host === undefined ? {} : { host };
-    return { url: spec.url, ...leadsTo, headerNames: Object.keys(spec.headers), ...values };
+    const logIn = spec.oauth === false ? {} : { account: spec.account ?? null };
+    const headerNames = Object.keys(spec.headers);
+    return { url: spec.url, ...leadsTo, headerNames, ...logIn, ...values };
   }
   const { command, args, cwd, env } = spec;
   const envFile = spec.values?.envFile?.path;

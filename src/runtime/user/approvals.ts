@@ -340,7 +340,7 @@ export class Approvals {
     const shown = names.slice(0, shownTools).join(', ');
     const more = names.length > shownTools ? ` and ${names.length - shownTools} more` : '';
     const what = isHeld
-      ? `held back until they are approved again: troupe approve ${server}`
+      ? `withheld until they are approved again: troupe approve ${server}`
       : 'still shown, as its policy says';
     const subject = changes.every(({ kind }) => kind === undefined) ? 'tools' : 'definitions';
     const line = `${subject} changed since they were approved: ${shown}${more}; ${what}`;

@@ -223,7 +223,7 @@ describe('a URL without a transport type', () => {
 
   it.each([
     ['a server error', 500, ''],
-    ['a log-in requirement', 401, ''],
+    ['a login requirement', 401, ''],
     [
       'a response that only a current server sends',
       400,

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { readEnvFile } from '../../../actors/values/env-file.ts';
 import { createKeychain } from '../../../actors/values/keychain.ts';
-import { createValueSource, needsFinding, type ValuePorts } from '../../../actors/values/source.ts';
+import { createValueSource, type ValuePorts } from '../../../actors/values/source.ts';
 import { resolveSpec } from '../../../actors/values/target.ts';
 import { parseSettings } from '../../../src/config/parse-settings.ts';
 import type { InputRequest } from '../../../src/domain/input.ts';
@@ -338,9 +338,11 @@ describe('an environment file', () => {
 
 describe('a spec', () => {
   it('needs no lookup when it has only plain strings, variables or literals', async () => {
-    expect(needsFinding(specOf({ env: { A: '${HOME}' } }))).toBe(false);
-    expect(needsFinding(specOf({ values: 'literal', env: { A: '${input:x}' } }))).toBe(false);
-    expect(needsFinding({ type: 'memory', server: 'x', era: 'auto' })).toBe(false);
+    expect(sourceOf().isNeededFor(specOf({ env: { A: '${HOME}' } }))).toBe(false);
+    expect(sourceOf().isNeededFor(specOf({ values: 'literal', env: { A: '${input:x}' } }))).toBe(
+      false,
+    );
+    expect(sourceOf().isNeededFor({ type: 'memory', server: 'x', era: 'auto' })).toBe(false);
     const spec = specOf({ values: 'literal', env: { A: '!${HOME}' } });
     const values = await sourceOf().find(spec, 'db');
     expect(resolveSpec(spec, {}, { values })).toMatchObject({ launch: { env: { A: '!${HOME}' } } });

@@ -114,6 +114,32 @@ describe('an approval request', () => {
 });
 
 describe('a short approval request', () => {
+  it('name the account and the client of a login, also in short', () => {
+    const request = approvalOf('db', {
+      command: undefined,
+      args: undefined,
+      url: 'https://host/mcp',
+      account: 'work',
+      values: [
+        { field: 'oauth.grant', text: 'authorization_code' },
+        { field: 'oauth.clientId', text: 'abc' },
+        { field: 'oauth.clientSecret', text: 'hush' },
+        { field: 'oauth.metadataUrl', text: 'https://else.where/' },
+      ],
+    } as never);
+    const short = shortApprovalLines(request, '/project');
+    expect(short).toContain('logs in with your account work');
+    expect(short).toContain('log-in       clientId is "abc"');
+    expect(short).toContain('log-in       metadataUrl is "https://else.where/"');
+    expect(short.join()).not.toContain('hush');
+    expect(approvalLines(request)).toContain('log-in       clientSecret is "hush"');
+    expect(approvalLines({ ...request, account: null })).toContain(
+      'logs in with your only account there, if you have one',
+    );
+    const { account: _, ...never } = request;
+    expect(approvalLines(never).join()).not.toContain('logs in with');
+  });
+
   it('names what runs, where from, and what it gets', () => {
     const request = approvalOf('db', {
       because: 'new',

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
@@ -111,5 +111,71 @@ describe('troupe connect', () => {
       expect(refused.stderr).toContain(`cannot edit ${file}`);
     }
     expect((await run('connect', 'emacs')).stderr).toContain('claude-code');
+  });
+
+  it.each(hostNames)('keeps the file of %s as it was before the first connect', async (host) => {
+    const { put, run } = machine();
+    const [name, before] = files[host];
+    const file = put(name, before);
+    await run('connect', host, '--yes');
+    await run('connect', host, '--yes', '--allow', 'a');
+    expect(readFileSync(file, 'utf8')).toContain('--allow');
+    await run('disconnect', host, '--yes');
+    expect(readFileSync(`${file}.before-troupe`, 'utf8')).toBe(before);
+  });
+
+  it.each([
+    ['cursor', '{ "mcpServers": { "troupe": { "command": "mine" } } }'],
+    ['codex', '[mcp_servers]\ntroupe.command = "mine"\n'],
+  ] as const)('leaves another server named troupe in the settings of %s', async (host, text) => {
+    const { put, run } = machine();
+    const file = put(files[host][0], text);
+    for (const command of ['connect', 'disconnect']) {
+      const refused = await run(command, host, '--yes');
+      expect(refused).toMatchObject({ exitCode: 2, stdout: '' });
+      expect(refused.stderr).toContain('does not run troupe serve; rename it to keep it');
+    }
+    expect(readFileSync(file, 'utf8')).toBe(text);
+  });
+
+  it.each([
+    ['an inline table', 'mcp_servers = { a = { command = "a" } }\n'],
+    ['a string over several lines', 'x = """\n[mcp_servers.troupe]\n"""\n'],
+  ])('refuses TOML with %s that it cannot edit', async (_, text) => {
+    const { put, run } = machine();
+    const file = put(files.codex[0], text);
+    const refused = await run('connect', 'codex', '--yes');
+    expect(refused).toMatchObject({ exitCode: 2 });
+    expect(refused.stderr).toContain('its content would change elsewhere; edit it by hand');
+    expect(readFileSync(file, 'utf8')).toBe(text);
+  });
+
+  it('keeps the comments below its own TOML table', async () => {
+    const { put, run } = machine();
+    const own = '[mcp_servers.troupe]\ncommand = "troupe" # ours\nargs = ["serve"]\n\n';
+    const others = '# about other\n[other]\nx = 1\n';
+    const file = put(files.codex[0], own + others);
+    expect(await run('disconnect', 'codex', '--yes')).toMatchObject({ exitCode: 0 });
+    expect(readFileSync(file, 'utf8')).toBe(others);
+  });
+
+  it('refuses a file that its owner made read-only', async () => {
+    const { put, run } = machine();
+    const file = put(...files.cursor);
+    chmodSync(file, 0o444);
+    const refused = await run('connect', 'cursor', '--yes');
+    expect(refused).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(refused.stderr).toContain(`cannot edit ${file}: it is read-only`);
+    expect(readFileSync(file, 'utf8')).toBe(files.cursor[1]);
+  });
+
+  it('says why the system refuses to write', async () => {
+    const { put, run } = machine();
+    put(...files.cursor);
+    // A folder in the place of the copy stands for every reason.
+    put('home/.cursor/mcp.json.before-troupe/x', '');
+    const refused = await run('connect', 'cursor', '--yes');
+    expect(refused).toMatchObject({ exitCode: 2 });
+    expect(refused.stderr).toMatch(/cannot write .*mcp\.json\.before-troupe \(\w+\); /u);
   });
 });

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
@@ -118,6 +118,7 @@ describe('troupe add', () => {
     [['z', '--', 'npx -y pkg'], 'mcpServers.z.command: "command" holds arguments'],
     [['z', '--cwd', 'gone', '--', 'node'], 'gone does not exist'],
     [['z', '--env', 'A', '--', 'node'], 'write NAME=VALUE'],
+    [['z', 'http://localhost:1', '--header', 'sk'], 'a value of --header has another form'],
     [['z', '--header', 'A: b', '--', 'node'], '--header is for URLs'],
     [['z', 'http://localhost:1', '--env', 'A=b'], '--env and --cwd are for commands'],
   ])('refuses %j and writes nothing', async (words, message) => {
@@ -209,6 +210,34 @@ describe('troupe remove, enable and disable', () => {
     const unknown = await run('remove', 'bos');
     expect(unknown.exitCode).toBe(2);
     expect(unknown.stderr).toContain('Did you mean boss?');
+  });
+
+  it('point at a file that could not be read, or at a command that lists the servers', async () => {
+    const { run, write, file } = project();
+    write('{ "mcpServers": {} }');
+    const unknown = await run('disable', 'files');
+    expect(unknown).toMatchObject({ exitCode: 2 });
+    expect(unknown.stderr).toContain('There is no server files. List what is there: troupe plan');
+    write('{');
+    expect((await run('disable', 'files')).stderr).toContain(
+      `no server could be read from ${file}:1`,
+    );
+  });
+
+  it('refuse a read-only file', async () => {
+    const { run, write, file, text: now } = project();
+    write('{ "mcpServers": { "a": { "command": "a" } } }');
+    chmodSync(file, 0o444);
+    for (const command of [
+      ['disable', 'a'],
+      ['remove', 'a'],
+      ['add', 'b', '--', 'b'],
+      ['init', '--yes'],
+    ]) {
+      const { exitCode, stderr } = await run(...command);
+      expect([exitCode, stderr]).toEqual([2, expect.stringContaining(`${file}: it is read-only`)]);
+    }
+    expect(now()).toBe('{ "mcpServers": { "a": { "command": "a" } } }');
   });
 
   it('say what keeps a server or a tool as it is', async () => {

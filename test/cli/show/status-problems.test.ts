@@ -18,7 +18,7 @@ describe('status --problems', () => {
       statusOf('j', { state: 'suspended', reason: 'crashLoop' }),
       statusOf('k', { state: 'degraded', reason: 'healthCheck' }),
       statusOf('l', { state: 'disabled', action: 'set "enabled": true' }),
-      statusOf('m', { action: 'troupe approve m: a tool that changed is held back' }),
+      statusOf('m', { action: 'troupe approve m: a tool that changed is withheld' }),
     ];
     const { folder } = await upHere(createStandIn({ servers }));
     const json = await runCliHere(['status', '--problems', '--json'], { folder });

@@ -85,6 +85,16 @@ describe('the server facts shown to the user', () => {
       { ...remote, proxy: 'http://me:hunter2@proxy.test' },
       { ...remote, proxy: 'http://hunter2@proxy.test' },
       { ...remote, tls: { key: '-----BEGIN PRIVATE KEY-----hunter2', passphrase: 'hunter2' } },
+      {
+        ...remote,
+        oauth: {
+          grant: 'workload',
+          clientSecret: 'hunter2',
+          privateKey: 'hunter2',
+          assertion: 'hunter2',
+          identity: { issuer: 'https://id', clientSecret: 'hunter2', idToken: 'hunter2' },
+        },
+      },
     ];
     expect(JSON.stringify(specs.map((spec) => specFactsOf(spec)))).not.toContain('hunter2');
   });
@@ -105,6 +115,18 @@ describe('the server facts shown to the user', () => {
     const shown = 'https://example.test/mcp?api_key=[redacted]&page=1';
     expect(compareFacts(specFactsOf(remote), specFactsOf(other))).toEqual([
       { field: 'url', before: shown, now: shown },
+    ]);
+  });
+
+  it('report another account, another client, and a login that is forbidden', () => {
+    const before = { ...remote, oauth: { grant: 'authorization_code', clientId: 'a' } } as const;
+    const now = { ...before, account: 'work', oauth: { ...before.oauth, clientId: 'b' } };
+    expect(compareFacts(specFactsOf(before), specFactsOf(now))).toEqual([
+      { field: 'account', now: 'work' },
+      { field: 'oauth.clientId', before: 'a', now: 'b' },
+    ]);
+    expect(compareFacts(specFactsOf(remote), specFactsOf({ ...remote, oauth: false }))).toEqual([
+      { field: 'oauth', now: 'false' },
     ]);
   });
 

@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import type { ApprovalValue } from '../../../src/domain/host/approval.ts';
 import type { HttpSpec, StdioSpec } from '../../../src/domain/server-spec.ts';
-import { approvalValuesOf, disguisedHost } from '../../../src/policies/approvals/values.ts';
+import {
+  approvalValueLine,
+  approvalValuesOf,
+  disguisedHost,
+} from '../../../src/policies/approvals/values.ts';
 
 const local: StdioSpec = {
   type: 'stdio',
@@ -61,6 +66,51 @@ describe("a server's values", () => {
       { field: 'proxy', text: 'none' },
     ]);
     expect(JSON.stringify(approvalValuesOf(spec, 'user'))).not.toContain('pw@');
+  });
+
+  it('list the whole login of a folder as it is written', () => {
+    const spec: HttpSpec = {
+      ...remote,
+      account: 'work',
+      oauth: {
+        grant: 'enterprise',
+        clientId: '${ID}',
+        clientSecret: 'written',
+        issuer: 'https://login.test',
+        identity: { issuer: 'https://id.test', idToken: '${TOKEN}' },
+        scopes: ['read'],
+        callbackPort: 8080,
+        dpop: true,
+      },
+      values: { commands: [{ key: 'oauth.identity.clientId', words: ['id'] }] },
+    };
+    const environment = (reference: string) => ({
+      from: [{ kind: 'environment', reference } as const],
+    });
+    const named: readonly ApprovalValue[] = [
+      { field: 'oauth.grant', text: 'enterprise' },
+      { field: 'oauth.clientId', text: '${ID}', ...environment('${ID}') },
+      { field: 'oauth.clientSecret', text: 'written' },
+      { field: 'oauth.issuer', text: 'https://login.test' },
+      { field: 'oauth.identity.issuer', text: 'https://id.test' },
+      { field: 'oauth.identity.idToken', text: '${TOKEN}', ...environment('${TOKEN}') },
+      { field: 'oauth.scopes[0]', text: 'read' },
+      { field: 'oauth.callbackPort', text: '8080' },
+      { field: 'oauth.dpop', text: 'true' },
+      { field: 'oauth.identity.clientId', from: [{ kind: 'command', reference: 'id' }] },
+    ];
+    expect(approvalValuesOf(spec, 'project')).toEqual(named);
+    const own = named.map(({ field, ...one }) =>
+      field === 'oauth.clientSecret' ? { field } : { field, ...one },
+    );
+    expect(approvalValuesOf(spec, 'user')).toEqual(own);
+    expect(named.map(approvalValueLine)[1]).toEqual([
+      'log-in',
+      'clientId from ${ID} (your environment)',
+    ]);
+    expect(approvalValuesOf({ ...remote, oauth: false }, 'project')).toEqual([
+      { field: 'oauth', text: 'false' },
+    ]);
   });
 
   it('contain no references in literal settings', () => {

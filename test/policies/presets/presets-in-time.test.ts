@@ -152,7 +152,7 @@ describe('a preset', () => {
     expect(server.untilNextTry()).toBe(false);
   });
 
-  it.each(presetNames)('CC-06 DA-07 X18: %s waits for a log-in', (preset) => {
+  it.each(presetNames)('CC-06 DA-07 X18: %s waits for a login', (preset) => {
     const server = under(preset, 'http');
     server.lose('authRequired');
     expect(server.state()).toBe('authRequired');

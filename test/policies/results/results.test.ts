@@ -162,7 +162,7 @@ describe('binary data', () => {
   });
 });
 
-describe('a log-in challenge in a result', () => {
+describe('a login challenge in a result', () => {
   const key = 'mcp/www_authenticate';
   it.each([
     [{ isError: true, _meta: { [key]: 'Bearer' } }, true],

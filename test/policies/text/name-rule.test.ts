@@ -17,6 +17,7 @@ describe('the name rule', () => {
     [' ', '_'],
     ['__proto__', 'proto'],
     ['a/b', 'a_b'],
+    ['--all', '_-all'],
     ['db\n', 'db_'],
     ['naïve', 'na_ve'],
     ['\u202edb', '_db'],

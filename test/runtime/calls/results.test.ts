@@ -124,7 +124,7 @@ describe("a tool's result", () => {
     expect(state).toBe('done');
   });
 
-  it('fails its call when it requires a log-in, unless the policy passes it on', async () => {
+  it('fails its call when it requires a login, unless the policy passes it on', async () => {
     const challenge = {
       ...answer(text('who are you?')),
       isError: true,
@@ -134,8 +134,7 @@ describe("a tool's result", () => {
     expect(refused.error).toMatchObject({
       code: 'AUTH_REQUIRED',
       outcome: 'executed',
-      message:
-        'query on db: The tool answered that it wants a log-in. Log in to db and call again.',
+      message: 'query on db: The tool answered that it wants a login. Log in to db and call again.',
     });
     const kept = await answeredWith(await under(lenient), challenge);
     expect(kept.value?.result).toEqual(challenge);

@@ -232,6 +232,11 @@ describe('an explanation', () => {
     expect(explained(there).nextStep).toMatch(
       /^install db or fix "command" in .+, then troupe restart db$/,
     );
+    there.troupe.send({ type: 'server.start', server: 'db' });
+    await there.settle();
+    there.sessions.of('db').fail(lacking('command', '/bin/db.sh'));
+    await there.settle();
+    expect(explained(there).nextStep).toMatch(/^create \/bin\/db\.sh or fix "command" in /);
   });
 
   it('keeps the last twenty attempts across an edit and a removal', async () => {

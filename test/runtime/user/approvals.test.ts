@@ -1,4 +1,4 @@
-/** Decisions about servers, from the first look to the last: what is asked, kept, shown and held back. */
+/** Decisions about servers, from the first look to the last: what is asked, kept, shown and withheld. */
 
 import { describe, expect, it } from 'vitest';
 import type { ApprovalRecord } from '../../../src/domain/host/approval.ts';
@@ -273,7 +273,7 @@ describe('a changed tool', () => {
     here.troupe.on('approval.needed', (need) => asked.push(need));
     await lists(here, [evil, other]);
     expect(shown(here)).toEqual(['other']);
-    const action = 'troupe approve db: a tool that changed is held back';
+    const action = 'troupe approve db: a tool that changed is withheld';
     expect(here.troupe.status('db')).toMatchObject({ state: 'ready', tools: 1, action });
     expect(here.troupe.explain('db')).toMatchObject({ nextStep: action });
     expect(await call(here, 'mcp__db__query')).toBe('TOOL_CHANGED');
@@ -425,7 +425,7 @@ describe('another server definition', () => {
     expect(offered(here)).toEqual([]);
     expect(await asksFor(here)).toEqual(Array.from({ length: 4 }, () => 'TOOL_CHANGED'));
     expect(shown(here)).toEqual(['other', 'query']);
-    const action = 'troupe approve db: 4 definitions that changed are held back';
+    const action = 'troupe approve db: 4 definitions that changed are withheld';
     expect(here.troupe.status('db')).toMatchObject({ state: 'ready', action });
     const waiting = request(here);
     expect(waiting).toMatchObject({ because: 'toolsChanged' });

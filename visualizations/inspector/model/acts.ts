@@ -19,7 +19,7 @@ const labels: Readonly<Record<string, string>> = {
   'server.stop': 'Stop',
   'server.restart': 'Restart',
   'server.reconnect': 'Reconnect',
-  'auth.completed': 'Log-in is done',
+  'auth.completed': 'Login is done',
 };
 
 /** The decision of an action that opens a dialog. */

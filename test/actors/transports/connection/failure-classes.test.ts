@@ -423,7 +423,7 @@ const recordedRows: readonly Row[] = [
       message: 'after re-authentication',
     }),
   ],
-  // It falls through to a log-in by browser, which is impossible here.
+  // It falls through to a login by browser, which is impossible here.
   ['refresh endpoint 500', 'authRequired', recorded({ name: 'UnauthorizedError' })],
   [
     'listen stream lost (modern)',

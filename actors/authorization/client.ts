@@ -1,0 +1,261 @@
+/**
+ * Finds the client that logs in at an issuer: the one in the settings, the one registered before, a
+ * client ID metadata document, or a dynamic registration.
+ */
+
+import { createPrivateKey, type KeyObject } from 'node:crypto';
+
+import {
+  createPrivateKeyJwtAuth,
+  type OAuthClientInformationFull,
+  type OAuthClientInformationMixed,
+  RegistrationRejectedError,
+  registerClient,
+  selectClientAuthMethod,
+} from '@modelcontextprotocol/client';
+
+import { isRecord } from '../../src/policies/is-record.ts';
+import { assertAvailable, type IssuerAccess, isLoopback } from './access.ts';
+import type { Discovered } from './discovery.ts';
+import { forSdk, jsonOf } from './metadata.ts';
+import { attempt, type Outcome, quoted, refused, StepError, shownText } from './outcome.ts';
+
+/** The client in the settings, with resolved values. */
+export interface ClientSettings {
+  readonly clientId?: string;
+  readonly clientSecret?: string;
+  readonly authMethod?: ClientAuthMethod;
+  /** A PEM or a JWK as JSON, for `private_key_jwt`. */
+  readonly privateKey?: string;
+  /** Default: by the kind of key. */
+  readonly signingAlgorithm?: string;
+  /** An https URL whose document describes this client; it is then the client id. */
+  readonly clientMetadataUrl?: string;
+}
+
+export const clientAuthMethods = [
+  'none',
+  'client_secret_basic',
+  'client_secret_post',
+  'private_key_jwt',
+] as const;
+export type ClientAuthMethod = (typeof clientAuthMethods)[number];
+
+/** A client as an earlier login stored it. */
+export interface StoredClient {
+  readonly issuer: string;
+  readonly information: OAuthClientInformationMixed;
+}
+
+export interface Client {
+  readonly how: 'settings' | 'stored' | 'metadataDocument' | 'registered';
+  /** Stored with the credential, except for a client of the settings. */
+  readonly information: OAuthClientInformationMixed;
+  readonly key?: { readonly privateKey: string; readonly algorithm?: string };
+}
+
+export interface ClientNeeds {
+  readonly settings?: ClientSettings;
+  readonly stored?: StoredClient;
+  /** Of the loopback listener; none for grants without a user. */
+  readonly redirectUris: readonly string[];
+  readonly scope?: string;
+}
+
+/** A client id is valid at the issuer that gave it only, so a stored one of another is not used. */
+export function findClient(
+  access: IssuerAccess,
+  found: Discovered,
+  needs: ClientNeeds,
+): Promise<Outcome<Client>> {
+  return attempt(access.signal, async () => {
+    const { settings = {}, stored } = needs;
+    if (settings.clientId !== undefined) return clientOf(settings, settings.clientId);
+    if (settings.clientMetadataUrl !== undefined && found.offers.clientIdMetadata) {
+      assertDocumentUrl(settings.clientMetadataUrl);
+      const information = {
+        client_id: settings.clientMetadataUrl,
+        token_endpoint_auth_method: 'none',
+        redirect_uris: [...needs.redirectUris],
+      };
+      return { how: 'metadataDocument', information };
+    }
+    if (stored !== undefined && isUsable(stored, found, needs.redirectUris, access))
+      return { how: 'stored', information: stored.information };
+    if (found.offers.registration) return register(access, found, needs);
+    throw refused(
+      'clientNeeded',
+      `${quoted(found.issuer)} registers no clients by itself; register one there and set "clientId"`,
+    );
+  });
+}
+
+function clientOf(settings: ClientSettings, clientId: string): Client {
+  const { clientSecret, privateKey, authMethod, signingAlgorithm } = settings;
+  return {
+    how: 'settings',
+    information: {
+      client_id: clientId,
+      ...(clientSecret !== undefined && { client_secret: clientSecret }),
+      ...(authMethod !== undefined && {
+        token_endpoint_auth_method: authMethod,
+        redirect_uris: [],
+      }),
+    },
+    ...(privateKey !== undefined && {
+      key: { privateKey, ...(signingAlgorithm !== undefined && { algorithm: signingAlgorithm }) },
+    }),
+  };
+}
+
+function assertDocumentUrl(text: string): void {
+  const isValid = URL.canParse(text) && /^https:\/\/[^/]+\/./u.test(new URL(text).href);
+  if (!isValid)
+    throw refused('registration', `"clientMetadataUrl" ${quoted(text)} is not https with a path`);
+}
+
+function isUsable(
+  { issuer, information }: StoredClient,
+  found: Discovered,
+  redirectUris: readonly string[],
+  { clock }: IssuerAccess,
+): boolean {
+  if (issuer !== found.issuer) return false;
+  const { client_secret_expires_at: expiresAt = 0 } = information;
+  if (expiresAt !== 0 && expiresAt * 1_000 <= clock.wallNow()) return false;
+  const registered = registeredRedirects(information);
+  // Issuers may allow any port of this machine (RFC 8252), but many compare the whole URI.
+  return registered.length === 0 || redirectUris.every((uri) => registered.includes(uri));
+}
+
+/** The redirect URIs of a client, so that a listener can use the port of its registration again. */
+export function registeredRedirects(information: OAuthClientInformationMixed): readonly string[] {
+  return 'redirect_uris' in information ? information.redirect_uris : [];
+}
+
+async function register(
+  access: IssuerAccess,
+  found: Discovered,
+  { redirectUris, scope }: ClientNeeds,
+): Promise<Client> {
+  const { metadata } = found;
+  const methods = metadata.token_endpoint_auth_methods_supported ?? ['none'];
+  const method = ['none', 'client_secret_basic', 'client_secret_post'].find((each) =>
+    methods.includes(each),
+  );
+  const clientMetadata = {
+    client_name: 'mcp-troupe',
+    redirect_uris: [...redirectUris],
+    grant_types: ['authorization_code', 'refresh_token', ...(found.offers.device ? [device] : [])],
+    response_types: ['code'],
+    // By its redirect URIs a client on this machine is native (OpenID Connect Registration).
+    application_type: redirectUris.every((uri) => isLoopback(new URL(uri))) ? 'native' : 'web',
+    ...(method !== undefined && { token_endpoint_auth_method: method }),
+  };
+  const fetchFn: IssuerAccess['fetch'] = async (url, init) => {
+    const response = await access.fetch(url, init);
+    assertAvailable(response, new URL(url), access.clock);
+    return response;
+  };
+  const options = {
+    metadata: forSdk(metadata),
+    clientMetadata,
+    fetchFn,
+    ...(scope !== undefined && { scope }),
+  };
+  try {
+    const information = await registerClient(found.issuer, options);
+    return { how: 'registered', information: withRedirects(information, redirectUris) };
+  } catch (error) {
+    throw rejection(error, found.issuer);
+  }
+}
+
+const device = 'urn:ietf:params:oauth:grant-type:device_code';
+
+/** An issuer may leave out what it registered as asked. */
+function withRedirects(
+  information: OAuthClientInformationFull,
+  asked: readonly string[],
+): OAuthClientInformationFull {
+  const { redirect_uris: registered } = information;
+  return { ...information, redirect_uris: registered.length === 0 ? [...asked] : registered };
+}
+
+function rejection(error: unknown, issuer: string): unknown {
+  if (error instanceof RegistrationRejectedError) {
+    const body = jsonOf(error.body);
+    const { error: code, error_description: text } = isRecord(body) ? body : {};
+    const reason = [code, text].filter((each) => typeof each === 'string').join(': ');
+    const shown = shownText(reason === '' ? `status ${error.status}` : reason);
+    return refused(
+      'registration',
+      `${quoted(issuer)} rejected the registration (${shown}); register a client there and set "clientId"`,
+    );
+  }
+  if (error instanceof StepError || !(error instanceof Error)) return error;
+  const isUnreadable = error.name.includes('ZodError') || error instanceof SyntaxError;
+  return isUnreadable
+    ? refused('registration', `${quoted(issuer)} answered the registration with no valid client`)
+    : error;
+}
+
+/** Adds the client's authentication to a request to the issuer. */
+export async function authenticate(
+  { information, key }: Client,
+  { metadata }: Pick<Discovered, 'metadata'>,
+  headers: Headers,
+  parameters: URLSearchParams,
+): Promise<void> {
+  const { client_id: id, client_secret: secret } = information;
+  if (key !== undefined) {
+    const signing = signingKeyOf(key);
+    const sign = createPrivateKeyJwtAuth({ issuer: id, subject: id, ...signing });
+    parameters.set('client_id', id);
+    await sign(headers, parameters, metadata.token_endpoint, forSdk(metadata));
+    return;
+  }
+  const supported = metadata.token_endpoint_auth_methods_supported ?? [];
+  const method = selectClientAuthMethod(information, supported);
+  // The SDK's own Basic credentials are not encoded as RFC 6749 section 2.3.1 wants.
+  if (method === 'client_secret_basic' && secret !== undefined) {
+    const pair = `${formEncoded(id)}:${formEncoded(secret)}`;
+    headers.set('authorization', `Basic ${Buffer.from(pair).toString('base64')}`);
+    return;
+  }
+  parameters.set('client_id', id);
+  if (method === 'client_secret_post' && secret !== undefined)
+    parameters.set('client_secret', secret);
+}
+
+function formEncoded(text: string): string {
+  return new URLSearchParams({ '': text }).toString().slice(1);
+}
+
+/** The SDK imports PKCS #8 only, so other PEMs become a JWK. */
+function signingKeyOf({ privateKey, algorithm }: NonNullable<Client['key']>) {
+  const given = jsonOf(privateKey);
+  let key: KeyObject;
+  try {
+    key = isRecord(given)
+      ? createPrivateKey({ key: given, format: 'jwk' })
+      : createPrivateKey(privateKey);
+  } catch {
+    throw refused('registration', 'the private key in the settings is neither a PEM nor a JWK');
+  }
+  const jwk = key.export({ format: 'jwk' }) as Record<string, unknown>;
+  const stated = isRecord(given) && typeof given['alg'] === 'string' ? given['alg'] : undefined;
+  const alg = algorithm ?? stated ?? algorithmFor(jwk);
+  return { privateKey: jwk, alg };
+}
+
+const curves: Readonly<Record<string, string>> = {
+  'P-256': 'ES256',
+  'P-384': 'ES384',
+  'P-521': 'ES512',
+  Ed25519: 'EdDSA',
+};
+
+function algorithmFor({ crv }: Record<string, unknown>): string {
+  return curves[String(crv)] ?? 'RS256';
+}

@@ -1,0 +1,117 @@
+/** Logs in on another device (RFC 8628): the user enters a short code there, and we ask for the token. */
+
+import type { DpopSession } from '@modelcontextprotocol/client';
+import { z } from 'zod';
+
+import { pause } from '../host/time-limit.ts';
+import type { IssuerAccess } from './access.ts';
+import type { Client } from './client.ts';
+import type { Discovered } from './discovery.ts';
+import { attempt, type Outcome, quoted, refused, StepError } from './outcome.ts';
+import { postForm, requestTokens, type Tokens } from './tokens.ts';
+
+/** A login that waits for the user at another device. */
+export interface DeviceLogin {
+  /** Secret. */
+  readonly deviceCode: string;
+  readonly userCode: string;
+  readonly url: string;
+  /** The URL with the code in it, where the issuer offers one. */
+  readonly completeUrl?: string;
+  readonly intervalMs: number;
+  /** Monotonic. */
+  readonly endsAtMs: number;
+  readonly scope: string | undefined;
+}
+
+// By RFC 8628 section 3.5, if the issuer names none, and how much more after "slow_down".
+const intervalSeconds = 5;
+const slowerMs = 5_000;
+// An issuer may not make us ask more often, nor wait longer than a user would.
+const shortestIntervalMs = 1_000;
+const longestMs = 1_800_000;
+
+const deviceResponse = z.object({
+  device_code: z.string().min(1),
+  user_code: z.string().min(1).max(100),
+  verification_uri: z.string(),
+  verification_uri_complete: z.string().nullish(),
+  expires_in: z.coerce.number().positive(),
+  interval: z.coerce.number().nonnegative().nullish(),
+});
+
+export function beginDeviceLogin(
+  access: IssuerAccess,
+  found: Discovered,
+  client: Client,
+  scope?: string,
+): Promise<Outcome<DeviceLogin>> {
+  return attempt(access.signal, async () => {
+    const { metadata, issuer, resource } = found;
+    const url = metadata.device_authorization_endpoint;
+    if (url === undefined)
+      throw refused('discovery', `${quoted(issuer)} offers no login on another device`);
+    const parameters = { resource, ...(scope !== undefined && { scope }) };
+    const body = await postForm(access, found, client, { url, parameters });
+    const read = deviceResponse.safeParse(body);
+    if (!read.success)
+      throw refused('discovery', `${quoted(issuer)} answered with no valid device code`);
+    const { data } = read;
+    const shown = await access.check(data.verification_uri, 'the page for the device code');
+    const complete = data.verification_uri_complete ?? undefined;
+    if (complete !== undefined) await access.check(complete, 'the page for the device code');
+    const intervalMs = (data.interval ?? intervalSeconds) * 1_000;
+    return {
+      deviceCode: data.device_code,
+      userCode: data.user_code.replaceAll(/\p{C}/gu, ''),
+      url: shown.href,
+      ...(complete !== undefined && { completeUrl: complete }),
+      intervalMs: Math.max(shortestIntervalMs, intervalMs),
+      endsAtMs: access.clock.now() + Math.min(longestMs, data.expires_in * 1_000),
+      scope,
+    };
+  });
+}
+
+/** Asks for the token until the user has decided, the code expires, or the signal ends it. */
+export function awaitDeviceLogin(
+  access: IssuerAccess,
+  found: Discovered,
+  client: Client,
+  login: DeviceLogin,
+  dpop?: DpopSession,
+): Promise<Outcome<Tokens>> {
+  const { clock, signal } = access;
+  return attempt(signal, async () => {
+    const { deviceCode, scope } = login;
+    const parameters = { grant_type: deviceGrant, device_code: deviceCode };
+    let { intervalMs } = login;
+    for (;;) {
+      await pause(clock, intervalMs, signal);
+      signal.throwIfAborted();
+      if (clock.now() >= login.endsAtMs)
+        throw refused('timeout', 'the code expired before anyone entered it');
+      try {
+        return await requestTokens(access, found, client, { parameters, scope, dpop });
+      } catch (error) {
+        intervalMs = nextIntervalMs(error, intervalMs);
+      }
+    }
+  });
+}
+
+const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
+
+/** @throws the error, if no later request can succeed */
+function nextIntervalMs(error: unknown, intervalMs: number): number {
+  if (!(error instanceof StepError)) {
+    if (error instanceof TypeError && 'wasConnected' in error) return intervalMs * 2;
+    throw error;
+  }
+  const { code, isFinal, retryAfterMs = 0 } = error.failure;
+  if (isFinal) throw error;
+  if (code === 'authorization_pending') return intervalMs;
+  if (code === 'slow_down') return intervalMs + slowerMs;
+  // Unreachable or failing (RFC 8628 section 3.5): less and less often.
+  return Math.max(intervalMs * 2, retryAfterMs);
+}

@@ -1,0 +1,98 @@
+/**
+ * The outcome of a step of a login. A failed step is a value that says what to do next; an
+ * exception is a bug. No message contains a token, a code, a verifier or a client secret.
+ */
+
+import { IssuerMismatchError, SdkError } from '@modelcontextprotocol/client';
+
+import type {
+  AuthorizationFailure,
+  AuthorizationFailureKind,
+} from '../../src/domain/authorization.ts';
+import { redactWords } from '../../src/policies/text/redact-words.ts';
+import { RequestFailedError } from '../transports/connection/failure.ts';
+import { AddressBlockedError } from '../transports/http/addresses.ts';
+
+export interface StepFailure extends AuthorizationFailure {
+  /** Whether the same step would fail again, without a change by the user or the issuer. */
+  readonly isFinal: boolean;
+  /** The issuer's error code, for example `invalid_grant`. */
+  readonly code?: string;
+}
+
+export type Outcome<Value> =
+  | { readonly value: Value; readonly failed?: undefined }
+  | { readonly failed: StepFailure };
+
+/** Ends a step inside this folder; {@link attempt} turns it into an outcome. */
+export class StepError extends Error {
+  override readonly name = 'StepError';
+  readonly failure: StepFailure;
+
+  constructor(failure: StepFailure, cause?: unknown) {
+    super(failure.message, { cause });
+    this.failure = failure;
+  }
+}
+
+export function refused(kind: AuthorizationFailureKind, message: string, code?: string): StepError {
+  const isFinal = kind !== 'unavailable';
+  return new StepError({ kind, message, isFinal, ...(code !== undefined && { code }) });
+}
+
+/** Runs a step. An exception that is no {@link StepError}, and that no request caused, is a bug. */
+export async function attempt<Value>(
+  signal: AbortSignal,
+  step: () => Promise<Value>,
+): Promise<Outcome<Value>> {
+  try {
+    return { value: await step() };
+  } catch (error) {
+    if (signal.aborted) return failedAs('unavailable', 'the login was cancelled');
+    return { failed: failureOf(error) };
+  }
+}
+
+function failedAs(
+  kind: AuthorizationFailureKind,
+  message: string,
+): { readonly failed: StepFailure } {
+  return { failed: refused(kind, message).failure };
+}
+
+function failureOf(error: unknown): StepFailure {
+  if (error instanceof StepError) return error.failure;
+  // The received issuer may be an attacker's text.
+  if (error instanceof IssuerMismatchError)
+    return refused('response', 'the response to the login came from another issuer').failure;
+  if (error instanceof RequestFailedError) {
+    const isBlocked =
+      error.cause instanceof AddressBlockedError ||
+      (error.cause instanceof Error && error.cause.name === 'RedirectBlockedError');
+    return refused(isBlocked ? 'discovery' : 'unavailable', sentence(error.message)).failure;
+  }
+  // The body's coding is unknown or broken.
+  if (error instanceof SdkError) return refused('discovery', sentence(error.message)).failure;
+  throw error;
+}
+
+function sentence(message: string): string {
+  const text = message.replace(/\.$/u, '');
+  return `${text.charAt(0).toLowerCase()}${text.slice(1)}`;
+}
+
+// One line of a terminal; an issuer's text is read by a user, not by a program.
+const shownCharacters = 200;
+
+/** Prepares text of an issuer for a message: one line, short, and without these secrets. */
+export function shownText(text: string, secrets: readonly string[] = []): string {
+  const line = redactWords(text, secrets)
+    .replaceAll(/[\p{C}\s]+/gu, ' ')
+    .trim();
+  return line.length > shownCharacters ? `${line.slice(0, shownCharacters)}…` : line;
+}
+
+/** Quotes a URL that a server or an issuer named. */
+export function quoted(text: string | undefined): string {
+  return text === undefined ? 'none' : `"${shownText(text.replace(/[?#].*$/su, ''))}"`;
+}

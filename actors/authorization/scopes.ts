@@ -1,0 +1,36 @@
+/** Chooses the scopes that a login asks for. */
+
+import { computeScopeUnion } from '@modelcontextprotocol/client';
+
+import type { Discovered } from './discovery.ts';
+
+export interface ScopeWishes {
+  /** The scopes in the settings, which win over everything. */
+  readonly pinned?: readonly string[];
+  /** The `scope` of the server's challenge. */
+  readonly challenged?: string;
+  /** What an earlier login was granted: a step-up keeps it. */
+  readonly granted?: readonly string[];
+}
+
+/**
+ * Returns the scopes, or undefined to leave them to the issuer. `offline_access`, for a refresh
+ * token, is added to others if the issuer offers it, and never asked of one that does not.
+ */
+export function scopesFor(
+  { metadata, scopesSupported }: Pick<Discovered, 'metadata' | 'scopesSupported'>,
+  { pinned, challenged, granted = [] }: ScopeWishes,
+): string | undefined {
+  if (pinned !== undefined) return computeScopeUnion(pinned.join(' '));
+  const offersOffline = metadata.scopes_supported?.includes(offline) === true;
+  const known = scopesSupported?.filter((scope) => scope !== offline || offersOffline);
+  const wanted = computeScopeUnion(granted.join(' '), challenged ?? known?.join(' '));
+  return wanted !== undefined && offersOffline ? computeScopeUnion(wanted, offline) : wanted;
+}
+
+const offline = 'offline_access';
+
+/** Splits a scope string; sorted, without doubles. */
+export function scopeList(scope: string | undefined): readonly string[] {
+  return (computeScopeUnion(scope)?.split(' ') ?? []).sort();
+}

@@ -1,0 +1,253 @@
+/**
+ * The login behind one credential: an issuer, a server's address and an account. All servers that
+ * share the credential use its token.
+ *
+ * ```text
+ * [*] -> loading
+ * authorization -- logout.requested --> loggingOut
+ * authorization -- token.rejected [isLatest] --> (stays)
+ * authorization -- scope.insufficient [mayStepUp] --> (stays)
+ * loading invokes load
+ * loading -- done load | error load | after stepDeadline --> weighing
+ * weighing -- always [isUsable] --> authorized
+ * weighing -- always [isRefreshable] --> refreshing
+ * weighing -- always --> unauthorized
+ * authorized -- login.requested [needsNoUser] --> requesting
+ * authorized -- login.requested --> signingIn
+ * authorized -- store.changed --> loading
+ * authorized -- token.rejected [isLatest] --> renewing
+ * authorized -- clock.jumped --> weighing
+ * authorized -- after renewal --> renewing
+ * renewing -- always [isRefreshable] --> refreshing
+ * renewing -- always [needsNoUser] --> requesting
+ * renewing -- always --> unauthorized
+ * refreshing invokes refresh
+ * refreshing -- login.requested [needsNoUser] --> requesting
+ * refreshing -- login.requested --> signingIn
+ * refreshing -- done refresh [mayPass] --> retrying
+ * refreshing -- done refresh [hasFailed] --> afterRefusal
+ * refreshing -- done refresh --> authorized
+ * refreshing -- error refresh | after stepDeadline --> retrying
+ * afterRefusal -- always [isUsable] --> authorized
+ * afterRefusal -- always [needsNoUser] --> requesting
+ * afterRefusal -- always --> unauthorized
+ * requesting invokes request
+ * requesting -- done request [mayPass] --> retrying
+ * requesting -- done request [hasFailed] --> weighing
+ * requesting -- done request --> authorized
+ * requesting -- error request | after stepDeadline --> retrying
+ * retrying -- login.requested [needsNoUser] --> requesting
+ * retrying -- login.requested --> signingIn
+ * retrying -- store.changed --> loading
+ * retrying -- after retryDelay [isRefreshable] --> refreshing
+ * retrying -- after retryDelay --> requesting
+ * signingIn -- (see signing-in.ts) --> weighing | loading | authorized
+ * unauthorized -- login.requested [needsNoUser] --> requesting
+ * unauthorized -- login.requested --> signingIn
+ * unauthorized -- token.wanted [needsNoUser] --> requesting
+ * unauthorized -- store.changed --> loading
+ * unauthorized: [*] -> choosing
+ *   choosing -- always [hasFailure] --> clientNeeded
+ *   choosing -- always [hasFailure] --> denied
+ *   choosing -- always [hasFailure] --> expired
+ *   choosing -- always [hasAnyFailure] --> failed
+ *   choosing -- always --> signedOut
+ *   signedOut, clientNeeded, denied, expired, failed
+ * loggingOut invokes forget
+ * loggingOut -- done forget | error forget | after stepDeadline --> unauthorized
+ * ```
+ */
+
+import { authorizationSetup, doneOf, noteFailure, step } from './setup.ts';
+import { signingInStates } from './signing-in.ts';
+
+const noteToken = { type: 'noteToken', params: doneOf } as const;
+const noteStep = { type: 'noteStep', params: doneOf } as const;
+const hasFailed = { type: 'hasFailed', params: doneOf } as const;
+const mayPass = { type: 'mayPass', params: doneOf } as const;
+const noteFailureLate = noteFailure('unavailable', 'The issuer did not answer in time.');
+const noteFailureInStep = noteFailure('unavailable', 'A step of the login failed unexpectedly.');
+
+const isLatest = {
+  type: 'isLatest',
+  params: ({ event }: { readonly event: { readonly generation: number } }) => event.generation,
+} as const;
+const signsIn = { actions: 'forgetFailure', target: '#authorization.signingIn' } as const;
+/** A login without a user is a request for another token. */
+const logsIn = [
+  { guard: 'needsNoUser', actions: 'forgetFailure', target: '#authorization.requesting' },
+  signsIn,
+] as const;
+
+export const authorizationMachine = authorizationSetup.createMachine({
+  // A transition loop is a bug: a noteFailureInStepn actor is better than a frozen host.
+  options: { maxIterations: 1_000 },
+  id: 'authorization',
+  context: ({ input }) => ({
+    ...input,
+    token: null,
+    isRejected: false,
+    wanted: [],
+    stepUps: 0,
+    attempt: 0,
+    failure: null,
+    nowMs: 0,
+  }),
+  initial: 'loading',
+  on: {
+    'logout.requested': '.loggingOut',
+    'token.rejected': { guard: isLatest, actions: 'noteRejected' },
+    // Whatever is known of it helps the next login, whichever state it is in.
+    'scope.insufficient': {
+      guard: { type: 'mayStepUp', params: ({ event }) => event.scopes },
+      actions: { type: 'noteWanted', params: ({ event }) => event.scopes },
+    },
+  },
+  states: {
+    loading: {
+      tags: 'waits',
+      invoke: {
+        ...step('load'),
+        onDone: { actions: noteToken, target: 'weighing' },
+        onError: {
+          actions: noteFailure('store', 'The stored login could not be read.'),
+          target: 'weighing',
+        },
+      },
+      after: {
+        stepDeadline: {
+          actions: noteFailure('store', 'The stored login could not be read in time.'),
+          target: 'weighing',
+        },
+      },
+    },
+    weighing: {
+      always: [
+        { guard: 'isUsable', target: 'authorized' },
+        { guard: 'isRefreshable', target: 'refreshing' },
+        { target: 'unauthorized' },
+      ],
+    },
+    authorized: {
+      on: {
+        'login.requested': logsIn,
+        'store.changed': 'loading',
+        'token.rejected': {
+          guard: isLatest,
+          actions: 'noteRejected',
+          target: 'renewing',
+        },
+        'clock.jumped': {
+          actions: { type: 'noteNow', params: ({ event }) => event.nowMs },
+          target: 'weighing',
+        },
+      },
+      after: { renewal: 'renewing' },
+    },
+    renewing: {
+      always: [
+        { guard: 'isRefreshable', target: 'refreshing' },
+        { guard: 'needsNoUser', target: 'requesting' },
+        { actions: 'noteExpired', target: 'unauthorized' },
+      ],
+    },
+    refreshing: {
+      tags: 'waits',
+      on: { 'login.requested': logsIn },
+      invoke: {
+        ...step('refresh'),
+        onDone: [
+          { guard: mayPass, actions: noteToken, target: 'retrying' },
+          { guard: hasFailed, actions: [noteToken, 'noteGrantLost'], target: 'afterRefusal' },
+          { actions: [noteToken, 'acceptToken'], target: 'authorized' },
+        ],
+        onError: { actions: noteFailureInStep, target: 'retrying' },
+      },
+      after: { stepDeadline: { actions: noteFailureLate, target: 'retrying' } },
+    },
+    afterRefusal: {
+      always: [
+        { guard: 'isUsable', target: 'authorized' },
+        { guard: 'needsNoUser', target: 'requesting' },
+        { target: 'unauthorized' },
+      ],
+    },
+    requesting: {
+      tags: 'waits',
+      invoke: {
+        ...step('request'),
+        onDone: [
+          { guard: mayPass, actions: noteToken, target: 'retrying' },
+          { guard: hasFailed, actions: noteToken, target: 'weighing' },
+          { actions: [noteToken, 'acceptToken'], target: 'authorized' },
+        ],
+        onError: { actions: noteFailureInStep, target: 'retrying' },
+      },
+      after: { stepDeadline: { actions: noteFailureLate, target: 'retrying' } },
+    },
+    retrying: {
+      entry: 'countAttempt',
+      on: { 'login.requested': logsIn, 'store.changed': 'loading' },
+      after: {
+        retryDelay: [{ guard: 'isRefreshable', target: 'refreshing' }, { target: 'requesting' }],
+      },
+    },
+    signingIn: {
+      on: {
+        // A new login replaces one that is under way.
+        'login.requested': { ...signsIn, reenter: true },
+        'login.cancelled': 'weighing',
+        'store.changed': 'loading',
+      },
+      after: {
+        loginDeadline: {
+          actions: noteFailure('timeout', 'No one completed the login in time.'),
+          target: 'weighing',
+        },
+      },
+      ...signingInStates,
+    },
+    unauthorized: {
+      tags: 'needsUser',
+      on: {
+        'login.requested': logsIn,
+        'token.wanted': { guard: 'needsNoUser', target: 'requesting' },
+        'store.changed': 'loading',
+      },
+      initial: 'choosing',
+      states: {
+        choosing: {
+          always: [
+            { guard: { type: 'hasFailure', params: 'clientNeeded' }, target: 'clientNeeded' },
+            { guard: { type: 'hasFailure', params: 'denied' }, target: 'denied' },
+            { guard: { type: 'hasFailure', params: 'grant' }, target: 'expired' },
+            { guard: 'hasAnyFailure', target: 'failed' },
+            { target: 'signedOut' },
+          ],
+        },
+        signedOut: {},
+        clientNeeded: {},
+        denied: {},
+        expired: {},
+        failed: {},
+      },
+    },
+    loggingOut: {
+      entry: 'clear',
+      invoke: {
+        ...step('forget'),
+        onDone: { actions: noteStep, target: 'unauthorized' },
+        onError: {
+          actions: noteFailure('store', 'The stored login could not be deleted.'),
+          target: 'unauthorized',
+        },
+      },
+      after: {
+        stepDeadline: {
+          actions: noteFailure('store', 'The stored login could not be deleted in time.'),
+          target: 'unauthorized',
+        },
+      },
+    },
+  },
+});

@@ -1,0 +1,244 @@
+/**
+ * What the authorization chart knows and does: its context, events, steps, guards and delays.
+ *
+ * The steps are promises that the runtime provides. They keep codes, verifiers, client secrets and
+ * tokens to themselves; the chart sees scopes, times and failures.
+ */
+
+import { assign, fromPromise, setup } from 'xstate';
+import type {
+  AuthorizationFailure,
+  AuthorizationFailureKind,
+  TokenFacts,
+} from '../../src/domain/authorization.ts';
+import { longestTimerMs } from '../../src/domain/clock.ts';
+import { quietDelay } from '../../src/policies/backoff.ts';
+import { chanceOf } from '../../src/policies/chance.ts';
+import { notProvided } from '../not-provided.ts';
+
+export interface AuthorizationInput {
+  /** The credential's key, by which the steps find it. */
+  readonly id: string;
+  readonly seed: number;
+  /** Whether a user has to log in; otherwise a token is requested without one. */
+  readonly needsUser: boolean;
+  /** How long before its expiry a token is renewed, in milliseconds. */
+  readonly refreshAheadMs: number;
+  /** How long a user may take to log in, in milliseconds. */
+  readonly loginTimeoutMs: number;
+  /** How often more scopes may be asked for than were granted. */
+  readonly maxStepUps: number;
+}
+
+export interface AuthorizationContext extends AuthorizationInput {
+  /** The latest token; null if there is none. */
+  readonly token: TokenFacts | null;
+  /** Whether the server refused the latest token. */
+  readonly isRejected: boolean;
+  /** Scopes that servers asked for, in addition to the granted ones; sorted. */
+  readonly wanted: readonly string[];
+  readonly stepUps: number;
+  /** Failed attempts to renew the token since it was last renewed. */
+  readonly attempt: number;
+  readonly failure: AuthorizationFailure | null;
+  /** Wall-clock time of the latest fact, in milliseconds. */
+  readonly nowMs: number;
+}
+
+/** The result of a step; `nowMs` is the wall-clock time when it ended. */
+export interface StepDone {
+  readonly nowMs: number;
+  readonly failure?: AuthorizationFailure;
+}
+
+export interface TokenStepDone extends StepDone {
+  /** The token that is now in force; null or absent if there is none. */
+  readonly token?: TokenFacts | null;
+}
+
+export interface StepInput {
+  readonly id: string;
+  readonly wanted: readonly string[];
+}
+
+export type AuthorizationEvent =
+  /** A user, a host or a command asks for a login. */
+  | { readonly type: 'login.requested' }
+  /** The login is no longer wanted. */
+  | { readonly type: 'login.cancelled' }
+  | { readonly type: 'logout.requested' }
+  /** A session needs a token and there is none. */
+  | { readonly type: 'token.wanted' }
+  /** A server refused the token of this generation with 401. */
+  | { readonly type: 'token.rejected'; readonly generation: number }
+  /** A server refused a request because the token lacks these scopes. */
+  | { readonly type: 'scope.insufficient'; readonly scopes: readonly string[] }
+  /** Another process wrote the credential. */
+  | { readonly type: 'store.changed' }
+  /** The machine slept, or the wall clock was set. */
+  | { readonly type: 'clock.jumped'; readonly nowMs: number };
+
+// Longer than a step may wait for other processes' changes to the credential, 80 s, and for its own.
+const stepMs = 120_000;
+// A tenth of a short lifetime: renewing a one-minute token five minutes ahead would never end.
+const aheadFraction = 0.1;
+// An issuer whose tokens expire at once must not be asked in a loop.
+const soonestRenewalMs = 5_000;
+// The eighth wait is the longest.
+const longestWaitAttempt = 9;
+const retries = { retryFromMs: 2_000, toMs: 300_000, floorMs: 1_000 } as const;
+
+const ofStep = ({ context: { id, wanted } }: { readonly context: AuthorizationContext }) => ({
+  id,
+  wanted,
+});
+
+/** Invokes a step with the credential's key and the wanted scopes. */
+export function step<Name extends string>(name: Name) {
+  return { id: name, src: name, input: ofStep } as const;
+}
+
+export const doneOf = <Done extends StepDone>({
+  event,
+}: {
+  readonly event: { readonly output: Done };
+}) => event.output;
+
+export const noteFailure = (kind: AuthorizationFailureKind, message: string) =>
+  ({ type: 'noteFailure', params: { kind, message } }) as const;
+
+export const authorizationSetup = setup({
+  types: {
+    input: {} as AuthorizationInput,
+    context: {} as AuthorizationContext,
+    events: {} as AuthorizationEvent,
+    tags: {} as 'needsUser' | 'waits',
+  },
+  actors: {
+    /** Reads the stored credential. */
+    load: fromPromise<TokenStepDone, StepInput>(notProvided('load', 'authorization')),
+    /** Finds the issuer and its endpoints. */
+    discover: fromPromise<StepDone, StepInput>(notProvided('discover', 'authorization')),
+    /** Finds a client that the issuer knows, or registers one. */
+    register: fromPromise<StepDone, StepInput>(notProvided('register', 'authorization')),
+    /** Sends the user to the issuer, and resolves when the user is back. */
+    askUser: fromPromise<StepDone, StepInput>(notProvided('askUser', 'authorization')),
+    /** Exchanges what the user brought back for a token, and stores it. */
+    exchange: fromPromise<TokenStepDone, StepInput>(notProvided('exchange', 'authorization')),
+    /** Requests a token without a user, and stores it. */
+    request: fromPromise<TokenStepDone, StepInput>(notProvided('request', 'authorization')),
+    /** Renews the token, or takes over the one that another process stored. */
+    refresh: fromPromise<TokenStepDone, StepInput>(notProvided('refresh', 'authorization')),
+    /** Revokes and deletes the credential. */
+    forget: fromPromise<StepDone, StepInput>(notProvided('forget', 'authorization')),
+  },
+  actions: {
+    /** Records the token that a step found or obtained; a failed step changes no token. */
+    noteToken: assign(({ context }, done: TokenStepDone): Partial<AuthorizationContext> => {
+      const { token, nowMs } = done;
+      if (done.failure !== undefined || token === undefined)
+        return { failure: done.failure ?? null, nowMs };
+      const isNew = token?.generation !== context.token?.generation;
+      return {
+        token,
+        nowMs,
+        failure: null,
+        attempt: 0,
+        isRejected: context.isRejected && !isNew,
+        wanted: token === null ? context.wanted : without(context.wanted, token.scopes),
+      };
+    }),
+    /** Records how a step ended that obtains no token. */
+    noteStep: assign((_, { failure, nowMs }: StepDone): Partial<AuthorizationContext> => {
+      return { failure: failure ?? null, nowMs };
+    }),
+    /** Records that the issuer no longer renews the token; it may be used until it expires. */
+    noteGrantLost: assign(({ context: { token } }) => ({
+      token: token === null ? null : { ...token, isRefreshable: false },
+    })),
+    /** Records why a step did not end. */
+    noteFailure: assign(
+      (_, failure: AuthorizationFailure): Partial<AuthorizationContext> => ({ failure }),
+    ),
+    /** Records that the latest token is new, so no server has refused it yet. */
+    acceptToken: assign({ isRejected: false }),
+    /** Records that the server refused the token. */
+    noteRejected: assign({ isRejected: true }),
+    /** Records that the token's time is over, so that only another one counts. */
+    noteExpired: assign(({ context: { token } }) => ({
+      nowMs: token?.expiresAtMs ?? 0,
+      failure: {
+        kind: 'grant',
+        message: 'The login has expired, and the issuer gave nothing to renew it with.',
+      } as const,
+    })),
+    /** Adds scopes to those that the next login asks for. */
+    noteWanted: assign(({ context }, scopes: readonly string[]) => ({
+      wanted: [...new Set([...context.wanted, ...scopes])].toSorted(),
+      stepUps: context.stepUps + 1,
+    })),
+    /** Records the wall-clock time. */
+    noteNow: assign((_, nowMs: number) => ({ nowMs })),
+    /** Counts a failed attempt; the wait stops growing at the ninth. */
+    countAttempt: assign(({ context }) => ({
+      attempt: Math.min(context.attempt + 1, longestWaitAttempt),
+    })),
+    /** Forgets the token and what was asked for. */
+    clear: assign({ token: null, isRejected: false, wanted: [], stepUps: 0, attempt: 0 }),
+    /** Forgets why the last login failed. */
+    forgetFailure: assign({ failure: null }),
+  },
+  guards: {
+    /** Whether the step failed. */
+    hasFailed: (_, { failure }: StepDone) => failure !== undefined,
+    /** Whether the step failed and another attempt may succeed. */
+    mayPass: (_, { failure }: StepDone) =>
+      failure !== undefined && (failure.kind === 'unavailable' || failure.kind === 'store'),
+    /** Whether a token is there that servers may still accept. */
+    isUsable: ({ context: { token, isRejected, nowMs } }) =>
+      token !== null && !isRejected && (token.expiresAtMs === null || nowMs < token.expiresAtMs),
+    /** Whether the issuer renews the token. */
+    isRefreshable: ({ context: { token } }) => token?.isRefreshable === true,
+    /** Whether a token can be requested without a user. */
+    needsNoUser: ({ context }) => !context.needsUser,
+    /** Whether the refused token is the latest one. */
+    isLatest: ({ context: { token } }, generation: number) => token?.generation === generation,
+    /** Whether the login lacks any of these scopes, and more may be asked for. */
+    mayStepUp: ({ context }, scopes: readonly string[]) =>
+      context.stepUps < context.maxStepUps && without(scopes, context.wanted).length > 0,
+    /** Whether the latest failure is of this kind. */
+    hasFailure: ({ context: { failure } }, kind: AuthorizationFailureKind) =>
+      failure?.kind === kind,
+    /** Whether the last login or renewal failed. */
+    hasAnyFailure: ({ context: { failure } }) => failure !== null,
+  },
+  delays: {
+    /** Until the token is renewed, or, if it cannot be, until it expires. */
+    renewal: ({ context: { token, nowMs, refreshAheadMs, needsUser, seed } }) => {
+      const leftMs = (token?.expiresAtMs ?? Number.POSITIVE_INFINITY) - nowMs;
+      const isRenewed = token?.isRefreshable === true || !needsUser;
+      const aheadMs = isRenewed ? Math.min(refreshAheadMs, leftMs * aheadFraction) : 0;
+      // Several processes share the credential; the first to renew it spares the others the wait.
+      const earlyMs = aheadMs * 0.1 * chanceOf(seed, token?.generation ?? 0);
+      const soonestMs = isRenewed ? soonestRenewalMs : 0;
+      return Math.min(Math.max(soonestMs, leftMs - aheadMs - earlyMs), longestTimerMs);
+    },
+    /** Until the issuer is asked again. */
+    retryDelay: ({ context: { attempt, failure, seed } }) =>
+      Math.min(
+        Math.max(
+          failure?.retryAfterMs ?? 0,
+          quietDelay(retries, 'full', attempt, chanceOf(seed, attempt)),
+        ),
+        longestTimerMs,
+      ),
+    /** Time limit for a step that no user takes part in. */
+    stepDeadline: stepMs,
+    /** Time limit for a login. */
+    loginDeadline: ({ context }) => Math.min(context.loginTimeoutMs, longestTimerMs),
+  },
+});
+
+function without(scopes: readonly string[], granted: readonly string[]): readonly string[] {
+  return scopes.filter((scope) => !granted.includes(scope));
+}

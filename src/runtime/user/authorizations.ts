@@ -1,0 +1,347 @@
+/**
+ * Keeps one login for each credential, and connects it with sessions, servers and users. The
+ * authorization chart decides what happens next.
+ */
+
+import { createHash } from 'node:crypto';
+import canonicalize from 'canonicalize';
+import { type ActorRefFrom, createActor, fromPromise, waitFor } from 'xstate';
+import { Credential, grantOf } from '../../../actors/authorization/credential.ts';
+import { canonicalResource } from '../../../actors/authorization/discovery.ts';
+import type { SessionOwner } from '../../../actors/session/ports.ts';
+import type { CredentialStore } from '../../../actors/stores/credentials.ts';
+import { credentialKey } from '../../../actors/stores/credentials-record.ts';
+import { RequestFailedError } from '../../../actors/transports/connection/failure.ts';
+import type { ResolvedOAuth } from '../../../actors/values/oauth.ts';
+import type { HttpEndpoint } from '../../../actors/values/target.ts';
+import { authorizationMachine } from '../../../machines/authorization/authorization.ts';
+import type { StepInput, TokenStepDone } from '../../../machines/authorization/setup.ts';
+import type { Account, Authenticator, CredentialId, Refusal } from '../../domain/authorization.ts';
+import type { Problem } from '../../domain/settings.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
+import { defined } from '../../policies/defined.ts';
+import { defaultPolicy } from '../../policies/presets/default-policy.ts';
+import type { SharedPorts } from '../shared-ports.ts';
+
+interface Login {
+  readonly id: CredentialId;
+  readonly actor: ActorRefFrom<typeof authorizationMachine>;
+  readonly credential: Credential;
+  /** The names of the servers that share it. */
+  readonly servers: Set<string>;
+  /** From the latest session. */
+  settings: ResolvedOAuth | undefined;
+  /** Reads them again. */
+  readOAuth: HttpEndpoint['readOAuth'];
+  /** Ends the wait for the browser with the URL that it was redirected to. */
+  redirected: ((url: URL) => void) | undefined;
+  /** The server whose user logs in. */
+  for: string;
+}
+
+export class Authorizations {
+  readonly #ports: SharedPorts;
+  readonly #store: CredentialStore | undefined;
+  readonly #logins = new Map<string, Login>();
+  readonly #unlisten: (() => void) | undefined;
+
+  constructor(ports: SharedPorts) {
+    this.#ports = ports;
+    const onProblems = (list: readonly Problem[]): void => ports.problems.set('credentials', list);
+    this.#store = ports.parts.keepCredentials?.(onProblems);
+    this.#unlisten = this.#store?.listen((key) => {
+      this.#logins.get(key)?.actor.send({ type: 'store.changed' });
+    });
+  }
+
+  /** Returns what authorizes a session; undefined if its settings authorize it or rule it out. */
+  authenticatorFor({ server }: SessionOwner, endpoint: HttpEndpoint): Authenticator | undefined {
+    const { url, headers, oauth, account } = endpoint;
+    const isExplicit = Object.keys(headers).some((name) => name.toLowerCase() === 'authorization');
+    if (this.#store === undefined || oauth === false || (isExplicit && oauth === undefined))
+      return undefined;
+    const id = {
+      resource: canonicalResource(url),
+      account: account ?? null,
+      client: oauth === undefined ? null : digestOf(oauth),
+      reach: null,
+    };
+    const login = this.#loginFor(id, server, endpoint, this.#store);
+    login.readOAuth = endpoint.readOAuth;
+    return {
+      headers: (method, at) => this.#headers(login, method, at),
+      refused: (refusal) => this.#refused(login, refusal),
+    };
+  }
+
+  /** Whether a session of the server has asked for a token, so that its issuer can be found. */
+  knows(server: string): boolean {
+    return this.#find(server) !== undefined;
+  }
+
+  /**
+   * Logs in to a server. The event `auth.started` has the URL that the user must open.
+   *
+   * @throws TroupeError `AUTH_REQUIRED` with the reason if the login fails; `CANCELLED` if the signal
+   *   is aborted
+   */
+  async login(server: string, signal?: AbortSignal): Promise<void> {
+    const login = this.#of(server);
+    const { actor } = login;
+    await waitFor(actor, isSettled);
+    login.for = server;
+    const cancel = (): void => actor.send({ type: 'login.cancelled' });
+    signal?.addEventListener('abort', cancel, { once: true });
+    actor.send({ type: 'login.requested' });
+    try {
+      const { context, value } = await waitFor(actor, isAtRest);
+      if (signal?.aborted === true)
+        throw new TroupeError('CANCELLED', `the login to ${server} was cancelled`, { server });
+      if (value === 'authorized' && context.failure === null) return;
+      const why = context.failure?.message ?? 'another login replaced it';
+      const message = `the login to ${server} failed: ${why}`;
+      throw new TroupeError('AUTH_REQUIRED', message, { server });
+    } finally {
+      signal?.removeEventListener('abort', cancel);
+    }
+  }
+
+  /**
+   * Passes on the URL to which the browser was redirected, where the browser cannot reach this machine.
+   *
+   * @throws TroupeError `USAGE` if no login to the server is waiting for the browser
+   */
+  finishLogin(server: string, url: URL): void {
+    const { redirected } = this.#find(server) ?? {};
+    if (redirected !== undefined) return redirected(url);
+    throw new TroupeError('USAGE', `no login to ${server} is waiting for the browser`, { server });
+  }
+
+  /** Revokes and deletes the credential of a server. */
+  async logout(server: string): Promise<void> {
+    const { actor } = this.#of(server);
+    await waitFor(actor, isSettled);
+    actor.send({ type: 'logout.requested' });
+    const { context } = await waitFor(actor, isAtRest);
+    if (context.failure === null) return;
+    const message = `the logout from ${server} failed: ${context.failure.message}`;
+    throw new TroupeError('UNAVAILABLE', message, { server });
+  }
+
+  /** Returns the stored credentials, without secrets. */
+  async accounts(): Promise<readonly Account[]> {
+    const list = (await this.#store?.list()) ?? [];
+    return list.map(({ key, id, issuer, scope, expiresAtMs }) => ({
+      servers: [...(this.#logins.get(key)?.servers ?? [])].toSorted(),
+      resource: id.resource,
+      issuer,
+      scopes: scope?.split(' ') ?? [],
+      ...defined({
+        account: id.account ?? undefined,
+        expiresAt: expiresAtMs === undefined ? undefined : new Date(expiresAtMs).toISOString(),
+      }),
+    }));
+  }
+
+  /** Resolves after the last save. */
+  async close(): Promise<void> {
+    this.#unlisten?.();
+    for (const { actor, credential } of this.#logins.values()) {
+      actor.stop();
+      credential.close();
+    }
+    await this.#store?.close();
+  }
+
+  #find(server: string): Login | undefined {
+    return [...this.#logins.values()].find(({ servers }) => servers.has(server));
+  }
+
+  #of(server: string): Login {
+    const found = this.#find(server);
+    if (found !== undefined) return found;
+    throw new TroupeError('USAGE', `${server} has not asked for a login`, { server });
+  }
+
+  #loginFor(
+    id: CredentialId,
+    server: string,
+    endpoint: HttpEndpoint,
+    store: CredentialStore,
+  ): Login {
+    const key = credentialKey(id);
+    // A server whose settings changed leaves its earlier login.
+    for (const other of this.#logins.values()) other.servers.delete(server);
+    const known = this.#logins.get(key);
+    const login = known ?? this.#create(id, server, endpoint, store);
+    login.servers.add(server);
+    login.settings = settingsOf(endpoint);
+    if (known === undefined) login.actor.start();
+    return login;
+  }
+
+  #create(id: CredentialId, server: string, endpoint: HttpEndpoint, store: CredentialStore): Login {
+    const key = credentialKey(id);
+    const settings = settingsOf(endpoint);
+    const { auth } = this.#ports.board().view(server)?.desired.policy ?? defaultPolicy;
+    const { clock, seed } = this.#ports.parts;
+    const credential: Credential = new Credential({
+      key,
+      id,
+      server: endpoint.url,
+      settings: () => login.settings,
+      freshSettings: async () => {
+        // If a value is missing, the issuer refuses the old one.
+        const fresh = await login.readOAuth?.().catch(() => undefined);
+        login.settings = fresh ?? login.settings;
+        return login.settings;
+      },
+      store,
+      clock,
+      showUrl: (shown, signal) =>
+        new Promise((resolve) => {
+          login.redirected = resolve;
+          signal.addEventListener('abort', () => {
+            login.redirected = undefined;
+          });
+          this.#ports.listeners.emit('auth.started', { server: login.for, url: shown.href });
+        }),
+    });
+    const step = (
+      run: (wanted: readonly string[], signal: AbortSignal) => Promise<TokenStepDone>,
+    ) => fromPromise<TokenStepDone, StepInput>(({ input, signal }) => run(input.wanted, signal));
+    const chart = authorizationMachine.provide({
+      actors: {
+        load: step(() => credential.load()),
+        discover: step((_, signal) => credential.discover(signal)),
+        register: step((wanted, signal) => credential.register(wanted, signal)),
+        askUser: step((wanted, signal) => credential.askUser(wanted, signal)),
+        exchange: step((_, signal) => credential.exchange(signal)),
+        request: step((wanted, signal) => credential.request(wanted, signal)),
+        refresh: step((_, signal) => credential.refresh(signal)),
+        forget: step((_, signal) => credential.forget(signal)),
+      },
+    });
+    const needsUser = settings === undefined || grantOf(settings) === undefined;
+    const actor = createActor(chart, {
+      clock,
+      input: {
+        id: key,
+        seed,
+        needsUser,
+        refreshAheadMs: auth.refreshAheadMs,
+        loginTimeoutMs: auth.loginTimeoutMs,
+        maxStepUps: auth.stepUps,
+      },
+    });
+    const login: Login = {
+      id,
+      actor,
+      credential,
+      servers: new Set(),
+      settings,
+      readOAuth: undefined,
+      redirected: undefined,
+      for: server,
+    };
+    this.#logins.set(key, login);
+    let generation = 0;
+    actor.subscribe({
+      next: ({ value, context: { token } }) => {
+        if (value !== 'authorized' || token === null || token.generation === generation) return;
+        generation = token.generation;
+        this.#resume(login);
+      },
+      error: (error) => this.#ports.parts.report('The chart of a login broke.', error),
+    });
+    return login;
+  }
+
+  /** Starts the servers that waited for the login. */
+  #resume({ servers }: Login): void {
+    for (const server of servers) {
+      if (this.#ports.board().status(server)?.state === 'authRequired')
+        this.#ports.root().send({ type: 'auth.completed', server });
+    }
+  }
+
+  async #headers(
+    { actor, credential }: Login,
+    method: string,
+    url: URL,
+  ): Promise<Readonly<Record<string, string>>> {
+    if (this.#isUsable(actor)) return credential.headers(method, url);
+    // Sleep or a changed wall clock: its timer has not noticed yet.
+    actor.send({ type: 'clock.jumped', nowMs: this.#ports.parts.clock.wallNow() });
+    actor.send({ type: 'token.wanted' });
+    const snapshot = await waitFor(actor, isSettled);
+    if (this.#isUsable(actor)) return credential.headers(method, url);
+    if (snapshot.value === 'retrying') throw unavailable(url, snapshot.context.failure?.message);
+    return {};
+  }
+
+  async #refused({ actor, credential }: Login, refusal: Refusal): Promise<boolean> {
+    const { isNonce, lacks } = credential.noteRefusal(refusal);
+    if (isNonce) return true;
+    if (!credential.sent(refusal.sentWith)) {
+      // Another request has renewed the token since, or there was none and it can be requested.
+      if (this.#isUsable(actor)) return true;
+      actor.send({ type: 'token.wanted' });
+    } else if (lacks !== undefined) actor.send({ type: 'scope.insufficient', scopes: lacks });
+    else if (refusal.status === 401)
+      actor.send({ type: 'token.rejected', generation: credential.generation });
+    else return false;
+    await waitFor(actor, isSettled);
+    return this.#isUsable(actor) && !credential.sent(refusal.sentWith);
+  }
+
+  #isUsable(actor: Login['actor']): boolean {
+    const { token, isRejected } = actor.getSnapshot().context;
+    if (token === null || isRejected) return false;
+    return token.expiresAtMs === null || this.#ports.parts.clock.wallNow() < token.expiresAtMs;
+  }
+}
+
+type Snapshot = ReturnType<Login['actor']['getSnapshot']>;
+
+/** Whether no step is under way that a request waits for. */
+function isSettled(snapshot: Snapshot): boolean {
+  return !snapshot.hasTag('waits');
+}
+
+/** Whether a login or a logout has ended; further attempts may follow. */
+function isAtRest(snapshot: Snapshot): boolean {
+  const { value } = snapshot;
+  return value === 'authorized' || value === 'retrying' || snapshot.matches('unauthorized');
+}
+
+function settingsOf({ oauth }: HttpEndpoint): ResolvedOAuth | undefined {
+  return oauth === false ? undefined : oauth;
+}
+
+function unavailable(url: URL, reason = 'the issuer did not answer'): RequestFailedError {
+  const cause = new Error(`its token could not be renewed (${reason})`);
+  return new RequestFailedError(url, Object.assign(cause, { code: 'TOKEN_UNAVAILABLE' }), false);
+}
+
+/** Identifies the client that the settings name. Nothing can be learnt from the digest of a secret key. */
+function digestOf({
+  grant,
+  clientId,
+  clientMetadataUrl,
+  metadataUrl,
+  issuer,
+  identity,
+}: ResolvedOAuth): string {
+  const text = canonicalize({
+    grant,
+    clientId: clientId ?? null,
+    clientMetadataUrl: clientMetadataUrl ?? null,
+    metadataUrl: metadataUrl ?? null,
+    issuer: issuer ?? null,
+    ...(identity && { identity: { issuer: identity.issuer, clientId: identity.clientId } }),
+  });
+  return createHash('sha256')
+    .update(text ?? '')
+    .digest('base64url');
+}

@@ -1,0 +1,179 @@
+/** Tokens from the token endpoint: LOGIN.md rows 8 and 19, and bugs 3, 4 and 5. */
+
+import { describe, expect, it } from 'vitest';
+import { tokenHeaders } from '../../../actors/authorization/dpop.ts';
+import { refresh, type Tokens } from '../../../actors/authorization/tokens.ts';
+import type { Fault, IssuerSettings } from '../../support/issuer/settings.ts';
+import { called, failureOf, loggedIn, type Ready, readyAt, valueOf } from './bench.ts';
+
+async function authorized(settings: Partial<IssuerSettings> = {}, scope?: string) {
+  const ready = await readyAt(settings);
+  const options = scope === undefined ? {} : { scope };
+  return { ready, tokens: valueOf(await loggedIn(ready, options)) };
+}
+
+function refreshed({ access, found, client }: Ready, tokens: Tokens, isEarly = false) {
+  return refresh(access, found, client, { tokens, isEarly });
+}
+
+async function callStatus({ issuer }: Ready, tokens: Tokens): Promise<number> {
+  const headers = await tokenHeaders(tokens, 'POST', new URL(issuer.server), undefined);
+  return (await called(issuer, headers)).status;
+}
+
+describe('a token', () => {
+  it('is accepted by the server', async () => {
+    const { ready, tokens } = await authorized();
+    expect(await callStatus(ready, tokens)).toBe(200);
+  });
+
+  it('for another audience is refused by the server', async () => {
+    const { ready, tokens } = await authorized({ audience: 'https://other.example' });
+    expect(await callStatus(ready, tokens)).toBe(401);
+  });
+
+  it('ends by our clock, whatever the clock of the issuer says', async () => {
+    const before = Date.now();
+    const { tokens } = await authorized({ clockSkewMs: 86_400_000, expiresInSeconds: 60 });
+    expect(tokens.expiresAtMs).toBeGreaterThanOrEqual(before + 60_000);
+    expect(tokens.expiresAtMs).toBeLessThanOrEqual(Date.now() + 60_000);
+  });
+
+  it.each([
+    ['has the scope that was asked for', { scope: undefined }, { scope: 'read' }],
+    ['may have fewer scopes', { scope: 'less' }, { scope: 'less' }],
+    ['may come with a time as text', { expires_in: '60' }, { expiresAtMs: expect.any(Number) }],
+    ['may come without a type', { token_type: undefined }, { tokenType: 'Bearer' }],
+    ['may have a type in small letters', { token_type: 'bearer' }, { tokenType: 'Bearer' }],
+  ])('%s', async (_what, change, expected) => {
+    const token = (response: object) => ({ ...response, ...change });
+    const { tokens } = await authorized({ tamper: { token } }, 'read');
+    expect(tokens).toMatchObject(expected);
+  });
+
+  it.each([
+    ['is empty', { access_token: '' }, 'no valid token (access_token)'],
+    ['has an unknown type', { token_type: 'mac' }, 'an unknown type, "mac"'],
+    ['comes as an error with status 200', { error: 'access_denied' }, '(access_denied)'],
+  ])('is refused if it %s', async (_what, change, message) => {
+    const token = (response: object) => ({ ...response, ...change });
+    const failure = failureOf(await loggedIn(await readyAt({ tamper: { token } })));
+    expect(failure).toMatchObject({ kind: 'denied', message: expect.stringContaining(message) });
+    expect(failure.message).not.toContain('access-');
+  });
+});
+
+describe('a refresh', () => {
+  it('brings a new token, and names the resource and no scope', async () => {
+    const { ready, tokens } = await authorized({}, 'read');
+    ready.issuer.book.expireAccess();
+    const next = valueOf(await refreshed(ready, tokens));
+    expect(next.refreshToken).not.toBe(tokens.refreshToken);
+    expect(next.scope).toBe('read');
+    expect(await callStatus(ready, next)).toBe(200);
+    const form = ready.issuer.seenAt('/token').at(-1)?.form;
+    expect(form?.get('resource')).toBe(ready.issuer.server);
+    expect(form?.has('scope')).toBe(false);
+    expect(ready.issuer.counts.redemptions).toBe(1);
+  });
+
+  it('keeps a refresh token that is not replaced', async () => {
+    const { ready, tokens } = await authorized({ rotation: 'none' });
+    expect(valueOf(await refreshed(ready, tokens)).refreshToken).toBe(tokens.refreshToken);
+  });
+
+  it('with a used token is final, and the issuer revokes all', async () => {
+    const { ready, tokens } = await authorized();
+    const next = valueOf(await refreshed(ready, tokens));
+    expect(failureOf(await refreshed(ready, tokens))).toMatchObject({
+      kind: 'grant',
+      isFinal: true,
+      code: 'invalid_grant',
+    });
+    expect(await callStatus(ready, next)).toBe(401);
+    expect(ready.issuer.counts.reuses).toBe(1);
+  });
+
+  it('without a refresh token is final', async () => {
+    const { ready, tokens } = await authorized({ issuesRefreshTokens: false });
+    expect(failureOf(await refreshed(ready, tokens)).kind).toBe('grant');
+    expect(ready.issuer.seenAt('/token')).toHaveLength(1);
+  });
+
+  const oauthError = (error: string, status = 400): Fault => ({
+    status,
+    body: JSON.stringify({ error, error_description: 'planted-refresh' }),
+  });
+
+  it.each<[string, Fault, boolean, object]>([
+    ['invalid_grant', oauthError('invalid_grant'), true, { kind: 'grant', isFinal: true }],
+    [
+      'invalid_client',
+      oauthError('invalid_client', 401),
+      true,
+      { kind: 'registration', isFinal: true },
+    ],
+    ['another error', oauthError('invalid_scope'), false, { kind: 'grant', isFinal: true }],
+    [
+      'another error, early',
+      oauthError('invalid_scope'),
+      true,
+      { kind: 'unavailable', isFinal: false },
+    ],
+    ['server_error', oauthError('server_error'), false, { kind: 'unavailable', isFinal: false }],
+    ['status 500', { status: 500 }, false, { kind: 'unavailable', isFinal: false }],
+    [
+      'status 429',
+      { status: 429, headers: { 'retry-after': '3' } },
+      false,
+      { kind: 'unavailable', isFinal: false, retryAfterMs: 3_000 },
+    ],
+    [
+      "a proxy's page",
+      { status: 403, body: '<html>' },
+      false,
+      { kind: 'unavailable', isFinal: false },
+    ],
+    ['a lost connection', 'reset', false, { kind: 'unavailable', isFinal: false }],
+  ])('that fails by %s is told apart', async (_what, fault, isEarly, expected) => {
+    const { ready, tokens } = await authorized();
+    ready.issuer.settings.faults.set('/token', { fault });
+    const failure = failureOf(await refreshed(ready, tokens, isEarly));
+    expect(failure).toMatchObject(expected);
+    expect(JSON.stringify(failure)).not.toContain(tokens.refreshToken);
+    // It may have run, so it is not sent again.
+    expect(ready.issuer.seenAt('/token')).toHaveLength(2);
+    ready.issuer.settings.faults.clear();
+    valueOf(await refreshed(ready, tokens));
+  });
+
+  it('shows no secret that the issuer repeats', async () => {
+    const { ready, tokens } = await authorized();
+    const body = JSON.stringify({
+      error: 'invalid_grant',
+      error_description: `unknown token ${tokens.refreshToken}`,
+    });
+    ready.issuer.settings.faults.set('/token', { fault: { status: 400, body } });
+    const { message } = failureOf(await refreshed(ready, tokens));
+    expect(message).toContain('invalid_grant: unknown token [redacted]');
+  });
+
+  it('to an issuer that is gone may be tried again', async () => {
+    const { ready, tokens } = await authorized();
+    await ready.issuer.close();
+    expect(failureOf(await refreshed(ready, tokens))).toMatchObject({
+      kind: 'unavailable',
+      isFinal: false,
+      message: expect.stringContaining('/token failed: '),
+    });
+  });
+
+  it('does not follow the token endpoint to another origin', async () => {
+    const { ready, tokens } = await authorized();
+    const other = await readyAt();
+    const location = `${other.issuer.origin}/token`;
+    ready.issuer.settings.faults.set('/token', { fault: { status: 307, headers: { location } } });
+    expect(failureOf(await refreshed(ready, tokens)).message).toContain('another origin');
+    expect(other.issuer.seenAt('/token')).toEqual([]);
+  });
+});

@@ -1,0 +1,168 @@
+/** Mistakes in login settings: what is refused, under which key, and what the message says next. */
+
+type BadLogIn = readonly [what: string, oauth: string, key: string, next: string];
+
+export const badLogIns: readonly BadLogIn[] = [
+  ['log-in settings that are not an object', 'true', 'oauth', 'or false to never log in'],
+  [
+    'an unknown key of a login',
+    '{ "clientID": "x" }',
+    'oauth.clientID',
+    'did you mean "clientId"?',
+  ],
+  [
+    'an unknown key of an identity',
+    '{ "grant": "enterprise", "clientId": "x", "identity": { "issuer": "https://id", "clientId": "x", "idToken": "x", "token": "x" } }',
+    'oauth.identity.token',
+    'did you mean "idToken"?',
+  ],
+  ['an empty client id', '{ "clientId": "" }', 'oauth.clientId', 'write it, or remove it'],
+  [
+    'a client id from an empty command',
+    '{ "clientId": { "command": [] } }',
+    'oauth.clientId.command',
+    '{ "command": ["program", "argument"] }',
+  ],
+  [
+    'a key and a file with a key',
+    '{ "clientId": "x", "privateKey": "x", "keyFile": "x" }',
+    'oauth.keyFile',
+    'keep one',
+  ],
+  [
+    'a callback port out of range',
+    '{ "callbackPort": 65536 }',
+    'oauth.callbackPort',
+    'from 1 to 65535',
+  ],
+  ['a callback port in quotes', '{ "callbackPort": "80" }', 'oauth.callbackPort', 'without quotes'],
+  ['scopes of another kind', '{ "scopes": 5 }', 'oauth.scopes', 'write ["read", "write"]'],
+  ['a scope with a blank in a list', '{ "scopes": ["a b"] }', 'oauth.scopes', 'fix it'],
+  [
+    'an issuer over http',
+    '{ "issuer": "http://id.example.com" }',
+    'oauth.issuer',
+    'must begin with https://',
+  ],
+  [
+    'an issuer that is not an address',
+    '{ "issuer": "id.example.com" }',
+    'oauth.issuer',
+    'write it whole',
+  ],
+  [
+    'an issuer with a query',
+    '{ "issuer": "https://id.example.com/?x" }',
+    'oauth.issuer',
+    'and what follows',
+  ],
+  [
+    'metadata at an address with a password',
+    '{ "metadataUrl": "https://a:b@id.example.com" }',
+    'oauth.metadataUrl',
+    'remove them',
+  ],
+  [
+    'a metadata document without a path',
+    '{ "clientMetadataUrl": "https://host" }',
+    'oauth.clientMetadataUrl',
+    'https://host/client.json',
+  ],
+  [
+    'a client id beside a metadata document',
+    '{ "clientId": "x", "clientMetadataUrl": "https://host/c" }',
+    'oauth.clientMetadataUrl',
+    'keep one',
+  ],
+  [
+    'a redirect address of a scheme of its own',
+    '{ "redirectUri": "app://callback" }',
+    'oauth.redirectUri',
+    'http:// for this machine',
+  ],
+  [
+    'two callback ports',
+    '{ "redirectUri": "http://localhost:1/", "callbackPort": 2 }',
+    'oauth.redirectUri',
+    'remove "callbackPort"',
+  ],
+  ['an unknown grant', '{ "grant": "password" }', 'oauth.grant', '"client_credentials"'],
+  [
+    'client credentials without a client',
+    '{ "grant": "client_credentials" }',
+    'oauth.grant',
+    'needs "clientId"',
+  ],
+  [
+    'client credentials without a secret',
+    '{ "grant": "client_credentials", "clientId": "x" }',
+    'oauth.grant',
+    '"privateKey" or "keyFile"',
+  ],
+  [
+    'an enterprise without an identity',
+    '{ "grant": "enterprise", "clientId": "x" }',
+    'oauth.grant',
+    'needs "identity"',
+  ],
+  [
+    'an identity without its token',
+    '{ "grant": "enterprise", "clientId": "x", "identity": { "issuer": "https://id", "clientId": "x" } }',
+    'oauth.identity.idToken',
+    'write it, or remove it',
+  ],
+  [
+    'a workload without an assertion',
+    '{ "grant": "workload" }',
+    'oauth.grant',
+    '"assertion" or "assertionFile"',
+  ],
+  [
+    'an assertion for a user',
+    '{ "assertion": "x" }',
+    'oauth.assertion',
+    '"grant": "workload" only',
+  ],
+  [
+    'a callback port without a user',
+    '{ "grant": "workload", "assertion": "x", "callbackPort": 1 }',
+    'oauth.callbackPort',
+    '"grant": "authorization_code" only',
+  ],
+  [
+    'a secret without a client',
+    '{ "clientSecret": "x" }',
+    'oauth.clientSecret',
+    'add its "clientId"',
+  ],
+  [
+    'an algorithm without a key',
+    '{ "clientId": "x", "algorithm": "ES256" }',
+    'oauth.algorithm',
+    'add "privateKey" or "keyFile"',
+  ],
+  [
+    'a method without its secret',
+    '{ "clientId": "x", "tokenEndpointAuthMethod": "client_secret_post" }',
+    'oauth.tokenEndpointAuthMethod',
+    'needs "clientSecret"',
+  ],
+  [
+    'a method without its key',
+    '{ "clientId": "x", "tokenEndpointAuthMethod": "private_key_jwt" }',
+    'oauth.tokenEndpointAuthMethod',
+    'add one',
+  ],
+  [
+    'a secret that its method does not send',
+    '{ "clientId": "x", "clientSecret": "x", "tokenEndpointAuthMethod": "none" }',
+    'oauth.tokenEndpointAuthMethod',
+    'remove the secret or this key',
+  ],
+  [
+    'a key file for a shell',
+    '{ "clientId": "x", "keyFile": "~/key.pem" }',
+    'oauth.keyFile',
+    'write ${HOME}',
+  ],
+];

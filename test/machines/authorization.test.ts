@@ -1,0 +1,380 @@
+/** A login: what each state does with each event, its stories, and all its paths. */
+
+import { describe, expect, it } from 'vitest';
+import { createActor, type SnapshotFrom, type StateValueFrom } from 'xstate';
+import { authorizationMachine } from '../../machines/authorization/authorization.ts';
+import type {
+  AuthorizationEvent,
+  AuthorizationInput,
+  StepInput,
+  TokenStepDone,
+} from '../../machines/authorization/setup.ts';
+import type { AuthorizationFailureKind, TokenFacts } from '../../src/domain/authorization.ts';
+import { explore } from '../../src/testing/explore.ts';
+import { recordTrace } from '../../src/testing/trace.ts';
+import { VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { done, type Example, HeldPromises, type PathIn, repliesAfter } from './asking.ts';
+import { inAll, problemsOf, reportOf, runOnce } from './exploration-report.ts';
+import { golden } from './story.ts';
+
+type Snapshot = SnapshotFrom<typeof authorizationMachine>;
+type Passing = 'weighing' | 'renewing' | 'afterRefusal' | 'signingIn' | 'unauthorized';
+type State = Exclude<
+  PathIn<StateValueFrom<typeof authorizationMachine>>,
+  Passing | 'unauthorized.choosing'
+>;
+
+const user: AuthorizationInput = {
+  id: 'db',
+  seed: 7,
+  needsUser: true,
+  refreshAheadMs: 300_000,
+  loginTimeoutMs: 600_000,
+  maxStepUps: 2,
+};
+const machine: AuthorizationInput = { ...user, needsUser: false };
+
+const token: TokenFacts = {
+  generation: 1,
+  issuer: 'https://issuer.example',
+  scopes: ['read'],
+  expiresAtMs: 3_600_000,
+  isRefreshable: true,
+};
+const plain: TokenFacts = { ...token, isRefreshable: false };
+const next: TokenFacts = { ...token, generation: 2, expiresAtMs: 7_200_000 };
+
+const at = (nowMs: number, given?: TokenFacts | null): TokenStepDone => ({
+  nowMs,
+  ...(given !== undefined && { token: given }),
+});
+const failure = (kind: AuthorizationFailureKind, nowMs = 0): TokenStepDone => ({
+  nowMs,
+  failure: { kind, message: `${kind}.` },
+});
+
+const examples = {
+  'login.requested': { type: 'login.requested' },
+  'login.cancelled': { type: 'login.cancelled' },
+  'logout.requested': { type: 'logout.requested' },
+  'token.wanted': { type: 'token.wanted' },
+  'token.rejected: the latest': { type: 'token.rejected', generation: 1 },
+  'token.rejected: an earlier one': { type: 'token.rejected', generation: 0 },
+  'scope.insufficient': { type: 'scope.insufficient', scopes: ['write'] },
+  'store.changed': { type: 'store.changed' },
+  'clock.jumped: past its expiry': { type: 'clock.jumped', nowMs: 4_000_000 },
+} as const satisfies Readonly<Record<string, AuthorizationEvent>>;
+type ExampleName = keyof typeof examples;
+/** An event without an example does not compile. */
+type Unshown = Exclude<AuthorizationEvent['type'], (typeof examples)[ExampleName]['type']>;
+const unshown: readonly Unshown[] = [] satisfies readonly never[];
+
+type Replies = Readonly<Record<ExampleName, string>>;
+const always = {
+  'login.requested': 'ignored',
+  'login.cancelled': 'ignored',
+  'logout.requested': 'loggingOut',
+  'token.wanted': 'ignored',
+  'token.rejected: the latest': 'ignored',
+  'token.rejected: an earlier one': 'ignored',
+  'scope.insufficient': 'stays',
+  'store.changed': 'ignored',
+  'clock.jumped: past its expiry': 'ignored',
+} as const satisfies Replies;
+const withToken = { ...always, 'token.rejected: the latest': 'stays' } as const;
+const asks = 'signingIn.discovering';
+const signingIn: Replies = {
+  ...always,
+  'login.requested': asks,
+  'login.cancelled': 'unauthorized.signedOut',
+  'store.changed': 'loading',
+};
+const unauthorized: Replies = { ...always, 'login.requested': asks, 'store.changed': 'loading' };
+
+const replies: Readonly<Record<State, Replies>> = {
+  loading: always,
+  authorized: {
+    ...always,
+    'login.requested': asks,
+    'token.rejected: the latest': 'refreshing',
+    'store.changed': 'loading',
+    'clock.jumped: past its expiry': 'refreshing',
+  },
+  refreshing: { ...withToken, 'login.requested': asks },
+  requesting: always,
+  retrying: { ...withToken, 'login.requested': asks, 'store.changed': 'loading' },
+  'signingIn.discovering': { ...signingIn, 'login.requested': 'stays' },
+  'signingIn.registering': signingIn,
+  'signingIn.awaitingUser': signingIn,
+  'signingIn.exchanging': signingIn,
+  'unauthorized.signedOut': unauthorized,
+  'unauthorized.clientNeeded': unauthorized,
+  'unauthorized.denied': unauthorized,
+  'unauthorized.expired': { ...unauthorized, 'token.rejected: the latest': 'stays' },
+  'unauthorized.failed': unauthorized,
+  loggingOut: { ...always, 'logout.requested': 'stays' },
+};
+
+const none = done('load', at(0, null));
+const loggingIn = [none, examples['login.requested']];
+const toRegistering = [...loggingIn, done('discover', at(1))];
+const toUser = [...toRegistering, done('register', at(2))];
+const toExchange = [...toUser, done('askUser', at(3))];
+const authorized = [done('load', at(0, token))];
+const ways: Readonly<Record<State, readonly [AuthorizationInput, readonly Example[]]>> = {
+  loading: [user, []],
+  authorized: [user, authorized],
+  refreshing: [user, [...authorized, examples['token.rejected: the latest']]],
+  requesting: [machine, [none, examples['token.wanted']]],
+  retrying: [
+    user,
+    [
+      ...authorized,
+      examples['token.rejected: the latest'],
+      done('refresh', failure('unavailable')),
+    ],
+  ],
+  'signingIn.discovering': [user, loggingIn],
+  'signingIn.registering': [user, toRegistering],
+  'signingIn.awaitingUser': [user, toUser],
+  'signingIn.exchanging': [user, toExchange],
+  'unauthorized.signedOut': [user, [none]],
+  'unauthorized.clientNeeded': [
+    user,
+    [...toRegistering, done('register', failure('clientNeeded'))],
+  ],
+  'unauthorized.denied': [user, [...toUser, done('askUser', failure('denied'))]],
+  'unauthorized.expired': [
+    user,
+    [...authorized, examples['token.rejected: the latest'], done('refresh', failure('grant'))],
+  ],
+  'unauthorized.failed': [user, [...loggingIn, done('discover', failure('discovery'))]],
+  loggingOut: [user, [...authorized, examples['logout.requested']]],
+};
+
+const steps = [
+  'load',
+  'discover',
+  'register',
+  'askUser',
+  'exchange',
+  'request',
+  'refresh',
+  'forget',
+] as const;
+type Step = (typeof steps)[number];
+
+function story(input: AuthorizationInput) {
+  const clock = new VirtualClock();
+  const trace = recordTrace({ clock });
+  const promises = new HeldPromises();
+  const held = (name: Step) => promises.actor<TokenStepDone, StepInput>(name);
+  const actors = Object.fromEntries(steps.map((name) => [name, held(name)])) as Record<
+    Step,
+    ReturnType<typeof held>
+  >;
+  const actor = createActor(authorizationMachine.provide({ actors }), {
+    clock,
+    input,
+    inspect: trace.inspect,
+  });
+  return { actor: actor.start(), clock, trace, promises };
+}
+
+describe('the authorization chart', () => {
+  it.each(Object.keys(replies) as State[])('handles every event in %s', (state) => {
+    const [input, way] = ways[state];
+    expect(repliesAfter(authorizationMachine, input, way, examples)).toEqual({
+      state,
+      replies: replies[state],
+    });
+    expect(unshown).toEqual([]);
+  });
+});
+
+describe('a login', () => {
+  it('finds the issuer and a client, waits for the user and obtains a token', async () => {
+    const { actor, trace, promises } = story(user);
+    await promises.settle('load', at(0, null));
+    actor.send({ type: 'scope.insufficient', scopes: ['write', 'admin'] });
+    actor.send({ type: 'login.requested' });
+    await promises.settle('discover', at(10));
+    await promises.settle('register', at(20));
+    await promises.settle('askUser', at(5_000));
+    expect(promises.inputs.get('exchange')).toEqual({ id: 'db', wanted: ['admin', 'write'] });
+    await promises.settle('exchange', at(5_010, { ...token, scopes: ['admin', 'read', 'write'] }));
+    expect(actor.getSnapshot()).toMatchObject({
+      value: 'authorized',
+      context: { wanted: [], failure: null },
+    });
+    await expect(trace.toString()).toMatchFileSnapshot(golden('authorization/log-in'));
+  });
+
+  it('renews the token ahead of its expiry and keeps it through an outage of the issuer', async () => {
+    const { actor, clock, trace, promises } = story(user);
+    await promises.settle('load', at(0, token));
+    // Five minutes ahead of an hour, and up to half a minute earlier still.
+    clock.advanceBy(3_270_000 - 1);
+    expect(actor.getSnapshot().value).toBe('authorized');
+    clock.advanceBy(30_001);
+    expect(actor.getSnapshot().value).toBe('refreshing');
+    await promises.settle('refresh', failure('unavailable', 3_300_000));
+    expect(actor.getSnapshot().hasTag('waits')).toBe(false);
+    clock.advanceBy(2_000);
+    await promises.settle('refresh', at(3_302_000, next));
+    expect(actor.getSnapshot().context).toMatchObject({ token: next, failure: null, attempt: 0 });
+    await expect(trace.toString()).toMatchFileSnapshot(golden('authorization/renewal'));
+  });
+
+  it('keeps a valid token whose renewal is refused until it expires', async () => {
+    const { actor, clock, trace, promises } = story(user);
+    await promises.settle('load', at(0, token));
+    clock.advanceBy(3_300_000);
+    await promises.settle('refresh', failure('grant', 3_300_000));
+    expect(actor.getSnapshot().value).toBe('authorized');
+    clock.advanceBy(300_000);
+    expect(actor.getSnapshot().value).toEqual({ unauthorized: 'expired' });
+    await expect(trace.toString()).toMatchFileSnapshot(golden('authorization/refused-renewal'));
+  });
+
+  it('waits at least as long as the issuer asks for', async () => {
+    const { actor, clock, promises } = story(user);
+    await promises.settle('load', at(0, token));
+    actor.send({ type: 'token.rejected', generation: 1 });
+    const busy = { kind: 'unavailable', message: 'busy.', retryAfterMs: 60_000 } as const;
+    await promises.settle('refresh', { nowMs: 0, failure: busy });
+    clock.advanceBy(59_999);
+    expect(actor.getSnapshot().value).toBe('retrying');
+    clock.advanceBy(1);
+    expect(actor.getSnapshot().value).toBe('refreshing');
+  });
+
+  it('asks an issuer whose tokens expire at once only every five seconds', async () => {
+    const { actor, clock, promises } = story(user);
+    await promises.settle('load', at(0, { ...token, expiresAtMs: 0 }));
+    await promises.settle('refresh', at(0, { ...next, expiresAtMs: 0 }));
+    clock.advanceBy(4_999);
+    expect(actor.getSnapshot().value).toBe('authorized');
+    clock.advanceBy(1);
+    expect(actor.getSnapshot().value).toBe('refreshing');
+  });
+
+  it('requests a token without a user, and another one when it expires', async () => {
+    const { actor, clock, trace, promises } = story(machine);
+    await promises.settle('load', at(0, null));
+    actor.send({ type: 'token.wanted' });
+    await promises.settle('request', at(0, plain));
+    clock.advanceBy(3_300_000);
+    expect(actor.getSnapshot().value).toBe('requesting');
+    await promises.settle('request', failure('grant', 3_300_000));
+    expect(actor.getSnapshot().value).toBe('authorized');
+    await expect(trace.toString()).toMatchFileSnapshot(golden('authorization/machine'));
+  });
+
+  it('ends when the user takes too long, and when it is superseded', async () => {
+    const { actor, clock, trace, promises } = story(user);
+    await promises.settle('load', at(0, null));
+    actor.send({ type: 'login.requested' });
+    await promises.settle('discover', at(10));
+    actor.send({ type: 'login.requested' });
+    expect([actor.getSnapshot().value, promises.stopped]).toEqual([
+      { signingIn: 'discovering' },
+      ['register'],
+    ]);
+    clock.advanceBy(600_000);
+    expect(actor.getSnapshot()).toMatchObject({
+      value: { unauthorized: 'failed' },
+      context: { failure: { kind: 'timeout' } },
+    });
+    await expect(trace.toString()).toMatchFileSnapshot(golden('authorization/late'));
+  });
+
+  it('stops asking for more scopes after so many refusals', async () => {
+    const { actor, promises } = story(user);
+    await promises.settle('load', at(0, token));
+    for (const scope of ['a', 'b', 'c']) {
+      actor.send({ type: 'scope.insufficient', scopes: [scope] });
+    }
+    expect(actor.getSnapshot().context.wanted).toEqual(['a', 'b']);
+  });
+});
+
+/** Hold in every state. */
+function invariants(snapshot: Snapshot): readonly string[] {
+  const { token: held, isRejected, needsUser } = snapshot.context;
+  const isBeyondUse = held === null || isRejected;
+  return [
+    ...(snapshot.matches('authorized') && isBeyondUse ? ['authorized without a token'] : []),
+    ...(snapshot.matches('requesting') && needsUser ? ['a user is left out'] : []),
+    ...(snapshot.matches('refreshing') && held === null ? ['nothing is renewed'] : []),
+    ...(snapshot.matches('loggingOut') && held !== null ? ['a token outlives its log-out'] : []),
+  ];
+}
+
+/** A step that obtains a token always brings a new generation. */
+const tokenReplies = (name: Step, generation = 2) => [
+  done(name, at(1_000, { ...token, generation })),
+  done(name, at(1_000, { ...plain, generation, expiresAtMs: null })),
+  done(name, failure('unavailable', 1_000)),
+  done(name, failure('grant', 1_000)),
+];
+const stepReplies = (name: Step, kind: AuthorizationFailureKind) => [
+  done(name, at(1_000)),
+  done(name, failure(kind, 1_000)),
+];
+const searches = {
+  'one credential': () =>
+    explore(authorizationMachine, {
+      inputs: [user, machine],
+      events: {
+        'token.rejected': [1, 2].map((generation) => ({
+          type: 'token.rejected' as const,
+          generation,
+        })),
+        'scope.insufficient': [examples['scope.insufficient']],
+        'clock.jumped': [examples['clock.jumped: past its expiry']],
+        'xstate.done.actor.load': [
+          ...tokenReplies('load', 1),
+          done('load', at(0, null)),
+          done('load', at(4_000_000, token)),
+          done('load', at(4_000_000, plain)),
+        ],
+        'xstate.done.actor.discover': stepReplies('discover', 'discovery'),
+        'xstate.done.actor.register': stepReplies('register', 'clientNeeded'),
+        'xstate.done.actor.askUser': stepReplies('askUser', 'denied'),
+        'xstate.done.actor.exchange': tokenReplies('exchange'),
+        'xstate.done.actor.request': tokenReplies('request'),
+        'xstate.done.actor.refresh': tokenReplies('refresh'),
+        'xstate.done.actor.forget': stepReplies('forget', 'store'),
+      },
+      // The number of attempts and the time only decide how long a wait is.
+      key: ({ value, context: { token: held, failure: why, nowMs, isRejected, ...context } }) =>
+        JSON.stringify([
+          value,
+          held?.generation,
+          held?.isRefreshable,
+          nowMs >= (held?.expiresAtMs ?? Number.POSITIVE_INFINITY),
+          isRejected,
+          why?.kind,
+          context.wanted,
+          context.stepUps,
+          context.needsUser,
+        ]),
+      invariants,
+      goals: { 'a token': (snapshot) => snapshot.matches('authorized') },
+    }),
+};
+const names = Object.keys(searches) as (keyof typeof searches)[];
+const found = runOnce(searches);
+
+describe("the authorization chart's paths", () => {
+  it.each(names)('keep the invariants: %s', (name) => {
+    expect(problemsOf(found(name))).toBe('');
+  });
+
+  it('cover every transition', async () => {
+    expect(inAll(names.map((name) => found(name).uncovered))).toEqual([]);
+    expect(inAll(names.map((name) => found(name).unvisited))).toEqual([]);
+    await expect(reportOf(searches, found)).toMatchFileSnapshot('explored/authorization.txt');
+  });
+});

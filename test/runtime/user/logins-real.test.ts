@@ -1,0 +1,266 @@
+/** Logins of whole troupes at a real issuer on this machine. */
+
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { inspect } from 'node:util';
+import { describe, expect, it, onTestFinished } from 'vitest';
+
+import { createTroupe, type Troupe, type TroupeOptions } from '../../../src/index.ts';
+import { promptClock } from '../../../src/runtime/real-clock.ts';
+import { startTestIssuer, type TestIssuer } from '../../support/issuer/issuer.ts';
+import type { IssuerSettings } from '../../support/issuer/settings.ts';
+
+async function issuerWith(settings: Partial<IssuerSettings> = {}): Promise<TestIssuer> {
+  const issuer = await startTestIssuer(settings);
+  onTestFinished(() => issuer.close());
+  return issuer;
+}
+
+function stateFolder(): string {
+  const folder = mkdtempSync(path.join(tmpdir(), 'troupe-login-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+type Entry = Readonly<Record<string, unknown>>;
+
+/** A troupe whose user consents to each login in a browser. */
+function troupeWith(
+  issuer: TestIssuer,
+  servers: Readonly<Record<string, Entry>> = { db: {} },
+  options: TroupeOptions = {},
+): Troupe {
+  const mcpServers = Object.fromEntries(
+    Object.entries(servers).map(([name, entry]) => [name, { url: issuer.server, ...entry }]),
+  );
+  const troupe = createTroupe({ bare: true, settings: { mcpServers }, ...options });
+  onTestFinished(() => troupe.stop());
+  troupe.on('auth.started', ({ url }) => {
+    void issuer.consent(new URL(url)).then((redirect) => fetch(redirect));
+  });
+  return troupe;
+}
+
+const waits = { timeoutMs: 10_000 };
+
+describe('a login', () => {
+  it('starts all servers that share the credential, and only those', async () => {
+    const issuer = await issuerWith();
+    const troupe = troupeWith(issuer, {
+      one: {},
+      two: { timeoutMs: 9_000 },
+      other: { account: 'work' },
+    });
+    await Promise.all(
+      ['one', 'two', 'other'].map((name) => troupe.waitFor(name, 'authRequired', waits)),
+    );
+    expect(troupe.status('one')).toMatchObject({ action: 'troupe login one' });
+    expect(await troupe.login('one', waits)).toMatchObject({ state: 'ready' });
+    expect(await troupe.waitFor('two', 'ready', waits)).toMatchObject({ state: 'ready' });
+    expect(troupe.status('other')).toMatchObject({ state: 'authRequired' });
+    expect(issuer.counts).toMatchObject({ registrations: 1, codes: 1 });
+    const [account] = await troupe.accounts();
+    expect(account).toMatchObject({ servers: ['one', 'two'], issuer: issuer.issuer() });
+  });
+
+  it('starts a dormant server to find the issuer', async () => {
+    const issuer = await issuerWith();
+    const troupe = troupeWith(issuer, { db: { startup: 'lazy' } });
+    await troupe.ready();
+    expect(await troupe.login('db', waits)).toMatchObject({ state: 'ready' });
+  });
+
+  it('outlives the troupe and is renewed with the same client', async () => {
+    const issuer = await issuerWith();
+    const stateDir = stateFolder();
+    const first = troupeWith(issuer, { db: {} }, { stateDir });
+    await first.login('db', waits);
+    await first.stop();
+    issuer.book.expireAccess();
+    const second = troupeWith(issuer, { db: {} }, { stateDir });
+    await second.waitFor('db', 'ready', waits);
+    expect(issuer.counts).toMatchObject({ registrations: 1, codes: 1, redemptions: 1, reuses: 0 });
+  });
+
+  it('made by another process starts the servers of this one', async () => {
+    const issuer = await issuerWith();
+    const stateDir = stateFolder();
+    const here = troupeWith(issuer, { db: {} }, { stateDir });
+    await here.waitFor('db', 'authRequired', waits);
+    await troupeWith(issuer, { db: {} }, { stateDir }).login('db', waits);
+    expect(await here.waitFor('db', 'ready', waits)).toMatchObject({ state: 'ready' });
+    expect(issuer.counts.codes).toBe(1);
+  });
+
+  it('is refused with the reason, and can be repeated', async () => {
+    const issuer = await issuerWith({ consent: 'deny' });
+    const troupe = troupeWith(issuer);
+    await expect(troupe.login('db', waits)).rejects.toMatchObject({
+      code: 'AUTH_REQUIRED',
+      message: expect.stringContaining('access_denied'),
+    });
+    issuer.settings.consent = 'allow';
+    expect(await troupe.login('db', waits)).toMatchObject({ state: 'ready' });
+  });
+
+  it('takes the address that another browser was redirected to', async () => {
+    const issuer = await issuerWith();
+    const troupe = createTroupe({
+      bare: true,
+      settings: { mcpServers: { db: { url: issuer.server } } },
+    });
+    onTestFinished(() => troupe.stop());
+    troupe.on('auth.started', ({ url }) => {
+      void issuer.consent(new URL(url)).then((redirect) => troupe.finishLogin('db', redirect.href));
+    });
+    expect(await troupe.login('db', waits)).toMatchObject({ state: 'ready' });
+    await expect(troupe.finishLogin('db', 'http://127.0.0.1/')).rejects.toMatchObject({
+      code: 'USAGE',
+    });
+  });
+
+  it('ends with its caller', async () => {
+    const issuer = await issuerWith();
+    const troupe = createTroupe({
+      bare: true,
+      settings: { mcpServers: { db: { url: issuer.server } } },
+    });
+    onTestFinished(() => troupe.stop());
+    const over = new AbortController();
+    troupe.on('auth.started', () => over.abort());
+    await expect(troupe.login('db', { ...waits, signal: over.signal })).rejects.toMatchObject({
+      code: 'CANCELLED',
+    });
+  });
+
+  it('is neither used nor begun for a server with its own authorization', async () => {
+    const issuer = await issuerWith();
+    const headers = { Authorization: 'Bearer of-the-user' };
+    const troupe = troupeWith(issuer, { own: { headers }, never: { oauth: false } });
+    await troupe.waitFor('own', 'authRequired', waits);
+    await troupe.waitFor('never', 'authRequired', waits);
+    for (const name of ['own', 'never'])
+      await expect(troupe.login(name, waits)).rejects.toMatchObject({ code: 'AUTH_REQUIRED' });
+    expect(issuer.counts.authorizations).toBe(0);
+  });
+});
+
+describe('a token', () => {
+  it('that expires under twenty calls is renewed once, and no call runs twice', async () => {
+    const issuer = await issuerWith();
+    const troupe = troupeWith(issuer);
+    await troupe.login('db', waits);
+    issuer.book.expireAccess();
+    const calls = Array.from({ length: 20 }, (_, n) => troupe.callServerTool('db', 'echo', { n }));
+    const results = await Promise.all(calls);
+    expect(results.map(({ meta }) => meta.attempts)).toEqual(Array(20).fill(1));
+    expect(issuer.counts).toMatchObject({ redemptions: 1, reuses: 0, calls: 20 });
+    expect(troupe.status('db')).toMatchObject({ state: 'ready' });
+  });
+
+  it('that is revoked with its family leaves the server waiting for a login', async () => {
+    const issuer = await issuerWith();
+    const troupe = troupeWith(issuer);
+    await troupe.login('db', waits);
+    issuer.book.revokeAll();
+    await expect(troupe.callServerTool('db', 'echo', {})).rejects.toMatchObject({
+      code: 'AUTH_REQUIRED',
+      outcome: 'not_executed',
+    });
+    await troupe.waitFor('db', 'authRequired', waits);
+    expect(issuer.counts.redemptions).toBe(0);
+    await troupe.login('db', waits);
+    expect(await troupe.callServerTool('db', 'echo', {})).toMatchObject({ meta: { attempts: 1 } });
+  });
+
+  it('that cannot be renewed for now lets the server back off instead of asking the user', async () => {
+    const issuer = await issuerWith();
+    const stateDir = stateFolder();
+    const first = troupeWith(issuer, { db: {} }, { stateDir });
+    await first.login('db', waits);
+    await first.stop();
+    issuer.settings.faults.set('/token', { fault: { status: 503 } });
+    const troupe = troupeWith(issuer, { db: {} }, { stateDir, ...later(4_000_000) });
+    const status = await troupe.waitFor('db', 'backingOff', waits);
+    expect(status.lastError?.message).toContain('its token could not be renewed');
+    issuer.settings.faults.clear();
+  });
+
+  it('is gone after a logout, here and at the issuer', async () => {
+    const issuer = await issuerWith();
+    const troupe = troupeWith(issuer);
+    await troupe.login('db', waits);
+    await troupe.logout('db');
+    expect(await troupe.accounts()).toEqual([]);
+    expect(issuer.counts.revocations).toBeGreaterThan(0);
+    await troupe.waitFor('db', 'authRequired', waits);
+  });
+
+  it('is requested without a user when the settings name a secret', async () => {
+    const issuer = await issuerWith({
+      clients: [{ id: 'robot', method: 'client_secret_basic', secret: 'of-the-robot' }],
+    });
+    const oauth = { grant: 'client_credentials', clientId: 'robot', clientSecret: '${SECRET}' };
+    const troupe = troupeWith(issuer, { db: { oauth } }, { env: { SECRET: 'of-the-robot' } });
+    expect(await troupe.waitFor('db', 'ready', waits)).toMatchObject({ state: 'ready' });
+    expect(issuer.counts).toMatchObject({ authorizations: 0, otherGrants: 1 });
+  });
+
+  it('that lacks a scope is widened by a login that keeps the granted ones', async () => {
+    const issuer = await issuerWith({
+      scopes: { resource: ['read'], issuer: ['read', 'write'] },
+      toolScopes: { change: ['write'] },
+    });
+    const troupe = troupeWith(issuer);
+    await troupe.login('db', waits);
+    await expect(troupe.callServerTool('db', 'change', {})).rejects.toMatchObject({
+      code: 'AUTH_REQUIRED',
+    });
+    await troupe.login('db', waits);
+    expect((await troupe.accounts())[0]?.scopes).toEqual(['read', 'write']);
+    expect(await troupe.callServerTool('db', 'change', {})).toMatchObject({
+      meta: { attempts: 1 },
+    });
+  });
+
+  it('appears in nothing that a user, a log or a recording shows', async () => {
+    const issuer = await issuerWith();
+    const stateDir = stateFolder();
+    const troupe = troupeWith(issuer, { db: {} }, { stateDir, inspect: true });
+    const events: unknown[] = [];
+    for (const name of ['status.changed', 'auth.needed', 'server.log'] as const)
+      troupe.on(name, (event) => events.push(event));
+    await troupe.login('db', waits);
+    issuer.book.expireAccess();
+    await troupe.callServerTool('db', 'echo', {});
+    issuer.book.revokeAll();
+    await troupe.callServerTool('db', 'echo', {}).catch((error) => events.push(error));
+    const { first, last } = troupe.inspection;
+    const shown = inspect(
+      [events, troupe.snapshot(), troupe.explain('db'), troupe.logs('db'), await troupe.accounts()],
+      { depth: 20, maxStringLength: null, maxArrayLength: null },
+    );
+    const recorded = JSON.stringify(troupe.inspection.records(first, last));
+    const secrets = issuer.seen.flatMap(({ form, headers }) => [
+      ...['code', 'code_verifier', 'refresh_token'].flatMap((name) => form.get(name) ?? []),
+      ...(headers.authorization?.split(' ').slice(1) ?? []),
+    ]);
+    expect(new Set(secrets).size).toBeGreaterThan(3);
+    for (const secret of secrets) {
+      expect(shown).not.toContain(secret);
+      expect(recorded).not.toContain(secret);
+    }
+    for (const name of readdirSync(path.join(stateDir, 'credentials'))) {
+      const file = path.join(stateDir, 'credentials', name);
+      const { mode } = statSync(file);
+      expect([name, mode & 0o077]).toEqual([name, 0]);
+      readFileSync(file);
+    }
+  });
+});
+
+/** The machine's time, but so much later by the wall clock. */
+function later(ms: number): Pick<TroupeOptions, 'clock'> {
+  return { clock: { ...promptClock, wallNow: () => Date.now() + ms } };
+}

@@ -1,0 +1,123 @@
+/** How the test issuer behaves. A test may change everything while it runs. */
+
+import type { JsonWebKey } from 'node:crypto';
+
+/** A client that is known without registration. */
+export interface KnownClient {
+  readonly id: string;
+  readonly method: 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt';
+  readonly secret?: string;
+  /** For `private_key_jwt`. */
+  readonly publicJwk?: JsonWebKey;
+  /** None: any of this machine. */
+  readonly redirectUris?: readonly string[];
+}
+
+/** What happens instead of an answer. */
+export type Fault =
+  | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string }
+  /** No answer until the end of the test. */
+  | 'hang'
+  | 'reset'
+  /** A body of five megabytes. */
+  | 'huge';
+
+export interface IssuerSettings {
+  /** The issuer's path: its metadata then stands at other places. */
+  issuerPath: string;
+  metadata: 'oauth' | 'oidcInserted' | 'oidcAppended' | 'none';
+  /** Where the server's metadata stands. */
+  resourceMetadata: 'challenge' | 'path' | 'root' | 'none';
+  /** Changes metadata before it is sent. */
+  tamper: {
+    issuer?: (metadata: Record<string, unknown>) => unknown;
+    resource?: (metadata: Record<string, unknown>) => unknown;
+    token?: (response: Record<string, unknown>) => unknown;
+  };
+  /** By path; answers so many requests, or all. */
+  faults: Map<string, { readonly fault: Fault; times?: number }>;
+  clients: KnownClient[];
+  registersClients: boolean;
+  acceptsClientIdMetadata: boolean;
+  authMethods: string[];
+  checksPkce: boolean;
+  /** The scopes of the server's metadata, and of the issuer's. */
+  scopes: { resource?: string[]; issuer?: string[] };
+  /** The scope of challenges after a 401, and the scopes that a tool needs. */
+  challengeScope?: string;
+  toolScopes: Record<string, string[]>;
+  /** `family`: a refresh token that is used twice revokes everything that came from it. */
+  rotation: 'none' | 'rotate' | 'family';
+  expiresInSeconds: number;
+  /** How far the issuer's clock is ahead. */
+  clockSkewMs: number;
+  issuesRefreshTokens: boolean;
+  /** Tokens are for this resource instead of the one asked for. */
+  audience?: string;
+  iss: 'correct' | 'wrong' | 'none';
+  advertisesIss: boolean;
+  /** What the user decides. */
+  consent: 'allow' | 'deny';
+  dpop: 'none' | 'offered' | 'required' | 'nonce';
+  offersDevice: boolean;
+  /** Identities that count as signed: of users at the identity provider, and of workloads. */
+  idTokens: string[];
+  workloads: string[];
+}
+
+export function defaultSettings(): IssuerSettings {
+  return {
+    issuerPath: '',
+    metadata: 'oauth',
+    resourceMetadata: 'challenge',
+    tamper: {},
+    faults: new Map(),
+    clients: [],
+    registersClients: true,
+    acceptsClientIdMetadata: false,
+    authMethods: ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'],
+    checksPkce: true,
+    scopes: {},
+    toolScopes: {},
+    rotation: 'family',
+    expiresInSeconds: 3600,
+    clockSkewMs: 0,
+    issuesRefreshTokens: true,
+    iss: 'correct',
+    advertisesIss: true,
+    consent: 'allow',
+    dpop: 'none',
+    offersDevice: false,
+    idTokens: [],
+    workloads: [],
+  };
+}
+
+/** What happened, for a test to count. */
+export interface IssuerCounts {
+  registrations: number;
+  authorizations: number;
+  /** Tokens issued, by grant. */
+  codes: number;
+  redemptions: number;
+  otherGrants: number;
+  /** Refresh tokens used twice. */
+  reuses: number;
+  revocations: number;
+  /** Requests to the server without a valid token. */
+  unauthorized: number;
+  /** Tool calls that ran. */
+  calls: number;
+}
+
+export const noCounts = (): IssuerCounts => ({
+  registrations: 0,
+  authorizations: 0,
+  codes: 0,
+  redemptions: 0,
+  otherGrants: 0,
+  reuses: 0,
+  revocations: 0,
+  unauthorized: 0,
+  calls: 0,
+});
