@@ -85,7 +85,7 @@ export function findClient(
     if (found.offers.registration) return register(access, found, needs);
     throw refused(
       'clientNeeded',
-      `${quoted(found.issuer)} registers no clients by itself; register one there and set "clientId"`,
+      `${quoted(found.issuer)} registers no clients by itself; register one there and set "oauth.clientId"`,
     );
   });
 }
@@ -190,7 +190,7 @@ function rejection(error: unknown, issuer: string): unknown {
     const shown = shownText(reason === '' ? `status ${error.status}` : reason);
     return refused(
       'registration',
-      `${quoted(issuer)} rejected the registration (${shown}); register a client there and set "clientId"`,
+      `${quoted(issuer)} rejected the registration (${shown}); register a client there and set "oauth.clientId"`,
     );
   }
   if (error instanceof StepError || !(error instanceof Error)) return error;

@@ -15,9 +15,9 @@ export function createCredentialMemory(onProblem: (message: string) => void): Cr
     },
     keys: () => Promise.resolve([...records.keys()].toSorted()),
     // The store changes a credential once at a time, and no other process sees these.
-    locked: (_key, _kind, work) => work(),
+    locked: (_, _1, work) => work(),
     watch: () => () => {},
-    report: (_key, message) => {
+    report: (_, message) => {
       if (message !== undefined) onProblem(message);
     },
   };

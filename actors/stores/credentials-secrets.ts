@@ -107,7 +107,7 @@ function reasonOf(opened: Opened): 'unavailable' | 'lost' | 'damaged' {
 }
 
 /** What a seal is bound to: sealed secrets are worth nothing in another record. */
-function contextOf(key: string, generation: number, { id: _id, ...head }: CredentialHead): string {
+function contextOf(key: string, generation: number, head: CredentialHead): string {
   return JSON.stringify([key, generation, head.issuer, head.scope, head.expiresAtMs]);
 }
 

@@ -109,7 +109,9 @@ export function projectSettings({ projectRoot }: Pick<Launch, 'projectRoot'>): s
 /** Lists the settings files that exist, for the user. */
 export function settingsInUse(launch: Launch): string {
   const present = sourcesOf(launch).filter(({ file }) => existsSync(file));
-  return present.length === 0 ? 'none yet' : present.map(({ file }) => file).join(', ');
+  return present.length === 0
+    ? 'no settings, because there are none'
+    : present.map(({ file }) => file).join(', ');
 }
 
 /** Whether any settings file exists. */
@@ -122,7 +124,9 @@ export function noServers(launch: Launch): string {
   const { bare, configFiles } = launch;
   const named = configFiles.at(-1);
   if (named === undefined && bare) return 'no servers yet: pass your settings to --config';
-  return `no servers yet: add one to ${named ?? projectSettings(launch)}, or pass your settings to --config`;
+  if (named !== undefined)
+    return `no servers yet: add one to ${named}, or pass your settings to --config`;
+  return `no servers yet: run troupe init to use those of your editors, or add one to ${projectSettings(launch)}`;
 }
 
 /**

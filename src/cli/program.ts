@@ -13,7 +13,7 @@ import { connectCommands } from './commands/connect.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { eventsCommand } from './commands/events.ts';
 import { explainCommand } from './commands/explain.ts';
-import { helpCommand, unknownCommand } from './commands/help.ts';
+import { helpCommand } from './commands/help.ts';
 import { importCommand, initCommand } from './commands/import.ts';
 import { inspectCommand } from './commands/inspect.ts';
 import { loginCommands } from './commands/login.ts';
@@ -35,6 +35,7 @@ import { completeWords, type Suggestions } from './completion/words.ts';
 import { errorDocumentOf, usageErrorOf } from './control/error-document.ts';
 import { checkName, gatherText, parseMilliseconds, parseNames, parseText } from './flag-values.ts';
 import { type CommonFlags, launchOf } from './launch.ts';
+import { runShortForm, type ShortForm } from './short-form.ts';
 import { Output, widthOf } from './show/output.ts';
 
 /** Shells show a note on one line beside the word, and cut it. */
@@ -94,11 +95,16 @@ export async function runCli(host: CliHost): Promise<number> {
   if (host.argv[0] === completeCommand) return answerShell(host, host.argv.slice(1));
   const json = asksForJson(host.argv);
   let exitCode = 0;
-  const program = createProgram(host, (code) => {
+  let short: ShortForm | undefined;
+  const onExitCode = (code: number): void => {
     exitCode = code;
+  };
+  const program = createProgram(host, onExitCode, (operands, options) => {
+    short = { operands, options };
   });
   try {
     await program.parseAsync([...host.argv], { from: 'user' });
+    if (short !== undefined) await runShortForm(program, host, short);
     return exitCode;
   } catch (error) {
     // Help or the version was printed.
@@ -138,8 +144,17 @@ function asksForJson(argv: readonly string[]): boolean {
   return argv.slice(0, end === -1 ? argv.length : end).includes('--json');
 }
 
-/** Builds the program; `onExitCode` receives the command's exit code. */
-export function createProgram(host: CliHost, onExitCode: (code: number) => void): Command {
+/**
+ * Builds the program.
+ *
+ * @param onExitCode - receives the command's exit code
+ * @param onNoCommand - receives the words and flags of a line without a command
+ */
+export function createProgram(
+  host: CliHost,
+  onExitCode: (code: number) => void,
+  onNoCommand: (operands: string[], options: string[]) => void = () => undefined,
+): Command {
   const program = new Command('troupe')
     .description(
       'Runs MCP servers, keeps them connected, and asks before it starts servers from a project folder.',
@@ -159,9 +174,7 @@ export function createProgram(host: CliHost, onExitCode: (code: number) => void)
   for (const option of commonFlags) program.addOption(option);
   for (const definition of [...commands, helpCommand(program)])
     addCommand(program, definition, host, onExitCode);
-  program.on('command:*', ([name = '']: string[]) => {
-    throw unknownCommand(name, program);
-  });
+  program.on('command:*', onNoCommand);
   program.addHelpText('after', '\nExample:\n  troupe up --config troupe.json\n');
   return program;
 }

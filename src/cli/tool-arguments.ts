@@ -15,14 +15,14 @@ export type ToolArguments = Readonly<Record<string, unknown>>;
 const mostAlternatives = 100;
 
 /**
- * Parses `key=value` words. A key whose type is a list may be repeated.
+ * Parses `key=value` words, and bare values for the other keys in the schema's order. A key whose type
+ * is a list may be repeated.
  * @throws TroupeError `INVALID_ARGUMENTS` with the fix
  */
 export function argumentsFromWords(words: readonly string[], schema: Schema): ToolArguments {
   const values = new Map<string, unknown>();
   const properties = propertiesOf(schema);
-  for (const word of words) {
-    const [key, text] = splitWord(word);
+  for (const [key, text] of pairsOf(words, properties)) {
     const property = properties.get(key);
     if (property === undefined) refuseUnknownKey(key, schema, properties);
     const list = property !== undefined && typesOf(property).has('array');
@@ -58,11 +58,31 @@ export function argumentsFromJson(text: string, where: string): ToolArguments {
   throw argumentsError(`${where} is not a JSON object; write for example '{"message": "hello"}'`);
 }
 
-function splitWord(word: string): readonly [key: string, text: string] {
+type Pair = readonly [key: string, text: string];
+
+/** Every word with its key; a bare value belongs to the next key that no word names. */
+function pairsOf(words: readonly string[], known: ReadonlyMap<string, Schema>): readonly Pair[] {
+  const named = words.map((word) => pairOf(word, known));
+  const taken = new Set(named.map((pair) => pair?.[0]));
+  const free = [...known.keys()].filter((key) => !taken.has(key)).values();
+  return words.map((word, index): Pair => {
+    const key = named[index]?.[0] ?? free.next().value;
+    if (key === undefined)
+      throw argumentsError(`the tool has no argument for ${word}; write key=value, or use --args`);
+    return named[index] ?? [key, word];
+  });
+}
+
+/** `key=value`, or `key:value` with a known key; undefined for a bare value. */
+function pairOf(word: string, known: ReadonlyMap<string, Schema>): Pair | undefined {
+  const [, key = '', mark, text = ''] = /^([^=:]*)([=:])([^]*)$/u.exec(word) ?? [];
+  if (known.has(key)) return [key, text];
   const at = word.indexOf('=');
-  if (at < 1)
+  if (at === 0)
     throw argumentsError(`${word} is not a tool argument; write key=value, or use --args`);
-  return [word.slice(0, at), word.slice(at + 1)];
+  // A URL or a path may have an equals sign, too.
+  const isPair = mark === '=' && /^[\w.$-]+$/u.test(key);
+  return isPair ? [key, text] : undefined;
 }
 
 function propertiesOf(schema: Schema): ReadonlyMap<string, Schema> {

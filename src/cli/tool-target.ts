@@ -1,6 +1,7 @@
 /** Finds server and tool in the words of a command: `SERVER TOOL …` or `SERVER.TOOL …`. */
 
 import { usageError } from '../domain/user-errors.ts';
+import { closestName } from '../policies/text/closest-name.ts';
 import { printableLine } from '../policies/text/printable.ts';
 
 export interface ToolTarget {
@@ -46,7 +47,8 @@ export function toolTarget(words: readonly string[], names: readonly string[]): 
     );
   }
   if (joined[0] !== undefined) return joined[0];
-  if (isSplit) return split;
+  const isMistyped = closestName(first.slice(0, first.indexOf('.')), names) !== undefined;
+  if (isSplit && !isMistyped) return split;
   // Neither a server's name nor one with a tool: the part before the dot is the likelier mistake.
   const at = first.indexOf('.');
   return { server: first.slice(0, at), tool: first.slice(at + 1), rest };

@@ -30,7 +30,8 @@ export function distinctServers(
   // Grouped by generation first, which is already computed and nearly always differs.
   const declared = running.filter((it) => !isOfPlugin(it));
   for (const group of groupsBy(declared, ({ desired }) => desired.generation))
-    for (const same of groupsBy(group, effectOf)) noteLosers(same, same.reduce(higher), lost);
+    for (const same of groupsBy(group, ({ desired }) => effectOf(desired)))
+      noteLosers(same, same.reduce(higher), lost);
   const rest = running.filter((server) => !lost.has(server) && !server.desired.gated);
   for (const same of groupsBy(rest, signatureOf)) {
     const winner = same.filter((it) => !isOfPlugin(it)).at(-1) ?? same[0];
@@ -77,8 +78,13 @@ function pluginOf({ desired }: ParsedServer): string | undefined {
   return desired.name.split(':')[1];
 }
 
-function effectOf({ desired }: ParsedServer): string {
-  const { startup, handover, trust, tools, policy } = desired;
+/** Whether two entries have the same effect, however they are written. */
+export function isSameServer(one: DesiredServer, other: DesiredServer): boolean {
+  const isSameSwitch = one.enabled === other.enabled;
+  return isSameSwitch && one.generation === other.generation && effectOf(one) === effectOf(other);
+}
+
+function effectOf({ startup, handover, trust, tools, policy }: DesiredServer): string {
   return digestOf({ startup, handover, trust, tools, policy });
 }
 

@@ -10,7 +10,7 @@ import { version } from '../domain/version.ts';
 import { changesNothing } from '../policies/plan-changes.ts';
 import { explainedPlan } from './explained-plan.ts';
 import { RecordedInspection } from './inspection.ts';
-import { loginRequests } from './logins.ts';
+import { loginRequests } from './login-requests.ts';
 import {
   checkHostEvent,
   checkListener,

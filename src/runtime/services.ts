@@ -120,7 +120,7 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
   const callPorts = { ...parts, board, tools: catalogs.tools, sessions, approvals, permissions };
   const calls = new CallDispatcher({ ...callPorts, absentError });
   const added = new AddedServers(reader);
-  const kept = { ...shared, approvals, questions, catalogs, values, processes, logins };
+  const kept = { ...shared, specs, approvals, questions, catalogs, values, processes, logins };
   return { ...kept, root, board, calls, added, reader, docker, progress, budget, absentError };
 }
 

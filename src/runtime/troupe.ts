@@ -400,8 +400,8 @@ export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatu
    * response is received on this machine, or passed on with `finishLogin`. All servers that share the
    * credential continue. Resolves with the status of the server once it has started again.
    *
-   * @throws TroupeError `AUTH_REQUIRED` with the reason if the login fails; the server's own code if it
-   * cannot start; `CANCELLED`, `TIMEOUT_WAITING`
+   * @throws TroupeError `AUTH_REQUIRED` with the reason if the login fails; `USAGE` if the server uses
+   * none; the server's own code if it cannot start; `CANCELLED`, `TIMEOUT_WAITING`
    */
   login(server: string, options?: WaitOptions): Promise<ServerStatus>;
   /**

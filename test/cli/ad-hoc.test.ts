@@ -50,6 +50,20 @@ describe('a server of --stdio', { timeout: 60_000 }, () => {
     await place.isEmpty();
   });
 
+  it('may be named by a quoted command in place of a server, and called without a command', async () => {
+    const place = trap();
+    const command = `"${process.execPath}" '${fixture}' ok`;
+    const echo = { exitCode: 0, stdout: '{"text":"hi"}\n', stderr: '' };
+    expect(await place.run('call', command, 'echo', 'text=hi')).toEqual(echo);
+    expect(await place.run(command, 'echo', 'text=hi')).toEqual(echo);
+    expect((await place.run(command)).stdout).toMatch(/^echo\(/mu);
+    expect(await place.run('call', command, 'ehco')).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('Did you mean echo?') as string,
+    });
+    await place.isEmpty();
+  });
+
   it('gets variables of --env, with references to the environment', async () => {
     const place = trap();
     const stdio = ['--stdio', `${process.execPath} ${everything} stdio`];

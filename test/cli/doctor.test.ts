@@ -188,7 +188,9 @@ describe('troupe doctor', () => {
     const { folder } = await upHere();
     const { stdout } = await runCliHere(['doctor'], { folder });
     expect(stdout).toContain(`socket    a troupe is running (pid ${process.pid})`);
-    expect(stdout).toMatch(/warn {2}settings {2}no settings file was found; next: add one to /);
+    expect(stdout).toMatch(
+      /warn {2}settings {2}no settings file was found; next: run troupe init /,
+    );
   });
 
   it('compares the version of Node and the limits of inotify', () => {

@@ -40,6 +40,24 @@ describe('tool arguments', () => {
     expect(read('tags=["x","y"]')).toEqual({ tags: ['x', 'y'] });
   });
 
+  it('take bare values for the keys that no word names, in the order of the schema', () => {
+    expect(read('hi', '3', 'ratio=2', 'true')).toEqual({
+      text: 'hi',
+      count: 3,
+      ratio: 2,
+      loud: true,
+    });
+    expect(read('count=1', 'https://host/?a=b')).toEqual({ count: 1, text: 'https://host/?a=b' });
+    expect(() => read('hi', 'many')).toThrow('count=many is invalid; count must be integer');
+    expect(() => argumentsFromWords(['hi'], { properties: {} })).toThrow(
+      'the tool has no argument for hi; write key=value, or use --args',
+    );
+  });
+
+  it('take a colon after a known key', () => {
+    expect(read('count:12', 'text:a:b')).toEqual({ count: 12, text: 'a:b' });
+  });
+
   it('keep everything after the first equals sign', () => {
     expect(read('text=a=b c')).toEqual({ text: 'a=b c' });
     expect(read('open=')).toEqual({ open: '' });
@@ -53,7 +71,6 @@ describe('tool arguments', () => {
     ['mode=warp', 'mode must be one of fast, slow, 3'],
     ['cuont=1', 'the tool has no argument cuont; did you mean count?'],
     ['__proto__=1', /^the tool has no argument __proto__; use text, count/],
-    ['text', 'text is not a tool argument; write key=value, or use --args'],
     ['=1', '=1 is not a tool argument; write key=value, or use --args'],
   ])('reject %s and suggest a correction', (word, message) => {
     expect(() => read(word)).toThrow(

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { toolTarget } from '../../src/cli/tool-target.ts';
 
-const names = ['db', 'a', 'a.b', 'x.y'];
+const names = ['db', 'a', 'a.b', 'x.y', 'everything'];
 
 describe('the words of a call', () => {
   it.each([
@@ -22,6 +22,8 @@ describe('the words of a call', () => {
     ['nope.echo k=v', { server: 'nope', tool: 'echo', rest: ['k=v'] }],
     ['no.pe echo k=v', { server: 'no.pe', tool: 'echo', rest: ['k=v'] }],
     ['nope echo', { server: 'nope', tool: 'echo', rest: [] }],
+    // A mistyped server with a bare value.
+    ['evrything.echo hi', { server: 'evrything', tool: 'echo', rest: ['hi'] }],
   ])('name server and tool: %s', (line, target) => {
     expect(toolTarget(line.split(' '), names)).toEqual(target);
   });

@@ -30,7 +30,8 @@ export const callCommand: CommandDefinition<AdHocFlags & { readonly args?: strin
   summary: 'call a tool and print its result',
   details:
     "Values are parsed by the tool's schema: numbers, true or false, JSON for lists and objects. " +
-    'SERVER.TOOL works as one word, too. Uses the running troupe. Without one, it starts only this server, ' +
+    "A value without a key belongs to the next key in the schema's order. SERVER.TOOL works as one word, too, and without the word call: " +
+    'troupe SERVER.TOOL key=value. Uses the running troupe. Without one, it starts only this server, ' +
     `calls the tool and stops it. ${adHocDetails}`,
   example: 'troupe call everything get-sum a=2 b=3',
   options: [

@@ -1,7 +1,7 @@
 import { exitCodeFor } from '../../domain/caller-code.ts';
 import type { ReportedProblem } from '../../domain/settings.ts';
 import { type CommandDefinition, flag } from '../command.ts';
-import { settingsOptionsOf } from '../launch.ts';
+import { noServers, settingsOptionsOf } from '../launch.ts';
 import { counted } from '../show/counted.ts';
 import type { Paint } from '../show/output.ts';
 import { placedProblem } from '../show/status-lines.ts';
@@ -28,6 +28,7 @@ export const checkCommand: CommandDefinition<{ readonly strict?: true }> = {
     output.lines([
       `${counted(files.length, 'file')}, ${counted(servers, 'server')}: ${counted(errors, 'error')}, ${counted(warnings, 'warning')}`,
     ]);
+    if (files.length === 0 && problems.length === 0) output.lines([noServers(launch)]);
     return errors > 0 || (strict && warnings > 0)
       ? exitCodeFor({ code: 'INVALID_CONFIG', outcome: 'not_executed' })
       : 0;

@@ -22,12 +22,17 @@ export const helpCommand = (program: Command): CommandDefinition => ({
 
 const shownLength = 100;
 
-/** Suggests the command that was probably meant. */
-export function unknownCommand(name: string, { commands }: Command): TroupeError {
-  const closest = closestName(
-    name,
-    commands.map((each) => each.name()),
-  );
+/**
+ * Suggests the command that was probably meant.
+ *
+ * @param others - what else may stand in its place
+ */
+export function unknownCommand(
+  name: string,
+  { commands }: Command,
+  others: readonly string[] = [],
+): TroupeError {
+  const closest = closestName(name, [...commands.map((each) => each.name()), ...others]);
   const next = closest === undefined ? 'see troupe --help' : `did you mean ${closest}?`;
   return usageError(`unknown command '${printableLine(name, shownLength)}'; ${next}`);
 }

@@ -58,9 +58,12 @@ async function showLogin(
 ): Promise<void> {
   const { output } = session;
   if (output.json) return output.documentLine({ type: 'auth.started', server, url });
-  if (isBrowserWanted && (await openPage(session, url, signal)))
-    return output.note(`log in to ${server} in the browser, which was opened`);
-  output.note(`open this address in a browser and log in:\n${url}`);
+  if (isBrowserWanted && (await openPage(session, url, signal))) {
+    // The program that opens a browser may start and still find none.
+    output.note(`log in to ${server} in the browser; if none appears, open this address:\n${url}`);
+    return;
+  }
+  output.note(`open this address in a browser and log in to ${server}:\n${url}`);
   const prompt = createPrompt(session, {}, undefined, async (_: undefined, terminal) => {
     terminal.say('If that browser is on another machine, it cannot show the last page.');
     return terminal.read('Then paste its address here: ');

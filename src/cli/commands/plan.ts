@@ -4,7 +4,7 @@ import { printableLine } from '../../policies/text/printable.ts';
 import type { CliSession, CommandDefinition } from '../command.ts';
 import type { ControlResults } from '../control/protocol.ts';
 import { askRunning } from '../control/running-troupe.ts';
-import { troupeOptionsOf } from '../launch.ts';
+import { noServers, troupeOptionsOf } from '../launch.ts';
 import type { Output } from '../show/output.ts';
 import { placedProblem, problemLines } from '../show/status-lines.ts';
 import { fitTable, wrapText } from '../show/table.ts';
@@ -25,9 +25,8 @@ export const planCommand: CommandDefinition = {
     const { steps, problems } = plan;
     const hasErrors = problems.some(({ severity }) => severity === 'error');
     if (!hasErrors && steps.every((step) => step.step === 'keep')) {
-      const none = 'nothing to do: there are no servers in the settings';
       const settled = 'nothing to do: every server matches the settings or is on its way there';
-      output.lines(wrapText(steps.length === 0 ? none : settled, output.width));
+      output.lines(wrapText(steps.length === 0 ? noServers(launch) : settled, output.width));
     }
     output.lines(stepLines(steps, output));
     // The reason of a step says the same as its server's problem.

@@ -6,7 +6,7 @@ import { quotedFor } from '../../policies/text/quoted.ts';
 import { indexTools, searchTools } from '../../policies/tools/search.ts';
 import { type CliSession, type CommandDefinition, flag } from '../command.ts';
 import { isSettled, unreadSettings, unusableError } from '../control/settled-servers.ts';
-import { unknownAllowed } from '../launch.ts';
+import { noServers, unknownAllowed } from '../launch.ts';
 import { type AdHocFlags, adHocDetails, adHocFlags } from '../run/ad-hoc.ts';
 import { listedTool, listedTools, usedTool } from '../run/used-tool.ts';
 import { type UsedTroupe, withTroupe } from '../run/with-troupe.ts';
@@ -23,7 +23,7 @@ export const toolsCommand: CommandDefinition<AdHocFlags & { readonly search?: st
     "list the tools of all servers, the arguments of one server's tools, or all about one tool",
   details:
     'Uses the running troupe. Without one, it starts the servers, lists their tools and stops them. ' +
-    `SERVER.TOOL works as one word, too. ${adHocDetails}`,
+    `SERVER.TOOL works as one word, too, and troupe SERVER is short for troupe tools SERVER. ${adHocDetails}`,
   example: 'troupe tools db --config troupe.json',
   options: [
     flag('--search <words>', 'only tools that match these words, best match first'),
@@ -60,6 +60,7 @@ export const toolsCommand: CommandDefinition<AdHocFlags & { readonly search?: st
         show(session, found);
         for (const note of unknownAllowed(session.launch, snapshot.servers))
           session.output.note(note);
+        if (snapshot.servers.length === 0) session.output.note(noServers(session.launch));
         if (server === undefined) noteToolless(session, snapshot.servers, troupe);
       }
       return 0;

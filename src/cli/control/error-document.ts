@@ -5,6 +5,7 @@ import { type ErrorDocument, exitCodeOf } from '../../domain/caller-code.ts';
 import type { TroupeError } from '../../domain/troupe-error.ts';
 import { usageError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
+import { closestName } from '../../policies/text/closest-name.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 
 /** Enough for a sentence with two paths. */
@@ -43,6 +44,10 @@ export function isErrorDocument(value: unknown): value is ErrorDocument {
   );
 }
 
+/** Commander's words for an argument that is none of its choices. */
+const notAllowed =
+  /^command-argument value '(.*)' is invalid for argument '(\w+)'\. Allowed choices are (.*?)\.?$/u;
+
 /**
  * Rewrites commander's message in our style; commander writes `error: …` and its guess on a second line.
  *
@@ -52,6 +57,12 @@ export function usageErrorOf(error: CommanderError, help: string): TroupeError {
   // Thrown after printing the help, when no command was given.
   const text = error.code === 'commander.help' ? 'no command was given' : error.message;
   const [said = '', guess] = text.replace(/^error: /, '').split('\n');
+  const [, value, name, list] = notAllowed.exec(said) ?? [];
+  if (value !== undefined && list !== undefined) {
+    const closest = closestName(value, list.split(', '));
+    const next = closest === undefined ? `use one of ${list}` : `did you mean ${closest}?`;
+    return usageError(`${printableLine(value, 100)} is not a ${name}; ${next}`);
+  }
   const meant = guess?.match(/Did you mean (.*)\?\)$/)?.[1];
   const next = meant === undefined ? `see ${help}` : `did you mean ${meant}?`;
   return usageError(printableLine(`${said.replace(/\.$/, '')}; ${next}`, longestMessage));

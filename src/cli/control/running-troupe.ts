@@ -3,7 +3,7 @@
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { reworded, usageError } from '../../domain/user-errors.ts';
 import { quotedFor } from '../../policies/text/quoted.ts';
-import { flagsOf, type Launch, realOrPlanned } from '../launch.ts';
+import { flagsOf, hasSettings, type Launch, noServers, realOrPlanned } from '../launch.ts';
 import { type ControlClient, connectControl } from './client.ts';
 import type { ControlResults, Identity } from './protocol.ts';
 import type { ControlArgs, ControlCommand } from './schemas.ts';
@@ -87,6 +87,10 @@ export function withoutRunning(
   running: RunningTroupe | undefined,
   error: TroupeError,
 ): TroupeError {
+  const isUnset = running === undefined && !hasSettings(launch);
+  // With a guess, the error has its next step.
+  const [sentence = '', advice] = error.message.split(/\. (?=List what is there)/u);
+  if (isUnset && advice !== undefined) return reworded(error, `${sentence}: ${noServers(launch)}`);
   const first =
     running === undefined
       ? `start a troupe with: ${commandToStart(launch)}`

@@ -12,6 +12,7 @@ import { convertSettings } from '../../config/formats/convert-settings.ts';
 import { readAnyTree } from '../../config/formats/settings-language.ts';
 import { parseInputs } from '../../config/inputs-section.ts';
 import { parseMcpSection } from '../../config/mcp-section.ts';
+import { isSameServer } from '../../config/same-servers.ts';
 import {
   type Fault,
   lineAt,
@@ -22,7 +23,7 @@ import {
   writtenPath,
 } from '../../config/settings-tree.ts';
 import type { InputDefinition } from '../../domain/input.ts';
-import type { Problem, SourceRef } from '../../domain/settings.ts';
+import type { DesiredServer, Problem, SourceRef } from '../../domain/settings.ts';
 import { settingsError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import { equalData } from '../../policies/equal-data.ts';
@@ -60,6 +61,12 @@ export interface ImportPlan {
 
 type Entry = Readonly<Record<string, unknown>>;
 
+/** A server that has its name in the target already. */
+interface TakenServer {
+  readonly entry: Entry;
+  readonly desired: DesiredServer;
+}
+
 /**
  * Plans the import of sources into one file.
  * @throws TroupeError `INVALID_CONFIG` when a source or the target cannot be read
@@ -83,16 +90,18 @@ export async function planImport(
     const switchOf = switchesOf(conversion, origin);
     const { inputs, faults } = inputsOf(conversion);
     problems.push(...[...conversion.faults, ...faults].map((fault) => problemAt(origin, fault)));
-    const [gateways, members] = splitGateways(conversion.servers);
+    const isGateway = ({ name, node }: TreeMember): boolean => startsTroupe(name, valueOf(node));
+    const gateways = conversion.servers.filter(isGateway);
     problems.push(...gateways.map((member) => problemAt(origin, leftOut(member))));
-    for (const member of members) {
+    for (const member of conversion.servers.filter((each) => !gateways.includes(each))) {
       // A target without servers gets the lists as well.
       const isOn = isFresh ? undefined : switchOf(member.name);
       const server = importOne(member, { ...origin, inputs }, taken, isOn);
       servers.push(server.shown);
       warnings.push(...server.warnings);
       if (server.shown.action !== 'add') continue;
-      taken.set(server.shown.name, server.entry);
+      const { entry, desired } = server;
+      taken.set(server.shown.name, { entry, desired });
       additions.push({ path: ['mcpServers', server.shown.name], value: server.entry });
     }
     if (isFresh) {
@@ -133,13 +142,6 @@ export function startsTroupe(name: string, entry: unknown): boolean {
   return at !== -1 && words.slice(at + 1).includes('serve');
 }
 
-function splitGateways(
-  members: readonly TreeMember[],
-): readonly [readonly TreeMember[], readonly TreeMember[]] {
-  const isGateway = ({ name, node }: TreeMember): boolean => startsTroupe(name, valueOf(node));
-  return [members.filter(isGateway), members.filter((member) => !isGateway(member))];
-}
-
 function leftOut(member: TreeMember): Fault {
   return {
     line: member.line,
@@ -149,7 +151,7 @@ function leftOut(member: TreeMember): Fault {
 }
 
 interface Existing {
-  readonly servers: ReadonlyMap<string, Entry>;
+  readonly servers: ReadonlyMap<string, TakenServer>;
   readonly mcpKeys: ReadonlySet<string>;
   readonly inputs: ReadonlySet<unknown>;
 }
@@ -160,10 +162,16 @@ function existingIn(
   projectRoot: string,
 ): Existing {
   const root = ownRoot(file, text, projectRoot);
-  const servers = memberOf(root, 'mcpServers')?.node;
-  const inputs = memberOf(root, 'inputs')?.node;
+  const origin: DocumentOrigin = { file, scope: 'config', projectRoot };
+  const inputsMember = memberOf(root, 'inputs');
+  const definitions = inputsMember === undefined ? [] : parseInputs(inputsMember).inputs;
+  const inputs = inputsMember?.node;
+  const servers = membersOf(memberOf(root, 'mcpServers')?.node).map((member) => {
+    const { desired } = parseServerEntry(member, origin, definitions);
+    return [member.name, { entry: valueOf(member.node) as Entry, desired }] as const;
+  });
   return {
-    servers: new Map(membersOf(servers).map(({ name, node }) => [name, valueOf(node) as Entry])),
+    servers: new Map(servers),
     mcpKeys: new Set(membersOf(memberOf(root, 'mcp')?.node).map(({ name }) => name)),
     inputs: new Set(inputs?.kind === 'array' ? inputs.items.map((it) => idOf(valueOf(it))) : []),
   };
@@ -209,9 +217,9 @@ function switchesOf(
 function importOne(
   member: TreeMember,
   origin: DocumentOrigin & { readonly inputs: readonly InputDefinition[] },
-  taken: ReadonlyMap<string, Entry>,
+  taken: ReadonlyMap<string, TakenServer>,
   isOn: boolean | undefined,
-): { shown: ImportedServer; entry: Entry; warnings: readonly Problem[] } {
+): { shown: ImportedServer; warnings: readonly Problem[] } & TakenServer {
   const warn: Problem[] = [];
   const at = (where: readonly (string | number)[], message: string): Problem =>
     problemAt(origin, {
@@ -231,12 +239,12 @@ function importOne(
   const shown = (action: ImportedServer['action'], why?: string) => ({
     shown: { name, action, from, entry: withoutSecrets(entry), ...defined({ why }) },
     entry,
+    desired,
     warnings: warn,
   });
   if (desired.invalid !== undefined) return shown('invalid', desired.invalid.message);
   const earlier = taken.get(name);
-  if (earlier !== undefined && (equalData(earlier, raw) || equalData(earlier, entry)))
-    return shown('same');
+  if (earlier !== undefined && isSameAs(earlier, desired, [raw, entry])) return shown('same');
   if (earlier !== undefined)
     return shown('conflict', 'a different server has this name; rename or remove one of them');
   if (name !== member.name)
@@ -251,6 +259,15 @@ function importOne(
       ),
     );
   return shown('add');
+}
+
+function isSameAs(
+  earlier: TakenServer,
+  desired: DesiredServer,
+  entries: readonly Entry[],
+): boolean {
+  const isEqual = entries.some((entry) => equalData(earlier.entry, entry));
+  return isEqual || isSameServer(earlier.desired, desired);
 }
 
 /** Definitions of the inputs that the added servers use. */

@@ -44,9 +44,22 @@ export const adHocFlags: readonly Option[] = [
   ),
 ];
 
+const isAddress = (word: string): boolean => /^(?:https?|wss?):\/\//iu.test(word);
+
+/** Whether a word in place of a server's name is a command of several words or an address, which no name can be. */
+export function isAdHocWord(word: string): boolean {
+  return isAddress(word) || /\S\s+\S/u.test(word);
+}
+
+/** The flags as if such a word had been given with the flag that it stands for. */
+export function adHocFlagsOf(word: string, flags: AdHocFlags): AdHocFlags {
+  return { ...flags, [isAddress(word) ? 'url' : 'stdio']: word };
+}
+
 /** For the help of these commands. */
 export const adHocDetails =
-  'With --stdio or --url, it uses a server that no settings name, starts nothing else, and needs no running troupe. ' +
+  'With --stdio or --url, it uses a server that no settings name, starts nothing else, and needs no running troupe; ' +
+  'a quoted command or an address in place of SERVER means the same. ' +
   '${VAR} in the command, the address, --env and --header is replaced as in settings.';
 
 /**

@@ -8,7 +8,13 @@ import { findRunning } from '../control/running-troupe.ts';
 import { settleTimeoutMs } from '../control/settled-servers.ts';
 import { type Launch, troupeOptionsOf } from '../launch.ts';
 import { mayBeJoined, type ToolTarget, toolTarget } from '../tool-target.ts';
-import { type AdHocFlags, type AdHocServer, adHocServerOf } from './ad-hoc.ts';
+import {
+  type AdHocFlags,
+  type AdHocServer,
+  adHocFlagsOf,
+  adHocServerOf,
+  isAdHocWord,
+} from './ad-hoc.ts';
 import type { UsedTroupe } from './with-troupe.ts';
 
 /** The answer may take as long as the servers, plus a moment for the socket. */
@@ -34,15 +40,19 @@ export interface UsedServer {
 
 /** The server that `--stdio` or `--url` names, or else the first word; undefined without either. */
 export function usedServer(
-  { launch }: CliSession,
+  session: CliSession,
   words: readonly string[],
   flags: AdHocFlags,
 ): UsedServer {
+  const { launch } = session;
+  const [server, ...rest] = words;
+  const isNamed = flags.stdio === undefined && flags.url === undefined;
+  if (isNamed && server !== undefined && isAdHocWord(server))
+    return usedServer(session, rest, adHocFlagsOf(server, flags));
   const adHoc = adHocServerOf(launch, flags);
   const timeoutMs = launch.timeoutMs ?? settleTimeoutMs;
   if (adHoc !== undefined)
     return { server: adHoc.name, target: adHoc, timeoutMs, rest: words, shown: adHoc.words };
-  const [server, ...rest] = words;
   return { server, target: server, timeoutMs, rest, shown: server ?? '' };
 }
 
@@ -65,7 +75,7 @@ export async function usedTool(
 }
 
 /** The servers of the running troupe; without one of the same flags, those in the settings. Starts nothing. */
-async function serverNames(launch: Launch): Promise<readonly string[]> {
+export async function serverNames(launch: Launch): Promise<readonly string[]> {
   const running = await findRunning(launch);
   try {
     if (running !== undefined && running.differences.length === 0) {

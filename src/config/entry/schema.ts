@@ -119,6 +119,10 @@ const attemptsError = `"maxAttempts" must be a whole number from 1 to ${maxAttem
 const overridesError = '"overrides" must name tools; write { "query": { "timeoutMs": 120000 } }';
 // A name, or an address of mail; no reference, because it is shown for approval.
 const accountPattern = /^[\w.@+-]{1,100}$/;
+const toolOverride = z.strictObject(
+  { enabled: truth('enabled').optional(), timeoutMs: milliseconds('timeoutMs').optional() },
+  { error: overridesError },
+);
 const urlError = `"url" must be text of at most ${maxUrlLength} characters; write "https://host/mcp"`;
 
 export const serverEntrySchema = z.strictObject(
@@ -181,19 +185,7 @@ export const serverEntrySchema = z.strictObject(
           include: toolNames('include').optional(),
           exclude: toolNames('exclude').optional(),
           permissions: toolPermissionsSchema.optional(),
-          overrides: z
-            .record(
-              z.string(),
-              z.strictObject(
-                {
-                  enabled: truth('enabled').optional(),
-                  timeoutMs: milliseconds('timeoutMs').optional(),
-                },
-                { error: overridesError },
-              ),
-              { error: overridesError },
-            )
-            .optional(),
+          overrides: z.record(z.string(), toolOverride, { error: overridesError }).optional(),
         },
         { error: '"tools" must be an object; write { "include": ["*"], "exclude": [] }' },
       )

@@ -28,7 +28,7 @@ const audience = leave(
   "tokens are always requested for the server's own address; no action needed unless the issuer demands another",
 );
 const otherStore = leave(
-  'log-ins of other programs are not read; run troupe login SERVER once the server demands it',
+  'logins of other programs are not read; run troupe login SERVER once the server demands it',
 );
 const google = leave(
   'Google credentials are not read; set "headersCommand" to a program that prints { "Authorization": "Bearer …" }, with a token of gcloud auth print-access-token or print-identity-token',

@@ -10,17 +10,7 @@ import {
 import type { Conversion } from './conversion.ts';
 import { convertEntry, type KeyRule } from './entry-draft.ts';
 
-import {
-  drop,
-  kept,
-  keyRules,
-  negated,
-  nested,
-  scalar,
-  textAt,
-  toolList,
-  unlessFalse,
-} from './key-rules.ts';
+import { drop, kept, keyRules, negated, nested, scalar, textAt, toolList } from './key-rules.ts';
 import { logInAt } from './log-in-rules.ts';
 
 /** The program and its arguments in one list. */

@@ -145,10 +145,10 @@ function causeIn(details: readonly string[]): string {
 
 /** Without the process id, time and level that loggers put before a text. */
 function withoutStamps(line: string): string {
-  const text = line
+  // Some text is left: a line is trimmed, and every stamp ends in a blank.
+  return line
     .replace(/^(?:\[[\d\-T:.Z, ]+\] |\d{4}-\d\d-\d\d[T ][\d:.,Z+]+ )+/u, '')
     .replace(/^(\w+) \[[\d:.]+\] \(\d+\): /u, '$1: ');
-  return text === '' ? line : text;
 }
 
 /** A line that a logger wrote as JSON. */

@@ -16,7 +16,13 @@ import type { ResolvedOAuth } from '../../../actors/values/oauth.ts';
 import type { HttpEndpoint } from '../../../actors/values/target.ts';
 import { authorizationMachine } from '../../../machines/authorization/authorization.ts';
 import type { StepInput, TokenStepDone } from '../../../machines/authorization/setup.ts';
-import type { Account, Authenticator, CredentialId, Refusal } from '../../domain/authorization.ts';
+import type {
+  Account,
+  Authenticator,
+  AuthorizationFailure,
+  CredentialId,
+  Refusal,
+} from '../../domain/authorization.ts';
 import type { Problem } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { defined } from '../../policies/defined.ts';
@@ -98,9 +104,7 @@ export class Authorizations {
       if (signal?.aborted === true)
         throw new TroupeError('CANCELLED', `the login to ${server} was cancelled`, { server });
       if (value === 'authorized' && context.failure === null) return;
-      const why = context.failure?.message ?? 'another login replaced it';
-      const message = `the login to ${server} failed: ${why}`;
-      throw new TroupeError('AUTH_REQUIRED', message, { server });
+      throw this.#loginError(server, context.failure);
     } finally {
       signal?.removeEventListener('abort', cancel);
     }
@@ -151,6 +155,23 @@ export class Authorizations {
       credential.close();
     }
     await this.#store?.close();
+  }
+
+  #loginError(server: string, failure: AuthorizationFailure | null): TroupeError {
+    const { kind, message: why = 'another login replaced it' } = failure ?? {};
+    const view = this.#ports.board().view(server);
+    const { file, line, key } = view?.desired.source ?? {};
+    if (kind === 'discovery' && this.#ports.board().status(server)?.state === 'ready') {
+      const message = `${server} works without a login, and has nothing to log in to: ${why}`;
+      return new TroupeError('USAGE', message, { server });
+    }
+    const isInSettings = kind === 'clientNeeded' || kind === 'registration';
+    const place =
+      file === undefined || !isInSettings
+        ? ''
+        : ` in ${key} (${line === undefined ? file : `${file}:${line}`})`;
+    const message = `the login to ${server} failed: ${why}${place}`;
+    return new TroupeError('AUTH_REQUIRED', message, { server });
   }
 
   #find(server: string): Login | undefined {

@@ -78,7 +78,7 @@ describe('the client', () => {
     expect(failureOf(outcome)).toMatchObject({
       kind: 'clientNeeded',
       isFinal: true,
-      message: expect.stringContaining('set "clientId"'),
+      message: expect.stringContaining('set "oauth.clientId"'),
     });
   });
 });

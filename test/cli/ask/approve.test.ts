@@ -129,10 +129,10 @@ describe('a short approval request', () => {
     } as never);
     const short = shortApprovalLines(request, '/project');
     expect(short).toContain('logs in with your account work');
-    expect(short).toContain('log-in       clientId is "abc"');
-    expect(short).toContain('log-in       metadataUrl is "https://else.where/"');
+    expect(short).toContain('login        clientId is "abc"');
+    expect(short).toContain('login        metadataUrl is "https://else.where/"');
     expect(short.join()).not.toContain('hush');
-    expect(approvalLines(request)).toContain('log-in       clientSecret is "hush"');
+    expect(approvalLines(request)).toContain('login        clientSecret is "hush"');
     expect(approvalLines({ ...request, account: null })).toContain(
       'logs in with your only account there, if you have one',
     );

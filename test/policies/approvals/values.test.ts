@@ -105,7 +105,7 @@ describe("a server's values", () => {
     );
     expect(approvalValuesOf(spec, 'user')).toEqual(own);
     expect(named.map(approvalValueLine)[1]).toEqual([
-      'log-in',
+      'login',
       'clientId from ${ID} (your environment)',
     ]);
     expect(approvalValuesOf({ ...remote, oauth: false }, 'project')).toEqual([

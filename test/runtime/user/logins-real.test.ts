@@ -141,7 +141,7 @@ describe('a login', () => {
     await troupe.waitFor('own', 'authRequired', waits);
     await troupe.waitFor('never', 'authRequired', waits);
     for (const name of ['own', 'never'])
-      await expect(troupe.login(name, waits)).rejects.toMatchObject({ code: 'AUTH_REQUIRED' });
+      await expect(troupe.login(name, waits)).rejects.toMatchObject({ code: 'USAGE' });
     expect(issuer.counts.authorizations).toBe(0);
   });
 });

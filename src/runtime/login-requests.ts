@@ -1,0 +1,99 @@
+/** The methods of a troupe that log in and out. */
+
+import type { HostEvent } from '../domain/host/event.ts';
+import type { ServerStatus } from '../domain/host/status.ts';
+import { isRemote, type RemoteSpec, type ServerSpec } from '../domain/server-spec.ts';
+import type { ServerState } from '../domain/server-state.ts';
+import type { DesiredServer } from '../domain/settings.ts';
+import { TroupeError } from '../domain/troupe-error.ts';
+import { argumentsError } from '../domain/user-errors.ts';
+import { refusalAtRest } from './calls/gate.ts';
+import { checkName } from './options/check.ts';
+import { afterFirstPass } from './server-requests.ts';
+import type { Services } from './services.ts';
+import type { Troupe, WaitOptions } from './troupe.ts';
+// Type-only: loaded late.
+import type { Authorizations } from './user/authorizations.ts';
+
+interface LoginPorts {
+  readonly send: (event: HostEvent) => void;
+  readonly wait: (
+    server: string,
+    wanted: string,
+    options: WaitOptions,
+    matches: (status: ServerStatus) => boolean,
+  ) => Promise<ServerStatus>;
+}
+
+/** Creates the methods of a troupe that log in and out. */
+export function loginRequests(services: Services, { send, wait }: LoginPorts) {
+  const { logins, progress, board, specs } = services;
+  /** Resolves once a session of the server has met the demand for a login, which names the issuer. */
+  const afterDemand = async (server: string, options: WaitOptions): Promise<Authorizations> => {
+    checkName('name of the server', server);
+    if (!progress.hasReadSettings()) await afterFirstPass(services, options);
+    const desired = board.view(server)?.desired;
+    if (desired !== undefined) refuseWithoutLogin(desired, specs.get(desired.generation));
+    const authorizations = await logins.load();
+    const isKnown = (): boolean => authorizations.knows(server);
+    if (!isKnown()) send({ type: 'server.start', server });
+    const status = await wait(server, 'asked to log in', options, ({ state }) =>
+      isKnown() ? !startingStates.has(state) : restingStates.has(state),
+    );
+    const error = isKnown() ? undefined : refusalAtRest(status);
+    if (error !== undefined) throw error;
+    return authorizations;
+  };
+  return {
+    login: async (server, options = {}) => {
+      const authorizations = await afterDemand(server, options);
+      await authorizations.login(server, options.signal);
+      return wait(server, 'ready', options, ({ state }) => restingStates.has(state));
+    },
+    finishLogin: async (server, url) => {
+      checkName('name of the server', server);
+      if (!URL.canParse(url))
+        throw argumentsError("the address is not a URL; copy the browser's whole address line");
+      (await logins.load()).finishLogin(server, new URL(url));
+    },
+    logout: async (server) => {
+      await (await afterDemand(server, {})).logout(server);
+      send({ type: 'server.reconnect', server });
+    },
+    accounts: async () => (await logins.load()).accounts(),
+  } satisfies Partial<Troupe>;
+}
+
+/** The states in which a server stays until something outside it changes. */
+const restingStates: ReadonlySet<ServerState> = new Set([
+  'ready',
+  'degraded',
+  'authRequired',
+  'blocked',
+  'disabled',
+  'failed',
+  'suspended',
+  'stopped',
+]);
+
+const startingStates: ReadonlySet<ServerState> = new Set(['queued', 'connecting', 'loadingTools']);
+
+/** @throws TroupeError `USAGE` if the settings leave nothing to log in to */
+function refuseWithoutLogin(desired: DesiredServer, spec: ServerSpec | undefined): void {
+  const { name: server, transport, source, invalid } = desired;
+  if (invalid !== undefined) return;
+  const { file, line } = source;
+  const place = file === undefined ? '' : ` (${[file, line].join(':')})`;
+  const why = isRemote(transport)
+    ? spec !== undefined && 'url' in spec && loginRuledOut(spec, place)
+    : 'only remote servers have logins';
+  if (typeof why !== 'string') return;
+  throw new TroupeError('USAGE', `${server} uses no login: ${why}`, { server });
+}
+
+function loginRuledOut({ oauth, headers }: RemoteSpec, place: string): string | undefined {
+  if (oauth === false) return `its settings have "oauth": false${place}; remove it to log in`;
+  const header = Object.keys(headers).find((each) => each.toLowerCase() === 'authorization');
+  if (header === undefined || oauth !== undefined) return undefined;
+  return `its settings have the header "${header}"${place}; replace its value, or remove it to log in`;
+}
