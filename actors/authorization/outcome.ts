@@ -76,7 +76,8 @@ function failureOf(error: unknown): StepFailure {
   throw error;
 }
 
-function sentence(message: string): string {
+/** Turns a whole sentence into part of one. */
+export function sentence(message: string): string {
   const text = message.replace(/\.$/u, '');
   return `${text.charAt(0).toLowerCase()}${text.slice(1)}`;
 }

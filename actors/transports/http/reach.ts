@@ -30,6 +30,11 @@ export interface Ways {
 export interface Reach extends Ways {
   /** For other origins: the client certificate is for the server alone. */
   readonly withoutCertificate: Ways;
+  /**
+   * Digest of the proxy and the certificates that the entry itself names; null if it names none. It
+   * identifies logins, so it contains nothing secret: neither the proxy's password nor a private key.
+   */
+  readonly ownDigest: string | null;
 }
 
 /** The endpoint of a server with its certificates read. */
@@ -42,14 +47,14 @@ export interface RemoteEndpoint extends Omit<HttpEndpoint, 'reach'> {
  * @throws SettingError that names the key or variable and the next step
  */
 export async function openEndpoint(
-  { url, headers, reach }: HttpEndpoint,
+  { reach, ...endpoint }: HttpEndpoint,
   onRemark: (text: string) => void,
 ): Promise<RemoteEndpoint> {
-  if (reach === undefined) return { url, headers };
+  if (reach === undefined) return endpoint;
   const opened = await openReach(reach, onRemark);
   // Reports a broken address before the first request.
-  opened.proxyFor(url);
-  return { url, headers, reach: opened };
+  opened.proxyFor(endpoint.url);
+  return { ...endpoint, reach: opened };
 }
 
 async function openReach(
@@ -63,8 +68,9 @@ async function openReach(
     pemOf('key', tls),
     environmentAuthorities(settings, onRemark),
   ]);
-  const named = [...(ca === undefined ? [] : checkedAuthorities(ca)), ...added];
-  const authorities = [...new Set(named)].filter((pem) => !nodeAuthorities.has(pem));
+  const ownAuthorities = ca === undefined ? [] : checkedAuthorities(ca);
+  const named = new Set([...ownAuthorities, ...added]);
+  const authorities = [...named].filter((pem) => !nodeAuthorities.has(pem));
   const identity =
     cert === undefined ? undefined : identityOf(cert, key, tls.values?.passphrase?.value);
   const own = typeof proxy === 'string' ? ownProxy(proxy) : undefined;
@@ -80,7 +86,22 @@ async function openReach(
       return contextOf(authorities, undefined);
     },
   });
-  return Object.assign(waysWith(identity), { withoutCertificate: waysWith(undefined) });
+  return Object.assign(waysWith(identity), {
+    withoutCertificate: waysWith(undefined),
+    ownDigest: digestOfOwn(proxy === false ? 'none' : own?.url.href, ownAuthorities, cert),
+  });
+}
+
+/** The environment's proxies and authorities are the user's own for every server. */
+function digestOfOwn(
+  proxy: string | undefined,
+  authorities: readonly string[],
+  cert: string | undefined,
+): string | null {
+  const presented = cert === undefined ? [] : certificatesIn(cert);
+  if (proxy === undefined && authorities.length === 0 && presented.length === 0) return null;
+  const text = JSON.stringify([proxy ?? null, [...authorities].sort(), presented]);
+  return createHash('sha256').update(text).digest('base64url');
 }
 
 function ownProxy(address: string): Proxy {

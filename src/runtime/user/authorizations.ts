@@ -12,8 +12,8 @@ import type { SessionOwner } from '../../../actors/session/ports.ts';
 import type { CredentialStore } from '../../../actors/stores/credentials.ts';
 import { credentialKey } from '../../../actors/stores/credentials-record.ts';
 import { RequestFailedError } from '../../../actors/transports/connection/failure.ts';
+import type { Reach, RemoteEndpoint } from '../../../actors/transports/http/reach.ts';
 import type { ResolvedOAuth } from '../../../actors/values/oauth.ts';
-import type { HttpEndpoint } from '../../../actors/values/target.ts';
 import { authorizationMachine } from '../../../machines/authorization/authorization.ts';
 import type { StepInput, TokenStepDone } from '../../../machines/authorization/setup.ts';
 import type {
@@ -37,8 +37,9 @@ interface Login {
   readonly servers: Set<string>;
   /** From the latest session. */
   settings: ResolvedOAuth | undefined;
+  reach: Reach | undefined;
   /** Reads them again. */
-  readOAuth: HttpEndpoint['readOAuth'];
+  readOAuth: RemoteEndpoint['readOAuth'];
   /** Ends the wait for the browser with the URL that it was redirected to. */
   redirected: ((url: URL) => void) | undefined;
   /** The server whose user logs in. */
@@ -61,7 +62,7 @@ export class Authorizations {
   }
 
   /** Returns what authorizes a session; undefined if its settings authorize it or rule it out. */
-  authenticatorFor({ server }: SessionOwner, endpoint: HttpEndpoint): Authenticator | undefined {
+  authenticatorFor({ server }: SessionOwner, endpoint: RemoteEndpoint): Authenticator | undefined {
     const { url, headers, oauth, account } = endpoint;
     const isExplicit = Object.keys(headers).some((name) => name.toLowerCase() === 'authorization');
     if (this.#store === undefined || oauth === false || (isExplicit && oauth === undefined))
@@ -70,7 +71,7 @@ export class Authorizations {
       resource: canonicalResource(url),
       account: account ?? null,
       client: oauth === undefined ? null : digestOf(oauth),
-      reach: null,
+      reach: endpoint.reach?.ownDigest ?? null,
     };
     const login = this.#loginFor(id, server, endpoint, this.#store);
     login.readOAuth = endpoint.readOAuth;
@@ -187,7 +188,7 @@ export class Authorizations {
   #loginFor(
     id: CredentialId,
     server: string,
-    endpoint: HttpEndpoint,
+    endpoint: RemoteEndpoint,
     store: CredentialStore,
   ): Login {
     const key = credentialKey(id);
@@ -197,11 +198,17 @@ export class Authorizations {
     const login = known ?? this.#create(id, server, endpoint, store);
     login.servers.add(server);
     login.settings = settingsOf(endpoint);
+    login.reach = endpoint.reach;
     if (known === undefined) login.actor.start();
     return login;
   }
 
-  #create(id: CredentialId, server: string, endpoint: HttpEndpoint, store: CredentialStore): Login {
+  #create(
+    id: CredentialId,
+    server: string,
+    endpoint: RemoteEndpoint,
+    store: CredentialStore,
+  ): Login {
     const key = credentialKey(id);
     const settings = settingsOf(endpoint);
     const { auth } = this.#ports.board().view(server)?.desired.policy ?? defaultPolicy;
@@ -210,6 +217,7 @@ export class Authorizations {
       key,
       id,
       server: endpoint.url,
+      reach: () => login.reach,
       settings: () => login.settings,
       freshSettings: async () => {
         // If a value is missing, the issuer refuses the old one.
@@ -261,6 +269,7 @@ export class Authorizations {
       credential,
       servers: new Set(),
       settings,
+      reach: endpoint.reach,
       readOAuth: undefined,
       redirected: undefined,
       for: server,
@@ -336,7 +345,7 @@ function isAtRest(snapshot: Snapshot): boolean {
   return value === 'authorized' || value === 'retrying' || snapshot.matches('unauthorized');
 }
 
-function settingsOf({ oauth }: HttpEndpoint): ResolvedOAuth | undefined {
+function settingsOf({ oauth }: RemoteEndpoint): ResolvedOAuth | undefined {
   return oauth === false ? undefined : oauth;
 }
 

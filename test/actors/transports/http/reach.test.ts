@@ -11,7 +11,7 @@ import { describe, expect, it } from 'vitest';
 import { describeError } from '../../../../actors/transports/connection/failure.ts';
 import { openEndpoint } from '../../../../actors/transports/http/reach.ts';
 import { resolveSpec } from '../../../../actors/values/target.ts';
-import type { ReachRules } from '../../../../src/domain/server-spec.ts';
+import type { HttpSpec, ReachRules } from '../../../../src/domain/server-spec.ts';
 import type { Variables } from '../../../../src/policies/expand-variables.ts';
 import { classifyFailure } from '../../../../src/policies/failures/classify.ts';
 import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
@@ -71,6 +71,15 @@ async function reaching(
   const { reach } = await openEndpoint(resolved.endpoint, (text) => remarks.push(text));
   const { fetch } = guarded(url, { reach, ...(clock && { clock }) });
   return { fetch, secrets: resolved.secrets, remarks };
+}
+
+/** What identifies the way in a login. */
+async function digestOf(rules: ReachRules, variables: Variables = {}) {
+  const spec = { type: 'http', url: 'https://server.test', headers: {}, era: 'auto', ...rules };
+  const resolved = resolveSpec(spec as HttpSpec, variables);
+  if (!('endpoint' in resolved)) throw new Error('not remote');
+  const { reach } = await openEndpoint(resolved.endpoint, () => {});
+  return reach?.ownDigest;
 }
 
 async function echoed({ fetch }: Opened, url: string): Promise<Echo> {
@@ -428,5 +437,47 @@ describe('certificates', () => {
     await echoed(opened, server.origin);
     const error = await errorOf(echoed(opened, other.origin));
     expect(error.message).toContain('it requires a client certificate');
+  });
+});
+
+describe("the digest of an entry's own way", () => {
+  it('differs with the proxy, the authorities and the client certificate', async () => {
+    const other = createAuthority('Other');
+    const ways: readonly ReachRules[] = [
+      { proxy: false },
+      { proxy: 'http://proxy.test:3128' },
+      { proxy: 'https://proxy.test:3128' },
+      { proxy: 'http://proxy.test' },
+      { tls: { ca } },
+      { tls: { ca: other.cert } },
+      { tls: { ca: `${ca}${other.cert}` } },
+      { tls: ofClient },
+      { tls: other.issue('client') },
+      { tls: { ca, ...ofClient } },
+      { tls: { ca }, proxy: 'http://proxy.test' },
+    ];
+    const digests = await Promise.all(ways.map((rules) => digestOf(rules)));
+    expect(new Set(digests).size).toBe(ways.length);
+    expect(digests).not.toContain(null);
+  });
+
+  it('does not depend on secrets, on files or on the order of authorities', async () => {
+    const other = createAuthority('Other').cert;
+    const open = { proxy: 'http://proxy.test', tls: { ca: `${ca}${other}`, ...ofClient } };
+    const closed = {
+      proxy: 'http://me:pw@proxy.test/',
+      tls: {
+        ca: fileOf(`${other}\n${ca}`),
+        cert: fileOf(ofClient.cert),
+        key: fileOf(encrypted(ofClient.key, 'pw')),
+        passphrase: 'pw',
+      },
+    };
+    expect(await digestOf(closed)).toBe(await digestOf(open));
+  });
+
+  it('is null for what the environment names', async () => {
+    const variables = { HTTPS_PROXY: 'http://proxy.test', SSL_CERT_FILE: fileOf(ca) };
+    expect(await digestOf({}, variables)).toBeNull();
   });
 });
