@@ -27,6 +27,7 @@ import {
   refusedAnswer,
   tooManyBytes,
 } from './connection/messages.ts';
+import { asHttp } from './http/addresses.ts';
 import { retryAfterOf } from './http/fetch.ts';
 import type { RemoteEndpoint } from './http/reach.ts';
 import { createSockets, type Sockets } from './http/sockets.ts';
@@ -244,10 +245,6 @@ export class WsTransport extends Connection {
     this.#socket?.terminate();
     this.#sockets.close();
   }
-}
-
-function asHttp(url: URL): URL {
-  return new URL(url.href.replace(/^ws/u, 'http'));
 }
 
 function bytesOf(data: RawData): Buffer {

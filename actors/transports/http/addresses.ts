@@ -127,3 +127,8 @@ function groupsOf(address: string): readonly number[] {
 function dotted(high = 0, low = 0): string {
   return [high >> 8, high & 255, low >> 8, low & 255].join('.');
 }
+
+/** Returns the address of a server over HTTP, with which a WebSocket begins. */
+export function asHttp(url: URL): URL {
+  return new URL(url.href.replace(/^ws/u, 'http'));
+}

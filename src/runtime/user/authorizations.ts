@@ -12,6 +12,7 @@ import type { SessionOwner } from '../../../actors/session/ports.ts';
 import type { CredentialStore } from '../../../actors/stores/credentials.ts';
 import { credentialKey } from '../../../actors/stores/credentials-record.ts';
 import { RequestFailedError } from '../../../actors/transports/connection/failure.ts';
+import { asHttp } from '../../../actors/transports/http/addresses.ts';
 import type { Reach, RemoteEndpoint } from '../../../actors/transports/http/reach.ts';
 import type { ResolvedOAuth } from '../../../actors/values/oauth.ts';
 import { authorizationMachine } from '../../../machines/authorization/authorization.ts';
@@ -63,12 +64,12 @@ export class Authorizations {
 
   /** Returns what authorizes a session; undefined if its settings authorize it or rule it out. */
   authenticatorFor({ server }: SessionOwner, endpoint: RemoteEndpoint): Authenticator | undefined {
-    const { url, headers, oauth, account } = endpoint;
+    const { headers, oauth, account } = endpoint;
     const isExplicit = Object.keys(headers).some((name) => name.toLowerCase() === 'authorization');
     if (this.#store === undefined || oauth === false || (isExplicit && oauth === undefined))
       return undefined;
     const id = {
-      resource: canonicalResource(url),
+      resource: canonicalResource(asHttp(endpoint.url)),
       account: account ?? null,
       client: oauth === undefined ? null : digestOf(oauth),
       reach: endpoint.reach?.ownDigest ?? null,
@@ -216,7 +217,8 @@ export class Authorizations {
     const credential: Credential = new Credential({
       key,
       id,
-      server: endpoint.url,
+      // A WebSocket's metadata and tokens are those of its HTTP address.
+      server: asHttp(endpoint.url),
       reach: () => login.reach,
       settings: () => login.settings,
       freshSettings: async () => {

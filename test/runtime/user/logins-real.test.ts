@@ -118,6 +118,17 @@ describe('a login', () => {
     expect(issuer.counts).toMatchObject({ codes: 1, redemptions: 1 });
   });
 
+  it('to a server over WebSocket uses its address over HTTP', async () => {
+    const issuer = await issuerWith();
+    const troupe = troupeWith(issuer, { db: { url: issuer.server.replace('http', 'ws') } });
+    await troupe.waitFor('db', 'authRequired', waits);
+    const isOver = troupe.login('db', waits).catch(() => {});
+    await issuer.arrives('/token');
+    await troupe.stop();
+    await isOver;
+    expect(issuer.seenAt('/token')[0]?.form.get('resource')).toBe(issuer.server);
+  });
+
   it('starts a dormant server to find the issuer', async () => {
     const issuer = await issuerWith();
     const troupe = troupeWith(issuer, { db: { startup: 'lazy' } });
