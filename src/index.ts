@@ -126,10 +126,12 @@ export type {
   Era,
   HttpSpec,
   MemorySpec,
+  ReachRules,
   RemoteSpec,
   ServerSpec,
   StdioSpec,
   StreamSpec,
+  TlsRules,
   TransportKind,
 } from './domain/server-spec.ts';
 export type {

@@ -20,8 +20,9 @@ import { defined } from '../../src/policies/defined.ts';
 import { isLoopback } from '../../src/policies/secure-url.ts';
 import type { CredentialStore } from '../stores/credentials.ts';
 import { CredentialStoreError, type StoredCredential } from '../stores/credentials-record.ts';
+import type { Reach } from '../transports/http/reach.ts';
 import type { ResolvedOAuth } from '../values/oauth.ts';
-import { createIssuerConnection, type IssuerConnection } from './access.ts';
+import { createIssuerConnection, type IssuerAccess, type IssuerConnection } from './access.ts';
 import { type Challenge, readChallenge } from './challenge.ts';
 import { type Client, type ClientSettings, findClient, registeredRedirects } from './client.ts';
 import { type Discovered, discover } from './discovery.ts';
@@ -38,6 +39,8 @@ export interface CredentialPorts {
   readonly key: string;
   readonly id: CredentialId;
   readonly server: URL;
+  /** How the server is reached now, and thereby its issuer. */
+  readonly reach: () => Reach | undefined;
   /** The server's login settings now; undefined if there are none. */
   readonly settings: () => ResolvedOAuth | undefined;
   /** Reads the values of the settings again, because assertions expire. Never rejects. */
@@ -56,7 +59,9 @@ const usableMs = 5_000;
 
 export class Credential {
   readonly #ports: CredentialPorts;
-  readonly #connection: IssuerConnection;
+  #connection: IssuerConnection | undefined;
+  /** That of the connection. */
+  #reach: Reach | undefined;
   #stored: StoredCredential | undefined;
   #dpop: DpopKey | undefined;
   #challenge: Challenge | undefined;
@@ -70,7 +75,6 @@ export class Credential {
 
   constructor(ports: CredentialPorts) {
     this.#ports = ports;
-    this.#connection = createIssuerConnection(ports.server, ports.clock);
   }
 
   /** The generation of the token that requests carry; 0 without one. */
@@ -139,7 +143,7 @@ export class Credential {
     if (found === undefined || client === undefined || listener === undefined)
       throw new Error('there is no client yet');
     const redirectUri = this.#ports.settings()?.redirectUri ?? listener.redirectUri;
-    const begun = await beginAuthorization(this.#connection.access(signal), found, client, {
+    const begun = await beginAuthorization(this.#access(signal), found, client, {
       redirectUri,
       ...defined({ scope: this.#scope(found, wanted) }),
     });
@@ -170,7 +174,7 @@ export class Credential {
     const [request, response] = [this.#request, this.#response];
     if (!found || !client || !request || !response) throw new Error('there is no response yet');
     const key = this.#isDpopWanted(found) ? await createDpopKey() : undefined;
-    const outcome = await exchange(this.#connection.access(signal), found, client, {
+    const outcome = await exchange(this.#access(signal), found, client, {
       request,
       response,
       ...(key !== undefined && { dpop: key.session }),
@@ -194,7 +198,7 @@ export class Credential {
       if (client.failed !== undefined) return client;
       const key = await this.#dpopKey(current, found.value);
       const outcome = await requestToken(
-        this.#connection.access(signal),
+        this.#access(signal),
         found.value,
         client.value,
         grant,
@@ -224,7 +228,7 @@ export class Credential {
       if (signal.aborted) return undefined;
       const { tokens } = current;
       // Once sent, it is not cancelled: the issuer may have replaced the refresh token already.
-      const whole = this.#connection.access(new AbortController().signal);
+      const whole = this.#access(new AbortController().signal);
       const outcome = await refresh(whole, found.value, client.value, {
         tokens: tokens as Tokens,
         isEarly: !isPast(tokens.expiresAtMs, this.#now),
@@ -259,7 +263,7 @@ export class Credential {
   async close(): Promise<void> {
     this.#listener?.close();
     await Promise.allSettled(this.#redeeming);
-    this.#connection.close();
+    this.#connection?.close();
   }
 
   /** Courtesy: the token is gone from this machine whatever the issuer answers. */
@@ -269,7 +273,7 @@ export class Credential {
     if (found.failed !== undefined || found.value.issuer !== issuer) return;
     const client = await this.#clientOf(found.value, stored, signal);
     if (client.failed !== undefined) return;
-    await revoke(this.#connection.access(signal), found.value, client.value, stored.tokens);
+    await revoke(this.#access(signal), found.value, client.value, stored.tokens);
   }
 
   /** Obtains a token under the lock unless another process stored a usable one meanwhile. */
@@ -353,7 +357,7 @@ export class Credential {
       requiredIssuer: pinned?.issuer,
       metadataUrl: pinned?.metadataUrl,
     });
-    const found = await discover(this.#connection.access(signal), server, hints);
+    const found = await discover(this.#access(signal), server, hints);
     if (found.failed === undefined) this.#found = found.value;
     return found;
   }
@@ -366,7 +370,7 @@ export class Credential {
     const settings = this.#ports.settings();
     const stored = this.#stored;
     const uri = settings?.redirectUri ?? this.#listener?.redirectUri;
-    const client = await findClient(this.#connection.access(signal), found, {
+    const client = await findClient(this.#access(signal), found, {
       redirectUris: uri === undefined ? [] : [uri],
       ...defined({
         settings: settings && clientSettingsOf(settings),
@@ -405,6 +409,19 @@ export class Credential {
       ...(challenged !== '' && { challenged }),
       granted: scopeList(this.#stored?.tokens.scope),
     });
+  }
+
+  /** Each step goes the way of the server's latest session, as far as it has begun by then. */
+  #access(signal: AbortSignal): IssuerAccess {
+    const { server, clock } = this.#ports;
+    const reach = this.#ports.reach();
+    if (reach !== this.#reach) {
+      this.#connection?.close();
+      this.#connection = undefined;
+      this.#reach = reach;
+    }
+    this.#connection ??= createIssuerConnection(server, clock, { reach });
+    return this.#connection.access(signal);
   }
 
   get #now(): number {

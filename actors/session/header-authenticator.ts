@@ -13,7 +13,7 @@ type Headers = Readonly<Record<string, string>>;
  * none. A header of the settings wins over one of a login.
  */
 export function withCurrentHeaders(
-  { currentHeaders, refreshHeaders }: HttpEndpoint,
+  { currentHeaders, refreshHeaders }: Pick<HttpEndpoint, 'currentHeaders' | 'refreshHeaders'>,
   logIn: Authenticator | undefined,
 ): Authenticator | undefined {
   if (currentHeaders === undefined || refreshHeaders === undefined) return logIn;

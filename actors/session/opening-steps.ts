@@ -325,7 +325,7 @@ export class Opening {
   }
 
   /** Returns functions that fetch the headers again; none if no value can change. */
-  #freshHeaders({ headers }: HttpEndpoint): Partial<HttpEndpoint> {
+  #freshHeaders({ headers }: HttpEndpoint): Partial<ReturnType<typeof createFreshHeaders>> {
     const { spec } = this.#target as SessionTarget;
     const { values, env, clock } = this.#ports;
     if (spec.type === 'stdio' || spec.type === 'memory') return {};
@@ -405,7 +405,7 @@ export class Opening {
     remote: typeof sessionRemote | undefined,
     signal: AbortSignal,
   ): Promise<void> {
-    if (resolved.type === 'stdio' || (remote === undefined && resolved.type !== 'memory')) return;
+    if (resolved.type === 'stdio') return;
     const setup = this.#connectionSetup();
     if (resolved.type === 'memory') {
       const server = this.#ports.embedded?.get(resolved.server);
@@ -414,10 +414,11 @@ export class Opening {
       this.#connection = new MemoryTransport(server, setup);
       return;
     }
+    if (remote === undefined) return;
     const { type } = resolved;
-    const { onLost } = this.#setup;
+    const { onLost, events } = this.#setup;
     const endpoint = {
-      ...resolved.endpoint,
+      ...(await remote.openEndpoint(resolved.endpoint, (line) => events.remark(line))),
       ...this.#freshHeaders(resolved.endpoint),
       ...this.#freshLogIn(),
     };
@@ -427,10 +428,10 @@ export class Opening {
     const authorized = authenticator === undefined ? setup : { ...setup, authenticator };
     // The authenticator sends headers that may change.
     const sent = endpoint.currentHeaders === undefined ? endpoint : { ...endpoint, headers: {} };
-    const made = await remote?.connectRemote(type, sent, authorized, client, onLost);
+    const made = await remote.connectRemote(type, sent, authorized, client, onLost);
     signal.throwIfAborted();
-    this.#liveness = made?.liveness;
-    this.#connection = made?.connection;
+    this.#liveness = made.liveness;
+    this.#connection = made.connection;
   }
 
   #connectionSetup(): ConnectionSetup {

@@ -11,7 +11,6 @@ import { version } from '../../src/domain/version.ts';
 import { defined } from '../../src/policies/defined.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
 import { withinTime } from '../host/time-limit.ts';
-import type { HttpEndpoint } from '../values/target.ts';
 import {
   Connection,
   type ConnectionSetup,
@@ -28,7 +27,9 @@ import {
   refusedAnswer,
   tooManyBytes,
 } from './connection/messages.ts';
+import { asHttp } from './http/addresses.ts';
 import { retryAfterOf } from './http/fetch.ts';
+import type { RemoteEndpoint } from './http/reach.ts';
 import { createSockets, type Sockets } from './http/sockets.ts';
 
 // As long as an HTTP session waits for a connection.
@@ -78,7 +79,7 @@ export class WsTransport extends Connection {
   // With this field, the SDK takes silence after the era probe as a sign of a legacy server, as it
   // does over stdio.
   readonly stderr = null;
-  readonly #endpoint: HttpEndpoint;
+  readonly #endpoint: RemoteEndpoint;
   readonly #sockets: Sockets;
   #socket: WebSocket | undefined;
   #wasConnected = false;
@@ -87,10 +88,12 @@ export class WsTransport extends Connection {
   #retryAfterMs: number | undefined;
   #closed: Promise<void> | undefined;
 
-  constructor(endpoint: HttpEndpoint, setup: ConnectionSetup) {
+  constructor(endpoint: RemoteEndpoint, setup: ConnectionSetup) {
     super(setup);
     this.#endpoint = endpoint;
-    this.#sockets = createSockets(setup.clock, (range) => range !== 'forbidden');
+    this.#sockets = createSockets(setup.clock, (range) => range !== 'forbidden', {
+      reach: endpoint.reach,
+    });
   }
 
   async start(): Promise<void> {
@@ -252,10 +255,6 @@ export class WsTransport extends Connection {
     this.#socket?.terminate();
     this.#sockets.close();
   }
-}
-
-function asHttp(url: URL): URL {
-  return new URL(url.href.replace(/^ws/u, 'http'));
 }
 
 function bytesOf(data: RawData): Buffer {

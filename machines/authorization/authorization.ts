@@ -80,7 +80,7 @@ const logsIn = [
 ] as const;
 
 export const authorizationMachine = authorizationSetup.createMachine({
-  // A transition loop is a bug: a noteFailureInStepn actor is better than a frozen host.
+  // A transition loop is a bug: a broken actor is better than a frozen host.
   options: { maxIterations: 1_000 },
   id: 'authorization',
   context: ({ input }) => ({

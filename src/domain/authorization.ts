@@ -14,7 +14,7 @@ export interface CredentialId {
   readonly account: string | null;
   /** Digest of the client in the settings (`oauth`); null for a client that is found or registered. */
   readonly client: string | null;
-  /** Digest of the proxy, the CA and the client certificate; null for a direct connection. */
+  /** Digest of the settings' own proxy, CA and client certificate; null without them. */
   readonly reach: string | null;
 }
 

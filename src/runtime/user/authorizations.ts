@@ -12,8 +12,9 @@ import type { SessionOwner } from '../../../actors/session/ports.ts';
 import type { CredentialStore } from '../../../actors/stores/credentials.ts';
 import { credentialKey } from '../../../actors/stores/credentials-record.ts';
 import { RequestFailedError } from '../../../actors/transports/connection/failure.ts';
+import { asHttp } from '../../../actors/transports/http/addresses.ts';
+import type { Reach, RemoteEndpoint } from '../../../actors/transports/http/reach.ts';
 import type { ResolvedOAuth } from '../../../actors/values/oauth.ts';
-import type { HttpEndpoint } from '../../../actors/values/target.ts';
 import { authorizationMachine } from '../../../machines/authorization/authorization.ts';
 import type { StepInput, TokenStepDone } from '../../../machines/authorization/setup.ts';
 import type {
@@ -38,8 +39,9 @@ interface Login {
   readonly servers: Set<string>;
   /** From the latest session. */
   settings: ResolvedOAuth | undefined;
+  reach: Reach | undefined;
   /** Reads them again. */
-  readOAuth: HttpEndpoint['readOAuth'];
+  readOAuth: RemoteEndpoint['readOAuth'];
   /** Ends the wait for the browser with the URL that it was redirected to. */
   redirected: ((url: URL) => void) | undefined;
   /** When servers last refused the token, so that it was renewed; monotonic. */
@@ -68,7 +70,7 @@ export class Authorizations {
   }
 
   /** Returns what authorizes a session; undefined if its settings authorize it or rule it out. */
-  authenticatorFor({ server }: SessionOwner, endpoint: HttpEndpoint): Authenticator | undefined {
+  authenticatorFor({ server }: SessionOwner, endpoint: RemoteEndpoint): Authenticator | undefined {
     const { headers, oauth, account } = endpoint;
     const isExplicit = Object.keys(headers).some((name) => name.toLowerCase() === 'authorization');
     if (this.#store === undefined || oauth === false || (isExplicit && oauth === undefined))
@@ -77,7 +79,7 @@ export class Authorizations {
       resource: canonicalResource(asHttp(endpoint.url)),
       account: account ?? null,
       client: oauth === undefined ? null : digestOf(oauth),
-      reach: null,
+      reach: endpoint.reach?.ownDigest ?? null,
     };
     const login = this.#loginFor(id, server, endpoint, this.#store);
     login.readOAuth = endpoint.readOAuth;
@@ -194,7 +196,7 @@ export class Authorizations {
   #loginFor(
     id: CredentialId,
     server: string,
-    endpoint: HttpEndpoint,
+    endpoint: RemoteEndpoint,
     store: CredentialStore,
   ): Login {
     const key = credentialKey(id);
@@ -204,11 +206,17 @@ export class Authorizations {
     const login = known ?? this.#create(id, server, endpoint, store);
     login.servers.add(server);
     login.settings = settingsOf(endpoint);
+    login.reach = endpoint.reach;
     if (known === undefined) login.actor.start();
     return login;
   }
 
-  #create(id: CredentialId, server: string, endpoint: HttpEndpoint, store: CredentialStore): Login {
+  #create(
+    id: CredentialId,
+    server: string,
+    endpoint: RemoteEndpoint,
+    store: CredentialStore,
+  ): Login {
     const key = credentialKey(id);
     const settings = settingsOf(endpoint);
     const { auth } = this.#ports.board().view(server)?.desired.policy ?? defaultPolicy;
@@ -216,7 +224,9 @@ export class Authorizations {
     const credential: Credential = new Credential({
       key,
       id,
+      // A WebSocket's metadata and tokens are those of its HTTP address.
       server: asHttp(endpoint.url),
+      reach: () => login.reach,
       settings: () => login.settings,
       freshSettings: async () => {
         // If a value is missing, the issuer refuses the old one.
@@ -268,6 +278,7 @@ export class Authorizations {
       credential,
       servers: new Set(),
       settings,
+      reach: endpoint.reach,
       readOAuth: undefined,
       redirected: undefined,
       renewals: [],
@@ -379,12 +390,7 @@ function isAtRest(snapshot: Snapshot): boolean {
   return value === 'authorized' || value === 'retrying' || snapshot.matches('unauthorized');
 }
 
-/** Metadata and tokens name a WebSocket's server by its http address. */
-function asHttp({ href }: URL): URL {
-  return new URL(href.replace(/^ws/u, 'http'));
-}
-
-function settingsOf({ oauth }: HttpEndpoint): ResolvedOAuth | undefined {
+function settingsOf({ oauth }: RemoteEndpoint): ResolvedOAuth | undefined {
   return oauth === false ? undefined : oauth;
 }
 

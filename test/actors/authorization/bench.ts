@@ -17,7 +17,7 @@ import {
   beginAuthorization,
 } from '../../../actors/authorization/request.ts';
 import { exchange, type Tokens } from '../../../actors/authorization/tokens.ts';
-import type { ResolveAll } from '../../../actors/transports/http/sockets.ts';
+import type { ResolveAll } from '../../../actors/transports/http/agents.ts';
 import type { Clock } from '../../../src/domain/clock.ts';
 import { promptClock } from '../../../src/runtime/real-clock.ts';
 import { startTestIssuer, type TestIssuer } from '../../support/issuer/issuer.ts';

@@ -9,6 +9,8 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { createTroupe, type Troupe, type TroupeOptions } from '../../../src/index.ts';
 import { promptClock } from '../../../src/runtime/real-clock.ts';
+import { startHttpProxy } from '../../fixtures/remote/http-proxy.ts';
+import { createAuthority } from '../../fixtures/remote/self-signed.ts';
 import { startTestIssuer, type TestIssuer } from '../../support/issuer/issuer.ts';
 import type { IssuerSettings } from '../../support/issuer/settings.ts';
 
@@ -63,6 +65,69 @@ describe('a login', () => {
     expect(issuer.counts).toMatchObject({ registrations: 1, codes: 1 });
     const [account] = await troupe.accounts();
     expect(account).toMatchObject({ servers: ['one', 'two'], issuer: issuer.issuer() });
+  });
+
+  it('is never lent to an entry with the same URL and its own proxy, certificates or metadata', async () => {
+    const issuer = await issuerWith();
+    const via = await startHttpProxy();
+    onTestFinished(() => via.close());
+    const authority = createAuthority('Other');
+    const metadataUrl = `${issuer.origin}/.well-known/oauth-authorization-server`;
+    const others: Readonly<Record<string, Entry>> = {
+      proxy: { proxy: via.url },
+      direct: { proxy: false },
+      authorities: { tls: { ca: authority.cert } },
+      certificate: { tls: authority.issue('client') },
+      metadata: { oauth: { metadataUrl } },
+    };
+    const entries = Object.entries({ mine: {}, ...others }).map(
+      ([name, entry]) => [name, { ...entry, headers: { 'X-Entry': name } }] as const,
+    );
+    const stateDir = stateFolder();
+    const names = Object.keys(others);
+    const start = async (): Promise<Troupe> => {
+      const troupe = troupeWith(issuer, Object.fromEntries(entries), { stateDir });
+      await Promise.all(names.map((name) => troupe.waitFor(name, 'authRequired', waits)));
+      return troupe;
+    };
+    const first = await start();
+    await first.login('mine', waits);
+    await first.stop();
+    const second = await start();
+    await second.waitFor('mine', 'ready', waits);
+    for (const name of names) expect(second.status(name)).toMatchObject({ state: 'authRequired' });
+    const authorized = issuer.seen.filter(({ headers }) => headers.authorization !== undefined);
+    expect(new Set(authorized.map(({ headers }) => headers['x-entry']))).toEqual(new Set(['mine']));
+    expect(via.asked.length).toBeGreaterThan(0);
+    expect(via.heard().toLowerCase()).not.toContain('bearer ');
+    expect(await second.accounts()).toMatchObject([{ servers: ['mine'] }]);
+  });
+
+  it('through a proxy sends everything through it', async () => {
+    const issuer = await issuerWith();
+    const via = await startHttpProxy();
+    onTestFinished(() => via.close());
+    const troupe = troupeWith(issuer, { db: { proxy: via.url } });
+    await troupe.login('db', waits);
+    issuer.book.expireAccess();
+    await troupe.callServerTool('db', 'echo', {});
+    const asked = issuer.seen.filter(({ path: at }) => at !== '/authorize');
+    expect(asked.map(({ path: at }) => at)).toContain('/token');
+    expect(via.asked).toEqual(
+      asked.map(({ method, path: at }) => `${method} ${issuer.origin}${at}`),
+    );
+    expect(issuer.counts).toMatchObject({ codes: 1, redemptions: 1 });
+  });
+
+  it('to a server over WebSocket uses its address over HTTP', async () => {
+    const issuer = await issuerWith();
+    const troupe = troupeWith(issuer, { db: { url: issuer.server.replace('http', 'ws') } });
+    await troupe.waitFor('db', 'authRequired', waits);
+    const isOver = troupe.login('db', waits).catch(() => {});
+    await issuer.arrives('/token');
+    await troupe.stop();
+    await isOver;
+    expect(issuer.seenAt('/token')[0]?.form.get('resource')).toBe(issuer.server);
   });
 
   it('starts a dormant server to find the issuer', async () => {
