@@ -13,21 +13,20 @@ import type {
   AuthorizationFailure,
   CredentialId,
   Refusal,
-  TokenFacts,
 } from '../../src/domain/authorization.ts';
 import type { Clock } from '../../src/domain/clock.ts';
 import { defined } from '../../src/policies/defined.ts';
-import { isLoopback } from '../../src/policies/secure-url.ts';
 import type { CredentialStore } from '../stores/credentials.ts';
 import { CredentialStoreError, type StoredCredential } from '../stores/credentials-record.ts';
 import type { Reach } from '../transports/http/reach.ts';
 import type { ResolvedOAuth } from '../values/oauth.ts';
 import { createIssuerConnection, type IssuerAccess, type IssuerConnection } from './access.ts';
 import { type Challenge, readChallenge } from './challenge.ts';
-import { type Client, type ClientSettings, findClient, registeredRedirects } from './client.ts';
+import { type Client, findClient, registeredRedirects } from './client.ts';
+import { clientSettingsOf, factsOf, grantOf, isPast, ownPathOf } from './credential-facts.ts';
 import { type Discovered, discover } from './discovery.ts';
 import { createDpopKey, type DpopKey, restoreDpopKey, tokenHeaders } from './dpop.ts';
-import { type MachineGrant, requestToken } from './machine-grants.ts';
+import { requestToken } from './machine-grants.ts';
 import type { Outcome, StepFailure } from './outcome.ts';
 import { listenForRedirect, type RedirectListener } from './redirect-listener.ts';
 import { type AuthorizationRequest, beginAuthorization } from './request.ts';
@@ -450,46 +449,3 @@ export class Credential {
 type NewRecord = Omit<StoredCredential, 'generation'>;
 /** Resolves with a new record, a failure, or undefined to keep the current record. */
 type Obtain = (current: StoredCredential | undefined) => Promise<Outcome<NewRecord> | undefined>;
-
-function factsOf({ generation, issuer, tokens }: StoredCredential): TokenFacts {
-  return {
-    generation,
-    issuer,
-    scopes: scopeList(tokens.scope),
-    expiresAtMs: tokens.expiresAtMs ?? null,
-    isRefreshable: tokens.refreshToken !== undefined,
-  };
-}
-
-/** The path of a redirect address on this machine; undefined for the usual one. */
-function ownPathOf(redirectUri: string | undefined): string | undefined {
-  const url = redirectUri === undefined ? undefined : new URL(redirectUri);
-  return url !== undefined && isLoopback(url) ? url.pathname : undefined;
-}
-
-function isPast(timeMs: number | undefined, nowMs: number): boolean {
-  return timeMs !== undefined && timeMs <= nowMs;
-}
-
-function clientSettingsOf(settings: ResolvedOAuth): ClientSettings {
-  const { clientId, clientSecret, clientMetadataUrl, tokenEndpointAuthMethod, key } = settings;
-  return defined({
-    clientId,
-    clientSecret,
-    clientMetadataUrl,
-    authMethod: tokenEndpointAuthMethod,
-    privateKey: key?.privateKey,
-    signingAlgorithm: key?.algorithm,
-  });
-}
-
-/** Returns the grant that needs no user; undefined if a user has to log in. */
-export function grantOf(settings: ResolvedOAuth): MachineGrant | undefined {
-  const { grant, identity, assertion } = settings;
-  if (grant === 'client_credentials') return { type: grant };
-  if (grant === 'workload' && assertion !== undefined) return { type: grant, assertion };
-  if (grant !== 'enterprise' || identity === undefined) return undefined;
-  const { issuer, clientId, clientSecret, idToken } = identity;
-  const provider = { issuer, clientId, subjectToken: idToken, ...defined({ clientSecret }) };
-  return { type: grant, provider };
-}

@@ -65,22 +65,17 @@ export function entryValuesOf(
   oauth: OAuthEntry | false | undefined,
 ): EntryValues | { readonly fault: BrokenRule } {
   const isLiteral = entry.values === 'literal';
-  const { tls = {}, proxy: givenProxy } = entry;
-  const env = namedValues(groupValues('env', entry.env), isLiteral);
-  const headers = namedValues(groupValues('headers', entry.headers), isLiteral);
-  const certificates = namedValues(groupValues('tls', defined({ ...tls })), isLiteral);
-  const proxy = namedValues(givenProxy ? [[['proxy'], givenProxy]] : [], isLiteral);
-  const logIn = oauth === undefined || oauth === false ? undefined : oauth;
-  const secrets = namedValues(logIn === undefined ? [] : oauthValues(logIn), isLiteral);
+  const groups = groupsOf(entry, oauth, isLiteral);
+  const { env, headers, certificates, proxy, secrets } = groups;
+  const all = Object.values(groups);
   // Equal settings have equal fingerprints, in whichever order they are written.
-  const groups = [env, headers, certificates, proxy, secrets];
-  const commands = [...groups.flatMap((group) => group.commands), ...headersCommandOf(entry)].sort(
+  const commands = [...all.flatMap((group) => group.commands), ...headersCommandOf(entry)].sort(
     (one, other) => (keyOf(one) < keyOf(other) ? -1 : 1),
   );
   const texts = [
     ...plainTexts(entry),
-    ...(logIn === undefined ? [] : oauthPlainTexts(logIn)),
-    ...groups.flatMap((group) => group.texts),
+    ...(oauth ? oauthPlainTexts(oauth) : []),
+    ...all.flatMap((group) => group.texts),
   ];
   const references = isLiteral ? [] : texts.flatMap(referencesOf);
   const fault =
@@ -100,15 +95,27 @@ export function entryValuesOf(
     env: textsByName(env.texts),
     headers: textsByName(headers.texts),
     reach: {
-      ...(givenProxy === false && { proxy: false as const }),
+      ...(entry.proxy === false && { proxy: false as const }),
       ...(proxy.texts[0] && { proxy: proxy.texts[0].text }),
       ...tlsOf(textsByName(certificates.texts), isLiteral, origin),
     },
     ...(oauth !== undefined && {
-      oauth: logIn === undefined ? false : specOf(logIn, secrets.texts, isLiteral, origin),
+      oauth: oauth && specOf(oauth, secrets.texts, isLiteral, origin),
     }),
     ...(Object.keys(rules).length > 0 && { rules }),
     ...(first && { commandAt: first.path }),
+  };
+}
+
+/** Sorts all values that may come from commands. */
+function groupsOf(entry: ServerEntry, oauth: OAuthEntry | false | undefined, isLiteral: boolean) {
+  const { env, headers, tls, proxy } = entry;
+  return {
+    env: namedValues(groupValues('env', env), isLiteral),
+    headers: namedValues(groupValues('headers', headers), isLiteral),
+    certificates: namedValues(groupValues('tls', defined({ ...tls })), isLiteral),
+    proxy: namedValues(proxy ? [[['proxy'], proxy]] : [], isLiteral),
+    secrets: namedValues(oauth ? oauthValues(oauth) : [], isLiteral),
   };
 }
 

@@ -6,7 +6,8 @@
 import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import { type ActorRefFrom, createActor, fromPromise, waitFor } from 'xstate';
-import { Credential, grantOf } from '../../../actors/authorization/credential.ts';
+import { Credential } from '../../../actors/authorization/credential.ts';
+import { grantOf } from '../../../actors/authorization/credential-facts.ts';
 import { canonicalResource } from '../../../actors/authorization/discovery.ts';
 import type { SessionOwner } from '../../../actors/session/ports.ts';
 import type { CredentialStore } from '../../../actors/stores/credentials.ts';
@@ -245,23 +246,8 @@ export class Authorizations {
           this.#ports.listeners.emit('auth.started', { server: login.for, url: shown.href });
         }),
     });
-    const step = (
-      run: (wanted: readonly string[], signal: AbortSignal) => Promise<TokenStepDone>,
-    ) => fromPromise<TokenStepDone, StepInput>(({ input, signal }) => run(input.wanted, signal));
-    const chart = authorizationMachine.provide({
-      actors: {
-        load: step(() => credential.load()),
-        discover: step((_, signal) => credential.discover(signal)),
-        register: step((wanted, signal) => credential.register(wanted, signal)),
-        askUser: step((wanted, signal) => credential.askUser(wanted, signal)),
-        exchange: step((_, signal) => credential.exchange(signal)),
-        request: step((wanted, signal) => credential.request(wanted, signal)),
-        refresh: step((_, signal) => credential.refresh(signal)),
-        forget: step((_, signal) => credential.forget(signal)),
-      },
-    });
     const needsUser = settings === undefined || grantOf(settings) === undefined;
-    const actor = createActor(chart, {
+    const actor = createActor(chartOf(credential), {
       clock,
       input: {
         id: key,
@@ -363,6 +349,24 @@ export class Authorizations {
     if (token === null || isRejected) return false;
     return token.expiresAtMs === null || this.#ports.parts.clock.wallNow() < token.expiresAtMs;
   }
+}
+
+/** The chart with the steps of a credential. */
+function chartOf(credential: Credential) {
+  const step = (run: (wanted: readonly string[], signal: AbortSignal) => Promise<TokenStepDone>) =>
+    fromPromise<TokenStepDone, StepInput>(({ input, signal }) => run(input.wanted, signal));
+  return authorizationMachine.provide({
+    actors: {
+      load: step(() => credential.load()),
+      discover: step((_, signal) => credential.discover(signal)),
+      register: step((wanted, signal) => credential.register(wanted, signal)),
+      askUser: step((wanted, signal) => credential.askUser(wanted, signal)),
+      exchange: step((_, signal) => credential.exchange(signal)),
+      request: step((wanted, signal) => credential.request(wanted, signal)),
+      refresh: step((_, signal) => credential.refresh(signal)),
+      forget: step((_, signal) => credential.forget(signal)),
+    },
+  });
 }
 
 /** Like `waitFor`, which never ends for an actor that was stopped before. */

@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest';
 import type { CredentialStorePorts } from '../../../actors/stores/credentials.ts';
 import { credentialKey } from '../../../actors/stores/credentials-record.ts';
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
+import { deferred } from '../../support/deferred.ts';
 import {
   changesOf,
   credential,
-  deferred,
   hostInMemory,
   id,
   key,

@@ -6,7 +6,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { setTimeout } from 'node:timers/promises';
 
 import { authorize, deviceAuthorization, register, revocation } from './front.ts';
 import { providerToken, token } from './grants.ts';
@@ -46,8 +45,7 @@ export async function startTestIssuer(
       waiting.get(each.path)?.();
       if (breaks(settings, each.path, response)) return;
       const { status, headers, json } = replyTo(own, each);
-      const delayMs = settings.delays.get(each.path);
-      if (delayMs !== undefined) await setTimeout(delayMs);
+      await settings.holds.get(each.path);
       const body = json === undefined ? undefined : JSON.stringify(json);
       const type = body === undefined ? {} : { 'content-type': 'application/json' };
       response.writeHead(status, { ...type, ...headers }).end(body);

@@ -49,8 +49,8 @@ export function upgrade(
     return;
   }
   sockets.handleUpgrade(request, socket, head, (opened) => {
-    opened.on('message', (data) => {
-      const answer = answerTo(JSON.parse(String(data)) as RpcMessage);
+    opened.on('message', (data: Buffer) => {
+      const answer = answerTo(JSON.parse(data.toString('utf8')) as RpcMessage);
       if (answer !== undefined) opened.send(JSON.stringify(answer));
     });
   });

@@ -36,8 +36,8 @@ export interface IssuerSettings {
   };
   /** By path; answers so many requests, or all. */
   faults: Map<string, { readonly fault: Fault; times?: number }>;
-  /** How long an answer takes after its request has had its effect, in milliseconds; by path. */
-  delays: Map<string, number>;
+  /** By path; an answer waits for this after its request has had its effect. */
+  holds: Map<string, Promise<void>>;
   clients: KnownClient[];
   registersClients: boolean;
   acceptsClientIdMetadata: boolean;
@@ -74,7 +74,7 @@ export function defaultSettings(): IssuerSettings {
     resourceMetadata: 'challenge',
     tamper: {},
     faults: new Map(),
-    delays: new Map(),
+    holds: new Map(),
     clients: [],
     registersClients: true,
     acceptsClientIdMetadata: false,
