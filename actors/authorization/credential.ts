@@ -124,16 +124,18 @@ export class Credential {
     const found = this.#found;
     if (found === undefined) throw new Error('the issuer is not known yet');
     this.#listener?.close();
+    let listener: RedirectListener;
     try {
-      this.#listener = await this.#listen();
+      listener = await this.#listen();
     } catch (error) {
       const code = error instanceof Error && 'code' in error ? String(error.code) : 'no port';
       const message = `No port for the response could be opened on this machine (${code}).`;
       return this.#failed({ kind: 'registration', message });
     }
+    this.#listener = listener;
     const client = await this.#findClient(found, wanted, signal);
-    // Another program may need the port.
-    if (client.failed !== undefined) this.#listener.close();
+    // Another program may need the port, or another login.
+    if (client.failed !== undefined || signal.aborted) listener.close();
     return this.#done(client);
   }
 
@@ -208,8 +210,12 @@ export class Credential {
     });
   }
 
-  /** Renews the token under the lock, or takes over one that another process obtained. */
-  refresh(signal: AbortSignal): Promise<TokenStepDone> {
+  /**
+   * Renews the token under the lock, or takes over one that another process obtained.
+   *
+   * @param isRejected - whether a server refused the token before its time
+   */
+  refresh(isRejected: boolean, signal: AbortSignal): Promise<TokenStepDone> {
     const renewal = this.#renew(async (current) => {
       // Another process logged out meanwhile.
       if (current === undefined) return undefined;
@@ -230,7 +236,7 @@ export class Credential {
       const whole = this.#access(new AbortController().signal);
       const outcome = await refresh(whole, found.value, client.value, {
         tokens: tokens as Tokens,
-        isEarly: !isPast(tokens.expiresAtMs, this.#now),
+        isEarly: !isRejected && !isPast(tokens.expiresAtMs, this.#now),
         ...(key !== undefined && { dpop: key.session }),
       });
       if (outcome.failed !== undefined) return outcome;

@@ -59,6 +59,8 @@ export interface TokenStepDone extends StepDone {
 export interface StepInput {
   readonly id: string;
   readonly wanted: readonly string[];
+  /** Whether a server refused the latest token, so that nothing is left to keep. */
+  readonly isRejected: boolean;
 }
 
 export type AuthorizationEvent =
@@ -88,9 +90,10 @@ const soonestRenewalMs = 5_000;
 const longestWaitAttempt = 9;
 const retries = { retryFromMs: 2_000, toMs: 300_000, floorMs: 1_000 } as const;
 
-const ofStep = ({ context: { id, wanted } }: { readonly context: AuthorizationContext }) => ({
-  id,
-  wanted,
+const ofStep = ({ context }: { readonly context: AuthorizationContext }): StepInput => ({
+  id: context.id,
+  wanted: context.wanted,
+  isRejected: context.isRejected,
 });
 
 /** Invokes a step with the credential's key and the wanted scopes. */
@@ -134,19 +137,13 @@ export const authorizationSetup = setup({
   },
   actions: {
     /** Records the token that a step found or obtained; a failed step changes no token. */
-    noteToken: assign(({ context }, done: TokenStepDone): Partial<AuthorizationContext> => {
-      const { token, nowMs } = done;
-      if (done.failure !== undefined || token === undefined)
-        return { failure: done.failure ?? null, nowMs };
-      const isNew = token?.generation !== context.token?.generation;
-      return {
-        token,
-        nowMs,
-        failure: null,
-        attempt: 0,
-        isRejected: context.isRejected && !isNew,
-        wanted: token === null ? context.wanted : without(context.wanted, token.scopes),
-      };
+    noteToken: assign(({ context }, done: TokenStepDone) => tokenFrom(context, done)),
+    /** Records the token that is stored. If it is the known one, the last login failed all the same. */
+    noteLoaded: assign(({ context }, done: TokenStepDone): Partial<AuthorizationContext> => {
+      const { failure } = context;
+      const isKnown = done.token?.generation === context.token?.generation;
+      const stays = done.failure === undefined && isKnown && failure?.kind !== 'store';
+      return { ...tokenFrom(context, done), ...(stays && { failure }) };
     }),
     /** Records how a step ended that obtains no token. */
     noteStep: assign((_, { failure, nowMs }: StepDone): Partial<AuthorizationContext> => {
@@ -191,6 +188,8 @@ export const authorizationSetup = setup({
   guards: {
     /** Whether the step failed. */
     hasFailed: (_, { failure }: StepDone) => failure !== undefined,
+    /** Whether the step found that there is no credential any more. */
+    isGone: (_, { token }: TokenStepDone) => token === null,
     /** Whether the step failed and another attempt may succeed. */
     mayPass: (_, { failure }: StepDone) =>
       failure !== undefined && (failure.kind === 'unavailable' || failure.kind === 'store'),
@@ -238,6 +237,22 @@ export const authorizationSetup = setup({
     loginDeadline: ({ context }) => Math.min(context.loginTimeoutMs, longestTimerMs),
   },
 });
+
+function tokenFrom(
+  context: AuthorizationContext,
+  { token, nowMs, failure }: TokenStepDone,
+): Partial<AuthorizationContext> {
+  if (failure !== undefined || token === undefined) return { failure: failure ?? null, nowMs };
+  const isNew = token?.generation !== context.token?.generation;
+  return {
+    token,
+    nowMs,
+    failure: null,
+    attempt: 0,
+    isRejected: context.isRejected && !isNew,
+    wanted: token === null ? context.wanted : without(context.wanted, token.scopes),
+  };
+}
 
 function without(scopes: readonly string[], granted: readonly string[]): readonly string[] {
   return scopes.filter((scope) => !granted.includes(scope));

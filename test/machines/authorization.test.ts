@@ -86,7 +86,7 @@ const asks = 'signingIn.discovering';
 const signingIn: Replies = {
   ...always,
   'login.requested': asks,
-  'login.cancelled': 'unauthorized.signedOut',
+  'login.cancelled': 'loading',
   'store.changed': 'loading',
 };
 const unauthorized: Replies = { ...always, 'login.requested': asks, 'store.changed': 'loading' };
@@ -141,14 +141,14 @@ const ways: Readonly<Record<State, readonly [AuthorizationInput, readonly Exampl
   'unauthorized.signedOut': [user, [none]],
   'unauthorized.clientNeeded': [
     user,
-    [...toRegistering, done('register', failure('clientNeeded'))],
+    [...toRegistering, done('register', failure('clientNeeded')), none],
   ],
-  'unauthorized.denied': [user, [...toUser, done('askUser', failure('denied'))]],
+  'unauthorized.denied': [user, [...toUser, done('askUser', failure('denied')), none]],
   'unauthorized.expired': [
     user,
     [...authorized, examples['token.rejected: the latest'], done('refresh', failure('grant'))],
   ],
-  'unauthorized.failed': [user, [...loggingIn, done('discover', failure('discovery'))]],
+  'unauthorized.failed': [user, [...loggingIn, done('discover', failure('discovery')), none]],
   loggingOut: [user, [...authorized, examples['logout.requested']]],
 };
 
@@ -201,7 +201,7 @@ describe('a login', () => {
     await promises.settle('discover', at(10));
     await promises.settle('register', at(20));
     await promises.settle('askUser', at(5_000));
-    expect(promises.inputs.get('exchange')).toEqual({ id: 'db', wanted: ['admin', 'write'] });
+    expect(promises.inputs.get('exchange')).toMatchObject({ wanted: ['admin', 'write'] });
     await promises.settle('exchange', at(5_010, { ...token, scopes: ['admin', 'read', 'write'] }));
     expect(actor.getSnapshot()).toMatchObject({
       value: 'authorized',
@@ -282,11 +282,43 @@ describe('a login', () => {
       ['register'],
     ]);
     clock.advanceBy(600_000);
+    await promises.settle('load', at(600_000, null));
     expect(actor.getSnapshot()).toMatchObject({
       value: { unauthorized: 'failed' },
       context: { failure: { kind: 'timeout' } },
     });
     await expect(trace.toString()).toMatchFileSnapshot(golden('authorization/late'));
+  });
+
+  it('goes on while another process renews the token, which counts if the login fails', async () => {
+    const { actor, promises } = story(user);
+    await promises.settle('load', at(0, token));
+    actor.send({ type: 'login.requested' });
+    actor.send({ type: 'store.changed' });
+    await promises.settle('discover', failure('discovery', 10));
+    await promises.settle('load', at(20, next));
+    expect(actor.getSnapshot()).toMatchObject({ value: 'authorized', context: { token: next } });
+  });
+
+  it('made by another process ends one that waits without a token', async () => {
+    const { actor, promises } = story(user);
+    await promises.settle('load', at(0, null));
+    actor.send({ type: 'login.requested' });
+    actor.send({ type: 'store.changed' });
+    await promises.settle('load', at(20, token));
+    expect(actor.getSnapshot()).toMatchObject({ value: 'authorized', context: { failure: null } });
+  });
+
+  it('that another process removed is not renewed', async () => {
+    const { actor, promises } = story(user);
+    await promises.settle('load', at(0, token));
+    actor.send({ type: 'token.rejected', generation: 1 });
+    expect(promises.inputs.get('refresh')).toMatchObject({ isRejected: true });
+    await promises.settle('refresh', at(10, null));
+    expect(actor.getSnapshot()).toMatchObject({
+      value: { unauthorized: 'signedOut' },
+      context: { token: null },
+    });
   });
 
   it('stops asking for more scopes after so many refusals', async () => {
@@ -344,7 +376,7 @@ const searches = {
         'xstate.done.actor.askUser': stepReplies('askUser', 'denied'),
         'xstate.done.actor.exchange': tokenReplies('exchange'),
         'xstate.done.actor.request': tokenReplies('request'),
-        'xstate.done.actor.refresh': tokenReplies('refresh'),
+        'xstate.done.actor.refresh': [...tokenReplies('refresh'), done('refresh', at(1_000, null))],
         'xstate.done.actor.forget': stepReplies('forget', 'store'),
       },
       // The number of attempts and the time only decide how long a wait is.

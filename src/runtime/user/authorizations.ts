@@ -49,6 +49,8 @@ interface Login {
   readonly renewals: number[];
   /** The server whose user logs in. */
   for: string;
+  /** The latest request for a login. */
+  turn: object | undefined;
 }
 
 // More refusals of new tokens than these are not about a token.
@@ -74,8 +76,10 @@ export class Authorizations {
   authenticatorFor({ server }: SessionOwner, endpoint: RemoteEndpoint): Authenticator | undefined {
     const { headers, oauth, account } = endpoint;
     const isExplicit = Object.keys(headers).some((name) => name.toLowerCase() === 'authorization');
-    if (this.#store === undefined || oauth === false || (isExplicit && oauth === undefined))
+    if (this.#store === undefined || oauth === false || isExplicit) {
+      this.#leave(server);
       return undefined;
+    }
     const id = {
       resource: canonicalResource(asHttp(endpoint.url)),
       account: account ?? null,
@@ -104,18 +108,24 @@ export class Authorizations {
   async login(server: string, signal?: AbortSignal): Promise<void> {
     const login = this.#of(server);
     const { actor } = login;
-    await until(actor, isSettled);
-    login.for = server;
-    login.renewals.length = 0;
-    const cancel = (): void => actor.send({ type: 'login.cancelled' });
-    signal?.addEventListener('abort', cancel, { once: true });
-    actor.send({ type: 'login.requested' });
+    const turn = {};
+    const cancel = (): void => {
+      // A login that replaced this one goes on.
+      if (login.turn === turn) actor.send({ type: 'login.cancelled' });
+    };
     try {
-      const { context, value } = await until(actor, isAtRest);
-      if (signal?.aborted === true)
-        throw new TroupeError('CANCELLED', `the login to ${server} was cancelled`, { server });
+      await until(actor, isSettled, signal);
+      login.for = server;
+      login.turn = turn;
+      login.renewals.length = 0;
+      signal?.addEventListener('abort', cancel, { once: true });
+      actor.send({ type: 'login.requested' });
+      const { context, value } = await until(actor, isAtRest, signal);
       if (value === 'authorized' && context.failure === null) return;
       throw this.#loginError(server, context.failure);
+    } catch (error) {
+      if (signal?.aborted !== true) throw error;
+      throw new TroupeError('CANCELLED', `the login to ${server} was cancelled`, { server });
     } finally {
       signal?.removeEventListener('abort', cancel);
     }
@@ -194,6 +204,11 @@ export class Authorizations {
     throw new TroupeError('USAGE', `${server} has not asked for a login`, { server });
   }
 
+  /** A server whose settings changed leaves its earlier login. */
+  #leave(server: string): void {
+    for (const login of this.#logins.values()) login.servers.delete(server);
+  }
+
   #loginFor(
     id: CredentialId,
     server: string,
@@ -201,8 +216,7 @@ export class Authorizations {
     store: CredentialStore,
   ): Login {
     const key = credentialKey(id);
-    // A server whose settings changed leaves its earlier login.
-    for (const other of this.#logins.values()) other.servers.delete(server);
+    this.#leave(server);
     const known = this.#logins.get(key);
     const login = known ?? this.#create(id, server, endpoint, store);
     login.servers.add(server);
@@ -269,6 +283,7 @@ export class Authorizations {
       redirected: undefined,
       renewals: [],
       for: server,
+      turn: undefined,
     };
     this.#logins.set(key, login);
     let generation = 0;
@@ -363,7 +378,9 @@ function chartOf(credential: Credential) {
       askUser: step((wanted, signal) => credential.askUser(wanted, signal)),
       exchange: step((_, signal) => credential.exchange(signal)),
       request: step((wanted, signal) => credential.request(wanted, signal)),
-      refresh: step((_, signal) => credential.refresh(signal)),
+      refresh: fromPromise<TokenStepDone, StepInput>(({ input, signal }) =>
+        credential.refresh(input.isRejected, signal),
+      ),
       forget: step((_, signal) => credential.forget(signal)),
     },
   });
@@ -373,10 +390,12 @@ function chartOf(credential: Credential) {
 async function until(
   actor: Login['actor'],
   matches: (snapshot: Snapshot) => boolean,
+  signal?: AbortSignal,
 ): Promise<Snapshot> {
   const stopped = (): TroupeError => new TroupeError('STOPPED', 'the troupe has stopped');
   if (actor.getSnapshot().status === 'stopped') throw stopped();
-  return waitFor(actor, matches).catch(() => {
+  signal?.throwIfAborted();
+  return waitFor(actor, matches, defined({ signal })).catch(() => {
     throw stopped();
   });
 }

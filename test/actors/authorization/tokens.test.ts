@@ -1,5 +1,6 @@
 /** Tokens from the token endpoint: LOGIN.md rows 8 and 19, and bugs 3, 4 and 5. */
 
+import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { tokenHeaders } from '../../../actors/authorization/dpop.ts';
 import { refresh, type Tokens } from '../../../actors/authorization/tokens.ts';
@@ -51,7 +52,20 @@ describe('a token', () => {
     expect(tokens).toMatchObject(expected);
   });
 
+  it('without a time to live has no end', async () => {
+    const token = (response: object) => ({ ...response, expires_in: 0 });
+    const { tokens } = await authorized({ tamper: { token } });
+    expect(tokens).not.toHaveProperty('expiresAtMs');
+  });
+
+  it('ends before the last date, whenever the issuer says', async () => {
+    const token = (response: object) => ({ ...response, expires_in: 1e300 });
+    const { expiresAtMs = 0 } = (await authorized({ tamper: { token } })).tokens;
+    expect(new Date(expiresAtMs).getFullYear()).toBeGreaterThan(2100);
+  });
+
   it.each([
+    ['would break a header', { access_token: 'access-1\r\nx: y' }, 'no valid token (access_token)'],
     ['is empty', { access_token: '' }, 'no valid token (access_token)'],
     ['has an unknown type', { token_type: 'mac' }, 'an unknown type, "mac"'],
     ['comes as an error with status 200', { error: 'access_denied' }, '(access_denied)'],
@@ -129,6 +143,14 @@ describe('a refresh', () => {
       { kind: 'unavailable', isFinal: false, retryAfterMs: 3_000 },
     ],
     [
+      "GitHub's code, early",
+      { status: 200, body: '{"error":"bad_refresh_token"}' },
+      true,
+      { kind: 'grant', isFinal: true },
+    ],
+    ['status 401 alone', { status: 401 }, false, { kind: 'grant', isFinal: true }],
+    ['status 401 alone, early', { status: 401 }, true, { kind: 'unavailable', isFinal: false }],
+    [
       "a proxy's page",
       { status: 403, body: '<html>' },
       false,
@@ -157,6 +179,29 @@ describe('a refresh', () => {
     const { message } = failureOf(await refreshed(ready, tokens));
     expect(message).toContain('invalid_grant: unknown token [redacted]');
   });
+
+  it.each(['client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const)(
+    'shows nothing that authenticates the client, however the issuer repeats it: %s',
+    async (method) => {
+      const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+      const publicJwk = publicKey.export({ format: 'jwk' });
+      const known = { id: 'own', method, secret: 'hush-1', publicJwk };
+      const key = privateKey.export({ type: 'pkcs8', format: 'pem' });
+      const isSigned = method === 'private_key_jwt';
+      const secret = isSigned ? { privateKey: String(key) } : { clientSecret: known.secret };
+      const settings = { clientId: known.id, authMethod: method, ...secret };
+      const ready = await readyAt({ clients: [known] }, { settings });
+      const tokens = valueOf(await loggedIn(ready));
+      const { settings: issuer } = ready.issuer;
+      issuer.faults.set('/token', { fault: 'echo' });
+      const { message } = failureOf(await refreshed(ready, tokens));
+      const { form, headers } = ready.issuer.seenAt('/token').at(-1) ?? {};
+      const sent = [form?.get('client_assertion'), form?.get('client_secret'), known.secret];
+      const all = [...sent, headers?.authorization?.split(' ')[1]];
+      expect(message).toContain('[redacted]');
+      for (const each of all) if (typeof each === 'string') expect(message).not.toContain(each);
+    },
+  );
 
   it('to an issuer that is gone may be tried again', async () => {
     const { ready, tokens } = await authorized();

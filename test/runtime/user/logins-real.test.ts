@@ -208,12 +208,51 @@ describe('a login', () => {
   it('is neither used nor begun for a server with its own authorization', async () => {
     const issuer = await issuerWith();
     const headers = { Authorization: 'Bearer of-the-user' };
-    const troupe = troupeWith(issuer, { own: { headers }, never: { oauth: false } });
-    await troupe.waitFor('own', 'authRequired', waits);
-    await troupe.waitFor('never', 'authRequired', waits);
-    for (const name of ['own', 'never'])
+    const troupe = troupeWith(issuer, {
+      own: { headers },
+      both: { headers, oauth: { scopes: ['read'] } },
+      never: { oauth: false },
+    });
+    for (const name of ['own', 'both', 'never']) {
+      await troupe.waitFor(name, 'authRequired', waits);
       await expect(troupe.login(name, waits)).rejects.toMatchObject({ code: 'USAGE' });
+    }
     expect(issuer.counts.authorizations).toBe(0);
+    const sent = new Set(issuer.seenAt('/mcp').map(({ headers: each }) => each.authorization));
+    expect(sent).toEqual(new Set([headers.Authorization, undefined]));
+  });
+
+  it('of a server that now has its own authorization is no longer its login', async () => {
+    const issuer = await issuerWith();
+    const troupe = troupeWith(issuer);
+    await troupe.login('db', waits);
+    const headers = { Authorization: 'Bearer of-the-user' };
+    troupe.addServer('db', { url: issuer.server, headers });
+    await troupe.waitFor('db', 'authRequired', waits);
+    expect(issuer.seen.at(-1)?.headers.authorization).toBe(headers.Authorization);
+    await expect(troupe.login('db', waits)).rejects.toMatchObject({ code: 'USAGE' });
+    expect(await troupe.accounts()).toMatchObject([{ servers: [] }]);
+  });
+
+  it('that another one replaced does not end that one', async () => {
+    const issuer = await issuerWith();
+    const troupe = createTroupe({
+      bare: true,
+      settings: { mcpServers: { db: { url: issuer.server } } },
+    });
+    onTestFinished(() => troupe.stop());
+    const urls: string[] = [];
+    const shown = [deferred(), deferred()];
+    troupe.on('auth.started', ({ url }) => shown[urls.push(url) - 1]?.resolve());
+    const over = new AbortController();
+    const first = troupe.login('db', { ...waits, signal: over.signal });
+    await shown[0]?.promise;
+    const second = troupe.login('db', waits);
+    await shown[1]?.promise;
+    over.abort();
+    await expect(first).rejects.toMatchObject({ code: 'CANCELLED' });
+    await fetch(await issuer.consent(new URL(urls[1] ?? '')));
+    expect(await second).toMatchObject({ state: 'ready' });
   });
 });
 
@@ -401,6 +440,23 @@ describe('a login to a WebSocket', () => {
     issuer.book.expireAccess();
     troupe.send({ type: 'server.reconnect', server: 'db' });
     await troupe.waitFor('db', 'ready', waits);
+    expect(issuer.counts).toMatchObject({ codes: 1, redemptions: 1 });
+  });
+});
+
+describe('a WebSocket that the server closes for want of a token', () => {
+  it('is opened again with another one', async () => {
+    const issuer = await issuerWith();
+    const url = issuer.server.replace('http:', 'ws:');
+    const troupe = troupeWith(issuer, { db: { type: 'ws', url } });
+    await troupe.login('db', waits);
+    const states: string[] = [];
+    troupe.on('status.changed', ({ status }) => states.push(status.state));
+    issuer.book.expireAccess();
+    const isOpen = nextState(troupe, 'db', 'ready');
+    await troupe.callServerTool('db', 'echo', {}).catch(() => undefined);
+    await isOpen;
+    expect(states).not.toContain('authRequired');
     expect(issuer.counts).toMatchObject({ codes: 1, redemptions: 1 });
   });
 });
