@@ -1,6 +1,6 @@
 /** Logins of whole troupes at a real issuer on this machine. */
 
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { inspect } from 'node:util';
@@ -72,40 +72,51 @@ describe('a login', () => {
     expect(account).toMatchObject({ servers: ['one', 'two'], issuer: issuer.issuer() });
   });
 
-  it('is never lent to an entry with the same URL and its own proxy, certificates or metadata', async () => {
+  it("is lent to a folder's entry once approved, unless it has another account, proxy, certificate or metadata", async () => {
     const issuer = await issuerWith();
     const via = await startHttpProxy();
     onTestFinished(() => via.close());
     const authority = createAuthority('Other');
     const metadataUrl = `${issuer.origin}/.well-known/oauth-authorization-server`;
     const others: Readonly<Record<string, Entry>> = {
+      account: { account: 'work' },
       proxy: { proxy: via.url },
       direct: { proxy: false },
       authorities: { tls: { ca: authority.cert } },
       certificate: { tls: authority.issue('client') },
       metadata: { oauth: { metadataUrl } },
     };
-    const entries = Object.entries({ mine: {}, ...others }).map(
-      ([name, entry]) => [name, { ...entry, headers: { 'X-Entry': name } }] as const,
-    );
-    const stateDir = stateFolder();
-    const names = Object.keys(others);
-    const start = async (): Promise<Troupe> => {
-      const troupe = troupeWith(issuer, Object.fromEntries(entries), { stateDir });
-      await Promise.all(names.map((name) => troupe.waitFor(name, 'authRequired', waits)));
-      return troupe;
-    };
-    const first = await start();
+    const entries = Object.entries({ same: {}, ...others }).map(([name, entry]) => {
+      return [name, { url: issuer.server, ...entry, headers: { 'X-Entry': name } }] as const;
+    });
+    const [stateDir, projectRoot] = [stateFolder(), stateFolder()];
+    const mcpServers = Object.fromEntries(entries);
+    writeFileSync(path.join(projectRoot, 'troupe.json'), JSON.stringify({ mcpServers }));
+    const sources = [{ file: 'troupe.json', scope: 'project' as const }];
+    const mine = { mine: { headers: { 'X-Entry': 'mine' } } };
+    const start = () => troupeWith(issuer, mine, { bare: false, stateDir, projectRoot, sources });
+    const first = start();
     await first.login('mine', waits);
+    for (const [name] of entries)
+      expect(first.status(name)).toMatchObject({ state: 'blocked', reason: 'pendingApproval' });
+    const callers = issuer.seenAt('/mcp').map(({ headers }) => headers['x-entry']);
+    expect(new Set(callers)).toEqual(new Set(['mine']));
+    const accounts = first.approvals().map(({ server, account }) => [server, account] as const);
+    expect(Object.fromEntries(accounts)).toMatchObject({ same: null, account: 'work' });
+    for (const [name] of entries) first.send({ type: 'approval.grant', server: name });
+    await first.waitFor('same', 'ready', waits);
+    const names = Object.keys(others);
+    await Promise.all(names.map((name) => first.waitFor(name, 'authRequired', waits)));
     await first.stop();
-    const second = await start();
-    await second.waitFor('mine', 'ready', waits);
-    for (const name of names) expect(second.status(name)).toMatchObject({ state: 'authRequired' });
+    const second = start();
+    await second.waitFor('same', 'ready', waits);
+    await Promise.all(names.map((name) => second.waitFor(name, 'authRequired', waits)));
     const authorized = issuer.seen.filter(({ headers }) => headers.authorization !== undefined);
-    expect(new Set(authorized.map(({ headers }) => headers['x-entry']))).toEqual(new Set(['mine']));
+    const bearers = new Set(authorized.map(({ headers }) => headers['x-entry']));
+    expect(bearers).toEqual(new Set(['mine', 'same']));
     expect(via.asked.length).toBeGreaterThan(0);
     expect(via.heard().toLowerCase()).not.toContain('bearer ');
-    expect(await second.accounts()).toMatchObject([{ servers: ['mine'] }]);
+    expect(await second.accounts()).toMatchObject([{ servers: ['mine', 'same'] }]);
   });
 
   it('through a proxy sends everything through it', async () => {
