@@ -55,6 +55,9 @@ export interface CredentialPorts {
 
 // A token that expires this soon would expire on its way.
 const usableMs = 5_000;
+// The lock is held for thirty seconds. Two answers, the second after a nonce, may take twenty of them,
+// and no other process may use the refresh token meanwhile.
+const preparingMs = 8_000;
 
 export class Credential {
   readonly #ports: CredentialPorts;
@@ -66,6 +69,8 @@ export class Credential {
   #challenge: Challenge | undefined;
   #found: Discovered | undefined;
   #client: Client | undefined;
+  /** The client id that the issuer no longer knows, so that another is registered. */
+  #lostClientId: string | undefined;
   #listener: RedirectListener | undefined;
   #request: AuthorizationRequest | undefined;
   #response: URLSearchParams | undefined;
@@ -182,7 +187,7 @@ export class Credential {
     });
     this.#request = undefined;
     this.#response = undefined;
-    if (outcome.failed !== undefined) return this.#failed(outcome.failed);
+    if (outcome.failed !== undefined) return this.#failed(this.#noted(outcome.failed, client));
     const record = this.#recordOf(found, client, outcome.value, key);
     return this.#update(() => Promise.resolve({ value: record }));
   }
@@ -219,6 +224,7 @@ export class Credential {
     const renewal = this.#renew(async (current) => {
       // Another process logged out meanwhile.
       if (current === undefined) return undefined;
+      const begunAt = this.#ports.clock.now();
       const known = this.#found;
       const isKnown = known?.issuer === current.issuer;
       const found = isKnown ? { value: known } : await this.#discover(signal, current.issuer);
@@ -231,6 +237,10 @@ export class Credential {
       if (client.failed !== undefined) return client;
       const key = await this.#dpopKey(current, found.value);
       if (signal.aborted) return undefined;
+      if (this.#ports.clock.now() - begunAt > preparingMs) {
+        const message = 'The issuer took too long to say where tokens are renewed.';
+        return { failed: { kind: 'unavailable', message, isFinal: false } };
+      }
       const { tokens } = current;
       // Once sent, it is not cancelled: the issuer may have replaced the refresh token already.
       const whole = this.#access(new AbortController().signal);
@@ -239,7 +249,10 @@ export class Credential {
         isEarly: !isRejected && !isPast(tokens.expiresAtMs, this.#now),
         ...(key !== undefined && { dpop: key.session }),
       });
-      if (outcome.failed !== undefined) return outcome;
+      if (outcome.failed !== undefined) {
+        this.#noted(outcome.failed, client.value);
+        return outcome;
+      }
       return { value: this.#recordOf(found.value, client.value, outcome.value, key) };
     });
     this.#redeeming.add(renewal);
@@ -309,6 +322,13 @@ export class Credential {
     return this.#token();
   }
 
+  /** Notes that the issuer no longer knows the client, as when it deletes those that registered. */
+  #noted(failed: StepFailure, { information }: Client): StepFailure {
+    const isLost = failed.code === 'invalid_client' || failed.code === 'unauthorized_client';
+    if (isLost) this.#lostClientId = information.client_id;
+    return failed;
+  }
+
   #recordOf(
     found: Discovered,
     { information }: Client,
@@ -373,7 +393,8 @@ export class Credential {
     signal: AbortSignal,
   ): Promise<Outcome<Client>> {
     const settings = this.#ports.settings();
-    const stored = this.#stored;
+    const isLost = this.#stored?.client.client_id === this.#lostClientId;
+    const stored = isLost ? undefined : this.#stored;
     const uri = settings?.redirectUri ?? this.#listener?.redirectUri;
     const client = await findClient(this.#access(signal), found, {
       redirectUris: uri === undefined ? [] : [uri],

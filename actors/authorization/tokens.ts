@@ -17,6 +17,7 @@ import type { Discovered } from './discovery.ts';
 import { jsonOf } from './metadata.ts';
 import { attempt, type Outcome, quoted, refused, type StepError, shownText } from './outcome.ts';
 import type { AuthorizationRequest } from './request.ts';
+import { scopeList } from './scopes.ts';
 
 /** Secrets; they go to the store and to transports only. */
 export interface Tokens {
@@ -247,7 +248,7 @@ const tokenTypes: Readonly<Record<string, Tokens['tokenType']>> = {
 function tokensIn(
   body: unknown,
   issuer: string,
-  { scope: asked, onUnreadable = 'denied' }: TokenRequest,
+  { scope: asked, onUnreadable = 'denied', dpop }: TokenRequest,
   sentAtMs: number,
 ): Tokens {
   const read = tokenResponse.safeParse(body);
@@ -262,8 +263,15 @@ function tokensIn(
   const tokenType = tokenTypes[type.toLowerCase()];
   if (tokenType === undefined)
     throw refused('denied', `${quoted(issuer)} issued a token of an unknown type, ${quoted(type)}`);
+  // RFC 9449 section 5: a token that anyone can use is not what was asked for.
+  if ((tokenType === 'DPoP') !== (dpop !== undefined))
+    throw refused(
+      'denied',
+      `${quoted(issuer)} issued a token that is ${dpop ? 'not ' : ''}bound to a key`,
+    );
   const { refresh_token: refreshToken } = read.data;
-  const scope = read.data.scope ?? asked;
+  const granted = read.data.scope ?? undefined;
+  const scope = granted === undefined ? asked : scopeList(granted).join(' ');
   return {
     accessToken,
     tokenType,

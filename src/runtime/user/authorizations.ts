@@ -38,11 +38,10 @@ interface Login {
   readonly credential: Credential;
   /** The names of the servers that share it. */
   readonly servers: Set<string>;
+  /** The login settings of each server: those that do not identify the credential may differ. */
+  readonly own: Map<string, OwnSettings>;
   /** From the latest session. */
-  settings: ResolvedOAuth | undefined;
   reach: Reach | undefined;
-  /** Reads them again. */
-  readOAuth: RemoteEndpoint['readOAuth'];
   /** Ends the wait for the browser with the URL that it was redirected to. */
   redirected: ((url: URL) => void) | undefined;
   /** When servers last refused the token, so that it was renewed; monotonic. */
@@ -51,6 +50,12 @@ interface Login {
   for: string;
   /** The latest request for a login. */
   turn: object | undefined;
+}
+
+interface OwnSettings {
+  settings: ResolvedOAuth | undefined;
+  /** Reads them again. */
+  readonly readOAuth: RemoteEndpoint['readOAuth'];
 }
 
 // More refusals of new tokens than these are not about a token.
@@ -87,7 +92,6 @@ export class Authorizations {
       reach: endpoint.reach?.ownDigest ?? null,
     };
     const login = this.#loginFor(id, server, endpoint, this.#store);
-    login.readOAuth = endpoint.readOAuth;
     return {
       headers: (method, at) => this.#headers(login, method, at),
       refused: (refusal) => this.#refused(login, refusal),
@@ -206,7 +210,10 @@ export class Authorizations {
 
   /** A server whose settings changed leaves its earlier login. */
   #leave(server: string): void {
-    for (const login of this.#logins.values()) login.servers.delete(server);
+    for (const { servers, own } of this.#logins.values()) {
+      servers.delete(server);
+      own.delete(server);
+    }
   }
 
   #loginFor(
@@ -220,7 +227,7 @@ export class Authorizations {
     const known = this.#logins.get(key);
     const login = known ?? this.#create(id, server, endpoint, store);
     login.servers.add(server);
-    login.settings = settingsOf(endpoint);
+    login.own.set(server, { settings: settingsOf(endpoint), readOAuth: endpoint.readOAuth });
     login.reach = endpoint.reach;
     if (known === undefined) login.actor.start();
     return login;
@@ -242,12 +249,13 @@ export class Authorizations {
       // A WebSocket's metadata and tokens are those of its HTTP address.
       server: asHttp(endpoint.url),
       reach: () => login.reach,
-      settings: () => login.settings,
+      settings: () => settingsNow(login)?.settings,
       freshSettings: async () => {
+        const own = settingsNow(login);
         // If a value is missing, the issuer refuses the old one.
-        const fresh = await login.readOAuth?.().catch(() => undefined);
-        login.settings = fresh ?? login.settings;
-        return login.settings;
+        const fresh = await own?.readOAuth?.().catch(() => undefined);
+        if (own !== undefined) own.settings = fresh ?? own.settings;
+        return own?.settings;
       },
       store,
       clock,
@@ -277,9 +285,8 @@ export class Authorizations {
       actor,
       credential,
       servers: new Set(),
-      settings,
+      own: new Map(),
       reach: endpoint.reach,
-      readOAuth: undefined,
       redirected: undefined,
       renewals: [],
       for: server,
@@ -411,6 +418,11 @@ function isSettled(snapshot: Snapshot): boolean {
 function isAtRest(snapshot: Snapshot): boolean {
   const { value } = snapshot;
   return value === 'authorized' || value === 'retrying' || snapshot.matches('unauthorized');
+}
+
+/** Those of the server whose user logs in. */
+function settingsNow(login: Login): OwnSettings | undefined {
+  return login.own.get(login.for) ?? [...login.own.values()].at(-1);
 }
 
 function settingsOf({ oauth }: RemoteEndpoint): ResolvedOAuth | undefined {

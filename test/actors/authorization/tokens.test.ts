@@ -2,7 +2,7 @@
 
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { tokenHeaders } from '../../../actors/authorization/dpop.ts';
+import { createDpopKey, tokenHeaders } from '../../../actors/authorization/dpop.ts';
 import { refresh, type Tokens } from '../../../actors/authorization/tokens.ts';
 import type { Fault, IssuerSettings } from '../../support/issuer/settings.ts';
 import { called, failureOf, loggedIn, type Ready, readyAt, valueOf } from './bench.ts';
@@ -42,6 +42,7 @@ describe('a token', () => {
 
   it.each([
     ['has the scope that was asked for', { scope: undefined }, { scope: 'read' }],
+    ['has no scope that none can be', { scope: 'read \u001b[2J' }, { scope: 'read' }],
     ['may have fewer scopes', { scope: 'less' }, { scope: 'less' }],
     ['may come with a time as text', { expires_in: '60' }, { expiresAtMs: expect.any(Number) }],
     ['may come without a type', { token_type: undefined }, { tokenType: 'Bearer' }],
@@ -67,6 +68,7 @@ describe('a token', () => {
   it.each([
     ['would break a header', { access_token: 'access-1\r\nx: y' }, 'no valid token (access_token)'],
     ['is empty', { access_token: '' }, 'no valid token (access_token)'],
+    ['is bound to a key unasked', { token_type: 'DPoP' }, 'a token that is bound to a key'],
     ['has an unknown type', { token_type: 'mac' }, 'an unknown type, "mac"'],
     ['comes as an error with status 200', { error: 'access_denied' }, '(access_denied)'],
   ])('is refused if it %s', async (_what, change, message) => {
@@ -74,6 +76,15 @@ describe('a token', () => {
     const failure = failureOf(await loggedIn(await readyAt({ tamper: { token } })));
     expect(failure).toMatchObject({ kind: 'denied', message: expect.stringContaining(message) });
     expect(failure.message).not.toContain('access-');
+  });
+});
+
+it('refuses a token that is not bound to the key', async () => {
+  const ready = await readyAt({ dpop: 'none' });
+  const { session: dpop } = await createDpopKey();
+  expect(failureOf(await loggedIn(ready, { dpop }))).toMatchObject({
+    kind: 'denied',
+    message: expect.stringContaining('a token that is not bound to a key'),
   });
 });
 

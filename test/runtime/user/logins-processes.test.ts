@@ -61,9 +61,9 @@ function start(words: readonly string[]) {
 }
 
 /** Resolves when so many more requests have come to the server. */
-async function requests({ seenAt, arrives }: TestIssuer, count: number): Promise<void> {
-  const before = seenAt('/mcp').length;
-  while (seenAt('/mcp').length < before + count) await arrives('/mcp');
+async function requests(issuer: TestIssuer, count: number): Promise<void> {
+  const before = issuer.seenAt('/mcp').length;
+  while (issuer.seenAt('/mcp').length < before + count) await issuer.arrives('/mcp');
 }
 
 describe('an expired login', { timeout: 60_000 }, () => {

@@ -1,56 +1,24 @@
 /** Logins of whole troupes at a real issuer on this machine. */
 
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { inspect } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
-import {
-  createTroupe,
-  type ServerState,
-  type Troupe,
-  type TroupeOptions,
-} from '../../../src/index.ts';
-import { promptClock } from '../../../src/runtime/real-clock.ts';
+import { createTroupe } from '../../../src/index.ts';
 import { startHttpProxy } from '../../fixtures/remote/http-proxy.ts';
 import { createAuthority } from '../../fixtures/remote/self-signed.ts';
 import { deferred } from '../../support/deferred.ts';
-import { startTestIssuer, type TestIssuer } from '../../support/issuer/issuer.ts';
-import type { Fault, IssuerSettings } from '../../support/issuer/settings.ts';
-
-async function issuerWith(settings: Partial<IssuerSettings> = {}): Promise<TestIssuer> {
-  const issuer = await startTestIssuer(settings);
-  onTestFinished(() => issuer.close());
-  return issuer;
-}
-
-function stateFolder(): string {
-  const folder = mkdtempSync(path.join(tmpdir(), 'troupe-login-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
-
-type Entry = Readonly<Record<string, unknown>>;
-
-/** A troupe whose user consents to each login in a browser. */
-function troupeWith(
-  issuer: TestIssuer,
-  servers: Readonly<Record<string, Entry>> = { db: {} },
-  options: TroupeOptions = {},
-): Troupe {
-  const mcpServers = Object.fromEntries(
-    Object.entries(servers).map(([name, entry]) => [name, { url: issuer.server, ...entry }]),
-  );
-  const troupe = createTroupe({ bare: true, settings: { mcpServers }, ...options });
-  onTestFinished(() => troupe.stop());
-  troupe.on('auth.started', ({ url }) => {
-    void issuer.consent(new URL(url)).then((redirect) => fetch(redirect));
-  });
-  return troupe;
-}
-
-const waits = { timeoutMs: 10_000 };
+import type { Fault } from '../../support/issuer/settings.ts';
+import {
+  type Entry,
+  issuerWith,
+  later,
+  nextState,
+  stateFolder,
+  troupeWith,
+  waits,
+} from './logins-bench.ts';
 
 describe('a login', () => {
   it('starts all servers that share the credential, and only those', async () => {
@@ -232,39 +200,6 @@ describe('a login', () => {
     const sent = new Set(issuer.seenAt('/mcp').map(({ headers: each }) => each.authorization));
     expect(sent).toEqual(new Set([headers.Authorization, undefined]));
   });
-
-  it('of a server that now has its own authorization is no longer its login', async () => {
-    const issuer = await issuerWith();
-    const troupe = troupeWith(issuer);
-    await troupe.login('db', waits);
-    const headers = { Authorization: 'Bearer of-the-user' };
-    troupe.addServer('db', { url: issuer.server, headers });
-    await troupe.waitFor('db', 'authRequired', waits);
-    expect(issuer.seen.at(-1)?.headers.authorization).toBe(headers.Authorization);
-    await expect(troupe.login('db', waits)).rejects.toMatchObject({ code: 'USAGE' });
-    expect(await troupe.accounts()).toMatchObject([{ servers: [] }]);
-  });
-
-  it('that another one replaced does not end that one', async () => {
-    const issuer = await issuerWith();
-    const troupe = createTroupe({
-      bare: true,
-      settings: { mcpServers: { db: { url: issuer.server } } },
-    });
-    onTestFinished(() => troupe.stop());
-    const urls: string[] = [];
-    const shown = [deferred(), deferred()];
-    troupe.on('auth.started', ({ url }) => shown[urls.push(url) - 1]?.resolve());
-    const over = new AbortController();
-    const first = troupe.login('db', { ...waits, signal: over.signal });
-    await shown[0]?.promise;
-    const second = troupe.login('db', waits);
-    await shown[1]?.promise;
-    over.abort();
-    await expect(first).rejects.toMatchObject({ code: 'CANCELLED' });
-    await fetch(await issuer.consent(new URL(urls[1] ?? '')));
-    expect(await second).toMatchObject({ state: 'ready' });
-  });
 });
 
 describe('a token', () => {
@@ -441,37 +376,6 @@ describe('a renewal', () => {
   });
 });
 
-describe('a login to a WebSocket', () => {
-  it('is made, and renewed when the token expires', async () => {
-    const issuer = await issuerWith();
-    const url = issuer.server.replace('http:', 'ws:');
-    const troupe = troupeWith(issuer, { db: { type: 'ws', url } });
-    await troupe.waitFor('db', 'authRequired', waits);
-    expect(await troupe.login('db', waits)).toMatchObject({ state: 'ready' });
-    issuer.book.expireAccess();
-    troupe.send({ type: 'server.reconnect', server: 'db' });
-    await troupe.waitFor('db', 'ready', waits);
-    expect(issuer.counts).toMatchObject({ codes: 1, redemptions: 1 });
-  });
-});
-
-describe('a WebSocket that the server closes for want of a token', () => {
-  it('is opened again with another one', async () => {
-    const issuer = await issuerWith();
-    const url = issuer.server.replace('http:', 'ws:');
-    const troupe = troupeWith(issuer, { db: { type: 'ws', url } });
-    await troupe.login('db', waits);
-    const states: string[] = [];
-    troupe.on('status.changed', ({ status }) => states.push(status.state));
-    issuer.book.expireAccess();
-    const isOpen = nextState(troupe, 'db', 'ready');
-    await troupe.callServerTool('db', 'echo', {}).catch(() => undefined);
-    await isOpen;
-    expect(states).not.toContain('authRequired');
-    expect(issuer.counts).toMatchObject({ codes: 1, redemptions: 1 });
-  });
-});
-
 describe('a troupe that stops', () => {
   it('ends a login that waits for the browser', async () => {
     const issuer = await issuerWith();
@@ -486,19 +390,3 @@ describe('a troupe that stops', () => {
     expect(await login).toMatchObject({ name: 'TroupeError' });
   });
 });
-
-/** The machine's time, but so much later by the wall clock. */
-function later(ms: number): Pick<TroupeOptions, 'clock'> {
-  return { clock: { ...promptClock, wallNow: () => Date.now() + ms } };
-}
-
-/** Resolves when a server next enters a state. */
-function nextState(troupe: Troupe, server: string, state: ServerState): Promise<void> {
-  return new Promise((resolve) => {
-    const off = troupe.on('status.changed', ({ status }) => {
-      if (status.name !== server || status.state !== state) return;
-      off();
-      resolve();
-    });
-  });
-}
