@@ -289,6 +289,17 @@ describe('a login', () => {
     await expect(trace.toString()).toMatchFileSnapshot(golden('authorization/late'));
   });
 
+  it('is over when its renewal finds that another process logged out', async () => {
+    const { actor, promises } = story(user);
+    await promises.settle('load', at(0, token));
+    actor.send({ type: 'token.rejected', generation: 1 });
+    await promises.settle('refresh', at(10, null));
+    expect(actor.getSnapshot()).toMatchObject({
+      value: { unauthorized: 'signedOut' },
+      context: { token: null },
+    });
+  });
+
   it('stops asking for more scopes after so many refusals', async () => {
     const { actor, promises } = story(user);
     await promises.settle('load', at(0, token));
@@ -336,6 +347,7 @@ const searches = {
         'xstate.done.actor.load': [
           ...tokenReplies('load', 1),
           done('load', at(0, null)),
+          done('load', at(0)),
           done('load', at(4_000_000, token)),
           done('load', at(4_000_000, plain)),
         ],
@@ -344,7 +356,7 @@ const searches = {
         'xstate.done.actor.askUser': stepReplies('askUser', 'denied'),
         'xstate.done.actor.exchange': tokenReplies('exchange'),
         'xstate.done.actor.request': tokenReplies('request'),
-        'xstate.done.actor.refresh': tokenReplies('refresh'),
+        'xstate.done.actor.refresh': [...tokenReplies('refresh'), done('refresh', at(1_000, null))],
         'xstate.done.actor.forget': stepReplies('forget', 'store'),
       },
       // The number of attempts and the time only decide how long a wait is.
