@@ -309,7 +309,7 @@ describe('a login', () => {
     expect(actor.getSnapshot()).toMatchObject({ value: 'authorized', context: { failure: null } });
   });
 
-  it('that another process removed is not renewed', async () => {
+  it('is over when its renewal finds that another process logged out', async () => {
     const { actor, promises } = story(user);
     await promises.settle('load', at(0, token));
     actor.send({ type: 'token.rejected', generation: 1 });
@@ -368,6 +368,7 @@ const searches = {
         'xstate.done.actor.load': [
           ...tokenReplies('load', 1),
           done('load', at(0, null)),
+          done('load', at(0)),
           done('load', at(4_000_000, token)),
           done('load', at(4_000_000, plain)),
         ],
