@@ -10,6 +10,7 @@ import type { DpopSession } from '@modelcontextprotocol/client';
 import { z } from 'zod';
 
 import { isRecord } from '../../src/policies/is-record.ts';
+import { secretsOf } from '../../src/policies/text/redact.ts';
 import { addressOf } from '../transports/connection/failure.ts';
 import { assertAvailable, type IssuerAccess } from './access.ts';
 import { authenticate, type Client } from './client.ts';
@@ -162,7 +163,8 @@ export async function postForm(
   // Some issuers refuse with status 200.
   const error = errorIn(text);
   if (response.ok && error === undefined) return jsonOf(text);
-  throw refusalOf(response.status, error, form, sent);
+  // A repeated secret may be encoded as it was sent.
+  throw refusalOf(response.status, error, form, secretsOf(sent));
 }
 
 /** What an issuer may not repeat in an error that users see. Other parameters are words of OAuth. */

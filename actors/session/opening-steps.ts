@@ -39,7 +39,7 @@ import { type AskableThings, capabilitiesFor } from './calls/question.ts';
 // Type-only: the SDK is loaded late, as that file explains.
 import type * as speech from './client.ts';
 import { chooseEra, type EraChoice, failuresInEveryEra, oldHandshake } from './era.ts';
-import { withCurrentHeaders } from './header-authenticator.ts';
+import { withCurrentHeaders, withReportedTokens } from './header-authenticator.ts';
 import type { Ending, Handshake } from './leaf-actors.ts';
 import type { EraVerdict, SessionPorts, SessionTarget } from './ports.ts';
 import type * as sessionRemote from './remote.ts';
@@ -90,7 +90,7 @@ export class Opening {
   #target: SessionTarget | undefined;
   #resolved: Resolved | undefined;
   #secrets: string[] = [];
-  /** The secrets of headers that were fetched again. */
+  /** The secrets of headers that were fetched again, and of logins. */
   #fetched: readonly (readonly string[])[] = [];
   /** Values being resolved, which may involve asking the user. */
   #finding: Promise<SpecValues> | undefined;
@@ -424,7 +424,8 @@ export class Opening {
     };
     const logIn = await this.#ports.authenticatorFor?.(this.#id, endpoint);
     signal.throwIfAborted();
-    const authenticator = withCurrentHeaders(endpoint, logIn);
+    const reported = withReportedTokens(logIn, (secrets) => this.#addSecrets(secrets));
+    const authenticator = withCurrentHeaders(endpoint, reported);
     const authorized = authenticator === undefined ? setup : { ...setup, authenticator };
     // The authenticator sends headers that may change.
     const sent = endpoint.currentHeaders === undefined ? endpoint : { ...endpoint, headers: {} };

@@ -308,7 +308,7 @@ export class Authorizations {
     return login;
   }
 
-  /** Starts the servers that waited for the login; after a logout, ends the sessions that used it. */
+  /** Starts the servers that waited for the token; after a logout, ends the sessions that used it. */
   #move({ servers }: Login, isOut: boolean): void {
     for (const server of servers) {
       const state = this.#ports.board().status(server)?.state;
@@ -316,6 +316,9 @@ export class Authorizations {
       if (isOut && isUsable(state)) this.#ports.root().send({ type: 'server.reconnect', server });
       if (!isOut && state === 'authRequired')
         this.#ports.root().send({ type: 'auth.completed', server });
+      // Possibly because the issuer did not answer.
+      if (!isOut && state === 'backingOff')
+        this.#ports.root().send({ type: 'server.reconnect', server });
     }
   }
 

@@ -204,7 +204,8 @@ describe('a refresh', () => {
       const ready = await readyAt({ clients: [known] }, { settings });
       const tokens = valueOf(await loggedIn(ready));
       const { settings: issuer } = ready.issuer;
-      issuer.faults.set('/token', { fault: 'echo' });
+      const fault = { echo: 'oauth', status: 400, error: 'invalid_grant' } as const;
+      issuer.faults.set('/token', { fault });
       const { message } = failureOf(await refreshed(ready, tokens));
       const { form, headers } = ready.issuer.seenAt('/token').at(-1) ?? {};
       const sent = [form?.get('client_assertion'), form?.get('client_secret'), known.secret];

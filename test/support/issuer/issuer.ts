@@ -7,6 +7,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 
+import { echoed } from './echo.ts';
 import { authorize, deviceAuthorization, register, revocation } from './front.ts';
 import { providerToken, token } from './grants.ts';
 import { issuerMetadata, resourceMetadata } from './places.ts';
@@ -121,19 +122,14 @@ function breaks({ faults }: IssuerSettings, seen: Seen, response: ServerResponse
 
 const hugeBytes = 5_000_000;
 
-function answerBadly(fault: Fault, { headers, form }: Seen, response: ServerResponse): void {
+function answerBadly(given: Fault, seen: Seen, response: ServerResponse): void {
+  const fault = typeof given === 'object' && 'echo' in given ? echoed(given, seen) : given;
   if (fault === 'hang') return;
   if (fault === 'reset') return void response.socket?.resetAndDestroy();
   if (fault === 'huge')
     return void response
       .writeHead(200, { 'content-type': 'application/json' })
       .end(JSON.stringify({ text: 'x'.repeat(hugeBytes) }));
-  if (fault === 'echo') {
-    const words = [headers.authorization?.split(' ')[1], headers['dpop'], ...form.values()];
-    const description = words.filter((word) => word !== undefined).join(' ');
-    const body = JSON.stringify({ error: 'invalid_grant', error_description: description });
-    return void response.writeHead(400, { 'content-type': 'application/json' }).end(body);
-  }
   response.writeHead(fault.status, fault.headers).end(fault.body);
 }
 

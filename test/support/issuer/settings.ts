@@ -2,6 +2,8 @@
 
 import type { JsonWebKey } from 'node:crypto';
 
+import type { Echo } from './echo.ts';
+
 /** A client that is known without registration. */
 export interface KnownClient {
   readonly id: string;
@@ -21,8 +23,7 @@ export type Fault =
   | 'reset'
   /** A body of five megabytes. */
   | 'huge'
-  /** An OAuth error that repeats the request. */
-  | 'echo';
+  | Echo;
 
 export interface IssuerSettings {
   /** The issuer's path: its metadata then stands at other places. */
