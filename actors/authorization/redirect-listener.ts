@@ -7,8 +7,10 @@
  */
 
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+
+import { answerWith, type RedirectAnswer } from './redirect-page.ts';
 
 export interface RedirectListener {
   readonly redirectUri: string;
@@ -44,7 +46,7 @@ export async function listenForRedirect(
 ): Promise<RedirectListener> {
   let deliver: ((response: URLSearchParams) => boolean) | undefined;
   const server = createServer({ maxHeaderSize: maxHeaderBytes }, (request, response) => {
-    answer(response, statusFor(request, path, deliver));
+    answerWith(response, answerFor(request, path, deliver));
   });
   server.unref();
   const port = await listen(server, isFixed ? ports : [...ports, 0]);
@@ -85,36 +87,18 @@ async function listen(
   throw new Error('no port was given');
 }
 
-function statusFor(
+function answerFor(
   { method, url = '/', headers, socket }: IncomingMessage,
   path: string,
   deliver: ((response: URLSearchParams) => boolean) | undefined,
-): number {
+): RedirectAnswer {
   const own = [`127.0.0.1:${socket.localPort}`, `localhost:${socket.localPort}`];
-  if (!own.includes(headers.host ?? '')) return 403;
+  if (!own.includes(headers.host ?? '')) return 'otherHost';
   // Anyone can send "//", which is not a URL.
-  if (!URL.canParse(url, base)) return 404;
+  if (!URL.canParse(url, base)) return 'notFound';
   const { pathname, searchParams } = new URL(url, base);
-  if (pathname !== path) return 404;
-  if (method !== 'GET') return 405;
-  return deliver?.(searchParams) === true ? 200 : 400;
-}
-
-const words: Readonly<Record<number, string>> = {
-  200: 'The response was received. You can close this window and return to the terminal.',
-  400: 'This response belongs to no login that is under way.',
-};
-
-function answer(response: ServerResponse, status: number): void {
-  const text = words[status] ?? 'Not found.';
-  response.writeHead(status, {
-    'content-type': 'text/html; charset=utf-8',
-    'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'",
-    'referrer-policy': 'no-referrer',
-    'cache-control': 'no-store',
-    connection: 'close',
-  });
-  response.end(
-    `<!doctype html><meta charset="utf-8"><title>mcp-troupe</title><body style="font:1rem system-ui;margin:3rem">${text}`,
-  );
+  if (pathname !== path) return 'notFound';
+  if (method !== 'GET') return 'otherMethod';
+  if (deliver?.(searchParams) !== true) return 'noLogin';
+  return searchParams.has('error') ? 'refused' : 'received';
 }

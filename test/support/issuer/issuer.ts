@@ -45,11 +45,11 @@ export async function startTestIssuer(
       seen.push(each);
       waiting.get(each.path)?.();
       if (breaks(settings, each, response)) return;
-      const { status, headers, json } = replyTo(own, each);
+      const { status, headers, json, html } = replyTo(own, each);
       await settings.holds.get(each.path);
-      const body = json === undefined ? undefined : JSON.stringify(json);
-      const type = body === undefined ? {} : { 'content-type': 'application/json' };
-      response.writeHead(status, { ...type, ...headers }).end(body);
+      const body = json === undefined ? html : JSON.stringify(json);
+      const type = { 'content-type': json === undefined ? 'text/html' : 'application/json' };
+      response.writeHead(status, { ...(body !== undefined && type), ...headers }).end(body);
     })();
   });
   server.on('connection', (socket) => {
