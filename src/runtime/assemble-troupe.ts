@@ -159,7 +159,7 @@ function orders(services: Services, ended: Promise<void>) {
         ({ state: present }) => present === state || (state === 'ready' && isUsable(present)),
       );
     },
-    ...loginRequests(services, { send, wait }),
+    ...loginRequests(services, { send, wait, clock }),
     restartAndWait: async (server, options = {}) => {
       const before = board.view(server);
       send({ type: 'server.restart', server });

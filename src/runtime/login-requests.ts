@@ -1,5 +1,7 @@
 /** The methods of a troupe that log in and out. */
 
+import { startDeadline } from '../../actors/host/time-limit.ts';
+import { type Clock, longestTimerMs } from '../domain/clock.ts';
 import type { HostEvent } from '../domain/host/event.ts';
 import type { ServerStatus } from '../domain/host/status.ts';
 import { isRemote, type RemoteSpec, type ServerSpec } from '../domain/server-spec.ts';
@@ -17,6 +19,7 @@ import type { Authorizations } from './user/authorizations.ts';
 
 interface LoginPorts {
   readonly send: (event: HostEvent) => void;
+  readonly clock: Clock;
   readonly wait: (
     server: string,
     wanted: string,
@@ -26,7 +29,7 @@ interface LoginPorts {
 }
 
 /** Creates the methods of a troupe that log in and out. */
-export function loginRequests(services: Services, { send, wait }: LoginPorts) {
+export function loginRequests(services: Services, { send, wait, clock }: LoginPorts) {
   const { logins, progress, board, specs } = services;
   /** Resolves once a session of the server has met the demand for a login, which names the issuer. */
   const afterDemand = async (server: string, options: WaitOptions): Promise<Authorizations> => {
@@ -47,7 +50,7 @@ export function loginRequests(services: Services, { send, wait }: LoginPorts) {
   return {
     login: async (server, options = {}) => {
       const authorizations = await afterDemand(server, options);
-      await authorizations.login(server, options.signal);
+      await inTime(clock, server, options, (signal) => authorizations.login(server, signal));
       return wait(server, 'ready', options, ({ state }) => restingStates.has(state));
     },
     finishLogin: async (server, url) => {
@@ -59,6 +62,26 @@ export function loginRequests(services: Services, { send, wait }: LoginPorts) {
     logout: async (server) => (await afterDemand(server, {})).logout(server),
     accounts: async () => (await logins.load()).accounts(),
   } satisfies Partial<Troupe>;
+}
+
+/** Ends a login whose user takes longer than its caller waits. */
+async function inTime(
+  clock: Clock,
+  server: string,
+  { signal, timeoutMs }: WaitOptions,
+  login: (signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const late = new AbortController();
+  const end = startDeadline(clock, timeoutMs ?? longestTimerMs, () => late.abort());
+  try {
+    await login(AbortSignal.any([late.signal, ...(signal === undefined ? [] : [signal])]));
+  } catch (error) {
+    if (!late.signal.aborted || signal?.aborted === true) throw error;
+    const message = `no one completed the login to ${server} in time`;
+    throw new TroupeError('TIMEOUT_WAITING', message, { server, retryable: true });
+  } finally {
+    end();
+  }
 }
 
 /** The states in which a server stays until something outside it changes. */

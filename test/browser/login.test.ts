@@ -106,9 +106,9 @@ describe('a login in a browser', () => {
             () => 'not read',
           );
           const picture = await new Promise<string>((resolve) => {
-            const image = new Image();
-            image.addEventListener('error', () => resolve('no picture'));
-            image.addEventListener('load', () => resolve('picture'));
+            const image = new (globalThis as unknown as PageGlobals).Image();
+            image.onerror = () => resolve('no picture');
+            image.onload = () => resolve('picture');
             image.src = url;
           });
           outcomes.push(`${blind}, ${read}, ${picture}`);
@@ -128,6 +128,11 @@ describe('a login in a browser', () => {
     );
   });
 });
+
+/** What scripts of a page have. */
+interface PageGlobals {
+  readonly Image: new () => { src: string; onload: () => void; onerror: () => void };
+}
 
 /** A page of another origin. */
 async function strangersPage(): Promise<string> {

@@ -7,6 +7,7 @@ import { WebSocketServer } from 'ws';
 
 import { answerTo, type RpcMessage } from '../../fixtures/least-peer.ts';
 import { checkProof } from './jwt.ts';
+import { offered } from './offers.ts';
 import { challengedPlace } from './places.ts';
 import { type IssuerState, nonce, type Reply, type Seen } from './state.ts';
 import type { Grant } from './tokens.ts';
@@ -25,7 +26,9 @@ export function mcp(state: IssuerState, seen: Seen): Reply {
   if (!needed.every((scope) => grant.scopes.includes(scope)))
     return challenge(state, 403, { error: 'insufficient_scope', scope: needed.join(' ') });
   if (tool !== undefined) state.counts.calls += 1;
-  const json = message.method === 'tools/list' ? toolsOf(state, message) : answerTo(message);
+  const own = state.settings.offersAll ? offered(message) : undefined;
+  const json =
+    message.method === 'tools/list' ? toolsOf(state, message) : (own ?? answerTo(message));
   return json === undefined ? { status: 202 } : { status: 200, json };
 }
 

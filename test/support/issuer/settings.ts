@@ -51,6 +51,8 @@ export interface IssuerSettings {
   /** The scope of challenges after a 401, and the scopes that a tool needs. */
   challengeScope?: string;
   toolScopes: Record<string, string[]>;
+  /** Whether the server has prompts and resources as well as tools. */
+  offersAll: boolean;
   /** `family`: a refresh token that is used twice revokes everything that came from it. */
   rotation: 'none' | 'rotate' | 'family';
   expiresInSeconds: number;
@@ -85,6 +87,7 @@ export function defaultSettings(): IssuerSettings {
     checksPkce: true,
     scopes: {},
     toolScopes: {},
+    offersAll: false,
     rotation: 'family',
     expiresInSeconds: 3600,
     clockSkewMs: 0,
