@@ -111,9 +111,12 @@ function refuseWithoutLogin(desired: DesiredServer, spec: ServerSpec | undefined
   throw new TroupeError('USAGE', `${server} uses no login: ${why}`, { server });
 }
 
-function loginRuledOut({ oauth, headers }: RemoteSpec, place: string): string | undefined {
+function loginRuledOut({ oauth, headers, values }: RemoteSpec, place: string): string | undefined {
   if (oauth === false) return `its settings have "oauth": false${place}; remove it to log in`;
-  const header = Object.keys(headers).find((each) => each.toLowerCase() === 'authorization');
+  const keys = (values?.commands ?? []).map(({ key }) => key.replace('headers.', ''));
+  const header = [...Object.keys(headers), ...keys].find(
+    (each) => each.toLowerCase() === 'authorization',
+  );
   if (header === undefined) return undefined;
   return `its settings have the header "${header}"${place}; replace its value, or remove it to log in`;
 }

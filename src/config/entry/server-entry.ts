@@ -195,6 +195,7 @@ function validServer(
       enabled: entry.enabled ?? true,
       trust: isOwn && entry.trust === true,
       tools: toolFilterOf(entry, isOwn),
+      ...noLoginOf(spec),
       ...(entry.handover === 'seamless' && { handover: 'seamless' }),
       ...(entry.description !== undefined && {
         description: printableText(entry.description, maxDescriptionLength),
@@ -203,6 +204,15 @@ function validServer(
       gated: isFolderScope(origin.scope),
     }),
   };
+}
+
+function noLoginOf(spec: ServerSpec): Pick<DesiredServer, 'noLogin'> {
+  if (!('url' in spec)) return {};
+  const { oauth, headers, values } = spec;
+  if (oauth === false) return { noLogin: 'off' };
+  const keys = [...Object.keys(headers), ...(values?.commands ?? []).map(({ key }) => key)];
+  const isOwn = keys.some((key) => /^(?:headers\.)?authorization$|^headersCommand$/iu.test(key));
+  return isOwn ? { noLogin: 'headers' } : {};
 }
 
 function consentMissing([key]: TreePath): string {
