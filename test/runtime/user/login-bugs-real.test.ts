@@ -82,7 +82,10 @@ describe('servers that need a login', () => {
     const clock: TroupeOptions['clock'] = {
       ...promptClock,
       setTimeout: (callback, delayMs) => {
-        const timer = promptClock.setTimeout(callback, delayMs);
+        const timer = promptClock.setTimeout(() => {
+          timers.delete(timer);
+          callback();
+        }, delayMs);
         timers.set(timer, callback);
         return timer;
       },
@@ -97,7 +100,10 @@ describe('servers that need a login', () => {
     await troupe.callServerTool('db', 'echo', {}).catch(() => undefined);
     await troupe.waitFor('db', 'authRequired', waits);
     const before = issuer.seen.length;
-    for (const end of [...timers.values()]) end();
+    for (const [timer, end] of [...timers]) {
+      clock.clearTimeout(timer);
+      end();
+    }
     // A request sent by a timer would arrive before this one.
     await fetch(issuer.origin);
     expect(issuer.seen.slice(before).map(({ path }) => path)).toEqual(['/']);
@@ -122,6 +128,28 @@ describe('a token', () => {
     issuer.book.expireAccess();
     await troupe.readResource('db', 'test://one');
     expect(issuer.counts).toMatchObject({ codes: 1, redemptions: 2 });
+  });
+
+  it('that expires while the stream of a call is broken is renewed to resume it', async () => {
+    const issuer = await issuerWith({ toolScopes: { breaking: [] } });
+    // Without the second before a stream is resumed.
+    const clock: TroupeOptions['clock'] = {
+      ...promptClock,
+      setTimeout: (callback, delayMs) =>
+        promptClock.setTimeout(callback, delayMs >= 1_000 && delayMs <= 1_250 ? 0 : delayMs),
+    };
+    const troupe = consenting(issuer, troupeWith({ db: { url: issuer.server } }, { clock }));
+    await troupe.login('db', waits);
+    const before = issuer.seenAt('/mcp').length;
+    const broken = issuer.arrives('/mcp');
+    const call = troupe.callServerTool('db', 'breaking', {});
+    await broken;
+    issuer.book.expireAccess();
+    const { result, meta } = await call;
+    expect([result.content, meta.attempts]).toEqual([[{ type: 'text', text: 'late' }], 1]);
+    const sent = issuer.seenAt('/mcp').slice(before);
+    expect(sent.map(({ method }) => method)).toEqual(['POST', 'GET', 'GET']);
+    expect(issuer.counts).toMatchObject({ calls: 1, redemptions: 1 });
   });
 
   it('names a server with a key in its URL without the key', async () => {
@@ -150,6 +178,18 @@ describe('a token', () => {
     await Promise.all(troupes.map((each) => each.callServerTool('db', 'echo', {})));
     expect(issuer.counts).toMatchObject({ codes: 1, redemptions: 1, reuses: 0, calls: 5 });
     expect(await troupes[0]?.accounts()).toHaveLength(1);
+  });
+
+  it('is renewed before its next use if it expired while the machine slept', async () => {
+    const issuer = await issuerWith();
+    let sleptMs = 0;
+    const clock = { ...promptClock, wallNow: () => Date.now() + sleptMs };
+    const troupe = consenting(issuer, troupeWith({ db: { url: issuer.server } }, { clock }));
+    await troupe.login('db', waits);
+    const { unauthorized } = issuer.counts;
+    sleptMs = 4_000_000;
+    await troupe.callServerTool('db', 'echo', {});
+    expect(issuer.counts).toMatchObject({ redemptions: 1, unauthorized });
   });
 
   it('stays with its address when the URL of its server changes', async () => {

@@ -1,4 +1,6 @@
-/** Prompts and resources of the MCP server, beside the tools that it always has. */
+/** Prompts, resources and broken streams of the MCP server, beside the tools that it always has. */
+
+import type { IncomingHttpHeaders } from 'node:http';
 
 import type { RpcMessage } from '../../fixtures/least-peer.ts';
 
@@ -23,4 +25,22 @@ export function offered({ id, method = '', params = {} }: RpcMessage): unknown {
         }
       : results[method];
   return result === undefined ? undefined : { jsonrpc: '2.0', id, result };
+}
+
+const streamHeaders = { 'content-type': 'text/event-stream' };
+
+/** Breaks the stream of a call; its response is sent when the stream is resumed. */
+export const brokenStream = ({ id }: RpcMessage) => ({
+  status: 200,
+  headers: streamHeaders,
+  html: `id: call-${id}\nretry: 1\ndata:\n\n`,
+});
+
+/** The rest of a broken stream. */
+export function resumedStream(headers: IncomingHttpHeaders) {
+  const [, id] = /^call-(\d+)$/u.exec(String(headers['last-event-id'])) ?? [];
+  if (id === undefined) return { status: 405 };
+  const result = { content: [{ type: 'text', text: 'late' }] };
+  const data = JSON.stringify({ jsonrpc: '2.0', id: Number(id), result });
+  return { status: 200, headers: streamHeaders, html: `id: end\ndata: ${data}\n\n` };
 }

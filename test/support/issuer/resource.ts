@@ -7,7 +7,7 @@ import { WebSocketServer } from 'ws';
 
 import { answerTo, type RpcMessage } from '../../fixtures/least-peer.ts';
 import { checkProof } from './jwt.ts';
-import { offered } from './offers.ts';
+import { brokenStream, offered, resumedStream } from './offers.ts';
 import { challengedPlace } from './places.ts';
 import { type IssuerState, nonce, type Reply, type Seen } from './state.ts';
 import type { Grant } from './tokens.ts';
@@ -18,7 +18,7 @@ export function mcp(state: IssuerState, seen: Seen): Reply {
     state.counts.unauthorized += 1;
     return grant;
   }
-  if (seen.method === 'GET') return { status: 405 };
+  if (seen.method === 'GET') return resumedStream(seen.headers);
   if (seen.method !== 'POST') return { status: 200 };
   const message = JSON.parse(seen.body) as RpcMessage;
   const tool = message.method === 'tools/call' ? String(message.params?.['name']) : undefined;
@@ -26,6 +26,7 @@ export function mcp(state: IssuerState, seen: Seen): Reply {
   if (!needed.every((scope) => grant.scopes.includes(scope)))
     return challenge(state, 403, { error: 'insufficient_scope', scope: needed.join(' ') });
   if (tool !== undefined) state.counts.calls += 1;
+  if (tool === 'breaking') return brokenStream(message);
   const own = state.settings.offersAll ? offered(message) : undefined;
   const json =
     message.method === 'tools/list' ? toolsOf(state, message) : (own ?? answerTo(message));
