@@ -19,9 +19,9 @@ export interface WatchedTroupe {
   /** The addresses that the user was to open. */
   readonly addresses: readonly string[];
   /** Notes a failure as its caller sees it. */
-  note(error: unknown): void;
+  readonly note: (error: unknown) => void;
   /** All that it has shown; stops it. */
-  shown(): Promise<Texts>;
+  readonly shown: () => Promise<Texts>;
 }
 
 /** A troupe that records, measures and shows everything, whose user consents to each login. */
@@ -105,7 +105,7 @@ async function pageOf(troupe: Troupe): Promise<Texts> {
       'page: contexts': (await Promise.all(contexts)).join('\n'),
     };
   } finally {
-    await inspector.close();
+    inspector.close();
   }
 }
 

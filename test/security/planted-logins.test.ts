@@ -6,9 +6,8 @@ import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 
 import { temporaryFolder } from '../cli/run-cli.ts';
-import type { Echo } from '../support/issuer/echo.ts';
 import { startTestIssuer, type TestIssuer } from '../support/issuer/issuer.ts';
-import type { IssuerSettings } from '../support/issuer/settings.ts';
+import type { Echo, IssuerSettings } from '../support/issuer/settings.ts';
 import { leaksIn, secretsOf, type Texts, textsBelow, watchedTroupe } from './login-outputs.ts';
 
 const waits = { timeoutMs: 10_000 };

@@ -1,10 +1,12 @@
 /** Bugs of logins that recur in other clients, each at a real issuer on this machine. */
 
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { createTroupe, type Troupe, type TroupeOptions } from '../../../src/index.ts';
 import { promptClock } from '../../../src/runtime/real-clock.ts';
-import { temporaryFolder } from '../../cli/run-cli.ts';
 import { startTestIssuer, type TestIssuer } from '../../support/issuer/issuer.ts';
 import type { IssuerSettings } from '../../support/issuer/settings.ts';
 
@@ -12,6 +14,12 @@ async function issuerWith(settings: Partial<IssuerSettings> = {}): Promise<TestI
   const issuer = await startTestIssuer(settings);
   onTestFinished(() => issuer.close());
   return issuer;
+}
+
+function stateFolder(): string {
+  const folder = mkdtempSync(path.join(tmpdir(), 'troupe-login-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
 }
 
 function troupeWith(
@@ -106,7 +114,7 @@ describe('servers that need a login', () => {
     }
     // A request sent by a timer would arrive before this one.
     await fetch(issuer.origin);
-    expect(issuer.seen.slice(before).map(({ path }) => path)).toEqual(['/']);
+    expect(issuer.seen.slice(before).map(({ path: at }) => at)).toEqual(['/']);
   });
 });
 
@@ -158,7 +166,7 @@ describe('a token', () => {
     await troupe.login('db', waits);
     issuer.book.expireAccess();
     await troupe.callServerTool('db', 'echo', {});
-    const asked = issuer.seen.filter(({ path }) => path === '/token' || path === '/authorize');
+    const asked = issuer.seen.filter(({ path: at }) => at === '/token' || at === '/authorize');
     expect(asked.map(({ query, form }) => query.get('resource') ?? form.get('resource'))).toEqual(
       Array(3).fill(issuer.server),
     );
@@ -167,7 +175,7 @@ describe('a token', () => {
 
   it('is renewed once for five troupes that are refused together, and none loses it', async () => {
     const issuer = await issuerWith();
-    const stateDir = temporaryFolder();
+    const stateDir = stateFolder();
     const troupes = Array.from({ length: 5 }, () =>
       consenting(issuer, troupeWith({ db: { url: issuer.server } }, { stateDir })),
     );
@@ -225,7 +233,7 @@ describe('a token', () => {
 describe('a client', () => {
   it('is registered once for several logins, which return to one port', async () => {
     const issuer = await issuerWith();
-    const stateDir = temporaryFolder();
+    const stateDir = stateFolder();
     for (const _ of [1, 2]) {
       const troupe = consenting(issuer, troupeWith({ db: { url: issuer.server } }, { stateDir }));
       await troupe.login('db', waits);

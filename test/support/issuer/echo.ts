@@ -1,14 +1,7 @@
 /** Answers that repeat every secret of a request, as careless servers do. */
 
+import type { Echo } from './settings.ts';
 import type { Seen } from './state.ts';
-
-/** A refusal with this OAuth error, a page, or an error of JSON-RPC. */
-export interface Echo {
-  readonly echo: 'oauth' | 'page' | 'rpc';
-  readonly status: number;
-  /** Default: `invalid_request`. */
-  readonly error?: string;
-}
 
 const secretFields = [
   ...['code', 'code_verifier', 'refresh_token', 'client_secret', 'client_assertion'],

@@ -2,8 +2,6 @@
 
 import type { JsonWebKey } from 'node:crypto';
 
-import type { Echo } from './echo.ts';
-
 /** A client that is known without registration. */
 export interface KnownClient {
   readonly id: string;
@@ -13,6 +11,14 @@ export interface KnownClient {
   readonly publicJwk?: JsonWebKey;
   /** None: any of this machine. */
   readonly redirectUris?: readonly string[];
+}
+
+/** An answer that repeats the secrets of its request: an OAuth error, a page, or one of JSON-RPC. */
+export interface Echo {
+  readonly echo: 'oauth' | 'page' | 'rpc';
+  readonly status: number;
+  /** Default: `invalid_request`. */
+  readonly error?: string;
 }
 
 /** What happens instead of an answer. */
