@@ -191,6 +191,7 @@ function rejection(error: unknown, issuer: string): unknown {
     return refused(
       'registration',
       `${quoted(issuer)} rejected the registration (${shown}); register a client there and set "oauth.clientId"`,
+      typeof code === 'string' ? code : undefined,
     );
   }
   if (error instanceof StepError || !(error instanceof Error)) return error;

@@ -16,6 +16,7 @@
  * authorized -- login.requested --> signingIn
  * authorized -- store.changed --> loading
  * authorized -- token.rejected [isLatest] --> renewing
+ * authorized -- scope.insufficient [mayWiden] --> requesting
  * authorized -- clock.jumped --> weighing
  * authorized -- after renewal --> renewing
  * renewing -- always [isRefreshable] --> refreshing
@@ -33,6 +34,7 @@
  * afterRefusal -- always --> unauthorized
  * requesting invokes request
  * requesting -- done request [mayPass] --> retrying
+ * requesting -- done request [mayAskForLess] --> requesting
  * requesting -- done request [hasFailed] --> weighing
  * requesting -- done request --> authorized
  * requesting -- error request | after stepDeadline --> retrying
@@ -72,7 +74,17 @@ const isLatest = {
   type: 'isLatest',
   params: ({ event }: { readonly event: { readonly generation: number } }) => event.generation,
 } as const;
-const signsIn = { actions: 'forgetFailure', target: '#authorization.signingIn' } as const;
+const mayAskForLess = { type: 'mayAskForLess', params: doneOf } as const;
+const scopesOf = ({ event }: { readonly event: { readonly scopes: readonly string[] } }) =>
+  event.scopes;
+const noteWanted = { type: 'noteWanted', params: scopesOf } as const;
+const signsIn = {
+  actions: {
+    type: 'beginLogin',
+    params: ({ event }: { readonly event: { readonly device?: boolean } }) => event.device === true,
+  },
+  target: '#authorization.signingIn',
+} as const;
 /** A login without a user is a request for another token. */
 const logsIn = [
   { guard: 'needsNoUser', actions: 'forgetFailure', target: '#authorization.requesting' },
@@ -88,6 +100,9 @@ export const authorizationMachine = authorizationSetup.createMachine({
     token: null,
     isRejected: false,
     wanted: [],
+    asksForLess: false,
+    isOnDevice: false,
+    device: null,
     stepUps: 0,
     attempt: 0,
     failure: null,
@@ -99,8 +114,8 @@ export const authorizationMachine = authorizationSetup.createMachine({
     'token.rejected': { guard: isLatest, actions: 'noteRejected' },
     // Whatever is known of it helps the next login, whichever state it is in.
     'scope.insufficient': {
-      guard: { type: 'mayStepUp', params: ({ event }) => event.scopes },
-      actions: { type: 'noteWanted', params: ({ event }) => event.scopes },
+      guard: { type: 'mayStepUp', params: scopesOf },
+      actions: noteWanted,
     },
   },
   states: {
@@ -136,6 +151,11 @@ export const authorizationMachine = authorizationSetup.createMachine({
           guard: isLatest,
           actions: 'noteRejected',
           target: 'renewing',
+        },
+        'scope.insufficient': {
+          guard: { type: 'mayWiden', params: scopesOf },
+          actions: noteWanted,
+          target: 'requesting',
         },
         'clock.jumped': {
           actions: { type: 'noteNow', params: ({ event }) => event.nowMs },
@@ -178,6 +198,7 @@ export const authorizationMachine = authorizationSetup.createMachine({
         ...step('request'),
         onDone: [
           { guard: mayPass, actions: noteToken, target: 'retrying' },
+          { guard: mayAskForLess, actions: 'askForLess', target: 'requesting', reenter: true },
           { guard: hasFailed, actions: noteToken, target: 'weighing' },
           { actions: [noteToken, 'acceptToken'], target: 'authorized' },
         ],

@@ -37,6 +37,12 @@ export interface AuthorizationContext extends AuthorizationInput {
   readonly isRejected: boolean;
   /** Scopes that servers asked for, in addition to the granted ones; sorted. */
   readonly wanted: readonly string[];
+  /** Whether the issuer refused the scopes of the metadata, so that only those that servers named count. */
+  readonly asksForLess: boolean;
+  /** Whether the user logs in on another device, with a code. */
+  readonly isOnDevice: boolean;
+  /** How the issuer answers questions about the code; null without one. */
+  readonly device: DeviceTimes | null;
   readonly stepUps: number;
   /** Failed attempts to renew the token since it was last renewed. */
   readonly attempt: number;
@@ -45,10 +51,24 @@ export interface AuthorizationContext extends AuthorizationInput {
   readonly nowMs: number;
 }
 
+/** How a login on another device waits (RFC 8628), in milliseconds. */
+export interface DeviceTimes {
+  /** Between two questions to the issuer. */
+  readonly intervalMs: number;
+  /** How long the code is valid. */
+  readonly lifetimeMs: number;
+}
+
 /** The result of a step; `nowMs` is the wall-clock time when it ended. */
 export interface StepDone {
   readonly nowMs: number;
   readonly failure?: AuthorizationFailure;
+  /** The issuer refused the scopes, and fewer can be asked for. */
+  readonly canAskForLess?: boolean;
+}
+
+export interface CodeStepDone extends StepDone {
+  readonly device?: DeviceTimes;
 }
 
 export interface TokenStepDone extends StepDone {
@@ -56,14 +76,21 @@ export interface TokenStepDone extends StepDone {
   readonly token?: TokenFacts | null;
 }
 
+export interface PollStepDone extends TokenStepDone {
+  /** The user has not decided yet; `slowDown`: the issuer wants to be asked less often. */
+  readonly pending?: 'waiting' | 'slowDown';
+}
+
 export interface StepInput {
   readonly id: string;
   readonly wanted: readonly string[];
+  readonly asksForLess: boolean;
+  readonly isOnDevice: boolean;
 }
 
 export type AuthorizationEvent =
-  /** A user, a host or a command asks for a login. */
-  | { readonly type: 'login.requested' }
+  /** A user, a host or a command asks for a login; `device`: on another device, with a code. */
+  | { readonly type: 'login.requested'; readonly device?: boolean }
   /** The login is no longer wanted. */
   | { readonly type: 'login.cancelled' }
   | { readonly type: 'logout.requested' }
@@ -88,10 +115,14 @@ const soonestRenewalMs = 5_000;
 const longestWaitAttempt = 9;
 const retries = { retryFromMs: 2_000, toMs: 300_000, floorMs: 1_000 } as const;
 
-const ofStep = ({ context: { id, wanted } }: { readonly context: AuthorizationContext }) => ({
-  id,
-  wanted,
-});
+// By RFC 8628, section 3.5.
+const slowDownMs = 5_000;
+
+const ofStep = ({
+  context: { id, wanted, asksForLess, isOnDevice },
+}: {
+  readonly context: AuthorizationContext;
+}) => ({ id, wanted, asksForLess, isOnDevice });
 
 /** Invokes a step with the credential's key and the wanted scopes. */
 export function step<Name extends string>(name: Name) {
@@ -123,6 +154,10 @@ export const authorizationSetup = setup({
     register: fromPromise<StepDone, StepInput>(notProvided('register', 'authorization')),
     /** Sends the user to the issuer, and resolves when the user is back. */
     askUser: fromPromise<StepDone, StepInput>(notProvided('askUser', 'authorization')),
+    /** Obtains a code that the user enters on another device, and shows it. */
+    requestCode: fromPromise<CodeStepDone, StepInput>(notProvided('requestCode', 'authorization')),
+    /** Asks once whether the user has entered the code; stores the token. */
+    poll: fromPromise<PollStepDone, StepInput>(notProvided('poll', 'authorization')),
     /** Exchanges what the user brought back for a token, and stores it. */
     exchange: fromPromise<TokenStepDone, StepInput>(notProvided('exchange', 'authorization')),
     /** Requests a token without a user, and stores it. */
@@ -184,7 +219,30 @@ export const authorizationSetup = setup({
       attempt: Math.min(context.attempt + 1, longestWaitAttempt),
     })),
     /** Forgets the token and what was asked for. */
-    clear: assign({ token: null, isRejected: false, wanted: [], stepUps: 0, attempt: 0 }),
+    clear: assign({
+      token: null,
+      isRejected: false,
+      wanted: [],
+      asksForLess: false,
+      stepUps: 0,
+      attempt: 0,
+    }),
+    /** Records how the user wants to log in, and forgets why the last login failed. */
+    beginLogin: assign((_, isOnDevice: boolean) => ({
+      isOnDevice,
+      asksForLess: false,
+      failure: null,
+    })),
+    /** Records that the issuer refused the scopes of the metadata. */
+    askForLess: assign({ asksForLess: true }),
+    /** Records how long the code is valid, and how often the issuer may be asked about it. */
+    noteCode: assign(
+      (_, { device }: CodeStepDone): Partial<AuthorizationContext> => ({ device: device ?? null }),
+    ),
+    /** Asks less often if the issuer wants that or fails (RFC 8628, section 3.5). */
+    notePoll: assign(({ context: { device } }, { pending, failure }: PollStepDone) => ({
+      device: device && { ...device, intervalMs: nextIntervalMs(device, pending, failure) },
+    })),
     /** Forgets why the last login failed. */
     forgetFailure: assign({ failure: null }),
   },
@@ -194,6 +252,14 @@ export const authorizationSetup = setup({
     /** Whether the step failed and another attempt may succeed. */
     mayPass: (_, { failure }: StepDone) =>
       failure !== undefined && (failure.kind === 'unavailable' || failure.kind === 'store'),
+    /** Whether the issuer may accept fewer scopes; it is asked once. */
+    mayAskForLess: ({ context }, { canAskForLess }: StepDone) =>
+      canAskForLess === true && !context.asksForLess,
+    /** Whether the user logs in on another device. */
+    isOnDevice: ({ context }) => context.isOnDevice,
+    /** Whether the user has not decided yet, or the issuer could not say. */
+    isPending: (_, { pending, failure }: PollStepDone) =>
+      pending !== undefined || failure?.kind === 'unavailable',
     /** Whether a token is there that servers may still accept. */
     isUsable: ({ context: { token, isRejected, nowMs } }) =>
       token !== null && !isRejected && (token.expiresAtMs === null || nowMs < token.expiresAtMs),
@@ -204,8 +270,10 @@ export const authorizationSetup = setup({
     /** Whether the refused token is the latest one. */
     isLatest: ({ context: { token } }, generation: number) => token?.generation === generation,
     /** Whether the login lacks any of these scopes, and more may be asked for. */
-    mayStepUp: ({ context }, scopes: readonly string[]) =>
-      context.stepUps < context.maxStepUps && without(scopes, context.wanted).length > 0,
+    mayStepUp: ({ context }, scopes: readonly string[]) => mayAskFor(context, scopes),
+    /** Whether a token with more scopes can be requested without a user. */
+    mayWiden: ({ context }, scopes: readonly string[]) =>
+      !context.needsUser && mayAskFor(context, scopes),
     /** Whether the latest failure is of this kind. */
     hasFailure: ({ context: { failure } }, kind: AuthorizationFailureKind) =>
       failure?.kind === kind,
@@ -234,6 +302,10 @@ export const authorizationSetup = setup({
       ),
     /** Time limit for a step that no user takes part in. */
     stepDeadline: stepMs,
+    /** Until the issuer is asked about the code again. */
+    pollInterval: ({ context: { device } }) => Math.min(device?.intervalMs ?? 0, longestTimerMs),
+    /** Until the code is no longer valid. */
+    codeLifetime: ({ context: { device } }) => Math.min(device?.lifetimeMs ?? 0, longestTimerMs),
     /** Time limit for a login. */
     loginDeadline: ({ context }) => Math.min(context.loginTimeoutMs, longestTimerMs),
   },
@@ -241,4 +313,21 @@ export const authorizationSetup = setup({
 
 function without(scopes: readonly string[], granted: readonly string[]): readonly string[] {
   return scopes.filter((scope) => !granted.includes(scope));
+}
+
+function mayAskFor(
+  { stepUps, maxStepUps, wanted }: AuthorizationContext,
+  scopes: readonly string[],
+): boolean {
+  return stepUps < maxStepUps && without(scopes, wanted).length > 0;
+}
+
+function nextIntervalMs(
+  { intervalMs }: DeviceTimes,
+  pending: PollStepDone['pending'],
+  failure: AuthorizationFailure | undefined,
+): number {
+  if (pending === 'waiting') return intervalMs;
+  if (pending === 'slowDown') return intervalMs + slowDownMs;
+  return Math.max(intervalMs * 2, failure?.retryAfterMs ?? 0);
 }

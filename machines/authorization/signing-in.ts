@@ -11,14 +11,30 @@
  * discovering -- done discover --> registering
  * discovering -- error discover --> weighing
  * registering invokes register
+ * registering -- done register [mayAskForLess] --> registering
  * registering -- done register [hasFailed] --> weighing
+ * registering -- done register [isOnDevice] --> requestingCode
  * registering -- done register --> awaitingUser
  * registering -- error register --> weighing
  * awaitingUser invokes askUser
  * awaitingUser -- done askUser [hasFailed] --> weighing
  * awaitingUser -- done askUser --> exchanging
  * awaitingUser -- error askUser --> weighing
+ * requestingCode invokes requestCode
+ * requestingCode -- done requestCode [mayAskForLess] --> registering
+ * requestingCode -- done requestCode [hasFailed] --> weighing
+ * requestingCode -- done requestCode --> awaitingDevice
+ * requestingCode -- error requestCode --> weighing
+ * awaitingDevice -- after codeLifetime --> weighing
+ * awaitingDevice: [*] -> pausing
+ *   pausing -- after pollInterval --> polling
+ *   polling invokes poll
+ *   polling -- done poll [isPending] --> pausing
+ *   polling -- done poll [hasFailed] --> weighing
+ *   polling -- done poll --> authorized
+ *   polling -- error poll --> weighing
  * exchanging invokes exchange
+ * exchanging -- done exchange [mayAskForLess] --> registering
  * exchanging -- done exchange [hasFailed] --> weighing
  * exchanging -- done exchange --> authorized
  * exchanging -- error exchange --> weighing
@@ -27,11 +43,22 @@
 
 import { authorizationSetup, doneOf, noteFailure, step } from './setup.ts';
 
+/** A second attempt, with fewer scopes and the same client. */
+const asksForLess = {
+  guard: { type: 'mayAskForLess', params: doneOf },
+  actions: 'askForLess',
+  target: '#authorization.signingIn.registering',
+  reenter: true,
+} as const;
 const hasFailed = { type: 'hasFailed', params: doneOf } as const;
 const noteStep = { type: 'noteStep', params: doneOf } as const;
 const noteFailureInStep = {
   actions: noteFailure('unavailable', 'A step of the login failed unexpectedly.'),
   target: '#authorization.weighing',
+} as const;
+const obtained = {
+  actions: [{ type: 'noteToken', params: doneOf }, 'acceptToken'],
+  target: '#authorization.authorized',
 } as const;
 const endsFailed = { actions: noteStep, target: '#authorization.weighing' } as const;
 
@@ -52,7 +79,9 @@ export const signingInStates = authorizationSetup.createStateConfig({
       invoke: {
         ...step('register'),
         onDone: [
+          asksForLess,
           { guard: hasFailed, ...endsFailed },
+          { guard: 'isOnDevice', actions: noteStep, target: 'requestingCode' },
           { actions: noteStep, target: 'awaitingUser' },
         ],
         onError: noteFailureInStep,
@@ -68,16 +97,51 @@ export const signingInStates = authorizationSetup.createStateConfig({
         onError: noteFailureInStep,
       },
     },
+    requestingCode: {
+      invoke: {
+        ...step('requestCode'),
+        onDone: [
+          asksForLess,
+          { guard: hasFailed, ...endsFailed },
+          {
+            actions: [noteStep, { type: 'noteCode', params: doneOf }],
+            target: 'awaitingDevice',
+          },
+        ],
+        onError: noteFailureInStep,
+      },
+    },
+    awaitingDevice: {
+      after: {
+        codeLifetime: {
+          actions: noteFailure('timeout', 'The code expired before anyone entered it.'),
+          target: '#authorization.weighing',
+        },
+      },
+      initial: 'pausing',
+      states: {
+        pausing: { after: { pollInterval: 'polling' } },
+        polling: {
+          invoke: {
+            ...step('poll'),
+            onDone: [
+              {
+                guard: { type: 'isPending', params: doneOf },
+                actions: { type: 'notePoll', params: doneOf },
+                target: 'pausing',
+              },
+              { guard: hasFailed, ...endsFailed },
+              obtained,
+            ],
+            onError: noteFailureInStep,
+          },
+        },
+      },
+    },
     exchanging: {
       invoke: {
         ...step('exchange'),
-        onDone: [
-          { guard: hasFailed, ...endsFailed },
-          {
-            actions: [{ type: 'noteToken', params: doneOf }, 'acceptToken'],
-            target: '#authorization.authorized',
-          },
-        ],
+        onDone: [asksForLess, { guard: hasFailed, ...endsFailed }, obtained],
         onError: noteFailureInStep,
       },
     },

@@ -273,6 +273,11 @@ export interface WaitOptions {
   readonly timeoutMs?: number;
 }
 
+export interface LoginOptions extends WaitOptions {
+  /** Log in on another device, with a code, if the issuer offers that (RFC 8628). */
+  readonly device?: boolean;
+}
+
 /**
  * One server, by its name. Its stream emits the current status, then each change, and completes
  * when the troupe stops.
@@ -397,13 +402,14 @@ export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatu
   forgetPermissions(which?: { readonly server?: string; readonly tool?: string }): Promise<number>;
   /**
    * Logs in to a remote server. The event `auth.started` has the URL that the user must open; the
-   * response is received on this machine, or passed on with `finishLogin`. All servers that share the
+   * response is received on this machine, or passed on with `finishLogin`. With `device`, it has a
+   * code that the user enters on any other device. All servers that share the
    * credential continue. Resolves with the status of the server once it has started again.
    *
    * @throws TroupeError `AUTH_REQUIRED` with the reason if the login fails; `USAGE` if the server uses
    * none; the server's own code if it cannot start; `CANCELLED`, `TIMEOUT_WAITING`
    */
-  login(server: string, options?: WaitOptions): Promise<ServerStatus>;
+  login(server: string, options?: LoginOptions): Promise<ServerStatus>;
   /**
    * Ends the wait of a login with the URL to which the browser was redirected, where the browser runs on
    * another machine.

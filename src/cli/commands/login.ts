@@ -1,3 +1,4 @@
+import type { TroupeEvents } from '../../domain/host/event.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { createPrompt } from '../ask/terminal.ts';
@@ -14,29 +15,37 @@ const longestLine = 500;
 interface LoginFlags {
   /** False for `--no-browser`. */
   readonly browser?: boolean;
+  readonly device?: true;
 }
+
+type Started = TroupeEvents['auth.started'];
 
 /** `login`: logs in to a remote server. */
 const loginCommand: CommandDefinition<LoginFlags> = {
   usage: 'login <server>',
   summary: 'log in to a remote server in the browser',
   details:
-    'Waits until the server has started with the login. Servers with the same address and account share it. Without a browser on this machine, use --no-browser: it prints the address to open anywhere, and reads the address to which that browser was redirected.',
+    'Waits until the server has started with the login. Servers with the same address and account share it. Without a browser on this machine, use --device, which prints a short code to enter on any other device, if the issuer offers that; or --no-browser, which prints the address to open anywhere, and reads the address to which that browser was redirected.',
   example: 'troupe login db',
-  options: [flag('--no-browser', 'print the address instead of opening a browser')],
-  run: (session, [server = ''], { browser = true }) =>
+  options: [
+    flag('--no-browser', 'print the address instead of opening a browser'),
+    flag('--device', 'log in on another device, with a code'),
+  ],
+  run: (session, [server = ''], { browser = true, device = false }) =>
     withTroupe(session, server, async (troupe) => {
       const { launch, output } = session;
       const timeoutMs = launch.timeoutMs ?? loginTimeoutMs;
       const over = new AbortController();
       troupe.follow(['auth.started'], (event) => {
         if (event.type !== 'auth.started' || event.server !== server) return;
-        void showLogin(session, troupe, event, browser, over.signal);
+        if (output.json) output.documentLine(event);
+        else if (event.userCode !== undefined) output.note(codeText(event));
+        else void showLogin(session, troupe, event, browser, over.signal);
       });
       try {
         const { status } = await troupe.request(
           'login',
-          { server, timeoutMs },
+          { server, timeoutMs, device },
           timeoutMs + extraMs,
         );
         if (output.json) output.documentLine({ status });
@@ -48,22 +57,39 @@ const loginCommand: CommandDefinition<LoginFlags> = {
     }),
 };
 
+function codeText({
+  server,
+  url,
+  verificationUri = url,
+  userCode = '',
+  expiresAt,
+}: Started): string {
+  const lines = [
+    `open this address on any device and log in to ${server}:`,
+    verificationUri,
+    `and enter the code ${userCode} (valid until ${new Date(expiresAt).toLocaleTimeString()})`,
+    ...(url === verificationUri ? [] : [`or open this address, which has the code:\n${url}`]),
+  ];
+  return lines.join('\n');
+}
+
 /** Opens or prints the address, and reads the one to which another machine's browser was redirected. */
 async function showLogin(
   session: CliSession,
   troupe: UsedTroupe,
-  { server, url }: { readonly server: string; readonly url: string },
+  { server, url, offersDevice }: Started,
   isBrowserWanted: boolean,
   signal: AbortSignal,
 ): Promise<void> {
   const { output } = session;
-  if (output.json) return output.documentLine({ type: 'auth.started', server, url });
   if (isBrowserWanted && (await openPage(session, url, signal))) {
     // The program that opens a browser may start and still find none.
     output.note(`log in to ${server} in the browser; if none appears, open this address:\n${url}`);
     return;
   }
   output.note(`open this address in a browser and log in to ${server}:\n${url}`);
+  if (offersDevice === true)
+    output.note(`or run troupe login ${server} --device: it shows a code, and nothing is pasted`);
   const prompt = createPrompt(session, {}, undefined, async (_: undefined, terminal) => {
     terminal.say('If that browser is on another machine, it cannot show the last page.');
     return terminal.read('Then paste its address here: ');

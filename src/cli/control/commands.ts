@@ -169,8 +169,8 @@ function loggingIn(
   troupe: Troupe,
 ): Pick<Commands, 'login' | 'finishLogin' | 'logout' | 'accounts'> {
   return {
-    login: async ({ server, timeoutMs }, { signal }) => ({
-      status: await troupe.login(server, defined({ signal, timeoutMs })),
+    login: async ({ server, timeoutMs, device }, { signal }) => ({
+      status: await troupe.login(server, defined({ signal, timeoutMs, device })),
     }),
     async finishLogin({ server, url }) {
       await troupe.finishLogin(server, url);

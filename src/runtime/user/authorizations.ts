@@ -17,7 +17,7 @@ import { asHttp } from '../../../actors/transports/http/addresses.ts';
 import type { Reach, RemoteEndpoint } from '../../../actors/transports/http/reach.ts';
 import type { ResolvedOAuth } from '../../../actors/values/oauth.ts';
 import { authorizationMachine } from '../../../machines/authorization/authorization.ts';
-import type { StepInput, TokenStepDone } from '../../../machines/authorization/setup.ts';
+import type { StepDone, StepInput, TokenStepDone } from '../../../machines/authorization/setup.ts';
 import type {
   Account,
   Authenticator,
@@ -25,12 +25,14 @@ import type {
   CredentialId,
   Refusal,
 } from '../../domain/authorization.ts';
+import type { TroupeEvents } from '../../domain/host/event.ts';
 import { isUsable } from '../../domain/server-state.ts';
 import type { Problem } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { defined } from '../../policies/defined.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import type { SharedPorts } from '../shared-ports.ts';
+import type { LoginOptions } from '../troupe.ts';
 
 interface Login {
   readonly id: CredentialId;
@@ -49,6 +51,8 @@ interface Login {
   readonly renewals: number[];
   /** The server whose user logs in. */
   for: string;
+  /** Until when the login waits, by wall clock. */
+  endsAtMs: number;
 }
 
 // More refusals of new tokens than these are not about a token.
@@ -95,21 +99,31 @@ export class Authorizations {
     return this.#find(server) !== undefined;
   }
 
+  /** The scopes that the server's latest refusal named. */
+  scopesFor(server: string): readonly string[] | undefined {
+    return this.#find(server)?.credential.challengedScopes;
+  }
+
   /**
    * Logs in to a server. The event `auth.started` has the URL that the user must open.
    *
    * @throws TroupeError `AUTH_REQUIRED` with the reason if the login fails; `CANCELLED` if the signal
    *   is aborted
    */
-  async login(server: string, signal?: AbortSignal): Promise<void> {
+  async login(
+    server: string,
+    { signal, device = false }: Pick<LoginOptions, 'signal' | 'device'>,
+  ): Promise<void> {
     const login = this.#of(server);
     const { actor } = login;
     await until(actor, isSettled);
     login.for = server;
+    const { loginTimeoutMs } = actor.getSnapshot().context;
+    login.endsAtMs = this.#ports.parts.clock.wallNow() + loginTimeoutMs;
     login.renewals.length = 0;
     const cancel = (): void => actor.send({ type: 'login.cancelled' });
     signal?.addEventListener('abort', cancel, { once: true });
-    actor.send({ type: 'login.requested' });
+    actor.send({ type: 'login.requested', device });
     try {
       const { context, value } = await until(actor, isAtRest);
       if (signal?.aborted === true)
@@ -165,6 +179,16 @@ export class Authorizations {
     for (const { actor } of logins) actor.stop();
     await Promise.all(logins.map(({ credential }) => credential.close()));
     await this.#store?.close();
+  }
+
+  /** Tells the user who logs in what to open, and until when. */
+  #show(
+    login: Login,
+    shown: Omit<TroupeEvents['auth.started'], 'server' | 'expiresAt'>,
+    endsAtMs = Number.POSITIVE_INFINITY,
+  ): void {
+    const expiresAt = new Date(Math.min(login.endsAtMs, endsAtMs)).toISOString();
+    this.#ports.listeners.emit('auth.started', { server: login.for, ...shown, expiresAt });
   }
 
   #loginError(server: string, failure: AuthorizationFailure | null): TroupeError {
@@ -237,14 +261,18 @@ export class Authorizations {
       },
       store,
       clock,
-      showUrl: (shown, signal) =>
+      showUrl: ({ url, scopes, offersDevice }, signal) =>
         new Promise((resolve) => {
           login.redirected = resolve;
           signal.addEventListener('abort', () => {
             login.redirected = undefined;
           });
-          this.#ports.listeners.emit('auth.started', { server: login.for, url: shown.href });
+          this.#show(login, { url: url.href, scopes, ...(offersDevice && { offersDevice }) });
         }),
+      showCode: ({ url, completeUrl = url, userCode, lifetimeMs, scopes }) => {
+        const shown = { url: completeUrl, verificationUri: url, userCode, scopes };
+        this.#show(login, shown, clock.wallNow() + lifetimeMs);
+      },
     });
     const needsUser = settings === undefined || grantOf(settings) === undefined;
     const actor = createActor(chartOf(credential), {
@@ -269,6 +297,7 @@ export class Authorizations {
       redirected: undefined,
       renewals: [],
       for: server,
+      endsAtMs: 0,
     };
     this.#logins.set(key, login);
     let generation = 0;
@@ -353,17 +382,20 @@ export class Authorizations {
 
 /** The chart with the steps of a credential. */
 function chartOf(credential: Credential) {
-  const step = (run: (wanted: readonly string[], signal: AbortSignal) => Promise<TokenStepDone>) =>
-    fromPromise<TokenStepDone, StepInput>(({ input, signal }) => run(input.wanted, signal));
+  const step = <Done extends StepDone = TokenStepDone>(
+    run: (asked: StepInput, signal: AbortSignal) => Promise<Done>,
+  ) => fromPromise<Done, StepInput>(({ input, signal }) => run(input, signal));
   return authorizationMachine.provide({
     actors: {
       load: step(() => credential.load()),
       discover: step((_, signal) => credential.discover(signal)),
-      register: step((wanted, signal) => credential.register(wanted, signal)),
-      askUser: step((wanted, signal) => credential.askUser(wanted, signal)),
-      exchange: step((_, signal) => credential.exchange(signal)),
-      request: step((wanted, signal) => credential.request(wanted, signal)),
-      refresh: step((_, signal) => credential.refresh(signal)),
+      register: step((asked, signal) => credential.register(asked, signal)),
+      askUser: step((asked, signal) => credential.askUser(asked, signal)),
+      exchange: step((asked, signal) => credential.exchange(asked, signal)),
+      requestCode: step((asked, signal) => credential.requestCode(asked, signal)),
+      poll: step((asked, signal) => credential.poll(asked, signal)),
+      request: step((asked, signal) => credential.request(asked, signal)),
+      refresh: step((asked, signal) => credential.refresh(asked, signal)),
       forget: step((_, signal) => credential.forget(signal)),
     },
   });
