@@ -56,8 +56,16 @@ export function loginRequests(services: Services, { send, wait }: LoginPorts) {
         throw argumentsError("the address is not a URL; copy the browser's whole address line");
       (await logins.load()).finishLogin(server, new URL(url));
     },
-    logout: async (server) => (await afterDemand(server, {})).logout(server),
-    accounts: async () => (await logins.load()).accounts(),
+    async logout(which) {
+      if (typeof which === 'string') return (await afterDemand(which, {})).logout(which);
+      return (await logins.load()).forget(which);
+    },
+    async accounts() {
+      if (!progress.hasReadSettings()) await afterFirstPass(services, {});
+      const servers = board.statuses();
+      const named = servers.map(({ name, generation }) => [name, specs.get(generation)] as const);
+      return (await logins.load()).accounts(new Map(named));
+    },
   } satisfies Partial<Troupe>;
 }
 

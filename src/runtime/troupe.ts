@@ -2,7 +2,7 @@
  * The runtime's public interface. A host never holds anything else: no chart or actor is exposed.
  */
 
-import type { Account } from '../domain/authorization.ts';
+import type { Account, StoredLogin } from '../domain/authorization.ts';
 import type {
   CompletionRequest,
   CompletionResult,
@@ -418,12 +418,13 @@ export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatu
    */
   finishLogin(server: string, url: string): Promise<void>;
   /**
-   * Revokes and deletes the credential of a server; other servers that share it lose it too.
+   * Revokes and deletes the credential of a server, or the one at an address, of which no server is
+   * left or that none could start; other servers that share it lose it too.
    *
-   * @throws TroupeError `USAGE` if the server uses none
+   * @throws TroupeError `USAGE` if the server uses none, or none is stored
    */
-  logout(server: string): Promise<void>;
-  /** Lists the stored credentials, without secrets. */
+  logout(which: string | StoredLogin): Promise<void>;
+  /** Lists the stored credentials, without secrets. Starts no server. */
   accounts(): Promise<readonly Account[]>;
   /**
    * Calls a tool by its exposed name, at most once; waits for a server that is starting.

@@ -1,8 +1,12 @@
+import type { Account } from '../../domain/authorization.ts';
 import type { TroupeEvents } from '../../domain/host/event.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { usageError } from '../../domain/user-errors.ts';
+import { defined } from '../../policies/defined.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { createPrompt } from '../ask/terminal.ts';
 import { type CliSession, type CommandDefinition, flag } from '../command.ts';
+import { parseText } from '../flag-values.ts';
 import { openPage } from '../run/address-file.ts';
 import { type UsedTroupe, withTroupe } from '../run/with-troupe.ts';
 import { statusLine } from '../show/status-lines.ts';
@@ -105,44 +109,60 @@ async function showLogin(
 }
 
 /** `logout`: revokes and deletes a login. */
-const logoutCommand: CommandDefinition = {
+const logoutCommand: CommandDefinition<{ readonly account?: string }> = {
   usage: 'logout <server>',
   summary: "revoke and delete a server's login",
+  details:
+    'Instead of a server, its address can be given, as troupe accounts shows it: for a login whose server is no longer in the settings, or cannot start.',
   example: 'troupe logout db',
-  run: (session, [server = '']) =>
-    withTroupe(session, server, async ({ request }) => {
-      const result = await request('logout', { server });
+  options: [flag('--account <name>', 'the account, if an address has several logins', parseText)],
+  run: (session, [server = ''], { account }) => {
+    const isAddress = /^(?:https?|wss?):\/\//iu.test(server);
+    if (account !== undefined && !isAddress)
+      throw usageError('--account goes with the address of a login; see troupe accounts');
+    const which = isAddress ? { resource: server, ...defined({ account }) } : { server };
+    return withTroupe(session, isAddress ? null : server, async ({ request }) => {
+      const result = await request('logout', which);
       session.output.document(result);
-      session.output.lines([`logged out from ${server}`]);
+      session.output.lines([`logged out from ${printableLine(server, longestLine)}`]);
       return 0;
-    }),
+    });
+  },
 };
 
 /** `accounts`: lists the stored logins. */
 const accountsCommand: CommandDefinition = {
   usage: 'accounts',
   summary: 'list the stored logins',
-  details: 'Tokens are never shown.',
+  details: 'Starts no server. Tokens are never shown.',
   example: 'troupe accounts',
   run: (session) =>
-    withTroupe(session, undefined, async ({ request }) => {
+    withTroupe(session, null, async ({ request }) => {
       const { accounts } = await request('accounts', {});
       session.output.document({ accounts });
-      const lines = accounts.map(({ resource, account, issuer, scopes, expiresAt, servers }) =>
-        printableLine(
-          [
-            `${resource}${account === undefined ? '' : ` (account ${account})`}`,
-            `issuer ${issuer}`,
-            ...(scopes.length === 0 ? [] : [`scopes ${scopes.join(' ')}`]),
-            ...(expiresAt === undefined ? [] : [`token until ${expiresAt}`]),
-            ...(servers.length === 0 ? [] : [`used by ${servers.join(', ')}`]),
-          ].join('; '),
-          longestLine,
-        ),
-      );
+      const lines = accounts.map(accountLine);
       session.output.lines(lines.length === 0 ? ['no login is stored'] : lines);
       return 0;
     }),
 };
+
+function accountLine(each: Account): string {
+  const { resource, account, issuer, scopes, servers } = each;
+  const parts = [
+    `${resource}${account === undefined ? '' : ` (account ${account})`}`,
+    `issuer ${issuer}`,
+    ...(scopes.length === 0 ? [] : [`scopes ${scopes.join(' ')}`]),
+    validityOf(each),
+    servers.length === 0 ? 'used by no server that is known yet' : `used by ${servers.join(', ')}`,
+  ];
+  return printableLine(parts.join('; '), longestLine);
+}
+
+function validityOf({ expired, expiresAt, renewable }: Account): string {
+  if (expiresAt === undefined) return 'token without an expiry';
+  if (!expired) return `token until ${expiresAt}${renewable ? ', renewable' : ''}`;
+  const next = renewable ? 'renewed at the next use' : 'log in again';
+  return `token expired at ${expiresAt}, ${next}`;
+}
 
 export const loginCommands = [loginCommand, logoutCommand, accountsCommand];

@@ -176,9 +176,15 @@ function loggingIn(
       await troupe.finishLogin(server, url);
       return { server };
     },
-    async logout({ server }) {
-      await troupe.logout(server);
-      return { server };
+    async logout(which) {
+      if ('server' in which) {
+        await troupe.logout(which.server);
+        return which;
+      }
+      const { resource, account } = which;
+      const login = { resource, ...defined({ account }) };
+      await troupe.logout(login);
+      return login;
     },
     accounts: async () => ({ accounts: await troupe.accounts() }),
   };

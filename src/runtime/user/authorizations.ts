@@ -24,15 +24,17 @@ import type {
   AuthorizationFailure,
   CredentialId,
   Refusal,
+  StoredLogin,
 } from '../../domain/authorization.ts';
 import type { TroupeEvents } from '../../domain/host/event.ts';
+import type { ServerSpec } from '../../domain/server-spec.ts';
 import { isUsable } from '../../domain/server-state.ts';
 import type { Problem } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { defined } from '../../policies/defined.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import type { SharedPorts } from '../shared-ports.ts';
 import type { LoginOptions } from '../troupe.ts';
+import { accountsOf, loginsAt, plainKeyOf } from './accounts.ts';
 
 interface Login {
   readonly id: CredentialId;
@@ -148,28 +150,43 @@ export class Authorizations {
 
   /** Revokes and deletes the credential of a server. */
   async logout(server: string): Promise<void> {
-    const { actor } = this.#of(server);
-    await until(actor, isSettled);
-    actor.send({ type: 'logout.requested' });
-    const { context } = await until(actor, isAtRest);
-    if (context.failure === null) return;
-    const message = `the logout from ${server} failed: ${context.failure.message}`;
-    throw new TroupeError('UNAVAILABLE', message, { server });
+    return this.#end(this.#of(server), server);
   }
 
-  /** Returns the stored credentials, without secrets. */
-  async accounts(): Promise<readonly Account[]> {
+  /**
+   * Revokes and deletes stored logins, whether servers use them or not.
+   *
+   * @throws TroupeError `USAGE` if there are none
+   */
+  async forget(which: StoredLogin): Promise<void> {
+    const store = this.#store;
+    const found = loginsAt((await store?.list()) ?? [], which);
+    for (const { key, id } of found) {
+      const known = this.#logins.get(key);
+      const url = new URL(id.resource);
+      const login = known ?? (store && this.#create(id, '', { url, headers: {} }, store));
+      if (login === undefined) continue;
+      if (known === undefined) login.actor.start();
+      await this.#end(login, id.resource);
+      if (login.servers.size > 0) continue;
+      login.actor.stop();
+      this.#logins.delete(key);
+    }
+  }
+
+  /**
+   * Returns the stored credentials, without secrets.
+   *
+   * @param specs - all servers, started or not
+   */
+  async accounts(specs: ReadonlyMap<string, ServerSpec | undefined>): Promise<readonly Account[]> {
     const list = (await this.#store?.list()) ?? [];
-    return list.map(({ key, id, issuer, scope, expiresAtMs }) => ({
-      servers: [...(this.#logins.get(key)?.servers ?? [])].toSorted(),
-      resource: id.resource,
-      issuer,
-      scopes: scope?.split(' ') ?? [],
-      ...defined({
-        account: id.account ?? undefined,
-        expiresAt: expiresAtMs === undefined ? undefined : new Date(expiresAtMs).toISOString(),
-      }),
-    }));
+    const plain = [...specs].map(([name, spec]) => [name, plainKeyOf(spec)] as const);
+    const servers = (key: string): readonly string[] => [
+      ...(this.#logins.get(key)?.servers ?? []),
+      ...plain.filter(([, its]) => its === key).map(([name]) => name),
+    ];
+    return accountsOf(list, servers, this.#ports.parts.clock.wallNow());
   }
 
   /** Resolves after the last save. */
@@ -206,6 +223,15 @@ export class Authorizations {
         : ` in ${key} (${line === undefined ? file : `${file}:${line}`})`;
     const message = `the login to ${server} failed: ${why}${place}`;
     return new TroupeError('AUTH_REQUIRED', message, { server });
+  }
+
+  async #end({ actor }: Login, server: string): Promise<void> {
+    await until(actor, isSettled);
+    actor.send({ type: 'logout.requested' });
+    const { context } = await until(actor, isAtRest);
+    if (context.failure === null) return;
+    const message = `the logout from ${server} failed: ${context.failure.message}`;
+    throw new TroupeError('UNAVAILABLE', message, { server });
   }
 
   #find(server: string): Login | undefined {
