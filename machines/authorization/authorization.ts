@@ -103,6 +103,7 @@ export const authorizationMachine = authorizationSetup.createMachine({
     asksForLess: false,
     isOnDevice: false,
     device: null,
+    demands: null,
     stepUps: 0,
     attempt: 0,
     failure: null,
@@ -112,6 +113,11 @@ export const authorizationMachine = authorizationSetup.createMachine({
   on: {
     'logout.requested': '.loggingOut',
     'token.rejected': { guard: isLatest, actions: 'noteRejected' },
+    'login.demanded': {
+      guard: 'remembersDemands',
+      actions: { type: 'noteDemand', params: ({ event: { by, nowMs } }) => ({ by, nowMs }) },
+    },
+    'demand.recalled': { actions: { type: 'recallDemand', params: ({ event }) => event.by } },
     // Whatever is known of it helps the next login, whichever state it is in.
     'scope.insufficient': {
       guard: { type: 'mayStepUp', params: scopesOf },
@@ -123,7 +129,10 @@ export const authorizationMachine = authorizationSetup.createMachine({
       tags: 'waits',
       invoke: {
         ...step('load'),
-        onDone: { actions: noteToken, target: 'weighing' },
+        onDone: {
+          actions: [{ type: 'noteDemands', params: doneOf }, noteToken],
+          target: 'weighing',
+        },
         onError: {
           actions: noteFailure('store', 'The stored login could not be read.'),
           target: 'weighing',

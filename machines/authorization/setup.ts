@@ -15,6 +15,7 @@ import { longestTimerMs } from '../../src/domain/clock.ts';
 import { quietDelay } from '../../src/policies/backoff.ts';
 import { chanceOf } from '../../src/policies/chance.ts';
 import { notProvided } from '../not-provided.ts';
+import { type Demands, storedDemands, withDemand, withRecalled } from './demands.ts';
 
 export interface AuthorizationInput {
   /** The credential's key, by which the steps find it. */
@@ -28,6 +29,8 @@ export interface AuthorizationInput {
   readonly loginTimeoutMs: number;
   /** How often more scopes may be asked for than were granted. */
   readonly maxStepUps: number;
+  /** How long a later run remembers that a server demanded a login, in milliseconds. */
+  readonly rememberMs: number;
 }
 
 export interface AuthorizationContext extends AuthorizationInput {
@@ -43,6 +46,8 @@ export interface AuthorizationContext extends AuthorizationInput {
   readonly isOnDevice: boolean;
   /** How the issuer answers questions about the code; null without one. */
   readonly device: DeviceTimes | null;
+  /** Which servers demanded a login; null until the stored ones are read. */
+  readonly demands: Demands | null;
   readonly stepUps: number;
   /** Failed attempts to renew the token since it was last renewed. */
   readonly attempt: number;
@@ -76,6 +81,11 @@ export interface TokenStepDone extends StepDone {
   readonly token?: TokenFacts | null;
 }
 
+export interface LoadStepDone extends TokenStepDone {
+  /** When servers demanded a login in earlier runs, by wall clock. */
+  readonly demands?: Readonly<Record<string, number>>;
+}
+
 export interface PollStepDone extends TokenStepDone {
   /** The user has not decided yet; `slowDown`: the issuer wants to be asked less often. */
   readonly pending?: 'waiting' | 'slowDown';
@@ -96,6 +106,10 @@ export type AuthorizationEvent =
   | { readonly type: 'logout.requested' }
   /** A session needs a token and there is none. */
   | { readonly type: 'token.wanted' }
+  /** A server demanded a login: it refused a request without a token. */
+  | { readonly type: 'login.demanded'; readonly by: string; readonly nowMs: number }
+  /** A session of this server begins without a token. */
+  | { readonly type: 'demand.recalled'; readonly by: string }
   /** A server refused the token of this generation with 401. */
   | { readonly type: 'token.rejected'; readonly generation: number }
   /** A server refused a request because the token lacks these scopes. */
@@ -115,6 +129,8 @@ const soonestRenewalMs = 5_000;
 const longestWaitAttempt = 9;
 const retries = { retryFromMs: 2_000, toMs: 300_000, floorMs: 1_000 } as const;
 
+/** The same object, so that nothing is stored again. */
+const noDemands: Demands = {};
 // By RFC 8628, section 3.5.
 const slowDownMs = 5_000;
 
@@ -147,7 +163,7 @@ export const authorizationSetup = setup({
   },
   actors: {
     /** Reads the stored credential. */
-    load: fromPromise<TokenStepDone, StepInput>(notProvided('load', 'authorization')),
+    load: fromPromise<LoadStepDone, StepInput>(notProvided('load', 'authorization')),
     /** Finds the issuer and its endpoints. */
     discover: fromPromise<StepDone, StepInput>(notProvided('discover', 'authorization')),
     /** Finds a client that the issuer knows, or registers one. */
@@ -180,9 +196,20 @@ export const authorizationSetup = setup({
         failure: null,
         attempt: 0,
         isRejected: context.isRejected && !isNew,
+        ...(token !== null && context.demands !== null && { demands: noDemands }),
         wanted: token === null ? context.wanted : without(context.wanted, token.scopes),
       };
     }),
+    /** Records the demands of earlier runs, once. */
+    noteDemands: assign(({ context }, { demands = {} }: LoadStepDone) => ({
+      demands: context.demands ?? storedDemands(demands),
+    })),
+    /** Records that a server demanded a login. */
+    noteDemand: assign(({ context }, { by, nowMs }: { by: string; nowMs: number }) => ({
+      demands: withDemand(context, by, nowMs),
+    })),
+    /** Records that a session of the server begins. */
+    recallDemand: assign(({ context }, by: string) => ({ demands: withRecalled(context, by) })),
     /** Records how a step ended that obtains no token. */
     noteStep: assign((_, { failure, nowMs }: StepDone): Partial<AuthorizationContext> => {
       return { failure: failure ?? null, nowMs };
@@ -226,6 +253,7 @@ export const authorizationSetup = setup({
       asksForLess: false,
       stepUps: 0,
       attempt: 0,
+      demands: noDemands,
     }),
     /** Records how the user wants to log in, and forgets why the last login failed. */
     beginLogin: assign((_, isOnDevice: boolean) => ({
@@ -267,6 +295,8 @@ export const authorizationSetup = setup({
     isRefreshable: ({ context: { token } }) => token?.isRefreshable === true,
     /** Whether a token can be requested without a user. */
     needsNoUser: ({ context }) => !context.needsUser,
+    /** Whether a later run is to remember demands for a login. */
+    remembersDemands: ({ context }) => context.needsUser && context.rememberMs > 0,
     /** Whether the refused token is the latest one. */
     isLatest: ({ context: { token } }, generation: number) => token?.generation === generation,
     /** Whether the login lacks any of these scopes, and more may be asked for. */

@@ -36,7 +36,9 @@ export function loginRequests(services: Services, { send, wait }: LoginPorts) {
     if (desired !== undefined) refuseWithoutLogin(desired, specs.get(desired.generation));
     const authorizations = await logins.load();
     const isKnown = (): boolean => authorizations.knows(server);
-    if (!isKnown()) send({ type: 'server.start', server });
+    // A server that demanded a login in an earlier run was not asked in this one.
+    const isUnasked = board.status(server)?.state === 'authRequired';
+    if (!isKnown()) send({ type: isUnasked ? 'server.reconnect' : 'server.start', server });
     const status = await wait(server, 'asked to log in', options, ({ state }) =>
       isKnown() ? !startingStates.has(state) : restingStates.has(state),
     );

@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { createActor, type SnapshotFrom, type StateValueFrom } from 'xstate';
 import { authorizationMachine } from '../../machines/authorization/authorization.ts';
+import { remembersDemand } from '../../machines/authorization/demands.ts';
 import type {
   AuthorizationEvent,
   AuthorizationInput,
@@ -38,6 +39,7 @@ const user: AuthorizationInput = {
   refreshAheadMs: 300_000,
   loginTimeoutMs: 600_000,
   maxStepUps: 2,
+  rememberMs: 900_000,
 };
 const machine: AuthorizationInput = { ...user, needsUser: false };
 
@@ -66,6 +68,8 @@ const examples = {
   'login.cancelled': { type: 'login.cancelled' },
   'logout.requested': { type: 'logout.requested' },
   'token.wanted': { type: 'token.wanted' },
+  'login.demanded': { type: 'login.demanded', by: 'db', nowMs: 5 },
+  'demand.recalled': { type: 'demand.recalled', by: 'db' },
   'token.rejected: the latest': { type: 'token.rejected', generation: 1 },
   'token.rejected: an earlier one': { type: 'token.rejected', generation: 0 },
   'scope.insufficient': { type: 'scope.insufficient', scopes: ['write'] },
@@ -84,6 +88,8 @@ const always = {
   'login.cancelled': 'ignored',
   'logout.requested': 'loggingOut',
   'token.wanted': 'ignored',
+  'login.demanded': 'stays',
+  'demand.recalled': 'stays',
   'token.rejected: the latest': 'ignored',
   'token.rejected: an earlier one': 'ignored',
   'scope.insufficient': 'stays',
@@ -113,7 +119,7 @@ const replies: Readonly<Record<State, Replies>> = {
     'clock.jumped: past its expiry': 'refreshing',
   },
   refreshing: { ...withToken, ...asks },
-  requesting: always,
+  requesting: { ...always, 'login.demanded': 'ignored' },
   retrying: { ...withToken, ...asks, 'store.changed': 'loading' },
   'signingIn.discovering': {
     ...signingIn,
@@ -399,6 +405,60 @@ describe('a login', () => {
   });
 });
 
+describe('a demand for a login', () => {
+  const unknown = { ...at(0, null), demands: { db: 1_000 } };
+  const remembers = (actor: ReturnType<typeof story>['actor'], nowMs: number, by = 'db') =>
+    remembersDemand(actor.getSnapshot().context, by, nowMs);
+
+  it('of an earlier run counts for the first session of the server, for some time', async () => {
+    const { actor, promises } = story(user);
+    expect(remembers(actor, 1_000)).toBe(false);
+    actor.send({ type: 'demand.recalled', by: 'db' });
+    expect(actor.getSnapshot().context.demands).toBeNull();
+    await promises.settle('load', unknown);
+    expect([999, 1_000, 900_999, 901_000].map((ms) => remembers(actor, ms))).toEqual([
+      false,
+      true,
+      true,
+      false,
+    ]);
+    expect(remembers(actor, 1_000, 'with other settings')).toBe(false);
+    actor.send({ type: 'demand.recalled', by: 'db' });
+    expect(remembers(actor, 1_000)).toBe(false);
+    expect(actor.getSnapshot().context.demands).toEqual({ db: { atMs: 1_000, isUnused: false } });
+    actor.send({ type: 'demand.recalled', by: 'db' });
+    expect(actor.getSnapshot().context.demands).toEqual({});
+    actor.send({ type: 'login.demanded', by: 'db', nowMs: 7 });
+    expect(actor.getSnapshot().context.demands).toEqual({ db: { atMs: 7, isUnused: false } });
+    expect(remembers(actor, 8)).toBe(false);
+  });
+
+  it('is read once, and forgotten with a login and a logout', async () => {
+    const { actor, promises } = story(user);
+    await promises.settle('load', unknown);
+    actor.send({ type: 'demand.recalled', by: 'db' });
+    actor.send({ type: 'store.changed' });
+    await promises.settle('load', unknown);
+    expect(remembers(actor, 1_000)).toBe(false);
+    actor.send({ type: 'store.changed' });
+    await promises.settle('load', { ...at(0, token), demands: { db: 1_000 } });
+    expect(actor.getSnapshot().context.demands).toEqual({});
+    actor.send({ type: 'login.demanded', by: 'db', nowMs: 7 });
+    actor.send({ type: 'logout.requested' });
+    expect(actor.getSnapshot().context.demands).toEqual({});
+  });
+
+  it('is not remembered without a user, or if the policy does not want that', async () => {
+    for (const input of [machine, { ...user, rememberMs: 0 }]) {
+      const { actor, promises } = story(input);
+      await promises.settle('load', unknown);
+      expect(remembers(actor, 1_000)).toBe(false);
+      actor.send({ type: 'login.demanded', by: 'other', nowMs: 7 });
+      expect(actor.getSnapshot().context.demands).not.toHaveProperty('other');
+    }
+  });
+});
+
 /** Hold in every state. */
 function invariants(snapshot: Snapshot): readonly string[] {
   const { token: held, isRejected, needsUser } = snapshot.context;
@@ -435,12 +495,15 @@ const searches = {
         })),
         'login.requested': [examples['login.requested'], onDevice],
         'scope.insufficient': [examples['scope.insufficient']],
+        'login.demanded': [examples['login.demanded']],
+        'demand.recalled': [examples['demand.recalled']],
         'clock.jumped': [examples['clock.jumped: past its expiry']],
         'xstate.done.actor.load': [
           ...tokenReplies('load', 1),
           done('load', at(0, null)),
           done('load', at(4_000_000, token)),
           done('load', at(4_000_000, plain)),
+          done('load', { ...at(0, null), demands: { db: 1 } }),
         ],
         'xstate.done.actor.discover': stepReplies('discover', 'discovery'),
         'xstate.done.actor.register': [
@@ -477,6 +540,7 @@ const searches = {
           context.needsUser,
           context.asksForLess,
           context.isOnDevice,
+          context.demands,
         ]),
       invariants,
       goals: { 'a token': (snapshot) => snapshot.matches('authorized') },

@@ -5,19 +5,18 @@
 
 import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
-import { type ActorRefFrom, createActor, fromPromise, waitFor } from 'xstate';
+import { createActor } from 'xstate';
 import { Credential } from '../../../actors/authorization/credential.ts';
 import { grantOf } from '../../../actors/authorization/credential-facts.ts';
 import { canonicalResource } from '../../../actors/authorization/discovery.ts';
 import type { SessionOwner } from '../../../actors/session/ports.ts';
 import type { CredentialStore } from '../../../actors/stores/credentials.ts';
 import { credentialKey } from '../../../actors/stores/credentials-record.ts';
+import type { LoginDemandStore } from '../../../actors/stores/login-demands.ts';
 import { RequestFailedError } from '../../../actors/transports/connection/failure.ts';
 import { asHttp } from '../../../actors/transports/http/addresses.ts';
 import type { Reach, RemoteEndpoint } from '../../../actors/transports/http/reach.ts';
 import type { ResolvedOAuth } from '../../../actors/values/oauth.ts';
-import { authorizationMachine } from '../../../machines/authorization/authorization.ts';
-import type { StepDone, StepInput, TokenStepDone } from '../../../machines/authorization/setup.ts';
 import type {
   Account,
   Authenticator,
@@ -35,10 +34,12 @@ import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import type { SharedPorts } from '../shared-ports.ts';
 import type { LoginOptions } from '../troupe.ts';
 import { accountsOf, loginsAt, plainKeyOf } from './accounts.ts';
+import { chartOf, isAtRest, isSettled, type LoginActor, until } from './login-actor.ts';
+import { DemandingSession, keepDemands } from './login-demands.ts';
 
 interface Login {
   readonly id: CredentialId;
-  readonly actor: ActorRefFrom<typeof authorizationMachine>;
+  readonly actor: LoginActor;
   readonly credential: Credential;
   /** The names of the servers that share it. */
   readonly servers: Set<string>;
@@ -51,6 +52,8 @@ interface Login {
   redirected: ((url: URL) => void) | undefined;
   /** When servers last refused the token, so that it was renewed; monotonic. */
   readonly renewals: number[];
+  /** Servers whose latest session ended because they demanded a login before. */
+  readonly unasked: Set<string>;
   /** The server whose user logs in. */
   for: string;
   /** Until when the login waits, by wall clock. */
@@ -64,6 +67,7 @@ const renewalsMs = 60_000;
 export class Authorizations {
   readonly #ports: SharedPorts;
   readonly #store: CredentialStore | undefined;
+  readonly #demands: LoginDemandStore | undefined;
   readonly #logins = new Map<string, Login>();
   readonly #unlisten: (() => void) | undefined;
 
@@ -71,13 +75,15 @@ export class Authorizations {
     this.#ports = ports;
     const onProblems = (list: readonly Problem[]): void => ports.problems.set('credentials', list);
     this.#store = ports.parts.keepCredentials?.(onProblems);
+    this.#demands = ports.parts.keepLoginDemands?.();
     this.#unlisten = this.#store?.listen((key) => {
       this.#logins.get(key)?.actor.send({ type: 'store.changed' });
     });
   }
 
   /** Returns what authorizes a session; undefined if its settings authorize it or rule it out. */
-  authenticatorFor({ server }: SessionOwner, endpoint: RemoteEndpoint): Authenticator | undefined {
+  authenticatorFor(owner: SessionOwner, endpoint: RemoteEndpoint): Authenticator | undefined {
+    const { server } = owner;
     const { headers, oauth, account } = endpoint;
     const isExplicit = Object.keys(headers).some((name) => name.toLowerCase() === 'authorization');
     if (this.#store === undefined || oauth === false || (isExplicit && oauth === undefined))
@@ -90,15 +96,20 @@ export class Authorizations {
     };
     const login = this.#loginFor(id, server, endpoint, this.#store);
     login.readOAuth = endpoint.readOAuth;
+    const session = new DemandingSession(owner, login.actor, login.unasked);
     return {
-      headers: (method, at) => this.#headers(login, method, at),
-      refused: (refusal) => this.#refused(login, refusal),
+      headers: (method, at) => this.#headers(login, session, method, at),
+      refused: async (refusal) => {
+        const mayRepeat = await this.#refused(login, refusal);
+        if (refusal.status === 401 && !this.#isUsable(login.actor)) session.refused(this.#now);
+        return mayRepeat;
+      },
     };
   }
 
   /** Whether a session of the server has asked for a token, so that its issuer can be found. */
   knows(server: string): boolean {
-    return this.#find(server) !== undefined;
+    return this.#find(server)?.unasked.has(server) === false;
   }
 
   /** The scopes that the server's latest refusal named. */
@@ -121,7 +132,7 @@ export class Authorizations {
     await until(actor, isSettled);
     login.for = server;
     const { loginTimeoutMs } = actor.getSnapshot().context;
-    login.endsAtMs = this.#ports.parts.clock.wallNow() + loginTimeoutMs;
+    login.endsAtMs = this.#now + loginTimeoutMs;
     login.renewals.length = 0;
     const cancel = (): void => actor.send({ type: 'login.cancelled' });
     signal?.addEventListener('abort', cancel, { once: true });
@@ -186,7 +197,7 @@ export class Authorizations {
       ...(this.#logins.get(key)?.servers ?? []),
       ...plain.filter(([, its]) => its === key).map(([name]) => name),
     ];
-    return accountsOf(list, servers, this.#ports.parts.clock.wallNow());
+    return accountsOf(list, servers, this.#now);
   }
 
   /** Resolves after the last save. */
@@ -195,6 +206,7 @@ export class Authorizations {
     const logins = [...this.#logins.values()];
     for (const { actor } of logins) actor.stop();
     await Promise.all(logins.map(({ credential }) => credential.close()));
+    await this.#demands?.close();
     await this.#store?.close();
   }
 
@@ -301,7 +313,8 @@ export class Authorizations {
       },
     });
     const needsUser = settings === undefined || grantOf(settings) === undefined;
-    const actor = createActor(chartOf(credential), {
+    const demands = auth.rememberMs > 0 ? this.#demands : undefined;
+    const actor = createActor(chartOf(credential, demands), {
       clock,
       input: {
         id: key,
@@ -310,8 +323,10 @@ export class Authorizations {
         refreshAheadMs: auth.refreshAheadMs,
         loginTimeoutMs: auth.loginTimeoutMs,
         maxStepUps: auth.stepUps,
+        rememberMs: auth.rememberMs,
       },
     });
+    keepDemands(actor, key, demands);
     const login: Login = {
       id,
       actor,
@@ -322,6 +337,7 @@ export class Authorizations {
       readOAuth: undefined,
       redirected: undefined,
       renewals: [],
+      unasked: new Set(),
       for: server,
       endsAtMs: 0,
     };
@@ -354,16 +370,18 @@ export class Authorizations {
 
   async #headers(
     { actor, credential }: Login,
+    session: DemandingSession,
     method: string,
     url: URL,
   ): Promise<Readonly<Record<string, string>>> {
     if (this.#isUsable(actor)) return credential.headers(method, url);
     // Sleep or a changed wall clock: its timer has not noticed yet.
-    actor.send({ type: 'clock.jumped', nowMs: this.#ports.parts.clock.wallNow() });
+    actor.send({ type: 'clock.jumped', nowMs: this.#now });
     actor.send({ type: 'token.wanted' });
     const snapshot = await until(actor, isSettled);
     if (this.#isUsable(actor)) return credential.headers(method, url);
     if (snapshot.value === 'retrying') throw unavailable(url, snapshot.context.failure?.message);
+    session.begin(this.#now);
     return {};
   }
 
@@ -399,57 +417,15 @@ export class Authorizations {
     return true;
   }
 
-  #isUsable(actor: Login['actor']): boolean {
+  get #now(): number {
+    return this.#ports.parts.clock.wallNow();
+  }
+
+  #isUsable(actor: LoginActor): boolean {
     const { token, isRejected } = actor.getSnapshot().context;
     if (token === null || isRejected) return false;
-    return token.expiresAtMs === null || this.#ports.parts.clock.wallNow() < token.expiresAtMs;
+    return token.expiresAtMs === null || this.#now < token.expiresAtMs;
   }
-}
-
-/** The chart with the steps of a credential. */
-function chartOf(credential: Credential) {
-  const step = <Done extends StepDone = TokenStepDone>(
-    run: (asked: StepInput, signal: AbortSignal) => Promise<Done>,
-  ) => fromPromise<Done, StepInput>(({ input, signal }) => run(input, signal));
-  return authorizationMachine.provide({
-    actors: {
-      load: step(() => credential.load()),
-      discover: step((_, signal) => credential.discover(signal)),
-      register: step((asked, signal) => credential.register(asked, signal)),
-      askUser: step((asked, signal) => credential.askUser(asked, signal)),
-      exchange: step((asked, signal) => credential.exchange(asked, signal)),
-      requestCode: step((asked, signal) => credential.requestCode(asked, signal)),
-      poll: step((asked, signal) => credential.poll(asked, signal)),
-      request: step((asked, signal) => credential.request(asked, signal)),
-      refresh: step((asked, signal) => credential.refresh(asked, signal)),
-      forget: step((_, signal) => credential.forget(signal)),
-    },
-  });
-}
-
-/** Like `waitFor`, which never ends for an actor that was stopped before. */
-async function until(
-  actor: Login['actor'],
-  matches: (snapshot: Snapshot) => boolean,
-): Promise<Snapshot> {
-  const stopped = (): TroupeError => new TroupeError('STOPPED', 'the troupe has stopped');
-  if (actor.getSnapshot().status === 'stopped') throw stopped();
-  return waitFor(actor, matches).catch(() => {
-    throw stopped();
-  });
-}
-
-type Snapshot = ReturnType<Login['actor']['getSnapshot']>;
-
-/** Whether no step is under way that a request waits for. */
-function isSettled(snapshot: Snapshot): boolean {
-  return !snapshot.hasTag('waits');
-}
-
-/** Whether a login or a logout has ended; further attempts may follow. */
-function isAtRest(snapshot: Snapshot): boolean {
-  const { value } = snapshot;
-  return value === 'authorized' || value === 'retrying' || snapshot.matches('unauthorized');
 }
 
 function settingsOf({ oauth }: RemoteEndpoint): ResolvedOAuth | undefined {
