@@ -39,6 +39,7 @@ export function clientSettingsOf(settings: ResolvedOAuth): ClientSettings {
     authMethod: tokenEndpointAuthMethod,
     privateKey: key?.privateKey,
     signingAlgorithm: key?.algorithm,
+    keyId: key?.keyId,
   });
 }
 

@@ -13,7 +13,9 @@ import { listenForRedirect, type RedirectListener } from './redirect-listener.ts
 export class IssuerWay {
   readonly #ports: Pick<CredentialPorts, 'server' | 'clock' | 'reach'>;
   #connection: IssuerConnection | undefined;
-  /** That of the connection. */
+  /** To an issuer that the settings name. */
+  #named: IssuerConnection | undefined;
+  /** That of the connection to the server's issuer. */
   #reach: Reach | undefined;
 
   constructor(ports: Pick<CredentialPorts, 'server' | 'clock' | 'reach'>) {
@@ -32,9 +34,38 @@ export class IssuerWay {
     return this.#connection.access(signal);
   }
 
+  /**
+   * Access to an issuer that the user's settings name, as if it were a server in the settings: it may be
+   * in a private network. It never gets the server's client certificate.
+   */
+  accessTo(issuer: string, signal: AbortSignal): IssuerAccess {
+    const home = new URL(issuer);
+    const { server, clock } = this.#ports;
+    if (home.origin === server.origin) return this.access(signal);
+    const reach = this.#ports.reach();
+    this.#named?.close();
+    this.#named = createIssuerConnection(home, clock, { reach: reach && withoutOwn(reach) });
+    return this.#named.access(signal);
+  }
+
   close(): void {
     this.#connection?.close();
+    this.#named?.close();
   }
+}
+
+function withoutOwn({ withoutCertificate: ways, ownDigest }: Reach): Reach {
+  return {
+    ownDigest,
+    withoutCertificate: ways,
+    proxyFor: (url) => ways.proxyFor(url),
+    get secureContext() {
+      return ways.secureContext;
+    },
+    get proxyContext() {
+      return ways.proxyContext;
+    },
+  };
 }
 
 /** Listens where the client is registered, so that no new one is needed; otherwise on a free port. */

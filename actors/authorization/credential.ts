@@ -217,7 +217,14 @@ export class Credential {
         found.value,
         client.value,
         grant,
-        defined({ scope: this.#scope(found.value, asked), dpop: key?.session }),
+        defined({
+          scope: this.#scope(found.value, asked),
+          dpop: key?.session,
+          providerAccess:
+            grant.type === 'enterprise'
+              ? this.#way.accessTo(grant.provider.issuer, signal)
+              : undefined,
+        }),
       );
       if (outcome.failed !== undefined) return outcome;
       return { value: this.#recordOf(found.value, client.value, outcome.value, key) };

@@ -6,6 +6,8 @@
  * [*] -> loading
  * authorization -- logout.requested --> loggingOut
  * authorization -- token.rejected [isLatest] --> (stays)
+ * authorization -- login.demanded [remembersDemands] --> (stays)
+ * authorization -- demand.recalled --> (stays)
  * authorization -- scope.insufficient [mayStepUp] --> (stays)
  * loading invokes load
  * loading -- done load | error load | after stepDeadline --> weighing
