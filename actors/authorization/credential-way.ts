@@ -4,7 +4,7 @@ import type { Reach } from '../transports/http/reach.ts';
 import type { ResolvedOAuth } from '../values/oauth.ts';
 import { createIssuerConnection, type IssuerAccess, type IssuerConnection } from './access.ts';
 import { registeredRedirects, type StoredClient } from './client.ts';
-import { ownPathOf } from './credential-facts.ts';
+import { ownPlaceOf } from './credential-facts.ts';
 import type { CredentialPorts } from './credential-ports.ts';
 import { type Outcome, refused } from './outcome.ts';
 import { listenForRedirect, type RedirectListener } from './redirect-listener.ts';
@@ -80,7 +80,7 @@ export async function listenFor(
       value:
         callbackPort === undefined
           ? await listenForRedirect(ports, false)
-          : await listenForRedirect([callbackPort], true, ownPathOf(redirectUri)),
+          : await listenForRedirect([callbackPort], true, ownPlaceOf(redirectUri)),
     };
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'no port';
