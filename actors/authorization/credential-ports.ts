@@ -45,4 +45,4 @@ export interface ShownCode
 }
 
 /** What a step asks for. */
-export type Asked = Pick<StepInput, 'wanted' | 'asksForLess' | 'isOnDevice'>;
+export type Asked = Pick<StepInput, 'wanted' | 'asksForLess' | 'isOnDevice' | 'isRejected'>;

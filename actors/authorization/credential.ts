@@ -36,6 +36,9 @@ import { exchange, refresh, type Tokens } from './tokens.ts';
 
 // A token that expires this soon would expire on its way.
 const usableMs = 5_000;
+// The lock is held for thirty seconds. Two answers, the second after a nonce, may take twenty of them,
+// and no other process may use the refresh token meanwhile.
+const preparingMs = 8_000;
 
 export class Credential {
   readonly #ports: CredentialPorts;
@@ -47,6 +50,8 @@ export class Credential {
   #client: Client | undefined;
   /** The client that this process registered. */
   #registered: StoredClient | undefined;
+  /** The client id that the issuer no longer knows, so that another is registered. */
+  #lostClientId: string | undefined;
   #listener: RedirectListener | undefined;
   #request: AuthorizationRequest | undefined;
   #response: URLSearchParams | undefined;
@@ -119,15 +124,17 @@ export class Credential {
     this.#listener?.close();
     this.#listener = undefined;
     const settings: Partial<ResolvedOAuth> = this.#ports.settings() ?? {};
+    let listener: RedirectListener | undefined;
     // On another device only a registration needs an address.
     if (!asked.isOnDevice || (settings.clientId ?? settings.redirectUri) === undefined) {
       const listening = await listenFor(settings, this.#knownClient);
       if (listening.failed !== undefined) return this.#failed(listening.failed);
-      this.#listener = listening.value;
+      listener = listening.value;
     }
+    this.#listener = listener;
     const client = await this.#findClient(found, asked, signal);
-    // Another program may need the port.
-    if (client.failed !== undefined || asked.isOnDevice) this.#listener?.close();
+    // Another program may need the port, or another login.
+    if (client.failed !== undefined || asked.isOnDevice || signal.aborted) listener?.close();
     return this.#done(client, asked);
   }
 
@@ -196,7 +203,10 @@ export class Credential {
     });
     this.#request = undefined;
     this.#response = undefined;
-    if (outcome.failed !== undefined) return this.#done(outcome, asked);
+    if (outcome.failed !== undefined) {
+      this.#noted(outcome.failed, client);
+      return this.#done(outcome, asked);
+    }
     const record = this.#recordOf(found, client, outcome.value, key);
     return this.#update(asked, () => Promise.resolve({ value: record }));
   }
@@ -236,6 +246,7 @@ export class Credential {
     const renewal = this.#renew(asked, async (current) => {
       // Another process logged out meanwhile.
       if (current === undefined) return undefined;
+      const begunAt = this.#ports.clock.now();
       const known = this.#found;
       const isKnown = known?.issuer === current.issuer;
       const found = isKnown ? { value: known } : await this.#discover(signal, current.issuer);
@@ -248,15 +259,22 @@ export class Credential {
       if (client.failed !== undefined) return client;
       const key = await this.#dpopKey(current, found.value);
       if (signal.aborted) return undefined;
+      if (this.#ports.clock.now() - begunAt > preparingMs) {
+        const message = 'The issuer took too long to say where tokens are renewed.';
+        return { failed: { kind: 'unavailable', message, isFinal: false } };
+      }
       const { tokens } = current;
       // Once sent, it is not cancelled: the issuer may have replaced the refresh token already.
       const whole = this.#way.access(new AbortController().signal);
       const outcome = await refresh(whole, found.value, client.value, {
         tokens: tokens as Tokens,
-        isEarly: !isPast(tokens.expiresAtMs, this.#now),
+        isEarly: !asked.isRejected && !isPast(tokens.expiresAtMs, this.#now),
         ...(key !== undefined && { dpop: key.session }),
       });
-      if (outcome.failed !== undefined) return outcome;
+      if (outcome.failed !== undefined) {
+        this.#noted(outcome.failed, client.value);
+        return outcome;
+      }
       return { value: this.#recordOf(found.value, client.value, outcome.value, key) };
     });
     this.#redeeming.add(renewal);
@@ -324,6 +342,13 @@ export class Credential {
       return this.#storeFailed(error);
     }
     return this.#token();
+  }
+
+  /** Notes that the issuer no longer knows the client, as when it deletes those that registered. */
+  #noted(failed: StepFailure, { information }: Client): StepFailure {
+    const isLost = failed.code === 'invalid_client' || failed.code === 'unauthorized_client';
+    if (isLost) this.#lostClientId = information.client_id;
+    return failed;
   }
 
   #recordOf(
@@ -420,8 +445,11 @@ export class Credential {
 
   /** The client of an earlier login, or of an earlier attempt. */
   get #knownClient(): StoredClient | undefined {
-    if (this.#stored === undefined) return this.#registered;
-    return { issuer: this.#stored.issuer, information: this.#stored.client };
+    const { issuer = '', client: information } = this.#stored ?? {};
+    const stored = information === undefined ? undefined : { issuer, information };
+    const isUsable = (known: StoredClient | undefined): boolean =>
+      known !== undefined && known.information.client_id !== this.#lostClientId;
+    return [stored, this.#registered].find(isUsable);
   }
 
   #scope(found: Discovered, { wanted, asksForLess }: Scopes): string | undefined {
@@ -469,7 +497,7 @@ export class Credential {
 
 type Scopes = Pick<Asked, 'wanted' | 'asksForLess'>;
 /** A client is only looked up. */
-const plain: Asked = { wanted: [], asksForLess: false, isOnDevice: false };
+const plain: Asked = { wanted: [], asksForLess: false, isOnDevice: false, isRejected: false };
 type NewRecord = Omit<StoredCredential, 'generation'>;
 /** Resolves with a new record, a failure, or undefined to keep the current record. */
 type Obtain = (current: StoredCredential | undefined) => Promise<Outcome<NewRecord> | undefined>;

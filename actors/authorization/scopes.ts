@@ -33,7 +33,11 @@ export function scopesFor(
 
 const offline = 'offline_access';
 
-/** Splits a scope string; sorted, without doubles. */
+// RFC 6749 section 3.3. Servers and issuers name scopes, and users read them.
+const scopeName = /^[\x21\x23-\x5b\x5d-\x7e]+$/u;
+
+/** Splits a scope string; sorted, without doubles and without what cannot be a scope. */
 export function scopeList(scope: string | undefined): readonly string[] {
-  return (computeScopeUnion(scope)?.split(' ') ?? []).sort();
+  const names = computeScopeUnion(scope)?.split(' ') ?? [];
+  return names.filter((name) => scopeName.test(name)).sort();
 }

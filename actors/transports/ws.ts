@@ -6,9 +6,7 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { type RawData, WebSocket } from 'ws';
 
-import type { Refusal } from '../../src/domain/authorization.ts';
 import { version } from '../../src/domain/version.ts';
-import { defined } from '../../src/policies/defined.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
 import { withinTime } from '../host/time-limit.ts';
 import {
@@ -27,6 +25,7 @@ import {
   refusedAnswer,
   tooManyBytes,
 } from './connection/messages.ts';
+import { type RefusedAnswer, Repetitions, readRefusal } from './connection/refusal.ts';
 import { asHttp } from './http/addresses.ts';
 import { retryAfterOf } from './http/fetch.ts';
 import type { RemoteEndpoint } from './http/reach.ts';
@@ -65,9 +64,9 @@ const wordsOfClose: ReadonlyMap<number, string> = new Map([
 class RefusedError extends Error {
   override readonly name = 'RefusedError';
   readonly status: number;
-  readonly refusal: Omit<Refusal, 'sentWith'>;
+  readonly refusal: RefusedAnswer;
 
-  constructor(refusal: Omit<Refusal, 'sentWith'>) {
+  constructor(refusal: RefusedAnswer) {
     super(`The server refused the WebSocket with status ${refusal.status}.`);
     this.status = refusal.status;
     this.refusal = refusal;
@@ -82,6 +81,7 @@ export class WsTransport extends Connection {
   readonly #endpoint: RemoteEndpoint;
   readonly #sockets: Sockets;
   #socket: WebSocket | undefined;
+  #sentWith: Readonly<Record<string, string>> = {};
   #wasConnected = false;
   #hasOpened = false;
   #error: Error | undefined;
@@ -98,18 +98,22 @@ export class WsTransport extends Connection {
 
   async start(): Promise<void> {
     const { authenticator } = this.setup;
-    for (let isLast = false; ; isLast = true) {
+    const repetitions = new Repetitions();
+    for (;;) {
       if (this.isOver) throw new NotSentError('Not connected');
       const sentWith = (await authenticator?.headers('GET', asHttp(this.#endpoint.url))) ?? {};
       if (this.isOver) throw new NotSentError('Not connected');
+      this.#sentWith = sentWith;
       try {
         return await this.#open(sentWith);
       } catch (error) {
         // The server responded to the handshake with something other than a WebSocket.
         if (!(error instanceof RefusedError))
           throw new RequestFailedError(asHttp(this.#endpoint.url), error, this.#wasConnected);
-        const mayRepeat = await authenticator?.refused({ ...error.refusal, sentWith });
-        if (!isLast && mayRepeat === true) continue;
+        const { refusal } = error;
+        const mayRepeat =
+          repetitions.take(refusal) && (await authenticator?.refused({ ...refusal, sentWith }));
+        if (mayRepeat === true) continue;
         this.over();
         throw error;
       }
@@ -177,9 +181,7 @@ export class WsTransport extends Connection {
         this.#retryAfterMs = retryAfterOf(headers['retry-after'], this.setup.clock);
         response.destroy();
         isRefused = true;
-        reject(
-          new RefusedError({ status, ...defined({ challenge: headers['www-authenticate'] }) }),
-        );
+        reject(new RefusedError(readRefusal(status, headers)));
         socket.terminate();
       });
       socket.on('message', (data, isBinary) => {
@@ -222,18 +224,26 @@ export class WsTransport extends Connection {
 
   #onClose(code: number, reason: string): void {
     // A failed handshake rejects `start` instead.
-    if (this.#hasOpened) this.lose(this.#endOf(code, reason));
-    else this.over();
+    if (!this.#hasOpened) return this.over();
+    const status = statusOfClose.get(code);
+    const { authenticator } = this.setup;
+    if (status === undefined || authenticator === undefined)
+      return this.lose(this.#endOf(code, reason, status));
+    const sentWith = this.#sentWith;
+    authenticator.refused({ status, sentWith }).then(
+      // With another token, the next session may be accepted.
+      (isOther) => this.lose(this.#endOf(code, reason, isOther ? undefined : status)),
+      () => this.lose(this.#endOf(code, reason)),
+    );
   }
 
-  #endOf(code: number, reason: string): Seen {
+  #endOf(code: number, reason: string, status?: number): Seen {
     if (this.#error !== undefined) {
       const error = describeError(this.#error, this.setup.secrets);
       return { ...error, code: knownCode(error.code), wasConnected: true };
     }
     const words = wordsOfClose.get(code);
     const said = reason === '' ? '' : `: ${printableLine(reason, reasonCharacters)}`;
-    const status = statusOfClose.get(code);
     return {
       code: 'CONNECTION_CLOSED',
       message: `The server closed the WebSocket with code ${code}${words === undefined ? '' : ` (${words})`}${said}.`,

@@ -29,6 +29,7 @@
  * refreshing -- login.requested --> signingIn
  * refreshing -- done refresh [mayPass] --> retrying
  * refreshing -- done refresh [hasFailed] --> afterRefusal
+ * refreshing -- done refresh [isGone] --> unauthorized
  * refreshing -- done refresh --> authorized
  * refreshing -- error refresh | after stepDeadline --> retrying
  * afterRefusal -- always [isUsable] --> authorized
@@ -45,7 +46,7 @@
  * retrying -- store.changed --> loading
  * retrying -- after retryDelay [isRefreshable] --> refreshing
  * retrying -- after retryDelay --> requesting
- * signingIn -- (see signing-in.ts) --> weighing | loading | authorized
+ * signingIn -- (see signing-in.ts) --> loading | weighing | authorized
  * unauthorized -- login.requested [needsNoUser] --> requesting
  * unauthorized -- login.requested --> signingIn
  * unauthorized -- token.wanted [needsNoUser] --> requesting
@@ -69,6 +70,7 @@ const noteToken = { type: 'noteToken', params: doneOf } as const;
 const noteStep = { type: 'noteStep', params: doneOf } as const;
 const hasFailed = { type: 'hasFailed', params: doneOf } as const;
 const mayPass = { type: 'mayPass', params: doneOf } as const;
+const isGone = { type: 'isGone', params: doneOf } as const;
 const noteFailureLate = noteFailure('unavailable', 'The issuer did not answer in time.');
 const noteFailureInStep = noteFailure('unavailable', 'A step of the login failed unexpectedly.');
 
@@ -132,7 +134,10 @@ export const authorizationMachine = authorizationSetup.createMachine({
       invoke: {
         ...step('load'),
         onDone: {
-          actions: [{ type: 'noteDemands', params: doneOf }, noteToken],
+          actions: [
+            { type: 'noteDemands', params: doneOf },
+            { type: 'noteLoaded', params: doneOf },
+          ],
           target: 'weighing',
         },
         onError: {
@@ -190,6 +195,7 @@ export const authorizationMachine = authorizationSetup.createMachine({
         onDone: [
           { guard: mayPass, actions: noteToken, target: 'retrying' },
           { guard: hasFailed, actions: [noteToken, 'noteGrantLost'], target: 'afterRefusal' },
+          { guard: isGone, actions: noteToken, target: 'unauthorized' },
           { actions: [noteToken, 'acceptToken'], target: 'authorized' },
         ],
         onError: { actions: noteFailureInStep, target: 'retrying' },
@@ -228,13 +234,14 @@ export const authorizationMachine = authorizationSetup.createMachine({
       on: {
         // A new login replaces one that is under way.
         'login.requested': { ...signsIn, reenter: true },
-        'login.cancelled': 'weighing',
-        'store.changed': 'loading',
+        'login.cancelled': 'loading',
+        // Another process renewed the token, or made the login that this one waits for.
+        'store.changed': [{ guard: 'isUsable' }, { target: 'loading' }],
       },
       after: {
         loginDeadline: {
           actions: noteFailure('timeout', 'No one completed the login in time.'),
-          target: 'weighing',
+          target: 'loading',
         },
       },
       ...signingInStates,

@@ -96,6 +96,8 @@ export interface StepInput {
   readonly wanted: readonly string[];
   readonly asksForLess: boolean;
   readonly isOnDevice: boolean;
+  /** Whether a server refused the latest token, so that nothing is left to keep. */
+  readonly isRejected: boolean;
 }
 
 export type AuthorizationEvent =
@@ -134,11 +136,13 @@ const noDemands: Demands = {};
 // By RFC 8628, section 3.5.
 const slowDownMs = 5_000;
 
-const ofStep = ({
-  context: { id, wanted, asksForLess, isOnDevice },
-}: {
-  readonly context: AuthorizationContext;
-}) => ({ id, wanted, asksForLess, isOnDevice });
+const ofStep = ({ context }: { readonly context: AuthorizationContext }): StepInput => ({
+  id: context.id,
+  wanted: context.wanted,
+  asksForLess: context.asksForLess,
+  isOnDevice: context.isOnDevice,
+  isRejected: context.isRejected,
+});
 
 /** Invokes a step with the credential's key and the wanted scopes. */
 export function step<Name extends string>(name: Name) {
@@ -185,20 +189,13 @@ export const authorizationSetup = setup({
   },
   actions: {
     /** Records the token that a step found or obtained; a failed step changes no token. */
-    noteToken: assign(({ context }, done: TokenStepDone): Partial<AuthorizationContext> => {
-      const { token, nowMs } = done;
-      if (done.failure !== undefined || token === undefined)
-        return { failure: done.failure ?? null, nowMs };
-      const isNew = token?.generation !== context.token?.generation;
-      return {
-        token,
-        nowMs,
-        failure: null,
-        attempt: 0,
-        isRejected: context.isRejected && !isNew,
-        ...(token !== null && context.demands !== null && { demands: noDemands }),
-        wanted: token === null ? context.wanted : without(context.wanted, token.scopes),
-      };
+    noteToken: assign(({ context }, done: TokenStepDone) => tokenFrom(context, done)),
+    /** Records the token that is stored. If it is the known one, the last login failed all the same. */
+    noteLoaded: assign(({ context }, done: TokenStepDone): Partial<AuthorizationContext> => {
+      const { failure } = context;
+      const isKnown = done.token?.generation === context.token?.generation;
+      const stays = done.failure === undefined && isKnown && failure?.kind !== 'store';
+      return { ...tokenFrom(context, done), ...(stays && { failure }) };
     }),
     /** Records the demands of earlier runs, once. */
     noteDemands: assign(({ context }, { demands = {} }: LoadStepDone) => ({
@@ -277,6 +274,8 @@ export const authorizationSetup = setup({
   guards: {
     /** Whether the step failed. */
     hasFailed: (_, { failure }: StepDone) => failure !== undefined,
+    /** Whether the step found that there is no credential any more. */
+    isGone: (_, { token }: TokenStepDone) => token === null,
     /** Whether the step failed and another attempt may succeed. */
     mayPass: (_, { failure }: StepDone) =>
       failure !== undefined && (failure.kind === 'unavailable' || failure.kind === 'store'),
@@ -340,6 +339,23 @@ export const authorizationSetup = setup({
     loginDeadline: ({ context }) => Math.min(context.loginTimeoutMs, longestTimerMs),
   },
 });
+
+function tokenFrom(
+  context: AuthorizationContext,
+  { token, nowMs, failure }: TokenStepDone,
+): Partial<AuthorizationContext> {
+  if (failure !== undefined || token === undefined) return { failure: failure ?? null, nowMs };
+  const isNew = token?.generation !== context.token?.generation;
+  return {
+    token,
+    nowMs,
+    failure: null,
+    attempt: 0,
+    isRejected: context.isRejected && !isNew,
+    ...(token !== null && context.demands !== null && { demands: noDemands }),
+    wanted: token === null ? context.wanted : without(context.wanted, token.scopes),
+  };
+}
 
 function without(scopes: readonly string[], granted: readonly string[]): readonly string[] {
   return scopes.filter((scope) => !granted.includes(scope));

@@ -101,6 +101,6 @@ function refuseWithoutLogin(desired: DesiredServer, spec: ServerSpec | undefined
 function loginRuledOut({ oauth, headers }: RemoteSpec, place: string): string | undefined {
   if (oauth === false) return `its settings have "oauth": false${place}; remove it to log in`;
   const header = Object.keys(headers).find((each) => each.toLowerCase() === 'authorization');
-  if (header === undefined || oauth !== undefined) return undefined;
+  if (header === undefined) return undefined;
   return `its settings have the header "${header}"${place}; replace its value, or remove it to log in`;
 }

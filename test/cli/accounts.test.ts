@@ -4,6 +4,7 @@ import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { createTroupe, type TroupeOptions } from '../../src/index.ts';
+import { promptClock } from '../../src/runtime/real-clock.ts';
 import { startTestIssuer, type TestIssuer } from '../support/issuer/issuer.ts';
 import type { IssuerSettings } from '../support/issuer/settings.ts';
 import { createPlace } from './cli-process.ts';
@@ -69,13 +70,13 @@ describe('stored logins', () => {
   });
 
   it('say whether they have expired and what is next', async () => {
-    const issuer = await issuerWith({ expiresInSeconds: 0, issuesRefreshTokens: false });
+    const issuer = await issuerWith({ issuesRefreshTokens: false });
     const stateDir = temporaryFolder();
-    await loggedIn(issuer, { db: {} }, { stateDir }).catch(() => {});
-    const troupe = createTroupe({ bare: true, settings: { mcpServers: {} }, stateDir });
+    await loggedIn(issuer, { db: {} }, { stateDir });
+    const clock = { ...promptClock, wallNow: () => Date.now() + 3_600_001 };
+    const troupe = createTroupe({ bare: true, settings: { mcpServers: {} }, stateDir, clock });
     onTestFinished(() => troupe.stop());
-    const run = () => runCliHere(['accounts'], { folder: temporaryFolder(), troupe });
-    const { stdout } = await run();
+    const { stdout } = await runCliHere(['accounts'], { folder: temporaryFolder(), troupe });
     expect(stdout).toMatch(/token expired at \S+, log in again; used by no server/);
   });
 

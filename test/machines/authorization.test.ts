@@ -104,7 +104,7 @@ const asks = {
 const signingIn: Replies = {
   ...always,
   ...asks,
-  'login.cancelled': 'unauthorized.signedOut',
+  'login.cancelled': 'loading',
   'store.changed': 'loading',
 };
 const unauthorized: Replies = { ...always, ...asks, 'store.changed': 'loading' };
@@ -176,14 +176,14 @@ const ways: Readonly<Record<State, readonly [AuthorizationInput, readonly Exampl
   'unauthorized.signedOut': [user, [none]],
   'unauthorized.clientNeeded': [
     user,
-    [...toRegistering, done('register', failure('clientNeeded'))],
+    [...toRegistering, done('register', failure('clientNeeded')), none],
   ],
-  'unauthorized.denied': [user, [...toUser, done('askUser', failure('denied'))]],
+  'unauthorized.denied': [user, [...toUser, done('askUser', failure('denied')), none]],
   'unauthorized.expired': [
     user,
     [...authorized, examples['token.rejected: the latest'], done('refresh', failure('grant'))],
   ],
-  'unauthorized.failed': [user, [...loggingIn, done('discover', failure('discovery'))]],
+  'unauthorized.failed': [user, [...loggingIn, done('discover', failure('discovery')), none]],
   loggingOut: [user, [...authorized, examples['logout.requested']]],
 };
 
@@ -319,6 +319,7 @@ describe('a login', () => {
       ['register'],
     ]);
     clock.advanceBy(600_000);
+    await promises.settle('load', at(600_000, null));
     expect(actor.getSnapshot()).toMatchObject({
       value: { unauthorized: 'failed' },
       context: { failure: { kind: 'timeout' } },
@@ -351,6 +352,7 @@ describe('a login', () => {
     await promises.settle('poll', { nowMs: 0, failure: busy });
     expect(actor.getSnapshot().context.device?.intervalMs).toBe(40_000);
     clock.advanceBy(20_000);
+    await promises.settle('load', at(0, null));
     expect(actor.getSnapshot()).toMatchObject({
       value: { unauthorized: 'failed' },
       context: { failure: { kind: 'timeout', message: expect.stringContaining('code expired') } },
@@ -372,6 +374,7 @@ describe('a login', () => {
     await promises.settle('register', at(50));
     await promises.settle('askUser', at(60));
     await promises.settle('exchange', refusal);
+    await promises.settle('load', at(70, null));
     expect(actor.getSnapshot().value).toEqual({ unauthorized: 'denied' });
     // The user may have more rights by now.
     actor.send({ type: 'login.requested' });
@@ -393,6 +396,37 @@ describe('a login', () => {
     // Another token would have no more.
     actor.send(examples['scope.insufficient']);
     expect(actor.getSnapshot().value).toBe('authorized');
+  });
+
+  it('goes on while another process renews the token, which counts if the login fails', async () => {
+    const { actor, promises } = story(user);
+    await promises.settle('load', at(0, token));
+    actor.send({ type: 'login.requested' });
+    actor.send({ type: 'store.changed' });
+    await promises.settle('discover', failure('discovery', 10));
+    await promises.settle('load', at(20, next));
+    expect(actor.getSnapshot()).toMatchObject({ value: 'authorized', context: { token: next } });
+  });
+
+  it('made by another process ends one that waits without a token', async () => {
+    const { actor, promises } = story(user);
+    await promises.settle('load', at(0, null));
+    actor.send({ type: 'login.requested' });
+    actor.send({ type: 'store.changed' });
+    await promises.settle('load', at(20, token));
+    expect(actor.getSnapshot()).toMatchObject({ value: 'authorized', context: { failure: null } });
+  });
+
+  it('that another process removed is not renewed', async () => {
+    const { actor, promises } = story(user);
+    await promises.settle('load', at(0, token));
+    actor.send({ type: 'token.rejected', generation: 1 });
+    expect(promises.inputs.get('refresh')).toMatchObject({ isRejected: true });
+    await promises.settle('refresh', at(10, null));
+    expect(actor.getSnapshot()).toMatchObject({
+      value: { unauthorized: 'signedOut' },
+      context: { token: null },
+    });
   });
 
   it('stops asking for more scopes after so many refusals', async () => {
@@ -523,7 +557,7 @@ const searches = {
         ],
         'xstate.done.actor.exchange': [...tokenReplies('exchange'), refusedScopes('exchange')],
         'xstate.done.actor.request': [...tokenReplies('request'), refusedScopes('request')],
-        'xstate.done.actor.refresh': tokenReplies('refresh'),
+        'xstate.done.actor.refresh': [...tokenReplies('refresh'), done('refresh', at(1_000, null))],
         'xstate.done.actor.forget': stepReplies('forget', 'store'),
       },
       // The number of attempts and the time only decide how long a wait is.

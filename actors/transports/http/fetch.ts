@@ -19,9 +19,9 @@ import { SdkError } from '@modelcontextprotocol/client';
 import type { Authenticator } from '../../../src/domain/authorization.ts';
 import type { Clock } from '../../../src/domain/clock.ts';
 import { version } from '../../../src/domain/version.ts';
-import { defined } from '../../../src/policies/defined.ts';
 import { maxMessageBytes } from '../connection/connection.ts';
 import { addressOf, RequestFailedError, UnreachedError } from '../connection/failure.ts';
+import { Repetitions, readRefusal } from '../connection/refusal.ts';
 import { AddressBlockedError, type AddressRange } from './addresses.ts';
 import type { ResolveAll } from './agents.ts';
 import { acceptedCodings, isJson, openBody } from './body.ts';
@@ -150,26 +150,22 @@ function createAuthorized(home: URL, authenticator: Authenticator | undefined) {
     send: (order: Order) => Promise<Read>,
   ): Promise<Read> {
     if (authenticator === undefined || order.url.origin !== home.origin) return send(order);
-    const first = await readied(order, authenticator);
-    const answer = await send(first.order);
-    if (typeof answer === 'string' || !refusals.has(answer.status)) return answer;
-    const refusal = {
-      status: answer.status,
-      sentWith: first.sentWith,
-      ...defined({
-        challenge: joined(answer.headers['www-authenticate']),
-        dpopNonce: joined(answer.headers['dpop-nonce']),
-      }),
-    };
-    let mayRepeat = true;
-    try {
-      mayRepeat = await authenticator.refused(refusal);
-    } finally {
-      if (mayRepeat) answer.cancel();
+    const repetitions = new Repetitions();
+    for (;;) {
+      const { sentWith, ...ready } = await readied(order, authenticator);
+      const answer = await send(ready.order);
+      if (typeof answer === 'string' || !refusals.has(answer.status)) return answer;
+      const refusal = readRefusal(answer.status, answer.headers);
+      if (!repetitions.take(refusal)) return answer;
+      let mayRepeat = true;
+      try {
+        mayRepeat = await authenticator.refused({ ...refusal, sentWith });
+      } finally {
+        if (mayRepeat) answer.cancel();
+      }
+      if (!mayRepeat) return answer;
+      order.signal?.throwIfAborted();
     }
-    if (!mayRepeat) return answer;
-    order.signal?.throwIfAborted();
-    return send((await readied(order, authenticator)).order);
   };
 }
 
@@ -179,10 +175,6 @@ async function readied(order: Order, authenticator: Authenticator) {
   const sentWith = await authenticator.headers(order.method, order.url);
   order.signal?.throwIfAborted();
   return { sentWith, order: { ...order, headers: { ...order.headers, ...sentWith } } };
-}
-
-function joined(header: string | readonly string[] | undefined): string | undefined {
-  return typeof header === 'string' ? header : header?.join(', ');
 }
 
 function createOrigins(home: URL, clock: Clock, { resolve, reach }: FetchOptions) {

@@ -43,11 +43,10 @@ interface Login {
   readonly credential: Credential;
   /** The names of the servers that share it. */
   readonly servers: Set<string>;
+  /** The login settings of each server: those that do not identify the credential may differ. */
+  readonly own: Map<string, OwnSettings>;
   /** From the latest session. */
-  settings: ResolvedOAuth | undefined;
   reach: Reach | undefined;
-  /** Reads them again. */
-  readOAuth: RemoteEndpoint['readOAuth'];
   /** Ends the wait for the browser with the URL that it was redirected to. */
   redirected: ((url: URL) => void) | undefined;
   /** When servers last refused the token, so that it was renewed; monotonic. */
@@ -58,6 +57,14 @@ interface Login {
   for: string;
   /** Until when the login waits, by wall clock. */
   endsAtMs: number;
+  /** The latest request for a login. */
+  turn: object | undefined;
+}
+
+interface OwnSettings {
+  settings: ResolvedOAuth | undefined;
+  /** Reads them again. */
+  readonly readOAuth: RemoteEndpoint['readOAuth'];
 }
 
 // More refusals of new tokens than these are not about a token.
@@ -86,8 +93,10 @@ export class Authorizations {
     const { server } = owner;
     const { headers, oauth, account } = endpoint;
     const isExplicit = Object.keys(headers).some((name) => name.toLowerCase() === 'authorization');
-    if (this.#store === undefined || oauth === false || (isExplicit && oauth === undefined))
+    if (this.#store === undefined || oauth === false || isExplicit) {
+      this.#leave(server);
       return undefined;
+    }
     const id = {
       resource: canonicalResource(asHttp(endpoint.url)),
       account: account ?? null,
@@ -95,7 +104,6 @@ export class Authorizations {
       reach: endpoint.reach?.ownDigest ?? null,
     };
     const login = this.#loginFor(id, server, endpoint, this.#store);
-    login.readOAuth = endpoint.readOAuth;
     const session = new DemandingSession(owner, login.actor, login.unasked);
     return {
       headers: (method, at) => this.#headers(login, session, method, at),
@@ -129,20 +137,25 @@ export class Authorizations {
   ): Promise<void> {
     const login = this.#of(server);
     const { actor } = login;
-    await until(actor, isSettled);
-    login.for = server;
-    const { loginTimeoutMs } = actor.getSnapshot().context;
-    login.endsAtMs = this.#now + loginTimeoutMs;
-    login.renewals.length = 0;
-    const cancel = (): void => actor.send({ type: 'login.cancelled' });
-    signal?.addEventListener('abort', cancel, { once: true });
-    actor.send({ type: 'login.requested', device });
+    const turn = {};
+    const cancel = (): void => {
+      // A login that replaced this one goes on.
+      if (login.turn === turn) actor.send({ type: 'login.cancelled' });
+    };
     try {
-      const { context, value } = await until(actor, isAtRest);
-      if (signal?.aborted === true)
-        throw new TroupeError('CANCELLED', `the login to ${server} was cancelled`, { server });
+      await until(actor, isSettled, signal);
+      login.for = server;
+      login.turn = turn;
+      login.renewals.length = 0;
+      signal?.addEventListener('abort', cancel, { once: true });
+      login.endsAtMs = this.#now + actor.getSnapshot().context.loginTimeoutMs;
+      actor.send({ type: 'login.requested', device });
+      const { context, value } = await until(actor, isAtRest, signal);
       if (value === 'authorized' && context.failure === null) return;
       throw this.#loginError(server, context.failure);
+    } catch (error) {
+      if (signal?.aborted !== true) throw error;
+      throw new TroupeError('CANCELLED', `the login to ${server} was cancelled`, { server });
     } finally {
       signal?.removeEventListener('abort', cancel);
     }
@@ -256,6 +269,14 @@ export class Authorizations {
     throw new TroupeError('USAGE', `${server} has not asked for a login`, { server });
   }
 
+  /** A server whose settings changed leaves its earlier login. */
+  #leave(server: string): void {
+    for (const { servers, own } of this.#logins.values()) {
+      servers.delete(server);
+      own.delete(server);
+    }
+  }
+
   #loginFor(
     id: CredentialId,
     server: string,
@@ -263,12 +284,11 @@ export class Authorizations {
     store: CredentialStore,
   ): Login {
     const key = credentialKey(id);
-    // A server whose settings changed leaves its earlier login.
-    for (const other of this.#logins.values()) other.servers.delete(server);
+    this.#leave(server);
     const known = this.#logins.get(key);
     const login = known ?? this.#create(id, server, endpoint, store);
     login.servers.add(server);
-    login.settings = settingsOf(endpoint);
+    login.own.set(server, { settings: settingsOf(endpoint), readOAuth: endpoint.readOAuth });
     login.reach = endpoint.reach;
     if (known === undefined) login.actor.start();
     return login;
@@ -290,12 +310,13 @@ export class Authorizations {
       // A WebSocket's metadata and tokens are those of its HTTP address.
       server: asHttp(endpoint.url),
       reach: () => login.reach,
-      settings: () => login.settings,
+      settings: () => settingsNow(login)?.settings,
       freshSettings: async () => {
+        const own = settingsNow(login);
         // If a value is missing, the issuer refuses the old one.
-        const fresh = await login.readOAuth?.().catch(() => undefined);
-        login.settings = fresh ?? login.settings;
-        return login.settings;
+        const fresh = await own?.readOAuth?.().catch(() => undefined);
+        if (own !== undefined) own.settings = fresh ?? own.settings;
+        return own?.settings;
       },
       store,
       clock,
@@ -332,14 +353,14 @@ export class Authorizations {
       actor,
       credential,
       servers: new Set(),
-      settings,
+      own: new Map(),
       reach: endpoint.reach,
-      readOAuth: undefined,
       redirected: undefined,
       renewals: [],
       unasked: new Set(),
       for: server,
       endsAtMs: 0,
+      turn: undefined,
     };
     this.#logins.set(key, login);
     let generation = 0;
@@ -426,6 +447,11 @@ export class Authorizations {
     if (token === null || isRejected) return false;
     return token.expiresAtMs === null || this.#now < token.expiresAtMs;
   }
+}
+
+/** Those of the server whose user logs in. */
+function settingsNow(login: Login): OwnSettings | undefined {
+  return login.own.get(login.for) ?? [...login.own.values()].at(-1);
 }
 
 function settingsOf({ oauth }: RemoteEndpoint): ResolvedOAuth | undefined {

@@ -11,6 +11,7 @@ import type {
   TokenStepDone,
 } from '../../../machines/authorization/setup.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { defined } from '../../policies/defined.ts';
 
 export type LoginActor = ActorRefFrom<typeof authorizationMachine>;
 
@@ -46,10 +47,12 @@ export function chartOf(credential: Credential, demands: LoginDemandStore | unde
 export async function until(
   actor: LoginActor,
   matches: (snapshot: Snapshot) => boolean,
+  signal?: AbortSignal,
 ): Promise<Snapshot> {
   const stopped = (): TroupeError => new TroupeError('STOPPED', 'the troupe has stopped');
   if (actor.getSnapshot().status === 'stopped') throw stopped();
-  return waitFor(actor, matches).catch(() => {
+  signal?.throwIfAborted();
+  return waitFor(actor, matches, defined({ signal })).catch(() => {
     throw stopped();
   });
 }

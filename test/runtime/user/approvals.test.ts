@@ -190,16 +190,22 @@ describe('an approval request', () => {
     ]);
     await tell(here, 'grant');
     expect(here.stateOf('db')).toBe('ready');
-    for (const [changed, field] of [
+    for (const [changed, ...fields] of [
       [{ proxy: 'http://evil.test', tls }, 'proxy'],
       [{ proxy, tls: { ...tls, ca: 'other.pem' } }, 'tls.ca'],
       [{ proxy, tls: { ...tls, cert: 'other.pem' } }, 'tls.cert'],
       [{ proxy, tls: { ...tls, passphrase: 'x' } }, 'tls.passphrase'],
+      [{ proxy, tls, account: 'work' }, 'account'],
+      [
+        { proxy, tls, oauth: { metadataUrl: 'https://evil.test/m' } },
+        'oauth.grant',
+        'oauth.metadataUrl',
+      ],
     ] as const) {
       await write(here, servers({ db: { url, ...changed } }));
       await here.settle();
       expect(here.stateOf('db')).toBe('blocked.pendingApproval');
-      expect(request(here)?.changes?.map((change) => change.field)).toEqual([field]);
+      expect(request(here)?.changes?.map((change) => change.field)).toEqual(fields);
     }
     await write(here, servers({ db: { url, proxy: false } }));
     await here.settle();

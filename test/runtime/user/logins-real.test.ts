@@ -1,56 +1,24 @@
 /** Logins of whole troupes at a real issuer on this machine. */
 
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { inspect } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
-import {
-  createTroupe,
-  type ServerState,
-  type Troupe,
-  type TroupeOptions,
-} from '../../../src/index.ts';
-import { promptClock } from '../../../src/runtime/real-clock.ts';
+import { createTroupe } from '../../../src/index.ts';
 import { startHttpProxy } from '../../fixtures/remote/http-proxy.ts';
 import { createAuthority } from '../../fixtures/remote/self-signed.ts';
 import { deferred } from '../../support/deferred.ts';
-import { startTestIssuer, type TestIssuer } from '../../support/issuer/issuer.ts';
-import type { Fault, IssuerSettings } from '../../support/issuer/settings.ts';
-
-async function issuerWith(settings: Partial<IssuerSettings> = {}): Promise<TestIssuer> {
-  const issuer = await startTestIssuer(settings);
-  onTestFinished(() => issuer.close());
-  return issuer;
-}
-
-function stateFolder(): string {
-  const folder = mkdtempSync(path.join(tmpdir(), 'troupe-login-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
-
-type Entry = Readonly<Record<string, unknown>>;
-
-/** A troupe whose user consents to each login in a browser. */
-function troupeWith(
-  issuer: TestIssuer,
-  servers: Readonly<Record<string, Entry>> = { db: {} },
-  options: TroupeOptions = {},
-): Troupe {
-  const mcpServers = Object.fromEntries(
-    Object.entries(servers).map(([name, entry]) => [name, { url: issuer.server, ...entry }]),
-  );
-  const troupe = createTroupe({ bare: true, settings: { mcpServers }, ...options });
-  onTestFinished(() => troupe.stop());
-  troupe.on('auth.started', ({ url }) => {
-    void issuer.consent(new URL(url)).then((redirect) => fetch(redirect));
-  });
-  return troupe;
-}
-
-const waits = { timeoutMs: 10_000 };
+import type { Fault } from '../../support/issuer/settings.ts';
+import {
+  type Entry,
+  issuerWith,
+  later,
+  nextState,
+  stateFolder,
+  troupeWith,
+  waits,
+} from './logins-bench.ts';
 
 describe('a login', () => {
   it('starts all servers that share the credential, and only those', async () => {
@@ -72,40 +40,51 @@ describe('a login', () => {
     expect(account).toMatchObject({ servers: ['one', 'two'], issuer: issuer.issuer() });
   });
 
-  it('is never lent to an entry with the same URL and its own proxy, certificates or metadata', async () => {
+  it("is lent to a folder's entry once approved, unless it has another account, proxy, certificate or metadata", async () => {
     const issuer = await issuerWith();
     const via = await startHttpProxy();
     onTestFinished(() => via.close());
     const authority = createAuthority('Other');
     const metadataUrl = `${issuer.origin}/.well-known/oauth-authorization-server`;
     const others: Readonly<Record<string, Entry>> = {
+      account: { account: 'work' },
       proxy: { proxy: via.url },
       direct: { proxy: false },
       authorities: { tls: { ca: authority.cert } },
       certificate: { tls: authority.issue('client') },
       metadata: { oauth: { metadataUrl } },
     };
-    const entries = Object.entries({ mine: {}, ...others }).map(
-      ([name, entry]) => [name, { ...entry, headers: { 'X-Entry': name } }] as const,
-    );
-    const stateDir = stateFolder();
-    const names = Object.keys(others);
-    const start = async (): Promise<Troupe> => {
-      const troupe = troupeWith(issuer, Object.fromEntries(entries), { stateDir });
-      await Promise.all(names.map((name) => troupe.waitFor(name, 'authRequired', waits)));
-      return troupe;
-    };
-    const first = await start();
+    const entries = Object.entries({ same: {}, ...others }).map(([name, entry]) => {
+      return [name, { url: issuer.server, ...entry, headers: { 'X-Entry': name } }] as const;
+    });
+    const [stateDir, projectRoot] = [stateFolder(), stateFolder()];
+    const mcpServers = Object.fromEntries(entries);
+    writeFileSync(path.join(projectRoot, 'troupe.json'), JSON.stringify({ mcpServers }));
+    const sources = [{ file: 'troupe.json', scope: 'project' as const }];
+    const mine = { mine: { headers: { 'X-Entry': 'mine' } } };
+    const start = () => troupeWith(issuer, mine, { bare: false, stateDir, projectRoot, sources });
+    const first = start();
     await first.login('mine', waits);
+    for (const [name] of entries)
+      expect(first.status(name)).toMatchObject({ state: 'blocked', reason: 'pendingApproval' });
+    const callers = issuer.seenAt('/mcp').map(({ headers }) => headers['x-entry']);
+    expect(new Set(callers)).toEqual(new Set(['mine']));
+    const accounts = first.approvals().map(({ server, account }) => [server, account] as const);
+    expect(Object.fromEntries(accounts)).toMatchObject({ same: null, account: 'work' });
+    for (const [name] of entries) first.send({ type: 'approval.grant', server: name });
+    await first.waitFor('same', 'ready', waits);
+    const names = Object.keys(others);
+    await Promise.all(names.map((name) => first.waitFor(name, 'authRequired', waits)));
     await first.stop();
-    const second = await start();
-    await second.waitFor('mine', 'ready', waits);
-    for (const name of names) expect(second.status(name)).toMatchObject({ state: 'authRequired' });
+    const second = start();
+    await second.waitFor('same', 'ready', waits);
+    await Promise.all(names.map((name) => second.waitFor(name, 'authRequired', waits)));
     const authorized = issuer.seen.filter(({ headers }) => headers.authorization !== undefined);
-    expect(new Set(authorized.map(({ headers }) => headers['x-entry']))).toEqual(new Set(['mine']));
+    const bearers = new Set(authorized.map(({ headers }) => headers['x-entry']));
+    expect(bearers).toEqual(new Set(['mine', 'same']));
     expect(via.asked.length).toBeGreaterThan(0);
     expect(via.heard().toLowerCase()).not.toContain('bearer ');
-    expect(await second.accounts()).toMatchObject([{ servers: ['mine'] }]);
+    expect(await second.accounts()).toMatchObject([{ servers: ['mine', 'same'] }]);
   });
 
   it('through a proxy sends everything through it', async () => {
@@ -208,12 +187,18 @@ describe('a login', () => {
   it('is neither used nor begun for a server with its own authorization', async () => {
     const issuer = await issuerWith();
     const headers = { Authorization: 'Bearer of-the-user' };
-    const troupe = troupeWith(issuer, { own: { headers }, never: { oauth: false } });
-    await troupe.waitFor('own', 'authRequired', waits);
-    await troupe.waitFor('never', 'authRequired', waits);
-    for (const name of ['own', 'never'])
+    const troupe = troupeWith(issuer, {
+      own: { headers },
+      both: { headers, oauth: { scopes: ['read'] } },
+      never: { oauth: false },
+    });
+    for (const name of ['own', 'both', 'never']) {
+      await troupe.waitFor(name, 'authRequired', waits);
       await expect(troupe.login(name, waits)).rejects.toMatchObject({ code: 'USAGE' });
+    }
     expect(issuer.counts.authorizations).toBe(0);
+    const sent = new Set(issuer.seenAt('/mcp').map(({ headers: each }) => each.authorization));
+    expect(sent).toEqual(new Set([headers.Authorization, undefined]));
   });
 });
 
@@ -391,20 +376,6 @@ describe('a renewal', () => {
   });
 });
 
-describe('a login to a WebSocket', () => {
-  it('is made, and renewed when the token expires', async () => {
-    const issuer = await issuerWith();
-    const url = issuer.server.replace('http:', 'ws:');
-    const troupe = troupeWith(issuer, { db: { type: 'ws', url } });
-    await troupe.waitFor('db', 'authRequired', waits);
-    expect(await troupe.login('db', waits)).toMatchObject({ state: 'ready' });
-    issuer.book.expireAccess();
-    troupe.send({ type: 'server.reconnect', server: 'db' });
-    await troupe.waitFor('db', 'ready', waits);
-    expect(issuer.counts).toMatchObject({ codes: 1, redemptions: 1 });
-  });
-});
-
 describe('a troupe that stops', () => {
   it('ends a login that waits for the browser', async () => {
     const issuer = await issuerWith();
@@ -419,19 +390,3 @@ describe('a troupe that stops', () => {
     expect(await login).toMatchObject({ name: 'TroupeError' });
   });
 });
-
-/** The machine's time, but so much later by the wall clock. */
-function later(ms: number): Pick<TroupeOptions, 'clock'> {
-  return { clock: { ...promptClock, wallNow: () => Date.now() + ms } };
-}
-
-/** Resolves when a server next enters a state. */
-function nextState(troupe: Troupe, server: string, state: ServerState): Promise<void> {
-  return new Promise((resolve) => {
-    const off = troupe.on('status.changed', ({ status }) => {
-      if (status.name !== server || status.state !== state) return;
-      off();
-      resolve();
-    });
-  });
-}

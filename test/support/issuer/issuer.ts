@@ -43,7 +43,7 @@ export async function startTestIssuer(
       const each = await seenOf(request);
       seen.push(each);
       waiting.get(each.path)?.();
-      if (breaks(settings, each.path, response)) return;
+      if (breaks(settings, each, response)) return;
       const { status, headers, json } = replyTo(own, each);
       await settings.holds.get(each.path);
       const body = json === undefined ? undefined : JSON.stringify(json);
@@ -111,23 +111,29 @@ async function seenOf(request: IncomingMessage): Promise<Seen> {
 }
 
 /** Applies the fault of a path. */
-function breaks({ faults }: IssuerSettings, path: string, response: ServerResponse): boolean {
-  const entry = faults.get(path);
+function breaks({ faults }: IssuerSettings, seen: Seen, response: ServerResponse): boolean {
+  const entry = faults.get(seen.path);
   if (entry === undefined || entry.times === 0) return false;
   if (entry.times !== undefined) entry.times -= 1;
-  answerBadly(entry.fault, response);
+  answerBadly(entry.fault, seen, response);
   return true;
 }
 
 const hugeBytes = 5_000_000;
 
-function answerBadly(fault: Fault, response: ServerResponse): void {
+function answerBadly(fault: Fault, { headers, form }: Seen, response: ServerResponse): void {
   if (fault === 'hang') return;
   if (fault === 'reset') return void response.socket?.resetAndDestroy();
   if (fault === 'huge')
     return void response
       .writeHead(200, { 'content-type': 'application/json' })
       .end(JSON.stringify({ text: 'x'.repeat(hugeBytes) }));
+  if (fault === 'echo') {
+    const words = [headers.authorization?.split(' ')[1], headers['dpop'], ...form.values()];
+    const description = words.filter((word) => word !== undefined).join(' ');
+    const body = JSON.stringify({ error: 'invalid_grant', error_description: description });
+    return void response.writeHead(400, { 'content-type': 'application/json' }).end(body);
+  }
   response.writeHead(fault.status, fault.headers).end(fault.body);
 }
 

@@ -40,7 +40,8 @@ export function upgrade(
 ): void {
   const { headers } = request;
   const seen = { method: 'GET', path: '/mcp', query: new URLSearchParams(), headers };
-  const grant = admitted(state, { ...seen, form: new URLSearchParams(), body: '' });
+  const whole = { ...seen, form: new URLSearchParams(), body: '' };
+  const grant = admitted(state, whole);
   if ('status' in grant) {
     state.counts.unauthorized += 1;
     const lines = Object.entries(grant.headers ?? {}).map(([name, value]) => `${name}: ${value}`);
@@ -50,6 +51,8 @@ export function upgrade(
   }
   sockets.handleUpgrade(request, socket, head, (opened) => {
     opened.on('message', (data: Buffer) => {
+      // As IANA registers it: "unauthorized".
+      if ('status' in admitted(state, whole)) return opened.close(3000);
       const answer = answerTo(JSON.parse(data.toString('utf8')) as RpcMessage);
       if (answer !== undefined) opened.send(JSON.stringify(answer));
     });

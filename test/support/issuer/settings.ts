@@ -20,7 +20,9 @@ export type Fault =
   | 'hang'
   | 'reset'
   /** A body of five megabytes. */
-  | 'huge';
+  | 'huge'
+  /** An OAuth error that repeats the request. */
+  | 'echo';
 
 export interface IssuerSettings {
   /** The issuer's path: its metadata then stands at other places. */
