@@ -46,7 +46,7 @@
  * retrying -- store.changed --> loading
  * retrying -- after retryDelay [isRefreshable] --> refreshing
  * retrying -- after retryDelay --> requesting
- * signingIn -- (see signing-in.ts) --> loading | weighing | authorized
+ * signingIn -- (see signing-in.ts) --> loading | authorized
  * unauthorized -- login.requested [needsNoUser] --> requesting
  * unauthorized -- login.requested --> signingIn
  * unauthorized -- token.wanted [needsNoUser] --> requesting

@@ -27,7 +27,7 @@
  * requestingCode -- done requestCode [hasFailed] --> loading
  * requestingCode -- done requestCode --> awaitingDevice
  * requestingCode -- error requestCode --> loading
- * awaitingDevice -- after codeLifetime --> weighing
+ * awaitingDevice -- after codeLifetime --> loading
  * awaitingDevice: [*] -> pausing
  *   pausing -- after pollInterval --> polling
  *   polling invokes poll
@@ -117,7 +117,7 @@ export const signingInStates = authorizationSetup.createStateConfig({
       after: {
         codeLifetime: {
           actions: noteFailure('timeout', 'The code expired before anyone entered it.'),
-          target: '#authorization.weighing',
+          target: '#authorization.loading',
         },
       },
       initial: 'pausing',
