@@ -5,6 +5,7 @@
  * files; the interfaces here are all that a host ever holds.
  */
 
+export type { Account, StoredLogin } from './domain/authorization.ts';
 export * from './domain/caller-code.ts';
 export type {
   CompletionRequest,

@@ -7,6 +7,7 @@ import type { StoredCredential } from '../stores/credentials-record.ts';
 import type { ResolvedOAuth } from '../values/oauth.ts';
 import type { ClientSettings } from './client.ts';
 import type { MachineGrant } from './machine-grants.ts';
+import type { RedirectPlace } from './redirect-listener.ts';
 import { scopeList } from './scopes.ts';
 
 /** Returns what charts and users may know of a credential. */
@@ -20,10 +21,11 @@ export function factsOf({ generation, issuer, tokens }: StoredCredential): Token
   };
 }
 
-/** The path of a redirect address on this machine; undefined for the usual one. */
-export function ownPathOf(redirectUri: string | undefined): string | undefined {
+/** The place of a redirect address on this machine; undefined for the usual one. */
+export function ownPlaceOf(redirectUri: string | undefined): RedirectPlace | undefined {
   const url = redirectUri === undefined ? undefined : new URL(redirectUri);
-  return url !== undefined && isLoopback(url) ? url.pathname : undefined;
+  if (url === undefined || !isLoopback(url)) return undefined;
+  return { hostname: url.hostname, path: url.pathname };
 }
 
 export function isPast(timeMs: number | undefined, nowMs: number): boolean {
@@ -39,6 +41,7 @@ export function clientSettingsOf(settings: ResolvedOAuth): ClientSettings {
     authMethod: tokenEndpointAuthMethod,
     privateKey: key?.privateKey,
     signingAlgorithm: key?.algorithm,
+    keyId: key?.keyId,
   });
 }
 

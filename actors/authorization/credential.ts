@@ -8,50 +8,31 @@
 
 import type { JsonWebKey } from 'node:crypto';
 
-import type { StepDone, TokenStepDone } from '../../machines/authorization/setup.ts';
 import type {
-  AuthorizationFailure,
-  CredentialId,
-  Refusal,
-} from '../../src/domain/authorization.ts';
-import type { Clock } from '../../src/domain/clock.ts';
+  CodeStepDone,
+  PollStepDone,
+  StepDone,
+  TokenStepDone,
+} from '../../machines/authorization/setup.ts';
+import type { AuthorizationFailure, Refusal } from '../../src/domain/authorization.ts';
 import { defined } from '../../src/policies/defined.ts';
-import type { CredentialStore } from '../stores/credentials.ts';
 import { CredentialStoreError, type StoredCredential } from '../stores/credentials-record.ts';
-import type { Reach } from '../transports/http/reach.ts';
 import type { ResolvedOAuth } from '../values/oauth.ts';
-import { createIssuerConnection, type IssuerAccess, type IssuerConnection } from './access.ts';
 import { type Challenge, readChallenge } from './challenge.ts';
-import { type Client, findClient, registeredRedirects } from './client.ts';
-import { clientSettingsOf, factsOf, grantOf, isPast, ownPathOf } from './credential-facts.ts';
+import { type Client, findClient, type StoredClient } from './client.ts';
+import { clientSettingsOf, factsOf, grantOf, isPast } from './credential-facts.ts';
+import type { Asked, CredentialPorts } from './credential-ports.ts';
+import { IssuerWay, listenFor, responseTo } from './credential-way.ts';
+import { beginDeviceLogin, type DeviceLogin, pollDeviceLogin } from './device.ts';
 import { type Discovered, discover } from './discovery.ts';
 import { createDpopKey, type DpopKey, restoreDpopKey, tokenHeaders } from './dpop.ts';
 import { requestToken } from './machine-grants.ts';
-import type { Outcome, StepFailure } from './outcome.ts';
-import { listenForRedirect, type RedirectListener } from './redirect-listener.ts';
+import { type Outcome, quoted, type StepFailure } from './outcome.ts';
+import type { RedirectListener } from './redirect-listener.ts';
 import { type AuthorizationRequest, beginAuthorization } from './request.ts';
 import { revoke } from './revocation.ts';
 import { scopeList, scopesFor } from './scopes.ts';
 import { exchange, refresh, type Tokens } from './tokens.ts';
-
-export interface CredentialPorts {
-  readonly key: string;
-  readonly id: CredentialId;
-  readonly server: URL;
-  /** How the server is reached now, and thereby its issuer. */
-  readonly reach: () => Reach | undefined;
-  /** The server's login settings now; undefined if there are none. */
-  readonly settings: () => ResolvedOAuth | undefined;
-  /** Reads the values of the settings again, because assertions expire. Never rejects. */
-  readonly freshSettings: () => Promise<ResolvedOAuth | undefined>;
-  readonly store: CredentialStore;
-  readonly clock: Clock;
-  /**
-   * Shows the URL to the user who asked for the login. Resolves with the URL that the user pasted;
-   * never resolves if the user only uses the browser. Aborted when the login ends.
-   */
-  readonly showUrl: (url: URL, signal: AbortSignal) => Promise<URL>;
-}
 
 // A token that expires this soon would expire on its way.
 const usableMs = 5_000;
@@ -61,29 +42,36 @@ const preparingMs = 8_000;
 
 export class Credential {
   readonly #ports: CredentialPorts;
-  #connection: IssuerConnection | undefined;
-  /** That of the connection. */
-  #reach: Reach | undefined;
+  readonly #way: IssuerWay;
   #stored: StoredCredential | undefined;
   #dpop: DpopKey | undefined;
   #challenge: Challenge | undefined;
   #found: Discovered | undefined;
   #client: Client | undefined;
+  /** The client that this process registered. */
+  #registered: StoredClient | undefined;
   /** The client id that the issuer no longer knows, so that another is registered. */
   #lostClientId: string | undefined;
   #listener: RedirectListener | undefined;
   #request: AuthorizationRequest | undefined;
   #response: URLSearchParams | undefined;
+  #device: { readonly login: DeviceLogin; readonly key: DpopKey | undefined } | undefined;
   /** Renewals that have been sent: their answers may be the only valid tokens. */
   readonly #redeeming = new Set<Promise<unknown>>();
 
   constructor(ports: CredentialPorts) {
     this.#ports = ports;
+    this.#way = new IssuerWay(ports);
   }
 
   /** The generation of the token that requests carry; 0 without one. */
   get generation(): number {
     return this.#stored?.generation ?? 0;
+  }
+
+  /** The scopes that the server's latest refusal named. */
+  get challengedScopes(): readonly string[] {
+    return scopeList(this.#challenge?.scope);
   }
 
   /** The headers that carry the token; none without one. */
@@ -125,33 +113,40 @@ export class Credential {
     return this.#done(await this.#discover(signal));
   }
 
-  async register(wanted: readonly string[], signal: AbortSignal): Promise<StepDone> {
+  async register(asked: Asked, signal: AbortSignal): Promise<StepDone> {
     const found = this.#found;
     if (found === undefined) throw new Error('the issuer is not known yet');
+    if (asked.isOnDevice && !found.offers.device)
+      return this.#failed({
+        kind: 'discovery',
+        message: `${quoted(found.issuer)} offers no login on another device; log in with --no-browser instead`,
+      });
     this.#listener?.close();
-    let listener: RedirectListener;
-    try {
-      listener = await this.#listen();
-    } catch (error) {
-      const code = error instanceof Error && 'code' in error ? String(error.code) : 'no port';
-      const message = `No port for the response could be opened on this machine (${code}).`;
-      return this.#failed({ kind: 'registration', message });
+    this.#listener = undefined;
+    const settings: Partial<ResolvedOAuth> = this.#ports.settings() ?? {};
+    let listener: RedirectListener | undefined;
+    // On another device only a registration needs an address.
+    if (!asked.isOnDevice || (settings.clientId ?? settings.redirectUri) === undefined) {
+      const listening = await listenFor(settings, this.#knownClient);
+      if (listening.failed !== undefined) return this.#failed(listening.failed);
+      listener = listening.value;
     }
     this.#listener = listener;
-    const client = await this.#findClient(found, wanted, signal);
+    const client = await this.#findClient(found, asked, signal);
     // Another program may need the port, or another login.
-    if (client.failed !== undefined || signal.aborted) listener.close();
-    return this.#done(client);
+    if (client.failed !== undefined || asked.isOnDevice || signal.aborted) listener?.close();
+    return this.#done(client, asked);
   }
 
-  async askUser(wanted: readonly string[], signal: AbortSignal): Promise<StepDone> {
+  async askUser(asked: Asked, signal: AbortSignal): Promise<StepDone> {
     const [found, client, listener] = [this.#found, this.#client, this.#listener];
     if (found === undefined || client === undefined || listener === undefined)
       throw new Error('there is no client yet');
     const redirectUri = this.#ports.settings()?.redirectUri ?? listener.redirectUri;
-    const begun = await beginAuthorization(this.#access(signal), found, client, {
+    const scope = this.#scope(found, asked);
+    const begun = await beginAuthorization(this.#way.access(signal), found, client, {
       redirectUri,
-      ...defined({ scope: this.#scope(found, wanted) }),
+      ...defined({ scope }),
     });
     if (begun.failed !== undefined) {
       listener.close();
@@ -159,69 +154,96 @@ export class Credential {
     }
     const request = begun.value;
     this.#request = request;
-    const state = request.url.searchParams.get('state');
-    const isExpected = (response: URLSearchParams): boolean => response.get('state') === state;
-    const over = new AbortController();
-    const either = AbortSignal.any([signal, over.signal]);
-    try {
-      this.#response = await Promise.race([
-        listener.response(isExpected, either),
-        this.#ports.showUrl(request.url, either).then(({ searchParams }) => searchParams),
-      ]);
-    } finally {
-      over.abort();
-      listener.close();
-    }
+    const offersDevice = found.offers.device;
+    const shown = { url: request.url, scopes: scopeList(scope), offersDevice };
+    this.#response = await responseTo(listener, (until) => this.#ports.showUrl(shown, until), {
+      state: request.url.searchParams.get('state'),
+      signal,
+    });
     return { nowMs: this.#now };
   }
 
-  async exchange(signal: AbortSignal): Promise<TokenStepDone> {
+  async requestCode(asked: Asked, signal: AbortSignal): Promise<CodeStepDone> {
+    const [found, client] = [this.#found, this.#client];
+    if (found === undefined || client === undefined) throw new Error('there is no client yet');
+    const scope = this.#scope(found, asked);
+    const begun = await beginDeviceLogin(this.#way.access(signal), found, client, scope);
+    if (begun.failed !== undefined) return this.#done(begun, asked);
+    const login = begun.value;
+    const key = this.#isDpopWanted(found) ? await createDpopKey() : undefined;
+    this.#device = { login, key };
+    const { intervalMs, lifetimeMs } = login;
+    if (!signal.aborted) this.#ports.showCode({ ...login, scopes: scopeList(scope) });
+    return { nowMs: this.#now, device: { intervalMs, lifetimeMs } };
+  }
+
+  async poll(asked: Asked, signal: AbortSignal): Promise<PollStepDone> {
+    const [found, client, device] = [this.#found, this.#client, this.#device];
+    if (!found || !client || !device) throw new Error('there is no code yet');
+    const { login, key } = device;
+    const access = this.#way.access(signal);
+    const outcome = await pollDeviceLogin(access, found, client, login, key?.session);
+    if (outcome.failed !== undefined) return this.#failed(outcome.failed);
+    const { value } = outcome;
+    if (value.pending !== undefined) return { nowMs: this.#now, pending: value.pending };
+    this.#device = undefined;
+    const record = this.#recordOf(found, client, value.tokens, key);
+    return this.#update(asked, () => Promise.resolve({ value: record }));
+  }
+
+  async exchange(asked: Asked, signal: AbortSignal): Promise<TokenStepDone> {
     const [found, client] = [this.#found, this.#client];
     const [request, response] = [this.#request, this.#response];
     if (!found || !client || !request || !response) throw new Error('there is no response yet');
     const key = this.#isDpopWanted(found) ? await createDpopKey() : undefined;
-    const outcome = await exchange(this.#access(signal), found, client, {
+    const outcome = await exchange(this.#way.access(signal), found, client, {
       request,
       response,
       ...(key !== undefined && { dpop: key.session }),
     });
     this.#request = undefined;
     this.#response = undefined;
-    if (outcome.failed !== undefined) return this.#failed(this.#noted(outcome.failed, client));
+    if (outcome.failed !== undefined) {
+      this.#noted(outcome.failed, client);
+      return this.#done(outcome, asked);
+    }
     const record = this.#recordOf(found, client, outcome.value, key);
-    return this.#update(() => Promise.resolve({ value: record }));
+    return this.#update(asked, () => Promise.resolve({ value: record }));
   }
 
   /** Requests a token without a user, under the lock, so that processes do not all request one. */
-  request(wanted: readonly string[], signal: AbortSignal): Promise<TokenStepDone> {
-    return this.#renew(async (current) => {
+  request(asked: Asked, signal: AbortSignal): Promise<TokenStepDone> {
+    return this.#renew(asked, async (current) => {
       const settings = await this.#ports.freshSettings();
       const grant = settings && grantOf(settings);
       if (grant === undefined) throw new Error('a user has to log in');
       const found = await this.#discover(signal);
       if (found.failed !== undefined) return found;
-      const client = await this.#findClient(found.value, wanted, signal);
+      const client = await this.#findClient(found.value, asked, signal);
       if (client.failed !== undefined) return client;
       const key = await this.#dpopKey(current, found.value);
       const outcome = await requestToken(
-        this.#access(signal),
+        this.#way.access(signal),
         found.value,
         client.value,
         grant,
-        defined({ scope: this.#scope(found.value, wanted), dpop: key?.session }),
+        defined({
+          scope: this.#scope(found.value, asked),
+          dpop: key?.session,
+          providerAccess:
+            grant.type === 'enterprise'
+              ? this.#way.accessTo(grant.provider.issuer, signal)
+              : undefined,
+        }),
       );
       if (outcome.failed !== undefined) return outcome;
       return { value: this.#recordOf(found.value, client.value, outcome.value, key) };
     });
   }
 
-  /**
-   * Renews the token under the lock, or takes over one that another process obtained.
-   *
-   * @param isRejected - whether a server refused the token before its time
-   */
-  refresh(isRejected: boolean, signal: AbortSignal): Promise<TokenStepDone> {
-    const renewal = this.#renew(async (current) => {
+  /** Renews the token under the lock, or takes over one that another process obtained. */
+  refresh(asked: Asked, signal: AbortSignal): Promise<TokenStepDone> {
+    const renewal = this.#renew(asked, async (current) => {
       // Another process logged out meanwhile.
       if (current === undefined) return undefined;
       const begunAt = this.#ports.clock.now();
@@ -243,10 +265,10 @@ export class Credential {
       }
       const { tokens } = current;
       // Once sent, it is not cancelled: the issuer may have replaced the refresh token already.
-      const whole = this.#access(new AbortController().signal);
+      const whole = this.#way.access(new AbortController().signal);
       const outcome = await refresh(whole, found.value, client.value, {
         tokens: tokens as Tokens,
-        isEarly: !isRejected && !isPast(tokens.expiresAtMs, this.#now),
+        isEarly: !asked.isRejected && !isPast(tokens.expiresAtMs, this.#now),
         ...(key !== undefined && { dpop: key.session }),
       });
       if (outcome.failed !== undefined) {
@@ -281,7 +303,7 @@ export class Credential {
   async close(): Promise<void> {
     this.#listener?.close();
     await Promise.allSettled(this.#redeeming);
-    this.#connection?.close();
+    this.#way.close();
   }
 
   /** Courtesy: the token is gone from this machine whatever the issuer answers. */
@@ -291,13 +313,13 @@ export class Credential {
     if (found.failed !== undefined || found.value.issuer !== issuer) return;
     const client = await this.#clientOf(found.value, stored, signal);
     if (client.failed !== undefined) return;
-    await revoke(this.#access(signal), found.value, client.value, stored.tokens);
+    await revoke(this.#way.access(signal), found.value, client.value, stored.tokens);
   }
 
   /** Obtains a token under the lock unless another process stored a usable one meanwhile. */
-  #renew(obtain: Obtain): Promise<TokenStepDone> {
+  #renew(asked: Asked, obtain: Obtain): Promise<TokenStepDone> {
     const known = this.generation;
-    return this.#update(async (current) => {
+    return this.#update(asked, async (current) => {
       const isOther = current !== undefined && current.generation !== known;
       if (isOther && !isPast(current.tokens.expiresAtMs, this.#now + usableMs)) return undefined;
       return obtain(current);
@@ -305,7 +327,7 @@ export class Credential {
   }
 
   /** Changes the stored credential, which is durable before any request carries the new token. */
-  async #update(obtain: Obtain): Promise<TokenStepDone> {
+  async #update(asked: Asked, obtain: Obtain): Promise<TokenStepDone> {
     let failure: StepFailure | undefined;
     try {
       const next = await this.#ports.store.update(this.#ports.key, async (current) => {
@@ -314,7 +336,7 @@ export class Credential {
         if (outcome === undefined || outcome.failed !== undefined) return undefined;
         return { ...outcome.value, generation: (current?.generation ?? 0) + 1 };
       });
-      if (failure !== undefined) return this.#failed(failure);
+      if (failure !== undefined) return this.#done({ failed: failure }, asked);
       await this.#take(next);
     } catch (error) {
       return this.#storeFailed(error);
@@ -382,29 +404,31 @@ export class Credential {
       requiredIssuer: pinned?.issuer,
       metadataUrl: pinned?.metadataUrl,
     });
-    const found = await discover(this.#access(signal), server, hints);
+    const found = await discover(this.#way.access(signal), server, hints);
     if (found.failed === undefined) this.#found = found.value;
     return found;
   }
 
   async #findClient(
     found: Discovered,
-    wanted: readonly string[],
+    asked: Asked,
     signal: AbortSignal,
   ): Promise<Outcome<Client>> {
     const settings = this.#ports.settings();
-    const isLost = this.#stored?.client.client_id === this.#lostClientId;
-    const stored = isLost ? undefined : this.#stored;
+    const stored = this.#knownClient;
     const uri = settings?.redirectUri ?? this.#listener?.redirectUri;
-    const client = await findClient(this.#access(signal), found, {
+    const client = await findClient(this.#way.access(signal), found, {
       redirectUris: uri === undefined ? [] : [uri],
       ...defined({
         settings: settings && clientSettingsOf(settings),
-        stored: stored && { issuer: stored.issuer, information: stored.client },
-        scope: this.#scope(found, wanted),
+        stored,
+        scope: this.#scope(found, asked),
       }),
     });
-    if (client.failed === undefined) this.#client = client.value;
+    if (client.failed !== undefined) return client;
+    this.#client = client.value;
+    const { how, information } = client.value;
+    if (how === 'registered') this.#registered = { issuer: found.issuer, information };
     return client;
   }
 
@@ -414,40 +438,28 @@ export class Credential {
     { client }: StoredCredential,
     signal: AbortSignal,
   ): Promise<Outcome<Client>> {
-    if (this.#ports.settings()?.clientId !== undefined) return this.#findClient(found, [], signal);
+    if (this.#ports.settings()?.clientId !== undefined)
+      return this.#findClient(found, plain, signal);
     return Promise.resolve({ value: { how: 'stored', information: client } });
   }
 
-  #listen(): Promise<RedirectListener> {
-    const { callbackPort, redirectUri } = this.#ports.settings() ?? {};
-    if (callbackPort !== undefined)
-      return listenForRedirect([callbackPort], true, ownPathOf(redirectUri));
-    const earlier = this.#stored === undefined ? [] : registeredRedirects(this.#stored.client);
-    // The port of the registration, so that no new client is needed.
-    const ports = earlier.map((uri) => Number(new URL(uri).port)).filter((each) => each > 0);
-    return listenForRedirect(ports, false);
+  /** The client of an earlier login, or of an earlier attempt. */
+  get #knownClient(): StoredClient | undefined {
+    const { issuer = '', client: information } = this.#stored ?? {};
+    const stored = information === undefined ? undefined : { issuer, information };
+    const isUsable = (known: StoredClient | undefined): boolean =>
+      known !== undefined && known.information.client_id !== this.#lostClientId;
+    return [stored, this.#registered].find(isUsable);
   }
 
-  #scope(found: Discovered, wanted: readonly string[]): string | undefined {
-    const challenged = [...wanted, ...scopeList(this.#challenge?.scope)].join(' ');
+  #scope(found: Discovered, { wanted, asksForLess }: Scopes): string | undefined {
+    const challenged = [...wanted, ...this.challengedScopes].join(' ');
     return scopesFor(found, {
       ...defined({ pinned: this.#ports.settings()?.scopes }),
       ...(challenged !== '' && { challenged }),
+      asksForLess,
       granted: scopeList(this.#stored?.tokens.scope),
     });
-  }
-
-  /** Each step goes the way of the server's latest session, as far as it has begun by then. */
-  #access(signal: AbortSignal): IssuerAccess {
-    const { server, clock } = this.#ports;
-    const reach = this.#ports.reach();
-    if (reach !== this.#reach) {
-      this.#connection?.close();
-      this.#connection = undefined;
-      this.#reach = reach;
-    }
-    this.#connection ??= createIssuerConnection(server, clock, { reach });
-    return this.#connection.access(signal);
   }
 
   get #now(): number {
@@ -458,8 +470,18 @@ export class Credential {
     return { nowMs: this.#now, token: this.#stored === undefined ? null : factsOf(this.#stored) };
   }
 
-  #done({ failed }: Outcome<unknown>): StepDone {
-    return failed === undefined ? { nowMs: this.#now } : this.#failed(failed);
+  #done({ failed }: Outcome<unknown>, asked?: Scopes): StepDone {
+    if (failed === undefined) return { nowMs: this.#now };
+    const canAskForLess = asked !== undefined && this.#canAskForLess(failed, asked);
+    return { ...this.#failed(failed), ...(canAskForLess && { canAskForLess }) };
+  }
+
+  /** Whether the issuer refused scopes that neither the settings nor the server's challenge name. */
+  #canAskForLess({ code }: StepFailure, asked: Scopes): boolean {
+    const found = this.#found;
+    if (code !== 'invalid_scope' || found === undefined) return false;
+    const less = { ...asked, asksForLess: true };
+    return this.#scope(found, asked) !== this.#scope(found, less);
   }
 
   #failed({ kind, message, retryAfterMs }: AuthorizationFailure): TokenStepDone {
@@ -473,6 +495,9 @@ export class Credential {
   }
 }
 
+type Scopes = Pick<Asked, 'wanted' | 'asksForLess'>;
+/** A client is only looked up. */
+const plain: Asked = { wanted: [], asksForLess: false, isOnDevice: false, isRejected: false };
 type NewRecord = Omit<StoredCredential, 'generation'>;
 /** Resolves with a new record, a failure, or undefined to keep the current record. */
 type Obtain = (current: StoredCredential | undefined) => Promise<Outcome<NewRecord> | undefined>;

@@ -7,7 +7,7 @@
  */
 
 import { once } from 'node:events';
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 import { answerWith, type RedirectAnswer } from './redirect-page.ts';
@@ -31,27 +31,37 @@ const base = 'http://127.0.0.1';
 // A browser sends a few kilobytes of headers and one code.
 const maxHeaderBytes = 32_768;
 
+/** Where the browser returns to. */
+export interface RedirectPlace {
+  /** `127.0.0.1`, `[::1]`, or `localhost`, which may be either to the browser. */
+  readonly hostname: string;
+  readonly path: string;
+}
+
 /**
- * Listens on the loopback address.
+ * Listens on this machine.
  *
  * @param ports - tried in this order; a free port is chosen after them
  * @param isFixed - whether only these ports will do
- * @param path - where the browser returns to
  * @throws a system error if no port can be taken
  */
 export async function listenForRedirect(
   ports: readonly number[],
   isFixed: boolean,
-  path = usualPath,
+  { hostname, path }: RedirectPlace = { hostname: '127.0.0.1', path: usualPath },
 ): Promise<RedirectListener> {
   let deliver: ((response: URLSearchParams) => boolean) | undefined;
-  const server = createServer({ maxHeaderSize: maxHeaderBytes }, (request, response) => {
-    answerWith(response, answerFor(request, path, deliver));
-  });
-  server.unref();
-  const port = await listen(server, isFixed ? ports : [...ports, 0]);
+  const create = (): Server =>
+    createServer({ maxHeaderSize: maxHeaderBytes }, (request, response) => {
+      answerWith(response, answerFor(request, path, deliver));
+    }).unref();
+  const { servers, port } = await listen(
+    create,
+    addressesOf[hostname] ?? addressesOf.localhost,
+    isFixed ? ports : [...ports, 0],
+  );
   return {
-    redirectUri: `http://127.0.0.1:${port}${path}`,
+    redirectUri: `http://${hostname}:${port}${path}`,
     response: (isExpected, signal) =>
       new Promise((resolve, reject) => {
         const end = (): void => reject(signal.reason as Error);
@@ -66,25 +76,63 @@ export async function listenForRedirect(
       }),
     close() {
       deliver = undefined;
-      server.close();
-      server.closeIdleConnections();
+      closeAll(servers);
     },
   };
 }
 
+const addressesOf: Readonly<Record<string, readonly string[]>> & {
+  readonly localhost: readonly string[];
+} = { '127.0.0.1': ['127.0.0.1'], '[::1]': ['::1'], localhost: ['127.0.0.1', '::1'] };
+
+/** Takes the first port that is free at all addresses which this machine has. */
 async function listen(
-  server: ReturnType<typeof createServer>,
+  create: () => Server,
+  addresses: readonly string[],
   ports: readonly number[],
-): Promise<number> {
-  for (const [index, port] of ports.entries()) {
+): Promise<{ readonly servers: readonly Server[]; readonly port: number }> {
+  let last: unknown;
+  for (const wanted of ports) {
+    const servers: Server[] = [];
+    let port = wanted;
     try {
-      await once(server.listen(port, '127.0.0.1'), 'listening');
-      return (server.address() as AddressInfo).port;
+      for (const address of addresses) {
+        const server = await listenAt(create(), port, address, servers.length > 0);
+        if (server === undefined) continue;
+        servers.push(server);
+        ({ port } = server.address() as AddressInfo);
+      }
+      return { servers, port };
     } catch (error) {
-      if (index === ports.length - 1) throw error;
+      closeAll(servers);
+      last = error;
     }
   }
-  throw new Error('no port was given');
+  throw last ?? new Error('no port was given');
+}
+
+/** A machine without IPv6 listens on its other address only. */
+async function listenAt(
+  server: Server,
+  port: number,
+  address: string,
+  isOptional: boolean,
+): Promise<Server | undefined> {
+  try {
+    await once(server.listen(port, address), 'listening');
+    return server;
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (isOptional && (code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT')) return undefined;
+    throw error;
+  }
+}
+
+function closeAll(servers: readonly Server[]): void {
+  for (const server of servers) {
+    server.close();
+    server.closeIdleConnections();
+  }
 }
 
 function answerFor(
@@ -92,7 +140,7 @@ function answerFor(
   path: string,
   deliver: ((response: URLSearchParams) => boolean) | undefined,
 ): RedirectAnswer {
-  const own = [`127.0.0.1:${socket.localPort}`, `localhost:${socket.localPort}`];
+  const own = ['127.0.0.1', 'localhost', '[::1]'].map((host) => `${host}:${socket.localPort}`);
   if (!own.includes(headers.host ?? '')) return 'otherHost';
   // Anyone can send "//", which is not a URL.
   if (!URL.canParse(url, base)) return 'notFound';

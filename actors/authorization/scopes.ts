@@ -11,6 +11,8 @@ export interface ScopeWishes {
   readonly challenged?: string;
   /** What an earlier login was granted: a step-up keeps it. */
   readonly granted?: readonly string[];
+  /** Leave out what only metadata names: the issuer refused it. */
+  readonly asksForLess?: boolean;
 }
 
 /**
@@ -19,9 +21,10 @@ export interface ScopeWishes {
  */
 export function scopesFor(
   { metadata, scopesSupported }: Pick<Discovered, 'metadata' | 'scopesSupported'>,
-  { pinned, challenged, granted = [] }: ScopeWishes,
+  { pinned, challenged, granted = [], asksForLess = false }: ScopeWishes,
 ): string | undefined {
   if (pinned !== undefined) return computeScopeUnion(pinned.join(' '));
+  if (asksForLess) return computeScopeUnion(granted.join(' '), challenged);
   const offersOffline = metadata.scopes_supported?.includes(offline) === true;
   const known = scopesSupported?.filter((scope) => scope !== offline || offersOffline);
   const wanted = computeScopeUnion(granted.join(' '), challenged ?? known?.join(' '));

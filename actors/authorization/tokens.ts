@@ -145,7 +145,7 @@ export async function postForm(
     const headers = new Headers();
     const parameters = new URLSearchParams(form.parameters);
     // For each request: an assertion and a proof are accepted once.
-    await authenticate(client, found, headers, parameters);
+    authenticate(client, found, headers, parameters);
     const proof = await dpop?.buildProof({ htm: 'POST', htu: url });
     if (proof !== undefined) headers.set('dpop', proof);
     sent = [...sent, ...secretsIn(headers, parameters, client)];

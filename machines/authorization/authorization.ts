@@ -6,6 +6,8 @@
  * [*] -> loading
  * authorization -- logout.requested --> loggingOut
  * authorization -- token.rejected [isLatest] --> (stays)
+ * authorization -- login.demanded [remembersDemands] --> (stays)
+ * authorization -- demand.recalled --> (stays)
  * authorization -- scope.insufficient [mayStepUp] --> (stays)
  * loading invokes load
  * loading -- done load | error load | after stepDeadline --> weighing
@@ -16,6 +18,7 @@
  * authorized -- login.requested --> signingIn
  * authorized -- store.changed --> loading
  * authorized -- token.rejected [isLatest] --> renewing
+ * authorized -- scope.insufficient [mayWiden] --> requesting
  * authorized -- clock.jumped --> weighing
  * authorized -- after renewal --> renewing
  * renewing -- always [isRefreshable] --> refreshing
@@ -34,6 +37,7 @@
  * afterRefusal -- always --> unauthorized
  * requesting invokes request
  * requesting -- done request [mayPass] --> retrying
+ * requesting -- done request [mayAskForLess] --> requesting
  * requesting -- done request [hasFailed] --> weighing
  * requesting -- done request --> authorized
  * requesting -- error request | after stepDeadline --> retrying
@@ -74,7 +78,17 @@ const isLatest = {
   type: 'isLatest',
   params: ({ event }: { readonly event: { readonly generation: number } }) => event.generation,
 } as const;
-const signsIn = { actions: 'forgetFailure', target: '#authorization.signingIn' } as const;
+const mayAskForLess = { type: 'mayAskForLess', params: doneOf } as const;
+const scopesOf = ({ event }: { readonly event: { readonly scopes: readonly string[] } }) =>
+  event.scopes;
+const noteWanted = { type: 'noteWanted', params: scopesOf } as const;
+const signsIn = {
+  actions: {
+    type: 'beginLogin',
+    params: ({ event }: { readonly event: { readonly device?: boolean } }) => event.device === true,
+  },
+  target: '#authorization.signingIn',
+} as const;
 /** A login without a user is a request for another token. */
 const logsIn = [
   { guard: 'needsNoUser', actions: 'forgetFailure', target: '#authorization.requesting' },
@@ -90,6 +104,10 @@ export const authorizationMachine = authorizationSetup.createMachine({
     token: null,
     isRejected: false,
     wanted: [],
+    asksForLess: false,
+    isOnDevice: false,
+    device: null,
+    demands: null,
     stepUps: 0,
     attempt: 0,
     failure: null,
@@ -99,10 +117,15 @@ export const authorizationMachine = authorizationSetup.createMachine({
   on: {
     'logout.requested': '.loggingOut',
     'token.rejected': { guard: isLatest, actions: 'noteRejected' },
+    'login.demanded': {
+      guard: 'remembersDemands',
+      actions: { type: 'noteDemand', params: ({ event: { by, nowMs } }) => ({ by, nowMs }) },
+    },
+    'demand.recalled': { actions: { type: 'recallDemand', params: ({ event }) => event.by } },
     // Whatever is known of it helps the next login, whichever state it is in.
     'scope.insufficient': {
-      guard: { type: 'mayStepUp', params: ({ event }) => event.scopes },
-      actions: { type: 'noteWanted', params: ({ event }) => event.scopes },
+      guard: { type: 'mayStepUp', params: scopesOf },
+      actions: noteWanted,
     },
   },
   states: {
@@ -110,7 +133,13 @@ export const authorizationMachine = authorizationSetup.createMachine({
       tags: 'waits',
       invoke: {
         ...step('load'),
-        onDone: { actions: { type: 'noteLoaded', params: doneOf }, target: 'weighing' },
+        onDone: {
+          actions: [
+            { type: 'noteDemands', params: doneOf },
+            { type: 'noteLoaded', params: doneOf },
+          ],
+          target: 'weighing',
+        },
         onError: {
           actions: noteFailure('store', 'The stored login could not be read.'),
           target: 'weighing',
@@ -138,6 +167,11 @@ export const authorizationMachine = authorizationSetup.createMachine({
           guard: isLatest,
           actions: 'noteRejected',
           target: 'renewing',
+        },
+        'scope.insufficient': {
+          guard: { type: 'mayWiden', params: scopesOf },
+          actions: noteWanted,
+          target: 'requesting',
         },
         'clock.jumped': {
           actions: { type: 'noteNow', params: ({ event }) => event.nowMs },
@@ -181,6 +215,7 @@ export const authorizationMachine = authorizationSetup.createMachine({
         ...step('request'),
         onDone: [
           { guard: mayPass, actions: noteToken, target: 'retrying' },
+          { guard: mayAskForLess, actions: 'askForLess', target: 'requesting', reenter: true },
           { guard: hasFailed, actions: noteToken, target: 'weighing' },
           { actions: [noteToken, 'acceptToken'], target: 'authorized' },
         ],

@@ -15,6 +15,7 @@ import { longestTimerMs } from '../../src/domain/clock.ts';
 import { quietDelay } from '../../src/policies/backoff.ts';
 import { chanceOf } from '../../src/policies/chance.ts';
 import { notProvided } from '../not-provided.ts';
+import { type Demands, storedDemands, withDemand, withRecalled } from './demands.ts';
 
 export interface AuthorizationInput {
   /** The credential's key, by which the steps find it. */
@@ -28,6 +29,8 @@ export interface AuthorizationInput {
   readonly loginTimeoutMs: number;
   /** How often more scopes may be asked for than were granted. */
   readonly maxStepUps: number;
+  /** How long a later run remembers that a server demanded a login, in milliseconds. */
+  readonly rememberMs: number;
 }
 
 export interface AuthorizationContext extends AuthorizationInput {
@@ -37,6 +40,14 @@ export interface AuthorizationContext extends AuthorizationInput {
   readonly isRejected: boolean;
   /** Scopes that servers asked for, in addition to the granted ones; sorted. */
   readonly wanted: readonly string[];
+  /** Whether the issuer refused the scopes of the metadata, so that only those that servers named count. */
+  readonly asksForLess: boolean;
+  /** Whether the user logs in on another device, with a code. */
+  readonly isOnDevice: boolean;
+  /** How the issuer answers questions about the code; null without one. */
+  readonly device: DeviceTimes | null;
+  /** Which servers demanded a login; null until the stored ones are read. */
+  readonly demands: Demands | null;
   readonly stepUps: number;
   /** Failed attempts to renew the token since it was last renewed. */
   readonly attempt: number;
@@ -45,10 +56,24 @@ export interface AuthorizationContext extends AuthorizationInput {
   readonly nowMs: number;
 }
 
+/** How a login on another device waits (RFC 8628), in milliseconds. */
+export interface DeviceTimes {
+  /** Between two questions to the issuer. */
+  readonly intervalMs: number;
+  /** How long the code is valid. */
+  readonly lifetimeMs: number;
+}
+
 /** The result of a step; `nowMs` is the wall-clock time when it ended. */
 export interface StepDone {
   readonly nowMs: number;
   readonly failure?: AuthorizationFailure;
+  /** The issuer refused the scopes, and fewer can be asked for. */
+  readonly canAskForLess?: boolean;
+}
+
+export interface CodeStepDone extends StepDone {
+  readonly device?: DeviceTimes;
 }
 
 export interface TokenStepDone extends StepDone {
@@ -56,21 +81,37 @@ export interface TokenStepDone extends StepDone {
   readonly token?: TokenFacts | null;
 }
 
+export interface LoadStepDone extends TokenStepDone {
+  /** When servers demanded a login in earlier runs, by wall clock. */
+  readonly demands?: Readonly<Record<string, number>>;
+}
+
+export interface PollStepDone extends TokenStepDone {
+  /** The user has not decided yet; `slowDown`: the issuer wants to be asked less often. */
+  readonly pending?: 'waiting' | 'slowDown';
+}
+
 export interface StepInput {
   readonly id: string;
   readonly wanted: readonly string[];
+  readonly asksForLess: boolean;
+  readonly isOnDevice: boolean;
   /** Whether a server refused the latest token, so that nothing is left to keep. */
   readonly isRejected: boolean;
 }
 
 export type AuthorizationEvent =
-  /** A user, a host or a command asks for a login. */
-  | { readonly type: 'login.requested' }
+  /** A user, a host or a command asks for a login; `device`: on another device, with a code. */
+  | { readonly type: 'login.requested'; readonly device?: boolean }
   /** The login is no longer wanted. */
   | { readonly type: 'login.cancelled' }
   | { readonly type: 'logout.requested' }
   /** A session needs a token and there is none. */
   | { readonly type: 'token.wanted' }
+  /** A server demanded a login: it refused a request without a token. */
+  | { readonly type: 'login.demanded'; readonly by: string; readonly nowMs: number }
+  /** A session of this server begins without a token. */
+  | { readonly type: 'demand.recalled'; readonly by: string }
   /** A server refused the token of this generation with 401. */
   | { readonly type: 'token.rejected'; readonly generation: number }
   /** A server refused a request because the token lacks these scopes. */
@@ -90,9 +131,16 @@ const soonestRenewalMs = 5_000;
 const longestWaitAttempt = 9;
 const retries = { retryFromMs: 2_000, toMs: 300_000, floorMs: 1_000 } as const;
 
+/** The same object, so that nothing is stored again. */
+const noDemands: Demands = {};
+// By RFC 8628, section 3.5.
+const slowDownMs = 5_000;
+
 const ofStep = ({ context }: { readonly context: AuthorizationContext }): StepInput => ({
   id: context.id,
   wanted: context.wanted,
+  asksForLess: context.asksForLess,
+  isOnDevice: context.isOnDevice,
   isRejected: context.isRejected,
 });
 
@@ -119,13 +167,17 @@ export const authorizationSetup = setup({
   },
   actors: {
     /** Reads the stored credential. */
-    load: fromPromise<TokenStepDone, StepInput>(notProvided('load', 'authorization')),
+    load: fromPromise<LoadStepDone, StepInput>(notProvided('load', 'authorization')),
     /** Finds the issuer and its endpoints. */
     discover: fromPromise<StepDone, StepInput>(notProvided('discover', 'authorization')),
     /** Finds a client that the issuer knows, or registers one. */
     register: fromPromise<StepDone, StepInput>(notProvided('register', 'authorization')),
     /** Sends the user to the issuer, and resolves when the user is back. */
     askUser: fromPromise<StepDone, StepInput>(notProvided('askUser', 'authorization')),
+    /** Obtains a code that the user enters on another device, and shows it. */
+    requestCode: fromPromise<CodeStepDone, StepInput>(notProvided('requestCode', 'authorization')),
+    /** Asks once whether the user has entered the code; stores the token. */
+    poll: fromPromise<PollStepDone, StepInput>(notProvided('poll', 'authorization')),
     /** Exchanges what the user brought back for a token, and stores it. */
     exchange: fromPromise<TokenStepDone, StepInput>(notProvided('exchange', 'authorization')),
     /** Requests a token without a user, and stores it. */
@@ -145,6 +197,16 @@ export const authorizationSetup = setup({
       const stays = done.failure === undefined && isKnown && failure?.kind !== 'store';
       return { ...tokenFrom(context, done), ...(stays && { failure }) };
     }),
+    /** Records the demands of earlier runs, once. */
+    noteDemands: assign(({ context }, { demands = {} }: LoadStepDone) => ({
+      demands: context.demands ?? storedDemands(demands),
+    })),
+    /** Records that a server demanded a login. */
+    noteDemand: assign(({ context }, { by, nowMs }: { by: string; nowMs: number }) => ({
+      demands: withDemand(context, by, nowMs),
+    })),
+    /** Records that a session of the server begins. */
+    recallDemand: assign(({ context }, by: string) => ({ demands: withRecalled(context, by) })),
     /** Records how a step ended that obtains no token. */
     noteStep: assign((_, { failure, nowMs }: StepDone): Partial<AuthorizationContext> => {
       return { failure: failure ?? null, nowMs };
@@ -182,7 +244,31 @@ export const authorizationSetup = setup({
       attempt: Math.min(context.attempt + 1, longestWaitAttempt),
     })),
     /** Forgets the token and what was asked for. */
-    clear: assign({ token: null, isRejected: false, wanted: [], stepUps: 0, attempt: 0 }),
+    clear: assign({
+      token: null,
+      isRejected: false,
+      wanted: [],
+      asksForLess: false,
+      stepUps: 0,
+      attempt: 0,
+      demands: noDemands,
+    }),
+    /** Records how the user wants to log in, and forgets why the last login failed. */
+    beginLogin: assign((_, isOnDevice: boolean) => ({
+      isOnDevice,
+      asksForLess: false,
+      failure: null,
+    })),
+    /** Records that the issuer refused the scopes of the metadata. */
+    askForLess: assign({ asksForLess: true }),
+    /** Records how long the code is valid, and how often the issuer may be asked about it. */
+    noteCode: assign(
+      (_, { device }: CodeStepDone): Partial<AuthorizationContext> => ({ device: device ?? null }),
+    ),
+    /** Asks less often if the issuer wants that or fails (RFC 8628, section 3.5). */
+    notePoll: assign(({ context: { device } }, { pending, failure }: PollStepDone) => ({
+      device: device && { ...device, intervalMs: nextIntervalMs(device, pending, failure) },
+    })),
     /** Forgets why the last login failed. */
     forgetFailure: assign({ failure: null }),
   },
@@ -194,6 +280,14 @@ export const authorizationSetup = setup({
     /** Whether the step failed and another attempt may succeed. */
     mayPass: (_, { failure }: StepDone) =>
       failure !== undefined && (failure.kind === 'unavailable' || failure.kind === 'store'),
+    /** Whether the issuer may accept fewer scopes; it is asked once. */
+    mayAskForLess: ({ context }, { canAskForLess }: StepDone) =>
+      canAskForLess === true && !context.asksForLess,
+    /** Whether the user logs in on another device. */
+    isOnDevice: ({ context }) => context.isOnDevice,
+    /** Whether the user has not decided yet, or the issuer could not say. */
+    isPending: (_, { pending, failure }: PollStepDone) =>
+      pending !== undefined || failure?.kind === 'unavailable',
     /** Whether a token is there that servers may still accept. */
     isUsable: ({ context: { token, isRejected, nowMs } }) =>
       token !== null && !isRejected && (token.expiresAtMs === null || nowMs < token.expiresAtMs),
@@ -201,11 +295,15 @@ export const authorizationSetup = setup({
     isRefreshable: ({ context: { token } }) => token?.isRefreshable === true,
     /** Whether a token can be requested without a user. */
     needsNoUser: ({ context }) => !context.needsUser,
+    /** Whether a later run is to remember demands for a login. */
+    remembersDemands: ({ context }) => context.needsUser && context.rememberMs > 0,
     /** Whether the refused token is the latest one. */
     isLatest: ({ context: { token } }, generation: number) => token?.generation === generation,
     /** Whether the login lacks any of these scopes, and more may be asked for. */
-    mayStepUp: ({ context }, scopes: readonly string[]) =>
-      context.stepUps < context.maxStepUps && without(scopes, context.wanted).length > 0,
+    mayStepUp: ({ context }, scopes: readonly string[]) => mayAskFor(context, scopes),
+    /** Whether a token with more scopes can be requested without a user. */
+    mayWiden: ({ context }, scopes: readonly string[]) =>
+      !context.needsUser && mayAskFor(context, scopes),
     /** Whether the latest failure is of this kind. */
     hasFailure: ({ context: { failure } }, kind: AuthorizationFailureKind) =>
       failure?.kind === kind,
@@ -235,6 +333,10 @@ export const authorizationSetup = setup({
       ),
     /** Time limit for a step that no user takes part in. */
     stepDeadline: stepMs,
+    /** Until the issuer is asked about the code again. */
+    pollInterval: ({ context: { device } }) => Math.min(device?.intervalMs ?? 0, longestTimerMs),
+    /** Until the code is no longer valid. */
+    codeLifetime: ({ context: { device } }) => Math.min(device?.lifetimeMs ?? 0, longestTimerMs),
     /** Time limit for a login. */
     loginDeadline: ({ context }) => Math.min(context.loginTimeoutMs, longestTimerMs),
   },
@@ -252,10 +354,28 @@ function tokenFrom(
     failure: null,
     attempt: 0,
     isRejected: context.isRejected && !isNew,
+    ...(token !== null && context.demands !== null && { demands: noDemands }),
     wanted: token === null ? context.wanted : without(context.wanted, token.scopes),
   };
 }
 
 function without(scopes: readonly string[], granted: readonly string[]): readonly string[] {
   return scopes.filter((scope) => !granted.includes(scope));
+}
+
+function mayAskFor(
+  { stepUps, maxStepUps, wanted }: AuthorizationContext,
+  scopes: readonly string[],
+): boolean {
+  return stepUps < maxStepUps && without(scopes, wanted).length > 0;
+}
+
+function nextIntervalMs(
+  { intervalMs }: DeviceTimes,
+  pending: PollStepDone['pending'],
+  failure: AuthorizationFailure | undefined,
+): number {
+  if (pending === 'waiting') return intervalMs;
+  if (pending === 'slowDown') return intervalMs + slowDownMs;
+  return Math.max(intervalMs * 2, failure?.retryAfterMs ?? 0);
 }

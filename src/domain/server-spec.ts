@@ -134,6 +134,8 @@ export interface OAuthSpec {
   readonly privateKey?: string;
   readonly keyFile?: SecretFile;
   readonly algorithm?: SignatureAlgorithm;
+  /** Names the key among several of the client (`kid`). */
+  readonly keyId?: string;
   readonly tokenEndpointAuthMethod?: TokenEndpointAuthMethod;
   /** The identity provider of an enterprise, which vouches for the user. */
   readonly identity?: {

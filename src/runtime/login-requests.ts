@@ -39,7 +39,9 @@ export function loginRequests(services: Services, { send, wait, clock }: LoginPo
     if (desired !== undefined) refuseWithoutLogin(desired, specs.get(desired.generation));
     const authorizations = await logins.load();
     const isKnown = (): boolean => authorizations.knows(server);
-    if (!isKnown()) send({ type: 'server.start', server });
+    // A server that demanded a login in an earlier run was not asked in this one.
+    const isUnasked = board.status(server)?.state === 'authRequired';
+    if (!isKnown()) send({ type: isUnasked ? 'server.reconnect' : 'server.start', server });
     const status = await wait(server, 'asked to log in', options, ({ state }) =>
       isKnown() ? !startingStates.has(state) : restingStates.has(state),
     );
@@ -50,7 +52,9 @@ export function loginRequests(services: Services, { send, wait, clock }: LoginPo
   return {
     login: async (server, options = {}) => {
       const authorizations = await afterDemand(server, options);
-      await inTime(clock, server, options, (signal) => authorizations.login(server, signal));
+      await inTime(clock, server, options, (signal) =>
+        authorizations.login(server, { ...options, signal }),
+      );
       return wait(server, 'ready', options, ({ state }) => restingStates.has(state));
     },
     finishLogin: async (server, url) => {
@@ -59,8 +63,16 @@ export function loginRequests(services: Services, { send, wait, clock }: LoginPo
         throw argumentsError("the address is not a URL; copy the browser's whole address line");
       (await logins.load()).finishLogin(server, new URL(url));
     },
-    logout: async (server) => (await afterDemand(server, {})).logout(server),
-    accounts: async () => (await logins.load()).accounts(),
+    async logout(which) {
+      if (typeof which === 'string') return (await afterDemand(which, {})).logout(which);
+      return (await logins.load()).forget(which);
+    },
+    async accounts() {
+      if (!progress.hasReadSettings()) await afterFirstPass(services, {});
+      const servers = board.statuses();
+      const named = servers.map(({ name, generation }) => [name, specs.get(generation)] as const);
+      return (await logins.load()).accounts(new Map(named));
+    },
   } satisfies Partial<Troupe>;
 }
 

@@ -8,8 +8,12 @@ import type { Authorizations } from './user/authorizations.ts';
 /** Loads the code with the first remote session: it is large, and local servers need none of it. */
 export function lazyLogins(shared: SharedPorts) {
   let loading: Promise<Authorizations> | undefined;
+  let loaded: Authorizations | undefined;
   const load = (): Promise<Authorizations> => {
-    loading ??= import('./user/authorizations.ts').then((it) => new it.Authorizations(shared));
+    loading ??= import('./user/authorizations.ts').then((it) => {
+      loaded = new it.Authorizations(shared);
+      return loaded;
+    });
     return loading;
   };
   const authenticatorFor: SessionPorts['authenticatorFor'] = async (owner, endpoint) =>
@@ -17,6 +21,8 @@ export function lazyLogins(shared: SharedPorts) {
   return {
     load,
     authenticatorFor,
+    /** The scopes that a server's refusal named; undefined if no session of it has met one. */
+    scopesFor: (server: string) => loaded?.scopesFor(server),
     async close(): Promise<void> {
       await (await loading)?.close();
     },

@@ -30,6 +30,7 @@ import { ServerRecords } from './server-records.ts';
 import { SessionRegistry } from './session-registry.ts';
 import type { SharedPorts } from './shared-ports.ts';
 import { type RootRef, StatusBoard } from './status/board.ts';
+import { loginNeedOf } from './status/login-need.ts';
 import { BudgetWatch, ProblemList } from './status/problems.ts';
 
 import type { TroupeOptions } from './troupe.ts';
@@ -108,7 +109,11 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
       const { session = 0 } = board.view(status.name) ?? {};
       const before = records.noteStatus(status, session);
       listeners.emit('status.changed', { status });
-      if (isLogInNew(before, status)) listeners.emit('auth.needed', { server: status.name });
+      if (isLogInNew(before, status)) {
+        const { name, generation } = status;
+        const asked = logins.scopesFor(name);
+        listeners.emit('auth.needed', loginNeedOf(name, specs.get(generation), asked));
+      }
       // A slot may be free for a server that is waiting.
       if (budget.note(status)) root.send({ type: 'troupe.lookAgain' });
       progress.checkReady();

@@ -3,9 +3,11 @@
 import { describe, expect, it } from 'vitest';
 import { createActor, type SnapshotFrom, type StateValueFrom } from 'xstate';
 import { authorizationMachine } from '../../machines/authorization/authorization.ts';
+import { remembersDemand } from '../../machines/authorization/demands.ts';
 import type {
   AuthorizationEvent,
   AuthorizationInput,
+  DeviceTimes,
   StepInput,
   TokenStepDone,
 } from '../../machines/authorization/setup.ts';
@@ -18,7 +20,13 @@ import { inAll, problemsOf, reportOf, runOnce } from './exploration-report.ts';
 import { golden } from './story.ts';
 
 type Snapshot = SnapshotFrom<typeof authorizationMachine>;
-type Passing = 'weighing' | 'renewing' | 'afterRefusal' | 'signingIn' | 'unauthorized';
+type Passing =
+  | 'signingIn.awaitingDevice'
+  | 'weighing'
+  | 'renewing'
+  | 'afterRefusal'
+  | 'signingIn'
+  | 'unauthorized';
 type State = Exclude<
   PathIn<StateValueFrom<typeof authorizationMachine>>,
   Passing | 'unauthorized.choosing'
@@ -31,6 +39,7 @@ const user: AuthorizationInput = {
   refreshAheadMs: 300_000,
   loginTimeoutMs: 600_000,
   maxStepUps: 2,
+  rememberMs: 900_000,
 };
 const machine: AuthorizationInput = { ...user, needsUser: false };
 
@@ -55,9 +64,12 @@ const failure = (kind: AuthorizationFailureKind, nowMs = 0): TokenStepDone => ({
 
 const examples = {
   'login.requested': { type: 'login.requested' },
+  'login.requested: on another device': { type: 'login.requested', device: true },
   'login.cancelled': { type: 'login.cancelled' },
   'logout.requested': { type: 'logout.requested' },
   'token.wanted': { type: 'token.wanted' },
+  'login.demanded': { type: 'login.demanded', by: 'db', nowMs: 5 },
+  'demand.recalled': { type: 'demand.recalled', by: 'db' },
   'token.rejected: the latest': { type: 'token.rejected', generation: 1 },
   'token.rejected: an earlier one': { type: 'token.rejected', generation: 0 },
   'scope.insufficient': { type: 'scope.insufficient', scopes: ['write'] },
@@ -72,9 +84,12 @@ const unshown: readonly Unshown[] = [] satisfies readonly never[];
 type Replies = Readonly<Record<ExampleName, string>>;
 const always = {
   'login.requested': 'ignored',
+  'login.requested: on another device': 'ignored',
   'login.cancelled': 'ignored',
   'logout.requested': 'loggingOut',
   'token.wanted': 'ignored',
+  'login.demanded': 'stays',
+  'demand.recalled': 'stays',
   'token.rejected: the latest': 'ignored',
   'token.rejected: an earlier one': 'ignored',
   'scope.insufficient': 'stays',
@@ -82,30 +97,40 @@ const always = {
   'clock.jumped: past its expiry': 'ignored',
 } as const satisfies Replies;
 const withToken = { ...always, 'token.rejected: the latest': 'stays' } as const;
-const asks = 'signingIn.discovering';
+const asks = {
+  'login.requested': 'signingIn.discovering',
+  'login.requested: on another device': 'signingIn.discovering',
+};
 const signingIn: Replies = {
   ...always,
-  'login.requested': asks,
+  ...asks,
   'login.cancelled': 'loading',
   'store.changed': 'loading',
 };
-const unauthorized: Replies = { ...always, 'login.requested': asks, 'store.changed': 'loading' };
+const unauthorized: Replies = { ...always, ...asks, 'store.changed': 'loading' };
 
 const replies: Readonly<Record<State, Replies>> = {
   loading: always,
   authorized: {
     ...always,
-    'login.requested': asks,
+    ...asks,
     'token.rejected: the latest': 'refreshing',
     'store.changed': 'loading',
     'clock.jumped: past its expiry': 'refreshing',
   },
-  refreshing: { ...withToken, 'login.requested': asks },
-  requesting: always,
-  retrying: { ...withToken, 'login.requested': asks, 'store.changed': 'loading' },
-  'signingIn.discovering': { ...signingIn, 'login.requested': 'stays' },
+  refreshing: { ...withToken, ...asks },
+  requesting: { ...always, 'login.demanded': 'ignored' },
+  retrying: { ...withToken, ...asks, 'store.changed': 'loading' },
+  'signingIn.discovering': {
+    ...signingIn,
+    'login.requested': 'stays',
+    'login.requested: on another device': 'stays',
+  },
   'signingIn.registering': signingIn,
   'signingIn.awaitingUser': signingIn,
+  'signingIn.requestingCode': signingIn,
+  'signingIn.awaitingDevice.pausing': signingIn,
+  'signingIn.awaitingDevice.polling': signingIn,
   'signingIn.exchanging': signingIn,
   'unauthorized.signedOut': unauthorized,
   'unauthorized.clientNeeded': unauthorized,
@@ -119,6 +144,13 @@ const none = done('load', at(0, null));
 const loggingIn = [none, examples['login.requested']];
 const toRegistering = [...loggingIn, done('discover', at(1))];
 const toUser = [...toRegistering, done('register', at(2))];
+const onDevice = examples['login.requested: on another device'];
+const toCode = [none, onDevice, done('discover', at(1)), done('register', at(2))];
+const device: DeviceTimes = { intervalMs: 5_000, lifetimeMs: 60_000 };
+const toPause = [...toCode, done('requestCode', { nowMs: 3, device })];
+const pollInterval = {
+  type: 'xstate.after.pollInterval.authorization.signingIn.awaitingDevice.pausing',
+};
 const toExchange = [...toUser, done('askUser', at(3))];
 const authorized = [done('load', at(0, token))];
 const ways: Readonly<Record<State, readonly [AuthorizationInput, readonly Example[]]>> = {
@@ -137,6 +169,9 @@ const ways: Readonly<Record<State, readonly [AuthorizationInput, readonly Exampl
   'signingIn.discovering': [user, loggingIn],
   'signingIn.registering': [user, toRegistering],
   'signingIn.awaitingUser': [user, toUser],
+  'signingIn.requestingCode': [user, toCode],
+  'signingIn.awaitingDevice.pausing': [user, toPause],
+  'signingIn.awaitingDevice.polling': [user, [...toPause, pollInterval]],
   'signingIn.exchanging': [user, toExchange],
   'unauthorized.signedOut': [user, [none]],
   'unauthorized.clientNeeded': [
@@ -157,6 +192,8 @@ const steps = [
   'discover',
   'register',
   'askUser',
+  'requestCode',
+  'poll',
   'exchange',
   'request',
   'refresh',
@@ -290,6 +327,77 @@ describe('a login', () => {
     await expect(trace.toString()).toMatchFileSnapshot(golden('authorization/late'));
   });
 
+  it('on another device asks as often as the issuer allows, and less often when it fails', async () => {
+    const { actor, clock, trace, promises } = story(user);
+    await promises.settle('load', at(0, null));
+    actor.send(onDevice);
+    await promises.settle('discover', at(10));
+    expect(promises.inputs.get('discover')).toMatchObject({ isOnDevice: true });
+    await promises.settle('register', at(20));
+    await promises.settle('requestCode', { nowMs: 30, device });
+    const waitsFor = (ms: number) => {
+      clock.advanceBy(ms - 1);
+      expect(actor.getSnapshot().value).toEqual({ signingIn: { awaitingDevice: 'pausing' } });
+      clock.advanceBy(1);
+      expect(actor.getSnapshot().value).toEqual({ signingIn: { awaitingDevice: 'polling' } });
+    };
+    waitsFor(5_000);
+    await promises.settle('poll', { nowMs: 0, pending: 'waiting' });
+    waitsFor(5_000);
+    await promises.settle('poll', { nowMs: 0, pending: 'slowDown' });
+    waitsFor(10_000);
+    await promises.settle('poll', failure('unavailable'));
+    waitsFor(20_000);
+    const busy = { kind: 'unavailable', message: 'busy.', retryAfterMs: 1 } as const;
+    await promises.settle('poll', { nowMs: 0, failure: busy });
+    expect(actor.getSnapshot().context.device?.intervalMs).toBe(40_000);
+    clock.advanceBy(20_000);
+    await promises.settle('load', at(0, null));
+    expect(actor.getSnapshot()).toMatchObject({
+      value: { unauthorized: 'failed' },
+      context: { failure: { kind: 'timeout', message: expect.stringContaining('code expired') } },
+    });
+    await expect(trace.toString()).toMatchFileSnapshot(golden('authorization/device'));
+  });
+
+  it('asks once for fewer scopes if the issuer refuses those of the metadata', async () => {
+    const refusal = { ...failure('denied'), canAskForLess: true };
+    const { actor, promises } = story(user);
+    await promises.settle('load', at(0, null));
+    actor.send({ type: 'login.requested' });
+    await promises.settle('discover', at(10));
+    await promises.settle('register', at(20));
+    await promises.settle('askUser', at(30));
+    await promises.settle('exchange', refusal);
+    expect(actor.getSnapshot().value).toEqual({ signingIn: 'registering' });
+    expect(promises.inputs.get('register')).toMatchObject({ asksForLess: true });
+    await promises.settle('register', at(50));
+    await promises.settle('askUser', at(60));
+    await promises.settle('exchange', refusal);
+    await promises.settle('load', at(70, null));
+    expect(actor.getSnapshot().value).toEqual({ unauthorized: 'denied' });
+    // The user may have more rights by now.
+    actor.send({ type: 'login.requested' });
+    expect(actor.getSnapshot().context).toMatchObject({ asksForLess: false, failure: null });
+  });
+
+  it('without a user asks once for fewer scopes, and for more when a server demands them', async () => {
+    const { actor, promises } = story(machine);
+    await promises.settle('load', at(0, null));
+    actor.send({ type: 'token.wanted' });
+    await promises.settle('request', { ...failure('denied'), canAskForLess: true });
+    expect(promises.inputs.get('request')).toMatchObject({ asksForLess: true, wanted: [] });
+    await promises.settle('request', at(0, plain));
+    expect(actor.getSnapshot().value).toBe('authorized');
+    actor.send(examples['scope.insufficient']);
+    expect(actor.getSnapshot().value).toBe('requesting');
+    expect(promises.inputs.get('request')).toMatchObject({ wanted: ['write'] });
+    await promises.settle('request', at(0, { ...plain, generation: 2, scopes: ['read'] }));
+    // Another token would have no more.
+    actor.send(examples['scope.insufficient']);
+    expect(actor.getSnapshot().value).toBe('authorized');
+  });
+
   it('goes on while another process renews the token, which counts if the login fails', async () => {
     const { actor, promises } = story(user);
     await promises.settle('load', at(0, token));
@@ -331,6 +439,60 @@ describe('a login', () => {
   });
 });
 
+describe('a demand for a login', () => {
+  const unknown = { ...at(0, null), demands: { db: 1_000 } };
+  const remembers = (actor: ReturnType<typeof story>['actor'], nowMs: number, by = 'db') =>
+    remembersDemand(actor.getSnapshot().context, by, nowMs);
+
+  it('of an earlier run counts for the first session of the server, for some time', async () => {
+    const { actor, promises } = story(user);
+    expect(remembers(actor, 1_000)).toBe(false);
+    actor.send({ type: 'demand.recalled', by: 'db' });
+    expect(actor.getSnapshot().context.demands).toBeNull();
+    await promises.settle('load', unknown);
+    expect([999, 1_000, 900_999, 901_000].map((ms) => remembers(actor, ms))).toEqual([
+      false,
+      true,
+      true,
+      false,
+    ]);
+    expect(remembers(actor, 1_000, 'with other settings')).toBe(false);
+    actor.send({ type: 'demand.recalled', by: 'db' });
+    expect(remembers(actor, 1_000)).toBe(false);
+    expect(actor.getSnapshot().context.demands).toEqual({ db: { atMs: 1_000, isUnused: false } });
+    actor.send({ type: 'demand.recalled', by: 'db' });
+    expect(actor.getSnapshot().context.demands).toEqual({});
+    actor.send({ type: 'login.demanded', by: 'db', nowMs: 7 });
+    expect(actor.getSnapshot().context.demands).toEqual({ db: { atMs: 7, isUnused: false } });
+    expect(remembers(actor, 8)).toBe(false);
+  });
+
+  it('is read once, and forgotten with a login and a logout', async () => {
+    const { actor, promises } = story(user);
+    await promises.settle('load', unknown);
+    actor.send({ type: 'demand.recalled', by: 'db' });
+    actor.send({ type: 'store.changed' });
+    await promises.settle('load', unknown);
+    expect(remembers(actor, 1_000)).toBe(false);
+    actor.send({ type: 'store.changed' });
+    await promises.settle('load', { ...at(0, token), demands: { db: 1_000 } });
+    expect(actor.getSnapshot().context.demands).toEqual({});
+    actor.send({ type: 'login.demanded', by: 'db', nowMs: 7 });
+    actor.send({ type: 'logout.requested' });
+    expect(actor.getSnapshot().context.demands).toEqual({});
+  });
+
+  it('is not remembered without a user, or if the policy does not want that', async () => {
+    for (const input of [machine, { ...user, rememberMs: 0 }]) {
+      const { actor, promises } = story(input);
+      await promises.settle('load', unknown);
+      expect(remembers(actor, 1_000)).toBe(false);
+      actor.send({ type: 'login.demanded', by: 'other', nowMs: 7 });
+      expect(actor.getSnapshot().context.demands).not.toHaveProperty('other');
+    }
+  });
+});
+
 /** Hold in every state. */
 function invariants(snapshot: Snapshot): readonly string[] {
   const { token: held, isRejected, needsUser } = snapshot.context;
@@ -354,6 +516,8 @@ const stepReplies = (name: Step, kind: AuthorizationFailureKind) => [
   done(name, at(1_000)),
   done(name, failure(kind, 1_000)),
 ];
+const refusedScopes = (name: Step) =>
+  done(name, { ...failure('denied', 1_000), canAskForLess: true });
 const searches = {
   'one credential': () =>
     explore(authorizationMachine, {
@@ -363,7 +527,10 @@ const searches = {
           type: 'token.rejected' as const,
           generation,
         })),
+        'login.requested': [examples['login.requested'], onDevice],
         'scope.insufficient': [examples['scope.insufficient']],
+        'login.demanded': [examples['login.demanded']],
+        'demand.recalled': [examples['demand.recalled']],
         'clock.jumped': [examples['clock.jumped: past its expiry']],
         'xstate.done.actor.load': [
           ...tokenReplies('load', 1),
@@ -371,12 +538,26 @@ const searches = {
           done('load', at(0)),
           done('load', at(4_000_000, token)),
           done('load', at(4_000_000, plain)),
+          done('load', { ...at(0, null), demands: { db: 1 } }),
         ],
         'xstate.done.actor.discover': stepReplies('discover', 'discovery'),
-        'xstate.done.actor.register': stepReplies('register', 'clientNeeded'),
+        'xstate.done.actor.register': [
+          ...stepReplies('register', 'clientNeeded'),
+          refusedScopes('register'),
+        ],
         'xstate.done.actor.askUser': stepReplies('askUser', 'denied'),
-        'xstate.done.actor.exchange': tokenReplies('exchange'),
-        'xstate.done.actor.request': tokenReplies('request'),
+        'xstate.done.actor.requestCode': [
+          done('requestCode', { nowMs: 1_000, device }),
+          done('requestCode', failure('discovery', 1_000)),
+          refusedScopes('requestCode'),
+        ],
+        'xstate.done.actor.poll': [
+          ...tokenReplies('poll'),
+          done('poll', { nowMs: 1_000, pending: 'waiting' }),
+          done('poll', { nowMs: 1_000, pending: 'slowDown' }),
+        ],
+        'xstate.done.actor.exchange': [...tokenReplies('exchange'), refusedScopes('exchange')],
+        'xstate.done.actor.request': [...tokenReplies('request'), refusedScopes('request')],
         'xstate.done.actor.refresh': [...tokenReplies('refresh'), done('refresh', at(1_000, null))],
         'xstate.done.actor.forget': stepReplies('forget', 'store'),
       },
@@ -392,6 +573,9 @@ const searches = {
           context.wanted,
           context.stepUps,
           context.needsUser,
+          context.asksForLess,
+          context.isOnDevice,
+          context.demands,
         ]),
       invariants,
       goals: { 'a token': (snapshot) => snapshot.matches('authorized') },

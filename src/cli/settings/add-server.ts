@@ -21,10 +21,11 @@ import {
 } from '../launch.ts';
 import { statusLine } from '../show/status-lines.ts';
 import { settingsOf } from './declared-server.ts';
+import { hasLoginFlags, type LoginFlags, loginKeysOf } from './login-flags.ts';
 import { applyEdit, withEditedTroupe } from './running-edit.ts';
 import { editedText, openSettings, replaceSettings } from './settings-file.ts';
 
-export interface AddFlags {
+export interface AddFlags extends LoginFlags {
   readonly env?: readonly string[];
   readonly cwd?: string;
   readonly header?: readonly string[];
@@ -161,7 +162,8 @@ async function checked(launch: Launch, written: WrittenText, name: string): Prom
   return desired?.gated ?? false;
 }
 
-function entryOf(words: readonly string[], { env, cwd, header, type }: AddFlags): Entry {
+function entryOf(words: readonly string[], flags: AddFlags): Entry {
+  const { env, cwd, header, type } = flags;
   const [first, ...args] = words;
   if (first === undefined)
     throw usageError(
@@ -174,11 +176,14 @@ function entryOf(words: readonly string[], { env, cwd, header, type }: AddFlags)
     throw usageError('--env and --cwd are for commands; use --header with a URL');
   if (!isUrl && header !== undefined)
     throw usageError('--header is for URLs; use --env with a command');
+  if (!isUrl && hasLoginFlags(flags))
+    throw usageError('--account and --oauth-… are for URLs; a command gets its token by --env');
   if (isUrl)
     return defined({
       type,
       url: first,
       headers: header && pairsOf('--header', header),
+      ...loginKeysOf(flags),
     });
   return defined({
     type,

@@ -5,36 +5,41 @@
 
 import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
-import { type ActorRefFrom, createActor, fromPromise, waitFor } from 'xstate';
+import { createActor } from 'xstate';
 import { Credential } from '../../../actors/authorization/credential.ts';
 import { grantOf } from '../../../actors/authorization/credential-facts.ts';
 import { canonicalResource } from '../../../actors/authorization/discovery.ts';
 import type { SessionOwner } from '../../../actors/session/ports.ts';
 import type { CredentialStore } from '../../../actors/stores/credentials.ts';
 import { credentialKey } from '../../../actors/stores/credentials-record.ts';
+import type { LoginDemandStore } from '../../../actors/stores/login-demands.ts';
 import { RequestFailedError } from '../../../actors/transports/connection/failure.ts';
 import { asHttp } from '../../../actors/transports/http/addresses.ts';
 import type { Reach, RemoteEndpoint } from '../../../actors/transports/http/reach.ts';
 import type { ResolvedOAuth } from '../../../actors/values/oauth.ts';
-import { authorizationMachine } from '../../../machines/authorization/authorization.ts';
-import type { StepInput, TokenStepDone } from '../../../machines/authorization/setup.ts';
 import type {
   Account,
   Authenticator,
   AuthorizationFailure,
   CredentialId,
   Refusal,
+  StoredLogin,
 } from '../../domain/authorization.ts';
+import type { TroupeEvents } from '../../domain/host/event.ts';
+import type { ServerSpec } from '../../domain/server-spec.ts';
 import { isUsable } from '../../domain/server-state.ts';
 import type { Problem } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { defined } from '../../policies/defined.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import type { SharedPorts } from '../shared-ports.ts';
+import type { LoginOptions } from '../troupe.ts';
+import { accountsOf, loginsAt, plainKeyOf } from './accounts.ts';
+import { chartOf, isAtRest, isSettled, type LoginActor, until } from './login-actor.ts';
+import { DemandingSession, keepDemands } from './login-demands.ts';
 
 interface Login {
   readonly id: CredentialId;
-  readonly actor: ActorRefFrom<typeof authorizationMachine>;
+  readonly actor: LoginActor;
   readonly credential: Credential;
   /** The names of the servers that share it. */
   readonly servers: Set<string>;
@@ -46,8 +51,12 @@ interface Login {
   redirected: ((url: URL) => void) | undefined;
   /** When servers last refused the token, so that it was renewed; monotonic. */
   readonly renewals: number[];
+  /** Servers whose latest session ended because they demanded a login before. */
+  readonly unasked: Set<string>;
   /** The server whose user logs in. */
   for: string;
+  /** Until when the login waits, by wall clock. */
+  endsAtMs: number;
   /** The latest request for a login. */
   turn: object | undefined;
 }
@@ -65,6 +74,7 @@ const renewalsMs = 60_000;
 export class Authorizations {
   readonly #ports: SharedPorts;
   readonly #store: CredentialStore | undefined;
+  readonly #demands: LoginDemandStore | undefined;
   readonly #logins = new Map<string, Login>();
   readonly #unlisten: (() => void) | undefined;
 
@@ -72,13 +82,15 @@ export class Authorizations {
     this.#ports = ports;
     const onProblems = (list: readonly Problem[]): void => ports.problems.set('credentials', list);
     this.#store = ports.parts.keepCredentials?.(onProblems);
+    this.#demands = ports.parts.keepLoginDemands?.();
     this.#unlisten = this.#store?.listen((key) => {
       this.#logins.get(key)?.actor.send({ type: 'store.changed' });
     });
   }
 
   /** Returns what authorizes a session; undefined if its settings authorize it or rule it out. */
-  authenticatorFor({ server }: SessionOwner, endpoint: RemoteEndpoint): Authenticator | undefined {
+  authenticatorFor(owner: SessionOwner, endpoint: RemoteEndpoint): Authenticator | undefined {
+    const { server } = owner;
     const { headers, oauth, account } = endpoint;
     const isExplicit = Object.keys(headers).some((name) => name.toLowerCase() === 'authorization');
     if (this.#store === undefined || oauth === false || isExplicit) {
@@ -92,15 +104,25 @@ export class Authorizations {
       reach: endpoint.reach?.ownDigest ?? null,
     };
     const login = this.#loginFor(id, server, endpoint, this.#store);
+    const session = new DemandingSession(owner, login.actor, login.unasked);
     return {
-      headers: (method, at) => this.#headers(login, method, at),
-      refused: (refusal) => this.#refused(login, refusal),
+      headers: (method, at) => this.#headers(login, session, method, at),
+      refused: async (refusal) => {
+        const mayRepeat = await this.#refused(login, refusal);
+        if (refusal.status === 401 && !this.#isUsable(login.actor)) session.refused(this.#now);
+        return mayRepeat;
+      },
     };
   }
 
   /** Whether a session of the server has asked for a token, so that its issuer can be found. */
   knows(server: string): boolean {
-    return this.#find(server) !== undefined;
+    return this.#find(server)?.unasked.has(server) === false;
+  }
+
+  /** The scopes that the server's latest refusal named. */
+  scopesFor(server: string): readonly string[] | undefined {
+    return this.#find(server)?.credential.challengedScopes;
   }
 
   /**
@@ -109,7 +131,10 @@ export class Authorizations {
    * @throws TroupeError `AUTH_REQUIRED` with the reason if the login fails; `CANCELLED` if the signal
    *   is aborted
    */
-  async login(server: string, signal?: AbortSignal): Promise<void> {
+  async login(
+    server: string,
+    { signal, device = false }: Pick<LoginOptions, 'signal' | 'device'>,
+  ): Promise<void> {
     const login = this.#of(server);
     const { actor } = login;
     const turn = {};
@@ -123,7 +148,8 @@ export class Authorizations {
       login.turn = turn;
       login.renewals.length = 0;
       signal?.addEventListener('abort', cancel, { once: true });
-      actor.send({ type: 'login.requested' });
+      login.endsAtMs = this.#now + actor.getSnapshot().context.loginTimeoutMs;
+      actor.send({ type: 'login.requested', device });
       const { context, value } = await until(actor, isAtRest, signal);
       if (value === 'authorized' && context.failure === null) return;
       throw this.#loginError(server, context.failure);
@@ -148,28 +174,43 @@ export class Authorizations {
 
   /** Revokes and deletes the credential of a server. */
   async logout(server: string): Promise<void> {
-    const { actor } = this.#of(server);
-    await until(actor, isSettled);
-    actor.send({ type: 'logout.requested' });
-    const { context } = await until(actor, isAtRest);
-    if (context.failure === null) return;
-    const message = `the logout from ${server} failed: ${context.failure.message}`;
-    throw new TroupeError('UNAVAILABLE', message, { server });
+    return this.#end(this.#of(server), server);
   }
 
-  /** Returns the stored credentials, without secrets. */
-  async accounts(): Promise<readonly Account[]> {
+  /**
+   * Revokes and deletes stored logins, whether servers use them or not.
+   *
+   * @throws TroupeError `USAGE` if there are none
+   */
+  async forget(which: StoredLogin): Promise<void> {
+    const store = this.#store;
+    const found = loginsAt((await store?.list()) ?? [], which);
+    for (const { key, id } of found) {
+      const known = this.#logins.get(key);
+      const url = new URL(id.resource);
+      const login = known ?? (store && this.#create(id, '', { url, headers: {} }, store));
+      if (login === undefined) continue;
+      if (known === undefined) login.actor.start();
+      await this.#end(login, id.resource);
+      if (login.servers.size > 0) continue;
+      login.actor.stop();
+      this.#logins.delete(key);
+    }
+  }
+
+  /**
+   * Returns the stored credentials, without secrets.
+   *
+   * @param specs - all servers, started or not
+   */
+  async accounts(specs: ReadonlyMap<string, ServerSpec | undefined>): Promise<readonly Account[]> {
     const list = (await this.#store?.list()) ?? [];
-    return list.map(({ key, id, issuer, scope, expiresAtMs }) => ({
-      servers: [...(this.#logins.get(key)?.servers ?? [])].toSorted(),
-      resource: id.resource,
-      issuer,
-      scopes: scope?.split(' ') ?? [],
-      ...defined({
-        account: id.account ?? undefined,
-        expiresAt: expiresAtMs === undefined ? undefined : new Date(expiresAtMs).toISOString(),
-      }),
-    }));
+    const plain = [...specs].map(([name, spec]) => [name, plainKeyOf(spec)] as const);
+    const servers = (key: string): readonly string[] => [
+      ...(this.#logins.get(key)?.servers ?? []),
+      ...plain.filter(([, its]) => its === key).map(([name]) => name),
+    ];
+    return accountsOf(list, servers, this.#now);
   }
 
   /** Resolves after the last save. */
@@ -178,7 +219,18 @@ export class Authorizations {
     const logins = [...this.#logins.values()];
     for (const { actor } of logins) actor.stop();
     await Promise.all(logins.map(({ credential }) => credential.close()));
+    await this.#demands?.close();
     await this.#store?.close();
+  }
+
+  /** Tells the user who logs in what to open, and until when. */
+  #show(
+    login: Login,
+    shown: Omit<TroupeEvents['auth.started'], 'server' | 'expiresAt'>,
+    endsAtMs = Number.POSITIVE_INFINITY,
+  ): void {
+    const expiresAt = new Date(Math.min(login.endsAtMs, endsAtMs)).toISOString();
+    this.#ports.listeners.emit('auth.started', { server: login.for, ...shown, expiresAt });
   }
 
   #loginError(server: string, failure: AuthorizationFailure | null): TroupeError {
@@ -196,6 +248,15 @@ export class Authorizations {
         : ` in ${key} (${line === undefined ? file : `${file}:${line}`})`;
     const message = `the login to ${server} failed: ${why}${place}`;
     return new TroupeError('AUTH_REQUIRED', message, { server });
+  }
+
+  async #end({ actor }: Login, server: string): Promise<void> {
+    await until(actor, isSettled);
+    actor.send({ type: 'logout.requested' });
+    const { context } = await until(actor, isAtRest);
+    if (context.failure === null) return;
+    const message = `the logout from ${server} failed: ${context.failure.message}`;
+    throw new TroupeError('UNAVAILABLE', message, { server });
   }
 
   #find(server: string): Login | undefined {
@@ -259,17 +320,22 @@ export class Authorizations {
       },
       store,
       clock,
-      showUrl: (shown, signal) =>
+      showUrl: ({ url, scopes, offersDevice }, signal) =>
         new Promise((resolve) => {
           login.redirected = resolve;
           signal.addEventListener('abort', () => {
             login.redirected = undefined;
           });
-          this.#ports.listeners.emit('auth.started', { server: login.for, url: shown.href });
+          this.#show(login, { url: url.href, scopes, ...(offersDevice && { offersDevice }) });
         }),
+      showCode: ({ url, completeUrl = url, userCode, lifetimeMs, scopes }) => {
+        const shown = { url: completeUrl, verificationUri: url, userCode, scopes };
+        this.#show(login, shown, clock.wallNow() + lifetimeMs);
+      },
     });
     const needsUser = settings === undefined || grantOf(settings) === undefined;
-    const actor = createActor(chartOf(credential), {
+    const demands = auth.rememberMs > 0 ? this.#demands : undefined;
+    const actor = createActor(chartOf(credential, demands), {
       clock,
       input: {
         id: key,
@@ -278,8 +344,10 @@ export class Authorizations {
         refreshAheadMs: auth.refreshAheadMs,
         loginTimeoutMs: auth.loginTimeoutMs,
         maxStepUps: auth.stepUps,
+        rememberMs: auth.rememberMs,
       },
     });
+    keepDemands(actor, key, demands);
     const login: Login = {
       id,
       actor,
@@ -289,7 +357,9 @@ export class Authorizations {
       reach: endpoint.reach,
       redirected: undefined,
       renewals: [],
+      unasked: new Set(),
       for: server,
+      endsAtMs: 0,
       turn: undefined,
     };
     this.#logins.set(key, login);
@@ -324,16 +394,18 @@ export class Authorizations {
 
   async #headers(
     { actor, credential }: Login,
+    session: DemandingSession,
     method: string,
     url: URL,
   ): Promise<Readonly<Record<string, string>>> {
     if (this.#isUsable(actor)) return credential.headers(method, url);
     // Sleep or a changed wall clock: its timer has not noticed yet.
-    actor.send({ type: 'clock.jumped', nowMs: this.#ports.parts.clock.wallNow() });
+    actor.send({ type: 'clock.jumped', nowMs: this.#now });
     actor.send({ type: 'token.wanted' });
     const snapshot = await until(actor, isSettled);
     if (this.#isUsable(actor)) return credential.headers(method, url);
     if (snapshot.value === 'retrying') throw unavailable(url, snapshot.context.failure?.message);
+    session.begin(this.#now);
     return {};
   }
 
@@ -369,58 +441,15 @@ export class Authorizations {
     return true;
   }
 
-  #isUsable(actor: Login['actor']): boolean {
+  get #now(): number {
+    return this.#ports.parts.clock.wallNow();
+  }
+
+  #isUsable(actor: LoginActor): boolean {
     const { token, isRejected } = actor.getSnapshot().context;
     if (token === null || isRejected) return false;
-    return token.expiresAtMs === null || this.#ports.parts.clock.wallNow() < token.expiresAtMs;
+    return token.expiresAtMs === null || this.#now < token.expiresAtMs;
   }
-}
-
-/** The chart with the steps of a credential. */
-function chartOf(credential: Credential) {
-  const step = (run: (wanted: readonly string[], signal: AbortSignal) => Promise<TokenStepDone>) =>
-    fromPromise<TokenStepDone, StepInput>(({ input, signal }) => run(input.wanted, signal));
-  return authorizationMachine.provide({
-    actors: {
-      load: step(() => credential.load()),
-      discover: step((_, signal) => credential.discover(signal)),
-      register: step((wanted, signal) => credential.register(wanted, signal)),
-      askUser: step((wanted, signal) => credential.askUser(wanted, signal)),
-      exchange: step((_, signal) => credential.exchange(signal)),
-      request: step((wanted, signal) => credential.request(wanted, signal)),
-      refresh: fromPromise<TokenStepDone, StepInput>(({ input, signal }) =>
-        credential.refresh(input.isRejected, signal),
-      ),
-      forget: step((_, signal) => credential.forget(signal)),
-    },
-  });
-}
-
-/** Like `waitFor`, which never ends for an actor that was stopped before. */
-async function until(
-  actor: Login['actor'],
-  matches: (snapshot: Snapshot) => boolean,
-  signal?: AbortSignal,
-): Promise<Snapshot> {
-  const stopped = (): TroupeError => new TroupeError('STOPPED', 'the troupe has stopped');
-  if (actor.getSnapshot().status === 'stopped') throw stopped();
-  signal?.throwIfAborted();
-  return waitFor(actor, matches, defined({ signal })).catch(() => {
-    throw stopped();
-  });
-}
-
-type Snapshot = ReturnType<Login['actor']['getSnapshot']>;
-
-/** Whether no step is under way that a request waits for. */
-function isSettled(snapshot: Snapshot): boolean {
-  return !snapshot.hasTag('waits');
-}
-
-/** Whether a login or a logout has ended; further attempts may follow. */
-function isAtRest(snapshot: Snapshot): boolean {
-  const { value } = snapshot;
-  return value === 'authorized' || value === 'retrying' || snapshot.matches('unauthorized');
 }
 
 /** Those of the server whose user logs in. */

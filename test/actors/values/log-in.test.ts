@@ -200,7 +200,7 @@ describe("a client's key", () => {
     const { endpoint, secrets } = await withKey({}, JSON.stringify(jwk));
     const text = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
     expect(endpoint.oauth).toMatchObject({
-      key: { privateKey: text, algorithm: 'PS256' },
+      key: { privateKey: text, algorithm: 'PS256', keyId: 'k2' },
     });
     expect(redact(String(jwk.d), secrets)).toBe('[redacted]');
     await expect(withKey({}, JSON.stringify({ ...jwk, alg: 'hunter2' }))).rejects.toThrow(

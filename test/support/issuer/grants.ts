@@ -109,8 +109,11 @@ function issued(
 ): Answer {
   const resource = form.get('resource');
   if (resource !== state.server) return 'invalid_target';
-  state.counts.otherGrants += 1;
   const scopes = listOf(form.get('scope'));
+  const { issuer: offered } = state.settings.scopes;
+  if (offered !== undefined && !scopes.every((scope) => offered.includes(scope)))
+    return 'invalid_scope';
+  state.counts.otherGrants += 1;
   return state.book.issue({ clientId: id, scopes, resource, jkt, family: random('family') }, false);
 }
 
