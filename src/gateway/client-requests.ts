@@ -17,6 +17,7 @@ import { sessionlessOwner } from './background-tools.ts';
 import type { Gateway } from './gateway.ts';
 import { type Answer, canAnswer, HeldCall, HeldCalls } from './held-calls.ts';
 import type { RequestContext } from './light-call.ts';
+import type { PageOpener } from './logins.ts';
 import { permissionAnswerOf, permissionQuestion } from './permission-form.ts';
 import {
   cutOff,
@@ -27,6 +28,13 @@ import {
   troupeErrorOf,
 } from './rpc-error.ts';
 import { shownResult, unknownName } from './view.ts';
+
+/** The requests that a question to the client may interrupt. */
+const pausableMethods: ReadonlySet<string> = new Set([
+  'tools/call',
+  'prompts/get',
+  'resources/read',
+]);
 
 /** The signal aborts the call, which may outlast its client's request. */
 type HeldCallOptions = CallOptions & { readonly signal: AbortSignal };
@@ -165,7 +173,7 @@ export class ClientRequests {
     // Before the call is sent, so that its server already logs at that level.
     const level = this.#era === 'modern' ? levelOf(context.mcpReq.envelope) : undefined;
     const endLevel = level && this.#gateway.troupe.wantLogs(level);
-    const call = this.#heldCall(subject, context) ?? this.#begin(subject, context, ask);
+    const call = this.#heldCall(subject, context) ?? this.#begin(server, subject, context, ask);
     const abort = (): void => call.abort();
     let isCut = false;
     const forget = this.#gateway.atShutdown(() => {
@@ -180,14 +188,25 @@ export class ClientRequests {
           .notify({ method: 'notifications/progress', params: notification })
           .catch(ignore);
     };
+    if (this.#era === 'legacy')
+      call.onPageDone = (elicitationId) => {
+        const params = { elicitationId };
+        context.mcpReq
+          .notify({ method: 'notifications/elicitation/complete', params })
+          .catch(ignore);
+      };
     this.#underWay.set(context, server);
     signal.addEventListener('abort', abort, { once: true });
     if (signal.aborted) abort();
     try {
-      const turn = await call.turn();
+      const turn = await call.turn(this.#era === 'legacy');
       if ('result' in turn) return turn.result;
       this.#gateway.held.keep(call);
       this.#waiting.add(call);
+      // The request of a legacy client stays open while it is asked.
+      const drop = (): void => this.#gateway.held.drop(call);
+      if (this.#era === 'legacy') signal.addEventListener('abort', drop, { once: true });
+      if (this.#era === 'legacy' && signal.aborted) drop();
       return { resultType: 'input_required', ...turn };
     } catch (error) {
       throw isCut ? cutOff(error) : error;
@@ -195,6 +214,7 @@ export class ClientRequests {
       forget();
       signal.removeEventListener('abort', abort);
       call.onProgress = undefined;
+      call.onPageDone = undefined;
       endLevel?.();
       this.#underWay.delete(context);
     }
@@ -215,6 +235,7 @@ export class ClientRequests {
   }
 
   #begin(
+    server: string,
     subject: string,
     { mcpReq }: RequestContext,
     ask: (options: HeldCallOptions) => Promise<Answer>,
@@ -224,31 +245,49 @@ export class ClientRequests {
     const capabilities = this.#capabilitiesOf(mcpReq.envelope);
     const requestState = mcpReq.requestState<string>();
     const traceContext = traceContextIn(mcpReq._meta);
-    call.begin(() =>
-      ask({
-        signal: call.signal,
-        ...(mcpReq._meta?.progressToken === undefined
-          ? {}
-          : { onProgress: (progress) => call.onProgress?.(progress) }),
-        ...(traceContext === undefined ? {} : { traceContext }),
-        onQuestion: (question, asking) =>
-          canAnswer(question.kind, capabilities)
-            ? call.ask(question, asking)
-            : { action: 'decline' },
-        ...(canAnswer('form', capabilities) && {
-          askPermission: async (request: PermissionRequest, asking: { signal: AbortSignal }) => {
-            const question = permissionQuestion(request, new Date(clock.wallNow()).toISOString());
-            return permissionAnswerOf(await call.ask(question, asking));
-          },
-        }),
-        round: {
-          capabilities: capabilities ?? {},
-          ...(mcpReq.inputResponses === undefined ? {} : { inputResponses: mcpReq.inputResponses }),
-          ...(requestState === undefined ? {} : { requestState }),
+    const options: HeldCallOptions = {
+      signal: call.signal,
+      ...(mcpReq._meta?.progressToken === undefined
+        ? {}
+        : { onProgress: (progress) => call.onProgress?.(progress) }),
+      ...(traceContext === undefined ? {} : { traceContext }),
+      onQuestion: (question, asking) =>
+        canAnswer(question.kind, capabilities) ? call.ask(question, asking) : { action: 'decline' },
+      ...(canAnswer('form', capabilities) && {
+        askPermission: async (request: PermissionRequest, asking: { signal: AbortSignal }) => {
+          const question = permissionQuestion(request, new Date(clock.wallNow()).toISOString());
+          return permissionAnswerOf(await call.ask(question, asking));
         },
       }),
+      round: {
+        capabilities: capabilities ?? {},
+        ...(mcpReq.inputResponses === undefined ? {} : { inputResponses: mcpReq.inputResponses }),
+        ...(requestState === undefined ? {} : { requestState }),
+      },
+    };
+    const opener = this.#openerFor(call, mcpReq.method, capabilities);
+    const { logins } = this.#gateway;
+    call.begin(() =>
+      logins === undefined ? ask(options) : logins.around(server, opener, () => ask(options)),
     );
     return call;
+  }
+
+  /** The client as one that opens the page of a login; undefined if it cannot. */
+  #openerFor(
+    call: HeldCall,
+    method: string,
+    capabilities: Readonly<Record<string, unknown>> | undefined,
+  ): PageOpener | undefined {
+    if (!pausableMethods.has(method) || !canAnswer('url', capabilities)) return undefined;
+    return {
+      // A modern client has no connection by which its calls could be told from those of another.
+      client: this.#era === 'legacy' ? this : undefined,
+      ask: async (question, signal) =>
+        (await call.ask(question, { signal })) ?? { action: 'cancel' },
+      completed: ({ id }) => call.onPageDone?.(id),
+      signal: call.signal,
+    };
   }
 
   /** The client's capabilities; a modern client sends them with each request. */

@@ -47,7 +47,7 @@ export function loginRequests(services: Services, { send, wait }: LoginPorts) {
   return {
     login: async (server, options = {}) => {
       const authorizations = await afterDemand(server, options);
-      await authorizations.login(server, options.signal);
+      await authorizations.login(server, options);
       return wait(server, 'ready', options, ({ state }) => restingStates.has(state));
     },
     finishLogin: async (server, url) => {

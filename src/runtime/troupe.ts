@@ -273,6 +273,14 @@ export interface WaitOptions {
   readonly timeoutMs?: number;
 }
 
+export interface LoginOptions extends WaitOptions {
+  /**
+   * Whether to wait for a login that is under way for the same credential, whose address is shown again.
+   * Default: it starts over, and the earlier address becomes invalid.
+   */
+  readonly joins?: boolean;
+}
+
 /**
  * One server, by its name. Its stream emits the current status, then each change, and completes
  * when the troupe stops.
@@ -403,7 +411,7 @@ export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatu
    * @throws TroupeError `AUTH_REQUIRED` with the reason if the login fails; `USAGE` if the server uses
    * none; the server's own code if it cannot start; `CANCELLED`, `TIMEOUT_WAITING`
    */
-  login(server: string, options?: WaitOptions): Promise<ServerStatus>;
+  login(server: string, options?: LoginOptions): Promise<ServerStatus>;
   /**
    * Ends the wait of a login with the URL to which the browser was redirected, where the browser runs on
    * another machine.

@@ -71,7 +71,13 @@ export const serveCommand: CommandDefinition<ServeFlags> = {
       const options = troupeOptionsOf(launch, only === undefined ? undefined : [only]);
       const troupe = createTroupe({ ...options, questions: questionKinds, telemetry });
       const report = (message: string): void => output.note(printableLine(message, longestNote));
-      const gateway = new Gateway({ troupe, clock: realClock, report, ...defined({ only }) });
+      const gateway = new Gateway({
+        troupe,
+        clock: realClock,
+        report,
+        asksForLogins: isOnlyForOwner(flags),
+        ...defined({ only }),
+      });
       const inspecting = inspectHere(
         troupe,
         identityOf({ ...launch, ...defined({ allow: options.allow }) }, host.version),
@@ -100,6 +106,11 @@ export const serveCommand: CommandDefinition<ServeFlags> = {
     });
   },
 };
+
+/** Whether only the user who started the gateway can be its client, as far as can be known. */
+function isOnlyForOwner({ http, auth }: ServeFlags): boolean {
+  return http === undefined || (auth && loopbackHosts.has(http.host));
+}
 
 /** Redirects the console to stderr, because stdout carries the protocol. Returns how to undo it. */
 function keepConsoleOffStdout(): () => void {

@@ -31,6 +31,7 @@ import { TroupeError } from '../../domain/troupe-error.ts';
 import { defined } from '../../policies/defined.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import type { SharedPorts } from '../shared-ports.ts';
+import type { LoginOptions } from '../troupe.ts';
 
 interface Login {
   readonly id: CredentialId;
@@ -46,10 +47,10 @@ interface Login {
   redirected: ((url: URL) => void) | undefined;
   /** When servers last refused the token, so that it was renewed; monotonic. */
   readonly renewals: number[];
-  /** The server whose user logs in. */
-  for: string;
-  /** The latest request for a login. */
-  turn: object | undefined;
+  /** The address that the user must open now. */
+  shown: string | undefined;
+  /** The servers whose callers wait for the login. */
+  readonly waiting: string[];
 }
 
 interface OwnSettings {
@@ -109,30 +110,38 @@ export class Authorizations {
    * @throws TroupeError `AUTH_REQUIRED` with the reason if the login fails; `CANCELLED` if the signal
    *   is aborted
    */
-  async login(server: string, signal?: AbortSignal): Promise<void> {
+  async login(
+    server: string,
+    { signal, joins = false }: Pick<LoginOptions, 'signal' | 'joins'> = {},
+  ): Promise<void> {
     const login = this.#of(server);
-    const { actor } = login;
-    const turn = {};
-    const cancel = (): void => {
-      // A login that replaced this one goes on.
-      if (login.turn === turn) actor.send({ type: 'login.cancelled' });
-    };
+    const { actor, waiting } = login;
     try {
       await until(actor, isSettled, signal);
-      login.for = server;
-      login.turn = turn;
-      login.renewals.length = 0;
-      signal?.addEventListener('abort', cancel, { once: true });
-      actor.send({ type: 'login.requested' });
-      const { context, value } = await until(actor, isAtRest, signal);
-      if (value === 'authorized' && context.failure === null) return;
-      throw this.#loginError(server, context.failure);
+      waiting.push(server);
+      try {
+        const isJoined = joins && actor.getSnapshot().matches('signingIn');
+        if (!isJoined) this.#begin(login);
+        else if (login.shown !== undefined)
+          this.#ports.listeners.emit('auth.started', { server, url: login.shown });
+        const { context, value } = await until(actor, isAtRest, signal);
+        if (value === 'authorized' && context.failure === null) return;
+        throw this.#loginError(server, context.failure);
+      } finally {
+        waiting.splice(waiting.indexOf(server), 1);
+        // Others may wait for the same login, or for one that replaced it.
+        if (signal?.aborted === true && waiting.length === 0)
+          actor.send({ type: 'login.cancelled' });
+      }
     } catch (error) {
       if (signal?.aborted !== true) throw error;
       throw new TroupeError('CANCELLED', `the login to ${server} was cancelled`, { server });
-    } finally {
-      signal?.removeEventListener('abort', cancel);
     }
+  }
+
+  #begin({ actor, renewals }: Login): void {
+    renewals.length = 0;
+    actor.send({ type: 'login.requested' });
   }
 
   /**
@@ -262,10 +271,13 @@ export class Authorizations {
       showUrl: (shown, signal) =>
         new Promise((resolve) => {
           login.redirected = resolve;
+          login.shown = shown.href;
           signal.addEventListener('abort', () => {
             login.redirected = undefined;
+            login.shown = undefined;
           });
-          this.#ports.listeners.emit('auth.started', { server: login.for, url: shown.href });
+          for (const each of new Set(login.waiting))
+            this.#ports.listeners.emit('auth.started', { server: each, url: shown.href });
         }),
     });
     const needsUser = settings === undefined || grantOf(settings) === undefined;
@@ -289,8 +301,8 @@ export class Authorizations {
       reach: endpoint.reach,
       redirected: undefined,
       renewals: [],
-      for: server,
-      turn: undefined,
+      shown: undefined,
+      waiting: [],
     };
     this.#logins.set(key, login);
     let generation = 0;
