@@ -43,6 +43,8 @@ export class ClientRequests {
   readonly #gateway: Gateway;
   readonly #era: 'legacy' | 'modern';
   readonly #server: Pick<Server, 'getClientCapabilities'>;
+  /** The subject of the client's access token. */
+  readonly #user: string | undefined;
   /** Requests in progress, with their server's name. */
   readonly #underWay = new Map<RequestContext, string>();
   /** Calls that wait for this client's answer to a question. */
@@ -52,7 +54,9 @@ export class ClientRequests {
     gateway: Gateway,
     era: 'legacy' | 'modern',
     server: Pick<Server, 'getClientCapabilities'>,
+    user: string | undefined,
   ) {
+    this.#user = user;
     this.#gateway = gateway;
     this.#era = era;
     this.#server = server;
@@ -66,8 +70,8 @@ export class ClientRequests {
   }
 
   /** The owner of background calls; a modern client has a new connection for each request. */
-  get #owner(): object {
-    return this.#era === 'legacy' ? this : sessionlessOwner;
+  get #owner(): object | string {
+    return this.#era === 'legacy' ? this : (this.#user ?? sessionlessOwner);
   }
 
   get isAtWork(): boolean {
@@ -173,7 +177,9 @@ export class ClientRequests {
     // Before the call is sent, so that its server already logs at that level.
     const level = this.#era === 'modern' ? levelOf(context.mcpReq.envelope) : undefined;
     const endLevel = level && this.#gateway.troupe.wantLogs(level);
-    const call = this.#heldCall(subject, context) ?? this.#begin(server, subject, context, ask);
+    // Another user's client cannot continue the call, even with its state.
+    const whole = JSON.stringify([this.#user ?? null, subject]);
+    const call = this.#heldCall(whole, context) ?? this.#begin(server, whole, context, ask);
     const abort = (): void => call.abort();
     let isCut = false;
     const forget = this.#gateway.atShutdown(() => {
