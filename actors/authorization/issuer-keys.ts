@@ -26,7 +26,7 @@ const longestAgeMs = 600_000;
 const latestUseMs = 3_600_000;
 
 /** The issuer's keys are unknown because it does not answer. */
-export class KeysUnavailableError extends Error {
+class KeysUnavailableError extends Error {
   override readonly name = 'KeysUnavailableError';
 }
 
@@ -60,7 +60,7 @@ export class IssuerKeys {
 
   /**
    * Finds the key of a token.
-   * @throws KeysUnavailableError, or jose's error if the issuer has no such key
+   * @throws jose's error if the issuer has no such key, another one if its keys are not known
    */
   readonly find: JWTVerifyGetKey = async (header, token) => {
     if (this.#ageMs() > longestAgeMs) await this.#fetchAgain();

@@ -12,7 +12,11 @@ import { type GatewayStage, gatewayStage, post } from './gateway-stage.ts';
 interface Place extends GatewayStage {
   readonly issuer: TestIssuer;
   /** A valid token with these claims instead. */
-  token(claims?: Readonly<Record<string, unknown>>, header?: object, key?: SigningKey): string;
+  readonly token: (
+    claims?: Readonly<Record<string, unknown>>,
+    header?: object,
+    key?: SigningKey,
+  ) => string;
 }
 
 async function placeWith(

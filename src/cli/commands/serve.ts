@@ -64,7 +64,7 @@ export const serveCommand: CommandDefinition<ServeFlags> = {
     const note = (line: string): void => output.note(printableLine(line, longestNote));
     // Before any server starts, because the issuer may be wrong.
     const { auth, issuer = '' } = flags;
-    const keys = auth === 'oauth' ? await issuerKeys(issuer, realClock, note) : undefined;
+    const keys = auth === 'oauth' ? await issuerKeys(issuer, realClock, host.env, note) : undefined;
     const createTroupe = await host.loadRuntime();
     // Loaded late: no other command needs it.
     const { Gateway } = await import('../../gateway/gateway.ts');

@@ -6,6 +6,7 @@ import type { Clock } from '../../domain/clock.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { usageError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
+import type { CliHost } from '../cli-host.ts';
 import { flag } from '../command.ts';
 import { gatherText, type ListenAddress } from '../flag-values.ts';
 
@@ -87,6 +88,7 @@ function oauthMisuse({ http, auth, issuer, audience }: AccessFlags): string | un
 export async function issuerKeys(
   issuer: string,
   clock: Clock,
+  variables: CliHost['env'],
   note: (line: string) => void,
 ): Promise<IssuerKeys> {
   const [{ openIssuerKeys }, { openEndpoint }] = await Promise.all([
@@ -94,7 +96,7 @@ export async function issuerKeys(
     import('../../../actors/transports/http/reach.ts'),
   ]);
   const url = new URL(issuer);
-  const endpoint = { url, headers: {}, reach: { variables: process.env } };
+  const endpoint = { url, headers: {}, reach: { variables } };
   const { reach } = await openEndpoint(endpoint, note);
   const opened = await openIssuerKeys(issuer, {
     clock,
