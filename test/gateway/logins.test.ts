@@ -5,12 +5,13 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { Gateway } from '../../src/gateway/gateway.ts';
 import { startHttpGateway } from '../../src/gateway/http-gateway.ts';
+import { GatewayLogins } from '../../src/gateway/logins.ts';
 import { createTroupe, type Troupe } from '../../src/index.ts';
 import { realClock } from '../../src/runtime/real-clock.ts';
-import { deferred } from '../actors/stores/credential-bench.ts';
+import { deferred } from '../support/deferred.ts';
 import { startTestIssuer, type TestIssuer } from '../support/issuer/issuer.ts';
 import type { IssuerSettings } from '../support/issuer/settings.ts';
-import { token } from './gateway-stage.ts';
+import { openSession, post, token } from './gateway-stage.ts';
 
 interface Place {
   readonly issuer: TestIssuer;
@@ -67,8 +68,8 @@ interface TestClient {
   readonly client: Client;
   /** The pages that the client was asked to open. */
   readonly pages: readonly Page[];
-  /** Elicitations that were reported as complete. */
-  readonly completed: readonly string[];
+  /** The first elicitation that was reported as complete. */
+  readonly completed: Promise<string>;
   call(tool?: string, signal?: AbortSignal): Promise<Record<string, unknown>>;
 }
 
@@ -80,7 +81,7 @@ async function join(
   capabilities: object = { elicitation: { url: {} } },
 ): Promise<TestClient> {
   const pages: Page[] = [];
-  const completed: string[] = [];
+  const completed = deferred<string>();
   const client = new Client(
     { name: 'host', version: '1.0.0' },
     { capabilities, versionNegotiation: { mode: era } },
@@ -94,7 +95,7 @@ async function join(
       return { action: await open(page) };
     });
     client.setNotificationHandler('notifications/elicitation/complete', ({ params }) => {
-      completed.push(params.elicitationId);
+      completed.resolve(params.elicitationId);
     });
   }
   const requestInit = { headers: { authorization: `Bearer ${token}` } };
@@ -103,7 +104,7 @@ async function join(
   return {
     client,
     pages,
-    completed,
+    completed: completed.promise,
     call: (tool = 'db__echo', signal) =>
       client.callTool(
         { name: tool, arguments: {} },
@@ -208,9 +209,8 @@ describe.each(eras)('a call that needs a login (%s)', (era) => {
     const here = await join(place, era, consenting(place));
     // The server has no such resource; the error is its own.
     const uri = 'troupe://db/file:///none';
-    const error = await here.client.readResource({ uri }).catch((thrown: Error) => thrown);
+    await expect(here.client.readResource({ uri })).rejects.not.toThrow('authRequired');
     expect(here.pages).toHaveLength(1);
-    expect(String(error)).not.toContain('authRequired');
     expect(place.troupe.status('db')).toMatchObject({ state: 'ready' });
   });
 });
@@ -223,7 +223,7 @@ describe('calls that need one login', () => {
     for (const answer of answers) expect(answer['isError']).not.toBe(true);
     expect(here.pages).toHaveLength(1);
     expect(place.issuer.counts).toMatchObject({ codes: 1, calls: 5 });
-    await expect.poll(() => here.completed).toContain(here.pages[0]?.elicitationId);
+    expect(await here.completed).toBe(here.pages[0]?.elicitationId);
   });
 
   it.each(eras)('all fail when the user declines (%s)', async (era) => {
@@ -262,35 +262,57 @@ describe('calls that need one login', () => {
   });
 
   it('are cancelled each alone; the last one ends the login', async () => {
-    const place = await placeWith();
-    const asked = deferred();
-    const here = await join(place, 'legacy', () => {
-      asked.resolve();
-      return 'accept';
-    });
+    const { issuer, troupe } = await placeWith();
+    const logins = new GatewayLogins({ troupe, clock: realClock });
     const [one, two] = [new AbortController(), new AbortController()];
-    const calls = [one, two].map(({ signal }) =>
-      here.call('db__echo', signal).catch((error: Error) => error),
+    const asked = deferred<URL>();
+    const client = {};
+    const [first, second] = [one, two].map(({ signal }) =>
+      logins
+        .around(
+          'db',
+          {
+            client,
+            signal,
+            completed: () => {},
+            ask: (question) => {
+              asked.resolve(new URL(question.kind === 'url' ? question.url : ''));
+              return Promise.resolve({ action: 'accept' });
+            },
+          },
+          () => troupe.callServerTool('db', 'echo'),
+        )
+        .catch((error: unknown) => error),
     );
-    await asked.promise;
+    const listener = new URL((await asked.promise).searchParams.get('redirect_uri') ?? '');
     one.abort();
-    await calls[0];
-    const page = here.pages[0]?.url ?? new URL('http://none');
-    const listener = new URL(page.searchParams.get('redirect_uri') ?? '');
-    expect((await fetch(listener)).status).toBeGreaterThanOrEqual(400);
+    expect(await first).toMatchObject({ code: 'CANCELLED', outcome: 'not_executed' });
+    expect((await fetch(listener)).status).toBe(400);
     two.abort();
-    await calls[1];
-    // Nothing listens for a response anymore.
-    await expect
-      .poll(() =>
-        fetch(listener).then(
-          () => 'open',
-          () => 'closed',
-        ),
-      )
-      .toBe('closed');
-    expect(place.issuer.counts.codes).toBe(0);
-    expect(place.troupe.status('db')).toMatchObject({ state: 'authRequired' });
+    expect(await second).toMatchObject({ code: 'CANCELLED' });
+    await expect(fetch(listener)).rejects.toThrow('fetch failed');
+    expect(issuer.counts).toMatchObject({ codes: 0, calls: 0 });
+  });
+
+  it('end the login when the only one is cancelled while its client is asked', async () => {
+    const { url } = await placeWith();
+    const session = await openSession(url, { elicitation: { url: {} } });
+    const headers = { 'mcp-session-id': session };
+    const call = async (id: number): Promise<URL> => {
+      const params = { name: 'db__echo', arguments: {} };
+      const answer = await post(url, { jsonrpc: '2.0', id, method: 'tools/call', params }, headers);
+      for await (const chunk of answer.body ?? []) {
+        const [, page] = /"url":"([^"]+)"/.exec(Buffer.from(chunk as Uint8Array).toString()) ?? [];
+        if (page !== undefined) return new URL(page);
+      }
+      throw new Error('the client was not asked');
+    };
+    const first = await call(1);
+    const params = { requestId: 1 };
+    const method = 'notifications/cancelled';
+    expect((await post(url, { jsonrpc: '2.0', method, params }, headers)).status).toBe(202);
+    const second = await call(2);
+    expect(second.searchParams.get('state')).not.toBe(first.searchParams.get('state'));
   });
 });
 
