@@ -185,6 +185,8 @@ class GatewayRequests {
     response.on('error', () => undefined);
     try {
       const access = await this.#accessOf(request);
+      // A closed connection must not be counted, because nothing would end that.
+      if (request.socket.destroyed) return;
       const refusal = 'refusal' in access ? access.refusal : this.#admit(request, response);
       if (refusal !== undefined) this.#refuse(response, refusal);
       else if ('user' in access) await this.#route(request, response, onAccepted, access.user);

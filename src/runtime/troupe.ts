@@ -273,6 +273,7 @@ export interface WaitOptions {
   readonly timeoutMs?: number;
 }
 
+/** Options of `Troupe.login`. */
 export interface LoginOptions extends WaitOptions {
   /**
    * Whether to wait for a login that is under way for the same credential, whose address is shown again.

@@ -173,6 +173,30 @@ describe('a request to a gateway with an issuer', () => {
   });
 });
 
+describe('a connection that closes while its token is checked', () => {
+  it('is dropped without a report, and others are answered', async () => {
+    const place = await placeWith();
+    const next = createSigningKey('key-2');
+    await place.advance(31_000);
+    // The key is unknown, so it is fetched, which takes until the end of the test.
+    place.issuer.settings.faults.set('/jwks', { fault: 'hang' });
+    const asked = place.issuer.arrives('/jwks');
+    const leave = new AbortController();
+    const leaving = fetch(place.url, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${place.token({}, { kid: 'key-2' }, next)}` },
+      signal: leave.signal,
+    });
+    await asked;
+    leave.abort();
+    await expect(leaving).rejects.toThrow('aborted');
+    // The issuer's time limit.
+    await place.advance(11_000);
+    expect((await send(place, place.token())).status).toBe(200);
+    expect(place.reports).toEqual([]);
+  });
+});
+
 describe('the keys of an issuer', () => {
   it('are fetched again for a new key, at most every 30 s', async () => {
     const place = await placeWith();

@@ -111,6 +111,9 @@ export async function issuerKeys(
     : usageError(`--issuer ${issuer} cannot be used: ${message}; correct it`);
 }
 
+// They are quoted in headers. RFC 6749 allows these characters in a scope.
+const quotable = /^[\x21\x23-\x5b\x5d-\x7e]{1,500}$/;
+
 function parseKind(text: string): 'token' | 'oauth' {
   if (text === 'token' || text === 'oauth') return text;
   throw new InvalidArgumentError('Write token or oauth; for neither, use --no-auth.');
@@ -123,19 +126,18 @@ function parseIssuer(text: string): string {
   const isSafe =
     url?.protocol === 'https:' ||
     (url?.protocol === 'http:' && loopbackHosts.has(url.hostname.replace(/^\[|\]$/g, '')));
-  if (isPlain && isSafe) return text;
+  if (isPlain && isSafe && quotable.test(text)) return text;
   throw new InvalidArgumentError(
-    'Write an https address (http only on this machine) without query, fragment and user name.',
+    'Write an https address (http only on this machine) without query, fragment, user name and quotes.',
   );
 }
 
 function parseAudience(text: string): string {
-  // It is quoted in a header.
-  if (/^[\x21\x23-\x5b\x5d-\x7e]{1,500}$/.test(text)) return text;
+  if (quotable.test(text)) return text;
   throw new InvalidArgumentError('Write an address or a name without spaces and quotes.');
 }
 
 function gatherScope(text: string, previous: readonly string[] | undefined): readonly string[] {
-  if (/^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/.test(text)) return gatherText(text, previous);
+  if (quotable.test(text)) return gatherText(text, previous);
   throw new InvalidArgumentError('Write one scope, without spaces and quotes; repeat the flag.');
 }

@@ -108,6 +108,7 @@ describe('troupe serve --auth oauth', { timeout: patience }, () => {
       [['--auth', 'basic', '--http', '0'], 'Write token or oauth'],
       [['--auth', 'oauth', '--http', '0', '--issuer', 'id.example.com'], 'an https address'],
       [['--auth', 'oauth', '--http', '0', '--issuer', 'http://id.example.com'], 'an https address'],
+      [[...oauth.slice(0, 3), 'https://id.example.com/"', '--http', '0'], 'quotes'],
       [['--auth', 'oauth', '--http', '0', '--issuer', 'https://a@id.example.com'], 'user name'],
     ] as const) {
       const { exitCode, stdout, stderr } = await runCliHere(['serve', ...argv], { folder });
