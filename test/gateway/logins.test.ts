@@ -193,6 +193,16 @@ describe.each(eras)('a call that needs a login (%s)', (era) => {
     });
   });
 
+  it('whose login has ended since asks as well, and runs once', async () => {
+    const place = await placeWith();
+    const here = await join(place, era, consenting(place));
+    await here.call();
+    place.issuer.book.revokeAll();
+    expect((await here.call())['isError']).not.toBe(true);
+    expect(here.pages).toHaveLength(2);
+    expect(place.issuer.counts).toMatchObject({ codes: 2, calls: 2 });
+  });
+
   it('is not sent again if it may have run', async () => {
     const place = await placeWith({ settings: { toolScopes: { write: ['write'] } } });
     const here = await join(place, era, consenting(place));

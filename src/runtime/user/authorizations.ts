@@ -47,6 +47,8 @@ interface Login {
   redirected: ((url: URL) => void) | undefined;
   /** When servers last refused the token, so that it was renewed; monotonic. */
   readonly renewals: number[];
+  /** The server whose user began the login. */
+  for: string;
   /** The address that the user must open now. */
   shown: string | undefined;
   /** The servers whose callers wait for the login. */
@@ -121,7 +123,7 @@ export class Authorizations {
       waiting.push(server);
       try {
         const isJoined = joins && actor.getSnapshot().matches('signingIn');
-        if (!isJoined) this.#begin(login);
+        if (!isJoined) this.#begin(login, server);
         else if (login.shown !== undefined)
           this.#ports.listeners.emit('auth.started', { server, url: login.shown });
         const { context, value } = await until(actor, isAtRest, signal);
@@ -139,9 +141,10 @@ export class Authorizations {
     }
   }
 
-  #begin({ actor, renewals }: Login): void {
-    renewals.length = 0;
-    actor.send({ type: 'login.requested' });
+  #begin(login: Login, server: string): void {
+    login.for = server;
+    login.renewals.length = 0;
+    login.actor.send({ type: 'login.requested' });
   }
 
   /**
@@ -301,6 +304,7 @@ export class Authorizations {
       reach: endpoint.reach,
       redirected: undefined,
       renewals: [],
+      for: server,
       shown: undefined,
       waiting: [],
     };
