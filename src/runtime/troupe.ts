@@ -273,9 +273,15 @@ export interface WaitOptions {
   readonly timeoutMs?: number;
 }
 
+/** Options of `Troupe.login`. */
 export interface LoginOptions extends WaitOptions {
   /** Log in on another device, with a code, if the issuer offers that (RFC 8628). */
   readonly device?: boolean;
+  /**
+   * Whether to wait for a login that is under way for the same credential, whose address is shown again.
+   * Default: it starts over, and the earlier address becomes invalid.
+   */
+  readonly joins?: boolean;
 }
 
 /**

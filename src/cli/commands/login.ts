@@ -40,8 +40,12 @@ const loginCommand: CommandDefinition<LoginFlags> = {
       const { launch, output } = session;
       const timeoutMs = launch.timeoutMs ?? loginTimeoutMs;
       const over = new AbortController();
+      let shown: string | undefined;
       troupe.follow(['auth.started'], (event) => {
         if (event.type !== 'auth.started' || event.server !== server) return;
+        // The address is announced again to a caller that joins the login.
+        if (event.url === shown) return;
+        shown = event.url;
         if (output.json) output.documentLine(event);
         else if (event.userCode !== undefined) output.note(codeText(event));
         else void showLogin(session, troupe, event, browser, over.signal);

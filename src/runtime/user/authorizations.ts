@@ -37,6 +37,8 @@ import { accountsOf, loginsAt, plainKeyOf } from './accounts.ts';
 import { chartOf, isAtRest, isSettled, type LoginActor, until } from './login-actor.ts';
 import { DemandingSession, keepDemands } from './login-demands.ts';
 
+type Shown = Omit<TroupeEvents['auth.started'], 'server'>;
+
 interface Login {
   readonly id: CredentialId;
   readonly actor: LoginActor;
@@ -53,12 +55,14 @@ interface Login {
   readonly renewals: number[];
   /** Servers whose latest session ended because they demanded a login before. */
   readonly unasked: Set<string>;
-  /** The server whose user logs in. */
+  /** The server whose user began the login. */
   for: string;
   /** Until when the login waits, by wall clock. */
   endsAtMs: number;
-  /** The latest request for a login. */
-  turn: object | undefined;
+  /** What the user must open now. */
+  shown: Shown | undefined;
+  /** The servers whose callers wait for the login. */
+  readonly waiting: string[];
 }
 
 interface OwnSettings {
@@ -133,32 +137,39 @@ export class Authorizations {
    */
   async login(
     server: string,
-    { signal, device = false }: Pick<LoginOptions, 'signal' | 'device'>,
+    { signal, device = false, joins = false }: Omit<LoginOptions, 'timeoutMs'> = {},
   ): Promise<void> {
     const login = this.#of(server);
-    const { actor } = login;
-    const turn = {};
-    const cancel = (): void => {
-      // A login that replaced this one goes on.
-      if (login.turn === turn) actor.send({ type: 'login.cancelled' });
-    };
+    const { actor, waiting } = login;
     try {
       await until(actor, isSettled, signal);
-      login.for = server;
-      login.turn = turn;
-      login.renewals.length = 0;
-      signal?.addEventListener('abort', cancel, { once: true });
-      login.endsAtMs = this.#now + actor.getSnapshot().context.loginTimeoutMs;
-      actor.send({ type: 'login.requested', device });
-      const { context, value } = await until(actor, isAtRest, signal);
-      if (value === 'authorized' && context.failure === null) return;
-      throw this.#loginError(server, context.failure);
+      waiting.push(server);
+      try {
+        const isJoined = joins && actor.getSnapshot().matches('signingIn');
+        if (!isJoined) this.#begin(login, server, device);
+        else if (login.shown !== undefined)
+          this.#ports.listeners.emit('auth.started', { server, ...login.shown });
+        const { context, value } = await until(actor, isAtRest, signal);
+        if (value === 'authorized' && context.failure === null) return;
+        throw this.#loginError(server, context.failure);
+      } finally {
+        waiting.splice(waiting.indexOf(server), 1);
+        // Others may wait for the same login, or for one that replaced it.
+        if (signal?.aborted === true && waiting.length === 0)
+          actor.send({ type: 'login.cancelled' });
+      }
     } catch (error) {
       if (signal?.aborted !== true) throw error;
       throw new TroupeError('CANCELLED', `the login to ${server} was cancelled`, { server });
-    } finally {
-      signal?.removeEventListener('abort', cancel);
     }
+  }
+
+  #begin(login: Login, server: string, device: boolean): void {
+    login.for = server;
+    login.renewals.length = 0;
+    login.shown = undefined;
+    login.endsAtMs = this.#now + login.actor.getSnapshot().context.loginTimeoutMs;
+    login.actor.send({ type: 'login.requested', device });
   }
 
   /**
@@ -224,13 +235,11 @@ export class Authorizations {
   }
 
   /** Tells the user who logs in what to open, and until when. */
-  #show(
-    login: Login,
-    shown: Omit<TroupeEvents['auth.started'], 'server' | 'expiresAt'>,
-    endsAtMs = Number.POSITIVE_INFINITY,
-  ): void {
+  #show(login: Login, shown: Omit<Shown, 'expiresAt'>, endsAtMs = Number.POSITIVE_INFINITY): void {
     const expiresAt = new Date(Math.min(login.endsAtMs, endsAtMs)).toISOString();
-    this.#ports.listeners.emit('auth.started', { server: login.for, ...shown, expiresAt });
+    login.shown = { ...shown, expiresAt };
+    for (const server of new Set(login.waiting))
+      this.#ports.listeners.emit('auth.started', { server, ...login.shown });
   }
 
   #loginError(server: string, failure: AuthorizationFailure | null): TroupeError {
@@ -325,6 +334,7 @@ export class Authorizations {
           login.redirected = resolve;
           signal.addEventListener('abort', () => {
             login.redirected = undefined;
+            login.shown = undefined;
           });
           this.#show(login, { url: url.href, scopes, ...(offersDevice && { offersDevice }) });
         }),
@@ -360,7 +370,8 @@ export class Authorizations {
       unasked: new Set(),
       for: server,
       endsAtMs: 0,
-      turn: undefined,
+      shown: undefined,
+      waiting: [],
     };
     this.#logins.set(key, login);
     let generation = 0;

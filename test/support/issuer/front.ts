@@ -74,8 +74,8 @@ function decided(
   const isPkce = challenge !== '' && query.get('code_challenge_method') === 'S256';
   if (query.get('response_type') !== 'code' || (settings.checksPkce && !isPkce))
     return { error: 'invalid_request', error_description: 'PKCE is missing' };
-  const resource = query.get('resource');
-  if (resource !== server) return { error: 'invalid_target' };
+  const resource = query.get('resource') ?? '';
+  if (![server, ...settings.otherResources].includes(resource)) return { error: 'invalid_target' };
   const { issuer: offered } = settings.scopes;
   if (offered !== undefined && !scopes.every((scope) => offered.includes(scope)))
     return { error: 'invalid_scope' };

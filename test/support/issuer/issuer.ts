@@ -63,7 +63,7 @@ export async function startTestIssuer(
   const own: IssuerState = {
     settings,
     counts,
-    book: new TokenBook(settings, counts, now),
+    book: new TokenBook(settings, counts, now, () => own.issuer()),
     clients: new Map(),
     devices: new Map(),
     seenIds: new Set(),

@@ -2,6 +2,8 @@
 
 import type { JsonWebKey } from 'node:crypto';
 
+import type { SigningKey } from './signing.ts';
+
 /** A client that is known without registration. */
 export interface KnownClient {
   readonly id: string;
@@ -62,6 +64,10 @@ export interface IssuerSettings {
   /** `family`: a refresh token that is used twice revokes everything that came from it. */
   rotation: 'none' | 'rotate' | 'family';
   expiresInSeconds: number;
+  /** Access tokens are JWTs, signed with the last of these keys; all are published. Empty: opaque. */
+  signingKeys: SigningKey[];
+  /** Resources beside the issuer's own server for which it issues tokens. */
+  otherResources: string[];
   /** How far the issuer's clock is ahead. */
   clockSkewMs: number;
   issuesRefreshTokens: boolean;
@@ -97,6 +103,8 @@ export function defaultSettings(): IssuerSettings {
     rotation: 'family',
     expiresInSeconds: 3600,
     clockSkewMs: 0,
+    signingKeys: [],
+    otherResources: [],
     issuesRefreshTokens: true,
     iss: 'correct',
     advertisesIss: true,
