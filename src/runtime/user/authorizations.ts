@@ -5,7 +5,7 @@
 
 import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
-import { type ActorRefFrom, createActor, fromPromise, waitFor } from 'xstate';
+import { type ActorRefFrom, type AnyActorRef, createActor, fromPromise, waitFor } from 'xstate';
 import { Credential } from '../../../actors/authorization/credential.ts';
 import { grantOf } from '../../../actors/authorization/credential-facts.ts';
 import { canonicalResource } from '../../../actors/authorization/discovery.ts';
@@ -25,12 +25,16 @@ import type {
   CredentialId,
   Refusal,
 } from '../../domain/authorization.ts';
+import type { LoginFacts } from '../../domain/host/inspection.ts';
 import { isUsable } from '../../domain/server-state.ts';
 import type { Problem } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { defined } from '../../policies/defined.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import type { SharedPorts } from '../shared-ports.ts';
+
+/** Shows a login to the inspection: its actor, and who shares it. */
+export type NoteLogin = (login: AnyActorRef, facts: LoginFacts) => void;
 
 interface Login {
   readonly id: CredentialId;
@@ -66,10 +70,12 @@ export class Authorizations {
   readonly #ports: SharedPorts;
   readonly #store: CredentialStore | undefined;
   readonly #logins = new Map<string, Login>();
+  readonly #note: NoteLogin;
   readonly #unlisten: (() => void) | undefined;
 
-  constructor(ports: SharedPorts) {
+  constructor(ports: SharedPorts, note: NoteLogin = () => undefined) {
     this.#ports = ports;
+    this.#note = note;
     const onProblems = (list: readonly Problem[]): void => ports.problems.set('credentials', list);
     this.#store = ports.parts.keepCredentials?.(onProblems);
     this.#unlisten = this.#store?.listen((key) => {
@@ -209,10 +215,11 @@ export class Authorizations {
   }
 
   /** A server whose settings changed leaves its earlier login. */
-  #leave(server: string): void {
-    for (const { servers, own } of this.#logins.values()) {
-      servers.delete(server);
-      own.delete(server);
+  #leave(server: string, present?: Login): void {
+    for (const login of this.#logins.values()) {
+      login.own.delete(server);
+      if (login !== present && login.servers.delete(server))
+        this.#note(login.actor, factsOf(login));
     }
   }
 
@@ -223,10 +230,13 @@ export class Authorizations {
     store: CredentialStore,
   ): Login {
     const key = credentialKey(id);
-    this.#leave(server);
     const known = this.#logins.get(key);
+    this.#leave(server, known);
     const login = known ?? this.#create(id, server, endpoint, store);
-    login.servers.add(server);
+    if (!login.servers.has(server)) {
+      login.servers.add(server);
+      this.#note(login.actor, factsOf(login));
+    }
     login.own.set(server, { settings: settingsOf(endpoint), readOAuth: endpoint.readOAuth });
     login.reach = endpoint.reach;
     if (known === undefined) login.actor.start();
@@ -270,6 +280,7 @@ export class Authorizations {
     });
     const needsUser = settings === undefined || grantOf(settings) === undefined;
     const actor = createActor(chartOf(credential), {
+      id: `login.${this.#logins.size}`,
       clock,
       input: {
         id: key,
@@ -391,6 +402,14 @@ function chartOf(credential: Credential) {
       forget: step((_, signal) => credential.forget(signal)),
     },
   });
+}
+
+function factsOf({ id: { resource, account }, servers }: Login): LoginFacts {
+  return {
+    origin: new URL(resource).origin,
+    ...(account !== null && { account }),
+    servers: [...servers].toSorted(),
+  };
 }
 
 /** Like `waitFor`, which never ends for an actor that was stopped before. */

@@ -14,6 +14,7 @@ import { toneOf } from '../../model/state-tones.ts';
 import { go } from '../../page/moments.ts';
 import { usePage } from '../../page/store.ts';
 import { Empty } from '../controls.tsx';
+import { TileLogin } from '../login/acts.tsx';
 import { StateMark } from '../marks.tsx';
 import { useFrame } from '../use-frame.ts';
 import { FleetBar } from './bar.tsx';
@@ -108,6 +109,9 @@ function TileList({ groups }: { groups: ReturnType<typeof fleetGroups> }) {
                     onChoose={choose}
                     onFocus={setFocused}
                   />
+                  {status.state === 'authRequired' ? (
+                    <TileLogin server={status.name} isStop={status.name === stop} />
+                  ) : null}
                 </div>
               ))}
             </div>
