@@ -11,16 +11,17 @@ import type { Troupe } from '../../runtime/troupe.ts';
 /** The policy `auth.loginTimeoutMs` ends the login earlier. */
 const loginTimeoutMs = 900_000;
 
-/** Exactly one: the address that the user must open, or the status after a login without a user. */
+/** The address that the user must open, or the status after a login without a user. */
 export type BegunLogin =
-  | { readonly url: string }
+  /** `after`: the last record before the wait for the user. */
+  | { readonly url: string; readonly after: number }
   | { readonly status: ServerStatus; readonly url?: undefined };
 
 export class PageLogins {
-  readonly #troupe: Pick<Troupe, 'login' | 'on'>;
+  readonly #troupe: Pick<Troupe, 'login' | 'on' | 'inspection'>;
   readonly #running = new Map<string, AbortController>();
 
-  constructor(troupe: Pick<Troupe, 'login' | 'on'>) {
+  constructor(troupe: Pick<Troupe, 'login' | 'on' | 'inspection'>) {
     this.#troupe = troupe;
   }
 
@@ -39,7 +40,8 @@ export class PageLogins {
     let unlisten = (): void => undefined;
     const started = new Promise<BegunLogin>((resolve) => {
       unlisten = this.#troupe.on('auth.started', (event) => {
-        if (event.server === server) resolve({ url: event.url });
+        if (event.server === server)
+          resolve({ url: event.url, after: this.#troupe.inspection.last });
       });
     });
     const ended = this.#finish(server, over);

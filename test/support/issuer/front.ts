@@ -35,16 +35,19 @@ export function register({ settings, counts, clients }: IssuerState, { body }: S
   };
 }
 
-/** The user decides at once. An invalid client or redirect URI is never redirected to. */
-export function authorize(state: IssuerState, { query }: Seen): Reply {
+/** The user decides at once, or on a page. An invalid client or redirect URI is never redirected to. */
+export function authorize(state: IssuerState, { method, query, form }: Seen): Reply {
   const client = clientOf(state, query.get('client_id') ?? '');
   const redirectUri = query.get('redirect_uri') ?? '';
   const isKnown = client?.redirectUris?.includes(redirectUri) ?? isOwnMachine(redirectUri);
   if (client === undefined || !isKnown) return { status: 400, json: { error: 'invalid_request' } };
+  const { consent } = state.settings;
+  if (consent === 'ask' && method !== 'POST') return { status: 200, html: consentPage };
+  const isDenied = (consent === 'ask' ? form.get('decision') : consent) === 'deny';
   state.counts.authorizations += 1;
   const iss = { correct: state.issuer(), wrong: 'https://evil.example', none: null };
   const fields = {
-    ...decided(state, client.id, query),
+    ...decided(state, client.id, query, isDenied),
     state: query.get('state'),
     iss: iss[state.settings.iss],
   };
@@ -54,11 +57,18 @@ export function authorize(state: IssuerState, { query }: Seen): Reply {
   return { status: 302, headers: { location: back.href } };
 }
 
+/** Posts the decision to its own address, which has the request. */
+const consentPage = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Test issuer</title>
+<h1>Allow access?</h1><form method="post">
+<button name="decision" value="allow">Allow</button> <button name="decision" value="deny">Deny</button>
+</form></html>`;
+
 /** The code, or why there is none. */
 function decided(
   { settings, book, server }: IssuerState,
   clientId: string,
   query: URLSearchParams,
+  isDenied: boolean,
 ): Readonly<Record<string, string>> {
   const scopes = (query.get('scope') ?? '').split(' ').filter((scope) => scope !== '');
   const challenge = query.get('code_challenge') ?? '';
@@ -70,8 +80,7 @@ function decided(
   const { issuer: offered } = settings.scopes;
   if (offered !== undefined && !scopes.every((scope) => offered.includes(scope)))
     return { error: 'invalid_scope' };
-  if (settings.consent === 'deny')
-    return { error: 'access_denied', error_description: 'The user said no' };
+  if (isDenied) return { error: 'access_denied', error_description: 'The user said no' };
   const redirectUri = query.get('redirect_uri') ?? '';
   return { code: book.keepCode({ clientId, scopes, resource, redirectUri, challenge }) };
 }

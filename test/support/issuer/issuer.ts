@@ -44,10 +44,11 @@ export async function startTestIssuer(
       seen.push(each);
       waiting.get(each.path)?.();
       if (breaks(settings, each, response)) return;
-      const { status, headers, json } = replyTo(own, each);
+      const { status, headers, json, html } = replyTo(own, each);
       await settings.holds.get(each.path);
-      const body = json === undefined ? undefined : JSON.stringify(json);
-      const type = body === undefined ? {} : { 'content-type': 'application/json' };
+      const body = json === undefined ? html : JSON.stringify(json);
+      const mime = html === undefined ? 'application/json' : 'text/html';
+      const type = body === undefined ? {} : { 'content-type': mime };
       response.writeHead(status, { ...type, ...headers }).end(body);
     })();
   });

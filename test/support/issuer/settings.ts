@@ -60,8 +60,8 @@ export interface IssuerSettings {
   audience?: string;
   iss: 'correct' | 'wrong' | 'none';
   advertisesIss: boolean;
-  /** What the user decides. */
-  consent: 'allow' | 'deny';
+  /** What the user decides; `ask` shows a page with a button for each. */
+  consent: 'allow' | 'deny' | 'ask';
   dpop: 'none' | 'offered' | 'required' | 'nonce';
   offersDevice: boolean;
   /** Identities that count as signed: of users at the identity provider, and of workloads. */

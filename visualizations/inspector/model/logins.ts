@@ -40,7 +40,7 @@ export function serversOf(world: Canvas, { login }: PicturedActor): readonly Ser
 /** Whether a login is of interest: every remote server has one, but most need none. */
 export function isInUse(world: Canvas, actor: PicturedActor): boolean {
   return (
-    !actor.leaves.includes('unauthorized.signedOut') ||
+    !actor.leaves.every((leaf) => leaf === 'loading' || leaf === 'unauthorized.signedOut') ||
     serversOf(world, actor).some(({ state }) => state === 'authRequired')
   );
 }
@@ -65,7 +65,7 @@ const states: Readonly<Record<string, LoginState>> = {
   'unauthorized.denied': { text: 'denied', tone: 'bad' },
   'unauthorized.expired': { text: 'expired', tone: 'person' },
   'unauthorized.failed': { text: 'failed', tone: 'bad' },
-  loggingOut: { text: 'logging out', tone: 'busy' },
+  loggingOut: { text: 'revoking the login', tone: 'busy' },
 };
 
 /** Where a login stands; a state without a text of its own keeps its name. */
@@ -79,13 +79,13 @@ export function isUnderWay({ leaves }: PicturedActor): boolean {
 }
 
 /** Whether the login waits for a browser. */
-export function isAwaited({ leaves }: PicturedActor): boolean {
+export function isAwaited({ leaves }: Pick<PicturedActor, 'leaves'>): boolean {
   return leaves.some((leaf) => leaf.startsWith('signingIn.awaiting'));
 }
 
 const helps: Readonly<Record<AuthorizationFailureKind, string>> = {
   discovery: 'Check the address of the server, or set "issuer" or "metadataUrl" in "oauth".',
-  clientNeeded: 'Register a client at the issuer, and set "oauth.clientId".',
+  clientNeeded: 'Then log in again; docs/login.md has an example.',
   registration: 'Register a client at the issuer, and set "oauth.clientId".',
   denied: 'Log in again and agree, or use an account that may.',
   response: 'Log in again; the response belonged to another login, or was changed on its way.',

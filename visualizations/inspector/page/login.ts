@@ -1,24 +1,31 @@
 /** Logging in from the page. Addresses of logins stay in the script: they never become part of the document. */
 
 import type { ActorKey, InspectionRecord } from '../../../src/domain/host/inspection.ts';
-import { loginOf, openable } from '../model/logins.ts';
+import { isAwaited, isUnderWay, loginOf, openable } from '../model/logins.ts';
 import { shownLine } from '../model/shown-text.ts';
 import { command, messageOf } from './api.ts';
-import { change, current, toast } from './store.ts';
+import { change, current, type LoginAddress, toast } from './store.ts';
+
+interface BegunLogin {
+  readonly url?: string;
+  readonly after?: number;
+}
 
 /** Starts a login and opens the issuer's page in a new tab. */
 export async function logIn(server: string): Promise<void> {
   const name = shownLine(server, 80);
   try {
-    const { url } = await command<{ readonly url?: string }>('login', { server });
-    if (url === undefined) return toast('good', `Logged in to ${name}.`);
+    const { url, after } = await command<BegunLogin>('login', { server });
+    if (url === undefined || after === undefined) return toast('good', `Logged in to ${name}.`);
     const address = openable(url);
     if (address === undefined) {
       await command('cancelLogin', { server });
       return toast('bad', `The login to ${name} has an address that cannot be opened safely.`);
     }
     const login = loginOf(current().live, server);
-    if (login !== undefined) keepAddress(login.actor, address);
+    // Its records may arrive later than this answer.
+    const isOver = login === undefined || (current().live.n > after && !isUnderWay(login));
+    if (!isOver) keepAddress(login.actor, { url: address, after });
     // Later than some seconds after the click, a browser would block it.
     if (navigator.userActivation.isActive) openAddress(address);
     else toast('good', `Press “Open the login page” to log in to ${name}.`);
@@ -58,10 +65,11 @@ export function openAddress({ href }: URL): void {
 export function forgetAddress(record: InspectionRecord): void {
   if (record.kind !== 'state') return;
   const { addresses } = current();
-  if (!addresses.has(record.actor)) return;
+  const known = addresses.get(record.actor);
+  if (known === undefined || record.n <= known.after || isAwaited(record)) return;
   change({ addresses: new Map([...addresses].filter(([actor]) => actor !== record.actor)) });
 }
 
-function keepAddress(login: ActorKey, address: URL): void {
+function keepAddress(login: ActorKey, address: LoginAddress): void {
   change({ addresses: new Map([...current().addresses, [login, address]]) });
 }

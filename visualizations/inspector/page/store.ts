@@ -31,7 +31,7 @@ export interface PageState {
   readonly facts: ChartFacts | undefined;
   readonly fleet: FleetChoice;
   /** Addresses of logins that this page started and that wait for the browser. */
-  readonly addresses: ReadonlyMap<ActorKey, URL>;
+  readonly addresses: ReadonlyMap<ActorKey, LoginAddress>;
   readonly toasts: readonly Toast[];
   readonly dialog: Dialog | undefined;
   /** Whether the older records are still being read. */
@@ -40,6 +40,12 @@ export interface PageState {
   readonly whatIf: boolean;
   /** The current fork. */
   readonly fork: ForkView | undefined;
+}
+
+export interface LoginAddress {
+  readonly url: URL;
+  /** The last record before the login waited for the browser. */
+  readonly after: number;
 }
 
 export type Dialog =

@@ -32,11 +32,14 @@ export function LoginFacts({ actor, context }: { actor: PicturedActor; context: 
     <dl class="facts">
       <Fact name="Servers at">{actor.login?.origin ?? 'unknown'}</Fact>
       <Fact name="Account">{actor.login?.account ?? 'the only one'}</Fact>
-      <Fact name="Issuer">{token?.issuer ?? 'not known yet'}</Fact>
-      <Fact name="Logs in">{needsUser ? 'a user' : 'this machine'}</Fact>
+      <Fact name="Issuer" isWide>
+        {token?.issuer ?? 'not known yet'}
+      </Fact>
       {token === null ? null : (
         <>
-          <Fact name="Granted scopes">{scopesIn(token.scopes)}</Fact>
+          <Fact name="Granted scopes" isWide>
+            {scopesIn(token.scopes)}
+          </Fact>
           <div>
             <dt>{token.isRefreshable ? 'Token expires, renewable' : 'Token expires'}</dt>
             <dd>
@@ -46,7 +49,12 @@ export function LoginFacts({ actor, context }: { actor: PicturedActor; context: 
           <Fact name="Generation">{String(token.generation)}</Fact>
         </>
       )}
-      {wanted.length === 0 ? null : <Fact name="Next login asks for">{scopesIn(wanted)}</Fact>}
+      {wanted.length === 0 ? null : (
+        <Fact name="The next login asks for" isWide>
+          {scopesIn(wanted)}
+        </Fact>
+      )}
+      {needsUser ? null : <Fact name="Obtained">without a user</Fact>}
       {attempt === 0 ? null : <Fact name="Failed tries">{String(attempt)}</Fact>}
       {renewal === undefined ? null : (
         <div>
@@ -64,9 +72,15 @@ function scopesIn(scopes: readonly string[]): string {
   return scopes.length === 0 ? 'none named' : scopes.join(' ');
 }
 
-function Fact({ name, children }: { name: string; children: string }) {
+interface FactProps {
+  readonly name: string;
+  readonly isWide?: boolean;
+  readonly children: string;
+}
+
+function Fact({ name, isWide = false, children }: FactProps) {
   return (
-    <div>
+    <div class={isWide ? 'fact-wide' : undefined}>
       <dt>{name}</dt>
       <dd>{shownLine(children, 500)}</dd>
     </div>

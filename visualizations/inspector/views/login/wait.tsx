@@ -10,7 +10,7 @@ import { CopyButton } from '../controls.tsx';
 import { TimerLeft } from './facts.tsx';
 
 export function LoginWait({ actor, server }: { actor: PicturedActor; server: string }) {
-  const address = usePage((state) => state.addresses.get(actor.actor));
+  const address = usePage((state) => state.addresses.get(actor.actor)?.url);
   const isNow = usePage(canAct);
   if (!isNow || !isAwaited(actor)) return null;
   const deadline = actor.timers.find(({ delay }) => delay === 'loginDeadline');
