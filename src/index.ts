@@ -37,6 +37,8 @@ export type {
   InspectionPicture,
   InspectionRecord,
   InspectionSource,
+  LoginFacts,
+  LoginRecord,
   MachineKey,
   PicturedActor,
   ReconciledRecord,

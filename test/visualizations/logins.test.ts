@@ -8,6 +8,7 @@ import {
   isAwaited,
   isInUse,
   isUnderWay,
+  loginContextOf,
   loginOf,
   loginState,
   openable,
@@ -72,6 +73,30 @@ describe("a server's login", () => {
     expect(isInUse(worldWith(out), out)).toBe(false);
     expect(isInUse(worldWith(out, 'authRequired'), out)).toBe(true);
     expect(isInUse(worldWith(login('authorized')), login('authorized'))).toBe(true);
+  });
+});
+
+describe("a login's recorded context", () => {
+  it('is read without trust in the journal', () => {
+    expect(loginContextOf({})).toBeUndefined();
+    expect(loginContextOf({ token: null, failure: { kind: 'denied', message: 'No.' } })).toEqual({
+      needsUser: true,
+      token: null,
+      wanted: [],
+      attempt: 0,
+      failure: { kind: 'denied', message: 'No.' },
+    });
+    const token = {
+      generation: 2,
+      issuer: 'https://i.example',
+      scopes: ['a', 7],
+      expiresAtMs: 1e99,
+    };
+    expect(loginContextOf({ token, wanted: 'x', needsUser: false })).toMatchObject({
+      needsUser: false,
+      token: { scopes: ['a', '7'], expiresAtMs: null, isRefreshable: false },
+      wanted: [],
+    });
   });
 });
 

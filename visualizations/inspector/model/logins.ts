@@ -1,12 +1,9 @@
 /** Logins on the page: which one a server uses, where it stands, and which addresses may be opened. */
 
-import type {
-  AuthorizationFailure,
-  AuthorizationFailureKind,
-  TokenFacts,
-} from '../../../src/domain/authorization.ts';
+import type { AuthorizationFailureKind, TokenFacts } from '../../../src/domain/authorization.ts';
 import type { PicturedActor } from '../../../src/domain/host/inspection.ts';
 import type { ServerStatus } from '../../../src/domain/host/status.ts';
+import { isRecord } from '../../../src/policies/is-record.ts';
 import { secureUrlFault } from '../../../src/policies/secure-url.ts';
 import type { Canvas } from '../../../src/recorder/picture.ts';
 import { spoken } from './announcements.ts';
@@ -18,7 +15,47 @@ export interface LoginContext {
   readonly token: TokenFacts | null;
   readonly wanted: readonly string[];
   readonly attempt: number;
-  readonly failure: AuthorizationFailure | null;
+  readonly failure: LoginFailure | null;
+}
+
+export interface LoginFailure {
+  readonly kind: string;
+  readonly message: string;
+}
+
+// The last moment of a `Date`.
+const latestMs = 8.64e15;
+
+/** Reads a recorded context; undefined if it is not a login's. A journal may come from anyone. */
+export function loginContextOf(value: unknown): LoginContext | undefined {
+  if (!isRecord(value) || value['token'] === undefined) return undefined;
+  const { needsUser, wanted, attempt, failure } = value;
+  return {
+    needsUser: needsUser !== false,
+    token: tokenOf(value['token']),
+    wanted: textsIn(wanted),
+    attempt: typeof attempt === 'number' ? attempt : 0,
+    failure: isRecord(failure)
+      ? { kind: String(failure['kind']), message: String(failure['message']) }
+      : null,
+  };
+}
+
+function tokenOf(value: unknown): TokenFacts | null {
+  if (!isRecord(value)) return null;
+  const { generation, issuer, scopes, expiresAtMs, isRefreshable } = value;
+  return {
+    generation: Number(generation),
+    issuer: String(issuer),
+    scopes: textsIn(scopes),
+    expiresAtMs:
+      typeof expiresAtMs === 'number' && Math.abs(expiresAtMs) <= latestMs ? expiresAtMs : null,
+    isRefreshable: isRefreshable === true,
+  };
+}
+
+function textsIn(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.map(String) : [];
 }
 
 /** The login that a server uses; undefined for a server that has not asked for a token. */

@@ -1,10 +1,14 @@
 /** What is known about a login: its issuer, scopes, expiry and last failure. Never a token. */
 
-import type { AuthorizationFailure } from '../../../../src/domain/authorization.ts';
 import type { PicturedActor } from '../../../../src/domain/host/inspection.ts';
 import { spoken } from '../../model/announcements.ts';
 import { age } from '../../model/durations.ts';
-import { helpFor, type LoginContext } from '../../model/logins.ts';
+import {
+  type LoginFailure as Failure,
+  helpFor,
+  type LoginContext,
+  loginContextOf,
+} from '../../model/logins.ts';
 import { shownLine } from '../../model/shown-text.ts';
 import { ask } from '../../page/api.ts';
 import { momentOf, now, useTicks } from '../../page/clock.ts';
@@ -18,11 +22,11 @@ export function useLoginContext(actor: PicturedActor | undefined): LoginContext 
   const key = actor?.actor;
   const question = key === undefined ? undefined : `context ${key} ${at ?? 'now'}`;
   const { answer } = useAsked(question, actor, () =>
-    ask<{ context: LoginContext }>(
+    ask<{ context: unknown }>(
       `api/actors/${encodeURIComponent(key ?? '')}/context${at === undefined ? '' : `?at=${at}`}`,
     ),
   );
-  return answer?.context;
+  return loginContextOf(answer?.context);
 }
 
 export function LoginFacts({ actor, context }: { actor: PicturedActor; context: LoginContext }) {
@@ -117,7 +121,7 @@ export function TimerLeft({ due }: { due: number }) {
 }
 
 /** Why the last login or renewal failed, and what helps. */
-export function LoginFailure({ failure }: { failure: AuthorizationFailure | null | undefined }) {
+export function LoginFailure({ failure }: { failure: Failure | null | undefined }) {
   if (failure === null || failure === undefined) return null;
   const help = helpFor(failure.kind);
   return (
