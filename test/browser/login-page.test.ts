@@ -7,7 +7,6 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { inspectHere } from '../../src/cli/run/inspect-here.ts';
 import { createTroupe } from '../../src/runtime/create-troupe.ts';
-import type { Troupe } from '../../src/runtime/troupe.ts';
 import { startTestIssuer, type TestIssuer } from '../support/issuer/issuer.ts';
 import type { IssuerSettings } from '../support/issuer/settings.ts';
 import { startBrowser } from './page-harness.ts';
@@ -153,7 +152,7 @@ describe('a login on the page', () => {
   });
 
   it('offers a button where the browser has blocked the tab', async () => {
-    const { page } = await showLogins();
+    const { page, troupe } = await showLogins();
     await page.evaluate('window.kept = window.open; window.open = () => null');
     await page.locator('[data-tile=db]').click();
     await page.locator('.panel [data-act=login]').click();
@@ -166,5 +165,6 @@ describe('a login on the page', () => {
     const tab = await opened;
     await tab.getByRole('button', { name: 'Allow' }).click();
     await page.locator('[data-tile=db][data-state-of=ready]').waitFor();
+    expect(troupe.status('db')).toMatchObject({ state: 'ready' });
   });
 });

@@ -14,11 +14,11 @@ import { toneOf } from '../../model/state-tones.ts';
 import { go } from '../../page/moments.ts';
 import { usePage } from '../../page/store.ts';
 import { Empty } from '../controls.tsx';
-import { TileLogin } from '../login/acts.tsx';
 import { StateMark } from '../marks.tsx';
 import { useFrame } from '../use-frame.ts';
 import { FleetBar } from './bar.tsx';
 import { Tile } from './tile.tsx';
+import { TileLogin } from './tile-login.tsx';
 
 export function Fleet() {
   const revision = usePage((state) => state.revision);

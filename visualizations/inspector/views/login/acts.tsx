@@ -77,29 +77,3 @@ function LoginButton({ act, label, isMain = false, isOff, perform }: LoginButton
     </button>
   );
 }
-
-/** Logs in from a server's tile, which is a button itself. */
-export function TileLogin({ server, isStop }: { server: string; isStop: boolean }) {
-  const off = usePage(offReason);
-  const [isBusy, setBusy] = useState(false);
-  if (off !== undefined) return null;
-  const press = async (): Promise<void> => {
-    if (isBusy) return;
-    setBusy(true);
-    await logIn(server);
-    setBusy(false);
-  };
-  return (
-    <button
-      type="button"
-      class="small-button tile-login"
-      data-login={server}
-      tabIndex={isStop ? 0 : -1}
-      aria-label={`Log in to ${server}`}
-      aria-busy={isBusy}
-      onClick={() => void press()}
-    >
-      Log in
-    </button>
-  );
-}
