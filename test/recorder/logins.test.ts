@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { createActor, createMachine, fromPromise } from 'xstate';
 import { authorizationMachine } from '../../machines/authorization/authorization.ts';
-import type { TokenStepDone } from '../../machines/authorization/setup.ts';
+import type { StepDone, StepInput, TokenStepDone } from '../../machines/authorization/setup.ts';
 import { isJournalRecord } from '../../src/inspector/journal-shape.ts';
 import { Recorder } from '../../src/recorder/recorder.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
@@ -25,8 +25,8 @@ function setUp(records = 1_000) {
   const login = createActor(
     authorizationMachine.provide({
       actors: {
-        load: fromPromise<TokenStepDone>(() => Promise.resolve({ nowMs: 0 })),
-        discover: fromPromise(() =>
+        load: fromPromise<TokenStepDone, StepInput>(() => Promise.resolve({ nowMs: 0 })),
+        discover: fromPromise<StepDone, StepInput>(() =>
           Promise.resolve({ nowMs: 1, failure: { kind: 'discovery', message: 'No metadata.' } }),
         ),
       },
