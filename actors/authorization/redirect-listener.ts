@@ -101,7 +101,7 @@ function statusFor(
 }
 
 const words: Readonly<Record<number, string>> = {
-  200: 'The response was received. You can close this window and return to the terminal.',
+  200: 'The response was received. You can close this window.',
   400: 'This response belongs to no login that is under way.',
 };
 

@@ -99,8 +99,11 @@ describe('a login on the page', () => {
     expect(await panel.textContent()).toMatch(/in \d+ min/u);
     await panel.locator('[data-state="authorized"].lit').waitFor({ state: 'attached' });
     doms.push(await page.evaluate(domText));
+    await page.keyboard.press('Escape');
+    await page.getByRole('heading', { name: 'db', exact: true }).waitFor();
+    await page.goBack();
     await panel.getByRole('button', { name: 'notes' }).click();
-    await page.getByRole('heading', { name: 'notes' }).waitFor();
+    await page.getByRole('heading', { name: 'notes', exact: true }).waitFor();
     const { inspection } = troupe;
     const records = JSON.stringify([
       inspection.picture(),
