@@ -38,6 +38,8 @@ export type {
   InspectionPicture,
   InspectionRecord,
   InspectionSource,
+  LoginFacts,
+  LoginRecord,
   MachineKey,
   PicturedActor,
   ReconciledRecord,

@@ -117,12 +117,14 @@ export class Ledger {
   #forget(seen: Extract<Seen, { readonly actor: ActorFile }>): void {
     const { actor } = seen;
     if (seen.kind === 'actor') {
-      actor.base = { stand: newStand, timers: new Map() };
+      actor.base = { stand: newStand, timers: new Map(), login: undefined };
     } else if (seen.kind === 'state') {
       if (actor.base !== undefined) actor.base.stand = seen.stand;
       if (seen.stand.life === 'active') return;
       actor.base?.timers.clear();
       if (actor.parent !== undefined) this.#actors.delete(actor.key);
+    } else if (seen.kind === 'login') {
+      if (actor.base !== undefined) actor.base.login = seen.login;
     } else if (seen.kind === 'timer') {
       actor.base?.timers.delete(seen.id);
       actor.base?.timers.set(seen.id, { id: seen.id, ms: seen.ms, armedAt: seen.t });
@@ -133,9 +135,7 @@ export class Ledger {
 
   #pictureBefore(): InspectionPicture {
     const actors = [...this.#actors.values()].flatMap((file) =>
-      file.base === undefined
-        ? []
-        : [picturedActor(file, file.base.stand, file.base.timers.values())],
+      file.base === undefined ? [] : [picturedActor(file, file.base)],
     );
     return drawn(this.first - 1, this.#baseT, actors, this.#before);
   }
@@ -144,7 +144,7 @@ export class Ledger {
     const t = this.#ring.length === 0 ? 0 : this.#at(this.#last).t;
     const actors = [...this.#actors.values()]
       .filter(({ now, parent }) => now.life === 'active' || parent === undefined)
-      .map((file) => picturedActor(file, file.now, file.timers.values()));
+      .map((file) => picturedActor(file, { ...file, stand: file.now }));
     return drawn(this.#last, t, actors, this.#now);
   }
 }

@@ -36,6 +36,7 @@ export function assembleTroupe(options: TroupeOptions, parts: TroupeParts): Trou
   const { board, root, listeners } = services;
   const snapshot = () => snapshotOf(services);
   const inspection = new RecordedInspection(options, { ...parts, root, listeners, snapshot });
+  services.logins.follow((login, facts) => inspection.noteLogin(login, facts));
   const ended = follow(services, inspection);
   const methods = {
     inspection,

@@ -5,7 +5,7 @@
 
 import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
-import { createActor } from 'xstate';
+import { type AnyActorRef, createActor } from 'xstate';
 import { Credential } from '../../../actors/authorization/credential.ts';
 import { grantOf } from '../../../actors/authorization/credential-facts.ts';
 import { canonicalResource } from '../../../actors/authorization/discovery.ts';
@@ -26,6 +26,7 @@ import type {
   StoredLogin,
 } from '../../domain/authorization.ts';
 import type { TroupeEvents } from '../../domain/host/event.ts';
+import type { LoginFacts } from '../../domain/host/inspection.ts';
 import type { ServerSpec } from '../../domain/server-spec.ts';
 import { isUsable } from '../../domain/server-state.ts';
 import type { Problem } from '../../domain/settings.ts';
@@ -38,6 +39,9 @@ import { chartOf, isAtRest, isSettled, type LoginActor, until } from './login-ac
 import { DemandingSession, keepDemands } from './login-demands.ts';
 
 type Shown = Omit<TroupeEvents['auth.started'], 'server'>;
+
+/** Shows a login to the inspection: its actor, and who shares it. */
+export type NoteLogin = (login: AnyActorRef, facts: LoginFacts) => void;
 
 interface Login {
   readonly id: CredentialId;
@@ -80,10 +84,12 @@ export class Authorizations {
   readonly #store: CredentialStore | undefined;
   readonly #demands: LoginDemandStore | undefined;
   readonly #logins = new Map<string, Login>();
+  readonly #note: NoteLogin;
   readonly #unlisten: (() => void) | undefined;
 
-  constructor(ports: SharedPorts) {
+  constructor(ports: SharedPorts, note: NoteLogin = () => undefined) {
     this.#ports = ports;
+    this.#note = note;
     const onProblems = (list: readonly Problem[]): void => ports.problems.set('credentials', list);
     this.#store = ports.parts.keepCredentials?.(onProblems);
     this.#demands = ports.parts.keepLoginDemands?.();
@@ -279,10 +285,11 @@ export class Authorizations {
   }
 
   /** A server whose settings changed leaves its earlier login. */
-  #leave(server: string): void {
-    for (const { servers, own } of this.#logins.values()) {
-      servers.delete(server);
-      own.delete(server);
+  #leave(server: string, present?: Login): void {
+    for (const login of this.#logins.values()) {
+      login.own.delete(server);
+      if (login !== present && login.servers.delete(server))
+        this.#note(login.actor, factsOf(login));
     }
   }
 
@@ -293,10 +300,13 @@ export class Authorizations {
     store: CredentialStore,
   ): Login {
     const key = credentialKey(id);
-    this.#leave(server);
     const known = this.#logins.get(key);
+    this.#leave(server, known);
     const login = known ?? this.#create(id, server, endpoint, store);
-    login.servers.add(server);
+    if (!login.servers.has(server)) {
+      login.servers.add(server);
+      this.#note(login.actor, factsOf(login));
+    }
     login.own.set(server, { settings: settingsOf(endpoint), readOAuth: endpoint.readOAuth });
     login.reach = endpoint.reach;
     if (known === undefined) login.actor.start();
@@ -346,6 +356,7 @@ export class Authorizations {
     const needsUser = settings === undefined || grantOf(settings) === undefined;
     const demands = auth.rememberMs > 0 ? this.#demands : undefined;
     const actor = createActor(chartOf(credential, demands), {
+      id: `login.${this.#logins.size}`,
       clock,
       input: {
         id: key,
@@ -461,6 +472,14 @@ export class Authorizations {
     if (token === null || isRejected) return false;
     return token.expiresAtMs === null || this.#now < token.expiresAtMs;
   }
+}
+
+function factsOf({ id: { resource, account }, servers }: Login): LoginFacts {
+  return {
+    origin: new URL(resource).origin,
+    ...(account !== null && { account }),
+    servers: [...servers].toSorted(),
+  };
 }
 
 /** Those of the server whose user logs in. */

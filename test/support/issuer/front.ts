@@ -35,6 +35,7 @@ export function register({ settings, counts, clients }: IssuerState, { body }: S
   };
 }
 
+/** Posts the decision to its own address, which has the request. */
 const consentPage = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Consent</title>
 <h1>mcp-troupe wants to use your account</h1>
 <form method="post"><button name="decision" value="allow">Allow</button>

@@ -1,6 +1,7 @@
 /** The page: header, view, the selected server beside it, and the time bar. */
 
 import { useEffect } from 'preact/hooks';
+import { chosenLogin } from '../page/chosen.ts';
 import { listenForKeys } from '../page/keyboard.ts';
 import { dismiss, usePage } from '../page/store.ts';
 import { ChartView } from './chart/chart.tsx';
@@ -12,6 +13,7 @@ import { Fleet } from './fleet/fleet.tsx';
 import { Header } from './header.tsx';
 import { LinkBanner } from './link-banner.tsx';
 import { LiveRegion } from './live-region.tsx';
+import { LoginPanel } from './login/panel.tsx';
 import { Icon } from './marks.tsx';
 import { Sequence } from './sequence/sequence.tsx';
 import { ServerPanel } from './server/panel.tsx';
@@ -22,8 +24,7 @@ export function App() {
   const server = usePage((state) => state.route.server);
   const view = usePage((state) => state.route.view);
   const isForking = usePage((state) => state.whatIf && state.route.view === 'chart');
-  // A fork takes the place of the server panel.
-  const isChosen = server !== undefined && !isForking;
+  const login = usePage((state) => (state.revision, chosenLogin(state)));
   return (
     <div class="app" data-view={view}>
       <a class="skip" href="#main">
@@ -34,7 +35,12 @@ export function App() {
       <main id="main" tabIndex={-1}>
         <CurrentView />
       </main>
-      {isChosen ? <ServerPanel key={server} name={server} /> : null}
+      {/* A fork takes the place of the panel. */}
+      {isForking ? null : login !== undefined ? (
+        <LoginPanel key={login.actor} actor={login} />
+      ) : server !== undefined ? (
+        <ServerPanel key={server} name={server} />
+      ) : null}
       <TimeBar />
       <Dialogs />
       <Toasts />

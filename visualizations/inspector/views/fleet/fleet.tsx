@@ -18,6 +18,7 @@ import { StateMark } from '../marks.tsx';
 import { useFrame } from '../use-frame.ts';
 import { FleetBar } from './bar.tsx';
 import { Tile } from './tile.tsx';
+import { TileLogin } from './tile-login.tsx';
 
 export function Fleet() {
   const revision = usePage((state) => state.revision);
@@ -108,6 +109,9 @@ function TileList({ groups }: { groups: ReturnType<typeof fleetGroups> }) {
                     onChoose={choose}
                     onFocus={setFocused}
                   />
+                  {status.state === 'authRequired' ? (
+                    <TileLogin server={status.name} isStop={status.name === stop} />
+                  ) : null}
                 </div>
               ))}
             </div>

@@ -10,6 +10,7 @@ import { usePage } from '../../page/store.ts';
 import { useAsked } from '../../page/use-asked.ts';
 import { CopyButton } from '../controls.tsx';
 import { Countdown } from '../fleet/tile.tsx';
+import { ServerLogin } from '../login/state.tsx';
 
 export function Overview({ name }: { name: string }) {
   const status = usePage((state) => (state.revision, state.world.servers.get(name)));
@@ -21,6 +22,7 @@ export function Overview({ name }: { name: string }) {
   return (
     <>
       <NextStep step={status.action} />
+      <ServerLogin server={name} />
       <Facts status={status} />
       {status.lastError === undefined ? null : (
         <Failure error={status.lastError} at={answer?.lastFailure?.at} />
