@@ -189,6 +189,13 @@ export class Authorizations {
     throw new TroupeError('USAGE', `no login to ${server} is waiting for the browser`, { server });
   }
 
+  /** Keeps what a tool's result wants of the next login. The call ran, so nothing is repeated. */
+  noteChallenge(server: string, challenge: string): void {
+    const login = this.#find(server);
+    const { lacks } = login?.credential.noteRefusal({ status: 401, challenge, sentWith: {} }) ?? {};
+    if (lacks !== undefined) login?.actor.send({ type: 'scope.insufficient', scopes: lacks });
+  }
+
   /** Revokes and deletes the credential of a server. */
   async logout(server: string): Promise<void> {
     return this.#end(this.#of(server), server);

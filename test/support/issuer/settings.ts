@@ -61,6 +61,8 @@ export interface IssuerSettings {
   toolScopes: Record<string, string[]>;
   /** Whether the server has prompts and resources as well as tools. */
   offersAll: boolean;
+  /** Whether tools say in their results what they need, instead of the server by its status. */
+  challengesInResults: boolean;
   /** `family`: a refresh token that is used twice revokes everything that came from it. */
   rotation: 'none' | 'rotate' | 'family';
   expiresInSeconds: number;
@@ -100,6 +102,7 @@ export function defaultSettings(): IssuerSettings {
     scopes: {},
     toolScopes: {},
     offersAll: false,
+    challengesInResults: false,
     rotation: 'family',
     expiresInSeconds: 3600,
     clockSkewMs: 0,
