@@ -188,18 +188,6 @@ describe('a token', () => {
     expect(await troupes[0]?.accounts()).toHaveLength(1);
   });
 
-  it('is renewed before its next use if it expired while the machine slept', async () => {
-    const issuer = await issuerWith();
-    let sleptMs = 0;
-    const clock = { ...promptClock, wallNow: () => Date.now() + sleptMs };
-    const troupe = consenting(issuer, troupeWith({ db: { url: issuer.server } }, { clock }));
-    await troupe.login('db', waits);
-    const { unauthorized } = issuer.counts;
-    sleptMs = 4_000_000;
-    await troupe.callServerTool('db', 'echo', {});
-    expect(issuer.counts).toMatchObject({ redemptions: 1, unauthorized });
-  });
-
   it('stays with its address when the URL of its server changes', async () => {
     const issuer = await issuerWith();
     const other = await issuerWith();
