@@ -17,9 +17,11 @@ export function lazyLogins(shared: SharedPorts) {
   return {
     load,
     authenticatorFor,
-    /** Keeps what a server wants of the next login. Only remote sessions have logins, and load them. */
-    noteChallenge(server: string, challenge: string): void {
-      loading?.then((it) => it.noteChallenge(server, challenge)).catch(() => undefined);
+    forCalls: {
+      /** Keeps what a server wants of the next login. Only remote sessions have logins, and load them. */
+      noteChallenge: (server: string, challenge: string): void => {
+        loading?.then((it) => it.noteChallenge(server, challenge)).catch(() => undefined);
+      },
     },
     async close(): Promise<void> {
       await (await loading)?.close();
