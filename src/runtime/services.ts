@@ -123,8 +123,7 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
     unknownServer(server, board.statuses(), root.getSnapshot().context.removed, problems.all());
   const permissions = new Permissions(options, { ...shared, settings });
   const callPorts = { ...parts, board, tools: catalogs.tools, sessions, approvals, permissions };
-  const { noteChallenge } = logins;
-  const calls = new CallDispatcher({ ...callPorts, absentError, noteChallenge });
+  const calls = new CallDispatcher({ ...callPorts, ...logins.forCalls, absentError });
   const added = new AddedServers(reader);
   const kept = { ...shared, specs, approvals, questions, catalogs, values, processes, logins };
   return { ...kept, root, board, calls, added, reader, docker, progress, budget, absentError };
