@@ -29,7 +29,7 @@
  * refreshing -- login.requested --> signingIn
  * refreshing -- done refresh [mayPass] --> retrying
  * refreshing -- done refresh [hasFailed] --> afterRefusal
- * refreshing -- done refresh [isGone] --> unauthorized
+ * refreshing -- done refresh [isGone] --> weighing
  * refreshing -- done refresh --> authorized
  * refreshing -- error refresh | after stepDeadline --> retrying
  * afterRefusal -- always [isUsable] --> authorized
@@ -69,8 +69,8 @@ import { signingInStates } from './signing-in.ts';
 const noteToken = { type: 'noteToken', params: doneOf } as const;
 const noteStep = { type: 'noteStep', params: doneOf } as const;
 const hasFailed = { type: 'hasFailed', params: doneOf } as const;
-const mayPass = { type: 'mayPass', params: doneOf } as const;
 const isGone = { type: 'isGone', params: doneOf } as const;
+const mayPass = { type: 'mayPass', params: doneOf } as const;
 const noteFailureLate = noteFailure('unavailable', 'The issuer did not answer in time.');
 const noteFailureInStep = noteFailure('unavailable', 'A step of the login failed unexpectedly.');
 
@@ -195,7 +195,7 @@ export const authorizationMachine = authorizationSetup.createMachine({
         onDone: [
           { guard: mayPass, actions: noteToken, target: 'retrying' },
           { guard: hasFailed, actions: [noteToken, 'noteGrantLost'], target: 'afterRefusal' },
-          { guard: isGone, actions: noteToken, target: 'unauthorized' },
+          { guard: isGone, actions: noteToken, target: 'weighing' },
           { actions: [noteToken, 'acceptToken'], target: 'authorized' },
         ],
         onError: { actions: noteFailureInStep, target: 'retrying' },

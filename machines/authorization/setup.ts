@@ -77,7 +77,7 @@ export interface CodeStepDone extends StepDone {
 }
 
 export interface TokenStepDone extends StepDone {
-  /** The token that is now in force; null or absent if there is none. */
+  /** The token that is now in force; null if there is none, absent if it is the same as before. */
   readonly token?: TokenFacts | null;
 }
 
@@ -213,7 +213,8 @@ export const authorizationSetup = setup({
     }),
     /** Records that the issuer no longer renews the token; it may be used until it expires. */
     noteGrantLost: assign(({ context: { token } }) => ({
-      token: token === null ? null : { ...token, isRefreshable: false },
+      // Only a token that is there is renewed.
+      token: { ...(token as TokenFacts), isRefreshable: false },
     })),
     /** Records why a step did not end. */
     noteFailure: assign(
@@ -274,7 +275,7 @@ export const authorizationSetup = setup({
   guards: {
     /** Whether the step failed. */
     hasFailed: (_, { failure }: StepDone) => failure !== undefined,
-    /** Whether the step found that there is no credential any more. */
+    /** Whether the step ended because the credential is gone: another process logged out. */
     isGone: (_, { token }: TokenStepDone) => token === null,
     /** Whether the step failed and another attempt may succeed. */
     mayPass: (_, { failure }: StepDone) =>
@@ -312,11 +313,12 @@ export const authorizationSetup = setup({
   delays: {
     /** Until the token is renewed, or, if it cannot be, until it expires. */
     renewal: ({ context: { token, nowMs, refreshAheadMs, needsUser, seed } }) => {
-      const leftMs = (token?.expiresAtMs ?? Number.POSITIVE_INFINITY) - nowMs;
-      const isRenewed = token?.isRefreshable === true || !needsUser;
+      const { expiresAtMs, isRefreshable, generation } = token as TokenFacts;
+      const leftMs = (expiresAtMs ?? Number.POSITIVE_INFINITY) - nowMs;
+      const isRenewed = isRefreshable || !needsUser;
       const aheadMs = isRenewed ? Math.min(refreshAheadMs, leftMs * aheadFraction) : 0;
       // Several processes share the credential; the first to renew it spares the others the wait.
-      const earlyMs = aheadMs * 0.1 * chanceOf(seed, token?.generation ?? 0);
+      const earlyMs = aheadMs * 0.1 * chanceOf(seed, generation);
       const soonestMs = isRenewed ? soonestRenewalMs : 0;
       return Math.min(Math.max(soonestMs, leftMs - aheadMs - earlyMs), longestTimerMs);
     },

@@ -123,7 +123,8 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
     unknownServer(server, board.statuses(), root.getSnapshot().context.removed, problems.all());
   const permissions = new Permissions(options, { ...shared, settings });
   const callPorts = { ...parts, board, tools: catalogs.tools, sessions, approvals, permissions };
-  const calls = new CallDispatcher({ ...callPorts, absentError });
+  const { noteChallenge } = logins;
+  const calls = new CallDispatcher({ ...callPorts, absentError, noteChallenge });
   const added = new AddedServers(reader);
   const kept = { ...shared, specs, approvals, questions, catalogs, values, processes, logins };
   return { ...kept, root, board, calls, added, reader, docker, progress, budget, absentError };

@@ -101,6 +101,17 @@ describe('the login of a remote server', () => {
     expect(serverOf(entry, 'project')?.desired.invalid?.message).toContain(message);
   });
 
+  it.each([
+    ['http://id.example', 'must begin with https://'],
+    ['https://me:secret@id.example', 'must not hold a user name or password'],
+    ['https://id.example/#top', 'must not have a fragment'],
+  ])('does not take its issuer from %s', (issuer, message) => {
+    expect(serverOf({ oauth: { issuer } })?.desired.invalid).toMatchObject({
+      key: 'mcpServers.db.oauth.issuer',
+      message: expect.stringContaining(message) as string,
+    });
+  });
+
   it('needs consent for commands', () => {
     const entry = { headersCommand: 'print-headers --for db' };
     const invalid = (more: object) =>

@@ -3,6 +3,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { createTroupe } from '../../../src/index.ts';
+import { promptClock } from '../../../src/runtime/real-clock.ts';
 import { deferred } from '../../support/deferred.ts';
 import {
   type Entry,
@@ -74,6 +75,68 @@ describe('a login', () => {
     await expect(first).rejects.toMatchObject({ code: 'CANCELLED' });
     await fetch(await issuer.consent(new URL(urls[1] ?? '')));
     expect(await second).toMatchObject({ state: 'ready' });
+  });
+});
+
+describe('a clock that is set', () => {
+  it.each([
+    ['forward', 4_000_000],
+    ['back', -4_000_000],
+  ])('%s renews the token once when it has to be', async (_, jumpMs) => {
+    const issuer = await issuerWith();
+    let shiftMs = 0;
+    const clock = { ...promptClock, wallNow: () => Date.now() + shiftMs };
+    const troupe = troupeWith(issuer, { db: {} }, { clock });
+    await troupe.login('db', waits);
+    shiftMs = jumpMs;
+    if (jumpMs < 0) issuer.book.expireAccess();
+    await Promise.all(Array.from({ length: 5 }, () => troupe.callServerTool('db', 'echo', {})));
+    expect(issuer.counts).toMatchObject({ redemptions: 1, reuses: 0, calls: 5 });
+  });
+});
+
+describe('an exchange', () => {
+  it('that the end of the troupe interrupts leaves nothing, and the login can be repeated', async () => {
+    const issuer = await issuerWith();
+    const stateDir = stateFolder();
+    const first = troupeWith(issuer, { db: {} }, { stateDir });
+    const answer = deferred();
+    issuer.settings.holds.set('/token', answer.promise);
+    const isAsked = issuer.arrives('/token');
+    const login = first.login('db', waits).catch((error: unknown) => error);
+    await isAsked;
+    await first.stop();
+    answer.resolve();
+    expect(await login).toMatchObject({ name: 'TroupeError' });
+    const second = troupeWith(issuer, { db: {} }, { stateDir });
+    await second.waitFor('db', 'authRequired', waits);
+    expect(await second.accounts()).toEqual([]);
+    expect(await second.login('db', waits)).toMatchObject({ state: 'ready' });
+  });
+});
+
+describe('a logout', () => {
+  it('during a renewal by another process removes and revokes what that one obtained', async () => {
+    const issuer = await issuerWith();
+    const stateDir = stateFolder();
+    const [here, there] = [1, 2].map(() => troupeWith(issuer, { db: {} }, { stateDir }));
+    if (here === undefined || there === undefined) throw new Error('two were started');
+    await here.login('db', waits);
+    await there.waitFor('db', 'ready', waits);
+    issuer.book.expireAccess();
+    const answer = deferred();
+    issuer.settings.holds.set('/token', answer.promise);
+    const isAsked = issuer.arrives('/token');
+    const call = there.callServerTool('db', 'echo', {}).catch(() => undefined);
+    await isAsked;
+    const logout = here.logout('db');
+    answer.resolve();
+    await Promise.all([call, logout]);
+    for (const each of [here, there]) await each.waitFor('db', 'authRequired', waits);
+    expect(await here.accounts()).toEqual([]);
+    const sent = issuer.seenAt('/mcp').map(({ headers }) => headers.authorization?.split(' ')[1]);
+    for (const token of sent) expect(issuer.book.grantOf(token ?? '')).toBeUndefined();
+    expect(issuer.counts).toMatchObject({ codes: 1, redemptions: 1, reuses: 0 });
   });
 });
 

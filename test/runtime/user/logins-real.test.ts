@@ -268,22 +268,8 @@ describe('a token', () => {
     expect(issuer.counts).toMatchObject({ authorizations: 0, otherGrants: 1 });
   });
 
-  it('that lacks a scope is widened by a login that keeps the granted ones', async () => {
-    const issuer = await issuerWith({
-      scopes: { resource: ['read'], issuer: ['read', 'write'] },
-      toolScopes: { change: ['write'] },
-    });
-    const troupe = troupeWith(issuer);
-    await troupe.login('db', waits);
-    await expect(troupe.callServerTool('db', 'change', {})).rejects.toMatchObject({
-      code: 'AUTH_REQUIRED',
-    });
-    await troupe.login('db', waits);
-    expect((await troupe.accounts())[0]?.scopes).toEqual(['read', 'write']);
-    expect(await troupe.callServerTool('db', 'change', {})).toMatchObject({
-      meta: { attempts: 1 },
-    });
-  });
+  it('that lacks a scope is widened by a login that keeps the granted ones', () => widened(false));
+  it('that lacks a scope by what a result says is widened in the same way', () => widened(true));
 
   it('appears in nothing that a user, a log or a recording shows', async () => {
     const issuer = await issuerWith();
@@ -390,3 +376,22 @@ describe('a troupe that stops', () => {
     expect(await login).toMatchObject({ name: 'TroupeError' });
   });
 });
+
+/** Logs in for a tool that needs more than the server's other tools. */
+async function widened(challengesInResults: boolean): Promise<void> {
+  const issuer = await issuerWith({
+    scopes: { resource: ['read'], issuer: ['read', 'write'] },
+    toolScopes: { change: ['write'] },
+    challengesInResults,
+  });
+  const troupe = troupeWith(issuer);
+  await troupe.login('db', waits);
+  await expect(troupe.callServerTool('db', 'change', {})).rejects.toMatchObject({
+    code: 'AUTH_REQUIRED',
+  });
+  await troupe.login('db', waits);
+  expect((await troupe.accounts())[0]?.scopes).toEqual(['read', 'write']);
+  expect(await troupe.callServerTool('db', 'change', {})).toMatchObject({
+    meta: { attempts: 1 },
+  });
+}

@@ -22,11 +22,19 @@ export function mcp(state: IssuerState, seen: Seen): Reply {
   const message = JSON.parse(seen.body) as RpcMessage;
   const tool = message.method === 'tools/call' ? String(message.params?.['name']) : undefined;
   const needed = (tool !== undefined && state.settings.toolScopes[tool]) || [];
-  if (!needed.every((scope) => grant.scopes.includes(scope)))
-    return challenge(state, 403, { error: 'insufficient_scope', scope: needed.join(' ') });
+  if (!needed.every((scope) => grant.scopes.includes(scope))) {
+    const refusal = challenge(state, 403, { error: 'insufficient_scope', scope: needed.join(' ') });
+    return state.settings.challengesInResults ? inResult(message, refusal) : refusal;
+  }
   if (tool !== undefined) state.counts.calls += 1;
   const json = message.method === 'tools/list' ? toolsOf(state, message) : answerTo(message);
   return json === undefined ? { status: 202 } : { status: 200, json };
+}
+
+function inResult({ id }: RpcMessage, { headers = {} }: Reply): Reply {
+  const meta = { 'mcp/www_authenticate': [headers['www-authenticate']] };
+  const result = { content: [], isError: true, _meta: meta };
+  return { status: 200, json: { jsonrpc: '2.0', id, result } };
 }
 
 const sockets = new WebSocketServer({ noServer: true });

@@ -50,6 +50,8 @@ export interface IssuerSettings {
   /** The scope of challenges after a 401, and the scopes that a tool needs. */
   challengeScope?: string;
   toolScopes: Record<string, string[]>;
+  /** Whether tools say in their results what they need, instead of the server by its status. */
+  challengesInResults: boolean;
   /** `family`: a refresh token that is used twice revokes everything that came from it. */
   rotation: 'none' | 'rotate' | 'family';
   expiresInSeconds: number;
@@ -84,6 +86,7 @@ export function defaultSettings(): IssuerSettings {
     checksPkce: true,
     scopes: {},
     toolScopes: {},
+    challengesInResults: false,
     rotation: 'family',
     expiresInSeconds: 3600,
     clockSkewMs: 0,
