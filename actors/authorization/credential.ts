@@ -19,13 +19,14 @@ import { defined } from '../../src/policies/defined.ts';
 import { CredentialStoreError, type StoredCredential } from '../stores/credentials-record.ts';
 import type { ResolvedOAuth } from '../values/oauth.ts';
 import { type Challenge, readChallenge } from './challenge.ts';
-import { type Client, findClient, type StoredClient } from './client.ts';
+import { type Client, findClient } from './client.ts';
 import { clientSettingsOf, factsOf, grantOf, isPast } from './credential-facts.ts';
 import type { Asked, CredentialPorts } from './credential-ports.ts';
 import { IssuerWay, listenFor, responseTo } from './credential-way.ts';
 import { beginDeviceLogin, type DeviceLogin, pollDeviceLogin } from './device.ts';
 import { type Discovered, discover } from './discovery.ts';
 import { createDpopKey, type DpopKey, restoreDpopKey, tokenHeaders } from './dpop.ts';
+import { KnownClients } from './known-clients.ts';
 import { requestToken } from './machine-grants.ts';
 import { type Outcome, quoted, type StepFailure } from './outcome.ts';
 import type { RedirectListener } from './redirect-listener.ts';
@@ -48,10 +49,7 @@ export class Credential {
   #challenge: Challenge | undefined;
   #found: Discovered | undefined;
   #client: Client | undefined;
-  /** The client that this process registered. */
-  #registered: StoredClient | undefined;
-  /** The client id that the issuer no longer knows, so that another is registered. */
-  #lostClientId: string | undefined;
+  readonly #clients = new KnownClients();
   #listener: RedirectListener | undefined;
   #request: AuthorizationRequest | undefined;
   #response: URLSearchParams | undefined;
@@ -127,7 +125,7 @@ export class Credential {
     let listener: RedirectListener | undefined;
     // On another device only a registration needs an address.
     if (!asked.isOnDevice || (settings.clientId ?? settings.redirectUri) === undefined) {
-      const listening = await listenFor(settings, this.#knownClient);
+      const listening = await listenFor(settings, this.#clients.known(this.#stored));
       if (listening.failed !== undefined) return this.#failed(listening.failed);
       listener = listening.value;
     }
@@ -204,7 +202,7 @@ export class Credential {
     this.#request = undefined;
     this.#response = undefined;
     if (outcome.failed !== undefined) {
-      this.#noted(outcome.failed, client);
+      this.#clients.note(outcome.failed, client);
       return this.#done(outcome, asked);
     }
     const record = this.#recordOf(found, client, outcome.value, key);
@@ -272,7 +270,7 @@ export class Credential {
         ...(key !== undefined && { dpop: key.session }),
       });
       if (outcome.failed !== undefined) {
-        this.#noted(outcome.failed, client.value);
+        this.#clients.note(outcome.failed, client.value);
         return outcome;
       }
       return { value: this.#recordOf(found.value, client.value, outcome.value, key) };
@@ -344,13 +342,6 @@ export class Credential {
     return this.#token();
   }
 
-  /** Notes that the issuer no longer knows the client, as when it deletes those that registered. */
-  #noted(failed: StepFailure, { information }: Client): StepFailure {
-    const isLost = failed.code === 'invalid_client' || failed.code === 'unauthorized_client';
-    if (isLost) this.#lostClientId = information.client_id;
-    return failed;
-  }
-
   #recordOf(
     found: Discovered,
     { information }: Client,
@@ -415,7 +406,7 @@ export class Credential {
     signal: AbortSignal,
   ): Promise<Outcome<Client>> {
     const settings = this.#ports.settings();
-    const stored = this.#knownClient;
+    const stored = this.#clients.known(this.#stored);
     const uri = settings?.redirectUri ?? this.#listener?.redirectUri;
     const client = await findClient(this.#way.access(signal), found, {
       redirectUris: uri === undefined ? [] : [uri],
@@ -428,7 +419,7 @@ export class Credential {
     if (client.failed !== undefined) return client;
     this.#client = client.value;
     const { how, information } = client.value;
-    if (how === 'registered') this.#registered = { issuer: found.issuer, information };
+    if (how === 'registered') this.#clients.registered({ issuer: found.issuer, information });
     return client;
   }
 
@@ -441,15 +432,6 @@ export class Credential {
     if (this.#ports.settings()?.clientId !== undefined)
       return this.#findClient(found, plain, signal);
     return Promise.resolve({ value: { how: 'stored', information: client } });
-  }
-
-  /** The client of an earlier login, or of an earlier attempt. */
-  get #knownClient(): StoredClient | undefined {
-    const { issuer = '', client: information } = this.#stored ?? {};
-    const stored = information === undefined ? undefined : { issuer, information };
-    const isUsable = (known: StoredClient | undefined): boolean =>
-      known !== undefined && known.information.client_id !== this.#lostClientId;
-    return [stored, this.#registered].find(isUsable);
   }
 
   #scope(found: Discovered, { wanted, asksForLess }: Scopes): string | undefined {

@@ -91,7 +91,7 @@ async function listen(
   addresses: readonly string[],
   ports: readonly number[],
 ): Promise<{ readonly servers: readonly Server[]; readonly port: number }> {
-  let last: unknown;
+  let last = new Error('no port was given');
   for (const wanted of ports) {
     const servers: Server[] = [];
     let port = wanted;
@@ -105,10 +105,10 @@ async function listen(
       return { servers, port };
     } catch (error) {
       closeAll(servers);
-      last = error;
+      last = error instanceof Error ? error : last;
     }
   }
-  throw last ?? new Error('no port was given');
+  throw last;
 }
 
 /** A machine without IPv6 listens on its other address only. */

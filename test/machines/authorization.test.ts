@@ -1,9 +1,8 @@
 /** A login: what each state does with each event, its stories, and all its paths. */
 
 import { describe, expect, it } from 'vitest';
-import { createActor, type SnapshotFrom, type StateValueFrom } from 'xstate';
+import { type SnapshotFrom, type StateValueFrom } from 'xstate';
 import { authorizationMachine } from '../../machines/authorization/authorization.ts';
-import { remembersDemand } from '../../machines/authorization/demands.ts';
 import type {
   AuthorizationEvent,
   AuthorizationInput,
@@ -17,6 +16,18 @@ import { recordTrace } from '../../src/testing/trace.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { done, type Example, HeldPromises, type PathIn, repliesAfter } from './asking.ts';
 import { inAll, problemsOf, reportOf, runOnce } from './exploration-report.ts';
+import {
+  at,
+  device,
+  failure,
+  machine,
+  next,
+  plain,
+  type Step,
+  story,
+  token,
+  user,
+} from './logins.ts';
 import { golden } from './story.ts';
 
 type Snapshot = SnapshotFrom<typeof authorizationMachine>;
@@ -31,36 +42,6 @@ type State = Exclude<
   PathIn<StateValueFrom<typeof authorizationMachine>>,
   Passing | 'unauthorized.choosing'
 >;
-
-const user: AuthorizationInput = {
-  id: 'db',
-  seed: 7,
-  needsUser: true,
-  refreshAheadMs: 300_000,
-  loginTimeoutMs: 600_000,
-  maxStepUps: 2,
-  rememberMs: 900_000,
-};
-const machine: AuthorizationInput = { ...user, needsUser: false };
-
-const token: TokenFacts = {
-  generation: 1,
-  issuer: 'https://issuer.example',
-  scopes: ['read'],
-  expiresAtMs: 3_600_000,
-  isRefreshable: true,
-};
-const plain: TokenFacts = { ...token, isRefreshable: false };
-const next: TokenFacts = { ...token, generation: 2, expiresAtMs: 7_200_000 };
-
-const at = (nowMs: number, given?: TokenFacts | null): TokenStepDone => ({
-  nowMs,
-  ...(given !== undefined && { token: given }),
-});
-const failure = (kind: AuthorizationFailureKind, nowMs = 0): TokenStepDone => ({
-  nowMs,
-  failure: { kind, message: `${kind}.` },
-});
 
 const examples = {
   'login.requested': { type: 'login.requested' },
@@ -146,7 +127,6 @@ const toRegistering = [...loggingIn, done('discover', at(1))];
 const toUser = [...toRegistering, done('register', at(2))];
 const onDevice = examples['login.requested: on another device'];
 const toCode = [none, onDevice, done('discover', at(1)), done('register', at(2))];
-const device: DeviceTimes = { intervalMs: 5_000, lifetimeMs: 60_000 };
 const toPause = [...toCode, done('requestCode', { nowMs: 3, device })];
 const pollInterval = {
   type: 'xstate.after.pollInterval.authorization.signingIn.awaitingDevice.pausing',
@@ -186,37 +166,6 @@ const ways: Readonly<Record<State, readonly [AuthorizationInput, readonly Exampl
   'unauthorized.failed': [user, [...loggingIn, done('discover', failure('discovery')), none]],
   loggingOut: [user, [...authorized, examples['logout.requested']]],
 };
-
-const steps = [
-  'load',
-  'discover',
-  'register',
-  'askUser',
-  'requestCode',
-  'poll',
-  'exchange',
-  'request',
-  'refresh',
-  'forget',
-] as const;
-type Step = (typeof steps)[number];
-
-function story(input: AuthorizationInput) {
-  const clock = new VirtualClock();
-  const trace = recordTrace({ clock });
-  const promises = new HeldPromises();
-  const held = (name: Step) => promises.actor<TokenStepDone, StepInput>(name);
-  const actors = Object.fromEntries(steps.map((name) => [name, held(name)])) as Record<
-    Step,
-    ReturnType<typeof held>
-  >;
-  const actor = createActor(authorizationMachine.provide({ actors }), {
-    clock,
-    input,
-    inspect: trace.inspect,
-  });
-  return { actor: actor.start(), clock, trace, promises };
-}
 
 describe('the authorization chart', () => {
   it.each(Object.keys(replies) as State[])('handles every event in %s', (state) => {
@@ -327,77 +276,6 @@ describe('a login', () => {
     await expect(trace.toString()).toMatchFileSnapshot(golden('authorization/late'));
   });
 
-  it('on another device asks as often as the issuer allows, and less often when it fails', async () => {
-    const { actor, clock, trace, promises } = story(user);
-    await promises.settle('load', at(0, null));
-    actor.send(onDevice);
-    await promises.settle('discover', at(10));
-    expect(promises.inputs.get('discover')).toMatchObject({ isOnDevice: true });
-    await promises.settle('register', at(20));
-    await promises.settle('requestCode', { nowMs: 30, device });
-    const waitsFor = (ms: number) => {
-      clock.advanceBy(ms - 1);
-      expect(actor.getSnapshot().value).toEqual({ signingIn: { awaitingDevice: 'pausing' } });
-      clock.advanceBy(1);
-      expect(actor.getSnapshot().value).toEqual({ signingIn: { awaitingDevice: 'polling' } });
-    };
-    waitsFor(5_000);
-    await promises.settle('poll', { nowMs: 0, pending: 'waiting' });
-    waitsFor(5_000);
-    await promises.settle('poll', { nowMs: 0, pending: 'slowDown' });
-    waitsFor(10_000);
-    await promises.settle('poll', failure('unavailable'));
-    waitsFor(20_000);
-    const busy = { kind: 'unavailable', message: 'busy.', retryAfterMs: 1 } as const;
-    await promises.settle('poll', { nowMs: 0, failure: busy });
-    expect(actor.getSnapshot().context.device?.intervalMs).toBe(40_000);
-    clock.advanceBy(20_000);
-    await promises.settle('load', at(0, null));
-    expect(actor.getSnapshot()).toMatchObject({
-      value: { unauthorized: 'failed' },
-      context: { failure: { kind: 'timeout', message: expect.stringContaining('code expired') } },
-    });
-    await expect(trace.toString()).toMatchFileSnapshot(golden('authorization/device'));
-  });
-
-  it('asks once for fewer scopes if the issuer refuses those of the metadata', async () => {
-    const refusal = { ...failure('denied'), canAskForLess: true };
-    const { actor, promises } = story(user);
-    await promises.settle('load', at(0, null));
-    actor.send({ type: 'login.requested' });
-    await promises.settle('discover', at(10));
-    await promises.settle('register', at(20));
-    await promises.settle('askUser', at(30));
-    await promises.settle('exchange', refusal);
-    expect(actor.getSnapshot().value).toEqual({ signingIn: 'registering' });
-    expect(promises.inputs.get('register')).toMatchObject({ asksForLess: true });
-    await promises.settle('register', at(50));
-    await promises.settle('askUser', at(60));
-    await promises.settle('exchange', refusal);
-    await promises.settle('load', at(70, null));
-    expect(actor.getSnapshot().value).toEqual({ unauthorized: 'denied' });
-    // The user may have more rights by now.
-    actor.send({ type: 'login.requested' });
-    expect(actor.getSnapshot().context).toMatchObject({ asksForLess: false, failure: null });
-  });
-
-  it('without a user asks once for fewer scopes, and for more when a server demands them', async () => {
-    const { actor, promises } = story(machine);
-    await promises.settle('load', at(0, null));
-    actor.send({ type: 'token.wanted' });
-    await promises.settle('request', { ...failure('denied'), canAskForLess: true });
-    expect(promises.inputs.get('request')).toMatchObject({ asksForLess: true, wanted: [] });
-    await promises.settle('request', at(0, plain));
-    expect(actor.getSnapshot().value).toBe('authorized');
-    actor.send(examples['scope.insufficient']);
-    expect(actor.getSnapshot().value).toBe('requesting');
-    expect(promises.inputs.get('request')).toMatchObject({ wanted: ['write'] });
-    await promises.settle('request', at(0, { ...plain, generation: 2, scopes: ['read'] }));
-    // Another token would have no more.
-    actor.send(examples['scope.insufficient']);
-    expect(actor.getSnapshot().value).toBe('authorized');
-  });
-
   it('goes on while another process renews the token, which counts if the login fails', async () => {
     const { actor, promises } = story(user);
     await promises.settle('load', at(0, token));
@@ -436,60 +314,6 @@ describe('a login', () => {
       actor.send({ type: 'scope.insufficient', scopes: [scope] });
     }
     expect(actor.getSnapshot().context.wanted).toEqual(['a', 'b']);
-  });
-});
-
-describe('a demand for a login', () => {
-  const unknown = { ...at(0, null), demands: { db: 1_000 } };
-  const remembers = (actor: ReturnType<typeof story>['actor'], nowMs: number, by = 'db') =>
-    remembersDemand(actor.getSnapshot().context, by, nowMs);
-
-  it('of an earlier run counts for the first session of the server, for some time', async () => {
-    const { actor, promises } = story(user);
-    expect(remembers(actor, 1_000)).toBe(false);
-    actor.send({ type: 'demand.recalled', by: 'db' });
-    expect(actor.getSnapshot().context.demands).toBeNull();
-    await promises.settle('load', unknown);
-    expect([999, 1_000, 900_999, 901_000].map((ms) => remembers(actor, ms))).toEqual([
-      false,
-      true,
-      true,
-      false,
-    ]);
-    expect(remembers(actor, 1_000, 'with other settings')).toBe(false);
-    actor.send({ type: 'demand.recalled', by: 'db' });
-    expect(remembers(actor, 1_000)).toBe(false);
-    expect(actor.getSnapshot().context.demands).toEqual({ db: { atMs: 1_000, isUnused: false } });
-    actor.send({ type: 'demand.recalled', by: 'db' });
-    expect(actor.getSnapshot().context.demands).toEqual({});
-    actor.send({ type: 'login.demanded', by: 'db', nowMs: 7 });
-    expect(actor.getSnapshot().context.demands).toEqual({ db: { atMs: 7, isUnused: false } });
-    expect(remembers(actor, 8)).toBe(false);
-  });
-
-  it('is read once, and forgotten with a login and a logout', async () => {
-    const { actor, promises } = story(user);
-    await promises.settle('load', unknown);
-    actor.send({ type: 'demand.recalled', by: 'db' });
-    actor.send({ type: 'store.changed' });
-    await promises.settle('load', unknown);
-    expect(remembers(actor, 1_000)).toBe(false);
-    actor.send({ type: 'store.changed' });
-    await promises.settle('load', { ...at(0, token), demands: { db: 1_000 } });
-    expect(actor.getSnapshot().context.demands).toEqual({});
-    actor.send({ type: 'login.demanded', by: 'db', nowMs: 7 });
-    actor.send({ type: 'logout.requested' });
-    expect(actor.getSnapshot().context.demands).toEqual({});
-  });
-
-  it('is not remembered without a user, or if the policy does not want that', async () => {
-    for (const input of [machine, { ...user, rememberMs: 0 }]) {
-      const { actor, promises } = story(input);
-      await promises.settle('load', unknown);
-      expect(remembers(actor, 1_000)).toBe(false);
-      actor.send({ type: 'login.demanded', by: 'other', nowMs: 7 });
-      expect(actor.getSnapshot().context.demands).not.toHaveProperty('other');
-    }
   });
 });
 
@@ -574,8 +398,8 @@ const searches = {
           context.stepUps,
           context.needsUser,
           context.asksForLess,
-          context.isOnDevice,
-          context.demands,
+          value !== 'loading' && context.isOnDevice,
+          Object.values(context.demands ?? {})[0]?.isUnused,
         ]),
       invariants,
       goals: { 'a token': (snapshot) => snapshot.matches('authorized') },

@@ -170,21 +170,10 @@ function entryOf(words: readonly string[], flags: AddFlags): Entry {
       'say what to add: a command after --, as in troupe add NAME -- npx -y PACKAGE, or a URL',
     );
   const isUrl = /^(?:https?|wss?):\/\//iu.test(first);
-  if (isUrl && args.length > 0)
-    throw usageError(`${quotedWord(args[0] ?? '')} after the URL is not understood; remove it`);
-  if (isUrl && (env !== undefined || cwd !== undefined))
-    throw usageError('--env and --cwd are for commands; use --header with a URL');
-  if (!isUrl && header !== undefined)
-    throw usageError('--header is for URLs; use --env with a command');
-  if (!isUrl && hasLoginFlags(flags))
+  if (isUrl) return remoteEntryOf(first, args, flags);
+  if (header !== undefined) throw usageError('--header is for URLs; use --env with a command');
+  if (hasLoginFlags(flags))
     throw usageError('--account and --oauth-… are for URLs; a command gets its token by --env');
-  if (isUrl)
-    return defined({
-      type,
-      url: first,
-      headers: header && pairsOf('--header', header),
-      ...loginKeysOf(flags),
-    });
   return defined({
     type,
     command: first,
@@ -192,4 +181,14 @@ function entryOf(words: readonly string[], flags: AddFlags): Entry {
     env: env && pairsOf('--env', env),
     cwd,
   });
+}
+
+function remoteEntryOf(url: string, more: readonly string[], flags: AddFlags): Entry {
+  const { env, cwd, header, type } = flags;
+  if (more.length > 0)
+    throw usageError(`${quotedWord(more[0] ?? '')} after the URL is not understood; remove it`);
+  if (env !== undefined || cwd !== undefined)
+    throw usageError('--env and --cwd are for commands; use --header with a URL');
+  const headers = header && pairsOf('--header', header);
+  return defined({ type, url, headers, ...loginKeysOf(flags) });
 }

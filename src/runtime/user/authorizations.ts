@@ -3,11 +3,10 @@
  * authorization chart decides what happens next.
  */
 
-import { createHash } from 'node:crypto';
-import canonicalize from 'canonicalize';
 import { type AnyActorRef, createActor } from 'xstate';
 import { Credential } from '../../../actors/authorization/credential.ts';
 import { grantOf } from '../../../actors/authorization/credential-facts.ts';
+import type { CredentialPorts } from '../../../actors/authorization/credential-ports.ts';
 import { canonicalResource } from '../../../actors/authorization/discovery.ts';
 import type { SessionOwner } from '../../../actors/session/ports.ts';
 import type { CredentialStore } from '../../../actors/stores/credentials.ts';
@@ -35,6 +34,7 @@ import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import type { SharedPorts } from '../shared-ports.ts';
 import type { LoginOptions } from '../troupe.ts';
 import { accountsOf, loginsAt, plainKeyOf } from './accounts.ts';
+import { digestOf } from './client-digest.ts';
 import { chartOf, isAtRest, isSettled, type LoginActor, until } from './login-actor.ts';
 import { DemandingSession, keepDemands } from './login-demands.ts';
 
@@ -247,6 +247,25 @@ export class Authorizations {
     await this.#store?.close();
   }
 
+  #showing(loginNow: () => Login): Pick<CredentialPorts, 'showUrl' | 'showCode'> {
+    return {
+      showUrl: ({ url, scopes, offersDevice }, signal) =>
+        new Promise((resolve) => {
+          const login = loginNow();
+          login.redirected = resolve;
+          signal.addEventListener('abort', () => {
+            login.redirected = undefined;
+            login.shown = undefined;
+          });
+          this.#show(login, { url: url.href, scopes, ...(offersDevice && { offersDevice }) });
+        }),
+      showCode: ({ url, completeUrl = url, userCode, lifetimeMs, scopes }) => {
+        const shown = { url: completeUrl, verificationUri: url, userCode, scopes };
+        this.#show(loginNow(), shown, this.#now + lifetimeMs);
+      },
+    };
+  }
+
   /** Tells the user who logs in what to open, and until when. */
   #show(login: Login, shown: Omit<Shown, 'expiresAt'>, endsAtMs = Number.POSITIVE_INFINITY): void {
     const expiresAt = new Date(Math.min(login.endsAtMs, endsAtMs)).toISOString();
@@ -346,19 +365,7 @@ export class Authorizations {
       },
       store,
       clock,
-      showUrl: ({ url, scopes, offersDevice }, signal) =>
-        new Promise((resolve) => {
-          login.redirected = resolve;
-          signal.addEventListener('abort', () => {
-            login.redirected = undefined;
-            login.shown = undefined;
-          });
-          this.#show(login, { url: url.href, scopes, ...(offersDevice && { offersDevice }) });
-        }),
-      showCode: ({ url, completeUrl = url, userCode, lifetimeMs, scopes }) => {
-        const shown = { url: completeUrl, verificationUri: url, userCode, scopes };
-        this.#show(login, shown, clock.wallNow() + lifetimeMs);
-      },
+      ...this.#showing(() => login),
     });
     const needsUser = settings === undefined || grantOf(settings) === undefined;
     const demands = auth.rememberMs > 0 ? this.#demands : undefined;
@@ -501,26 +508,4 @@ function settingsOf({ oauth }: RemoteEndpoint): ResolvedOAuth | undefined {
 function unavailable(url: URL, reason = 'the issuer did not answer'): RequestFailedError {
   const cause = new Error(`its token could not be renewed (${reason})`);
   return new RequestFailedError(url, Object.assign(cause, { code: 'TOKEN_UNAVAILABLE' }), false);
-}
-
-/** Identifies the client that the settings name. Nothing can be learnt from the digest of a secret key. */
-function digestOf({
-  grant,
-  clientId,
-  clientMetadataUrl,
-  metadataUrl,
-  issuer,
-  identity,
-}: ResolvedOAuth): string {
-  const text = canonicalize({
-    grant,
-    clientId: clientId ?? null,
-    clientMetadataUrl: clientMetadataUrl ?? null,
-    metadataUrl: metadataUrl ?? null,
-    issuer: issuer ?? null,
-    ...(identity && { identity: { issuer: identity.issuer, clientId: identity.clientId } }),
-  });
-  return createHash('sha256')
-    .update(text ?? '')
-    .digest('base64url');
 }
