@@ -24,7 +24,7 @@ export function lazyLogins(shared: SharedPorts) {
     /** The scopes that a server's refusal named; undefined if no session of it has met one. */
     scopesFor: (server: string) => loaded?.scopesFor(server),
     /** Keeps what a server wants of the next login. Only remote sessions have logins, and load them. */
-    noteChallenge(server: string, challenge: string): void {
+    noteChallenge: (server: string, challenge: string): void => {
       loading?.then((it) => it.noteChallenge(server, challenge)).catch(() => undefined);
     },
     async close(): Promise<void> {

@@ -109,11 +109,7 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
       const { session = 0 } = board.view(status.name) ?? {};
       const before = records.noteStatus(status, session);
       listeners.emit('status.changed', { status });
-      if (isLogInNew(before, status)) {
-        const { name, generation } = status;
-        const asked = logins.scopesFor(name);
-        listeners.emit('auth.needed', loginNeedOf(name, specs.get(generation), asked));
-      }
+      noteDemand({ listeners, specs, logins }, before, status);
       // A slot may be free for a server that is waiting.
       if (budget.note(status)) root.send({ type: 'troupe.lookAgain' });
       progress.checkReady();
@@ -123,8 +119,11 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
     unknownServer(server, board.statuses(), root.getSnapshot().context.removed, problems.all());
   const permissions = new Permissions(options, { ...shared, settings });
   const callPorts = { ...parts, board, tools: catalogs.tools, sessions, approvals, permissions };
-  const { noteChallenge } = logins;
-  const calls = new CallDispatcher({ ...callPorts, absentError, noteChallenge });
+  const calls = new CallDispatcher({
+    ...callPorts,
+    absentError,
+    noteChallenge: logins.noteChallenge,
+  });
   const added = new AddedServers(reader);
   const kept = { ...shared, specs, approvals, questions, catalogs, values, processes, logins };
   return { ...kept, root, board, calls, added, reader, docker, progress, budget, absentError };
@@ -155,6 +154,24 @@ function targetOf(
   const desired = board.view(server)?.desired;
   if (spec === undefined || desired === undefined) return undefined;
   return { spec, policy: desired.policy, ...approvals.boundTo(desired) };
+}
+
+/** Reports a server that has just begun to require a login. */
+function noteDemand(
+  { listeners, specs, logins }: DemandPorts,
+  before: ServerStatus | undefined,
+  status: ServerStatus,
+): void {
+  if (!isLogInNew(before, status)) return;
+  const { name, generation } = status;
+  const need = loginNeedOf(name, specs.get(generation), logins.scopesFor(name));
+  listeners.emit('auth.needed', need);
+}
+
+interface DemandPorts {
+  readonly listeners: Listeners;
+  readonly specs: SpecBook;
+  readonly logins: ReturnType<typeof lazyLogins>;
 }
 
 function isLogInNew(
