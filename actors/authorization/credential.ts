@@ -23,12 +23,12 @@ import { type Client, findClient } from './client.ts';
 import { clientSettingsOf, factsOf, grantOf, isPast } from './credential-facts.ts';
 import { type Asked, type CredentialPorts, plain, type Scopes } from './credential-ports.ts';
 import { IssuerWay, listenFor, responseTo } from './credential-way.ts';
-import { beginDeviceLogin, type DeviceLogin, pollDeviceLogin } from './device.ts';
+import { beginDeviceLogin, type DeviceLogin, pollDeviceLogin, withoutDevice } from './device.ts';
 import { type Discovered, discover } from './discovery.ts';
 import { createDpopKey, type DpopKey, restoreDpopKey, tokenHeaders } from './dpop.ts';
 import { KnownClients } from './known-clients.ts';
 import { requestToken } from './machine-grants.ts';
-import { type Outcome, quoted, type StepFailure } from './outcome.ts';
+import type { Outcome, StepFailure } from './outcome.ts';
 import type { RedirectListener } from './redirect-listener.ts';
 import { type AuthorizationRequest, beginAuthorization } from './request.ts';
 import { revoke } from './revocation.ts';
@@ -114,11 +114,7 @@ export class Credential {
   async register(asked: Asked, signal: AbortSignal): Promise<StepDone> {
     const found = this.#found;
     if (found === undefined) throw new Error('the issuer is not known yet');
-    if (asked.isOnDevice && !found.offers.device)
-      return this.#failed({
-        kind: 'discovery',
-        message: `${quoted(found.issuer)} offers no login on another device; log in with --no-browser instead`,
-      });
+    if (asked.isOnDevice && !found.offers.device) return this.#failed(withoutDevice(found));
     this.#listener?.close();
     this.#listener = undefined;
     const settings: Partial<ResolvedOAuth> = this.#ports.settings() ?? {};

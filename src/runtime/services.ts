@@ -65,12 +65,7 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
   const approvals: Approvals = new Approvals({ ...shared, specs, catalogs: () => catalogs });
   const plainReader = embeddingReader(createSettingsReader(settingsPorts), servers);
   const reader = approvals.lookedUpBy(plainReader);
-  const values = valueSourceOf(options, parts, {
-    processes,
-    onGiven: (given) => startAnswered(given, root, board),
-    // A server that has just been removed is of no scope that a host trusts.
-    scopeOf: (server) => board.view(server)?.desired.source.scope ?? 'project',
-  });
+  const values = valuesOf(options, { parts, processes, ...late });
   const questions = new Questions(options, shared);
   const sessions = new SessionRegistry();
   const catalogs: Catalogs = new Catalogs({ ...shared, sessions, approvals });
@@ -127,6 +122,22 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
   const added = new AddedServers(reader);
   const kept = { ...shared, specs, approvals, questions, catalogs, values, processes, logins };
   return { ...kept, root, board, calls, added, reader, docker, progress, budget, absentError };
+}
+
+function valuesOf(
+  options: TroupeOptions,
+  { parts, processes, root, board }: ValuePorts,
+): ReturnType<typeof valueSourceOf> {
+  return valueSourceOf(options, parts, {
+    processes,
+    onGiven: (given) => startAnswered(given, root(), board()),
+    // A server that has just been removed is of no scope that a host trusts.
+    scopeOf: (server) => board().view(server)?.desired.source.scope ?? 'project',
+  });
+}
+
+interface ValuePorts extends Pick<SharedPorts, 'parts' | 'root' | 'board'> {
+  readonly processes: ReturnType<NonNullable<TroupeParts['keepProcesses']>>;
 }
 
 function inputOf(
