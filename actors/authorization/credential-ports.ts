@@ -46,3 +46,12 @@ export interface ShownCode
 
 /** What a step asks for. */
 export type Asked = Pick<StepInput, 'wanted' | 'asksForLess' | 'isOnDevice' | 'isRejected'>;
+export type Scopes = Pick<Asked, 'wanted' | 'asksForLess'>;
+
+/** A client is only looked up. */
+export const plain: Asked = {
+  wanted: [],
+  asksForLess: false,
+  isOnDevice: false,
+  isRejected: false,
+};

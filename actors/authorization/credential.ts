@@ -21,18 +21,18 @@ import type { ResolvedOAuth } from '../values/oauth.ts';
 import { type Challenge, readChallenge } from './challenge.ts';
 import { type Client, findClient } from './client.ts';
 import { clientSettingsOf, factsOf, grantOf, isPast } from './credential-facts.ts';
-import type { Asked, CredentialPorts } from './credential-ports.ts';
+import { type Asked, type CredentialPorts, plain, type Scopes } from './credential-ports.ts';
 import { IssuerWay, listenFor, responseTo } from './credential-way.ts';
-import { beginDeviceLogin, type DeviceLogin, pollDeviceLogin } from './device.ts';
+import { beginDeviceLogin, type DeviceLogin, pollDeviceLogin, withoutDevice } from './device.ts';
 import { type Discovered, discover } from './discovery.ts';
 import { createDpopKey, type DpopKey, restoreDpopKey, tokenHeaders } from './dpop.ts';
 import { KnownClients } from './known-clients.ts';
 import { requestToken } from './machine-grants.ts';
-import { type Outcome, quoted, type StepFailure } from './outcome.ts';
+import type { Outcome, StepFailure } from './outcome.ts';
 import type { RedirectListener } from './redirect-listener.ts';
 import { type AuthorizationRequest, beginAuthorization } from './request.ts';
 import { revoke } from './revocation.ts';
-import { scopeList, scopesFor } from './scopes.ts';
+import { hasLess, scopeList, scopesFor } from './scopes.ts';
 import { exchange, refresh, type Tokens } from './tokens.ts';
 
 // A token that expires this soon would expire on its way.
@@ -114,11 +114,7 @@ export class Credential {
   async register(asked: Asked, signal: AbortSignal): Promise<StepDone> {
     const found = this.#found;
     if (found === undefined) throw new Error('the issuer is not known yet');
-    if (asked.isOnDevice && !found.offers.device)
-      return this.#failed({
-        kind: 'discovery',
-        message: `${quoted(found.issuer)} offers no login on another device; log in with --no-browser instead`,
-      });
+    if (asked.isOnDevice && !found.offers.device) return this.#failed(withoutDevice(found));
     this.#listener?.close();
     this.#listener = undefined;
     const settings: Partial<ResolvedOAuth> = this.#ports.settings() ?? {};
@@ -454,16 +450,9 @@ export class Credential {
 
   #done({ failed }: Outcome<unknown>, asked?: Scopes): StepDone {
     if (failed === undefined) return { nowMs: this.#now };
-    const canAskForLess = asked !== undefined && this.#canAskForLess(failed, asked);
-    return { ...this.#failed(failed), ...(canAskForLess && { canAskForLess }) };
-  }
-
-  /** Whether the issuer refused scopes that neither the settings nor the server's challenge name. */
-  #canAskForLess({ code }: StepFailure, asked: Scopes): boolean {
-    const found = this.#found;
-    if (code !== 'invalid_scope' || found === undefined) return false;
-    const less = { ...asked, asksForLess: true };
-    return this.#scope(found, asked) !== this.#scope(found, less);
+    const scopeOf = (each: Scopes) => this.#found && this.#scope(this.#found, each);
+    const canAskForLess = failed.code === 'invalid_scope' && asked && hasLess(asked, scopeOf);
+    return { ...this.#failed(failed), ...(canAskForLess === true && { canAskForLess }) };
   }
 
   #failed({ kind, message, retryAfterMs }: AuthorizationFailure): TokenStepDone {
@@ -477,9 +466,6 @@ export class Credential {
   }
 }
 
-type Scopes = Pick<Asked, 'wanted' | 'asksForLess'>;
-/** A client is only looked up. */
-const plain: Asked = { wanted: [], asksForLess: false, isOnDevice: false, isRejected: false };
 type NewRecord = Omit<StoredCredential, 'generation'>;
 /** Resolves with a new record, a failure, or undefined to keep the current record. */
 type Obtain = (current: StoredCredential | undefined) => Promise<Outcome<NewRecord> | undefined>;

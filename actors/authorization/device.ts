@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { IssuerAccess } from './access.ts';
 import type { Client } from './client.ts';
 import type { Discovered } from './discovery.ts';
-import { attempt, type Outcome, quoted, refused, StepError } from './outcome.ts';
+import { attempt, type Outcome, quoted, refused, StepError, type StepFailure } from './outcome.ts';
 import { postForm, requestTokens, type Tokens } from './tokens.ts';
 
 /** A login that waits for the user at another device. */
@@ -47,8 +47,7 @@ export function beginDeviceLogin(
   return attempt(access.signal, async () => {
     const { metadata, issuer, resource } = found;
     const url = metadata.device_authorization_endpoint;
-    if (url === undefined)
-      throw refused('discovery', `${quoted(issuer)} offers no login on another device`);
+    if (url === undefined) throw new StepError(withoutDevice(found));
     const parameters = { resource, ...(scope !== undefined && { scope }) };
     const body = await postForm(access, found, client, { url, parameters });
     const read = deviceResponse.safeParse(body);
@@ -69,6 +68,11 @@ export function beginDeviceLogin(
       scope,
     };
   });
+}
+
+export function withoutDevice({ issuer }: Discovered): StepFailure {
+  const message = `${quoted(issuer)} offers no login on another device; log in with --no-browser instead`;
+  return refused('discovery', message).failure;
 }
 
 /** Asks once for the token; `pending` if the user has not decided yet. */

@@ -93,22 +93,34 @@ async function listen(
 ): Promise<{ readonly servers: readonly Server[]; readonly port: number }> {
   let last = new Error('no port was given');
   for (const wanted of ports) {
-    const servers: Server[] = [];
-    let port = wanted;
     try {
-      for (const address of addresses) {
-        const server = await listenAt(create(), port, address, servers.length > 0);
-        if (server === undefined) continue;
-        servers.push(server);
-        ({ port } = server.address() as AddressInfo);
-      }
-      return { servers, port };
+      return await listenAtAll(create, addresses, wanted);
     } catch (error) {
-      closeAll(servers);
       last = error instanceof Error ? error : last;
     }
   }
   throw last;
+}
+
+async function listenAtAll(
+  create: () => Server,
+  addresses: readonly string[],
+  wanted: number,
+): Promise<{ readonly servers: readonly Server[]; readonly port: number }> {
+  const servers: Server[] = [];
+  let port = wanted;
+  try {
+    for (const address of addresses) {
+      const server = await listenAt(create(), port, address, servers.length > 0);
+      if (server === undefined) continue;
+      servers.push(server);
+      ({ port } = server.address() as AddressInfo);
+    }
+    return { servers, port };
+  } catch (error) {
+    closeAll(servers);
+    throw error;
+  }
 }
 
 /** A machine without IPv6 listens on its other address only. */

@@ -31,6 +31,14 @@ export function scopesFor(
   return wanted !== undefined && offersOffline ? computeScopeUnion(wanted, offline) : wanted;
 }
 
+/** Whether there are fewer scopes to ask for: those that the settings or a challenge name stay. */
+export function hasLess<Asked extends { readonly asksForLess: boolean }>(
+  asked: Asked,
+  scopeOf: (asked: Asked) => string | undefined,
+): boolean {
+  return scopeOf(asked) !== scopeOf({ ...asked, asksForLess: true });
+}
+
 const offline = 'offline_access';
 
 // RFC 6749 section 3.3. Servers and issuers name scopes, and users read them.

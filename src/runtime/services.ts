@@ -65,12 +65,7 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
   const approvals: Approvals = new Approvals({ ...shared, specs, catalogs: () => catalogs });
   const plainReader = embeddingReader(createSettingsReader(settingsPorts), servers);
   const reader = approvals.lookedUpBy(plainReader);
-  const values = valueSourceOf(options, parts, {
-    processes,
-    onGiven: (given) => startAnswered(given, root, board),
-    // A server that has just been removed is of no scope that a host trusts.
-    scopeOf: (server) => board.view(server)?.desired.source.scope ?? 'project',
-  });
+  const values = valuesOf(options, { parts, processes, ...late });
   const questions = new Questions(options, shared);
   const sessions = new SessionRegistry();
   const catalogs: Catalogs = new Catalogs({ ...shared, sessions, approvals });
@@ -109,11 +104,7 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
       const { session = 0 } = board.view(status.name) ?? {};
       const before = records.noteStatus(status, session);
       listeners.emit('status.changed', { status });
-      if (isLogInNew(before, status)) {
-        const { name, generation } = status;
-        const asked = logins.scopesFor(name);
-        listeners.emit('auth.needed', loginNeedOf(name, specs.get(generation), asked));
-      }
+      noteDemand({ listeners, specs, logins }, before, status);
       // A slot may be free for a server that is waiting.
       if (budget.note(status)) root.send({ type: 'troupe.lookAgain' });
       progress.checkReady();
@@ -127,6 +118,22 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
   const added = new AddedServers(reader);
   const kept = { ...shared, specs, approvals, questions, catalogs, values, processes, logins };
   return { ...kept, root, board, calls, added, reader, docker, progress, budget, absentError };
+}
+
+function valuesOf(
+  options: TroupeOptions,
+  { parts, processes, root, board }: ValuePorts,
+): ReturnType<typeof valueSourceOf> {
+  return valueSourceOf(options, parts, {
+    processes,
+    onGiven: (given) => startAnswered(given, root(), board()),
+    // A server that has just been removed is of no scope that a host trusts.
+    scopeOf: (server) => board().view(server)?.desired.source.scope ?? 'project',
+  });
+}
+
+interface ValuePorts extends Pick<SharedPorts, 'parts' | 'root' | 'board'> {
+  readonly processes: ReturnType<NonNullable<TroupeParts['keepProcesses']>>;
 }
 
 function inputOf(
@@ -154,6 +161,24 @@ function targetOf(
   const desired = board.view(server)?.desired;
   if (spec === undefined || desired === undefined) return undefined;
   return { spec, policy: desired.policy, ...approvals.boundTo(desired) };
+}
+
+/** Reports a server that has just begun to require a login. */
+function noteDemand(
+  { listeners, specs, logins }: DemandPorts,
+  before: ServerStatus | undefined,
+  status: ServerStatus,
+): void {
+  if (!isLogInNew(before, status)) return;
+  const { name, generation } = status;
+  const need = loginNeedOf(name, specs.get(generation), logins.scopesFor(name));
+  listeners.emit('auth.needed', need);
+}
+
+interface DemandPorts {
+  readonly listeners: Listeners;
+  readonly specs: SpecBook;
+  readonly logins: ReturnType<typeof lazyLogins>;
 }
 
 function isLogInNew(

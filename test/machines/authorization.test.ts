@@ -3,18 +3,10 @@
 import { describe, expect, it } from 'vitest';
 import { type SnapshotFrom, type StateValueFrom } from 'xstate';
 import { authorizationMachine } from '../../machines/authorization/authorization.ts';
-import type {
-  AuthorizationEvent,
-  AuthorizationInput,
-  DeviceTimes,
-  StepInput,
-  TokenStepDone,
-} from '../../machines/authorization/setup.ts';
-import type { AuthorizationFailureKind, TokenFacts } from '../../src/domain/authorization.ts';
+import type { AuthorizationEvent, AuthorizationInput } from '../../machines/authorization/setup.ts';
+import type { AuthorizationFailureKind } from '../../src/domain/authorization.ts';
 import { explore } from '../../src/testing/explore.ts';
-import { recordTrace } from '../../src/testing/trace.ts';
-import { VirtualClock } from '../../src/testing/virtual-clock.ts';
-import { done, type Example, HeldPromises, type PathIn, repliesAfter } from './asking.ts';
+import { done, type Example, type PathIn, repliesAfter } from './asking.ts';
 import { inAll, problemsOf, reportOf, runOnce } from './exploration-report.ts';
 import {
   at,
