@@ -29,10 +29,13 @@ export function mcp(state: IssuerState, seen: Seen): Reply {
   }
   if (tool !== undefined) state.counts.calls += 1;
   if (tool === 'breaking') return brokenStream(message);
-  const own = state.settings.offersAll ? offered(message) : undefined;
-  const json =
-    message.method === 'tools/list' ? toolsOf(state, message) : (own ?? answerTo(message));
+  const json = answerOf(state, message);
   return json === undefined ? { status: 202 } : { status: 200, json };
+}
+
+function answerOf(state: IssuerState, message: RpcMessage): unknown {
+  if (message.method === 'tools/list') return toolsOf(state, message);
+  return (state.settings.offersAll ? offered(message) : undefined) ?? answerTo(message);
 }
 
 function inResult({ id }: RpcMessage, { headers = {} }: Reply): Reply {
