@@ -164,7 +164,8 @@ describe('docs/login.md', { timeout: patience }, () => {
     const issuer = await issuerWith();
     const user = reader();
     user.writeSettings(`{ "mcpServers": { "db": { "url": "${issuer.server}" } } }`);
-    const [command = ''] = commandsIn(sectionOf('A machine without a browser'));
+    const commands = commandsIn(sectionOf('A machine without a browser'));
+    const command = commands.find((line) => line.includes('--no-browser')) ?? '';
     // A terminal.
     const terminal = user.start('', ['-qefc', command, '/dev/null'], 'script');
     let printed = '';

@@ -6,7 +6,8 @@ import {
   credentialKey,
 } from '../../../actors/stores/credentials-record.ts';
 import { asHttp } from '../../../actors/transports/http/addresses.ts';
-import type { Account, StoredLogin } from '../../domain/authorization.ts';
+import type { Account, CredentialId, StoredLogin } from '../../domain/authorization.ts';
+import type { LoginFacts } from '../../domain/host/inspection.ts';
 import type { ServerSpec } from '../../domain/server-spec.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { argumentsError } from '../../domain/user-errors.ts';
@@ -73,4 +74,19 @@ export function loginsAt(
   const whose = account === undefined ? '' : ` for the account ${printableLine(account, 100)}`;
   const message = `no login to ${shown}${whose} is stored; see troupe accounts`;
   throw new TroupeError('USAGE', message, {});
+}
+
+/** What the inspection shows of a login. */
+export function factsOf({
+  id: { resource, account },
+  servers,
+}: {
+  readonly id: CredentialId;
+  readonly servers: ReadonlySet<string>;
+}): LoginFacts {
+  return {
+    origin: new URL(resource).origin,
+    ...(account !== null && { account }),
+    servers: [...servers].toSorted(),
+  };
 }

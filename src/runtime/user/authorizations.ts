@@ -12,7 +12,6 @@ import type { SessionOwner } from '../../../actors/session/ports.ts';
 import type { CredentialStore } from '../../../actors/stores/credentials.ts';
 import { credentialKey } from '../../../actors/stores/credentials-record.ts';
 import type { LoginDemandStore } from '../../../actors/stores/login-demands.ts';
-import { RequestFailedError } from '../../../actors/transports/connection/failure.ts';
 import { asHttp } from '../../../actors/transports/http/addresses.ts';
 import type { Reach, RemoteEndpoint } from '../../../actors/transports/http/reach.ts';
 import type { ResolvedOAuth } from '../../../actors/values/oauth.ts';
@@ -33,9 +32,16 @@ import { TroupeError } from '../../domain/troupe-error.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import type { SharedPorts } from '../shared-ports.ts';
 import type { LoginOptions } from '../troupe.ts';
-import { accountsOf, loginsAt, plainKeyOf } from './accounts.ts';
+import { accountsOf, factsOf, loginsAt, plainKeyOf } from './accounts.ts';
 import { digestOf } from './client-digest.ts';
-import { chartOf, isAtRest, isSettled, type LoginActor, until } from './login-actor.ts';
+import {
+  chartOf,
+  isAtRest,
+  isSettled,
+  type LoginActor,
+  tokenUnavailable,
+  until,
+} from './login-actor.ts';
 import { DemandingSession, keepDemands } from './login-demands.ts';
 
 type Shown = Omit<TroupeEvents['auth.started'], 'server'>;
@@ -440,7 +446,8 @@ export class Authorizations {
     actor.send({ type: 'token.wanted' });
     const snapshot = await until(actor, isSettled);
     if (this.#isUsable(actor)) return credential.headers(method, url);
-    if (snapshot.value === 'retrying') throw unavailable(url, snapshot.context.failure?.message);
+    if (snapshot.value === 'retrying')
+      throw tokenUnavailable(url, snapshot.context.failure?.message);
     session.begin(this.#now);
     return {};
   }
@@ -459,7 +466,7 @@ export class Authorizations {
     else return false;
     const { value, context } = await until(actor, isSettled);
     if (value === 'retrying' && !this.#isUsable(actor))
-      throw unavailable(new URL(id.resource), context.failure?.message);
+      throw tokenUnavailable(new URL(id.resource), context.failure?.message);
     return this.#isUsable(actor) && !credential.sent(refusal.sentWith);
   }
 
@@ -488,14 +495,6 @@ export class Authorizations {
   }
 }
 
-function factsOf({ id: { resource, account }, servers }: Login): LoginFacts {
-  return {
-    origin: new URL(resource).origin,
-    ...(account !== null && { account }),
-    servers: [...servers].toSorted(),
-  };
-}
-
 /** Those of the server whose user logs in. */
 function settingsNow(login: Login): OwnSettings | undefined {
   return login.own.get(login.for) ?? [...login.own.values()].at(-1);
@@ -503,9 +502,4 @@ function settingsNow(login: Login): OwnSettings | undefined {
 
 function settingsOf({ oauth }: RemoteEndpoint): ResolvedOAuth | undefined {
   return oauth === false ? undefined : oauth;
-}
-
-function unavailable(url: URL, reason = 'the issuer did not answer'): RequestFailedError {
-  const cause = new Error(`its token could not be renewed (${reason})`);
-  return new RequestFailedError(url, Object.assign(cause, { code: 'TOKEN_UNAVAILABLE' }), false);
 }

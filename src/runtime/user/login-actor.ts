@@ -3,6 +3,7 @@
 import { type ActorRefFrom, fromPromise, waitFor } from 'xstate';
 import type { Credential } from '../../../actors/authorization/credential.ts';
 import type { LoginDemandStore } from '../../../actors/stores/login-demands.ts';
+import { RequestFailedError } from '../../../actors/transports/connection/failure.ts';
 import { authorizationMachine } from '../../../machines/authorization/authorization.ts';
 import type {
   LoadStepDone,
@@ -68,4 +69,13 @@ export function isSettled(snapshot: Snapshot): boolean {
 export function isAtRest(snapshot: Snapshot): boolean {
   const { value } = snapshot;
   return value === 'authorized' || value === 'retrying' || snapshot.matches('unauthorized');
+}
+
+/** Why a request without a token is not sent; another attempt may succeed. */
+export function tokenUnavailable(
+  url: URL,
+  reason = 'the issuer did not answer',
+): RequestFailedError {
+  const cause = new Error(`its token could not be renewed (${reason})`);
+  return new RequestFailedError(url, Object.assign(cause, { code: 'TOKEN_UNAVAILABLE' }), false);
 }
