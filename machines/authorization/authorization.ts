@@ -17,7 +17,8 @@
  * authorized -- login.requested [needsNoUser] --> requesting
  * authorized -- login.requested --> signingIn
  * authorized -- store.changed --> loading
- * authorized -- token.rejected [isLatest] --> renewing
+ * authorized -- token.rejected [mayRenew] --> renewing
+ * authorized -- token.rejected --> (ignored)
  * authorized -- scope.insufficient [mayWiden] --> requesting
  * authorized -- clock.jumped --> weighing
  * authorized -- after renewal --> renewing
@@ -109,6 +110,7 @@ export const authorizationMachine = authorizationSetup.createMachine({
     device: null,
     demands: null,
     stepUps: 0,
+    renewals: [],
     attempt: 0,
     failure: null,
     nowMs: 0,
@@ -163,11 +165,15 @@ export const authorizationMachine = authorizationSetup.createMachine({
       on: {
         'login.requested': logsIn,
         'store.changed': 'loading',
-        'token.rejected': {
-          guard: isLatest,
-          actions: 'noteRejected',
-          target: 'renewing',
-        },
+        'token.rejected': [
+          {
+            guard: { type: 'mayRenew', params: ({ event }) => event },
+            actions: ['noteRejected', { type: 'noteRenewal', params: ({ event }) => event.nowMs }],
+            target: 'renewing',
+          },
+          // The server's refusal stands.
+          {},
+        ],
         'scope.insufficient': {
           guard: { type: 'mayWiden', params: scopesOf },
           actions: noteWanted,

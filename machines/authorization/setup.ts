@@ -14,6 +14,7 @@ import type {
 import { longestTimerMs } from '../../src/domain/clock.ts';
 import { quietDelay } from '../../src/policies/backoff.ts';
 import { chanceOf } from '../../src/policies/chance.ts';
+import { reachesLimit, recordInWindow } from '../../src/policies/window-limit.ts';
 import { notProvided } from '../not-provided.ts';
 import { type Demands, storedDemands, withDemand, withRecalled } from './demands.ts';
 
@@ -49,6 +50,8 @@ export interface AuthorizationContext extends AuthorizationInput {
   /** Which servers demanded a login; null until the stored ones are read. */
   readonly demands: Demands | null;
   readonly stepUps: number;
+  /** When tokens were renewed because a server refused them, by wall clock; those of the last minute. */
+  readonly renewals: readonly number[];
   /** Failed attempts to renew the token since it was last renewed. */
   readonly attempt: number;
   readonly failure: AuthorizationFailure | null;
@@ -100,6 +103,8 @@ export interface StepInput {
   readonly isRejected: boolean;
 }
 
+type Rejection = Extract<AuthorizationEvent, { readonly type: 'token.rejected' }>;
+
 export type AuthorizationEvent =
   /** A user, a host or a command asks for a login; `device`: on another device, with a code. */
   | { readonly type: 'login.requested'; readonly device?: boolean }
@@ -113,7 +118,7 @@ export type AuthorizationEvent =
   /** A session of this server begins without a token. */
   | { readonly type: 'demand.recalled'; readonly by: string }
   /** A server refused the token of this generation with 401. */
-  | { readonly type: 'token.rejected'; readonly generation: number }
+  | { readonly type: 'token.rejected'; readonly generation: number; readonly nowMs: number }
   /** A server refused a request because the token lacks these scopes. */
   | { readonly type: 'scope.insufficient'; readonly scopes: readonly string[] }
   /** Another process wrote the credential. */
@@ -130,6 +135,10 @@ const soonestRenewalMs = 5_000;
 // The eighth wait is the longest.
 const longestWaitAttempt = 9;
 const retries = { retryFromMs: 2_000, toMs: 300_000, floorMs: 1_000 } as const;
+
+// More refusals of new tokens are not about a token; each renewal starts all servers that share the
+// login, here and in other processes.
+const renewalLimit = { limit: 5, windowMs: 60_000 } as const;
 
 /** The same object, so that nothing is stored again. */
 const noDemands: Demands = {};
@@ -224,6 +233,10 @@ export const authorizationSetup = setup({
     acceptToken: assign({ isRejected: false }),
     /** Records that the server refused the token. */
     noteRejected: assign({ isRejected: true }),
+    /** Records that a refused token is renewed now. */
+    noteRenewal: assign(({ context: { renewals } }, nowMs: number) => ({
+      renewals: recordInWindow(renewals, nowMs, renewalLimit),
+    })),
     /** Records that the token's time is over, so that only another one counts. */
     noteExpired: assign(({ context: { token } }) => ({
       nowMs: token?.expiresAtMs ?? 0,
@@ -258,6 +271,7 @@ export const authorizationSetup = setup({
       isOnDevice,
       asksForLess: false,
       failure: null,
+      renewals: [],
     })),
     /** Records that the issuer refused the scopes of the metadata. */
     askForLess: assign({ asksForLess: true }),
@@ -269,8 +283,8 @@ export const authorizationSetup = setup({
     notePoll: assign(({ context: { device } }, { pending, failure }: PollStepDone) => ({
       device: device && { ...device, intervalMs: nextIntervalMs(device, pending, failure) },
     })),
-    /** Forgets why the last login failed. */
-    forgetFailure: assign({ failure: null }),
+    /** Forgets why the last login failed, and how often its token was refused. */
+    forgetFailure: assign({ failure: null, renewals: [] }),
   },
   guards: {
     /** Whether the step failed. */
@@ -297,6 +311,13 @@ export const authorizationSetup = setup({
     needsNoUser: ({ context }) => !context.needsUser,
     /** Whether a later run is to remember demands for a login. */
     remembersDemands: ({ context }) => context.needsUser && context.rememberMs > 0,
+    /** Whether the latest token was refused, and renewing it may help. */
+    mayRenew: ({ context: { token, renewals } }, { generation, nowMs }: Rejection) =>
+      token?.generation === generation &&
+      !reachesLimit(
+        renewals.filter((at) => nowMs - at < renewalLimit.windowMs),
+        renewalLimit,
+      ),
     /** Whether the refused token is the latest one. */
     isLatest: ({ context: { token } }, generation: number) => token?.generation === generation,
     /** Whether the login lacks any of these scopes, and more may be asked for. */

@@ -133,6 +133,7 @@ const authorization: Readonly<Record<keyof AuthorizationContext, Shown>> = {
   demands: 'data',
   rememberMs: 'data',
   stepUps: 'data',
+  renewals: 'data',
   attempt: 'data',
   failure: 'data',
   nowMs: 'data',
@@ -305,7 +306,7 @@ const allowed: Allowed = {
   'login.requested': ['device'],
   'login.demanded': ['by', 'nowMs'],
   'demand.recalled': ['by'],
-  'token.rejected': ['generation'],
+  'token.rejected': ['generation', 'nowMs'],
   'scope.insufficient': ['scopes'],
   'clock.jumped': ['nowMs'],
 };

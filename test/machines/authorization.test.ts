@@ -43,8 +43,8 @@ const examples = {
   'token.wanted': { type: 'token.wanted' },
   'login.demanded': { type: 'login.demanded', by: 'db', nowMs: 5 },
   'demand.recalled': { type: 'demand.recalled', by: 'db' },
-  'token.rejected: the latest': { type: 'token.rejected', generation: 1 },
-  'token.rejected: an earlier one': { type: 'token.rejected', generation: 0 },
+  'token.rejected: the latest': { type: 'token.rejected', generation: 1, nowMs: 0 },
+  'token.rejected: an earlier one': { type: 'token.rejected', generation: 0, nowMs: 0 },
   'scope.insufficient': { type: 'scope.insufficient', scopes: ['write'] },
   'store.changed': { type: 'store.changed' },
   'clock.jumped: past its expiry': { type: 'clock.jumped', nowMs: 4_000_000 },
@@ -88,6 +88,7 @@ const replies: Readonly<Record<State, Replies>> = {
     ...always,
     ...asks,
     'token.rejected: the latest': 'refreshing',
+    'token.rejected: an earlier one': 'stays',
     'store.changed': 'loading',
     'clock.jumped: past its expiry': 'refreshing',
   },
@@ -218,7 +219,7 @@ describe('a login', () => {
   it('waits at least as long as the issuer asks for', async () => {
     const { actor, clock, promises } = story(user);
     await promises.settle('load', at(0, token));
-    actor.send({ type: 'token.rejected', generation: 1 });
+    actor.send({ type: 'token.rejected', generation: 1, nowMs: 0 });
     const busy = { kind: 'unavailable', message: 'busy.', retryAfterMs: 60_000 } as const;
     await promises.settle('refresh', { nowMs: 0, failure: busy });
     clock.advanceBy(59_999);
@@ -290,7 +291,7 @@ describe('a login', () => {
   it('is over when its renewal finds that another process logged out', async () => {
     const { actor, promises } = story(user);
     await promises.settle('load', at(0, token));
-    actor.send({ type: 'token.rejected', generation: 1 });
+    actor.send({ type: 'token.rejected', generation: 1, nowMs: 0 });
     expect(promises.inputs.get('refresh')).toMatchObject({ isRejected: true });
     await promises.settle('refresh', at(10, null));
     expect(actor.getSnapshot()).toMatchObject({
@@ -306,6 +307,29 @@ describe('a login', () => {
       actor.send({ type: 'scope.insufficient', scopes: [scope] });
     }
     expect(actor.getSnapshot().context.wanted).toEqual(['a', 'b']);
+  });
+
+  it('is renewed five times a minute at most for a server that refuses every token', async () => {
+    const { actor, promises } = story(user);
+    await promises.settle('load', at(0, token));
+    const refuse = (nowMs: number): void => {
+      const generation = actor.getSnapshot().context.token?.generation ?? 0;
+      actor.send({ type: 'token.rejected', generation, nowMs });
+    };
+    for (let generation = 2; generation <= 6; generation += 1) {
+      refuse(generation * 1_000);
+      await promises.settle('refresh', at(0, { ...token, generation }));
+    }
+    refuse(61_999);
+    expect(actor.getSnapshot()).toMatchObject({
+      value: 'authorized',
+      context: { isRejected: false },
+    });
+    refuse(62_000);
+    expect(actor.getSnapshot().value).toBe('refreshing');
+    await promises.settle('refresh', at(0, { ...token, generation: 7 }));
+    actor.send({ type: 'login.requested' });
+    expect(actor.getSnapshot().context.renewals).toEqual([]);
   });
 });
 
@@ -342,6 +366,7 @@ const searches = {
         'token.rejected': [1, 2].map((generation) => ({
           type: 'token.rejected' as const,
           generation,
+          nowMs: 0,
         })),
         'login.requested': [examples['login.requested'], onDevice],
         'scope.insufficient': [examples['scope.insufficient']],
@@ -388,6 +413,7 @@ const searches = {
           why?.kind,
           context.wanted,
           context.stepUps,
+          context.renewals.length,
           context.needsUser,
           context.asksForLess,
           value !== 'loading' && context.isOnDevice,

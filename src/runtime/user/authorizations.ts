@@ -61,8 +61,6 @@ interface Login {
   reach: Reach | undefined;
   /** Ends the wait for the browser with the URL that it was redirected to. */
   redirected: ((url: URL) => void) | undefined;
-  /** When servers last refused the token, so that it was renewed; monotonic. */
-  readonly renewals: number[];
   /** Servers whose latest session ended because they demanded a login before. */
   readonly unasked: Set<string>;
   /** The server whose user began the login. */
@@ -80,10 +78,6 @@ interface OwnSettings {
   /** Reads them again. */
   readonly readOAuth: RemoteEndpoint['readOAuth'];
 }
-
-// More refusals of new tokens than these are not about a token.
-const maxRenewals = 5;
-const renewalsMs = 60_000;
 
 export class Authorizations {
   readonly #ports: SharedPorts;
@@ -178,7 +172,6 @@ export class Authorizations {
 
   #begin(login: Login, server: string, device: boolean): void {
     login.for = server;
-    login.renewals.length = 0;
     login.shown = undefined;
     login.endsAtMs = this.#now + login.actor.getSnapshot().context.loginTimeoutMs;
     login.actor.send({ type: 'login.requested', device });
@@ -397,7 +390,6 @@ export class Authorizations {
       own: new Map(),
       reach: endpoint.reach,
       redirected: undefined,
-      renewals: [],
       unasked: new Set(),
       for: server,
       endsAtMs: 0,
@@ -461,27 +453,17 @@ export class Authorizations {
       if (this.#isUsable(actor)) return true;
       actor.send({ type: 'token.wanted' });
     } else if (lacks !== undefined) actor.send({ type: 'scope.insufficient', scopes: lacks });
-    else if (refusal.status === 401 && this.#mayRenew(login))
-      actor.send({ type: 'token.rejected', generation: credential.generation });
+    else if (refusal.status === 401)
+      actor.send({
+        type: 'token.rejected',
+        generation: credential.generation,
+        nowMs: this.#now,
+      });
     else return false;
     const { value, context } = await until(actor, isSettled);
     if (value === 'retrying' && !this.#isUsable(actor))
       throw tokenUnavailable(new URL(id.resource), context.failure?.message);
     return this.#isUsable(actor) && !credential.sent(refusal.sentWith);
-  }
-
-  /**
-   * Whether a refused token is renewed. A server that refuses every token would otherwise cause
-   * renewals without end: each starts the servers that share the login, here and in other processes.
-   */
-  #mayRenew({ actor, renewals }: Login): boolean {
-    // Only the first refusal of a token renews it.
-    if (actor.getSnapshot().value !== 'authorized') return true;
-    const now = this.#ports.parts.clock.now();
-    while (renewals[0] !== undefined && now - renewals[0] > renewalsMs) renewals.shift();
-    if (renewals.length >= maxRenewals) return false;
-    renewals.push(now);
-    return true;
   }
 
   get #now(): number {
