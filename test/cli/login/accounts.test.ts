@@ -3,13 +3,13 @@
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
-import { createTroupe, type TroupeOptions } from '../../src/index.ts';
-import { promptClock } from '../../src/runtime/real-clock.ts';
-import { startTestIssuer, type TestIssuer } from '../support/issuer/issuer.ts';
-import type { IssuerSettings } from '../support/issuer/settings.ts';
-import { createPlace } from './cli-process.ts';
-import { compiledCli } from './compiled-cli.ts';
-import { runCliHere, temporaryFolder } from './run-cli.ts';
+import { createTroupe, type TroupeOptions } from '../../../src/index.ts';
+import { promptClock } from '../../../src/runtime/real-clock.ts';
+import { startTestIssuer, type TestIssuer } from '../../support/issuer/issuer.ts';
+import type { IssuerSettings } from '../../support/issuer/settings.ts';
+import { createPlace } from '../cli-process.ts';
+import { compiledCli } from '../compiled-cli.ts';
+import { runCliHere, temporaryFolder } from '../run-cli.ts';
 
 // The first test starts three Node processes one after another, a second each on a busy machine.
 const patience = 30_000;

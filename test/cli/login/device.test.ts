@@ -2,11 +2,11 @@
 
 import { describe, expect, it, onTestFinished } from 'vitest';
 
-import { createTroupe } from '../../src/index.ts';
-import { startTestIssuer, type TestIssuer } from '../support/issuer/issuer.ts';
-import { createPlace } from './cli-process.ts';
-import { compiledCli } from './compiled-cli.ts';
-import { startCliHere, temporaryFolder } from './run-cli.ts';
+import { createTroupe } from '../../../src/index.ts';
+import { startTestIssuer, type TestIssuer } from '../../support/issuer/issuer.ts';
+import { createPlace } from '../cli-process.ts';
+import { compiledCli } from '../compiled-cli.ts';
+import { startCliHere, temporaryFolder } from '../run-cli.ts';
 
 // The test starts two Node processes one after another, a second each on a busy machine.
 const patience = 30_000;
