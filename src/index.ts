@@ -112,6 +112,7 @@ export type {
   Question,
   QuestionAnswer,
   QuestionBody,
+  QuestionClient,
   QuestionEnd,
   QuestionHandler,
   QuestionKind,

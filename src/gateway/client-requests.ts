@@ -10,10 +10,12 @@ import {
 } from '@modelcontextprotocol/server';
 import { type LogLevel, logLevels } from '../domain/log-level.ts';
 import type { PermissionRequest } from '../domain/permission.ts';
+import type { QuestionKind } from '../domain/question.ts';
 import { traceContextIn } from '../policies/calls/trace-context.ts';
 import { isRecord } from '../policies/is-record.ts';
 import type { CallOptions } from '../runtime/troupe.ts';
 import { sessionlessOwner } from './background-tools.ts';
+import { ClientQuestions } from './client-questions.ts';
 import type { Gateway } from './gateway.ts';
 import { type Answer, canAnswer, HeldCall, HeldCalls } from './held-calls.ts';
 import type { RequestContext } from './light-call.ts';
@@ -39,6 +41,8 @@ export class ClientRequests {
   readonly #underWay = new Map<RequestContext, string>();
   /** Calls that wait for this client's answer to a question. */
   readonly #waiting = new Set<HeldCall>();
+  /** Asks the questions of a server that belong to this client, but perhaps to any of its calls. */
+  readonly #questions = new ClientQuestions();
 
   constructor(
     gateway: Gateway,
@@ -165,7 +169,7 @@ export class ClientRequests {
     // Before the call is sent, so that its server already logs at that level.
     const level = this.#era === 'modern' ? levelOf(context.mcpReq.envelope) : undefined;
     const endLevel = level && this.#gateway.troupe.wantLogs(level);
-    const call = this.#heldCall(subject, context) ?? this.#begin(subject, context, ask);
+    const call = this.#heldCall(subject, context) ?? this.#begin(server, subject, context, ask);
     const abort = (): void => call.abort();
     let isCut = false;
     const forget = this.#gateway.atShutdown(() => {
@@ -215,6 +219,7 @@ export class ClientRequests {
   }
 
   #begin(
+    server: string,
     subject: string,
     { mcpReq }: RequestContext,
     ask: (options: HeldCallOptions) => Promise<Answer>,
@@ -224,18 +229,21 @@ export class ClientRequests {
     const capabilities = this.#capabilitiesOf(mcpReq.envelope);
     const requestState = mcpReq.requestState<string>();
     const traceContext = traceContextIn(mcpReq._meta);
+    const canBeAsked = (kind: QuestionKind): boolean => canAnswer(kind, capabilities);
+    this.#questions.began(call, { server, canAnswer: canBeAsked });
+    const begin = (options: HeldCallOptions): Promise<Answer> =>
+      ask(options).finally(() => this.#questions.ended(call));
     call.begin(() =>
-      ask({
+      begin({
         signal: call.signal,
         ...(mcpReq._meta?.progressToken === undefined
           ? {}
           : { onProgress: (progress) => call.onProgress?.(progress) }),
         ...(traceContext === undefined ? {} : { traceContext }),
         onQuestion: (question, asking) =>
-          canAnswer(question.kind, capabilities)
-            ? call.ask(question, asking)
-            : { action: 'decline' },
-        ...(canAnswer('form', capabilities) && {
+          canBeAsked(question.kind) ? call.ask(question, asking) : { action: 'decline' },
+        client: this.#questions,
+        ...(canBeAsked('form') && {
           askPermission: async (request: PermissionRequest, asking: { signal: AbortSignal }) => {
             const question = permissionQuestion(request, new Date(clock.wallNow()).toISOString());
             return permissionAnswerOf(await call.ask(question, asking));
