@@ -12,6 +12,7 @@ import './styles/sequence.css';
 import './styles/panel.css';
 import './styles/attempts.css';
 import './styles/tools.css';
+import './styles/questions.css';
 import './styles/what-if.css';
 import { connect, followTokens } from './page/link.ts';
 import { followAddress } from './page/moments.ts';

@@ -2,6 +2,7 @@
 
 import { useLayoutEffect, useReducer, useRef } from 'preact/hooks';
 import type { ForkView, InspectionSession } from '../../../src/domain/host/inspection.ts';
+import type { Question } from '../../../src/domain/question.ts';
 import type { ChartFacts } from '../model/chart-facts.ts';
 import type { FleetChoice } from '../model/fleet-list.ts';
 import { History } from '../model/history.ts';
@@ -32,6 +33,8 @@ export interface PageState {
   readonly fleet: FleetChoice;
   readonly toasts: readonly Toast[];
   readonly dialog: Dialog | undefined;
+  /** The open questions of servers; none while the page cannot answer. */
+  readonly questions: readonly Question[];
   /** Whether the older records are still being read. */
   readonly filling: boolean;
   /** Whether the panel for forks is open. */
@@ -43,6 +46,7 @@ export interface PageState {
 export type Dialog =
   | { readonly kind: 'help' }
   | { readonly kind: 'plan' }
+  | { readonly kind: 'questions' }
   | {
       readonly kind: 'decision';
       readonly server: string;
@@ -64,6 +68,7 @@ let state: PageState = {
   fleet: { text: '', states: [], grouped: false, order: 'name' },
   toasts: [],
   dialog: undefined,
+  questions: [],
   filling: false,
   whatIf: false,
   fork: undefined,
