@@ -139,6 +139,18 @@ describe('a question of a server', () => {
     expect(await said).toContain('accept');
   });
 
+  it('is offered under the call that was made on the page', async () => {
+    const { page } = await asking();
+    await page.evaluate(`location.hash = '#/fleet?server=db'`);
+    await page.getByRole('tab', { name: 'Tools' }).click();
+    await page.locator('[data-tool=trigger-elicitation-request]').click();
+    await page.getByRole('button', { name: 'Call' }).click();
+    await page.getByRole('button', { name: 'Answer it' }).click();
+    await page.locator('[data-answer=decline]').click();
+    await page.locator('[data-outcome=ok]').waitFor();
+    expect(await page.locator('.answer-text').first().textContent()).toContain('declined');
+  });
+
   it('disappears when it is answered elsewhere, and cannot be answered in the past', async () => {
     const { troupe, page, ask } = await asking();
     const said = ask();

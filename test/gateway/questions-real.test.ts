@@ -9,15 +9,16 @@ import { createPlace, type Place } from '../cli/cli-process.ts';
 import { compiledCli } from '../cli/compiled-cli.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const server = fileURLToPath(new URL('../fixtures/late-asking-server.mjs', import.meta.url));
+const fixture = (name: string): string =>
+  fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url));
 const program = compiledCli();
 // Starts two processes that each load an SDK, possibly on a busy machine.
 const limit = { timeout: 60_000 };
 
-function place(): Place {
+function place(server = 'late-asking-server.mjs'): Place {
   const there = createPlace(program);
   const env = { [there.mark]: '1' };
-  there.writeSettings({ db: { command: process.execPath, args: [server], env } });
+  there.writeSettings({ db: { command: process.execPath, args: [fixture(server)], env } });
   return there;
 }
 
@@ -123,6 +124,31 @@ describe.each([
     if (second === 'legacy') expect(bob.reasons.join()).toContain('another client');
     await bob.client.close();
     await his;
+    run.child.kill('SIGTERM');
+    await run.ended;
+  });
+});
+
+describe('clients of a server of 2026-07-28 behind the gateway', () => {
+  it('answer the questions of their own calls only, side by side', limit, async () => {
+    const there = place('asking-server.mjs');
+    const run = there.start('serve', '--config', there.settings, '--http', '0', '--no-auth');
+    const [url] = (await run.printed(/http:\/\/127\.0\.0\.1:\d+\/mcp/u)) as [string];
+    const clients = await Promise.all(
+      (['legacy', 'auto', 'legacy'] as const).map((mode, index) =>
+        join(`client${index}`, mode, new StreamableHTTPClientTransport(new URL(url))),
+      ),
+    );
+    const said = clients.flatMap(({ text }) => [text('greet'), text('greet')]);
+    expect(await Promise.all(said)).toEqual(
+      clients.flatMap((_client, index) => {
+        const name = `client${index} client${index}`;
+        return [name, name];
+      }),
+    );
+    const twice = ['First name?', 'First name?', 'Last name?', 'Last name?'];
+    for (const { asked } of clients) expect(asked.toSorted()).toEqual(twice);
+    for (const { client } of clients) await client.close();
     run.child.kill('SIGTERM');
     await run.ended;
   });
