@@ -2,6 +2,7 @@
 
 import { useLayoutEffect, useReducer, useRef } from 'preact/hooks';
 import type { ActorKey, ForkView, InspectionSession } from '../../../src/domain/host/inspection.ts';
+import type { Question } from '../../../src/domain/question.ts';
 import type { ChartFacts } from '../model/chart-facts.ts';
 import type { FleetChoice } from '../model/fleet-list.ts';
 import { History } from '../model/history.ts';
@@ -34,6 +35,8 @@ export interface PageState {
   readonly addresses: ReadonlyMap<ActorKey, LoginAddress>;
   readonly toasts: readonly Toast[];
   readonly dialog: Dialog | undefined;
+  /** The open questions of servers; none while the page cannot answer. */
+  readonly questions: readonly Question[];
   /** Whether the older records are still being read. */
   readonly filling: boolean;
   /** Whether the panel for forks is open. */
@@ -51,6 +54,7 @@ export interface LoginAddress {
 export type Dialog =
   | { readonly kind: 'help' }
   | { readonly kind: 'plan' }
+  | { readonly kind: 'questions' }
   | {
       readonly kind: 'decision';
       readonly server: string;
@@ -73,6 +77,7 @@ let state: PageState = {
   addresses: new Map(),
   toasts: [],
   dialog: undefined,
+  questions: [],
   filling: false,
   whatIf: false,
   fork: undefined,

@@ -15,6 +15,7 @@ import { LinkBanner } from './link-banner.tsx';
 import { LiveRegion } from './live-region.tsx';
 import { LoginPanel } from './login/panel.tsx';
 import { Icon } from './marks.tsx';
+import { QuestionsDialog } from './questions/dialog.tsx';
 import { Sequence } from './sequence/sequence.tsx';
 import { ServerPanel } from './server/panel.tsx';
 import { TimeBar } from './time-bar.tsx';
@@ -79,6 +80,8 @@ function Dialogs() {
       return <PlanDialog />;
     case 'decision':
       return <ApprovalDialog server={dialog.server} decision={dialog.decision} />;
+    case 'questions':
+      return <QuestionsDialog />;
     case undefined:
       return null;
   }
