@@ -402,7 +402,8 @@ const searches = {
         'xstate.done.actor.refresh': [...tokenReplies('refresh'), done('refresh', at(1_000, null))],
         'xstate.done.actor.forget': stepReplies('forget', 'store'),
       },
-      // The number of attempts and the time only decide how long a wait is.
+      // The number of attempts and the time only decide how long a wait is. Once the renewals of a
+      // minute are used up, a login only stays as it is; demands never change its state.
       key: ({ value, context: { token: held, failure: why, nowMs, isRejected, ...context } }) =>
         JSON.stringify([
           value,
@@ -413,11 +414,9 @@ const searches = {
           why?.kind,
           context.wanted,
           context.stepUps,
-          context.renewals.length,
           context.needsUser,
           context.asksForLess,
           value !== 'loading' && context.isOnDevice,
-          Object.values(context.demands ?? {})[0]?.isUnused,
         ]),
       invariants,
       goals: { 'a token': (snapshot) => snapshot.matches('authorized') },
