@@ -7,6 +7,8 @@ export const letter = { width: 7.9, smallWidth: 7.25, height: 16 } as const;
 
 /** Around the inner states of a state, below its text. */
 export const padding = { top: 14, side: 18, bottom: 16 } as const;
+/** The same in an overview. */
+export const tightPadding = { top: 6, side: 10, bottom: 10 } as const;
 
 /** Between boxes, and between a box and its text. */
 export const gap = 20;

@@ -12,6 +12,8 @@ import {
   foldingsOf,
   isOnActivePath,
   pictureFile,
+  pictureScopes,
+  unfoldedInOverview,
   unfoldedParts,
 } from '../../visualizations/inspector/model/folding.ts';
 import {
@@ -19,6 +21,7 @@ import {
   afterTimer,
   litStates,
 } from '../../visualizations/inspector/model/lit-states.ts';
+import { pathTo } from '../../visualizations/inspector/model/path.ts';
 import {
   anchored,
   centredOn,
@@ -121,7 +124,11 @@ describe("a picture's parts", () => {
     expect(pictureFile(wide, ['c', 'a'])).toBe('p+p.a+p.c.svg');
     for (const { picture } of shown) {
       for (const unfolded of foldingsOf(picture.parts)) {
-        expect(files.has(pictureFile(picture, unfolded))).toBe(true);
+        for (const scope of pictureScopes) {
+          const file = pictureFile(picture, unfolded, scope);
+          expect(files.has(file)).toBe(true);
+          expect(Object.keys(picture.sizes)).toContain(file);
+        }
       }
     }
   });
@@ -139,6 +146,86 @@ describe("a picture's parts", () => {
         expect(Number(width), `${file} for ${leaf}`).toBeLessThanOrEqual(1_440);
       }
     }
+  });
+});
+
+describe('an overview', () => {
+  const beside = { width: 1_020, height: 740 };
+  const phone = { width: 390, height: 612 };
+
+  it('fits beside the panel, and on a phone, at full size while it is folded', () => {
+    // The charts of a server; the other pages show the rest alone.
+    for (const machine of ['server', 'session', 'refresh', 'troupe', 'slots', 'permit']) {
+      for (const picture of facts.machines[machine]?.pictures ?? []) {
+        for (const [scope, frame] of [
+          ['overview', beside],
+          ['narrow', phone],
+        ] as const) {
+          const file = pictureFile(picture, [], scope);
+          const size = picture.sizes[file] ?? { width: Infinity, height: Infinity };
+          expect(fitted(size, frame).scale, file).toBe(1);
+        }
+      }
+    }
+  });
+
+  it('shows names and triggers, and no state that is left at once', () => {
+    const [connection] = facts.machines['server']?.pictures ?? [];
+    if (connection === undefined) throw new Error('there is no picture');
+    const all = connection.parts.map(({ path }) => path);
+    const drawn = drawnIn(pictureFile(connection, all, 'overview'));
+    expect(drawn).toContain('connection.parked.failed.crashLoop');
+    expect(drawn).not.toContain('connection.parked.failed.choosing');
+    expect(drawn).not.toContain('connection.settling.admitting');
+    const text = files.get(pictureFile(connection, [], 'overview'));
+    expect(text).toContain('server.start, +9');
+    expect(text).not.toContain('entry /');
+    expect(files.get(pictureFile(connection, [], 'narrow'))).not.toContain('server.start');
+  });
+
+  it('unfolds the active state as far as the whole chart stays readable', () => {
+    const [connection] = facts.machines['server']?.pictures ?? [];
+    if (connection === undefined) throw new Error('there is no picture');
+    const unfolded = (leaf: string, choices = new Map<string, boolean>(), frame = beside) =>
+      unfoldedInOverview(connection, [leaf], choices, { scope: 'overview', frame });
+    const ready = 'connection.engaged.live.ready';
+    expect(unfolded(ready)).toEqual(['connection.engaged']);
+    expect(unfolded(ready, new Map([['connection.engaged', false]]))).toEqual([]);
+    expect(unfolded(ready, new Map(), { width: 500, height: 300 })).toEqual([]);
+    expect(unfolded('connection.retired', new Map([['connection.parked', true]]))).toEqual([
+      'connection.parked',
+    ]);
+  });
+});
+
+describe('the path to a state', () => {
+  const machine = { states: {}, guards: {}, actions: {}, delays: {}, pictures: [] };
+  const edge = (...target: string[]) => ({ trigger: 'e', actions: [], target });
+  const chart = {
+    ...machine,
+    transitions: {
+      'm.a#0': edge('b'),
+      'm.b#0': edge('c'),
+      'm.b.x#0': edge('b.y'),
+      'm.c#0': edge('a'),
+      'm.c#1': edge(),
+      'm.other#0': edge('other.x'),
+    },
+  };
+  const path = (leaf: string, ...taken: string[]) => pathTo([leaf], taken, 'm', chart);
+
+  it('leads back to the state that it has passed', () => {
+    expect(path('c', 'm.c#0', 'm.a#0', 'm.b#0')).toEqual(['m.b#0', 'm.a#0', 'm.c#0']);
+    expect(path('c', 'm.b#0', 'm.c#0', 'm.a#0', 'm.b#0')).toEqual(['m.b#0', 'm.a#0', 'm.c#0']);
+  });
+
+  it('follows states inside others, and skips other regions and steps that stay', () => {
+    expect(path('b.y', 'm.a#0', 'm.other#0', 'm.b.x#0', 'm.c#1')).toEqual(['m.b.x#0', 'm.a#0']);
+  });
+
+  it('is empty when nothing was recorded', () => {
+    expect(path('c')).toEqual([]);
+    expect(path('c', 'm.unknown#0')).toEqual([]);
   });
 });
 
@@ -190,7 +277,7 @@ describe("a picture's view", () => {
   const frame = { width: 1_032, height: 832 };
 
   it('shows the whole picture, centred', () => {
-    expect(fitted(picture, frame)).toEqual({ scale: 0.5, x: 16, y: 166 });
+    expect(fitted(picture, frame)).toEqual({ scale: 0.504, x: 12, y: 164 });
   });
 
   it('keeps the point under the pointer in place while zooming', () => {
@@ -223,14 +310,14 @@ describe("a picture's view", () => {
     const tall = { width: 1_000, height: 4_000 };
     const start = { x: 0, y: 0, scale: 0.8 };
     const first = following(start, tall, frame, undefined);
-    expect(first).toEqual({ x: 16, y: 16, scale: 1 });
+    expect(first).toEqual({ x: 16, y: 12, scale: 1 });
     const low = following(first, tall, frame, { x: 500, y: 3_000, width: 100, height: 50 });
     expect(low).toEqual({ x: 16, y: 391 - 3_000, scale: 1 });
     // What is seen already does not move.
     expect(following(low, tall, frame, { x: 0, y: 3_100, width: 9, height: 9 })).toEqual(low);
     // Of what is larger than the frame, its beginning; at the end there is nothing more to show.
-    expect(following(first, tall, frame, { x: 0, y: 1_000, width: 9, height: 2_000 }).y).toBe(-984);
-    expect(following(first, tall, frame, { x: 0, y: 3_990, width: 9, height: 9 }).y).toBe(-3_184);
+    expect(following(first, tall, frame, { x: 0, y: 1_000, width: 9, height: 2_000 }).y).toBe(-988);
+    expect(following(first, tall, frame, { x: 0, y: 3_990, width: 9, height: 9 }).y).toBe(-3_180);
   });
 
   it('follows the active state in both directions if the picture is too wide', () => {

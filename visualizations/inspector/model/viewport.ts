@@ -18,9 +18,11 @@ export interface Box extends Size {
 
 const smallestScale = 0.08;
 const largestScale = 3;
-/** Below this, the text in the boxes cannot be read. */
+/** A whole picture may be this small: names can still be read. */
+const wholeScale = 0.6;
+/** Below this, the small text in the boxes is hard to read. */
 const readableScale = 0.8;
-const edge = 16;
+const edge = 12;
 
 /** The whole picture, centred, never enlarged. */
 export function fitted(picture: Size, frame: Size): Viewport {
@@ -60,7 +62,7 @@ export function following(
   active: Box | undefined,
 ): Viewport {
   const whole = fitted(picture, frame);
-  if (whole.scale >= readableScale) return whole;
+  if (whole.scale >= wholeScale) return whole;
   const wide = fitted({ width: picture.width, height: 0 }, frame);
   const isWide = wide.scale >= readableScale;
   const scale = isWide ? wide.scale : Math.max(readableScale, viewport.scale);

@@ -162,7 +162,9 @@ async function fill({ first }: InspectionSession): Promise<void> {
     const { history, revision } = current();
     if (older.last >= history.first && history.records.every((record) => older.add(record))) {
       const { live } = current();
-      for (const [name, trail] of older.at(older.last).trails) live.trails.set(name, trail);
+      const known = older.at(older.last);
+      for (const [name, trail] of known.trails) live.trails.set(name, trail);
+      for (const [actor, moves] of known.moves) live.moves.set(actor, moves);
       change({ history: older, revision: revision + 1 });
     }
   } catch {

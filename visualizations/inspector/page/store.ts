@@ -32,6 +32,8 @@ export interface PageState {
   readonly fleet: FleetChoice;
   readonly toasts: readonly Toast[];
   readonly dialog: Dialog | undefined;
+  /** Whether charts show everything, or an overview. */
+  readonly isDetailed: boolean;
   /** Whether the older records are still being read. */
   readonly filling: boolean;
   /** Whether the panel for forks is open. */
@@ -64,6 +66,7 @@ let state: PageState = {
   fleet: { text: '', states: [], grouped: false, order: 'name' },
   toasts: [],
   dialog: undefined,
+  isDetailed: false,
   filling: false,
   whatIf: false,
   fork: undefined,

@@ -19,6 +19,12 @@ import type { ChartDrawing } from './drawing.ts';
 
 const panStep = 80;
 
+/** The visible part of the picture, in its units, and whether that is all of it. */
+export interface StageView {
+  readonly box: Box;
+  readonly isWhole: boolean;
+}
+
 export function useStage(
   frame: RefObject<HTMLDivElement | null>,
   drawing: ChartDrawing,
@@ -27,6 +33,7 @@ export function useStage(
 ) {
   const viewport = useRef<Viewport>({ x: 0, y: 0, scale: 1 });
   const scaleText = useRef<HTMLSpanElement>(null);
+  const onView = useRef<((view: StageView) => void) | undefined>(undefined);
   const [isFollowing, setFollowing] = useState(true);
 
   const sizeOf = (): Size => ({
@@ -39,6 +46,14 @@ export function useStage(
     drawing.svg.classList.toggle('smooth', isSmooth);
     drawing.svg.style.transform = `translate(${x}px, ${y}px) scale(${scale})`;
     if (scaleText.current !== null) scaleText.current.textContent = `${Math.round(scale * 100)} %`;
+    tellView();
+  };
+  const tellView = (): void => {
+    const { x, y, scale } = viewport.current;
+    const { width, height } = sizeOf();
+    const box = { x: -x / scale, y: -y / scale, width: width / scale, height: height / scale };
+    const isWhole = sees(viewport.current, { x: 0, y: 0, ...drawing.size }, sizeOf());
+    onView.current?.({ box, isWhole });
   };
   const follow = (isSmooth: boolean): void =>
     set(following(viewport.current, drawing.size, sizeOf(), drawing.boxOf(lit)), isSmooth);
@@ -61,10 +76,12 @@ export function useStage(
     if (from === undefined || to === undefined) follow(false);
     else set(anchored(viewport.current, drawing.size, sizeOf(), { from, to }));
     if (isFocused) drawing.focus(path);
-    const observer = new ResizeObserver(() => set(viewport.current));
+    const observer = new ResizeObserver(() => resized.current());
     observer.observe(element);
     return () => observer.disconnect();
   }, [drawing]);
+  const resized = useRef(tellView);
+  resized.current = () => (isFollowing ? follow(false) : set(viewport.current));
   useEffect(() => {
     if (isFollowing) follow(true);
   }, [leaves, isFollowing]);
@@ -100,6 +117,11 @@ export function useStage(
     set(next, true);
   };
   const zoom = (factor: number): void => move(zoomed(viewport.current, factor, middle()));
+  /** Centres a point of the picture. */
+  const goTo = (x: number, y: number): void => {
+    setFollowing(false);
+    set(centredOn({ x, y, width: 0, height: 0 }, sizeOf(), viewport.current.scale));
+  };
   const fit = (): void => move(fitted(drawing.size, sizeOf()));
   const toggleFollowing = (): void => setFollowing(!isFollowing);
   const keys: Readonly<Record<string, () => void>> = {
@@ -121,7 +143,7 @@ export function useStage(
     event.stopPropagation();
     action();
   };
-  return { isFollowing, scaleText, zoom, fit, toggleFollowing, press, hold, reveal };
+  return { isFollowing, scaleText, onView, zoom, fit, goTo, toggleFollowing, press, hold, reveal };
 }
 
 type Finger = Pick<Viewport, 'x' | 'y'>;
