@@ -44,6 +44,7 @@ describe('a chart on the page', () => {
         source.push({ kind: 'actor', actor, id: 'db.0', parent: 'x:0', machine });
       const inspected = { source, mode: 'live', title: 'x' } as const;
       const { page } = await show(browser, inspected, `#/chart?actor=${actor}`);
+      await page.getByRole('button', { name: 'Details' }).click();
       for (const { title, shown, isOnly } of picturesOf(machine)) {
         if (!isOnly) await page.getByRole('tab', { name: new RegExp(`^${title}`, 'u') }).click();
         for (const leaf of shown) {
@@ -117,6 +118,7 @@ describe('a picture with foldable parts', () => {
 
   it('keeps a part unfolded, with its active state visible, while one of its states is active', async () => {
     const { page, enter } = await showServer(final);
+    await page.getByRole('button', { name: 'Details' }).click();
     enter(inside ?? '');
     const lit = page.locator(`[data-state="${inside}"].lit`);
     await lit.waitFor({ state: 'visible' });

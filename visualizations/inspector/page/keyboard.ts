@@ -1,9 +1,10 @@
 /** Keys that work everywhere on the page. */
 
 import { go } from './moments.ts';
+import { closePanel } from './panel.ts';
 import { change, current } from './store.ts';
 import { switchTheme } from './theme.ts';
-import { step, toggleLive } from './travel.ts';
+import { step, stepToProblem, toggleLive } from './travel.ts';
 
 /** In the order of the help. */
 export const globalKeys: readonly { readonly keys: string; readonly does: string }[] = [
@@ -11,6 +12,7 @@ export const globalKeys: readonly { readonly keys: string; readonly does: string
   { keys: '/', does: 'Go to the filter' },
   { keys: '[ ]', does: 'One record back, one forward' },
   { keys: '{ }', does: 'A hundred records back, forward' },
+  { keys: 'N P', does: 'To the next problem, the one before' },
   { keys: 'L', does: 'Back to now' },
   { keys: 'T', does: 'Light or dark' },
   { keys: 'Esc', does: 'Close what is open' },
@@ -26,6 +28,8 @@ const actions: Readonly<Record<string, () => void>> = {
   ']': () => step(1),
   '{': () => step(-100),
   '}': () => step(100),
+  n: () => stepToProblem(1),
+  p: () => stepToProblem(-1),
   l: () => toggleLive(),
   t: () => switchTheme(),
   '?': () => change({ dialog: { kind: 'help' } }),
@@ -58,5 +62,5 @@ function escape(field: HTMLElement | undefined): void {
   if (dialog !== undefined) change({ dialog: undefined });
   else if (field !== undefined) field.blur();
   else if (whatIf) change({ whatIf: false });
-  else if (route.server !== undefined) go({ server: undefined, actor: undefined });
+  else if (route.server !== undefined) closePanel();
 }

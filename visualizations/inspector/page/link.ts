@@ -8,11 +8,12 @@ import type {
 import { troupeStateIn } from '../../../src/recorder/picture.ts';
 import type { ChartFacts } from '../model/chart-facts.ts';
 import { History } from '../model/history.ts';
+import { openingMoment } from '../model/problems.ts';
 import { advance, worldOf } from '../model/world.ts';
 import { ask, RefusedError } from './api.ts';
 import { heard } from './clock.ts';
 import { enter, forget, hasToken } from './entry.ts';
-import { showMoment } from './moments.ts';
+import { go, showMoment } from './moments.ts';
 import { streamRecords } from './record-stream.ts';
 import { change, current, type Link } from './store.ts';
 
@@ -48,10 +49,20 @@ export async function connect(): Promise<void> {
     if (isLive) follow(picture.n);
     void loadFacts();
     await fill(session);
+    if (!isLive && current().route.at === undefined) openRecording();
     showMoment(current().route.at);
   } catch (error) {
     lose(error);
   }
+}
+
+/** A recording ends with everything stopped, so it opens where something happened. */
+function openRecording(): void {
+  const { history, route } = current();
+  const isRoot = (actor: string): boolean => history.known.get(actor)?.machine === 'troupe';
+  const found = openingMoment(history.records, isRoot);
+  if (found === undefined) return;
+  go({ at: found.n, server: route.server ?? found.server }, { keep: true });
 }
 
 function follow(from: number): void {

@@ -32,6 +32,8 @@ export interface PageState {
   readonly fleet: FleetChoice;
   readonly toasts: readonly Toast[];
   readonly dialog: Dialog | undefined;
+  /** The panel beside the view. */
+  readonly panel: PanelChoice;
   /** Whether charts show everything, or an overview. */
   readonly isDetailed: boolean;
   /** Whether the older records are still being read. */
@@ -40,6 +42,13 @@ export interface PageState {
   readonly whatIf: boolean;
   /** The current fork. */
   readonly fork: ForkView | undefined;
+}
+
+export interface PanelChoice {
+  /** Whether it is hidden although a server is chosen. */
+  readonly isHidden: boolean;
+  /** In pixels, if the user changed it. */
+  readonly width?: number;
 }
 
 export type Dialog =
@@ -63,9 +72,10 @@ let state: PageState = {
   revision: 0,
   route: { view: 'fleet' },
   facts: undefined,
-  fleet: { text: '', states: [], grouped: false, order: 'name' },
+  fleet: { text: '', states: [], grouped: false, order: 'state' },
   toasts: [],
   dialog: undefined,
+  panel: { isHidden: false },
   isDetailed: false,
   filling: false,
   whatIf: false,

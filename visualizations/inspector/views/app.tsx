@@ -13,6 +13,7 @@ import { Header } from './header.tsx';
 import { LinkBanner } from './link-banner.tsx';
 import { LiveRegion } from './live-region.tsx';
 import { Icon } from './marks.tsx';
+import { HiddenPanel, PanelEdge } from './panel-edge.tsx';
 import { Sequence } from './sequence/sequence.tsx';
 import { ServerPanel } from './server/panel.tsx';
 import { TimeBar } from './time-bar.tsx';
@@ -24,8 +25,12 @@ export function App() {
   const isForking = usePage((state) => state.whatIf && state.route.view === 'chart');
   // A fork takes the place of the server panel.
   const isChosen = server !== undefined && !isForking;
+  const { isHidden, width } = usePage((state) => state.panel);
+  // In the fleet, a chosen server always has its panel.
+  const isShown = isChosen && (!isHidden || view === 'fleet');
+  const style = width === undefined ? {} : { '--panel-width': `${width}px` };
   return (
-    <div class="app" data-view={view}>
+    <div class="app" data-view={view} style={style}>
       <a class="skip" href="#main">
         Skip to the content
       </a>
@@ -34,7 +39,8 @@ export function App() {
       <main id="main" tabIndex={-1}>
         <CurrentView />
       </main>
-      {isChosen ? <ServerPanel key={server} name={server} /> : null}
+      {isShown ? <ServerPanel key={server} name={server} /> : null}
+      {isShown ? <PanelEdge /> : isChosen ? <HiddenPanel name={server} /> : null}
       <TimeBar />
       <Dialogs />
       <Toasts />

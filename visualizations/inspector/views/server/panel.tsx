@@ -2,7 +2,7 @@
 
 import { useState } from 'preact/hooks';
 import { shownLine } from '../../model/shown-text.ts';
-import { go } from '../../page/moments.ts';
+import { closePanel } from '../../page/panel.ts';
 import { usePage } from '../../page/store.ts';
 import { Empty, IconButton, Tabs } from '../controls.tsx';
 import { Age } from '../fleet/tile.tsx';
@@ -40,11 +40,7 @@ export function ServerPanel({ name }: { name: string }) {
             </p>
           )}
         </div>
-        <IconButton
-          icon="close"
-          label="Close (Esc)"
-          onPress={() => go({ server: undefined, actor: undefined })}
-        />
+        <IconButton icon="close" label="Close (Esc)" onPress={closePanel} />
       </header>
       {status === undefined ? (
         <Empty title="Did not exist at this moment">
