@@ -35,6 +35,13 @@ const actions: Readonly<Record<string, () => void>> = {
   '?': () => change({ dialog: { kind: 'help' } }),
 };
 
+// They work wherever the focus is beside the chart.
+const chartKeys: ReadonlySet<string> = new Set(['0', '+', '=', '-', 'f', 'd']);
+
+function pressOnChart(key: string): void {
+  document.querySelector('#chart-stage')?.dispatchEvent(new KeyboardEvent('keydown', { key }));
+}
+
 export function listenForKeys(): () => void {
   const press = (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -48,6 +55,11 @@ export function listenForKeys(): () => void {
       return;
     }
     if (isElsewhere || current().dialog !== undefined) return;
+    if (current().route.view === 'chart' && chartKeys.has(event.key)) {
+      event.preventDefault();
+      pressOnChart(event.key);
+      return;
+    }
     const action = actions[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (action === undefined) return;
     event.preventDefault();

@@ -96,7 +96,7 @@ export class ChartDrawing {
         const text = arrow.textContent ?? '';
         if (!(arrow instanceof SVGTextElement) || !severalEvents.test(text)) continue;
         if (!this.#labels.has(arrow)) this.#labels.set(arrow, text);
-        arrow.textContent = cut(trigger, text.length);
+        arrow.textContent = centred(trigger, text.length);
       }
     }
   }
@@ -271,8 +271,10 @@ function endOf(line: SVGElement): { x: number; y: number } {
 /** The label of an arrow of an overview: the first of its events, and how many there are besides. */
 const severalEvents = /, \+\d+$/u;
 
-function cut(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
+/** In the middle of as many letters as there were. */
+function centred(text: string, letters: number): string {
+  if (text.length > letters) return `${text.slice(0, letters - 1)}…`;
+  return text.padStart(Math.ceil((letters + text.length) / 2)).padEnd(letters);
 }
 
 const letterWidth = 7.25;

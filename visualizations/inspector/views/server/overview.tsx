@@ -44,7 +44,8 @@ function NextStep({ step }: { step: string | undefined }) {
     <p class="next-step">
       <span>Next step</span>
       <code>{shownLine(step, 500)}</code>
-      <CopyButton text={step} label="Copy" />
+      {/* Prose cannot be run. */}
+      {step.startsWith('troupe ') ? <CopyButton text={step} label="Copy" /> : null}
     </p>
   );
 }
