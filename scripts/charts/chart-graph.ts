@@ -4,7 +4,7 @@ import type { ELK, ElkEdgeSection, ElkExtendedEdge, ElkNode } from 'elkjs';
 import elk from 'elkjs/lib/elk.bundled.js';
 import type { AnyStateNode } from 'xstate';
 import { type Arrow, type LabelLine, labelLines } from './chart-arrows.ts';
-import { boxSize, letter, startMark } from './chart-measures.ts';
+import { boxSize, letter, paddings, startMark } from './chart-measures.ts';
 import { stateLines } from './chart-state-lines.ts';
 import type { ChartView } from './chart-view.ts';
 import { type Box, type Drawing, movedBy, type Point, type Shown, tidy } from './drawing.ts';
@@ -118,7 +118,7 @@ export class ChartGraph {
         : { id: state.id, width: Math.max(width, room), height };
     }
     const start = this.#starts().includes(state) ? [startBox(state)] : [];
-    const { top, side, bottom } = this.#view.padding;
+    const { top, side, bottom } = paddings[this.#view.scope];
     return {
       id: state.id,
       layoutOptions: {

@@ -15,7 +15,6 @@ import {
 } from '../../src/testing/chart-parts.ts';
 import { stateAt } from '../../src/testing/chart-text.ts';
 import type { PictureScope } from '../../visualizations/inspector/model/folding.ts';
-import { padding, tightPadding } from './chart-measures.ts';
 
 /** Which part of a chart to draw; default all. */
 export interface PictureOptions {
@@ -64,11 +63,6 @@ export class ChartView {
         !this.#isHidden(state) &&
         !this.#partsAt(state).some((part) => part !== state && this.#folded.has(part)),
     );
-  }
-
-  /** Around the inner states of a state. */
-  get padding(): typeof padding | typeof tightPadding {
-    return this.scope === 'details' ? padding : tightPadding;
   }
 
   /** The name of a state's own picture. */

@@ -109,7 +109,7 @@ describe('the page over 60 servers', () => {
     const order = await names.evaluateAll((tiles) =>
       tiles.map((tile) => tile.getAttribute('data-tile')),
     );
-    expect(order.slice(0, 5).sort()).toEqual(Object.keys(failing));
+    expect(new Set(order.slice(0, 5))).toEqual(new Set(Object.keys(failing)));
     const last = await names.nth(59).boundingBox();
     const bar = await page.locator('.time-bar').boundingBox();
     expect((last?.y ?? 0) + (last?.height ?? 0)).toBeLessThanOrEqual(bar?.y ?? 0);

@@ -29,6 +29,7 @@ import {
   following,
   kept,
   sees,
+  visibleIn,
   zoomed,
 } from '../../visualizations/inspector/model/viewport.ts';
 import { pageStyleOf } from '../../visualizations/page-style.ts';
@@ -298,6 +299,14 @@ describe("a picture's view", () => {
       y: -920,
       scale: 1,
     });
+  });
+
+  it('knows its visible part', () => {
+    expect(visibleIn({ x: -100, y: 0, scale: 2 }, picture, frame)).toEqual({
+      box: { x: 50, y: -0, width: 516, height: 416 },
+      isWhole: false,
+    });
+    expect(visibleIn(fitted(picture, frame), picture, frame).isWhole).toBe(true);
   });
 
   it('shows the whole picture if it is readable at that size', () => {

@@ -121,6 +121,23 @@ export function sees(viewport: Viewport, box: Box, frame: Size): boolean {
   );
 }
 
+/** The visible part of a picture, in its units, and whether that is all of it. */
+export interface Visible {
+  readonly box: Box;
+  readonly isWhole: boolean;
+}
+
+export function visibleIn(viewport: Viewport, picture: Size, frame: Size): Visible {
+  const { x, y, scale } = viewport;
+  const box = {
+    x: -x / scale,
+    y: -y / scale,
+    width: frame.width / scale,
+    height: frame.height / scale,
+  };
+  return { box, isWhole: sees(viewport, { x: 0, y: 0, ...picture }, frame) };
+}
+
 /** Keeps a part of the picture in the frame, so that it cannot be moved out of sight. */
 export function kept(viewport: Viewport, picture: Size, frame: Size): Viewport {
   const rest = 80;

@@ -45,16 +45,12 @@ function pressOnChart(key: string): void {
 export function listenForKeys(): () => void {
   const press = (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const { target } = event;
-    const isTyping =
-      target instanceof HTMLInputElement && target.type !== 'range' && target.type !== 'checkbox';
-    const isElsewhere =
-      isTyping || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
+    const field = fieldOf(event.target);
     if (event.key === 'Escape') {
-      escape(isElsewhere ? target : undefined);
+      escape(field);
       return;
     }
-    if (isElsewhere || current().dialog !== undefined) return;
+    if (field !== undefined || current().dialog !== undefined) return;
     if (current().route.view === 'chart' && chartKeys.has(event.key)) {
       event.preventDefault();
       pressOnChart(event.key);
@@ -67,6 +63,13 @@ export function listenForKeys(): () => void {
   };
   window.addEventListener('keydown', press);
   return () => window.removeEventListener('keydown', press);
+}
+
+/** The field that takes the letters itself. */
+function fieldOf(target: EventTarget | null): HTMLElement | undefined {
+  if (target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement) return target;
+  if (!(target instanceof HTMLInputElement)) return undefined;
+  return target.type === 'range' || target.type === 'checkbox' ? undefined : target;
 }
 
 function escape(field: HTMLElement | undefined): void {

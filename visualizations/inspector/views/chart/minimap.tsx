@@ -1,8 +1,8 @@
 /** The whole picture in a corner, with the visible part; pressing it goes there. */
 
 import type { RefObject } from 'preact';
+import type { Visible } from '../../model/viewport.ts';
 import type { ChartDrawing } from './drawing.ts';
-import type { StageView } from './use-stage.ts';
 
 const largest = { width: 168, height: 120 } as const;
 
@@ -10,7 +10,7 @@ interface MinimapProps {
   readonly drawing: ChartDrawing;
   readonly lit: ReadonlySet<string>;
   /** Filled here: called whenever the visible part changes. */
-  readonly onView: RefObject<((view: StageView) => void) | undefined>;
+  readonly onView: RefObject<((visible: Visible) => void) | undefined>;
   readonly onGo: (x: number, y: number) => void;
 }
 

@@ -13,17 +13,13 @@ import {
   type Size,
   sees,
   type Viewport,
+  type Visible,
+  visibleIn,
   zoomed,
 } from '../../model/viewport.ts';
 import type { ChartDrawing } from './drawing.ts';
 
 const panStep = 80;
-
-/** The visible part of the picture, in its units, and whether that is all of it. */
-export interface StageView {
-  readonly box: Box;
-  readonly isWhole: boolean;
-}
 
 export function useStage(
   frame: RefObject<HTMLDivElement | null>,
@@ -33,7 +29,7 @@ export function useStage(
 ) {
   const viewport = useRef<Viewport>({ x: 0, y: 0, scale: 1 });
   const scaleText = useRef<HTMLSpanElement>(null);
-  const onView = useRef<((view: StageView) => void) | undefined>(undefined);
+  const onView = useRef<((visible: Visible) => void) | undefined>(undefined);
   const [isFollowing, setFollowing] = useState(true);
 
   const sizeOf = (): Size => ({
@@ -46,14 +42,7 @@ export function useStage(
     drawing.svg.classList.toggle('smooth', isSmooth);
     drawing.svg.style.transform = `translate(${x}px, ${y}px) scale(${scale})`;
     if (scaleText.current !== null) scaleText.current.textContent = `${Math.round(scale * 100)} %`;
-    tellView();
-  };
-  const tellView = (): void => {
-    const { x, y, scale } = viewport.current;
-    const { width, height } = sizeOf();
-    const box = { x: -x / scale, y: -y / scale, width: width / scale, height: height / scale };
-    const isWhole = sees(viewport.current, { x: 0, y: 0, ...drawing.size }, sizeOf());
-    onView.current?.({ box, isWhole });
+    onView.current?.(visibleIn(viewport.current, drawing.size, sizeOf()));
   };
   const follow = (isSmooth: boolean): void =>
     set(following(viewport.current, drawing.size, sizeOf(), drawing.boxOf(lit)), isSmooth);
@@ -80,7 +69,7 @@ export function useStage(
     observer.observe(element);
     return () => observer.disconnect();
   }, [drawing]);
-  const resized = useRef(tellView);
+  const resized = useRef<() => void>(() => undefined);
   resized.current = () => (isFollowing ? follow(false) : set(viewport.current));
   useEffect(() => {
     if (isFollowing) follow(true);
@@ -135,15 +124,17 @@ export function useStage(
     ArrowUp: () => move(panned(viewport.current, 0, panStep)),
     ArrowDown: () => move(panned(viewport.current, 0, -panStep)),
   };
-  const press = (event: KeyboardEvent): void => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const action = keys[event.key];
-    if (action === undefined) return;
-    event.preventDefault();
-    event.stopPropagation();
-    action();
-  };
+  const press = (event: KeyboardEvent): void => act(keys, event);
   return { isFollowing, scaleText, onView, zoom, fit, goTo, toggleFollowing, press, hold, reveal };
+}
+
+function act(keys: Readonly<Record<string, () => void>>, event: KeyboardEvent): void {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const action = keys[event.key];
+  if (action === undefined) return;
+  event.preventDefault();
+  event.stopPropagation();
+  action();
 }
 
 type Finger = Pick<Viewport, 'x' | 'y'>;
