@@ -205,6 +205,26 @@ describe("a server's charts", () => {
     await page.locator('#chart-stage text.path').first().waitFor({ state: 'attached' });
   });
 
+  it('show which transitions were never taken', async () => {
+    const page = await open('a laptop', '#/chart?server=github');
+    await page.locator('.activity .bar-bad').first().waitFor({ state: 'attached' });
+    await page.getByRole('button', { name: 'Coverage' }).click();
+    const note = await page.locator('.coverage-note').textContent();
+    const [, taken = 0, all = 0] = /^(\d+) of (\d+)/u.exec(note ?? '')?.map(Number) ?? [];
+    expect(taken).toBeGreaterThan(5);
+    expect(taken).toBeLessThan(all);
+    // Every server that is ready was connected; none was retired.
+    const never = page.locator('#chart-stage .arrow.never');
+    const ids = await never.evaluateAll((arrows) =>
+      arrows.map((arrow) => arrow.getAttribute('data-transitions') ?? ''),
+    );
+    expect(ids.some((id) => id.includes('settling.admitting#0'))).toBe(true);
+    expect(ids.some((id) => id.includes('settling.wanting#1'))).toBe(false);
+    await page.keyboard.press('c');
+    await page.locator('.coverage-note').waitFor({ state: 'detached' });
+    expect(await never.count()).toBe(0);
+  });
+
   it('stay when the panel is hidden, resized and shown again', async () => {
     const page = await open('a laptop', '#/chart?server=github');
     const choice = page.locator('.actor-choice');

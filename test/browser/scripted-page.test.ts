@@ -244,6 +244,18 @@ describe('untrusted text', () => {
 });
 
 describe('a journal on the page', () => {
+  it('opens at the first failure, with the server that failed', async () => {
+    const source = new ScriptedSource();
+    for (const state of ['connecting', 'failed', 'stopped'] as const) {
+      source.push({ kind: 'status', status: statusOf('web', { state: 'ready' }) });
+      source.push({ kind: 'status', status: statusOf('db', { state }) });
+    }
+    const { page } = await show(browser, { source, mode: 'replay', title: 'x.ndjson' });
+    await page.locator('[data-tile=db][data-state-of=failed]').waitFor();
+    expect(await page.locator('.panel h2').textContent()).toBe('db');
+    expect(await page.locator('.time-where').textContent()).toContain('4 / 6');
+  });
+
   it('shows every moment and accepts no commands', async () => {
     const source = new ScriptedSource();
     source.push({ kind: 'status', status: statusOf('db', { state: 'connecting' }) });

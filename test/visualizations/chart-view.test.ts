@@ -8,6 +8,7 @@ import {
   transitionOfTimer,
   transitionsOf,
 } from '../../visualizations/inspector/model/chart-facts.ts';
+import { coverageOf, coveredIn } from '../../visualizations/inspector/model/coverage.ts';
 import {
   foldingsOf,
   isOnActivePath,
@@ -227,6 +228,32 @@ describe('the path to a state', () => {
   it('is empty when nothing was recorded', () => {
     expect(path('c')).toEqual([]);
     expect(path('c', 'm.unknown#0')).toEqual([]);
+  });
+});
+
+describe("a chart's coverage", () => {
+  const steps = [
+    { kind: 'step', n: 1, t: 1, actor: 'x:1', type: 'e', edges: ['m.a#0', 'm.b#0'] },
+    { kind: 'step', n: 2, t: 2, actor: 'x:2', type: 'e', edges: ['m.a#0'] },
+    { kind: 'step', n: 3, t: 3, actor: 'x:3', type: 'e', edges: ['m.c#0'] },
+    { kind: 'ignored', n: 4, t: 4, actor: 'x:1', type: 'e' },
+  ] as const;
+
+  it('counts the steps of every actor of the chart, and of no other', () => {
+    const coverage = coverageOf(steps, 'server', (actor) =>
+      actor === 'x:3' ? 'session' : 'server',
+    );
+    expect([...coverage]).toEqual([
+      ['m.a#0', 2],
+      ['m.b#0', 1],
+    ]);
+    const transition = { trigger: 'e', actions: [], target: [] };
+    const transitions = { 'm.a#0': transition, 'm.b#0': transition, 'm.c#0': transition };
+    expect(coveredIn({ transitions }, coverage, () => true)).toEqual({ taken: 2, all: 3 });
+    expect(coveredIn({ transitions }, coverage, (id) => id === 'm.c#0')).toEqual({
+      taken: 0,
+      all: 1,
+    });
   });
 });
 

@@ -36,7 +36,7 @@ const actions: Readonly<Record<string, () => void>> = {
 };
 
 // They work wherever the focus is beside the chart.
-const chartKeys: ReadonlySet<string> = new Set(['0', '+', '=', '-', 'f', 'd']);
+const chartKeys: ReadonlySet<string> = new Set(['0', '+', '=', '-', 'c', 'd', 'f']);
 
 function pressOnChart(key: string): void {
   document.querySelector('#chart-stage')?.dispatchEvent(new KeyboardEvent('keydown', { key }));

@@ -36,6 +36,8 @@ export interface PageState {
   readonly panel: PanelChoice;
   /** Whether charts show everything, or an overview. */
   readonly isDetailed: boolean;
+  /** Whether charts show which transitions were taken in the recording. */
+  readonly isCovering: boolean;
   /** Whether the older records are still being read. */
   readonly filling: boolean;
   /** Whether the panel for forks is open. */
@@ -77,6 +79,7 @@ let state: PageState = {
   dialog: undefined,
   panel: { isHidden: false },
   isDetailed: false,
+  isCovering: false,
   filling: false,
   whatIf: false,
   fork: undefined,

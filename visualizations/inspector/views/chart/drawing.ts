@@ -3,6 +3,7 @@
  * picture is read as data: nothing in it can run, and its style comes from the page.
  */
 
+import type { Coverage } from '../../model/coverage.ts';
 import { activeWord, type LitStates } from '../../model/lit-states.ts';
 import type { Box, Size } from '../../model/viewport.ts';
 
@@ -98,6 +99,19 @@ export class ChartDrawing {
         if (!this.#labels.has(arrow)) this.#labels.set(arrow, text);
         arrow.textContent = centred(trigger, text.length);
       }
+    }
+  }
+
+  /** Fades what was never taken, and thickens what was taken often; undefined shows all alike. */
+  showCoverage(coverage: Coverage | undefined): void {
+    for (const arrow of new Set([...this.#arrows.values()].flat())) {
+      const transitions = (arrow.dataset['transitions'] ?? '').split(' ');
+      const count = transitions.reduce((sum, each) => sum + (coverage?.get(each) ?? 0), 0);
+      arrow.classList.toggle('never', coverage !== undefined && count === 0);
+      const way = arrow.querySelector<SVGPathElement>('.way');
+      if (way === null) continue;
+      const width = 1.3 + Math.min(4, Math.log2(count + 1) / 2);
+      way.style.strokeWidth = coverage === undefined || count === 0 ? '' : `${width}px`;
     }
   }
 

@@ -9,6 +9,10 @@ export function toggleDetails(): void {
   change({ isDetailed: !current().isDetailed });
 }
 
+export function toggleCoverage(): void {
+  change({ isCovering: !current().isCovering });
+}
+
 interface StageToolsProps {
   readonly scaleText: RefObject<HTMLSpanElement | null>;
   readonly isFollowing: boolean;
@@ -25,6 +29,7 @@ export function StageTools({
   toggleFollowing,
 }: StageToolsProps) {
   const isDetailed = usePage((state) => state.isDetailed);
+  const isCovering = usePage((state) => state.isCovering);
   return (
     <div class="chart-zoom" role="group" aria-label="Zoom">
       <button
@@ -35,6 +40,15 @@ export function StageTools({
         onClick={toggleDetails}
       >
         Details
+      </button>
+      <button
+        type="button"
+        class="small-button"
+        aria-pressed={isCovering}
+        title="Show which transitions were taken in the recording (C)"
+        onClick={toggleCoverage}
+      >
+        Coverage
       </button>
       <IconButton icon="minus" label="Smaller (−)" onPress={() => zoom(1 / 1.25)} />
       <span class="number zoom-scale" ref={scaleText} />

@@ -16,9 +16,10 @@ import { shownLine } from '../../model/shown-text.ts';
 import { now, useTicks } from '../../page/clock.ts';
 import { usePage } from '../../page/store.ts';
 import { ChartCard } from './card.tsx';
+import { CoverageNote } from './coverage-note.tsx';
 import { ChartDrawing, type Fold, type ShownTimer, type Target } from './drawing.ts';
 import { Minimap } from './minimap.tsx';
-import { StageTools, toggleDetails } from './stage-tools.tsx';
+import { StageTools, toggleCoverage, toggleDetails } from './stage-tools.tsx';
 import { useStage } from './use-stage.ts';
 
 interface ChartStageProps {
@@ -32,6 +33,8 @@ interface ChartStageProps {
   readonly unfolded: readonly string[];
   readonly onFold: (path: string, isUnfolded: boolean) => void;
 }
+
+const toggles: Readonly<Record<string, () => void>> = { c: toggleCoverage, d: toggleDetails };
 
 export function ChartStage(props: ChartStageProps) {
   const { text, picture, actor, machine, scope, isFork, unfolded, onFold } = props;
@@ -77,15 +80,17 @@ export function ChartStage(props: ChartStageProps) {
         aria-label={`${picture.title}: ${actor.leaves.join(', ')}`}
         tabIndex={0}
         onKeyDown={(event) => {
-          if (event.key === 'd' && !event.ctrlKey && !event.metaKey && !event.altKey)
-            toggleDetails();
-          else stage.press(event);
+          const toggle =
+            event.ctrlKey || event.metaKey || event.altKey ? undefined : toggles[event.key];
+          if (toggle === undefined) stage.press(event);
+          else toggle();
         }}
       />
       <div class="chart-corner">
         <Minimap drawing={drawing} lit={lit.lit} onView={stage.onView} onGo={stage.goTo} />
         <StageTools {...stage} />
       </div>
+      <CoverageNote drawing={drawing} actor={actor} machine={machine} picture={picture} />
       <Ignored actor={actor} isFork={isFork} />
       {target === undefined || actor.machine === undefined ? null : (
         <ChartCard

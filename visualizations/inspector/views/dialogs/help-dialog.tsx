@@ -9,6 +9,7 @@ const chartKeys = [
   { keys: '+ −', does: 'Larger, smaller' },
   { keys: '0', does: 'The whole chart' },
   { keys: 'D', does: 'Overview or details' },
+  { keys: 'C', does: 'Which transitions were taken' },
   { keys: 'F', does: 'Follow the active states' },
   { keys: '← ↑ → ↓', does: 'Move the chart' },
   { keys: 'Tab', does: 'To the next state' },
