@@ -80,10 +80,10 @@ export function ChartStage(props: ChartStageProps) {
         aria-label={`${picture.title}: ${actor.leaves.join(', ')}`}
         tabIndex={0}
         onKeyDown={(event) => {
-          const toggle =
+          const show =
             event.ctrlKey || event.metaKey || event.altKey ? undefined : toggles[event.key];
-          if (toggle === undefined) stage.press(event);
-          else toggle();
+          if (show === undefined) stage.press(event);
+          else show();
         }}
       />
       <div class="chart-corner">
