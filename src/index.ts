@@ -5,6 +5,7 @@
  * files; the interfaces here are all that a host ever holds.
  */
 
+export type { Account, StoredLogin } from './domain/authorization.ts';
 export * from './domain/caller-code.ts';
 export type {
   CompletionRequest,
@@ -37,6 +38,8 @@ export type {
   InspectionPicture,
   InspectionRecord,
   InspectionSource,
+  LoginFacts,
+  LoginRecord,
   MachineKey,
   PicturedActor,
   ReconciledRecord,
@@ -126,10 +129,12 @@ export type {
   Era,
   HttpSpec,
   MemorySpec,
+  ReachRules,
   RemoteSpec,
   ServerSpec,
   StdioSpec,
   StreamSpec,
+  TlsRules,
   TransportKind,
 } from './domain/server-spec.ts';
 export type {

@@ -12,15 +12,15 @@ import type { FetchLike } from '@modelcontextprotocol/client';
 import type { Clock } from '../../src/domain/clock.ts';
 import { startDeadline } from '../host/time-limit.ts';
 import { addressOf, RequestFailedError } from '../transports/connection/failure.ts';
-import { rangeOf } from '../transports/http/addresses.ts';
+import { AddressBlockedError, rangeOf } from '../transports/http/addresses.ts';
 import {
   type Answer,
   createGuardedFetch,
   type FetchOptions,
   retryAfterOf,
 } from '../transports/http/fetch.ts';
-import { AddressBlockedError } from '../transports/http/sockets.ts';
-import { quoted, refused, StepError } from './outcome.ts';
+import { SettingError } from '../values/setting-error.ts';
+import { quoted, refused, StepError, sentence } from './outcome.ts';
 
 // Metadata and token responses have some kilobytes.
 const maxBodyBytes = 1_000_000;
@@ -43,24 +43,27 @@ export interface IssuerConnection {
   close(): void;
 }
 
-/** Creates the connections for logins to the server at `home`, reached with the server's options. */
+/**
+ * Creates the connections for logins to the server at `home`. Issuers are reached as the server is,
+ * through the same proxy and with the same authorities; its client certificate is for its origin only.
+ */
 export function createIssuerConnection(
   home: URL,
   clock: Clock,
   options: Omit<FetchOptions, 'authenticator'> = {},
 ): IssuerConnection {
   const guarded = createGuardedFetch(home, clock, options);
-  let homeChecked: Promise<void> | undefined;
   const checkAddress = async (url: URL): Promise<void> => {
-    // The server's own address decides which others are allowed.
-    homeChecked ??= guarded.check(home);
     try {
-      await homeChecked;
+      // The server's own address decides which others are allowed. It may have failed to resolve before.
+      await guarded.check(home);
       await guarded.check(url);
     } catch (error) {
-      throw error instanceof AddressBlockedError
-        ? refused('discovery', `${quoted(url.href)} is refused: ${error.message}`)
-        : error;
+      if (error instanceof AddressBlockedError)
+        throw refused('discovery', `${quoted(url.href)} is refused: ${error.message}`);
+      // The environment's proxy for this address.
+      if (error instanceof SettingError) throw refused('discovery', sentence(error.message));
+      throw error;
     }
   };
   const send = async (url: URL, init: RequestInit, signal: AbortSignal): Promise<Response> => {

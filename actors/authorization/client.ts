@@ -3,10 +3,7 @@
  * client ID metadata document, or a dynamic registration.
  */
 
-import { createPrivateKey, type KeyObject } from 'node:crypto';
-
 import {
-  createPrivateKeyJwtAuth,
   type OAuthClientInformationFull,
   type OAuthClientInformationMixed,
   RegistrationRejectedError,
@@ -14,8 +11,10 @@ import {
   selectClientAuthMethod,
 } from '@modelcontextprotocol/client';
 
+import { defined } from '../../src/policies/defined.ts';
 import { isRecord } from '../../src/policies/is-record.ts';
 import { assertAvailable, type IssuerAccess, isLoopback } from './access.ts';
+import { clientAssertion, type SigningKey } from './client-assertion.ts';
 import type { Discovered } from './discovery.ts';
 import { forSdk, jsonOf } from './metadata.ts';
 import { attempt, type Outcome, quoted, refused, StepError, shownText } from './outcome.ts';
@@ -29,6 +28,8 @@ export interface ClientSettings {
   readonly privateKey?: string;
   /** Default: by the kind of key. */
   readonly signingAlgorithm?: string;
+  /** Default: as a JWK says. */
+  readonly keyId?: string;
   /** An https URL whose document describes this client; it is then the client id. */
   readonly clientMetadataUrl?: string;
 }
@@ -51,7 +52,7 @@ export interface Client {
   readonly how: 'settings' | 'stored' | 'metadataDocument' | 'registered';
   /** Stored with the credential, except for a client of the settings. */
   readonly information: OAuthClientInformationMixed;
-  readonly key?: { readonly privateKey: string; readonly algorithm?: string };
+  readonly key?: SigningKey;
 }
 
 export interface ClientNeeds {
@@ -91,7 +92,7 @@ export function findClient(
 }
 
 function clientOf(settings: ClientSettings, clientId: string): Client {
-  const { clientSecret, privateKey, authMethod, signingAlgorithm } = settings;
+  const { clientSecret, privateKey, authMethod, signingAlgorithm, keyId } = settings;
   return {
     how: 'settings',
     information: {
@@ -103,7 +104,7 @@ function clientOf(settings: ClientSettings, clientId: string): Client {
       }),
     },
     ...(privateKey !== undefined && {
-      key: { privateKey, ...(signingAlgorithm !== undefined && { algorithm: signingAlgorithm }) },
+      key: { privateKey, ...defined({ algorithm: signingAlgorithm, keyId }) },
     }),
   };
 }
@@ -191,6 +192,7 @@ function rejection(error: unknown, issuer: string): unknown {
     return refused(
       'registration',
       `${quoted(issuer)} rejected the registration (${shown}); register a client there and set "oauth.clientId"`,
+      typeof code === 'string' ? code : undefined,
     );
   }
   if (error instanceof StepError || !(error instanceof Error)) return error;
@@ -200,19 +202,20 @@ function rejection(error: unknown, issuer: string): unknown {
     : error;
 }
 
+const jwtAssertion = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
+
 /** Adds the client's authentication to a request to the issuer. */
-export async function authenticate(
+export function authenticate(
   { information, key }: Client,
   { metadata }: Pick<Discovered, 'metadata'>,
   headers: Headers,
   parameters: URLSearchParams,
-): Promise<void> {
+): void {
   const { client_id: id, client_secret: secret } = information;
   if (key !== undefined) {
-    const signing = signingKeyOf(key);
-    const sign = createPrivateKeyJwtAuth({ issuer: id, subject: id, ...signing });
     parameters.set('client_id', id);
-    await sign(headers, parameters, metadata.token_endpoint, forSdk(metadata));
+    parameters.set('client_assertion', clientAssertion(key, id, metadata.issuer));
+    parameters.set('client_assertion_type', jwtAssertion);
     return;
   }
   const supported = metadata.token_endpoint_auth_methods_supported ?? [];
@@ -230,32 +233,4 @@ export async function authenticate(
 
 function formEncoded(text: string): string {
   return new URLSearchParams({ '': text }).toString().slice(1);
-}
-
-/** The SDK imports PKCS #8 only, so other PEMs become a JWK. */
-function signingKeyOf({ privateKey, algorithm }: NonNullable<Client['key']>) {
-  const given = jsonOf(privateKey);
-  let key: KeyObject;
-  try {
-    key = isRecord(given)
-      ? createPrivateKey({ key: given, format: 'jwk' })
-      : createPrivateKey(privateKey);
-  } catch {
-    throw refused('registration', 'the private key in the settings is neither a PEM nor a JWK');
-  }
-  const jwk = key.export({ format: 'jwk' }) as Record<string, unknown>;
-  const stated = isRecord(given) && typeof given['alg'] === 'string' ? given['alg'] : undefined;
-  const alg = algorithm ?? stated ?? algorithmFor(jwk);
-  return { privateKey: jwk, alg };
-}
-
-const curves: Readonly<Record<string, string>> = {
-  'P-256': 'ES256',
-  'P-384': 'ES384',
-  'P-521': 'ES512',
-  Ed25519: 'EdDSA',
-};
-
-function algorithmFor({ crv }: Record<string, unknown>): string {
-  return curves[String(crv)] ?? 'RS256';
 }

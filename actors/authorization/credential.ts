@@ -8,72 +8,68 @@
 
 import type { JsonWebKey } from 'node:crypto';
 
-import type { StepDone, TokenStepDone } from '../../machines/authorization/setup.ts';
 import type {
-  AuthorizationFailure,
-  CredentialId,
-  Refusal,
-  TokenFacts,
-} from '../../src/domain/authorization.ts';
-import type { Clock } from '../../src/domain/clock.ts';
+  CodeStepDone,
+  PollStepDone,
+  StepDone,
+  TokenStepDone,
+} from '../../machines/authorization/setup.ts';
+import type { AuthorizationFailure, Refusal } from '../../src/domain/authorization.ts';
 import { defined } from '../../src/policies/defined.ts';
-import { isLoopback } from '../../src/policies/secure-url.ts';
-import type { CredentialStore } from '../stores/credentials.ts';
 import { CredentialStoreError, type StoredCredential } from '../stores/credentials-record.ts';
 import type { ResolvedOAuth } from '../values/oauth.ts';
-import { createIssuerConnection, type IssuerConnection } from './access.ts';
 import { type Challenge, readChallenge } from './challenge.ts';
-import { type Client, type ClientSettings, findClient, registeredRedirects } from './client.ts';
+import { type Client, findClient } from './client.ts';
+import { clientSettingsOf, factsOf, grantOf, isPast } from './credential-facts.ts';
+import { type Asked, type CredentialPorts, plain, type Scopes } from './credential-ports.ts';
+import { IssuerWay, listenFor, responseTo } from './credential-way.ts';
+import { beginDeviceLogin, type DeviceLogin, pollDeviceLogin, withoutDevice } from './device.ts';
 import { type Discovered, discover } from './discovery.ts';
 import { createDpopKey, type DpopKey, restoreDpopKey, tokenHeaders } from './dpop.ts';
-import { type MachineGrant, requestToken } from './machine-grants.ts';
+import { KnownClients } from './known-clients.ts';
+import { requestToken } from './machine-grants.ts';
 import type { Outcome, StepFailure } from './outcome.ts';
-import { listenForRedirect, type RedirectListener } from './redirect-listener.ts';
+import type { RedirectListener } from './redirect-listener.ts';
 import { type AuthorizationRequest, beginAuthorization } from './request.ts';
 import { revoke } from './revocation.ts';
-import { scopeList, scopesFor } from './scopes.ts';
+import { hasLess, scopeList, scopesFor } from './scopes.ts';
 import { exchange, refresh, type Tokens } from './tokens.ts';
-
-export interface CredentialPorts {
-  readonly key: string;
-  readonly id: CredentialId;
-  readonly server: URL;
-  /** The server's login settings now; undefined if there are none. */
-  readonly settings: () => ResolvedOAuth | undefined;
-  /** Reads the values of the settings again, because assertions expire. Never rejects. */
-  readonly freshSettings: () => Promise<ResolvedOAuth | undefined>;
-  readonly store: CredentialStore;
-  readonly clock: Clock;
-  /**
-   * Shows the URL to the user who asked for the login. Resolves with the URL that the user pasted;
-   * never resolves if the user only uses the browser. Aborted when the login ends.
-   */
-  readonly showUrl: (url: URL, signal: AbortSignal) => Promise<URL>;
-}
 
 // A token that expires this soon would expire on its way.
 const usableMs = 5_000;
+// The lock is held for thirty seconds. Two answers, the second after a nonce, may take twenty of them,
+// and no other process may use the refresh token meanwhile.
+const preparingMs = 8_000;
 
 export class Credential {
   readonly #ports: CredentialPorts;
-  readonly #connection: IssuerConnection;
+  readonly #way: IssuerWay;
   #stored: StoredCredential | undefined;
   #dpop: DpopKey | undefined;
   #challenge: Challenge | undefined;
   #found: Discovered | undefined;
   #client: Client | undefined;
+  readonly #clients = new KnownClients();
   #listener: RedirectListener | undefined;
   #request: AuthorizationRequest | undefined;
   #response: URLSearchParams | undefined;
+  #device: { readonly login: DeviceLogin; readonly key: DpopKey | undefined } | undefined;
+  /** Renewals that have been sent: their answers may be the only valid tokens. */
+  readonly #redeeming = new Set<Promise<unknown>>();
 
   constructor(ports: CredentialPorts) {
     this.#ports = ports;
-    this.#connection = createIssuerConnection(ports.server, ports.clock);
+    this.#way = new IssuerWay(ports);
   }
 
   /** The generation of the token that requests carry; 0 without one. */
   get generation(): number {
     return this.#stored?.generation ?? 0;
+  }
+
+  /** The scopes that the server's latest refusal named. */
+  get challengedScopes(): readonly string[] {
+    return scopeList(this.#challenge?.scope);
   }
 
   /** The headers that carry the token; none without one. */
@@ -96,7 +92,8 @@ export class Credential {
     if (dpopNonce !== undefined) this.#dpop?.session.rememberNonce(this.#ports.server, dpopNonce);
     const read = readChallenge(challenge);
     if (read?.error === 'use_dpop_nonce' && this.#dpop !== undefined) return { isNonce: true };
-    this.#challenge = read;
+    // A refusal without a challenge does not say where the metadata is, but an earlier one may have.
+    this.#challenge = read ?? this.#challenge;
     if (read?.error !== 'insufficient_scope') return { isNonce: false };
     return { isNonce: false, lacks: scopeList(read.scope) };
   }
@@ -114,82 +111,124 @@ export class Credential {
     return this.#done(await this.#discover(signal));
   }
 
-  async register(wanted: readonly string[], signal: AbortSignal): Promise<StepDone> {
+  async register(asked: Asked, signal: AbortSignal): Promise<StepDone> {
     const found = this.#found;
     if (found === undefined) throw new Error('the issuer is not known yet');
+    if (asked.isOnDevice && !found.offers.device) return this.#failed(withoutDevice(found));
     this.#listener?.close();
-    try {
-      this.#listener = await this.#listen();
-    } catch (error) {
-      const code = error instanceof Error && 'code' in error ? String(error.code) : 'no port';
-      const message = `No port for the response could be opened on this machine (${code}).`;
-      return this.#failed({ kind: 'registration', message });
+    this.#listener = undefined;
+    const settings: Partial<ResolvedOAuth> = this.#ports.settings() ?? {};
+    let listener: RedirectListener | undefined;
+    // On another device only a registration needs an address.
+    if (!asked.isOnDevice || (settings.clientId ?? settings.redirectUri) === undefined) {
+      const listening = await listenFor(settings, this.#clients.known(this.#stored));
+      if (listening.failed !== undefined) return this.#failed(listening.failed);
+      listener = listening.value;
     }
-    return this.#done(await this.#findClient(found, wanted, signal));
+    this.#listener = listener;
+    const client = await this.#findClient(found, asked, signal);
+    // Another program may need the port, or another login.
+    if (client.failed !== undefined || asked.isOnDevice || signal.aborted) listener?.close();
+    return this.#done(client, asked);
   }
 
-  async askUser(wanted: readonly string[], signal: AbortSignal): Promise<StepDone> {
+  async askUser(asked: Asked, signal: AbortSignal): Promise<StepDone> {
     const [found, client, listener] = [this.#found, this.#client, this.#listener];
     if (found === undefined || client === undefined || listener === undefined)
       throw new Error('there is no client yet');
     const redirectUri = this.#ports.settings()?.redirectUri ?? listener.redirectUri;
-    const begun = await beginAuthorization(this.#connection.access(signal), found, client, {
+    const scope = this.#scope(found, asked);
+    const begun = await beginAuthorization(this.#way.access(signal), found, client, {
       redirectUri,
-      ...defined({ scope: this.#scope(found, wanted) }),
+      ...defined({ scope }),
     });
-    if (begun.failed !== undefined) return this.#failed(begun.failed);
+    if (begun.failed !== undefined) {
+      listener.close();
+      return this.#failed(begun.failed);
+    }
     const request = begun.value;
     this.#request = request;
-    const state = request.url.searchParams.get('state');
-    const isExpected = (response: URLSearchParams): boolean => response.get('state') === state;
-    const over = new AbortController();
-    const either = AbortSignal.any([signal, over.signal]);
-    try {
-      this.#response = await Promise.race([
-        listener.response(isExpected, either),
-        this.#ports.showUrl(request.url, either).then(({ searchParams }) => searchParams),
-      ]);
-    } finally {
-      over.abort();
-      listener.close();
-    }
+    const offersDevice = found.offers.device;
+    const shown = { url: request.url, scopes: scopeList(scope), offersDevice };
+    this.#response = await responseTo(listener, (until) => this.#ports.showUrl(shown, until), {
+      state: request.url.searchParams.get('state'),
+      signal,
+    });
     return { nowMs: this.#now };
   }
 
-  async exchange(signal: AbortSignal): Promise<TokenStepDone> {
+  async requestCode(asked: Asked, signal: AbortSignal): Promise<CodeStepDone> {
+    const [found, client] = [this.#found, this.#client];
+    if (found === undefined || client === undefined) throw new Error('there is no client yet');
+    const scope = this.#scope(found, asked);
+    const begun = await beginDeviceLogin(this.#way.access(signal), found, client, scope);
+    if (begun.failed !== undefined) return this.#done(begun, asked);
+    const login = begun.value;
+    const key = this.#isDpopWanted(found) ? await createDpopKey() : undefined;
+    this.#device = { login, key };
+    const { intervalMs, lifetimeMs } = login;
+    if (!signal.aborted) this.#ports.showCode({ ...login, scopes: scopeList(scope) });
+    return { nowMs: this.#now, device: { intervalMs, lifetimeMs } };
+  }
+
+  async poll(asked: Asked, signal: AbortSignal): Promise<PollStepDone> {
+    const [found, client, device] = [this.#found, this.#client, this.#device];
+    if (!found || !client || !device) throw new Error('there is no code yet');
+    const { login, key } = device;
+    const access = this.#way.access(signal);
+    const outcome = await pollDeviceLogin(access, found, client, login, key?.session);
+    if (outcome.failed !== undefined) return this.#failed(outcome.failed);
+    const { value } = outcome;
+    if (value.pending !== undefined) return { nowMs: this.#now, pending: value.pending };
+    this.#device = undefined;
+    const record = this.#recordOf(found, client, value.tokens, key);
+    return this.#update(asked, () => Promise.resolve({ value: record }));
+  }
+
+  async exchange(asked: Asked, signal: AbortSignal): Promise<TokenStepDone> {
     const [found, client] = [this.#found, this.#client];
     const [request, response] = [this.#request, this.#response];
     if (!found || !client || !request || !response) throw new Error('there is no response yet');
     const key = this.#isDpopWanted(found) ? await createDpopKey() : undefined;
-    const outcome = await exchange(this.#connection.access(signal), found, client, {
+    const outcome = await exchange(this.#way.access(signal), found, client, {
       request,
       response,
       ...(key !== undefined && { dpop: key.session }),
     });
     this.#request = undefined;
     this.#response = undefined;
-    if (outcome.failed !== undefined) return this.#failed(outcome.failed);
+    if (outcome.failed !== undefined) {
+      this.#clients.note(outcome.failed, client);
+      return this.#done(outcome, asked);
+    }
     const record = this.#recordOf(found, client, outcome.value, key);
-    return this.#update(() => Promise.resolve({ value: record }));
+    return this.#update(asked, () => Promise.resolve({ value: record }));
   }
 
   /** Requests a token without a user, under the lock, so that processes do not all request one. */
-  request(wanted: readonly string[], signal: AbortSignal): Promise<TokenStepDone> {
-    return this.#renew(async (current) => {
+  request(asked: Asked, signal: AbortSignal): Promise<TokenStepDone> {
+    return this.#renew(asked, async (current) => {
       const settings = await this.#ports.freshSettings();
       const grant = settings && grantOf(settings);
       if (grant === undefined) throw new Error('a user has to log in');
       const found = await this.#discover(signal);
       if (found.failed !== undefined) return found;
-      const client = await this.#findClient(found.value, wanted, signal);
+      const client = await this.#findClient(found.value, asked, signal);
       if (client.failed !== undefined) return client;
       const key = await this.#dpopKey(current, found.value);
       const outcome = await requestToken(
-        this.#connection.access(signal),
+        this.#way.access(signal),
         found.value,
         client.value,
         grant,
-        defined({ scope: this.#scope(found.value, wanted), dpop: key?.session }),
+        defined({
+          scope: this.#scope(found.value, asked),
+          dpop: key?.session,
+          providerAccess:
+            grant.type === 'enterprise'
+              ? this.#way.accessTo(grant.provider.issuer, signal)
+              : undefined,
+        }),
       );
       if (outcome.failed !== undefined) return outcome;
       return { value: this.#recordOf(found.value, client.value, outcome.value, key) };
@@ -197,10 +236,11 @@ export class Credential {
   }
 
   /** Renews the token under the lock, or takes over one that another process obtained. */
-  refresh(signal: AbortSignal): Promise<TokenStepDone> {
-    return this.#renew(async (current) => {
+  refresh(asked: Asked, signal: AbortSignal): Promise<TokenStepDone> {
+    const renewal = this.#renew(asked, async (current) => {
       // Another process logged out meanwhile.
       if (current === undefined) return undefined;
+      const begunAt = this.#ports.clock.now();
       const known = this.#found;
       const isKnown = known?.issuer === current.issuer;
       const found = isKnown ? { value: known } : await this.#discover(signal, current.issuer);
@@ -212,21 +252,39 @@ export class Credential {
       const client = await this.#clientOf(found.value, current, signal);
       if (client.failed !== undefined) return client;
       const key = await this.#dpopKey(current, found.value);
+      if (signal.aborted) return undefined;
+      if (this.#ports.clock.now() - begunAt > preparingMs) {
+        const message = 'The issuer took too long to say where tokens are renewed.';
+        return { failed: { kind: 'unavailable', message, isFinal: false } };
+      }
       const { tokens } = current;
-      const outcome = await refresh(this.#connection.access(signal), found.value, client.value, {
+      // Once sent, it is not cancelled: the issuer may have replaced the refresh token already.
+      const whole = this.#way.access(new AbortController().signal);
+      const outcome = await refresh(whole, found.value, client.value, {
         tokens: tokens as Tokens,
-        isEarly: !isPast(tokens.expiresAtMs, this.#now),
+        isEarly: !asked.isRejected && !isPast(tokens.expiresAtMs, this.#now),
         ...(key !== undefined && { dpop: key.session }),
       });
-      if (outcome.failed !== undefined) return outcome;
+      if (outcome.failed !== undefined) {
+        this.#clients.note(outcome.failed, client.value);
+        return outcome;
+      }
       return { value: this.#recordOf(found.value, client.value, outcome.value, key) };
     });
+    this.#redeeming.add(renewal);
+    const forget = (): void => void this.#redeeming.delete(renewal);
+    renewal.then(forget, forget);
+    return renewal;
   }
 
   async forget(signal: AbortSignal): Promise<StepDone> {
-    const stored = this.#stored;
+    let stored = this.#stored;
     try {
-      await this.#ports.store.update(this.#ports.key, () => Promise.resolve(null));
+      await this.#ports.store.update(this.#ports.key, (current) => {
+        // Another process may have renewed it: its tokens are the ones to revoke.
+        stored = current ?? stored;
+        return Promise.resolve(null);
+      });
       await this.#take(undefined);
     } catch (error) {
       return this.#storeFailed(error);
@@ -235,9 +293,11 @@ export class Credential {
     return { nowMs: this.#now };
   }
 
-  close(): void {
+  /** Resolves when a renewal that was sent has been stored. Never rejects. */
+  async close(): Promise<void> {
     this.#listener?.close();
-    this.#connection.close();
+    await Promise.allSettled(this.#redeeming);
+    this.#way.close();
   }
 
   /** Courtesy: the token is gone from this machine whatever the issuer answers. */
@@ -247,13 +307,13 @@ export class Credential {
     if (found.failed !== undefined || found.value.issuer !== issuer) return;
     const client = await this.#clientOf(found.value, stored, signal);
     if (client.failed !== undefined) return;
-    await revoke(this.#connection.access(signal), found.value, client.value, stored.tokens);
+    await revoke(this.#way.access(signal), found.value, client.value, stored.tokens);
   }
 
   /** Obtains a token under the lock unless another process stored a usable one meanwhile. */
-  #renew(obtain: Obtain): Promise<TokenStepDone> {
+  #renew(asked: Asked, obtain: Obtain): Promise<TokenStepDone> {
     const known = this.generation;
-    return this.#update(async (current) => {
+    return this.#update(asked, async (current) => {
       const isOther = current !== undefined && current.generation !== known;
       if (isOther && !isPast(current.tokens.expiresAtMs, this.#now + usableMs)) return undefined;
       return obtain(current);
@@ -261,7 +321,7 @@ export class Credential {
   }
 
   /** Changes the stored credential, which is durable before any request carries the new token. */
-  async #update(obtain: Obtain): Promise<TokenStepDone> {
+  async #update(asked: Asked, obtain: Obtain): Promise<TokenStepDone> {
     let failure: StepFailure | undefined;
     try {
       const next = await this.#ports.store.update(this.#ports.key, async (current) => {
@@ -270,7 +330,7 @@ export class Credential {
         if (outcome === undefined || outcome.failed !== undefined) return undefined;
         return { ...outcome.value, generation: (current?.generation ?? 0) + 1 };
       });
-      if (failure !== undefined) return this.#failed(failure);
+      if (failure !== undefined) return this.#done({ failed: failure }, asked);
       await this.#take(next);
     } catch (error) {
       return this.#storeFailed(error);
@@ -331,28 +391,31 @@ export class Credential {
       requiredIssuer: pinned?.issuer,
       metadataUrl: pinned?.metadataUrl,
     });
-    const found = await discover(this.#connection.access(signal), server, hints);
+    const found = await discover(this.#way.access(signal), server, hints);
     if (found.failed === undefined) this.#found = found.value;
     return found;
   }
 
   async #findClient(
     found: Discovered,
-    wanted: readonly string[],
+    asked: Asked,
     signal: AbortSignal,
   ): Promise<Outcome<Client>> {
     const settings = this.#ports.settings();
-    const stored = this.#stored;
+    const stored = this.#clients.known(this.#stored);
     const uri = settings?.redirectUri ?? this.#listener?.redirectUri;
-    const client = await findClient(this.#connection.access(signal), found, {
+    const client = await findClient(this.#way.access(signal), found, {
       redirectUris: uri === undefined ? [] : [uri],
       ...defined({
         settings: settings && clientSettingsOf(settings),
-        stored: stored && { issuer: stored.issuer, information: stored.client },
-        scope: this.#scope(found, wanted),
+        stored,
+        scope: this.#scope(found, asked),
       }),
     });
-    if (client.failed === undefined) this.#client = client.value;
+    if (client.failed !== undefined) return client;
+    this.#client = client.value;
+    const { how, information } = client.value;
+    if (how === 'registered') this.#clients.registered({ issuer: found.issuer, information });
     return client;
   }
 
@@ -362,25 +425,17 @@ export class Credential {
     { client }: StoredCredential,
     signal: AbortSignal,
   ): Promise<Outcome<Client>> {
-    if (this.#ports.settings()?.clientId !== undefined) return this.#findClient(found, [], signal);
+    if (this.#ports.settings()?.clientId !== undefined)
+      return this.#findClient(found, plain, signal);
     return Promise.resolve({ value: { how: 'stored', information: client } });
   }
 
-  #listen(): Promise<RedirectListener> {
-    const { callbackPort, redirectUri } = this.#ports.settings() ?? {};
-    if (callbackPort !== undefined)
-      return listenForRedirect([callbackPort], true, ownPathOf(redirectUri));
-    const earlier = this.#stored === undefined ? [] : registeredRedirects(this.#stored.client);
-    // The port of the registration, so that no new client is needed.
-    const ports = earlier.map((uri) => Number(new URL(uri).port)).filter((each) => each > 0);
-    return listenForRedirect(ports, false);
-  }
-
-  #scope(found: Discovered, wanted: readonly string[]): string | undefined {
-    const challenged = [...wanted, ...scopeList(this.#challenge?.scope)].join(' ');
+  #scope(found: Discovered, { wanted, asksForLess }: Scopes): string | undefined {
+    const challenged = [...wanted, ...this.challengedScopes].join(' ');
     return scopesFor(found, {
       ...defined({ pinned: this.#ports.settings()?.scopes }),
       ...(challenged !== '' && { challenged }),
+      asksForLess,
       granted: scopeList(this.#stored?.tokens.scope),
     });
   }
@@ -393,8 +448,11 @@ export class Credential {
     return { nowMs: this.#now, token: this.#stored === undefined ? null : factsOf(this.#stored) };
   }
 
-  #done({ failed }: Outcome<unknown>): StepDone {
-    return failed === undefined ? { nowMs: this.#now } : this.#failed(failed);
+  #done({ failed }: Outcome<unknown>, asked?: Scopes): StepDone {
+    if (failed === undefined) return { nowMs: this.#now };
+    const scopeOf = (each: Scopes) => this.#found && this.#scope(this.#found, each);
+    const canAskForLess = failed.code === 'invalid_scope' && asked && hasLess(asked, scopeOf);
+    return { ...this.#failed(failed), ...(canAskForLess === true && { canAskForLess }) };
   }
 
   #failed({ kind, message, retryAfterMs }: AuthorizationFailure): TokenStepDone {
@@ -411,46 +469,3 @@ export class Credential {
 type NewRecord = Omit<StoredCredential, 'generation'>;
 /** Resolves with a new record, a failure, or undefined to keep the current record. */
 type Obtain = (current: StoredCredential | undefined) => Promise<Outcome<NewRecord> | undefined>;
-
-function factsOf({ generation, issuer, tokens }: StoredCredential): TokenFacts {
-  return {
-    generation,
-    issuer,
-    scopes: scopeList(tokens.scope),
-    expiresAtMs: tokens.expiresAtMs ?? null,
-    isRefreshable: tokens.refreshToken !== undefined,
-  };
-}
-
-/** The path of a redirect address on this machine; undefined for the usual one. */
-function ownPathOf(redirectUri: string | undefined): string | undefined {
-  const url = redirectUri === undefined ? undefined : new URL(redirectUri);
-  return url !== undefined && isLoopback(url) ? url.pathname : undefined;
-}
-
-function isPast(timeMs: number | undefined, nowMs: number): boolean {
-  return timeMs !== undefined && timeMs <= nowMs;
-}
-
-function clientSettingsOf(settings: ResolvedOAuth): ClientSettings {
-  const { clientId, clientSecret, clientMetadataUrl, tokenEndpointAuthMethod, key } = settings;
-  return defined({
-    clientId,
-    clientSecret,
-    clientMetadataUrl,
-    authMethod: tokenEndpointAuthMethod,
-    privateKey: key?.privateKey,
-    signingAlgorithm: key?.algorithm,
-  });
-}
-
-/** Returns the grant that needs no user; undefined if a user has to log in. */
-export function grantOf(settings: ResolvedOAuth): MachineGrant | undefined {
-  const { grant, identity, assertion } = settings;
-  if (grant === 'client_credentials') return { type: grant };
-  if (grant === 'workload' && assertion !== undefined) return { type: grant, assertion };
-  if (grant !== 'enterprise' || identity === undefined) return undefined;
-  const { issuer, clientId, clientSecret, idToken } = identity;
-  const provider = { issuer, clientId, subjectToken: idToken, ...defined({ clientSecret }) };
-  return { type: grant, provider };
-}

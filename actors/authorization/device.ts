@@ -3,11 +3,10 @@
 import type { DpopSession } from '@modelcontextprotocol/client';
 import { z } from 'zod';
 
-import { pause } from '../host/time-limit.ts';
 import type { IssuerAccess } from './access.ts';
 import type { Client } from './client.ts';
 import type { Discovered } from './discovery.ts';
-import { attempt, type Outcome, quoted, refused, StepError } from './outcome.ts';
+import { attempt, type Outcome, quoted, refused, StepError, type StepFailure } from './outcome.ts';
 import { postForm, requestTokens, type Tokens } from './tokens.ts';
 
 /** A login that waits for the user at another device. */
@@ -19,14 +18,13 @@ export interface DeviceLogin {
   /** The URL with the code in it, where the issuer offers one. */
   readonly completeUrl?: string;
   readonly intervalMs: number;
-  /** Monotonic. */
-  readonly endsAtMs: number;
+  /** How long the code is valid. */
+  readonly lifetimeMs: number;
   readonly scope: string | undefined;
 }
 
-// By RFC 8628 section 3.5, if the issuer names none, and how much more after "slow_down".
+// By RFC 8628 section 3.5, if the issuer names none.
 const intervalSeconds = 5;
-const slowerMs = 5_000;
 // An issuer may not make us ask more often, nor wait longer than a user would.
 const shortestIntervalMs = 1_000;
 const longestMs = 1_800_000;
@@ -49,8 +47,7 @@ export function beginDeviceLogin(
   return attempt(access.signal, async () => {
     const { metadata, issuer, resource } = found;
     const url = metadata.device_authorization_endpoint;
-    if (url === undefined)
-      throw refused('discovery', `${quoted(issuer)} offers no login on another device`);
+    if (url === undefined) throw new StepError(withoutDevice(found));
     const parameters = { resource, ...(scope !== undefined && { scope }) };
     const body = await postForm(access, found, client, { url, parameters });
     const read = deviceResponse.safeParse(body);
@@ -67,51 +64,44 @@ export function beginDeviceLogin(
       url: shown.href,
       ...(complete !== undefined && { completeUrl: complete }),
       intervalMs: Math.max(shortestIntervalMs, intervalMs),
-      endsAtMs: access.clock.now() + Math.min(longestMs, data.expires_in * 1_000),
+      lifetimeMs: Math.min(longestMs, data.expires_in * 1_000),
       scope,
     };
   });
 }
 
-/** Asks for the token until the user has decided, the code expires, or the signal ends it. */
-export function awaitDeviceLogin(
+export function withoutDevice({ issuer }: Discovered): StepFailure {
+  const message = `${quoted(issuer)} offers no login on another device; log in with --no-browser instead`;
+  return refused('discovery', message).failure;
+}
+
+/** Asks once for the token; `pending` if the user has not decided yet. */
+export function pollDeviceLogin(
   access: IssuerAccess,
   found: Discovered,
   client: Client,
-  login: DeviceLogin,
+  { deviceCode, scope }: DeviceLogin,
   dpop?: DpopSession,
-): Promise<Outcome<Tokens>> {
-  const { clock, signal } = access;
-  return attempt(signal, async () => {
-    const { deviceCode, scope } = login;
+): Promise<Outcome<DevicePoll>> {
+  return attempt(access.signal, async () => {
     const parameters = { grant_type: deviceGrant, device_code: deviceCode };
-    let { intervalMs } = login;
-    for (;;) {
-      await pause(clock, intervalMs, signal);
-      signal.throwIfAborted();
-      if (clock.now() >= login.endsAtMs)
-        throw refused('timeout', 'the code expired before anyone entered it');
-      try {
-        return await requestTokens(access, found, client, { parameters, scope, dpop });
-      } catch (error) {
-        intervalMs = nextIntervalMs(error, intervalMs);
-      }
+    try {
+      return { tokens: await requestTokens(access, found, client, { parameters, scope, dpop }) };
+    } catch (error) {
+      const pending = error instanceof StepError ? pendings[error.failure.code ?? ''] : undefined;
+      if (pending === undefined) throw error;
+      return { pending };
     }
   });
 }
 
+export type DevicePoll =
+  | { readonly tokens: Tokens; readonly pending?: undefined }
+  | { readonly pending: 'waiting' | 'slowDown' };
+
 const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
 
-/** @throws the error, if no later request can succeed */
-function nextIntervalMs(error: unknown, intervalMs: number): number {
-  if (!(error instanceof StepError)) {
-    if (error instanceof TypeError && 'wasConnected' in error) return intervalMs * 2;
-    throw error;
-  }
-  const { code, isFinal, retryAfterMs = 0 } = error.failure;
-  if (isFinal) throw error;
-  if (code === 'authorization_pending') return intervalMs;
-  if (code === 'slow_down') return intervalMs + slowerMs;
-  // Unreachable or failing (RFC 8628 section 3.5): less and less often.
-  return Math.max(intervalMs * 2, retryAfterMs);
-}
+const pendings: Readonly<Record<string, 'waiting' | 'slowDown'>> = {
+  authorization_pending: 'waiting',
+  slow_down: 'slowDown',
+};

@@ -161,7 +161,9 @@ function issuerOf(
 ): string {
   const named = resource?.authorization_servers ?? [];
   const preferred = requiredIssuer ?? issuer;
-  const chosen = named.find((each) => each === preferred) ?? named[0];
+  // The metadata may be at a place that only a refusal names, and there may have been none yet.
+  const chosen =
+    resource === undefined ? preferred : (named.find((each) => each === preferred) ?? named[0]);
   if (chosen !== undefined) return chosen;
   if (resource !== undefined)
     throw refused('discovery', `the metadata of ${addressOf(server)} names no issuer`);

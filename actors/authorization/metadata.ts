@@ -108,6 +108,12 @@ function parsed(document: unknown, url: URL): IssuerMetadata {
   }
   const metadata = read.data;
   permittedUrl(metadata.issuer, 'the issuer');
+  // It is kept and shown as it is written.
+  if (!/^[\x21-\x7e]+$/u.test(metadata.issuer))
+    throw refused(
+      'discovery',
+      `the issuer ${quoted(metadata.issuer)} is not a URL as it is written`,
+    );
   // One endpoint that may not be used makes all of the document suspect.
   for (const name of endpoints)
     if (metadata[name] !== undefined)

@@ -11,7 +11,7 @@ import type {
 } from '../../src/domain/authorization.ts';
 import { redactWords } from '../../src/policies/text/redact-words.ts';
 import { RequestFailedError } from '../transports/connection/failure.ts';
-import { AddressBlockedError } from '../transports/http/sockets.ts';
+import { AddressBlockedError } from '../transports/http/addresses.ts';
 
 export interface StepFailure extends AuthorizationFailure {
   /** Whether the same step would fail again, without a change by the user or the issuer. */
@@ -76,7 +76,8 @@ function failureOf(error: unknown): StepFailure {
   throw error;
 }
 
-function sentence(message: string): string {
+/** Turns a whole sentence into part of one. */
+export function sentence(message: string): string {
   const text = message.replace(/\.$/u, '');
   return `${text.charAt(0).toLowerCase()}${text.slice(1)}`;
 }

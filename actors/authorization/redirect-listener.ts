@@ -7,8 +7,10 @@
  */
 
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+
+import { answerWith, type RedirectAnswer } from './redirect-page.ts';
 
 export interface RedirectListener {
   readonly redirectUri: string;
@@ -25,30 +27,41 @@ export interface RedirectListener {
 }
 
 const usualPath = '/callback';
+const base = 'http://127.0.0.1';
 // A browser sends a few kilobytes of headers and one code.
 const maxHeaderBytes = 32_768;
 
+/** Where the browser returns to. */
+export interface RedirectPlace {
+  /** `127.0.0.1`, `[::1]`, or `localhost`, which may be either to the browser. */
+  readonly hostname: string;
+  readonly path: string;
+}
+
 /**
- * Listens on the loopback address.
+ * Listens on this machine.
  *
  * @param ports - tried in this order; a free port is chosen after them
  * @param isFixed - whether only these ports will do
- * @param path - where the browser returns to
  * @throws a system error if no port can be taken
  */
 export async function listenForRedirect(
   ports: readonly number[],
   isFixed: boolean,
-  path = usualPath,
+  { hostname, path }: RedirectPlace = { hostname: '127.0.0.1', path: usualPath },
 ): Promise<RedirectListener> {
   let deliver: ((response: URLSearchParams) => boolean) | undefined;
-  const server = createServer({ maxHeaderSize: maxHeaderBytes }, (request, response) => {
-    answer(response, statusFor(request, path, deliver));
-  });
-  server.unref();
-  const port = await listen(server, isFixed ? ports : [...ports, 0]);
+  const create = (): Server =>
+    createServer({ maxHeaderSize: maxHeaderBytes }, (request, response) => {
+      answerWith(response, answerFor(request, path, deliver));
+    }).unref();
+  const { servers, port } = await listen(
+    create,
+    addressesOf[hostname] ?? addressesOf.localhost,
+    isFixed ? ports : [...ports, 0],
+  );
   return {
-    redirectUri: `http://127.0.0.1:${port}${path}`,
+    redirectUri: `http://${hostname}:${port}${path}`,
     response: (isExpected, signal) =>
       new Promise((resolve, reject) => {
         const end = (): void => reject(signal.reason as Error);
@@ -63,55 +76,89 @@ export async function listenForRedirect(
       }),
     close() {
       deliver = undefined;
-      server.close();
-      server.closeIdleConnections();
+      closeAll(servers);
     },
   };
 }
 
+const addressesOf: Readonly<Record<string, readonly string[]>> & {
+  readonly localhost: readonly string[];
+} = { '127.0.0.1': ['127.0.0.1'], '[::1]': ['::1'], localhost: ['127.0.0.1', '::1'] };
+
+/** Takes the first port that is free at all addresses which this machine has. */
 async function listen(
-  server: ReturnType<typeof createServer>,
+  create: () => Server,
+  addresses: readonly string[],
   ports: readonly number[],
-): Promise<number> {
-  for (const [index, port] of ports.entries()) {
+): Promise<{ readonly servers: readonly Server[]; readonly port: number }> {
+  let last = new Error('no port was given');
+  for (const wanted of ports) {
     try {
-      await once(server.listen(port, '127.0.0.1'), 'listening');
-      return (server.address() as AddressInfo).port;
+      return await listenAtAll(create, addresses, wanted);
     } catch (error) {
-      if (index === ports.length - 1) throw error;
+      last = error instanceof Error ? error : last;
     }
   }
-  throw new Error('no port was given');
+  throw last;
 }
 
-function statusFor(
+async function listenAtAll(
+  create: () => Server,
+  addresses: readonly string[],
+  wanted: number,
+): Promise<{ readonly servers: readonly Server[]; readonly port: number }> {
+  const servers: Server[] = [];
+  let port = wanted;
+  try {
+    for (const address of addresses) {
+      const server = await listenAt(create(), port, address, servers.length > 0);
+      if (server === undefined) continue;
+      servers.push(server);
+      ({ port } = server.address() as AddressInfo);
+    }
+    return { servers, port };
+  } catch (error) {
+    closeAll(servers);
+    throw error;
+  }
+}
+
+/** A machine without IPv6 listens on its other address only. */
+async function listenAt(
+  server: Server,
+  port: number,
+  address: string,
+  isOptional: boolean,
+): Promise<Server | undefined> {
+  try {
+    await once(server.listen(port, address), 'listening');
+    return server;
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (isOptional && (code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT')) return undefined;
+    throw error;
+  }
+}
+
+function closeAll(servers: readonly Server[]): void {
+  for (const server of servers) {
+    server.close();
+    server.closeIdleConnections();
+  }
+}
+
+function answerFor(
   { method, url = '/', headers, socket }: IncomingMessage,
   path: string,
   deliver: ((response: URLSearchParams) => boolean) | undefined,
-): number {
-  const own = [`127.0.0.1:${socket.localPort}`, `localhost:${socket.localPort}`];
-  if (!own.includes(headers.host ?? '')) return 403;
-  const { pathname, searchParams } = new URL(url, 'http://127.0.0.1');
-  if (pathname !== path) return 404;
-  if (method !== 'GET') return 405;
-  return deliver?.(searchParams) === true ? 200 : 400;
-}
-
-const words: Readonly<Record<number, string>> = {
-  200: 'The response was received. You can close this window and return to the terminal.',
-  400: 'This response belongs to no login that is under way.',
-};
-
-function answer(response: ServerResponse, status: number): void {
-  const text = words[status] ?? 'Not found.';
-  response.writeHead(status, {
-    'content-type': 'text/html; charset=utf-8',
-    'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'",
-    'referrer-policy': 'no-referrer',
-    'cache-control': 'no-store',
-    connection: 'close',
-  });
-  response.end(
-    `<!doctype html><meta charset="utf-8"><title>mcp-troupe</title><body style="font:1rem system-ui;margin:3rem">${text}`,
-  );
+): RedirectAnswer {
+  const own = ['127.0.0.1', 'localhost', '[::1]'].map((host) => `${host}:${socket.localPort}`);
+  if (!own.includes(headers.host ?? '')) return 'otherHost';
+  // Anyone can send "//", which is not a URL.
+  if (!URL.canParse(url, base)) return 'notFound';
+  const { pathname, searchParams } = new URL(url, base);
+  if (pathname !== path) return 'notFound';
+  if (method !== 'GET') return 'otherMethod';
+  if (deliver?.(searchParams) !== true) return 'noLogin';
+  return searchParams.has('error') ? 'refused' : 'received';
 }

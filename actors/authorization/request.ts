@@ -69,13 +69,17 @@ export function beginAuthorization(
           throw refused('response', 'the response belongs to no open login');
         if (isUsed) throw refused('response', 'the response was used already');
         isUsed = true;
-        return { code: codeIn(response, found), verifier };
+        return { code: codeIn(response, found, [state, verifier]), verifier };
       },
     };
   });
 }
 
-function codeIn(response: URLSearchParams, { issuer, metadata }: Discovered): string {
+function codeIn(
+  response: URLSearchParams,
+  { issuer, metadata }: Discovered,
+  secrets: readonly string[],
+): string {
   // First: nothing of a response from another issuer may be shown.
   validateAuthorizationResponseIssuer({
     iss: response.get('iss') ?? undefined,
@@ -85,9 +89,14 @@ function codeIn(response: URLSearchParams, { issuer, metadata }: Discovered): st
   const error = response.get('error');
   if (error !== null) {
     const text = response.get('error_description');
-    const shown = shownText(text === null || text === '' ? error : `${error}: ${text}`);
+    const whole = text === null || text === '' ? error : `${error}: ${text}`;
+    const shown = shownText(whole, secrets);
     const kind = error === 'temporarily_unavailable' ? 'unavailable' : 'denied';
-    throw refused(kind, `${quoted(issuer)} refused the login (${shown})`, shownText(error));
+    throw refused(
+      kind,
+      `${quoted(issuer)} refused the login (${shown})`,
+      shownText(error, secrets),
+    );
   }
   const code = response.get('code');
   if (code === null || code === '')

@@ -11,6 +11,8 @@ export interface ScopeWishes {
   readonly challenged?: string;
   /** What an earlier login was granted: a step-up keeps it. */
   readonly granted?: readonly string[];
+  /** Leave out what only metadata names: the issuer refused it. */
+  readonly asksForLess?: boolean;
 }
 
 /**
@@ -19,18 +21,31 @@ export interface ScopeWishes {
  */
 export function scopesFor(
   { metadata, scopesSupported }: Pick<Discovered, 'metadata' | 'scopesSupported'>,
-  { pinned, challenged, granted = [] }: ScopeWishes,
+  { pinned, challenged, granted = [], asksForLess = false }: ScopeWishes,
 ): string | undefined {
   if (pinned !== undefined) return computeScopeUnion(pinned.join(' '));
+  if (asksForLess) return computeScopeUnion(granted.join(' '), challenged);
   const offersOffline = metadata.scopes_supported?.includes(offline) === true;
   const known = scopesSupported?.filter((scope) => scope !== offline || offersOffline);
   const wanted = computeScopeUnion(granted.join(' '), challenged ?? known?.join(' '));
   return wanted !== undefined && offersOffline ? computeScopeUnion(wanted, offline) : wanted;
 }
 
+/** Whether there are fewer scopes to ask for: those that the settings or a challenge name stay. */
+export function hasLess<Asked extends { readonly asksForLess: boolean }>(
+  asked: Asked,
+  scopeOf: (asked: Asked) => string | undefined,
+): boolean {
+  return scopeOf(asked) !== scopeOf({ ...asked, asksForLess: true });
+}
+
 const offline = 'offline_access';
 
-/** Splits a scope string; sorted, without doubles. */
+// RFC 6749 section 3.3. Servers and issuers name scopes, and users read them.
+const scopeName = /^[\x21\x23-\x5b\x5d-\x7e]+$/u;
+
+/** Splits a scope string; sorted, without doubles and without what cannot be a scope. */
 export function scopeList(scope: string | undefined): readonly string[] {
-  return (computeScopeUnion(scope)?.split(' ') ?? []).sort();
+  const names = computeScopeUnion(scope)?.split(' ') ?? [];
+  return names.filter((name) => scopeName.test(name)).sort();
 }

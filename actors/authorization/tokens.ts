@@ -10,6 +10,7 @@ import type { DpopSession } from '@modelcontextprotocol/client';
 import { z } from 'zod';
 
 import { isRecord } from '../../src/policies/is-record.ts';
+import { secretsOf } from '../../src/policies/text/redact.ts';
 import { addressOf } from '../transports/connection/failure.ts';
 import { assertAvailable, type IssuerAccess } from './access.ts';
 import { authenticate, type Client } from './client.ts';
@@ -17,6 +18,7 @@ import type { Discovered } from './discovery.ts';
 import { jsonOf } from './metadata.ts';
 import { attempt, type Outcome, quoted, refused, type StepError, shownText } from './outcome.ts';
 import type { AuthorizationRequest } from './request.ts';
+import { scopeList } from './scopes.ts';
 
 /** Secrets; they go to the store and to transports only. */
 export interface Tokens {
@@ -122,7 +124,7 @@ export async function requestTokens(
   const parameters = { ...request.parameters, resource: found.resource };
   const url = found.metadata.token_endpoint;
   const body = await postForm(access, found, client, { url, ...request, parameters });
-  return tokensIn(body, found.issuer, request.scope, sentAtMs);
+  return tokensIn(body, found.issuer, request, sentAtMs);
 }
 
 interface Form extends Omit<TokenRequest, 'scope'> {
@@ -138,13 +140,15 @@ export async function postForm(
 ): Promise<unknown> {
   const url = await access.check(form.url, 'the endpoint');
   const { dpop } = form;
+  let sent: readonly string[] = [];
   const postOnce = async (): Promise<Response> => {
     const headers = new Headers();
     const parameters = new URLSearchParams(form.parameters);
     // For each request: an assertion and a proof are accepted once.
-    await authenticate(client, found, headers, parameters);
+    authenticate(client, found, headers, parameters);
     const proof = await dpop?.buildProof({ htm: 'POST', htu: url });
     if (proof !== undefined) headers.set('dpop', proof);
+    sent = [...sent, ...secretsIn(headers, parameters, client)];
     const response = await access.fetch(url, { method: 'POST', headers, body: parameters });
     dpop?.observeNonce(response, url);
     return response;
@@ -159,10 +163,28 @@ export async function postForm(
   // Some issuers refuse with status 200.
   const error = errorIn(text);
   if (response.ok && error === undefined) return jsonOf(text);
-  const secrets = Object.values(form.parameters);
-  const { client_secret: secret } = client.information;
-  if (secret !== undefined) secrets.push(secret);
-  throw refusalOf(response.status, error, form, secrets);
+  // A repeated secret may be encoded as it was sent.
+  throw refusalOf(response.status, error, form, secretsOf(sent));
+}
+
+/** What an issuer may not repeat in an error that users see. Other parameters are words of OAuth. */
+const secretParameters = [
+  'code',
+  'code_verifier',
+  'refresh_token',
+  'device_code',
+  'token',
+  'assertion',
+  'subject_token',
+  'client_assertion',
+  'client_secret',
+] as const;
+
+function secretsIn(headers: Headers, parameters: URLSearchParams, client: Client): string[] {
+  const values = secretParameters.map((name) => parameters.get(name));
+  const basic = headers.get('authorization')?.replace('Basic ', '');
+  const all = [...values, basic, headers.get('dpop'), client.information.client_secret];
+  return all.filter((each) => typeof each === 'string' && each !== '') as string[];
 }
 
 interface IssuerError {
@@ -179,6 +201,8 @@ function errorIn(text: string): IssuerError | undefined {
 
 const kinds: Readonly<Record<string, 'grant' | 'registration' | 'unavailable' | 'timeout'>> = {
   invalid_grant: 'grant',
+  // GitHub's.
+  bad_refresh_token: 'grant',
   invalid_client: 'registration',
   unauthorized_client: 'registration',
   server_error: 'unavailable',
@@ -195,15 +219,22 @@ function refusalOf(
   secrets: readonly string[],
 ): StepError {
   const where = addressOf(url);
-  if (error === undefined)
-    return refused(onUnreadable, `${where} refused the request with status ${status}`);
+  if (error === undefined) {
+    // These refuse this very request; any other may come from something between us and the issuer.
+    const kind = status === 400 || status === 401 ? onOther : onUnreadable;
+    return refused(kind, `${where} refused the request with status ${status}`);
+  }
   const kind = kinds[error.code] ?? onOther;
   const text = error.text === undefined ? error.code : `${error.code}: ${error.text}`;
   return refused(kind, `${where} refused the request (${shownText(text, secrets)})`, error.code);
 }
 
+// A hundred years; dates end some time after it.
+const longestSeconds = 3_155_760_000;
+
 const tokenResponse = z.object({
-  access_token: z.string().min(1),
+  // It becomes part of a header (RFC 6749 appendix A.12, without the space).
+  access_token: z.string().regex(/^[\x21-\x7e]+$/u),
   token_type: z.string().default('Bearer'),
   refresh_token: z.string().min(1).nullish(),
   scope: z.string().nullish(),
@@ -219,14 +250,14 @@ const tokenTypes: Readonly<Record<string, Tokens['tokenType']>> = {
 function tokensIn(
   body: unknown,
   issuer: string,
-  asked: string | undefined,
+  { scope: asked, onUnreadable = 'denied', dpop }: TokenRequest,
   sentAtMs: number,
 ): Tokens {
   const read = tokenResponse.safeParse(body);
   if (!read.success) {
     const fields = read.error.issues.map(({ path }) => path.join('.')).join(', ');
     throw refused(
-      'denied',
+      onUnreadable,
       `${quoted(issuer)} answered with no valid token (${fields || 'no JSON'})`,
     );
   }
@@ -234,13 +265,21 @@ function tokensIn(
   const tokenType = tokenTypes[type.toLowerCase()];
   if (tokenType === undefined)
     throw refused('denied', `${quoted(issuer)} issued a token of an unknown type, ${quoted(type)}`);
+  // RFC 9449 section 5: a token that anyone can use is not what was asked for.
+  if ((tokenType === 'DPoP') !== (dpop !== undefined))
+    throw refused(
+      'denied',
+      `${quoted(issuer)} issued a token that is ${dpop ? 'not ' : ''}bound to a key`,
+    );
   const { refresh_token: refreshToken } = read.data;
-  const scope = read.data.scope ?? asked;
+  const granted = read.data.scope ?? undefined;
+  const scope = granted === undefined ? asked : scopeList(granted).join(' ');
   return {
     accessToken,
     tokenType,
     ...(typeof refreshToken === 'string' && { refreshToken }),
     ...(scope !== undefined && { scope }),
-    ...(typeof seconds === 'number' && { expiresAtMs: sentAtMs + seconds * 1_000 }),
+    // A token that is void when it arrives is none; issuers mean that it does not expire.
+    ...(seconds && { expiresAtMs: sentAtMs + Math.min(seconds, longestSeconds) * 1_000 }),
   };
 }

@@ -4,6 +4,7 @@
  */
 
 import type { Authenticator } from '../../src/domain/authorization.ts';
+import { secretsOf } from '../../src/policies/text/redact.ts';
 import type { HttpEndpoint } from '../values/target.ts';
 
 type Headers = Readonly<Record<string, string>>;
@@ -13,7 +14,7 @@ type Headers = Readonly<Record<string, string>>;
  * none. A header of the settings wins over one of a login.
  */
 export function withCurrentHeaders(
-  { currentHeaders, refreshHeaders }: HttpEndpoint,
+  { currentHeaders, refreshHeaders }: Pick<HttpEndpoint, 'currentHeaders' | 'refreshHeaders'>,
   logIn: Authenticator | undefined,
 ): Authenticator | undefined {
   if (currentHeaders === undefined || refreshHeaders === undefined) return logIn;
@@ -41,6 +42,25 @@ export function withCurrentHeaders(
       if (await areOthers(refusal.sentWith)) return true;
       return (await logIn?.refused(refusal)) ?? false;
     },
+  };
+}
+
+/** Reports each new token that the authenticator sends, so that it can be redacted. */
+export function withReportedTokens(
+  logIn: Authenticator | undefined,
+  onSecrets: (secrets: readonly string[]) => void,
+): Authenticator | undefined {
+  if (logIn === undefined) return undefined;
+  let latest = '';
+  return {
+    async headers(method, url) {
+      const headers = await logIn.headers(method, url);
+      const { authorization = '' } = headers;
+      if (authorization !== latest) onSecrets(secretsOf([authorization]));
+      latest = authorization;
+      return headers;
+    },
+    refused: (refusal) => logIn.refused(refusal),
   };
 }
 

@@ -39,7 +39,7 @@ import { type AskableThings, capabilitiesFor } from './calls/question.ts';
 // Type-only: the SDK is loaded late, as that file explains.
 import type * as speech from './client.ts';
 import { chooseEra, type EraChoice, failuresInEveryEra, oldHandshake } from './era.ts';
-import { withCurrentHeaders } from './header-authenticator.ts';
+import { withCurrentHeaders, withReportedTokens } from './header-authenticator.ts';
 import type { Ending, Handshake } from './leaf-actors.ts';
 import type { EraVerdict, SessionPorts, SessionTarget } from './ports.ts';
 import type * as sessionRemote from './remote.ts';
@@ -90,7 +90,7 @@ export class Opening {
   #target: SessionTarget | undefined;
   #resolved: Resolved | undefined;
   #secrets: string[] = [];
-  /** The secrets of headers that were fetched again. */
+  /** The secrets of headers that were fetched again, and of logins. */
   #fetched: readonly (readonly string[])[] = [];
   /** Values being resolved, which may involve asking the user. */
   #finding: Promise<SpecValues> | undefined;
@@ -325,7 +325,7 @@ export class Opening {
   }
 
   /** Returns functions that fetch the headers again; none if no value can change. */
-  #freshHeaders({ headers }: HttpEndpoint): Partial<HttpEndpoint> {
+  #freshHeaders({ headers }: HttpEndpoint): Partial<ReturnType<typeof createFreshHeaders>> {
     const { spec } = this.#target as SessionTarget;
     const { values, env, clock } = this.#ports;
     if (spec.type === 'stdio' || spec.type === 'memory') return {};
@@ -405,7 +405,7 @@ export class Opening {
     remote: typeof sessionRemote | undefined,
     signal: AbortSignal,
   ): Promise<void> {
-    if (resolved.type === 'stdio' || (remote === undefined && resolved.type !== 'memory')) return;
+    if (resolved.type === 'stdio') return;
     const setup = this.#connectionSetup();
     if (resolved.type === 'memory') {
       const server = this.#ports.embedded?.get(resolved.server);
@@ -414,23 +414,25 @@ export class Opening {
       this.#connection = new MemoryTransport(server, setup);
       return;
     }
+    if (remote === undefined) return;
     const { type } = resolved;
-    const { onLost } = this.#setup;
+    const { onLost, events } = this.#setup;
     const endpoint = {
-      ...resolved.endpoint,
+      ...(await remote.openEndpoint(resolved.endpoint, (line) => events.remark(line))),
       ...this.#freshHeaders(resolved.endpoint),
       ...this.#freshLogIn(),
     };
     const logIn = await this.#ports.authenticatorFor?.(this.#id, endpoint);
     signal.throwIfAborted();
-    const authenticator = withCurrentHeaders(endpoint, logIn);
+    const reported = withReportedTokens(logIn, (secrets) => this.#addSecrets(secrets));
+    const authenticator = withCurrentHeaders(endpoint, reported);
     const authorized = authenticator === undefined ? setup : { ...setup, authenticator };
     // The authenticator sends headers that may change.
     const sent = endpoint.currentHeaders === undefined ? endpoint : { ...endpoint, headers: {} };
-    const made = await remote?.connectRemote(type, sent, authorized, client, onLost);
+    const made = await remote.connectRemote(type, sent, authorized, client, onLost);
     signal.throwIfAborted();
-    this.#liveness = made?.liveness;
-    this.#connection = made?.connection;
+    this.#liveness = made.liveness;
+    this.#connection = made.connection;
   }
 
   #connectionSetup(): ConnectionSetup {

@@ -23,8 +23,8 @@ import type { ServerSpec } from '../../src/domain/server-spec.ts';
 import type { SessionHandle, SessionInput } from '../../src/domain/session.ts';
 import type { ListedTool } from '../../src/domain/tool.ts';
 import type { ProcessKeeper } from '../processes/keeper.ts';
+import type { RemoteEndpoint } from '../transports/http/reach.ts';
 import type { ValueSource } from '../values/source.ts';
-import type { HttpEndpoint } from '../values/target.ts';
 
 /**
  * The era that a server was found to speak, as plain JSON; with it, the next session needs no
@@ -165,7 +165,7 @@ export interface SessionPorts {
   /** Returns what authorizes a remote session's requests. If absent, none is authorized. */
   readonly authenticatorFor?: (
     owner: SessionOwner,
-    endpoint: HttpEndpoint,
+    endpoint: RemoteEndpoint,
   ) => Promise<Authenticator | undefined>;
   /** Answers servers' questions; if absent, servers may not ask any. */
   readonly questions?: QuestionPorts;

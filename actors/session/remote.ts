@@ -8,17 +8,19 @@ import type { Client } from '@modelcontextprotocol/client';
 import type { TransportKind } from '../../src/domain/server-spec.ts';
 import type { Connection, ConnectionSetup } from '../transports/connection/connection.ts';
 import { createLiveness, type Liveness } from '../transports/http/liveness.ts';
+import type { RemoteEndpoint } from '../transports/http/reach.ts';
 import { HttpTransport } from '../transports/http/transport.ts';
 import { SseTransport } from '../transports/sse.ts';
-import type { HttpEndpoint } from '../values/target.ts';
+
+export { openEndpoint } from '../transports/http/reach.ts';
 
 /**
- * Creates the transport without connecting. `onLost` is called once, when the server no longer
+ * Creates the transport, without connecting. `onLost` is called once, when the server no longer
  * responds.
  */
 export async function connectRemote(
   carrier: TransportKind,
-  endpoint: HttpEndpoint,
+  endpoint: RemoteEndpoint,
   setup: ConnectionSetup,
   client: Client,
   onLost: (error: unknown) => void,

@@ -38,6 +38,8 @@ export interface CredentialSummary {
   readonly issuer: string;
   readonly scope?: string;
   readonly expiresAtMs?: number;
+  /** Whether it can be renewed without the user. Only shown, so the seal does not cover it. */
+  readonly isRenewable?: boolean;
 }
 
 /** Returns a credential's key: a hash, so that it may be a file name and appear in messages. */
@@ -87,6 +89,7 @@ const headSchema = z.strictObject({
   issuer: text,
   scope: text.optional(),
   expiresAtMs: z.number().optional(),
+  isRenewable: z.boolean().optional(),
 });
 export type CredentialHead = Omit<CredentialSummary, 'key'>;
 
@@ -144,6 +147,7 @@ export function headOf({ id, issuer, tokens }: StoredCredential): CredentialHead
     issuer,
     ...(tokens.scope !== undefined && { scope: tokens.scope }),
     ...(tokens.expiresAtMs !== undefined && { expiresAtMs: tokens.expiresAtMs }),
+    ...(tokens.refreshToken !== undefined && { isRenewable: true }),
   };
 }
 

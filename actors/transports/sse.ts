@@ -8,7 +8,6 @@
 
 import { type JSONRPCMessage, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
 
-import type { HttpEndpoint } from '../values/target.ts';
 import {
   Connection,
   type ConnectionSetup,
@@ -17,15 +16,16 @@ import {
   serialize,
 } from './connection/connection.ts';
 import { addressOf, describeError } from './connection/failure.ts';
+import { AddressBlockedError } from './http/addresses.ts';
 import { isEventStream, tooLongAnswer, unexpected } from './http/body.ts';
 import { isMessageEvent, readEvents } from './http/events.ts';
 import { type Answer, createGuardedFetch } from './http/fetch.ts';
 import { answeredBy, cancelledBy, Posts } from './http/posts.ts';
-import { AddressBlockedError } from './http/sockets.ts';
+import type { RemoteEndpoint } from './http/reach.ts';
 
 export class SseTransport extends Connection {
   readonly kind = 'sse';
-  readonly #endpoint: HttpEndpoint;
+  readonly #endpoint: RemoteEndpoint;
   readonly #guarded;
   readonly #controller = new AbortController();
   readonly #posts: Posts;
@@ -33,11 +33,13 @@ export class SseTransport extends Connection {
   #protocolVersion: string | undefined;
   #opened: { readonly resolve: () => void; readonly reject: (error: unknown) => void } | undefined;
 
-  constructor(endpoint: HttpEndpoint, setup: ConnectionSetup) {
+  constructor(endpoint: RemoteEndpoint, setup: ConnectionSetup) {
     super(setup);
     this.#endpoint = endpoint;
     this.#posts = new Posts(setup.clock);
-    this.#guarded = createGuardedFetch(endpoint.url, setup.clock, setup);
+    const { clock, authenticator } = setup;
+    const { url, reach } = endpoint;
+    this.#guarded = createGuardedFetch(url, clock, { reach, authenticator });
   }
 
   setProtocolVersion(version: string): void {

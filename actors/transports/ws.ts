@@ -6,12 +6,9 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { type RawData, WebSocket } from 'ws';
 
-import type { Refusal } from '../../src/domain/authorization.ts';
 import { version } from '../../src/domain/version.ts';
-import { defined } from '../../src/policies/defined.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
 import { withinTime } from '../host/time-limit.ts';
-import type { HttpEndpoint } from '../values/target.ts';
 import {
   Connection,
   type ConnectionSetup,
@@ -28,7 +25,10 @@ import {
   refusedAnswer,
   tooManyBytes,
 } from './connection/messages.ts';
+import { type RefusedAnswer, Repetitions, readRefusal } from './connection/refusal.ts';
+import { asHttp } from './http/addresses.ts';
 import { retryAfterOf } from './http/fetch.ts';
+import type { RemoteEndpoint } from './http/reach.ts';
 import { createSockets, type Sockets } from './http/sockets.ts';
 
 // As long as an HTTP session waits for a connection.
@@ -64,9 +64,9 @@ const wordsOfClose: ReadonlyMap<number, string> = new Map([
 class RefusedError extends Error {
   override readonly name = 'RefusedError';
   readonly status: number;
-  readonly refusal: Omit<Refusal, 'sentWith'>;
+  readonly refusal: RefusedAnswer;
 
-  constructor(refusal: Omit<Refusal, 'sentWith'>) {
+  constructor(refusal: RefusedAnswer) {
     super(`The server refused the WebSocket with status ${refusal.status}.`);
     this.status = refusal.status;
     this.refusal = refusal;
@@ -78,52 +78,65 @@ export class WsTransport extends Connection {
   // With this field, the SDK takes silence after the era probe as a sign of a legacy server, as it
   // does over stdio.
   readonly stderr = null;
-  readonly #endpoint: HttpEndpoint;
+  readonly #endpoint: RemoteEndpoint;
   readonly #sockets: Sockets;
   #socket: WebSocket | undefined;
+  #sentWith: Readonly<Record<string, string>> = {};
   #wasConnected = false;
   #hasOpened = false;
   #error: Error | undefined;
   #retryAfterMs: number | undefined;
   #closed: Promise<void> | undefined;
 
-  constructor(endpoint: HttpEndpoint, setup: ConnectionSetup) {
+  constructor(endpoint: RemoteEndpoint, setup: ConnectionSetup) {
     super(setup);
     this.#endpoint = endpoint;
-    this.#sockets = createSockets(setup.clock, (range) => range !== 'forbidden');
+    this.#sockets = createSockets(setup.clock, (range) => range !== 'forbidden', {
+      reach: endpoint.reach,
+    });
   }
 
   async start(): Promise<void> {
-    if (this.isOver) throw new NotSentError('Not connected');
-    const { url, headers } = this.#endpoint;
     const { authenticator } = this.setup;
-    const sentWith = (await authenticator?.headers('GET', asHttp(url))) ?? {};
-    if (this.isOver) throw new NotSentError('Not connected');
-    try {
-      // A variable, because the published types lack some of these options.
-      const options = {
-        headers: { 'user-agent': `mcp-troupe/${version}`, ...headers, ...sentWith },
-        agent: this.#sockets.agentFor(asHttp(url)),
-        handshakeTimeout: handshakeMs,
-        maxPayload: maxReadBytes,
-        // Compressed data may expand a thousandfold.
-        perMessageDeflate: false,
-        followRedirects: false,
-        // Once the server sends its closing frame, its socket stays no longer than ours would.
-        closeTimeout: goodbyeMs,
-      };
-      const socket = new WebSocket(url, [subprotocol], options);
-      this.#socket = socket;
-      await this.#opened(socket);
-    } catch (error) {
-      // The server responded to the handshake with something other than a WebSocket.
-      if (error instanceof RefusedError) {
-        // The next session uses the renewed token.
-        await authenticator?.refused({ ...error.refusal, sentWith });
+    const repetitions = new Repetitions();
+    for (;;) {
+      if (this.isOver) throw new NotSentError('Not connected');
+      const sentWith = (await authenticator?.headers('GET', asHttp(this.#endpoint.url))) ?? {};
+      if (this.isOver) throw new NotSentError('Not connected');
+      this.#sentWith = sentWith;
+      try {
+        return await this.#open(sentWith);
+      } catch (error) {
+        // The server responded to the handshake with something other than a WebSocket.
+        if (!(error instanceof RefusedError))
+          throw new RequestFailedError(asHttp(this.#endpoint.url), error, this.#wasConnected);
+        const { refusal } = error;
+        const mayRepeat =
+          repetitions.take(refusal) && (await authenticator?.refused({ ...refusal, sentWith }));
+        if (mayRepeat === true) continue;
+        this.over();
         throw error;
       }
-      throw new RequestFailedError(asHttp(url), error, this.#wasConnected);
     }
+  }
+
+  async #open(sentWith: Readonly<Record<string, string>>): Promise<void> {
+    const { url, headers } = this.#endpoint;
+    // A variable, because the published types lack some of these options.
+    const options = {
+      headers: { 'user-agent': `mcp-troupe/${version}`, ...headers, ...sentWith },
+      agent: this.#sockets.agentFor(asHttp(url)),
+      handshakeTimeout: handshakeMs,
+      maxPayload: maxReadBytes,
+      // Compressed data may expand a thousandfold.
+      perMessageDeflate: false,
+      followRedirects: false,
+      // Once the server sends its closing frame, its socket stays no longer than ours would.
+      closeTimeout: goodbyeMs,
+    };
+    const socket = new WebSocket(url, [subprotocol], options);
+    this.#socket = socket;
+    await this.#opened(socket);
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
@@ -154,6 +167,7 @@ export class WsTransport extends Connection {
   }
 
   #opened(socket: WebSocket): Promise<void> {
+    let isRefused = false;
     return new Promise((resolve, reject) => {
       socket.once('open', () => {
         this.#hasOpened = true;
@@ -166,9 +180,8 @@ export class WsTransport extends Connection {
         const { statusCode: status = 0, headers } = response;
         this.#retryAfterMs = retryAfterOf(headers['retry-after'], this.setup.clock);
         response.destroy();
-        reject(
-          new RefusedError({ status, ...defined({ challenge: headers['www-authenticate'] }) }),
-        );
+        isRefused = true;
+        reject(new RefusedError(readRefusal(status, headers)));
         socket.terminate();
       });
       socket.on('message', (data, isBinary) => {
@@ -179,6 +192,7 @@ export class WsTransport extends Connection {
         budget.whenFree(() => socket.resume());
       });
       socket.on('error', (error) => {
+        if (isRefused) return;
         // An error without a code means that the package considers the server's response invalid.
         this.#error = 'code' in error ? error : Object.assign(error, { code: 'BAD_RESPONSE' });
         reject(this.#error);
@@ -186,6 +200,7 @@ export class WsTransport extends Connection {
         socket.terminate();
       });
       socket.once('close', (code, reason) => {
+        if (isRefused) return;
         reject(Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' }));
         this.#onClose(code, reason.toString('utf8'));
       });
@@ -209,18 +224,26 @@ export class WsTransport extends Connection {
 
   #onClose(code: number, reason: string): void {
     // A failed handshake rejects `start` instead.
-    if (this.#hasOpened) this.lose(this.#endOf(code, reason));
-    else this.over();
+    if (!this.#hasOpened) return this.over();
+    const status = statusOfClose.get(code);
+    const { authenticator } = this.setup;
+    if (status === undefined || authenticator === undefined)
+      return this.lose(this.#endOf(code, reason, status));
+    const sentWith = this.#sentWith;
+    authenticator.refused({ status, sentWith }).then(
+      // With another token, the next session may be accepted.
+      (isOther) => this.lose(this.#endOf(code, reason, isOther ? undefined : status)),
+      () => this.lose(this.#endOf(code, reason)),
+    );
   }
 
-  #endOf(code: number, reason: string): Seen {
+  #endOf(code: number, reason: string, status?: number): Seen {
     if (this.#error !== undefined) {
       const error = describeError(this.#error, this.setup.secrets);
       return { ...error, code: knownCode(error.code), wasConnected: true };
     }
     const words = wordsOfClose.get(code);
     const said = reason === '' ? '' : `: ${printableLine(reason, reasonCharacters)}`;
-    const status = statusOfClose.get(code);
     return {
       code: 'CONNECTION_CLOSED',
       message: `The server closed the WebSocket with code ${code}${words === undefined ? '' : ` (${words})`}${said}.`,
@@ -242,10 +265,6 @@ export class WsTransport extends Connection {
     this.#socket?.terminate();
     this.#sockets.close();
   }
-}
-
-function asHttp(url: URL): URL {
-  return new URL(url.href.replace(/^ws/u, 'http'));
 }
 
 function bytesOf(data: RawData): Buffer {

@@ -1,7 +1,4 @@
-/**
- * Reads a local server's file of variables, in dotenv format. Only a plain file is read, and one
- * that is confined to a folder must be in it after all links are followed.
- */
+/** Reads a local server's file of variables, in dotenv format. */
 
 import { parseEnv } from 'node:util';
 
@@ -12,8 +9,7 @@ import {
 } from '../../src/policies/approvals/decides-what-runs.ts';
 import { expandVariables, type Variables } from '../../src/policies/expand-variables.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
-import { codeOf } from '../files/file-system.ts';
-import { readSettingText } from './text-file.ts';
+import { readTextFile } from '../files/text-file.ts';
 
 export type EnvFileReading =
   | { readonly env: Readonly<Record<string, string>> }
@@ -29,19 +25,13 @@ export async function readEnvFile(
   rule: NonNullable<ValueRules['envFile']>,
 ): Promise<EnvFileReading> {
   const { path: file, within } = rule;
-  try {
-    const text = await readSettingText(file, {
-      within,
-      maxBytes,
-      tooLarge: `is larger than ${maxBytes / 1024} KB or not UTF-8 text; put only variables into it`,
-    });
-    return typeof text === 'string' ? variablesOf(text, within) : text;
-  } catch (error) {
-    const code = codeOf(error);
-    if (code === 'ENOENT' || code === 'ENOTDIR')
-      return { failure: 'does not exist; create it, or fix "envFile"' };
-    return { failure: `cannot be read (${code}); let this user read it` };
-  }
+  const reading = await readTextFile(file, {
+    key: 'envFile',
+    within,
+    maxBytes,
+    content: 'variables',
+  });
+  return 'text' in reading ? variablesOf(reading.text, within) : reading;
 }
 
 /**

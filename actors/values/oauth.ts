@@ -44,6 +44,8 @@ export interface ClientKey {
   /** PKCS #8 in PEM. */
   readonly privateKey: string;
   readonly algorithm: SignatureAlgorithm;
+  /** Names the key among several of the client. */
+  readonly keyId?: string;
 }
 
 interface Resolving {
@@ -87,7 +89,10 @@ export function resolveOAuth(
       metadataUrl: urlOf('oauth.metadataUrl', oauth.metadataUrl),
       issuer: urlOf('oauth.issuer', oauth.issuer),
       ...callbackOf(callbackPort, urlOf('oauth.redirectUri', oauth.redirectUri)),
-      key: privateKey === undefined ? undefined : clientKey(privateKey, oauth, secrets),
+      key:
+        privateKey === undefined
+          ? undefined
+          : clientKey(privateKey, oauth, { keyId: own('keyId', oauth.keyId), secrets }),
       tokenEndpointAuthMethod,
       assertion,
     }),
@@ -126,7 +131,11 @@ function assertSecure(key: string, text: string): void {
   if (fault !== undefined) throw new SettingError(`The value of "${key}" ${fault}.`);
 }
 
-function clientKey(text: string, { algorithm, keyFile }: OAuthSpec, secrets: string[]): ClientKey {
+function clientKey(
+  text: string,
+  { algorithm, keyFile }: OAuthSpec,
+  { keyId, secrets }: { readonly keyId: string | undefined; readonly secrets: string[] },
+): ClientKey {
   const key = keyFile === undefined ? 'oauth.privateKey' : 'oauth.keyFile';
   let parsed: KeyObject;
   let jwk: Readonly<Record<string, unknown>> = {};
@@ -156,9 +165,10 @@ function clientKey(text: string, { algorithm, keyFile }: OAuthSpec, secrets: str
       `The key of "${key}" cannot sign with ${algorithm ?? 'the algorithm that it names'}; set "algorithm" to ${possible.join(' or ')}.`,
     );
   const privateKey = parsed.export({ type: 'pkcs8', format: 'pem' }).toString();
-  const { d, p, q } = jwk;
+  const { d, p, q, kid } = jwk;
   secrets.push(privateKey, ...[d, p, q].filter((part) => typeof part === 'string'));
-  return { privateKey, algorithm: chosen };
+  const name = keyId ?? (typeof kid === 'string' ? kid : undefined);
+  return { privateKey, algorithm: chosen, ...defined({ keyId: name }) };
 }
 
 const curves: Readonly<Record<string, SignatureAlgorithm>> = {

@@ -1,15 +1,14 @@
 /** Reads the files with a client's key or a workload's token. Tokens are rotated, so no text is kept. */
 
-import type { SecretFile, ServerSpec } from '../../src/domain/server-spec.ts';
+import type { ServerSpec } from '../../src/domain/server-spec.ts';
 import {
   expandVariables,
   type FoundValues,
   type Variables,
 } from '../../src/policies/expand-variables.ts';
 import { printableLine } from '../../src/policies/text/printable.ts';
-import { codeOf } from '../files/file-system.ts';
+import { readTextFile } from '../files/text-file.ts';
 import { SettingError, unexpandable } from './setting-error.ts';
-import { readSettingText } from './text-file.ts';
 
 // A key of 16,384 bits in PEM has 13 KB; a token is shorter.
 const maxBytes = 64 * 1024;
@@ -30,25 +29,11 @@ export async function readSecretFiles(
     if (file === undefined) return [];
     const place = isLiteral ? { value: file.path } : expandVariables(file.path, env, { found });
     if (!('value' in place)) throw unexpandable(place, key);
-    const text = await textOf({ ...file, path: place.value });
-    if (typeof text === 'string') return [[key, text] as const];
+    const rule = { key, within: file.within, maxBytes, content: 'the value' };
+    const reading = await readTextFile(place.value, rule);
+    if ('text' in reading) return [[key, reading.text] as const];
     const shown = printableLine(file.path, maxShownLength);
-    throw new SettingError(`The file "${shown}", which "${key}" names, ${text.failure}.`);
+    throw new SettingError(`The file "${shown}", which "${key}" names, ${reading.failure}.`);
   });
   return new Map((await Promise.all(texts)).flat());
-}
-
-async function textOf({ path, within }: SecretFile): Promise<string | { failure: string }> {
-  try {
-    return await readSettingText(path, {
-      within,
-      maxBytes,
-      tooLarge: `is larger than ${maxBytes / 1024} KB or not text; put only the value into it`,
-    });
-  } catch (error) {
-    const code = codeOf(error);
-    return code === 'ENOENT' || code === 'ENOTDIR'
-      ? { failure: 'does not exist; create it, or fix its path' }
-      : { failure: `cannot be read (${code}); let this user read it` };
-  }
 }

@@ -9,13 +9,14 @@
 import type { Clock } from '../../src/domain/clock.ts';
 import type { HeadersReason } from '../../src/domain/host/headers.ts';
 import type { AskForInput } from '../../src/domain/input.ts';
-import type {
-  MemorySpec,
-  RemoteSpec,
-  ServerSpec,
-  StdioSpec,
-  ValueCommand,
-  ValueRules,
+import {
+  type MemorySpec,
+  type RemoteSpec,
+  type ServerSpec,
+  type StdioSpec,
+  tlsKeys,
+  type ValueCommand,
+  type ValueRules,
 } from '../../src/domain/server-spec.ts';
 import {
   expandVariables,
@@ -73,12 +74,13 @@ function hasFiles({ oauth }: RemoteSpec): boolean {
 
 /** Returns the spec with its headers and address only, whose values may change during a session. */
 export function headersOnly(remote: RemoteSpec): RemoteSpec {
-  const { oauth: _, values, ...spec } = remote;
+  const { oauth: _, proxy: _proxy, tls: _tls, values, ...spec } = remote;
   return { ...spec, ...(values && { values: withCommands(values, 'headers') }) };
 }
 
 /** Returns the spec with its login and address only. */
-export function logInOnly({ values, ...spec }: RemoteSpec): RemoteSpec {
+export function logInOnly(remote: RemoteSpec): RemoteSpec {
+  const { proxy: _proxy, tls: _tls, values, ...spec } = remote;
   return { ...spec, headers: {}, ...(values && { values: withCommands(values, 'oauth.') }) };
 }
 
@@ -273,11 +275,20 @@ function searchedIn(spec: SearchedSpec): ReadonlyMap<string, PlacedReference> {
 }
 
 function textsOf(spec: SearchedSpec): readonly (readonly [key: string, text: string])[] {
-  if (spec.type !== 'stdio') {
-    const { url, headers, oauth } = spec;
-    return [['url', url], ...named('headers', headers), ...(oauth ? oauthTexts(oauth) : [])];
-  }
+  if (spec.type !== 'stdio') return remoteTexts(spec);
   return [...localTexts(spec), ...named('env', spec.env)];
+}
+
+function remoteTexts({ url, headers, oauth, proxy, tls }: RemoteSpec) {
+  return [
+    ['url', url] as const,
+    ...named('headers', headers),
+    ...(oauth ? oauthTexts(oauth) : []),
+    ...(proxy ? [['proxy', proxy] as const] : []),
+    ...tlsKeys.flatMap((key) =>
+      tls?.[key] === undefined ? [] : [[`tls.${key}`, tls[key]] as const],
+    ),
+  ];
 }
 
 function localTexts({ command, args, cwd, values }: StdioSpec) {

@@ -2,7 +2,12 @@
 
 import { stat } from 'node:fs/promises';
 
-import type { RemoteSpec, ServerSpec, StdioSpec } from '../../src/domain/server-spec.ts';
+import {
+  type RemoteSpec,
+  type ServerSpec,
+  type StdioSpec,
+  tlsKeys,
+} from '../../src/domain/server-spec.ts';
 import { defined } from '../../src/policies/defined.ts';
 import {
   expandVariables,
@@ -10,6 +15,7 @@ import {
   type Variables,
 } from '../../src/policies/expand-variables.ts';
 import { isSecretField } from '../../src/policies/log-in-texts.ts';
+import { givenVariable, proxySecrets, proxyVariables } from '../../src/policies/proxy-variables.ts';
 import {
   looksSecret,
   secretsInArgs,
@@ -26,6 +32,8 @@ export { SettingError, unexpandable } from './setting-error.ts';
 export interface HttpEndpoint {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
+  /** Absent: directly, with Node's certificates. */
+  readonly reach?: ReachSettings;
   /** How to log in; false: never. Absent: as the server's metadata says. */
   readonly oauth?: ResolvedOAuth | false;
   /** The user's account at the server; absent for the only one. */
@@ -49,6 +57,23 @@ export interface HttpEndpoint {
    * Rejects with a SettingError that names the missing value.
    */
   readonly readOAuth?: () => Promise<ResolvedOAuth | undefined>;
+}
+
+/** How a remote server is reached, with everything resolved except the content of files. */
+export interface ReachSettings {
+  /** Address of the proxy; false: none. Absent: the environment decides. */
+  readonly proxy?: string | false;
+  readonly tls?: {
+    readonly values?: Partial<Record<(typeof tlsKeys)[number], TlsValue>>;
+    readonly within?: string | undefined;
+  };
+  readonly variables: Variables;
+}
+
+interface TlsValue {
+  readonly value: string;
+  /** As in the settings, to be shown. */
+  readonly written: string;
 }
 
 export type Resolved = { readonly secrets: readonly string[] } & (
@@ -119,7 +144,7 @@ export function resolveSpec(
   const resolved =
     spec.type === 'stdio'
       ? resolveStdio(spec, { variables, expand, secrets, values })
-      : resolveRemote(spec, { expand, secrets, values });
+      : resolveRemote(spec, { variables, expand, secrets, values });
   return { ...resolved, secrets: secretsOf(secrets) };
 }
 
@@ -155,7 +180,10 @@ const schemes: Readonly<Record<RemoteSpec['type'], 'http' | 'ws'>> = {
   ws: 'ws',
 };
 
-function resolveRemote(spec: RemoteSpec, { expand, secrets, values }: Resolving) {
+function resolveRemote(
+  spec: RemoteSpec,
+  { variables, expand, secrets, values }: Resolving & { readonly variables: Variables },
+) {
   const text = expand('url', spec.url);
   if (!URL.canParse(text)) throw new SettingError('The "url" is not a valid URL.');
   const url = new URL(text);
@@ -179,8 +207,38 @@ function resolveRemote(spec: RemoteSpec, { expand, secrets, values }: Resolving)
   for (const [name, value] of Object.entries(headers)) assertHeader(name, value);
   const { oauth, account } = spec;
   const logIn = oauth && resolveOAuth(oauth, { expand, secrets, values });
-  const endpoint: HttpEndpoint = { url, headers, ...defined({ oauth: logIn, account }) };
+  const reach = reachOf(spec, variables, { expand, secrets, values });
+  const endpoint: HttpEndpoint = { url, headers, ...defined({ reach, oauth: logIn, account }) };
   return { type: spec.type, endpoint } as const;
+}
+
+/** Returns undefined when neither the entry nor the environment says anything, as is usual. */
+function reachOf(
+  spec: RemoteSpec,
+  variables: Variables,
+  { expand, secrets, values: { commands } }: Resolving,
+): ReachSettings | undefined {
+  const proxy = commands.get('proxy') ?? (spec.proxy ? expand('proxy', spec.proxy) : spec.proxy);
+  const tls = tlsKeys.flatMap((key) => {
+    const text = spec.tls?.[key];
+    const output = commands.get(`tls.${key}`);
+    if (output !== undefined) return [[key, { value: output, written: 'output of a command' }]];
+    return text === undefined ? [] : [[key, { value: expand(`tls.${key}`, text), written: text }]];
+  });
+  const named = proxyVariables(variables);
+  const isNamed =
+    named.length > 0 ||
+    ['SSL_CERT_FILE', 'NODE_EXTRA_CA_CERTS'].some((name) => givenVariable(name, variables));
+  if (proxy === undefined && tls.length === 0 && !isNamed) return undefined;
+  for (const address of [proxy || '', ...named.map((name) => variables[name] ?? '')])
+    secrets.push(...proxySecrets(address));
+  return {
+    variables,
+    ...(proxy !== undefined && { proxy }),
+    ...(tls.length > 0 && {
+      tls: { values: Object.fromEntries(tls), within: spec.tls?.within },
+    }),
+  };
 }
 
 /** Replaces headers by others of the same names, in whatever case. */

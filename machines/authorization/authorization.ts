@@ -6,6 +6,8 @@
  * [*] -> loading
  * authorization -- logout.requested --> loggingOut
  * authorization -- token.rejected [isLatest] --> (stays)
+ * authorization -- login.demanded [remembersDemands] --> (stays)
+ * authorization -- demand.recalled --> (stays)
  * authorization -- scope.insufficient [mayStepUp] --> (stays)
  * loading invokes load
  * loading -- done load | error load | after stepDeadline --> weighing
@@ -15,7 +17,9 @@
  * authorized -- login.requested [needsNoUser] --> requesting
  * authorized -- login.requested --> signingIn
  * authorized -- store.changed --> loading
- * authorized -- token.rejected [isLatest] --> renewing
+ * authorized -- token.rejected [mayRenew] --> renewing
+ * authorized -- token.rejected --> (ignored)
+ * authorized -- scope.insufficient [mayWiden] --> requesting
  * authorized -- clock.jumped --> weighing
  * authorized -- after renewal --> renewing
  * renewing -- always [isRefreshable] --> refreshing
@@ -34,6 +38,7 @@
  * afterRefusal -- always --> unauthorized
  * requesting invokes request
  * requesting -- done request [mayPass] --> retrying
+ * requesting -- done request [mayAskForLess] --> requesting
  * requesting -- done request [hasFailed] --> weighing
  * requesting -- done request --> authorized
  * requesting -- error request | after stepDeadline --> retrying
@@ -42,7 +47,7 @@
  * retrying -- store.changed --> loading
  * retrying -- after retryDelay [isRefreshable] --> refreshing
  * retrying -- after retryDelay --> requesting
- * signingIn -- (see signing-in.ts) --> weighing | loading | authorized
+ * signingIn -- (see signing-in.ts) --> loading | authorized
  * unauthorized -- login.requested [needsNoUser] --> requesting
  * unauthorized -- login.requested --> signingIn
  * unauthorized -- token.wanted [needsNoUser] --> requesting
@@ -74,7 +79,17 @@ const isLatest = {
   type: 'isLatest',
   params: ({ event }: { readonly event: { readonly generation: number } }) => event.generation,
 } as const;
-const signsIn = { actions: 'forgetFailure', target: '#authorization.signingIn' } as const;
+const mayAskForLess = { type: 'mayAskForLess', params: doneOf } as const;
+const scopesOf = ({ event }: { readonly event: { readonly scopes: readonly string[] } }) =>
+  event.scopes;
+const noteWanted = { type: 'noteWanted', params: scopesOf } as const;
+const signsIn = {
+  actions: {
+    type: 'beginLogin',
+    params: ({ event }: { readonly event: { readonly device?: boolean } }) => event.device === true,
+  },
+  target: '#authorization.signingIn',
+} as const;
 /** A login without a user is a request for another token. */
 const logsIn = [
   { guard: 'needsNoUser', actions: 'forgetFailure', target: '#authorization.requesting' },
@@ -90,7 +105,12 @@ export const authorizationMachine = authorizationSetup.createMachine({
     token: null,
     isRejected: false,
     wanted: [],
+    asksForLess: false,
+    isOnDevice: false,
+    device: null,
+    demands: null,
     stepUps: 0,
+    renewals: [],
     attempt: 0,
     failure: null,
     nowMs: 0,
@@ -99,10 +119,15 @@ export const authorizationMachine = authorizationSetup.createMachine({
   on: {
     'logout.requested': '.loggingOut',
     'token.rejected': { guard: isLatest, actions: 'noteRejected' },
+    'login.demanded': {
+      guard: 'remembersDemands',
+      actions: { type: 'noteDemand', params: ({ event: { by, nowMs } }) => ({ by, nowMs }) },
+    },
+    'demand.recalled': { actions: { type: 'recallDemand', params: ({ event }) => event.by } },
     // Whatever is known of it helps the next login, whichever state it is in.
     'scope.insufficient': {
-      guard: { type: 'mayStepUp', params: ({ event }) => event.scopes },
-      actions: { type: 'noteWanted', params: ({ event }) => event.scopes },
+      guard: { type: 'mayStepUp', params: scopesOf },
+      actions: noteWanted,
     },
   },
   states: {
@@ -110,7 +135,13 @@ export const authorizationMachine = authorizationSetup.createMachine({
       tags: 'waits',
       invoke: {
         ...step('load'),
-        onDone: { actions: noteToken, target: 'weighing' },
+        onDone: {
+          actions: [
+            { type: 'noteDemands', params: doneOf },
+            { type: 'noteLoaded', params: doneOf },
+          ],
+          target: 'weighing',
+        },
         onError: {
           actions: noteFailure('store', 'The stored login could not be read.'),
           target: 'weighing',
@@ -134,10 +165,19 @@ export const authorizationMachine = authorizationSetup.createMachine({
       on: {
         'login.requested': logsIn,
         'store.changed': 'loading',
-        'token.rejected': {
-          guard: isLatest,
-          actions: 'noteRejected',
-          target: 'renewing',
+        'token.rejected': [
+          {
+            guard: { type: 'mayRenew', params: ({ event }) => event },
+            actions: ['noteRejected', { type: 'noteRenewal', params: ({ event }) => event.nowMs }],
+            target: 'renewing',
+          },
+          // The server's refusal stands.
+          {},
+        ],
+        'scope.insufficient': {
+          guard: { type: 'mayWiden', params: scopesOf },
+          actions: noteWanted,
+          target: 'requesting',
         },
         'clock.jumped': {
           actions: { type: 'noteNow', params: ({ event }) => event.nowMs },
@@ -181,6 +221,7 @@ export const authorizationMachine = authorizationSetup.createMachine({
         ...step('request'),
         onDone: [
           { guard: mayPass, actions: noteToken, target: 'retrying' },
+          { guard: mayAskForLess, actions: 'askForLess', target: 'requesting', reenter: true },
           { guard: hasFailed, actions: noteToken, target: 'weighing' },
           { actions: [noteToken, 'acceptToken'], target: 'authorized' },
         ],
@@ -199,13 +240,14 @@ export const authorizationMachine = authorizationSetup.createMachine({
       on: {
         // A new login replaces one that is under way.
         'login.requested': { ...signsIn, reenter: true },
-        'login.cancelled': 'weighing',
-        'store.changed': 'loading',
+        'login.cancelled': 'loading',
+        // Another process renewed the token, or made the login that this one waits for.
+        'store.changed': [{ guard: 'isUsable' }, { target: 'loading' }],
       },
       after: {
         loginDeadline: {
           actions: noteFailure('timeout', 'No one completed the login in time.'),
-          target: 'weighing',
+          target: 'loading',
         },
       },
       ...signingInStates,

@@ -14,7 +14,9 @@ import type {
 import { longestTimerMs } from '../../src/domain/clock.ts';
 import { quietDelay } from '../../src/policies/backoff.ts';
 import { chanceOf } from '../../src/policies/chance.ts';
+import { reachesLimit, recordInWindow } from '../../src/policies/window-limit.ts';
 import { notProvided } from '../not-provided.ts';
+import { type Demands, storedDemands, withDemand, withRecalled } from './demands.ts';
 
 export interface AuthorizationInput {
   /** The credential's key, by which the steps find it. */
@@ -28,6 +30,8 @@ export interface AuthorizationInput {
   readonly loginTimeoutMs: number;
   /** How often more scopes may be asked for than were granted. */
   readonly maxStepUps: number;
+  /** How long a later run remembers that a server demanded a login, in milliseconds. */
+  readonly rememberMs: number;
 }
 
 export interface AuthorizationContext extends AuthorizationInput {
@@ -37,7 +41,17 @@ export interface AuthorizationContext extends AuthorizationInput {
   readonly isRejected: boolean;
   /** Scopes that servers asked for, in addition to the granted ones; sorted. */
   readonly wanted: readonly string[];
+  /** Whether the issuer refused the scopes of the metadata, so that only those that servers named count. */
+  readonly asksForLess: boolean;
+  /** Whether the user logs in on another device, with a code. */
+  readonly isOnDevice: boolean;
+  /** How the issuer answers questions about the code; null without one. */
+  readonly device: DeviceTimes | null;
+  /** Which servers demanded a login; null until the stored ones are read. */
+  readonly demands: Demands | null;
   readonly stepUps: number;
+  /** When tokens were renewed because a server refused them, by wall clock; those of the last minute. */
+  readonly renewals: readonly number[];
   /** Failed attempts to renew the token since it was last renewed. */
   readonly attempt: number;
   readonly failure: AuthorizationFailure | null;
@@ -45,10 +59,24 @@ export interface AuthorizationContext extends AuthorizationInput {
   readonly nowMs: number;
 }
 
+/** How a login on another device waits (RFC 8628), in milliseconds. */
+export interface DeviceTimes {
+  /** Between two questions to the issuer. */
+  readonly intervalMs: number;
+  /** How long the code is valid. */
+  readonly lifetimeMs: number;
+}
+
 /** The result of a step; `nowMs` is the wall-clock time when it ended. */
 export interface StepDone {
   readonly nowMs: number;
   readonly failure?: AuthorizationFailure;
+  /** The issuer refused the scopes, and fewer can be asked for. */
+  readonly canAskForLess?: boolean;
+}
+
+export interface CodeStepDone extends StepDone {
+  readonly device?: DeviceTimes;
 }
 
 export interface TokenStepDone extends StepDone {
@@ -56,21 +84,41 @@ export interface TokenStepDone extends StepDone {
   readonly token?: TokenFacts | null;
 }
 
+export interface LoadStepDone extends TokenStepDone {
+  /** When servers demanded a login in earlier runs, by wall clock. */
+  readonly demands?: Readonly<Record<string, number>>;
+}
+
+export interface PollStepDone extends TokenStepDone {
+  /** The user has not decided yet; `slowDown`: the issuer wants to be asked less often. */
+  readonly pending?: 'waiting' | 'slowDown';
+}
+
 export interface StepInput {
   readonly id: string;
   readonly wanted: readonly string[];
+  readonly asksForLess: boolean;
+  readonly isOnDevice: boolean;
+  /** Whether a server refused the latest token, so that nothing is left to keep. */
+  readonly isRejected: boolean;
 }
 
+type Rejection = Extract<AuthorizationEvent, { readonly type: 'token.rejected' }>;
+
 export type AuthorizationEvent =
-  /** A user, a host or a command asks for a login. */
-  | { readonly type: 'login.requested' }
+  /** A user, a host or a command asks for a login; `device`: on another device, with a code. */
+  | { readonly type: 'login.requested'; readonly device?: boolean }
   /** The login is no longer wanted. */
   | { readonly type: 'login.cancelled' }
   | { readonly type: 'logout.requested' }
   /** A session needs a token and there is none. */
   | { readonly type: 'token.wanted' }
+  /** A server demanded a login: it refused a request without a token. */
+  | { readonly type: 'login.demanded'; readonly by: string; readonly nowMs: number }
+  /** A session of this server begins without a token. */
+  | { readonly type: 'demand.recalled'; readonly by: string }
   /** A server refused the token of this generation with 401. */
-  | { readonly type: 'token.rejected'; readonly generation: number }
+  | { readonly type: 'token.rejected'; readonly generation: number; readonly nowMs: number }
   /** A server refused a request because the token lacks these scopes. */
   | { readonly type: 'scope.insufficient'; readonly scopes: readonly string[] }
   /** Another process wrote the credential. */
@@ -88,9 +136,21 @@ const soonestRenewalMs = 5_000;
 const longestWaitAttempt = 9;
 const retries = { retryFromMs: 2_000, toMs: 300_000, floorMs: 1_000 } as const;
 
-const ofStep = ({ context: { id, wanted } }: { readonly context: AuthorizationContext }) => ({
-  id,
-  wanted,
+// More refusals of new tokens are not about a token; each renewal starts all servers that share the
+// login, here and in other processes.
+const renewalLimit = { limit: 5, windowMs: 60_000 } as const;
+
+/** The same object, so that nothing is stored again. */
+const noDemands: Demands = {};
+// By RFC 8628, section 3.5.
+const slowDownMs = 5_000;
+
+const ofStep = ({ context }: { readonly context: AuthorizationContext }): StepInput => ({
+  id: context.id,
+  wanted: context.wanted,
+  asksForLess: context.asksForLess,
+  isOnDevice: context.isOnDevice,
+  isRejected: context.isRejected,
 });
 
 /** Invokes a step with the credential's key and the wanted scopes. */
@@ -116,13 +176,17 @@ export const authorizationSetup = setup({
   },
   actors: {
     /** Reads the stored credential. */
-    load: fromPromise<TokenStepDone, StepInput>(notProvided('load', 'authorization')),
+    load: fromPromise<LoadStepDone, StepInput>(notProvided('load', 'authorization')),
     /** Finds the issuer and its endpoints. */
     discover: fromPromise<StepDone, StepInput>(notProvided('discover', 'authorization')),
     /** Finds a client that the issuer knows, or registers one. */
     register: fromPromise<StepDone, StepInput>(notProvided('register', 'authorization')),
     /** Sends the user to the issuer, and resolves when the user is back. */
     askUser: fromPromise<StepDone, StepInput>(notProvided('askUser', 'authorization')),
+    /** Obtains a code that the user enters on another device, and shows it. */
+    requestCode: fromPromise<CodeStepDone, StepInput>(notProvided('requestCode', 'authorization')),
+    /** Asks once whether the user has entered the code; stores the token. */
+    poll: fromPromise<PollStepDone, StepInput>(notProvided('poll', 'authorization')),
     /** Exchanges what the user brought back for a token, and stores it. */
     exchange: fromPromise<TokenStepDone, StepInput>(notProvided('exchange', 'authorization')),
     /** Requests a token without a user, and stores it. */
@@ -134,19 +198,24 @@ export const authorizationSetup = setup({
   },
   actions: {
     /** Records the token that a step found or obtained; a failed step changes no token. */
-    noteToken: assign(({ context }, done: TokenStepDone): Partial<AuthorizationContext> => {
-      const { token, failure, nowMs } = done;
-      if (failure !== undefined || token === undefined) return { failure: failure ?? null, nowMs };
-      const isNew = token?.generation !== context.token?.generation;
-      return {
-        token,
-        nowMs,
-        failure: null,
-        attempt: 0,
-        isRejected: context.isRejected && !isNew,
-        wanted: token === null ? context.wanted : without(context.wanted, token.scopes),
-      };
+    noteToken: assign(({ context }, done: TokenStepDone) => tokenFrom(context, done)),
+    /** Records the token that is stored. If it is the known one, the last login failed all the same. */
+    noteLoaded: assign(({ context }, done: TokenStepDone): Partial<AuthorizationContext> => {
+      const { failure } = context;
+      const isKnown = done.token?.generation === context.token?.generation;
+      const stays = done.failure === undefined && isKnown && failure?.kind !== 'store';
+      return { ...tokenFrom(context, done), ...(stays && { failure }) };
     }),
+    /** Records the demands of earlier runs, once. */
+    noteDemands: assign(({ context }, { demands = {} }: LoadStepDone) => ({
+      demands: context.demands ?? storedDemands(demands),
+    })),
+    /** Records that a server demanded a login. */
+    noteDemand: assign(({ context }, { by, nowMs }: { by: string; nowMs: number }) => ({
+      demands: withDemand(context, by, nowMs),
+    })),
+    /** Records that a session of the server begins. */
+    recallDemand: assign(({ context }, by: string) => ({ demands: withRecalled(context, by) })),
     /** Records how a step ended that obtains no token. */
     noteStep: assign((_, { failure, nowMs }: StepDone): Partial<AuthorizationContext> => {
       return { failure: failure ?? null, nowMs };
@@ -164,6 +233,10 @@ export const authorizationSetup = setup({
     acceptToken: assign({ isRejected: false }),
     /** Records that the server refused the token. */
     noteRejected: assign({ isRejected: true }),
+    /** Records that a refused token is renewed now. */
+    noteRenewal: assign(({ context: { renewals } }, nowMs: number) => ({
+      renewals: recordInWindow(renewals, nowMs, renewalLimit),
+    })),
     /** Records that the token's time is over, so that only another one counts. */
     noteExpired: assign(({ context: { token } }) => ({
       nowMs: token?.expiresAtMs ?? 0,
@@ -184,9 +257,34 @@ export const authorizationSetup = setup({
       attempt: Math.min(context.attempt + 1, longestWaitAttempt),
     })),
     /** Forgets the token and what was asked for. */
-    clear: assign({ token: null, isRejected: false, wanted: [], stepUps: 0, attempt: 0 }),
-    /** Forgets why the last login failed. */
-    forgetFailure: assign({ failure: null }),
+    clear: assign({
+      token: null,
+      isRejected: false,
+      wanted: [],
+      asksForLess: false,
+      stepUps: 0,
+      attempt: 0,
+      demands: noDemands,
+    }),
+    /** Records how the user wants to log in, and forgets why the last login failed. */
+    beginLogin: assign((_, isOnDevice: boolean) => ({
+      isOnDevice,
+      asksForLess: false,
+      failure: null,
+      renewals: [],
+    })),
+    /** Records that the issuer refused the scopes of the metadata. */
+    askForLess: assign({ asksForLess: true }),
+    /** Records how long the code is valid, and how often the issuer may be asked about it. */
+    noteCode: assign(
+      (_, { device }: CodeStepDone): Partial<AuthorizationContext> => ({ device: device ?? null }),
+    ),
+    /** Asks less often if the issuer wants that or fails (RFC 8628, section 3.5). */
+    notePoll: assign(({ context: { device } }, { pending, failure }: PollStepDone) => ({
+      device: device && { ...device, intervalMs: nextIntervalMs(device, pending, failure) },
+    })),
+    /** Forgets why the last login failed, and how often its token was refused. */
+    forgetFailure: assign({ failure: null, renewals: [] }),
   },
   guards: {
     /** Whether the step failed. */
@@ -196,6 +294,14 @@ export const authorizationSetup = setup({
     /** Whether the step failed and another attempt may succeed. */
     mayPass: (_, { failure }: StepDone) =>
       failure !== undefined && (failure.kind === 'unavailable' || failure.kind === 'store'),
+    /** Whether the issuer may accept fewer scopes; it is asked once. */
+    mayAskForLess: ({ context }, { canAskForLess }: StepDone) =>
+      canAskForLess === true && !context.asksForLess,
+    /** Whether the user logs in on another device. */
+    isOnDevice: ({ context }) => context.isOnDevice,
+    /** Whether the user has not decided yet, or the issuer could not say. */
+    isPending: (_, { pending, failure }: PollStepDone) =>
+      pending !== undefined || failure?.kind === 'unavailable',
     /** Whether a token is there that servers may still accept. */
     isUsable: ({ context: { token, isRejected, nowMs } }) =>
       token !== null && !isRejected && (token.expiresAtMs === null || nowMs < token.expiresAtMs),
@@ -203,11 +309,22 @@ export const authorizationSetup = setup({
     isRefreshable: ({ context: { token } }) => token?.isRefreshable === true,
     /** Whether a token can be requested without a user. */
     needsNoUser: ({ context }) => !context.needsUser,
+    /** Whether a later run is to remember demands for a login. */
+    remembersDemands: ({ context }) => context.needsUser && context.rememberMs > 0,
+    /** Whether the latest token was refused, and renewing it may help. */
+    mayRenew: ({ context: { token, renewals } }, { generation, nowMs }: Rejection) =>
+      token?.generation === generation &&
+      !reachesLimit(
+        renewals.filter((at) => nowMs - at < renewalLimit.windowMs),
+        renewalLimit,
+      ),
     /** Whether the refused token is the latest one. */
     isLatest: ({ context: { token } }, generation: number) => token?.generation === generation,
     /** Whether the login lacks any of these scopes, and more may be asked for. */
-    mayStepUp: ({ context }, scopes: readonly string[]) =>
-      context.stepUps < context.maxStepUps && without(scopes, context.wanted).length > 0,
+    mayStepUp: ({ context }, scopes: readonly string[]) => mayAskFor(context, scopes),
+    /** Whether a token with more scopes can be requested without a user. */
+    mayWiden: ({ context }, scopes: readonly string[]) =>
+      !context.needsUser && mayAskFor(context, scopes),
     /** Whether the latest failure is of this kind. */
     hasFailure: ({ context: { failure } }, kind: AuthorizationFailureKind) =>
       failure?.kind === kind,
@@ -237,11 +354,49 @@ export const authorizationSetup = setup({
       ),
     /** Time limit for a step that no user takes part in. */
     stepDeadline: stepMs,
+    /** Until the issuer is asked about the code again. */
+    pollInterval: ({ context: { device } }) => Math.min(device?.intervalMs ?? 0, longestTimerMs),
+    /** Until the code is no longer valid. */
+    codeLifetime: ({ context: { device } }) => Math.min(device?.lifetimeMs ?? 0, longestTimerMs),
     /** Time limit for a login. */
     loginDeadline: ({ context }) => Math.min(context.loginTimeoutMs, longestTimerMs),
   },
 });
 
+function tokenFrom(
+  context: AuthorizationContext,
+  { token, nowMs, failure }: TokenStepDone,
+): Partial<AuthorizationContext> {
+  if (failure !== undefined || token === undefined) return { failure: failure ?? null, nowMs };
+  const isNew = token?.generation !== context.token?.generation;
+  return {
+    token,
+    nowMs,
+    failure: null,
+    attempt: 0,
+    isRejected: context.isRejected && !isNew,
+    ...(token !== null && context.demands !== null && { demands: noDemands }),
+    wanted: token === null ? context.wanted : without(context.wanted, token.scopes),
+  };
+}
+
 function without(scopes: readonly string[], granted: readonly string[]): readonly string[] {
   return scopes.filter((scope) => !granted.includes(scope));
+}
+
+function mayAskFor(
+  { stepUps, maxStepUps, wanted }: AuthorizationContext,
+  scopes: readonly string[],
+): boolean {
+  return stepUps < maxStepUps && without(scopes, wanted).length > 0;
+}
+
+function nextIntervalMs(
+  { intervalMs }: DeviceTimes,
+  pending: PollStepDone['pending'],
+  failure: AuthorizationFailure | undefined,
+): number {
+  if (pending === 'waiting') return intervalMs;
+  if (pending === 'slowDown') return intervalMs + slowDownMs;
+  return Math.max(intervalMs * 2, failure?.retryAfterMs ?? 0);
 }

@@ -38,6 +38,23 @@ export const keyRules: Readonly<Partial<Record<keyof ServerEntry, Json>>> = {
     // The value of a reference is not inspected.
     not: { pattern: credentials(String.raw`$\{\}`) },
   },
+  proxy: pattern(
+    String.raw`^(?:${http}[\\/]*[^\s\\/?#]|\$\{|!)`,
+    'The address of a proxy, as in "http://proxy.example.com:3128".',
+  ),
+  tls: {
+    allOf: [
+      {
+        properties: Object.fromEntries(
+          ['ca', 'cert', 'key'].map((key) => [
+            key,
+            pattern(String.raw`^(?!\s*$|~|\$\w)`, 'A file, without a shell.'),
+          ]),
+        ),
+        dependencies: { key: ['cert'], passphrase: ['cert'] },
+      },
+    ],
+  },
   env: { propertyNames: { pattern: '^[^=]+$' } },
   headers: {
     propertyNames: {
@@ -65,7 +82,7 @@ const when = (condition: Json, rule: Json): Json => ({ if: condition, then: rule
 export const entryRules: Json = {
   oneOf: [has('command'), has('url', 'httpUrl', 'serverUrl')],
   allOf: [
-    when(has('command'), without('headers', 'headersCommand', 'oauth', 'account')),
+    when(has('command'), without('headers', 'headersCommand', 'proxy', 'tls', 'oauth', 'account')),
     when(has('url'), without('args', 'env', 'envFile', 'cwd')),
     when(withType('stdio'), has('command')),
     when(withType('http', 'streamable-http', 'sse'), {
@@ -89,6 +106,8 @@ export const entryRules: Json = {
           url: { pattern: `^${address}`, not: { pattern: credentials('') } },
           env: { additionalProperties: { type: 'string' } },
           headers: { additionalProperties: { type: 'string' } },
+          proxy: { type: ['string', 'boolean'], pattern: `^${http}` },
+          tls: { additionalProperties: { type: 'string' } },
           headersCommand: false,
         },
       },

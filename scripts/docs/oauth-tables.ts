@@ -67,6 +67,11 @@ export const oauthWords: Readonly<Record<keyof OAuthEntry, OAuthWords>> = {
     takes: signatureAlgorithms.map((name) => `\`"${name}"\``).join(', '),
     meaning: 'How the key signs. Left out, the usual algorithm of the key.',
   },
+  keyId: {
+    takes: 'text',
+    meaning:
+      'The name of the key, if the issuer knows several of the client (`kid`). Left out, the one that a JWK states.',
+  },
   tokenEndpointAuthMethod: {
     takes: tokenEndpointAuthMethods.map((name) => `\`"${name}"\``).join(', '),
     meaning: 'How the client proves its identity. Left out, the best that both sides support.',

@@ -96,6 +96,23 @@ export const serverKeys: Readonly<Record<keyof ServerEntry, KeyWords>> = {
     examples: [{ Authorization: 'Bearer ${TOKEN}' }],
     example: { 'X-Key': '1' },
   },
+  proxy: {
+    takes: 'text: an `http:` or `https:` address, a [command](values.md#commands), or false',
+    byDefault: { words: 'the proxy of the environment' },
+    meaning:
+      'The proxy of a remote server; false: none. See [proxies and certificates](#proxies-and-certificates).',
+    examples: ['http://proxy.example.com:3128', false],
+    example: false,
+  },
+  tls: {
+    takes:
+      '`{ "ca": …, "cert": …, "key": …, "passphrase": … }`: texts or [commands](values.md#commands)',
+    byDefault: { words: "Node's authorities, and no client certificate" },
+    meaning:
+      'Files of authorities to trust besides those of Node, and of the client certificate. See [proxies and certificates](#proxies-and-certificates).',
+    examples: [{ ca: 'certificates/ca.pem' }],
+    example: { ca: 'ca.pem' },
+  },
   headersCommand: {
     takes: 'a program and its arguments, as a list or a text without a shell',
     byDefault: none,
@@ -332,7 +349,15 @@ export function mcpKeyTable(): string {
   );
 }
 
-const remoteKeys: readonly string[] = ['url', 'headers', 'headersCommand', 'oauth', 'account'];
+const remoteKeys: readonly string[] = [
+  'url',
+  'headers',
+  'headersCommand',
+  'proxy',
+  'tls',
+  'oauth',
+  'account',
+];
 
 /** Compares a sample entry with and without the key, as a pass would. */
 function effectOf(key: string, example: unknown): string {

@@ -80,6 +80,9 @@ export function parseListenAddress(text: string): ListenAddress {
   return { host: match[1]?.replace(/^\[|\]$/g, '') ?? loopback, port };
 }
 
+/** A port that is registered elsewhere, so never any free one. */
+export const parseOpenPort = wholeNumber(1, maxPort);
+
 /** 0 = any free port. */
 export const parsePort = wholeNumber(0, maxPort);
 

@@ -268,6 +268,7 @@ export const policySchemas: {
     refreshAheadMs: ms(0),
     stepUps: whole('', 0, 10),
     loginTimeoutMs: ms(1_000),
+    rememberMs: ms(0),
   },
   close: { steps: closeSteps, totalMs: ms(), scope: choice('child', 'group', 'tree') },
   admission: {

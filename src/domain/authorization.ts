@@ -14,7 +14,7 @@ export interface CredentialId {
   readonly account: string | null;
   /** Digest of the client in the settings (`oauth`); null for a client that is found or registered. */
   readonly client: string | null;
-  /** Digest of the proxy, the CA and the client certificate; null for a direct connection. */
+  /** Digest of the settings' own proxy, CA and client certificate; null without them. */
   readonly reach: string | null;
 }
 
@@ -69,15 +69,29 @@ export interface AuthorizationFailure {
 
 /** A stored credential as users see it. */
 export interface Account {
-  /** The servers of this troupe that use it, as far as they have started. */
+  /**
+   * The servers of this troupe that use it. A server whose entry has values, or an `oauth`, `proxy` or
+   * `tls`, is known only once it has started.
+   */
   readonly servers: readonly string[];
   /** The server's canonical URL. */
   readonly resource: string;
   readonly account?: string;
   readonly issuer: string;
   readonly scopes: readonly string[];
-  /** ISO 8601; absent if the issuer named no expiry. */
+  /** When the current token expires, in ISO 8601; absent if the issuer named no expiry. */
   readonly expiresAt?: string;
+  /** Whether the current token has expired. */
+  readonly expired: boolean;
+  /** Whether it is renewed without the user. */
+  readonly renewable: boolean;
+}
+
+/** Names a stored login by its address, as `accounts()` shows it. */
+export interface StoredLogin {
+  readonly resource: string;
+  /** Default: the login without an account, or the only one. */
+  readonly account?: string;
 }
 
 /** A server's refusal of a request for want of a token, or of a better one. */

@@ -379,6 +379,11 @@ export interface AuthPolicy {
   readonly stepUps: number;
   /** How long a login waits for the user. */
   readonly loginTimeoutMs: number;
+  /**
+   * How long a start trusts that a server which demanded a login still does, and leaves it `authRequired`
+   * without a request; 0 for never. A login, a logout, changed settings or a reconnect ends it.
+   */
+  readonly rememberMs: number;
 }
 
 /** One step in ending a process, and how long it may take. */

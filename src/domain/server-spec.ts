@@ -23,8 +23,8 @@ export interface ValueRules {
     readonly within?: string;
   };
   /**
-   * Programs whose output is the value of `env.NAME`, `headers.NAME` or `oauth.NAME`. That of
-   * `headersCommand` is a JSON object of headers.
+   * Programs whose output is the value of `env.NAME`, `headers.NAME`, `proxy`, `tls.KEY` or
+   * `oauth.NAME`. That of `headersCommand` is a JSON object of headers.
    */
   readonly commands?: readonly ValueCommand[];
   /** The document's inputs that the values refer to. */
@@ -51,6 +51,34 @@ export interface StdioSpec {
   readonly era: Era;
   readonly values?: ValueRules;
 }
+
+/** How a remote server is reached, as written. Values from commands are in {@link ValueRules}. */
+export interface ReachRules {
+  /** Address of a proxy; false: none, whatever the environment names. */
+  readonly proxy?: string | false;
+  readonly tls?: TlsRules;
+}
+
+/**
+ * Certificates: `ca` lists authorities to trust besides Node's; `cert`, `key` and `passphrase` are
+ * the client certificate. All but the last are absolute paths, texts in PEM form, or begin with a
+ * reference.
+ */
+export interface TlsRules {
+  readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: string;
+  readonly passphrase?: string;
+  /** The folder in which a file must be once links are followed, if its path is in this folder. */
+  readonly within?: string;
+}
+
+export const tlsKeys = [
+  'ca',
+  'cert',
+  'key',
+  'passphrase',
+] as const satisfies readonly (keyof TlsRules)[];
 
 /** How the client proves its identity at the token endpoint. */
 export const tokenEndpointAuthMethods = [
@@ -106,6 +134,8 @@ export interface OAuthSpec {
   readonly privateKey?: string;
   readonly keyFile?: SecretFile;
   readonly algorithm?: SignatureAlgorithm;
+  /** Names the key among several of the client (`kid`). */
+  readonly keyId?: string;
   readonly tokenEndpointAuthMethod?: TokenEndpointAuthMethod;
   /** The identity provider of an enterprise, which vouches for the user. */
   readonly identity?: {
@@ -129,7 +159,7 @@ export interface LogInSpec {
   readonly account?: string;
 }
 
-export interface HttpSpec extends LogInSpec {
+export interface HttpSpec extends ReachRules, LogInSpec {
   readonly type: 'http';
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -143,7 +173,7 @@ export interface HttpSpec extends LogInSpec {
 }
 
 /** HTTP with SSE (protocol version 2024-11-05) or WebSocket. */
-export interface StreamSpec extends LogInSpec {
+export interface StreamSpec extends ReachRules, LogInSpec {
   readonly type: 'sse' | 'ws';
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;

@@ -119,6 +119,8 @@ export interface DesiredServer {
   readonly disabledBy?: SourceRef;
   /** Set if a rule other than a list of names excludes the server. */
   readonly bar?: Bar;
+  /** What rules a login out: the entry's own authorization, or `"oauth": false`. */
+  readonly noLogin?: 'headers' | 'off';
 }
 
 /** A rule other than a list of names that excludes a server. */

@@ -18,7 +18,7 @@ interface Parked {
   readonly id: string;
   readonly server: string;
   readonly tool: string;
-  readonly owner: object;
+  readonly owner: object | string;
   readonly abort: () => void;
 }
 
@@ -100,7 +100,11 @@ export class BackgroundTools {
   }
 
   /** Returns a call's result, or a receipt with an id when the call moved to the background. */
-  receipt({ result, meta }: CallReport, owner: object, abort: () => void): CallReport['result'] {
+  receipt(
+    { result, meta }: CallReport,
+    owner: object | string,
+    abort: () => void,
+  ): CallReport['result'] {
     if (meta.background === undefined) return result;
     this.#forgetOld();
     const id = `background-${randomBytes(idBytes).toString('base64url')}`;
@@ -121,7 +125,7 @@ export class BackgroundTools {
   async call(
     exposed: string,
     args: Item,
-    owner: object,
+    owner: object | string,
     signal: AbortSignal,
   ): Promise<BackgroundAnswer> {
     const [id, parked] = this.#find(args['id'], owner);
@@ -137,7 +141,7 @@ export class BackgroundTools {
   }
 
   /** Cancels the calls of a client that is gone, because no other client can collect them. */
-  leave(owner: object): void {
+  leave(owner: object | string): void {
     for (const [id, parked] of this.#parked) {
       if (parked.owner !== owner) continue;
       this.#parked.delete(id);
@@ -170,7 +174,7 @@ export class BackgroundTools {
     }
   }
 
-  #find(id: unknown, owner: object): readonly [string, Parked] {
+  #find(id: unknown, owner: object | string): readonly [string, Parked] {
     this.#forgetOld();
     const parked = typeof id === 'string' ? this.#parked.get(id) : undefined;
     if (typeof id === 'string' && parked?.owner === owner) return [id, parked];

@@ -17,6 +17,7 @@ import { sessionlessOwner } from './background-tools.ts';
 import type { Gateway } from './gateway.ts';
 import { type Answer, canAnswer, HeldCall, HeldCalls } from './held-calls.ts';
 import type { RequestContext } from './light-call.ts';
+import type { PageOpener } from './logins.ts';
 import { permissionAnswerOf, permissionQuestion } from './permission-form.ts';
 import {
   cutOff,
@@ -28,6 +29,13 @@ import {
 } from './rpc-error.ts';
 import { shownResult, unknownName } from './view.ts';
 
+/** The requests that a question to the client may interrupt. */
+const pausableMethods: ReadonlySet<string> = new Set([
+  'tools/call',
+  'prompts/get',
+  'resources/read',
+]);
+
 /** The signal aborts the call, which may outlast its client's request. */
 type HeldCallOptions = CallOptions & { readonly signal: AbortSignal };
 
@@ -35,6 +43,8 @@ export class ClientRequests {
   readonly #gateway: Gateway;
   readonly #era: 'legacy' | 'modern';
   readonly #server: Pick<Server, 'getClientCapabilities'>;
+  /** The subject of the client's access token. */
+  readonly #user: string | undefined;
   /** Requests in progress, with their server's name. */
   readonly #underWay = new Map<RequestContext, string>();
   /** Calls that wait for this client's answer to a question. */
@@ -44,7 +54,9 @@ export class ClientRequests {
     gateway: Gateway,
     era: 'legacy' | 'modern',
     server: Pick<Server, 'getClientCapabilities'>,
+    user: string | undefined,
   ) {
+    this.#user = user;
     this.#gateway = gateway;
     this.#era = era;
     this.#server = server;
@@ -58,8 +70,8 @@ export class ClientRequests {
   }
 
   /** The owner of background calls; a modern client has a new connection for each request. */
-  get #owner(): object {
-    return this.#era === 'legacy' ? this : sessionlessOwner;
+  get #owner(): object | string {
+    return this.#era === 'legacy' ? this : (this.#user ?? sessionlessOwner);
   }
 
   get isAtWork(): boolean {
@@ -165,7 +177,9 @@ export class ClientRequests {
     // Before the call is sent, so that its server already logs at that level.
     const level = this.#era === 'modern' ? levelOf(context.mcpReq.envelope) : undefined;
     const endLevel = level && this.#gateway.troupe.wantLogs(level);
-    const call = this.#heldCall(subject, context) ?? this.#begin(subject, context, ask);
+    // Another user's client cannot continue the call, even with its state.
+    const whole = JSON.stringify([this.#user ?? null, subject]);
+    const call = this.#heldCall(whole, context) ?? this.#begin(server, whole, context, ask);
     const abort = (): void => call.abort();
     let isCut = false;
     const forget = this.#gateway.atShutdown(() => {
@@ -180,14 +194,25 @@ export class ClientRequests {
           .notify({ method: 'notifications/progress', params: notification })
           .catch(ignore);
     };
+    if (this.#era === 'legacy')
+      call.onPageDone = (elicitationId) => {
+        const params = { elicitationId };
+        context.mcpReq
+          .notify({ method: 'notifications/elicitation/complete', params })
+          .catch(ignore);
+      };
     this.#underWay.set(context, server);
     signal.addEventListener('abort', abort, { once: true });
     if (signal.aborted) abort();
     try {
-      const turn = await call.turn();
+      const turn = await call.turn(this.#era === 'legacy');
       if ('result' in turn) return turn.result;
       this.#gateway.held.keep(call);
       this.#waiting.add(call);
+      // The request of a legacy client stays open while it is asked.
+      const drop = (): void => this.#gateway.held.drop(call);
+      if (this.#era === 'legacy') signal.addEventListener('abort', drop, { once: true });
+      if (this.#era === 'legacy' && signal.aborted) drop();
       return { resultType: 'input_required', ...turn };
     } catch (error) {
       throw isCut ? cutOff(error) : error;
@@ -195,6 +220,7 @@ export class ClientRequests {
       forget();
       signal.removeEventListener('abort', abort);
       call.onProgress = undefined;
+      call.onPageDone = undefined;
       endLevel?.();
       this.#underWay.delete(context);
     }
@@ -215,6 +241,7 @@ export class ClientRequests {
   }
 
   #begin(
+    server: string,
     subject: string,
     { mcpReq }: RequestContext,
     ask: (options: HeldCallOptions) => Promise<Answer>,
@@ -224,31 +251,49 @@ export class ClientRequests {
     const capabilities = this.#capabilitiesOf(mcpReq.envelope);
     const requestState = mcpReq.requestState<string>();
     const traceContext = traceContextIn(mcpReq._meta);
-    call.begin(() =>
-      ask({
-        signal: call.signal,
-        ...(mcpReq._meta?.progressToken === undefined
-          ? {}
-          : { onProgress: (progress) => call.onProgress?.(progress) }),
-        ...(traceContext === undefined ? {} : { traceContext }),
-        onQuestion: (question, asking) =>
-          canAnswer(question.kind, capabilities)
-            ? call.ask(question, asking)
-            : { action: 'decline' },
-        ...(canAnswer('form', capabilities) && {
-          askPermission: async (request: PermissionRequest, asking: { signal: AbortSignal }) => {
-            const question = permissionQuestion(request, new Date(clock.wallNow()).toISOString());
-            return permissionAnswerOf(await call.ask(question, asking));
-          },
-        }),
-        round: {
-          capabilities: capabilities ?? {},
-          ...(mcpReq.inputResponses === undefined ? {} : { inputResponses: mcpReq.inputResponses }),
-          ...(requestState === undefined ? {} : { requestState }),
+    const options: HeldCallOptions = {
+      signal: call.signal,
+      ...(mcpReq._meta?.progressToken === undefined
+        ? {}
+        : { onProgress: (progress) => call.onProgress?.(progress) }),
+      ...(traceContext === undefined ? {} : { traceContext }),
+      onQuestion: (question, asking) =>
+        canAnswer(question.kind, capabilities) ? call.ask(question, asking) : { action: 'decline' },
+      ...(canAnswer('form', capabilities) && {
+        askPermission: async (request: PermissionRequest, asking: { signal: AbortSignal }) => {
+          const question = permissionQuestion(request, new Date(clock.wallNow()).toISOString());
+          return permissionAnswerOf(await call.ask(question, asking));
         },
       }),
+      round: {
+        capabilities: capabilities ?? {},
+        ...(mcpReq.inputResponses === undefined ? {} : { inputResponses: mcpReq.inputResponses }),
+        ...(requestState === undefined ? {} : { requestState }),
+      },
+    };
+    const opener = this.#openerFor(call, mcpReq.method, capabilities);
+    const { logins } = this.#gateway;
+    call.begin(() =>
+      logins === undefined ? ask(options) : logins.around(server, opener, () => ask(options)),
     );
     return call;
+  }
+
+  /** The client as one that opens the page of a login; undefined if it cannot. */
+  #openerFor(
+    call: HeldCall,
+    method: string,
+    capabilities: Readonly<Record<string, unknown>> | undefined,
+  ): PageOpener | undefined {
+    if (!pausableMethods.has(method) || !canAnswer('url', capabilities)) return undefined;
+    return {
+      // A modern client has no connection by which its calls could be told from those of another.
+      client: this.#era === 'legacy' ? this : undefined,
+      ask: async (question, signal) =>
+        (await call.ask(question, { signal })) ?? { action: 'cancel' },
+      completed: ({ id }) => call.onPageDone?.(id),
+      signal: call.signal,
+    };
   }
 
   /** The client's capabilities; a modern client sends them with each request. */

@@ -62,6 +62,8 @@ export interface ClientConnection {
   /** Whether the client follows this resource on a stream. */
   readonly listensFor?: (address: string) => boolean;
   readonly onClosed: () => void;
+  /** The subject of the client's access token, if it has one. */
+  readonly user?: string;
 }
 
 /** Name in the log for clients without a session. */
@@ -100,7 +102,7 @@ export class GatewayClient implements Audience {
       inputRequired: { maxRounds },
       ...(instructions === undefined ? {} : { instructions }),
     });
-    this.#requests = new ClientRequests(gateway, era, this.server);
+    this.#requests = new ClientRequests(gateway, era, this.server, connection.user);
     if (capabilities.tools !== undefined) this.#offerTools();
     if (capabilities.resources !== undefined)
       this.#offerResources(capabilities.resources.subscribe === true);

@@ -14,6 +14,7 @@ import { CallMetrics } from './call-metrics.ts';
 import { FaultLog } from './fault-log.ts';
 import { HeldCalls } from './held-calls.ts';
 import { type GatewayIdentity, identityOfAll, identityOfOne, unknownIdentity } from './identity.ts';
+import { GatewayLogins } from './logins.ts';
 import { createThrottle, type Throttle } from './throttle.ts';
 import { createView, type View } from './view.ts';
 
@@ -34,6 +35,11 @@ export interface GatewayOptions {
   readonly clock: Clock;
   /** The only server to show, under its own names. Default: all servers, with prefixed names. */
   readonly only?: string;
+  /**
+   * Whether clients are asked to open the page of a login that their call needs. Only if they all belong to the
+   * troupe's user, because the login becomes that user's. Default: no.
+   */
+  readonly asksForLogins?: boolean;
   /** Receives protocol faults and our own faults. */
   readonly report: (message: string) => void;
 }
@@ -54,6 +60,8 @@ export class Gateway {
   readonly metrics: CallMetrics;
   readonly held: HeldCalls;
   readonly background: BackgroundTools;
+  /** Undefined: clients are not asked to log in. */
+  readonly logins: GatewayLogins | undefined;
   /** Logs faults in the protocol by client. */
   readonly faults: FaultLog;
   readonly #only: string | undefined;
@@ -70,7 +78,7 @@ export class Gateway {
   #callsInFlight = 0;
   #isDraining = false;
 
-  constructor({ troupe, clock, only, report }: GatewayOptions) {
+  constructor({ troupe, clock, only, asksForLogins = false, report }: GatewayOptions) {
     this.troupe = troupe;
     this.clock = clock;
     this.faults = new FaultLog(clock, report);
@@ -79,6 +87,7 @@ export class Gateway {
     this.metrics = new CallMetrics(troupe);
     this.held = new HeldCalls(clock);
     this.background = new BackgroundTools(troupe);
+    this.logins = asksForLogins ? new GatewayLogins({ troupe, clock }) : undefined;
     const throttle = (kind: ListKind): Throttle =>
       createThrottle(clock, listChangedIntervalMs, () => {
         for (const audience of this.#audiences) audience.listChanged(kind);

@@ -41,6 +41,8 @@ export class HeldCall {
   #state: string | undefined;
   /** Receives progress; set by the current request. */
   onProgress: ((progress: CallProgress) => void) | undefined;
+  /** Called when the page that a question was about is no longer needed; set by the current request. */
+  onPageDone: ((id: string) => void) | undefined;
   /** Unanswered questions, by id. */
   readonly #open = new Map<
     string,
@@ -93,8 +95,12 @@ export class HeldCall {
     }
   }
 
-  /** Resolves with the result or with the open questions. */
-  async turn(): Promise<Turn> {
+  /**
+   * Resolves with the result or with the open questions.
+   *
+   * @param hasPageIds - whether addresses to open have an id, as in the protocol before 2026-07-28
+   */
+  async turn(hasPageIds: boolean): Promise<Turn> {
     const asked = new Promise<undefined>((resolve) => {
       this.#onQuestion = () => resolve(undefined);
       if (this.#open.size > 0) resolve(undefined);
@@ -106,7 +112,7 @@ export class HeldCall {
       return done;
     }
     const requests = [...this.#open].map(
-      ([id, { question }]) => [id, requestOf(question)] as const,
+      ([id, { question }]) => [id, requestOf(question, hasPageIds)] as const,
     );
     return { inputRequests: Object.fromEntries(requests), requestState: this.state };
   }
@@ -186,7 +192,7 @@ export function canAnswer(
   return isRecord(elicitation['form']) || !isRecord(elicitation['url']);
 }
 
-function requestOf(question: Question): InputRequest {
+function requestOf(question: Question, hasPageIds: boolean): InputRequest {
   switch (question.kind) {
     case 'form':
       return {
@@ -196,7 +202,12 @@ function requestOf(question: Question): InputRequest {
     case 'url':
       return {
         method: 'elicitation/create',
-        params: { mode: 'url', message: question.message, url: question.url },
+        params: {
+          mode: 'url',
+          message: question.message,
+          url: question.url,
+          ...(hasPageIds && { elicitationId: question.id }),
+        },
       };
     case 'sampling':
       return { method: 'sampling/createMessage', params: { ...question.sampling } };

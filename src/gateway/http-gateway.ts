@@ -22,10 +22,12 @@ import { TroupeError } from '../domain/troupe-error.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { metricsContentType } from './call-metrics.ts';
 import { GatewayClient, sessionlessClients } from './client.ts';
+import { ignore } from './client-requests.ts';
 import type { Gateway } from './gateway.ts';
 import { goneSignal, sendLight, sendWeb, webRequest } from './http-bridge.ts';
 import { HttpSessions } from './http-sessions.ts';
 import { addressesIn, watchAll } from './listening.ts';
+import { ProtectedResource } from './oauth/protected-resource.ts';
 import {
   type AccessRules,
   maxBodyBytes,
@@ -102,8 +104,11 @@ export async function startHttpGateway(
   server.on('error', (error) => gateway.faults.add('the gateway', error));
   const { port } = server.address() as AddressInfo;
   const shownHost = host.includes(':') ? `[${host}]` : host;
+  const url = `http://${shownHost}:${port}/mcp`;
+  // Requests are answered in later turns of the event loop.
+  requests.begin(url);
   return {
-    url: `http://${shownHost}:${port}/mcp`,
+    url,
     async close(limitMs) {
       server.close();
       await gateway.drain(limitMs);
@@ -121,6 +126,8 @@ class GatewayRequests {
   readonly #rules: AccessRules;
   readonly #sessions: HttpSessions;
   readonly #modern: McpHttpHandler;
+  /** Set once the gateway's URL is known, if it accepts the tokens of an issuer. */
+  #resource: ProtectedResource | undefined;
   readonly #leave: () => void;
   readonly connections = new ConnectionLimits({
     strangers: usualStrangers,
@@ -137,7 +144,11 @@ class GatewayRequests {
     });
     this.#sessions = new HttpSessions(gateway);
     const modern = createMcpHandler(
-      async () => new GatewayClient(gateway, await gateway.identity(), 'modern').server,
+      async ({ authInfo }) => {
+        const user = authInfo?.extra?.['user'];
+        const connection = { ...sessionless, ...(typeof user === 'string' && { user }) };
+        return new GatewayClient(gateway, await gateway.identity(), 'modern', connection).server;
+      },
       {
         legacy: 'reject',
         maxRequestBodySize: maxBodyBytes,
@@ -158,6 +169,13 @@ class GatewayRequests {
     });
   }
 
+  /** Starts to answer requests to this URL. */
+  begin(url: string): void {
+    const { oauth } = this.#rules;
+    if (oauth !== undefined)
+      this.#resource = new ProtectedResource(oauth, url, this.#gateway.clock);
+  }
+
   /** Answers one request. Never rejects. */
   async answer(
     request: IncomingMessage,
@@ -166,9 +184,12 @@ class GatewayRequests {
   ): Promise<void> {
     response.on('error', () => undefined);
     try {
-      const refusal = this.#refusal(request) ?? this.#admit(request, response);
-      if (refusal === undefined) await this.#route(request, response, onAccepted);
-      else this.#refuse(response, refusal);
+      const access = await this.#accessOf(request);
+      // A closed connection must not be counted, because nothing would end that.
+      if (request.socket.destroyed) return;
+      const refusal = 'refusal' in access ? access.refusal : this.#admit(request, response);
+      if (refusal !== undefined) this.#refuse(response, refusal);
+      else if ('user' in access) await this.#route(request, response, onAccepted, access.user);
     } catch (error) {
       const fault = error instanceof Error ? error : new Error(String(error));
       this.#gateway.faults.add('the gateway', fault);
@@ -184,17 +205,32 @@ class GatewayRequests {
     await this.#modern.close();
   }
 
-  #refusal(request: IncomingMessage): Refusal | undefined {
+  /** Who sent a request; undefined if no token says so. */
+  async #accessOf(request: IncomingMessage): Promise<Access> {
     const foreign = refuseForeign(request, this.#rules);
-    if (foreign !== undefined) return foreign;
-    const isPublic = request.url === '/healthz' && request.method === 'GET';
-    if (isPublic) return undefined;
-    return refuseUnauthorized(request, this.#rules) ?? refusePath(request);
+    if (foreign !== undefined) return { refusal: foreign };
+    if (this.#isPublic(request)) return { user: undefined };
+    const { oauth } = this.#rules;
+    if (oauth !== undefined) {
+      const admission = await this.#resource?.admit(request.headers.authorization);
+      if (admission === undefined || 'refusal' in admission)
+        return admission ?? { refusal: unready };
+      const refusal = refusePath(request);
+      return refusal === undefined ? admission : { refusal };
+    }
+    const refusal = refuseUnauthorized(request, this.#rules) ?? refusePath(request);
+    return refusal === undefined ? { user: undefined } : { refusal };
   }
 
-  /** Counts the connection as an authenticated client's. Health checks need no token and stay unauthenticated. */
+  /** Health checks and the metadata for clients that have no token yet. */
+  #isPublic({ url = '', method }: IncomingMessage): boolean {
+    if (method !== 'GET') return false;
+    return url === '/healthz' || this.#resource?.documentAt(url) !== undefined;
+  }
+
+  /** Counts the connection as an authenticated client's. Public requests stay unauthenticated. */
   #admit(request: IncomingMessage, response: ServerResponse): Refusal | undefined {
-    if (request.url === '/healthz') return undefined;
+    if (this.#isPublic(request)) return undefined;
     const end = this.connections.begin(request.socket);
     if (end === undefined) return crowded;
     response.once('close', end);
@@ -205,10 +241,13 @@ class GatewayRequests {
     request: IncomingMessage,
     response: ServerResponse,
     onAccepted: () => void,
+    user: string | undefined,
   ): Promise<void> {
     if (request.url === '/healthz') return this.#sendHealth(response);
     if (request.url === '/metrics') return this.#sendMetrics(response);
-    if (request.method !== 'POST') return this.#pass(request, response, undefined);
+    const metadata = this.#resource?.documentAt(request.url ?? '');
+    if (metadata !== undefined) return sendJson(response, 200, metadata);
+    if (request.method !== 'POST') return this.#pass(request, response, { body: undefined, user });
     const unreadable = refuseBody(request.headers);
     if (unreadable !== undefined) return this.#refuse(response, unreadable);
     onAccepted();
@@ -216,16 +255,24 @@ class GatewayRequests {
     // The client disconnected before the end of its body.
     if (body === undefined) return void response.destroy();
     if ('refusal' in body) return this.#refuse(response, body.refusal);
-    return this.#pass(request, response, body.value);
+    return this.#pass(request, response, { body: body.value, user });
   }
 
   /** Passes a request to the protocol of its era. */
-  async #pass(request: IncomingMessage, response: ServerResponse, body: unknown): Promise<void> {
+  async #pass(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { body, user }: { readonly body: unknown; readonly user: string | undefined },
+  ): Promise<void> {
     const gone = goneSignal(response);
     const listened = listenedTo(body);
     const isStream = request.method === 'GET' || listened !== undefined;
     this.outbox.add(response, isStream ? 'streams' : 'answers');
-    const light = await this.#sessions.answerLightly(request.headers, body, gone);
+    const light = await this.#sessions.answerLightly(
+      { headers: request.headers, user },
+      body,
+      gone,
+    );
     if (light !== undefined && 'document' in light) {
       sendLight(light, response);
       return this.outbox.bound(response);
@@ -234,17 +281,22 @@ class GatewayRequests {
     if (!(await isLegacyRequest(web, body))) {
       const unwatch = watchAll(this.#gateway, listened ?? []);
       try {
-        const answer = await this.#modern.fetch(
-          web,
-          body === undefined ? {} : { parsedBody: body },
-        );
+        const authInfo = { token: '', clientId: '', scopes: [], extra: { user } };
+        const answer = await this.#modern.fetch(web, {
+          ...(body !== undefined && { parsedBody: body }),
+          ...(user !== undefined && { authInfo }),
+        });
         await sendWeb(answer, response, gone, this.outbox);
       } finally {
         unwatch();
       }
       return;
     }
-    const { response: answer, sent } = await this.#sessions.answer(web, body, light?.toHandOver);
+    const { response: answer, sent } = await this.#sessions.answer(
+      { request: web, user },
+      body,
+      light?.toHandOver,
+    );
     try {
       await sendWeb(answer, response, gone, this.outbox);
     } finally {
@@ -265,8 +317,7 @@ class GatewayRequests {
 
   #sendHealth(response: ServerResponse): void {
     const status = this.#gateway.isDraining ? 'stopping' : 'ok';
-    const body = JSON.stringify({ status });
-    response.writeHead(status === 'ok' ? 200 : 503, plainHeaders('application/json')).end(body);
+    sendJson(response, status === 'ok' ? 200 : 503, { status });
   }
 
   #sendMetrics(response: ServerResponse): void {
@@ -275,6 +326,12 @@ class GatewayRequests {
     response.writeHead(200, plainHeaders(metricsContentType)).end(text);
   }
 }
+
+type Access = { readonly user: string | undefined } | { readonly refusal: Refusal };
+
+const sessionless = { canReceive: () => true, onClosed: ignore };
+
+const unready: Refusal = { status: 503, message: 'the gateway is starting' };
 
 const crowded: Refusal = {
   status: 503,
@@ -287,6 +344,10 @@ function statusOf(code: string): number | undefined {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 408;
   if (code === 'HPE_HEADER_OVERFLOW') return 431;
   return code.startsWith('HPE_') ? 400 : undefined;
+}
+
+function sendJson(response: ServerResponse, status: number, document: object): void {
+  response.writeHead(status, plainHeaders('application/json')).end(JSON.stringify(document));
 }
 
 function plainHeaders(type: string): Record<string, string> {

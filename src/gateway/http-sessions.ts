@@ -42,6 +42,8 @@ export type LightAnswer =
 interface Session {
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly client: GatewayClient;
+  /** The subject of the token with which it was opened. */
+  readonly user: string | undefined;
   lastUsedAt: number;
   /** Whether the client has a stream open for notifications. */
   isListening: boolean;
@@ -67,12 +69,12 @@ export class HttpSessions {
 
   /** Answers a plain call without the SDK; undefined for any other request. */
   async answerLightly(
-    headers: IncomingHttpHeaders,
+    { headers, user }: { readonly headers: IncomingHttpHeaders; readonly user: string | undefined },
     body: unknown,
     gone: AbortSignal,
   ): Promise<LightAnswer | undefined> {
     const id = headers['mcp-session-id'];
-    const session = typeof id === 'string' ? this.#sessions.get(id) : undefined;
+    const session = typeof id === 'string' ? this.#find(id, user) : undefined;
     if (typeof id !== 'string' || session === undefined) return undefined;
     const { client } = session;
     const cancelled = cancelledBy(body);
@@ -93,10 +95,14 @@ export class HttpSessions {
   }
 
   /** Answers a request. `begun` is a call that already started for it without the SDK. */
-  async answer(request: Request, body: unknown, begun?: LightCall): Promise<SessionAnswer> {
+  async answer(
+    { request, user }: { readonly request: Request; readonly user: string | undefined },
+    body: unknown,
+    begun?: LightCall,
+  ): Promise<SessionAnswer> {
     const id = request.headers.get('mcp-session-id');
     if (id !== null) {
-      const session = this.#sessions.get(id);
+      const session = this.#find(id, user);
       if (session === undefined) return rpcRefusal(404, -32_001, 'Session not found');
       if (begun !== undefined) session.client.handOver(begun, request);
       return this.#use(session, request, body);
@@ -106,7 +112,7 @@ export class HttpSessions {
       (Array.isArray(body) ? body : [body]).some((message) => isInitializeRequest(message));
     if (!isOpening)
       return rpcRefusal(400, -32_000, 'Bad Request: Mcp-Session-Id header is required');
-    return this.#open(request, body);
+    return this.#open(request, body, user);
   }
 
   /** Closes all sessions. */
@@ -115,7 +121,13 @@ export class HttpSessions {
     await Promise.all([...this.#sessions.values()].map(({ transport }) => transport.close()));
   }
 
-  async #open(request: Request, body: unknown): Promise<SessionAnswer> {
+  /** The session with this id, if it belongs to this user. */
+  #find(id: string, user: string | undefined): Session | undefined {
+    const session = this.#sessions.get(id);
+    return session?.user === user ? session : undefined;
+  }
+
+  async #open(request: Request, body: unknown, user: string | undefined): Promise<SessionAnswer> {
     const gateway = this.#gateway;
     if (gateway.isDraining) return rpcRefusal(503, -32_000, 'The gateway is stopping', 5);
     if (this.#sessions.size + this.#opening >= maxSessions && !this.#makeRoom())
@@ -130,6 +142,7 @@ export class HttpSessions {
         },
       });
       const client = new GatewayClient(gateway, await gateway.identity(), 'legacy', {
+        ...(user !== undefined && { user }),
         canReceive: () => session.isListening,
         onClosed: () => {
           if (transport.sessionId !== undefined) this.#sessions.delete(transport.sessionId);
@@ -138,6 +151,7 @@ export class HttpSessions {
       const session: Session = {
         transport,
         client,
+        user,
         lastUsedAt: gateway.clock.now(),
         answering: 0,
         alone: new Set(),

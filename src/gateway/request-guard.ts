@@ -9,14 +9,17 @@ import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { declaresJson, foreignRequest, readBody } from '../../actors/host/http-server.ts';
 import { structureOf } from '../../actors/transports/connection/messages.ts';
+import type { ProtectedResourceOptions } from './oauth/protected-resource.ts';
 
 export interface AccessRules {
   /** Whether only this machine can connect. */
   readonly isLoopback: boolean;
   /** Accepted host names besides those of this machine. */
   readonly hosts: readonly string[];
-  /** Absent: every program on this machine is accepted. */
+  /** Absent, without `oauth`: every program on this machine is accepted. */
   readonly token?: string;
+  /** Accepts access tokens of an issuer instead. */
+  readonly oauth?: ProtectedResourceOptions;
 }
 
 export interface Refusal {

@@ -14,6 +14,7 @@ const object = z.looseObject({});
 const name = text.refine(isServerName);
 const server = name.optional();
 
+const login = z.looseObject({ origin: text, account: text.optional(), servers: z.array(name) });
 const timer = z.looseObject({ id: text, ms: number, armedAt: number });
 const picturedActor = z.looseObject({
   actor: text,
@@ -22,6 +23,7 @@ const picturedActor = z.looseObject({
   leaves: texts,
   timers: z.array(timer),
   server,
+  login: login.optional(),
 });
 const step = z.looseObject({ step: text, server: name, why: text });
 const status = z.looseObject({
@@ -61,6 +63,7 @@ const schemas: Readonly<Record<InspectionRecord['kind'], z.ZodType>> = {
   timer: z.looseObject({ actor: text, id: text, ms: number }),
   timerEnd: z.looseObject({ actor: text, id: text, fired: z.boolean() }),
   status: z.looseObject({ status }),
+  login: z.looseObject({ actor: text, login }),
   gone: z.looseObject({ server: name }),
   reconciled: z.looseObject({ plan: z.array(step), durationMs: number, troupe: object }),
   gap: z.looseObject({ count: number }),

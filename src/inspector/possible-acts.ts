@@ -33,6 +33,7 @@ export function possibleActs(
   if (status === undefined || explanation === undefined) return undefined;
   const approval = troupe.approvals().find((each) => each.server === server);
   return [
+    ...(status.state === 'authRequired' ? [{ act: 'login', accepted: true, to: 'ready' }] : []),
     ...events.map((act) => actOf(act, explanation, status)),
     ...decisions.map((each) => decisionOf(each, explanation, approval)),
   ];

@@ -32,10 +32,10 @@ export function fingerprintOf(spec: ServerSpec): string {
     case 'http':
     case 'sse':
     case 'ws': {
-      const { url, headers, oauth, account } = spec;
+      const { url, headers, oauth, account, proxy, tls } = spec;
       const fallback = spec.type === 'http' && spec.fallback && { fallback: spec.fallback };
-      const logIn = defined({ oauth, account });
-      return digestOf({ type, era, url, headers, ...fallback, ...logIn, ...valueRulesOf(spec) });
+      const more = { ...fallback, ...defined({ oauth, account, proxy, tls }) };
+      return digestOf({ type, era, url, headers, ...more, ...valueRulesOf(spec) });
     }
   }
 }

@@ -30,6 +30,7 @@ export function oauthTexts(oauth: OAuthSpec): readonly Text[] {
       redirectUri: oauth.redirectUri,
       privateKey: oauth.privateKey,
       keyFile: keyFile?.path,
+      keyId: oauth.keyId,
       assertion: oauth.assertion,
       assertionFile: assertionFile?.path,
     }),

@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition, StateValue } from 'xstate';
+import { authorizationMachine } from '../../machines/authorization/authorization.ts';
 import { permitMachine } from '../../machines/permit.ts';
 import { serverMachine } from '../../machines/server/server.ts';
 import { refreshMachine } from '../../machines/session/refresh.ts';
@@ -20,6 +21,7 @@ export const machines: Readonly<Record<MachineKey, AnyStateMachine>> = {
   handover: handoverMachine,
   slots: slotsMachine,
   permit: permitMachine,
+  authorization: authorizationMachine,
 };
 
 /** The machine that an actor runs, by the id of its chart. */

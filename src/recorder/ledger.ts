@@ -132,12 +132,14 @@ export class Ledger {
   #forget(seen: Extract<Seen, { readonly actor: ActorFile }>): void {
     const { actor } = seen;
     if (seen.kind === 'actor') {
-      actor.base = { stand: newStand, timers: new Map() };
+      actor.base = { stand: newStand, timers: new Map(), login: undefined };
     } else if (seen.kind === 'state') {
       if (actor.base !== undefined) actor.base.stand = seen.stand;
       if (seen.stand.life === 'active') return;
       actor.base?.timers.clear();
       if (actor.parent !== undefined) this.#actors.delete(actor.key);
+    } else if (seen.kind === 'login') {
+      if (actor.base !== undefined) actor.base.login = seen.login;
     } else if (seen.kind === 'timer') {
       actor.base?.timers.delete(seen.id);
       actor.base?.timers.set(seen.id, { id: seen.id, ms: seen.ms, armedAt: seen.t });
@@ -148,9 +150,7 @@ export class Ledger {
 
   #pictureBefore(): InspectionPicture {
     const actors = [...this.#actors.values()].flatMap((file) =>
-      file.base === undefined
-        ? []
-        : [picturedActor(file, file.base.stand, file.base.timers.values())],
+      file.base === undefined ? [] : [picturedActor(file, file.base)],
     );
     return drawn(this.first - 1, this.#baseT, actors, this.#before);
   }
@@ -159,7 +159,7 @@ export class Ledger {
     const t = this.#first > this.#last ? this.#baseT : this.#at(this.#last).t;
     const actors = [...this.#actors.values()]
       .filter(({ now, parent }) => now.life === 'active' || parent === undefined)
-      .map((file) => picturedActor(file, file.now, file.timers.values()));
+      .map((file) => picturedActor(file, { ...file, stand: file.now }));
     return drawn(this.#last, t, actors, this.#now);
   }
 }
@@ -173,6 +173,7 @@ const bytesPerKind: Readonly<Record<Seen['kind'], number>> = {
   ignored: 140,
   timer: 180,
   timerEnd: 160,
+  login: 400,
   status: 800,
   gone: 120,
   reconciled: 600,

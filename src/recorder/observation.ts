@@ -11,6 +11,7 @@ import type {
   EventFacts,
   GoneRecord,
   InspectionRecord,
+  LoginFacts,
   MachineKey,
   PicturedActor,
   ReconciledRecord,
@@ -42,12 +43,20 @@ export interface ActorFile {
   readonly parent?: ActorKey;
   readonly machine?: MachineKey;
   readonly server?: string;
+  /** For the actor of a login. */
+  login: LoginFacts | undefined;
   /** Its current state. */
   now: Stand;
   readonly timers: Map<string, RunningTimer & { readonly event: unknown }>;
   isStarted: boolean;
   /** Its state before the oldest kept observation; undefined when it did not exist then. */
-  base: { stand: Stand; readonly timers: Map<string, RunningTimer> } | undefined;
+  base:
+    | {
+        stand: Stand;
+        readonly timers: Map<string, RunningTimer>;
+        login: LoginFacts | undefined;
+      }
+    | undefined;
 }
 
 /** `t` is in milliseconds since the recording began. */
@@ -74,6 +83,7 @@ export type Seen =
       readonly type: string;
       readonly transitions: readonly AnyTransitionDefinition[];
     })
+  | (OfActor & { readonly kind: 'login'; readonly login: LoginFacts })
   | (OfActor & { readonly kind: 'ignored'; readonly type: string })
   | (OfActor & { readonly kind: 'timer'; readonly id: string; readonly ms: number })
   | (OfActor & { readonly kind: 'timerEnd'; readonly id: string; readonly fired: boolean })
@@ -102,6 +112,8 @@ export function recordOf(seen: Seen, n: number): InspectionRecord {
     }
     case 'state':
       return stateRecordOf(seen, stamp);
+    case 'login':
+      return { kind: 'login', ...stamp, actor: seen.actor.key, login: shownLogin(seen.login) };
     case 'ignored':
       return { kind: 'ignored', ...stamp, actor: seen.actor.key, type: shownText(seen.type) };
     case 'timer':
@@ -140,14 +152,30 @@ function stateRecordOf(
 
 export function picturedActor(
   file: ActorFile,
-  { life, nodes }: Stand,
-  timers: Iterable<RunningTimer>,
+  {
+    stand: { life, nodes },
+    timers,
+    login,
+  }: {
+    readonly stand: Stand;
+    readonly timers: ReadonlyMap<string, RunningTimer>;
+    readonly login: LoginFacts | undefined;
+  },
 ): PicturedActor {
   return {
     ...identityOf(file),
     life,
     leaves: leavesOf(nodes),
-    timers: [...timers].map(({ id, ms, armedAt }) => ({ ...timerOf(id), ms, armedAt })),
+    timers: [...timers.values()].map(({ id, ms, armedAt }) => ({ ...timerOf(id), ms, armedAt })),
+    ...(login === undefined ? {} : { login: shownLogin(login) }),
+  };
+}
+
+function shownLogin({ origin, account, servers }: LoginFacts): LoginFacts {
+  return {
+    origin: shownText(origin),
+    ...(account === undefined ? {} : { account: shownText(account) }),
+    servers,
   };
 }
 

@@ -82,6 +82,11 @@ export function applyRecord(canvas: Canvas, record: InspectionRecord): void {
       else canvas.actors.set(actor.actor, { ...actor, life, leaves, timers: [] });
       return;
     }
+    case 'login': {
+      const actor = canvas.actors.get(record.actor);
+      if (actor !== undefined) canvas.actors.set(actor.actor, { ...actor, login: record.login });
+      return;
+    }
     case 'timer': {
       const { id, delay, ms, t: armedAt } = record;
       const timer = { id, ...(delay === undefined ? {} : { delay }), ms, armedAt };

@@ -4,6 +4,11 @@
  * a snapshot can be restored.
  */
 
+import type {
+  AuthorizationContext,
+  AuthorizationEvent,
+  StepDone,
+} from '../../machines/authorization/setup.ts';
 import type { Permit } from '../../machines/permit.ts';
 import type { ServerContext, ServerEvent } from '../../machines/server/server.ts';
 import type { RefreshContext, RefreshEvent } from '../../machines/session/refresh.ts';
@@ -111,6 +116,29 @@ const slots: Readonly<Record<keyof SlotsContext, Shown>> = {
 
 const permit: Readonly<Record<keyof Permit, Shown>> = { actorId: 'data', pool: 'data' };
 
+// The chart has no tokens, codes or secrets; `failure` is a sentence without them.
+const authorization: Readonly<Record<keyof AuthorizationContext, Shown>> = {
+  id: 'data',
+  seed: 'data',
+  needsUser: 'data',
+  refreshAheadMs: 'data',
+  loginTimeoutMs: 'data',
+  maxStepUps: 'data',
+  token: 'data',
+  isRejected: 'data',
+  wanted: 'data',
+  asksForLess: 'data',
+  isOnDevice: 'data',
+  device: 'data',
+  demands: 'data',
+  rememberMs: 'data',
+  stepUps: 'data',
+  renewals: 'data',
+  attempt: 'data',
+  failure: 'data',
+  nowMs: 'data',
+};
+
 // With thousands of servers, every pass would record a megabyte.
 const troupe: Readonly<Record<keyof TroupeContext, Shown>> = {
   seed: 'data',
@@ -141,6 +169,7 @@ const tables: Readonly<Record<MachineKey, readonly (readonly [string, Shown])[]>
   handover: Object.entries(handover),
   slots: Object.entries(slots),
   permit: Object.entries(permit),
+  authorization: Object.entries(authorization),
   troupe: Object.entries(troupe),
 };
 
@@ -192,6 +221,7 @@ type RecordedEvent =
   | WireCommand
   | Exclude<TroupeEvent, OfXState>
   | HandoverEvent
+  | AuthorizationEvent
   | Exclude<SlotsEvent, OfXState>;
 
 /** The fields of all events with one type. One member of the union may have several types. */
@@ -271,6 +301,14 @@ const allowed: Allowed = {
   'slot.returned': ['actorId'],
   'slot.granted': ['actorId'],
   'slots.resized': [],
+
+  // Logins.
+  'login.requested': ['device'],
+  'login.demanded': ['by', 'nowMs'],
+  'demand.recalled': ['by'],
+  'token.rejected': ['generation', 'nowMs'],
+  'scope.insufficient': ['scopes'],
+  'clock.jumped': ['nowMs'],
 };
 
 const fields = new Map<string, readonly string[]>(Object.entries(allowed));
@@ -278,13 +316,21 @@ const fields = new Map<string, readonly string[]>(Object.entries(allowed));
 /** Reports the end of a session. */
 const sessionEnd = 'xstate.done.actor.session';
 const endFields: readonly (keyof SessionEnd)[] = ['wasOpen', 'failure', 'isFlood'];
+/** Report the end of a login's steps. */
+const stepEnds: ReadonlySet<string> = new Set(
+  ['load', 'discover', 'register', 'askUser', 'exchange', 'request', 'refresh', 'forget'].map(
+    (step) => `xstate.done.actor.${step}`,
+  ),
+);
+const stepFields: readonly (keyof StepDone)[] = ['failure'];
 
 /** Extracts an event's recorded fields, so that the event itself is not retained. Does not redact. */
 export function factsOf(event: { readonly type: string }): EventFacts | undefined {
   const content = event as Readonly<Record<string, unknown>>;
-  if (event.type === sessionEnd) {
-    return isRecord(content['output']) ? factsIn(content['output'], endFields) : undefined;
-  }
+  const ended =
+    event.type === sessionEnd ? endFields : stepEnds.has(event.type) ? stepFields : undefined;
+  if (ended !== undefined)
+    return isRecord(content['output']) ? factsIn(content['output'], ended) : undefined;
   const names = fields.get(event.type) ?? [];
   return names.length === 0 ? undefined : factsIn(content, names);
 }

@@ -24,6 +24,7 @@ import type {
   InspectionPicture,
   InspectionRecord,
   InspectionSource,
+  LoginFacts,
 } from '../domain/host/inspection.ts';
 import type { ServerStatus, TroupeSnapshot, TroupeStatus } from '../domain/host/status.ts';
 import type { Step } from '../domain/plan.ts';
@@ -58,6 +59,7 @@ export class Recorder implements InspectionSource {
   readonly #followers = new Set<() => void>();
   #isWaking = false;
   #hasFailed = false;
+  #rootKey: ActorKey | undefined;
 
   constructor({ clock, records = defaultRecordCount, maxBytes, report }: RecorderOptions) {
     this.#clock = clock;
@@ -78,14 +80,31 @@ export class Recorder implements InspectionSource {
     return this.#ledger.last;
   }
 
-  /** Observes a root's whole system from now on; the current state becomes the picture before the first record. */
-  attach(root: AnyActorRef, truth: TroupeSnapshot): void {
+  /**
+   * Observes a root's whole system, and the logins', from now on; the current state becomes the picture
+   * before the first record.
+   */
+  attach(
+    root: AnyActorRef,
+    truth: TroupeSnapshot,
+    logins: ReadonlyMap<AnyActorRef, LoginFacts> = new Map(),
+  ): void {
     this.#setStart();
+    this.#rootKey = root.sessionId;
     this.#adopt(root);
+    for (const [ref, login] of logins) this.#adopt(ref, login);
     this.#ledger.begin({ ...truth, servers: truth.servers.map(shownStatus) });
-    root.system.inspect((event) => this.#observe(event));
-    // A root that throws has no parent that would report it.
-    root.subscribe({ error: () => this.#guarded(() => this.#end(this.#fileOf(root), 'error')) });
+    for (const each of [root, ...logins.keys()]) this.#follow(each);
+  }
+
+  /** Observes a login, which is a system of its own, and records which servers share it. */
+  noteLogin(ref: AnyActorRef, login: LoginFacts): void {
+    this.#guarded(() => {
+      if (!this.#files.has(ref)) this.#follow(ref);
+      const actor = this.#fileOf(ref);
+      actor.login = login;
+      this.#push({ kind: 'login', t: this.#now(), actor, login });
+    });
   }
 
   noteStatus(status: ServerStatus): void {
@@ -135,6 +154,12 @@ export class Recorder implements InspectionSource {
   #setStart(): void {
     this.clockStart = this.#clock.now();
     this.startedAt = new Date(this.#clock.wallNow()).toISOString();
+  }
+
+  #follow(root: AnyActorRef): void {
+    root.system.inspect((event) => this.#observe(event));
+    // A root that throws has no parent that would report it.
+    root.subscribe({ error: () => this.#guarded(() => this.#end(this.#fileOf(root), 'error')) });
   }
 
   #observe(event: InspectionEvent): void {
@@ -266,15 +291,18 @@ export class Recorder implements InspectionSource {
     const { sessionId: key, id } = ref;
     const parentRef = parentOf(ref);
     const parent = parentRef === undefined ? undefined : this.#fileOf(parentRef);
+    // The troupe owns its logins, which XState does not know.
+    const parentKey = parent?.key ?? (key === this.#rootKey ? undefined : this.#rootKey);
     const machine = machineKeyOf(machineIdOf(ref));
     const isOfServer = machine === 'server' || machine === 'handover';
     const server = isOfServer ? nameOf(id) : parent?.server;
     const file: ActorFile = {
       key,
       id,
-      ...(parent === undefined ? {} : { parent: parent.key }),
+      ...(parentKey === undefined ? {} : { parent: parentKey }),
       ...(machine === undefined ? {} : { machine }),
       ...(server === undefined ? {} : { server }),
+      login: undefined,
       now: newStand,
       timers: new Map(),
       isStarted: false,
@@ -286,8 +314,9 @@ export class Recorder implements InspectionSource {
   }
 
   /** Adds an actor that existed before the recorder, with all its descendants. */
-  #adopt(ref: AnyActorRef): void {
+  #adopt(ref: AnyActorRef, login?: LoginFacts): void {
     const file = this.#open(ref);
+    file.login = login;
     const snapshot = ref.getSnapshot() as LooseSnapshot;
     file.now = standOf(snapshot);
     file.isStarted = true;
@@ -297,7 +326,7 @@ export class Recorder implements InspectionSource {
       const armedAt = Math.min(0, startedAt - Date.now());
       file.timers.set(id, { id, ms: delay, armedAt, event });
     }
-    file.base = { stand: file.now, timers: new Map(file.timers) };
+    file.base = { stand: file.now, timers: new Map(file.timers), login };
     for (const child of Object.values(snapshot.children ?? {})) this.#adopt(child);
   }
 

@@ -36,6 +36,7 @@ export function assembleTroupe(options: TroupeOptions, parts: TroupeParts): Trou
   const { board, root, listeners } = services;
   const snapshot = () => snapshotOf(services);
   const inspection = new RecordedInspection(options, { ...parts, root, listeners, snapshot });
+  services.logins.follow((login, facts) => inspection.noteLogin(login, facts));
   const ended = follow(services, inspection);
   const methods = {
     inspection,
@@ -159,7 +160,7 @@ function orders(services: Services, ended: Promise<void>) {
         ({ state: present }) => present === state || (state === 'ready' && isUsable(present)),
       );
     },
-    ...loginRequests(services, { send, wait }),
+    ...loginRequests(services, { send, wait, clock }),
     restartAndWait: async (server, options = {}) => {
       const before = board.view(server);
       send({ type: 'server.restart', server });

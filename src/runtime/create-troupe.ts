@@ -12,6 +12,7 @@ import { createApprovalStore } from '../../actors/stores/approvals.ts';
 import { createCatalogFiles } from '../../actors/stores/catalogs.ts';
 import { createCredentialStore } from '../../actors/stores/credentials.ts';
 import { installationKey } from '../../actors/stores/installation-key.ts';
+import { createLoginDemandStore } from '../../actors/stores/login-demands.ts';
 import { createPermissionStore } from '../../actors/stores/permissions.ts';
 import { createImageShrinker } from '../../actors/stores/result-images.ts';
 import { createResultFiles } from '../../actors/stores/results.ts';
@@ -53,6 +54,7 @@ export function createTroupe(options: TroupeOptions = {}): Troupe {
       ? {}
       : {
           resultFiles: createResultFiles({ stateDir, wallNow: Date.now }),
+          keepLoginDemands: () => createLoginDemandStore(stateDir, clock),
           keepCatalogs: (onProblems) => createCatalogFiles({ stateDir, clock, onProblems }),
         }),
     images: createImageShrinker(),

@@ -1,5 +1,6 @@
+import type { AnyActorRef } from 'xstate';
 import type { Clock } from '../domain/clock.ts';
-import type { Inspection } from '../domain/host/inspection.ts';
+import type { Inspection, LoginFacts } from '../domain/host/inspection.ts';
 import type { TroupeSnapshot } from '../domain/host/status.ts';
 import { JournalWriter } from '../recorder/journal.ts';
 import { Recorder } from '../recorder/recorder.ts';
@@ -21,6 +22,7 @@ export class RecordedInspection extends Recorder implements Inspection {
   readonly #options: InspectOptions;
   #journal: JournalWriter | undefined;
   #isRecording = false;
+  readonly #logins = new Map<AnyActorRef, LoginFacts>();
 
   /** Starts immediately when the host's options enable recording. */
   constructor({ inspect = false }: TroupeOptions, ports: InspectionPorts) {
@@ -39,7 +41,7 @@ export class RecordedInspection extends Recorder implements Inspection {
     if (this.#isRecording) return;
     this.#isRecording = true;
     const { listeners, report, root, snapshot } = this.#ports;
-    this.attach(root, snapshot());
+    this.attach(root, snapshot(), this.#logins);
     listeners.on('status.changed', ({ status }) => this.noteStatus(status));
     listeners.on('reconciled', ({ plan, durationMs }) =>
       this.noteReconciled(plan, durationMs, snapshot().troupe),
@@ -47,6 +49,12 @@ export class RecordedInspection extends Recorder implements Inspection {
     root.subscribe({ next: goneServers(this), error: () => {} });
     const { journal: file } = this.#options;
     if (file !== undefined) this.#journal = new JournalWriter(this, { file, report });
+  }
+
+  /** Records a login, or that other servers share it; called before its actor starts. */
+  override noteLogin(ref: AnyActorRef, login: LoginFacts): void {
+    this.#logins.set(ref, login);
+    if (this.#isRecording) super.noteLogin(ref, login);
   }
 
   /** Resolves once the journal's last line is on disk. */

@@ -1,5 +1,7 @@
 /** The methods of a troupe that log in and out. */
 
+import { startDeadline } from '../../actors/host/time-limit.ts';
+import { type Clock, longestTimerMs } from '../domain/clock.ts';
 import type { HostEvent } from '../domain/host/event.ts';
 import type { ServerStatus } from '../domain/host/status.ts';
 import { isRemote, type RemoteSpec, type ServerSpec } from '../domain/server-spec.ts';
@@ -17,6 +19,7 @@ import type { Authorizations } from './user/authorizations.ts';
 
 interface LoginPorts {
   readonly send: (event: HostEvent) => void;
+  readonly clock: Clock;
   readonly wait: (
     server: string,
     wanted: string,
@@ -26,7 +29,7 @@ interface LoginPorts {
 }
 
 /** Creates the methods of a troupe that log in and out. */
-export function loginRequests(services: Services, { send, wait }: LoginPorts) {
+export function loginRequests(services: Services, { send, wait, clock }: LoginPorts) {
   const { logins, progress, board, specs } = services;
   /** Resolves once a session of the server has met the demand for a login, which names the issuer. */
   const afterDemand = async (server: string, options: WaitOptions): Promise<Authorizations> => {
@@ -36,7 +39,9 @@ export function loginRequests(services: Services, { send, wait }: LoginPorts) {
     if (desired !== undefined) refuseWithoutLogin(desired, specs.get(desired.generation));
     const authorizations = await logins.load();
     const isKnown = (): boolean => authorizations.knows(server);
-    if (!isKnown()) send({ type: 'server.start', server });
+    // A server that demanded a login in an earlier run was not asked in this one.
+    const isUnasked = board.status(server)?.state === 'authRequired';
+    if (!isKnown()) send({ type: isUnasked ? 'server.reconnect' : 'server.start', server });
     const status = await wait(server, 'asked to log in', options, ({ state }) =>
       isKnown() ? !startingStates.has(state) : restingStates.has(state),
     );
@@ -47,7 +52,9 @@ export function loginRequests(services: Services, { send, wait }: LoginPorts) {
   return {
     login: async (server, options = {}) => {
       const authorizations = await afterDemand(server, options);
-      await authorizations.login(server, options.signal);
+      await inTime(clock, server, options, (signal) =>
+        authorizations.login(server, { ...options, signal }),
+      );
       return wait(server, 'ready', options, ({ state }) => restingStates.has(state));
     },
     finishLogin: async (server, url) => {
@@ -56,12 +63,37 @@ export function loginRequests(services: Services, { send, wait }: LoginPorts) {
         throw argumentsError("the address is not a URL; copy the browser's whole address line");
       (await logins.load()).finishLogin(server, new URL(url));
     },
-    logout: async (server) => {
-      await (await afterDemand(server, {})).logout(server);
-      send({ type: 'server.reconnect', server });
+    async logout(which) {
+      if (typeof which === 'string') return (await afterDemand(which, {})).logout(which);
+      return (await logins.load()).forget(which);
     },
-    accounts: async () => (await logins.load()).accounts(),
+    async accounts() {
+      if (!progress.hasReadSettings()) await afterFirstPass(services, {});
+      const servers = board.statuses();
+      const named = servers.map(({ name, generation }) => [name, specs.get(generation)] as const);
+      return (await logins.load()).accounts(new Map(named));
+    },
   } satisfies Partial<Troupe>;
+}
+
+/** Ends a login whose user takes longer than its caller waits. */
+async function inTime(
+  clock: Clock,
+  server: string,
+  { signal, timeoutMs }: WaitOptions,
+  login: (signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const late = new AbortController();
+  const end = startDeadline(clock, timeoutMs ?? longestTimerMs, () => late.abort());
+  try {
+    await login(AbortSignal.any([late.signal, ...(signal === undefined ? [] : [signal])]));
+  } catch (error) {
+    if (!late.signal.aborted || signal?.aborted === true) throw error;
+    const message = `no one completed the login to ${server} in time`;
+    throw new TroupeError('TIMEOUT_WAITING', message, { server, retryable: true });
+  } finally {
+    end();
+  }
 }
 
 /** The states in which a server stays until something outside it changes. */
@@ -91,9 +123,12 @@ function refuseWithoutLogin(desired: DesiredServer, spec: ServerSpec | undefined
   throw new TroupeError('USAGE', `${server} uses no login: ${why}`, { server });
 }
 
-function loginRuledOut({ oauth, headers }: RemoteSpec, place: string): string | undefined {
+function loginRuledOut({ oauth, headers, values }: RemoteSpec, place: string): string | undefined {
   if (oauth === false) return `its settings have "oauth": false${place}; remove it to log in`;
-  const header = Object.keys(headers).find((each) => each.toLowerCase() === 'authorization');
-  if (header === undefined || oauth !== undefined) return undefined;
+  const keys = (values?.commands ?? []).map(({ key }) => key.replace('headers.', ''));
+  const header = [...Object.keys(headers), ...keys].find(
+    (each) => each.toLowerCase() === 'authorization',
+  );
+  if (header === undefined) return undefined;
   return `its settings have the header "${header}"${place}; replace its value, or remove it to log in`;
 }

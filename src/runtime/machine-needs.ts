@@ -1,11 +1,17 @@
 import { environmentOf } from '../../actors/processes/environment.ts';
 import { readSettings } from '../../actors/settings/last-good-settings.ts';
+import { environmentProxy } from '../../actors/transports/http/environment-proxy.ts';
+import { parseProxy } from '../../actors/transports/http/proxy.ts';
+import { authorityVariables } from '../../actors/transports/http/reach.ts';
 import { findExecutable } from '../../actors/values/executable-path.ts';
 import { settingsReportOf } from '../config/settings-report.ts';
-import type { ServerSpec } from '../domain/server-spec.ts';
+import type { RemoteSpec, ServerSpec } from '../domain/server-spec.ts';
 import type { SettingsReport } from '../domain/settings.ts';
-import { referencesIn } from '../policies/expand-variables.ts';
+import { reachTextsOf } from '../policies/approvals/values.ts';
+import { referencesIn, type Variables } from '../policies/expand-variables.ts';
 import { oauthTexts } from '../policies/log-in-texts.ts';
+import { proxyVariables } from '../policies/proxy-variables.ts';
+import { isPem } from '../policies/text/pem.ts';
 import { settingsPortsOf } from './options/settings-ports.ts';
 import type { TroupeOptions } from './troupe.ts';
 
@@ -21,7 +27,27 @@ export interface MachineNeeds {
   /** Ports of this machine that addresses name. */
   readonly ports: readonly { readonly port: number; readonly servers: readonly string[] }[];
   readonly keychain: readonly string[];
-  readonly remote: readonly string[];
+  readonly proxies: readonly NeededProxy[];
+  readonly certificates: readonly NeededFile[];
+}
+
+/** A proxy, which may be used by no server if the environment names it. */
+export interface NeededProxy {
+  /** The variable or the key of settings that names it. */
+  readonly named: string;
+  /** Its address without user and password; undefined if it is not known, null if it is none. */
+  readonly url: URL | null | undefined;
+  readonly servers: readonly string[];
+  /** Whether only entries of a folder name it, which may not cause connections. */
+  readonly isForeign: boolean;
+}
+
+/** A file of certificates or keys. */
+export interface NeededFile {
+  readonly named: string;
+  readonly file: string;
+  /** Empty: every remote server uses it. */
+  readonly servers: readonly string[];
 }
 
 const loopback = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/u;
@@ -31,9 +57,9 @@ export async function machineNeedsOf(options: TroupeOptions): Promise<MachineNee
   const { env = process.env } = options;
   const ports = settingsPortsOf(options);
   const { settings, specs, files } = await readSettings(ports);
-  const needed = settings.servers.flatMap(({ name, generation, enabled, invalid }) => {
+  const needed = settings.servers.flatMap(({ name, generation, enabled, invalid, gated }) => {
     const spec = enabled && invalid === undefined ? specs.get(generation) : undefined;
-    return spec === undefined ? [] : [{ name, spec }];
+    return spec === undefined ? [] : [{ name, spec, isForeign: gated }];
   });
   const cwd = ports.projectRoot;
   const path = environmentOf(env, {}, process.platform);
@@ -47,15 +73,77 @@ export async function machineNeedsOf(options: TroupeOptions): Promise<MachineNee
     commands: await Promise.all(commands),
     ports: [...namesBy(needed, portOf)].map(([port, servers]) => ({ port, servers })),
     keychain: needed.filter(({ spec }) => usesKeychain(spec)).map(({ name }) => name),
-    remote: needed
-      .filter(({ spec }) => spec.type !== 'stdio' && spec.type !== 'memory')
-      .filter(({ spec }) => portOf(spec) === undefined)
-      .map(({ name }) => name),
+    proxies: proxiesOf(needed, env),
+    certificates: [
+      ...authorityVariables(env).map(({ name, file }) => ({ named: name, file, servers: [] })),
+      ...needed.flatMap(filesOf),
+    ],
   };
 }
 
+interface NeededServer {
+  readonly name: string;
+  readonly spec: ServerSpec;
+  readonly isForeign: boolean;
+}
+
+function proxiesOf(needed: readonly NeededServer[], env: Variables): readonly NeededProxy[] {
+  const ofEnvironment = proxyVariables(env).map((variable) => ({
+    named: variable,
+    address: env[variable],
+    servers: [],
+    isForeign: false,
+  }));
+  const ofServers = needed.flatMap(({ name, spec, isForeign }) => {
+    const found = proxyOf(spec, env);
+    return found === undefined ? [] : [{ ...found, servers: [name], isForeign }];
+  });
+  const proxies = new Map<string, NeededProxy>();
+  for (const { named, address, servers, isForeign } of [...ofEnvironment, ...ofServers]) {
+    const url = address === undefined ? undefined : (parseProxy(address, named)?.url ?? null);
+    const key = `${named} ${url?.href}`;
+    const known = proxies.get(key);
+    proxies.set(key, {
+      named,
+      url,
+      servers: [...(known?.servers ?? []), ...servers],
+      isForeign: isForeign && (known?.isForeign ?? true),
+    });
+  }
+  return [...proxies.values()];
+}
+
+/** An address with references is not known here. */
+function proxyOf(
+  spec: ServerSpec,
+  env: Variables,
+): { readonly named: string; readonly address: string | undefined } | undefined {
+  if (spec.type === 'stdio' || spec.type === 'memory' || spec.proxy === false) return undefined;
+  const named = '"proxy"';
+  if (spec.values?.commands?.some(({ key }) => key === 'proxy'))
+    return { named, address: undefined };
+  if (spec.proxy !== undefined) return { named, address: plainText(spec, spec.proxy) };
+  const url = plainText(spec, spec.url);
+  const found = url !== undefined && URL.canParse(url) && environmentProxy(new URL(url), env);
+  return found ? { named: found.variable, address: found.address } : undefined;
+}
+
+/** Files of a folder's entries are not looked at before approval. */
+function filesOf({ name, spec, isForeign }: NeededServer): readonly NeededFile[] {
+  if (isForeign || spec.type === 'stdio' || spec.type === 'memory') return [];
+  return (['ca', 'cert', 'key'] as const).flatMap((key) => {
+    const text = spec.tls?.[key];
+    const file = text === undefined || isPem(text) ? undefined : plainText(spec, text);
+    return file === undefined ? [] : [{ named: `"tls.${key}"`, file, servers: [name] }];
+  });
+}
+
+function plainText({ values }: RemoteSpec, text: string): string | undefined {
+  return values?.literal === true || referencesIn(text).length === 0 ? text : undefined;
+}
+
 function namesBy<Key>(
-  servers: readonly { readonly name: string; readonly spec: ServerSpec }[],
+  servers: readonly NeededServer[],
   keyOf: (spec: ServerSpec) => Key | undefined,
 ): ReadonlyMap<Key, readonly string[]> {
   const names = new Map<Key, readonly string[]>();
@@ -87,6 +175,7 @@ function usesKeychain(spec: ServerSpec): boolean {
       : [
           spec.url,
           ...Object.values(spec.headers),
+          ...reachTextsOf(spec).map(([, text]) => text),
           ...(spec.oauth ? oauthTexts(spec.oauth).map(([, text]) => text) : []),
         ];
   return texts.some((text) => referencesIn(text).some(({ kind }) => kind === 'keychain'));

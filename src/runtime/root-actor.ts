@@ -21,6 +21,7 @@ import {
 import type { ApprovalStore, ApprovalStorePorts } from '../../actors/stores/approvals.ts';
 import type { CatalogFiles, CatalogFilesPorts } from '../../actors/stores/catalogs.ts';
 import type { CredentialStore } from '../../actors/stores/credentials.ts';
+import type { LoginDemandStore } from '../../actors/stores/login-demands.ts';
 import type { PermissionStore, PermissionStorePorts } from '../../actors/stores/permissions.ts';
 import type { ImageShrinker } from '../../actors/stores/result-images.ts';
 import type { ResultFiles } from '../../actors/stores/results.ts';
@@ -63,6 +64,8 @@ export interface TroupeParts {
   readonly keepCredentials?: (
     onProblems: (problems: readonly Problem[]) => void,
   ) => CredentialStore;
+  /** Stores which servers demanded a login, for later runs. Default: none are stored. */
+  readonly keepLoginDemands?: () => LoginDemandStore;
   /** Resolves the commands of gated servers. Default: commands are started as written. */
   readonly findExecutable?: FindExecutable;
   /**

@@ -30,6 +30,7 @@ import { ServerRecords } from './server-records.ts';
 import { SessionRegistry } from './session-registry.ts';
 import type { SharedPorts } from './shared-ports.ts';
 import { type RootRef, StatusBoard } from './status/board.ts';
+import { loginNeedOf } from './status/login-need.ts';
 import { BudgetWatch, ProblemList } from './status/problems.ts';
 
 import type { TroupeOptions } from './troupe.ts';
@@ -64,12 +65,7 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
   const approvals: Approvals = new Approvals({ ...shared, specs, catalogs: () => catalogs });
   const plainReader = embeddingReader(createSettingsReader(settingsPorts), servers);
   const reader = approvals.lookedUpBy(plainReader);
-  const values = valueSourceOf(options, parts, {
-    processes,
-    onGiven: (given) => startAnswered(given, root, board),
-    // A server that has just been removed is of no scope that a host trusts.
-    scopeOf: (server) => board.view(server)?.desired.source.scope ?? 'project',
-  });
+  const values = valuesOf(options, { parts, processes, ...late });
   const questions = new Questions(options, shared);
   const sessions = new SessionRegistry();
   const catalogs: Catalogs = new Catalogs({ ...shared, sessions, approvals });
@@ -108,7 +104,7 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
       const { session = 0 } = board.view(status.name) ?? {};
       const before = records.noteStatus(status, session);
       listeners.emit('status.changed', { status });
-      if (isLogInNew(before, status)) listeners.emit('auth.needed', { server: status.name });
+      noteDemand({ listeners, specs, logins }, before, status);
       // A slot may be free for a server that is waiting.
       if (budget.note(status)) root.send({ type: 'troupe.lookAgain' });
       progress.checkReady();
@@ -118,10 +114,26 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
     unknownServer(server, board.statuses(), root.getSnapshot().context.removed, problems.all());
   const permissions = new Permissions(options, { ...shared, settings });
   const callPorts = { ...parts, board, tools: catalogs.tools, sessions, approvals, permissions };
-  const calls = new CallDispatcher({ ...callPorts, absentError });
+  const calls = new CallDispatcher({ ...callPorts, ...logins.forCalls, absentError });
   const added = new AddedServers(reader);
   const kept = { ...shared, specs, approvals, questions, catalogs, values, processes, logins };
   return { ...kept, root, board, calls, added, reader, docker, progress, budget, absentError };
+}
+
+function valuesOf(
+  options: TroupeOptions,
+  { parts, processes, root, board }: ValuePorts,
+): ReturnType<typeof valueSourceOf> {
+  return valueSourceOf(options, parts, {
+    processes,
+    onGiven: (given) => startAnswered(given, root(), board()),
+    // A server that has just been removed is of no scope that a host trusts.
+    scopeOf: (server) => board().view(server)?.desired.source.scope ?? 'project',
+  });
+}
+
+interface ValuePorts extends Pick<SharedPorts, 'parts' | 'root' | 'board'> {
+  readonly processes: ReturnType<NonNullable<TroupeParts['keepProcesses']>>;
 }
 
 function inputOf(
@@ -149,6 +161,24 @@ function targetOf(
   const desired = board.view(server)?.desired;
   if (spec === undefined || desired === undefined) return undefined;
   return { spec, policy: desired.policy, ...approvals.boundTo(desired) };
+}
+
+/** Reports a server that has just begun to require a login. */
+function noteDemand(
+  { listeners, specs, logins }: DemandPorts,
+  before: ServerStatus | undefined,
+  status: ServerStatus,
+): void {
+  if (!isLogInNew(before, status)) return;
+  const { name, generation } = status;
+  const need = loginNeedOf(name, specs.get(generation), logins.scopesFor(name));
+  listeners.emit('auth.needed', need);
+}
+
+interface DemandPorts {
+  readonly listeners: Listeners;
+  readonly specs: SpecBook;
+  readonly logins: ReturnType<typeof lazyLogins>;
 }
 
 function isLogInNew(

@@ -2,7 +2,7 @@
  * The runtime's public interface. A host never holds anything else: no chart or actor is exposed.
  */
 
-import type { Account } from '../domain/authorization.ts';
+import type { Account, StoredLogin } from '../domain/authorization.ts';
 import type {
   CompletionRequest,
   CompletionResult,
@@ -275,6 +275,17 @@ export interface WaitOptions {
   readonly timeoutMs?: number;
 }
 
+/** Options of `Troupe.login`. */
+export interface LoginOptions extends WaitOptions {
+  /** Log in on another device, with a code, if the issuer offers that (RFC 8628). */
+  readonly device?: boolean;
+  /**
+   * Whether to wait for a login that is under way for the same credential, whose address is shown again.
+   * Default: it starts over, and the earlier address becomes invalid.
+   */
+  readonly joins?: boolean;
+}
+
 /**
  * One server, by its name. Its stream emits the current status, then each change, and completes
  * when the troupe stops.
@@ -399,13 +410,14 @@ export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatu
   forgetPermissions(which?: { readonly server?: string; readonly tool?: string }): Promise<number>;
   /**
    * Logs in to a remote server. The event `auth.started` has the URL that the user must open; the
-   * response is received on this machine, or passed on with `finishLogin`. All servers that share the
+   * response is received on this machine, or passed on with `finishLogin`. With `device`, it has a
+   * code that the user enters on any other device. All servers that share the
    * credential continue. Resolves with the status of the server once it has started again.
    *
    * @throws TroupeError `AUTH_REQUIRED` with the reason if the login fails; `USAGE` if the server uses
    * none; the server's own code if it cannot start; `CANCELLED`, `TIMEOUT_WAITING`
    */
-  login(server: string, options?: WaitOptions): Promise<ServerStatus>;
+  login(server: string, options?: LoginOptions): Promise<ServerStatus>;
   /**
    * Ends the wait of a login with the URL to which the browser was redirected, where the browser runs on
    * another machine.
@@ -414,12 +426,13 @@ export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatu
    */
   finishLogin(server: string, url: string): Promise<void>;
   /**
-   * Revokes and deletes the credential of a server; other servers that share it lose it too.
+   * Revokes and deletes the credential of a server, or the one at an address, of which no server is
+   * left or that none could start; other servers that share it lose it too.
    *
-   * @throws TroupeError `USAGE` if the server uses none
+   * @throws TroupeError `USAGE` if the server uses none, or none is stored
    */
-  logout(server: string): Promise<void>;
-  /** Lists the stored credentials, without secrets. */
+  logout(which: string | StoredLogin): Promise<void>;
+  /** Lists the stored credentials, without secrets. Starts no server. */
   accounts(): Promise<readonly Account[]>;
   /**
    * Calls a tool by its exposed name, at most once; waits for a server that is starting.

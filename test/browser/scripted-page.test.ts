@@ -34,28 +34,32 @@ function picturesOf(machine: MachineKey) {
 const litNow = `[...document.querySelectorAll('.chart-stage .lit')].map((state) => state.dataset.state).join()`;
 
 describe('a chart on the page', () => {
-  it.each(['server', 'session', 'refresh', 'troupe', 'slots', 'permit'] satisfies MachineKey[])(
-    'highlights each possible state and no other: %s',
-    async (machine) => {
-      const source = new ScriptedSource();
-      source.push({ kind: 'actor', actor: 'x:0', id: 'troupe', machine: 'troupe' });
-      const actor = machine === 'troupe' ? 'x:0' : 'x:1';
-      if (actor !== 'x:0')
-        source.push({ kind: 'actor', actor, id: 'db.0', parent: 'x:0', machine });
-      const inspected = { source, mode: 'live', title: 'x' } as const;
-      const { page } = await show(browser, inspected, `#/chart?actor=${actor}`);
-      await page.getByRole('button', { name: 'Details' }).click();
-      for (const { title, shown, isOnly } of picturesOf(machine)) {
-        if (!isOnly) await page.getByRole('tab', { name: new RegExp(`^${title}`, 'u') }).click();
-        for (const leaf of shown) {
-          source.push({ kind: 'state', actor, life: 'active', leaves: [leaf] });
-          const state = page.locator(`.chart-stage [data-state="${leaf}"].lit`);
-          await state.waitFor({ state: 'attached' });
-          expect(await page.evaluate(litNow)).toBe(leaf);
-        }
+  it.each([
+    'server',
+    'session',
+    'refresh',
+    'troupe',
+    'slots',
+    'permit',
+    'authorization',
+  ] satisfies MachineKey[])('highlights each possible state and no other: %s', async (machine) => {
+    const source = new ScriptedSource();
+    source.push({ kind: 'actor', actor: 'x:0', id: 'troupe', machine: 'troupe' });
+    const actor = machine === 'troupe' ? 'x:0' : 'x:1';
+    if (actor !== 'x:0') source.push({ kind: 'actor', actor, id: 'db.0', parent: 'x:0', machine });
+    const inspected = { source, mode: 'live', title: 'x' } as const;
+    const { page } = await show(browser, inspected, `#/chart?actor=${actor}`);
+    await page.getByRole('button', { name: 'Details' }).click();
+    for (const { title, shown, isOnly } of picturesOf(machine)) {
+      if (!isOnly) await page.getByRole('tab', { name: new RegExp(`^${title}`, 'u') }).click();
+      for (const leaf of shown) {
+        source.push({ kind: 'state', actor, life: 'active', leaves: [leaf] });
+        const state = page.locator(`.chart-stage [data-state="${leaf}"].lit`);
+        await state.waitFor({ state: 'attached' });
+        expect(await page.evaluate(litNow)).toBe(leaf);
       }
-    },
-  );
+    }
+  });
 });
 
 describe('a picture with foldable parts', () => {

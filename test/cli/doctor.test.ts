@@ -4,6 +4,8 @@ import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Finding } from '../../src/cli/doctor/finding.ts';
 import { limitFinding, nodeFinding } from '../../src/cli/doctor/machine-checks.ts';
+import { freePort } from '../fixtures/remote/free-port.ts';
+import { startHttpProxy } from '../fixtures/remote/http-proxy.ts';
 import { createPlace } from './cli-process.ts';
 import { compiledCli } from './compiled-cli.ts';
 import { runCliHere, temporaryFolder } from './run-cli.ts';
@@ -43,7 +45,9 @@ describe('troupe doctor', () => {
     const { exitCode, stdout } = await place.run('doctor', '--config', place.settings);
     expect(exitCode).toBe(0);
     const lines = stdout.trimEnd().split('\n');
-    expect(lines.map((line) => line.slice(6, 16).trim())).toEqual([
+    const names = lines.map((line) => line.slice(6, 16).trim());
+    // The environment may name files of certificates.
+    expect(names.filter((name) => name !== 'tls')).toEqual([
       'node',
       'settings',
       'program',
@@ -68,7 +72,10 @@ describe('troupe doctor', () => {
       there: { url: `http://localhost:${port}/mcp` },
       away: { url: 'https://example.com/mcp', headers: { Authorization: '${keychain:a/b}' } },
     });
-    const doctor = await doctorOf(folder, { HTTPS_PROXY: `http://me:${secret}@proxy:1` });
+    const closed = await freePort();
+    const doctor = await doctorOf(folder, {
+      HTTPS_PROXY: `http://me:${secret}@127.0.0.1:${closed}`,
+    });
     expect(doctor.exitCode).toBe(2);
     expect(doctor.of('program')).toEqual([
       {
@@ -87,13 +94,63 @@ describe('troupe doctor', () => {
     expect(doctor.of('keychain')).toMatchObject([{ verdict: 'ok' }]);
     expect(doctor.of('proxy')).toMatchObject([
       {
-        verdict: 'warn',
-        message:
-          'HTTPS_PROXY is set, but this version does not use proxies; away must be reachable directly',
+        verdict: 'fail',
+        message: `http://127.0.0.1:${closed} (HTTPS_PROXY) cannot be reached (ECONNREFUSED); used by away`,
+        next: 'start it, or fix HTTPS_PROXY',
       },
     ]);
     expect(doctor.stdout + doctor.stderr).not.toContain(secret);
     expect(doctor.created).toEqual([]);
+  });
+
+  it('lists proxies and files of certificates, and whether they are there', async () => {
+    const port = await listeningPort();
+    const there = `http://127.0.0.1:${port}`;
+    const url = 'https://example.com/mcp';
+    const folder = folderWith({
+      a: { url },
+      b: { url: 'wss://example.com/mcp' },
+      c: { url, proxy: there.replace('//', `//me:${secret}@`), tls: { ca: 'ca.pem' } },
+      d: { url, proxy: '${MY_PROXY}' },
+      e: { url, proxy: false },
+      here: { url: `http://localhost:${port}` },
+    });
+    const doctor = await doctorOf(folder, {
+      HTTPS_PROXY: there.replace('http://', ''),
+      HTTP_PROXY: there,
+      ALL_PROXY: 'socks5://h',
+      SSL_CERT_FILE: '/none.pem',
+    });
+    expect(doctor.exitCode).toBe(2);
+    expect(doctor.of('proxy').map(({ verdict, message }) => `${verdict}: ${message}`)).toEqual([
+      `ok: ${there} (HTTPS_PROXY) can be reached; used by a, b`,
+      `ok: ${there} (HTTP_PROXY) can be reached; no server uses it`,
+      'warn: ALL_PROXY holds no http: or https: address; no server uses it',
+      `ok: ${there} ("proxy") can be reached; used by c`,
+      'ok: "proxy" is known when its server connects; used by d',
+    ]);
+    expect(doctor.of('tls')).toMatchObject([
+      {
+        verdict: 'warn',
+        message: expect.stringContaining('SSL_CERT_FILE is /none.pem, which does'),
+      },
+      {
+        verdict: 'fail',
+        message: `"tls.ca" is ${folder}/ca.pem, which does not exist; needed by c`,
+      },
+    ]);
+    expect(doctor.stdout + doctor.stderr).not.toContain(secret);
+  });
+
+  it('contacts no proxy that only a project names', async () => {
+    const via = await startHttpProxy();
+    onTestFinished(() => via.close());
+    const folder = temporaryFolder();
+    const api = { url: 'https://example.com/mcp', proxy: via.url, tls: { ca: 'ca.pem' } };
+    writeFileSync(path.join(folder, 'troupe.json'), JSON.stringify({ mcpServers: { api } }));
+    const { stdout } = await runCliHere(['doctor'], { folder });
+    expect(stdout).toContain(`${via.url} ("proxy") was not contacted, because a project names it`);
+    expect(stdout).not.toContain('ca.pem');
   });
 
   it('reports a port on which nothing listens', async () => {

@@ -28,6 +28,23 @@ export const command = '"command": "npx"';
 const url = '"url": "https://host/mcp"';
 
 export const badEntries: readonly BadEntry[] = [
+  // How a remote server is reached.
+  ...(
+    [
+      ['a proxy that is a number', '"proxy": 1', 'proxy', 'write "http://proxy.example.com:3128"'],
+      ['a proxy that is true', '"proxy": true', 'proxy', 'or false for none'],
+      ['a proxy without a scheme', '"proxy": "host:3128"', 'proxy', 'must begin with http://'],
+      ['a SOCKS proxy', '"proxy": "socks5://h"', 'proxy', 'SOCKS proxies are not supported; write'],
+      ['certificates in a text', '"tls": "ca.pem"', 'tls', 'write { "ca": "certificates/ca.pem" }'],
+      ['an authority that is a list', '"tls": { "ca": ["x"] }', 'tls.ca', 'must be { "command"'],
+      ['no file', '"tls": { "ca": " " }', 'tls.ca', 'name a file or remove it'],
+      ['a file for a shell', '"tls": { "ca": "~/ca.pem" }', 'tls.ca', 'write ${HOME}'],
+      ['a key alone', '"tls": { "key": "k" }', 'tls.key', 'add "cert"'],
+      ['a passphrase alone', '"tls": { "passphrase": "p" }', 'tls.passphrase', 'add "cert"'],
+      ['an unknown key of tls', '"tls": { "cet": "c" }', 'tls.cet', 'did you mean "cert"'],
+    ] as const
+  ).map(([what, field, key, next]): BadEntry => [what, [url, field], key, 6, next]),
+  ['a proxy of a local server', [command, '"proxy": false'], 'proxy', 6, 'goes with "url" only'],
   // Which kind of server.
   [
     'both command and url',

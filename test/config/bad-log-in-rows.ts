@@ -142,6 +142,12 @@ export const badLogIns: readonly BadLogIn[] = [
     'add "privateKey" or "keyFile"',
   ],
   [
+    'the id of a key without the key',
+    '{ "clientId": "x", "keyId": "k1" }',
+    'oauth.keyId',
+    'add "privateKey" or "keyFile"',
+  ],
+  [
     'a method without its secret',
     '{ "clientId": "x", "tokenEndpointAuthMethod": "client_secret_post" }',
     'oauth.tokenEndpointAuthMethod',

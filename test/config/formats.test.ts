@@ -95,6 +95,38 @@ describe("another program's settings file", () => {
     },
   );
 
+  it('may name the way to a server, as Continue does', async () => {
+    const requestOptions = {
+      timeout: 30,
+      proxy: 'http://${env:PROXY}:3128',
+      caBundlePath: 'ca.pem',
+      clientCertificate: { cert: 'c.pem', key: 'k.pem', passphrase: 'p' },
+      headers: { 'X-Key': 'x' },
+      noProxy: ['localhost'],
+      verifySsl: false,
+    };
+    const entry = { url: 'https://a.test/', requestOptions, rejectUnauthorized: true };
+    const more = { url: 'https://b.test/', requestOptions: { caBundlePath: ['a', 'b'] } };
+    const { servers, faults } = await conversionOf(
+      JSON.stringify({ mcpServers: { a: entry, b: more } }),
+    );
+    expect(servers.map(({ node }) => valueOf(node))).toEqual([
+      {
+        url: 'https://a.test/',
+        timeoutMs: 30_000,
+        proxy: 'http://${PROXY}:3128',
+        tls: { ca: 'ca.pem', cert: 'c.pem', key: 'k.pem', passphrase: 'p' },
+        headers: { 'X-Key': 'x' },
+      },
+      { url: 'https://b.test/' },
+    ]);
+    expect(faults.map(({ path }) => path.join('.'))).toEqual([
+      'mcpServers.a.requestOptions.noProxy',
+      'mcpServers.a.requestOptions.verifySsl',
+      'mcpServers.b.requestOptions.caBundlePath',
+    ]);
+  });
+
   it('applies its limits and requires approval for its servers in a project folder', async () => {
     const inFolder = { ...origin, scope: 'project' } as const;
     const { document, problems } = await parseSettingsFile(fixture('qwen'), inFolder);

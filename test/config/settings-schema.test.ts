@@ -203,6 +203,18 @@ const values: readonly unknown[] = [
     { A: { command: 'op' } },
   ],
   ...[
+    { ca: 'ca.pem' },
+    { ca: '' },
+    { ca: '~/ca.pem' },
+    { cert: '$HOME/x' },
+    { cert: '${X}', key: 'k', passphrase: { command: ['op'] } },
+    { key: 'k' },
+    { passphrase: 'x' },
+    { ca: 1 },
+    { rejectUnauthorized: false },
+  ],
+  ...['socks5://h:1', 'host:3128', { command: ['op'] }, { command: [] }, '!op read x'],
+  ...[
     { include: ['*'] },
     { exclude: 'x' },
     { includes: [] },

@@ -206,3 +206,65 @@ describe('the input list', () => {
     );
   });
 });
+
+describe('the way to a remote server', () => {
+  const remote = (entry: object, scope: Scope = 'config', file = '/home/me/troupe.json') =>
+    parseSettings(
+      JSON.stringify({
+        mcp: { commandValues: true },
+        mcpServers: { api: { url: 'https://a.test/', ...entry } },
+      }),
+      { file, scope, projectRoot: '/project' },
+    ).document?.servers[0];
+
+  it('has files in the folder of the settings file, unless a path or a text is given', () => {
+    const pem = '-----BEGIN CERTIFICATE-----';
+    expect(remote({ tls: { ca: 'ca.pem', cert: '../c.pem', key: '/k.pem' } })?.spec).toMatchObject({
+      tls: { ca: '/home/me/ca.pem', cert: '/home/c.pem', key: '/k.pem' },
+    });
+    expect(remote({ tls: { ca: pem, cert: '${DIR}/c', passphrase: 'p' } })?.spec).toMatchObject({
+      tls: { ca: pem, cert: '${DIR}/c', passphrase: 'p' },
+    });
+    expect(remote({ tls: { ca: 'ca.pem' } }, 'api', 'host settings')?.spec).toMatchObject({
+      tls: { ca: '/project/ca.pem' },
+    });
+    const literal = remote({ tls: { ca: '${X}' }, values: 'literal' })?.spec;
+    expect(literal).toMatchObject({ tls: { ca: '/home/me/${X}' } });
+  });
+
+  it("keeps a project's files in the project", () => {
+    const spec = remote({ tls: { ca: 'ca.pem' } }, 'project', '/project/troupe.json')?.spec;
+    expect(spec).toMatchObject({ tls: { ca: '/project/ca.pem', within: '/project' } });
+  });
+
+  it('may come from commands and references', () => {
+    const server = remote({
+      proxy: '!op read proxy',
+      tls: { cert: '${keychain:a/b}', passphrase: { command: ['op', 'read', 'x'] } },
+    });
+    expect(server?.spec).toMatchObject({
+      tls: { cert: '${keychain:a/b}' },
+      values: {
+        commands: [
+          { key: 'proxy', words: ['op', 'read', 'proxy'] },
+          { key: 'tls.passphrase', words: ['op', 'read', 'x'] },
+        ],
+      },
+    });
+    expect(server?.withoutConsent).toBeDefined();
+    for (const entry of [{ proxy: '!op x' }, { tls: { ca: '${keychain:a/b}' } }])
+      expect(remote(entry, 'project')?.desired.invalid?.message).toMatch(/may not (?:run|read)/u);
+  });
+
+  it.each([
+    { proxy: 'http://p.test' },
+    { proxy: false },
+    { proxy: '!op x' },
+    { tls: { ca: 'ca.pem' } },
+    { tls: { cert: 'c.pem' } },
+    { tls: { cert: 'c.pem', passphrase: 'a' } },
+  ])('makes another generation: %j', (entry) => {
+    expect(remote(entry)?.desired.generation).not.toBe(remote({})?.desired.generation);
+    expect(remote(entry)?.desired.generation).toBe(remote(entry)?.desired.generation);
+  });
+});

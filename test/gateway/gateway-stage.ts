@@ -30,6 +30,8 @@ export interface GatewayStage extends Stage {
 export interface GatewayStageOptions extends ScriptedTroupeOptions {
   readonly only?: string;
   readonly http?: Partial<HttpGatewayOptions>;
+  /** Instead of the token. */
+  readonly openHttp?: (there: Stage) => Promise<Pick<HttpGatewayOptions, 'oauth'>>;
   readonly prepare?: (there: Stage) => void;
   readonly obedient?: readonly string[];
 }
@@ -38,6 +40,7 @@ export interface GatewayStageOptions extends ScriptedTroupeOptions {
 export async function gatewayStage({
   only,
   http: door,
+  openHttp,
   prepare,
   ...options
 }: GatewayStageOptions = {}): Promise<GatewayStage> {
@@ -56,7 +59,7 @@ export async function gatewayStage({
     port: 0,
     isLoopback: true,
     hosts: [],
-    token,
+    ...(openHttp === undefined ? { token } : await openHttp(there)),
     ...door,
   });
   onTestFinished(async () => {

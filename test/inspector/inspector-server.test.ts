@@ -460,6 +460,7 @@ class FloodSource implements InspectionSource {
     handover: '',
     slots: '',
     permit: '',
+    authorization: '',
   };
   last = 0;
   rendered = 0;

@@ -1,65 +1,50 @@
 /** A login: what each state does with each event, its stories, and all its paths. */
 
 import { describe, expect, it } from 'vitest';
-import { createActor, type SnapshotFrom, type StateValueFrom } from 'xstate';
+import { type SnapshotFrom, type StateValueFrom } from 'xstate';
 import { authorizationMachine } from '../../machines/authorization/authorization.ts';
-import type {
-  AuthorizationEvent,
-  AuthorizationInput,
-  StepInput,
-  TokenStepDone,
-} from '../../machines/authorization/setup.ts';
-import type { AuthorizationFailureKind, TokenFacts } from '../../src/domain/authorization.ts';
+import type { AuthorizationEvent, AuthorizationInput } from '../../machines/authorization/setup.ts';
+import type { AuthorizationFailureKind } from '../../src/domain/authorization.ts';
 import { explore } from '../../src/testing/explore.ts';
-import { recordTrace } from '../../src/testing/trace.ts';
-import { VirtualClock } from '../../src/testing/virtual-clock.ts';
-import { done, type Example, HeldPromises, type PathIn, repliesAfter } from './asking.ts';
+import { done, type Example, type PathIn, repliesAfter } from './asking.ts';
 import { inAll, problemsOf, reportOf, runOnce } from './exploration-report.ts';
+import {
+  at,
+  device,
+  failure,
+  machine,
+  next,
+  plain,
+  type Step,
+  story,
+  token,
+  user,
+} from './logins.ts';
 import { golden } from './story.ts';
 
 type Snapshot = SnapshotFrom<typeof authorizationMachine>;
-type Passing = 'weighing' | 'renewing' | 'afterRefusal' | 'signingIn' | 'unauthorized';
+type Passing =
+  | 'signingIn.awaitingDevice'
+  | 'weighing'
+  | 'renewing'
+  | 'afterRefusal'
+  | 'signingIn'
+  | 'unauthorized';
 type State = Exclude<
   PathIn<StateValueFrom<typeof authorizationMachine>>,
   Passing | 'unauthorized.choosing'
 >;
 
-const user: AuthorizationInput = {
-  id: 'db',
-  seed: 7,
-  needsUser: true,
-  refreshAheadMs: 300_000,
-  loginTimeoutMs: 600_000,
-  maxStepUps: 2,
-};
-const machine: AuthorizationInput = { ...user, needsUser: false };
-
-const token: TokenFacts = {
-  generation: 1,
-  issuer: 'https://issuer.example',
-  scopes: ['read'],
-  expiresAtMs: 3_600_000,
-  isRefreshable: true,
-};
-const plain: TokenFacts = { ...token, isRefreshable: false };
-const next: TokenFacts = { ...token, generation: 2, expiresAtMs: 7_200_000 };
-
-const at = (nowMs: number, given?: TokenFacts | null): TokenStepDone => ({
-  nowMs,
-  ...(given !== undefined && { token: given }),
-});
-const failure = (kind: AuthorizationFailureKind, nowMs = 0): TokenStepDone => ({
-  nowMs,
-  failure: { kind, message: `${kind}.` },
-});
-
 const examples = {
   'login.requested': { type: 'login.requested' },
+  'login.requested: on another device': { type: 'login.requested', device: true },
   'login.cancelled': { type: 'login.cancelled' },
   'logout.requested': { type: 'logout.requested' },
   'token.wanted': { type: 'token.wanted' },
-  'token.rejected: the latest': { type: 'token.rejected', generation: 1 },
-  'token.rejected: an earlier one': { type: 'token.rejected', generation: 0 },
+  'login.demanded': { type: 'login.demanded', by: 'db', nowMs: 5 },
+  'demand.recalled': { type: 'demand.recalled', by: 'db' },
+  'token.rejected: the latest': { type: 'token.rejected', generation: 1, nowMs: 0 },
+  'token.rejected: an earlier one': { type: 'token.rejected', generation: 0, nowMs: 0 },
   'scope.insufficient': { type: 'scope.insufficient', scopes: ['write'] },
   'store.changed': { type: 'store.changed' },
   'clock.jumped: past its expiry': { type: 'clock.jumped', nowMs: 4_000_000 },
@@ -72,9 +57,12 @@ const unshown: readonly Unshown[] = [] satisfies readonly never[];
 type Replies = Readonly<Record<ExampleName, string>>;
 const always = {
   'login.requested': 'ignored',
+  'login.requested: on another device': 'ignored',
   'login.cancelled': 'ignored',
   'logout.requested': 'loggingOut',
   'token.wanted': 'ignored',
+  'login.demanded': 'stays',
+  'demand.recalled': 'stays',
   'token.rejected: the latest': 'ignored',
   'token.rejected: an earlier one': 'ignored',
   'scope.insufficient': 'stays',
@@ -82,30 +70,41 @@ const always = {
   'clock.jumped: past its expiry': 'ignored',
 } as const satisfies Replies;
 const withToken = { ...always, 'token.rejected: the latest': 'stays' } as const;
-const asks = 'signingIn.discovering';
+const asks = {
+  'login.requested': 'signingIn.discovering',
+  'login.requested: on another device': 'signingIn.discovering',
+};
 const signingIn: Replies = {
   ...always,
-  'login.requested': asks,
-  'login.cancelled': 'unauthorized.signedOut',
+  ...asks,
+  'login.cancelled': 'loading',
   'store.changed': 'loading',
 };
-const unauthorized: Replies = { ...always, 'login.requested': asks, 'store.changed': 'loading' };
+const unauthorized: Replies = { ...always, ...asks, 'store.changed': 'loading' };
 
 const replies: Readonly<Record<State, Replies>> = {
   loading: always,
   authorized: {
     ...always,
-    'login.requested': asks,
+    ...asks,
     'token.rejected: the latest': 'refreshing',
+    'token.rejected: an earlier one': 'stays',
     'store.changed': 'loading',
     'clock.jumped: past its expiry': 'refreshing',
   },
-  refreshing: { ...withToken, 'login.requested': asks },
-  requesting: always,
-  retrying: { ...withToken, 'login.requested': asks, 'store.changed': 'loading' },
-  'signingIn.discovering': { ...signingIn, 'login.requested': 'stays' },
+  refreshing: { ...withToken, ...asks },
+  requesting: { ...always, 'login.demanded': 'ignored' },
+  retrying: { ...withToken, ...asks, 'store.changed': 'loading' },
+  'signingIn.discovering': {
+    ...signingIn,
+    'login.requested': 'stays',
+    'login.requested: on another device': 'stays',
+  },
   'signingIn.registering': signingIn,
   'signingIn.awaitingUser': signingIn,
+  'signingIn.requestingCode': signingIn,
+  'signingIn.awaitingDevice.pausing': signingIn,
+  'signingIn.awaitingDevice.polling': signingIn,
   'signingIn.exchanging': signingIn,
   'unauthorized.signedOut': unauthorized,
   'unauthorized.clientNeeded': unauthorized,
@@ -119,6 +118,12 @@ const none = done('load', at(0, null));
 const loggingIn = [none, examples['login.requested']];
 const toRegistering = [...loggingIn, done('discover', at(1))];
 const toUser = [...toRegistering, done('register', at(2))];
+const onDevice = examples['login.requested: on another device'];
+const toCode = [none, onDevice, done('discover', at(1)), done('register', at(2))];
+const toPause = [...toCode, done('requestCode', { nowMs: 3, device })];
+const pollInterval = {
+  type: 'xstate.after.pollInterval.authorization.signingIn.awaitingDevice.pausing',
+};
 const toExchange = [...toUser, done('askUser', at(3))];
 const authorized = [done('load', at(0, token))];
 const ways: Readonly<Record<State, readonly [AuthorizationInput, readonly Example[]]>> = {
@@ -137,49 +142,23 @@ const ways: Readonly<Record<State, readonly [AuthorizationInput, readonly Exampl
   'signingIn.discovering': [user, loggingIn],
   'signingIn.registering': [user, toRegistering],
   'signingIn.awaitingUser': [user, toUser],
+  'signingIn.requestingCode': [user, toCode],
+  'signingIn.awaitingDevice.pausing': [user, toPause],
+  'signingIn.awaitingDevice.polling': [user, [...toPause, pollInterval]],
   'signingIn.exchanging': [user, toExchange],
   'unauthorized.signedOut': [user, [none]],
   'unauthorized.clientNeeded': [
     user,
-    [...toRegistering, done('register', failure('clientNeeded'))],
+    [...toRegistering, done('register', failure('clientNeeded')), none],
   ],
-  'unauthorized.denied': [user, [...toUser, done('askUser', failure('denied'))]],
+  'unauthorized.denied': [user, [...toUser, done('askUser', failure('denied')), none]],
   'unauthorized.expired': [
     user,
     [...authorized, examples['token.rejected: the latest'], done('refresh', failure('grant'))],
   ],
-  'unauthorized.failed': [user, [...loggingIn, done('discover', failure('discovery'))]],
+  'unauthorized.failed': [user, [...loggingIn, done('discover', failure('discovery')), none]],
   loggingOut: [user, [...authorized, examples['logout.requested']]],
 };
-
-const steps = [
-  'load',
-  'discover',
-  'register',
-  'askUser',
-  'exchange',
-  'request',
-  'refresh',
-  'forget',
-] as const;
-type Step = (typeof steps)[number];
-
-function story(input: AuthorizationInput) {
-  const clock = new VirtualClock();
-  const trace = recordTrace({ clock });
-  const promises = new HeldPromises();
-  const held = (name: Step) => promises.actor<TokenStepDone, StepInput>(name);
-  const actors = Object.fromEntries(steps.map((name) => [name, held(name)])) as Record<
-    Step,
-    ReturnType<typeof held>
-  >;
-  const actor = createActor(authorizationMachine.provide({ actors }), {
-    clock,
-    input,
-    inspect: trace.inspect,
-  });
-  return { actor: actor.start(), clock, trace, promises };
-}
 
 describe('the authorization chart', () => {
   it.each(Object.keys(replies) as State[])('handles every event in %s', (state) => {
@@ -201,7 +180,7 @@ describe('a login', () => {
     await promises.settle('discover', at(10));
     await promises.settle('register', at(20));
     await promises.settle('askUser', at(5_000));
-    expect(promises.inputs.get('exchange')).toEqual({ id: 'db', wanted: ['admin', 'write'] });
+    expect(promises.inputs.get('exchange')).toMatchObject({ wanted: ['admin', 'write'] });
     await promises.settle('exchange', at(5_010, { ...token, scopes: ['admin', 'read', 'write'] }));
     expect(actor.getSnapshot()).toMatchObject({
       value: 'authorized',
@@ -240,7 +219,7 @@ describe('a login', () => {
   it('waits at least as long as the issuer asks for', async () => {
     const { actor, clock, promises } = story(user);
     await promises.settle('load', at(0, token));
-    actor.send({ type: 'token.rejected', generation: 1 });
+    actor.send({ type: 'token.rejected', generation: 1, nowMs: 0 });
     const busy = { kind: 'unavailable', message: 'busy.', retryAfterMs: 60_000 } as const;
     await promises.settle('refresh', { nowMs: 0, failure: busy });
     clock.advanceBy(59_999);
@@ -282,6 +261,7 @@ describe('a login', () => {
       ['register'],
     ]);
     clock.advanceBy(600_000);
+    await promises.settle('load', at(600_000, null));
     expect(actor.getSnapshot()).toMatchObject({
       value: { unauthorized: 'failed' },
       context: { failure: { kind: 'timeout' } },
@@ -289,10 +269,30 @@ describe('a login', () => {
     await expect(trace.toString()).toMatchFileSnapshot(golden('authorization/late'));
   });
 
+  it('goes on while another process renews the token, which counts if the login fails', async () => {
+    const { actor, promises } = story(user);
+    await promises.settle('load', at(0, token));
+    actor.send({ type: 'login.requested' });
+    actor.send({ type: 'store.changed' });
+    await promises.settle('discover', failure('discovery', 10));
+    await promises.settle('load', at(20, next));
+    expect(actor.getSnapshot()).toMatchObject({ value: 'authorized', context: { token: next } });
+  });
+
+  it('made by another process ends one that waits without a token', async () => {
+    const { actor, promises } = story(user);
+    await promises.settle('load', at(0, null));
+    actor.send({ type: 'login.requested' });
+    actor.send({ type: 'store.changed' });
+    await promises.settle('load', at(20, token));
+    expect(actor.getSnapshot()).toMatchObject({ value: 'authorized', context: { failure: null } });
+  });
+
   it('is over when its renewal finds that another process logged out', async () => {
     const { actor, promises } = story(user);
     await promises.settle('load', at(0, token));
-    actor.send({ type: 'token.rejected', generation: 1 });
+    actor.send({ type: 'token.rejected', generation: 1, nowMs: 0 });
+    expect(promises.inputs.get('refresh')).toMatchObject({ isRejected: true });
     await promises.settle('refresh', at(10, null));
     expect(actor.getSnapshot()).toMatchObject({
       value: { unauthorized: 'signedOut' },
@@ -307,6 +307,29 @@ describe('a login', () => {
       actor.send({ type: 'scope.insufficient', scopes: [scope] });
     }
     expect(actor.getSnapshot().context.wanted).toEqual(['a', 'b']);
+  });
+
+  it('is renewed five times a minute at most for a server that refuses every token', async () => {
+    const { actor, promises } = story(user);
+    await promises.settle('load', at(0, token));
+    const refuse = (nowMs: number): void => {
+      const generation = actor.getSnapshot().context.token?.generation ?? 0;
+      actor.send({ type: 'token.rejected', generation, nowMs });
+    };
+    for (let generation = 2; generation <= 6; generation += 1) {
+      refuse(generation * 1_000);
+      await promises.settle('refresh', at(0, { ...token, generation }));
+    }
+    refuse(61_999);
+    expect(actor.getSnapshot()).toMatchObject({
+      value: 'authorized',
+      context: { isRejected: false },
+    });
+    refuse(62_000);
+    expect(actor.getSnapshot().value).toBe('refreshing');
+    await promises.settle('refresh', at(0, { ...token, generation: 7 }));
+    actor.send({ type: 'login.requested' });
+    expect(actor.getSnapshot().context.renewals).toEqual([]);
   });
 });
 
@@ -333,6 +356,8 @@ const stepReplies = (name: Step, kind: AuthorizationFailureKind) => [
   done(name, at(1_000)),
   done(name, failure(kind, 1_000)),
 ];
+const refusedScopes = (name: Step) =>
+  done(name, { ...failure('denied', 1_000), canAskForLess: true });
 const searches = {
   'one credential': () =>
     explore(authorizationMachine, {
@@ -341,8 +366,12 @@ const searches = {
         'token.rejected': [1, 2].map((generation) => ({
           type: 'token.rejected' as const,
           generation,
+          nowMs: 0,
         })),
+        'login.requested': [examples['login.requested'], onDevice],
         'scope.insufficient': [examples['scope.insufficient']],
+        'login.demanded': [examples['login.demanded']],
+        'demand.recalled': [examples['demand.recalled']],
         'clock.jumped': [examples['clock.jumped: past its expiry']],
         'xstate.done.actor.load': [
           ...tokenReplies('load', 1),
@@ -350,12 +379,26 @@ const searches = {
           done('load', at(0)),
           done('load', at(4_000_000, token)),
           done('load', at(4_000_000, plain)),
+          done('load', { ...at(0, null), demands: { db: 1 } }),
         ],
         'xstate.done.actor.discover': stepReplies('discover', 'discovery'),
-        'xstate.done.actor.register': stepReplies('register', 'clientNeeded'),
+        'xstate.done.actor.register': [
+          ...stepReplies('register', 'clientNeeded'),
+          refusedScopes('register'),
+        ],
         'xstate.done.actor.askUser': stepReplies('askUser', 'denied'),
-        'xstate.done.actor.exchange': tokenReplies('exchange'),
-        'xstate.done.actor.request': tokenReplies('request'),
+        'xstate.done.actor.requestCode': [
+          done('requestCode', { nowMs: 1_000, device }),
+          done('requestCode', failure('discovery', 1_000)),
+          refusedScopes('requestCode'),
+        ],
+        'xstate.done.actor.poll': [
+          ...tokenReplies('poll'),
+          done('poll', { nowMs: 1_000, pending: 'waiting' }),
+          done('poll', { nowMs: 1_000, pending: 'slowDown' }),
+        ],
+        'xstate.done.actor.exchange': [...tokenReplies('exchange'), refusedScopes('exchange')],
+        'xstate.done.actor.request': [...tokenReplies('request'), refusedScopes('request')],
         'xstate.done.actor.refresh': [...tokenReplies('refresh'), done('refresh', at(1_000, null))],
         'xstate.done.actor.forget': stepReplies('forget', 'store'),
       },
@@ -370,7 +413,11 @@ const searches = {
           why?.kind,
           context.wanted,
           context.stepUps,
+          context.renewals.length,
           context.needsUser,
+          context.asksForLess,
+          value !== 'loading' && context.isOnDevice,
+          Object.values(context.demands ?? {})[0]?.isUnused,
         ]),
       invariants,
       goals: { 'a token': (snapshot) => snapshot.matches('authorized') },

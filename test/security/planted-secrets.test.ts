@@ -20,6 +20,8 @@ const planted = {
   query: 'canary-query-c4029f6be8',
   argument: 'canary-argument-7ad3b9150e',
   bearer: 'canary-bearer-e80b64f21d',
+  proxy: 'canary-proxy-0b7e93c1fa',
+  passphrase: 'canary-passphrase-6d2f8a41c9',
 };
 
 // Tells all that it was given, and ends: by its last words and with its exit code.
@@ -70,6 +72,17 @@ it('planted secrets never appear in statuses, explanations, logs, events, record
           headers: { 'x-api-key': planted.header, authorization: `Bearer ${planted.bearer}` },
           policy: { startup, restart },
         },
+        // The server acts as a proxy that repeats its login.
+        proxied: {
+          url: 'http://server.test/mcp',
+          proxy: `http://me:${planted.proxy}@127.0.0.1:${port}`,
+          policy: { startup, restart },
+        },
+        locked: {
+          url: `https://127.0.0.1:${port}/mcp`,
+          tls: { cert: 'none.pem', passphrase: planted.passphrase },
+          policy: { startup, restart },
+        },
         // A URL with credentials is refused.
         refused: { url: `http://user:${planted.password}@127.0.0.1:${port}/mcp` },
       },
@@ -86,7 +99,7 @@ it('planted secrets never appear in statuses, explanations, logs, events, record
   onTestFinished(() => inspector.close());
   onTestFinished(() => troupe.stop());
   const fails = (name: string) => troupe.waitFor(name, 'failed', { timeoutMs: 30_000 });
-  await Promise.all([fails('gossip'), fails('echo')]);
+  await Promise.all(['gossip', 'echo', 'proxied', 'locked'].map(fails));
   await troupe.waitFor('refused', 'blocked', { timeoutMs: 30_000 });
   const browser = await Browser.of(inspector);
   const actors = troupe.inspection.picture()?.actors ?? [];

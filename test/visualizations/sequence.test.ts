@@ -36,7 +36,7 @@ const event = (
   type,
   ...(from === undefined ? {} : { from }),
 });
-const serverOf = (key: string): string | undefined => actors.get(key)?.server;
+const isOf = (key: string, server: string): boolean => actors.get(key)?.server === server;
 const every = new Set<RowKind>(rowKinds);
 
 describe("a sequence's lifelines", () => {
@@ -62,7 +62,7 @@ describe("a sequence's rows", () => {
   it('are filtered by server, kind and text', () => {
     const record = event(1, 'x:2', 'x:3');
     const choose = (more: object): boolean =>
-      isChosen(record, { kinds: every, text: '', ...more }, serverOf);
+      isChosen(record, { kinds: every, text: '', ...more }, isOf);
     expect(choose({})).toBe(true);
     expect(choose({ server: 'db' })).toBe(true);
     expect(choose({ server: 'api' })).toBe(false);

@@ -11,6 +11,7 @@ import './styles/fleet-list.css';
 import './styles/chart.css';
 import './styles/sequence.css';
 import './styles/panel.css';
+import './styles/login.css';
 import './styles/attempts.css';
 import './styles/tools.css';
 import './styles/what-if.css';

@@ -8,6 +8,7 @@ import type { FailureCause } from '../../../src/domain/failure.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
 import { redactWords } from '../../../src/policies/text/redact-words.ts';
 import { SettingError } from '../../values/target.ts';
+import { certificateReason } from './certificates.ts';
 import type { Seen } from './connection.ts';
 import { badResponse, resultTooLarge, streamLost } from './messages.ts';
 
@@ -148,6 +149,12 @@ export class RequestFailedError extends TypeError {
   }
 }
 
+/**
+ * Reports that the server was not reached. Its message is a clause that ends with the next step, so
+ * no code is appended.
+ */
+export class UnreachedError extends Error {}
+
 /** The response was not HTTP: Node's parser has some thirty codes for that. */
 function isOfParser(error: unknown): boolean {
   return error instanceof Error && 'code' in error && String(error.code).startsWith('HPE_');
@@ -160,10 +167,13 @@ export function addressOf(url: string | URL): string {
 }
 
 /** Describes the cause: a host with several addresses fails with a code and an empty message. */
-function reasonOf(error: unknown): string {
+export function reasonOf(error: unknown): string {
+  if (error instanceof UnreachedError) return error.message;
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   if (!(cause instanceof Error)) return String(cause);
   const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
+  const ofCertificate = certificateReason(code, cause.message);
+  if (ofCertificate !== undefined) return ofCertificate;
   if (code === '' || cause.message.includes(code)) return cause.message;
   return cause.message === '' ? code : `${cause.message} (${code})`;
 }

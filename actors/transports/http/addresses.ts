@@ -9,6 +9,16 @@ import { BlockList, isIP } from 'node:net';
 /** `forbidden`: addresses of services that hand out credentials, never of MCP servers. */
 export type AddressRange = 'public' | 'private' | 'loopback' | 'forbidden';
 
+/** Thrown for an address that the policy does not allow. No byte was sent. */
+export class AddressBlockedError extends Error {
+  override readonly name = 'AddressBlockedError';
+  readonly code = 'ERR_ADDRESS_BLOCKED';
+}
+
+export function blocked(where: string): AddressBlockedError {
+  return new AddressBlockedError(`connecting to ${where} is not allowed`);
+}
+
 type Net = readonly [address: string, prefix: number, family?: 'ipv6'];
 
 function listOf(nets: readonly Net[]): BlockList {
@@ -73,6 +83,27 @@ export function rangeOf(address: string): AddressRange {
   return inner === undefined ? 'public' : rangeOf(inner);
 }
 
+// Clouds serve their credentials under these names as well.
+const metadataNames: ReadonlySet<string> = new Set([
+  'instance-data',
+  'instance-data.ec2.internal',
+  'metadata',
+  'metadata.goog',
+  'metadata.google.internal',
+]);
+
+/**
+ * Classifies a host that is not looked up here, because a proxy does that. Returns undefined for a
+ * name that could belong to any range.
+ */
+export function hostRangeOf(hostname: string): AddressRange | undefined {
+  const host = hostname.replace(/^\[|\]$/gu, '');
+  if (isIP(host) !== 0) return rangeOf(host);
+  const name = host.replace(/\.$/u, '').toLowerCase();
+  if (name === 'localhost' || name.endsWith('.localhost')) return 'loopback';
+  return metadataNames.has(name) ? 'forbidden' : undefined;
+}
+
 /** Returns the IPv4 address inside an IPv6 address. */
 function innerAddressOf(address: string): string | undefined {
   const groups = groupsOf(address);
@@ -95,4 +126,9 @@ function groupsOf(address: string): readonly number[] {
 
 function dotted(high = 0, low = 0): string {
   return [high >> 8, high & 255, low >> 8, low & 255].join('.');
+}
+
+/** Returns the address of a server over HTTP, with which a WebSocket begins. */
+export function asHttp(url: URL): URL {
+  return new URL(url.href.replace(/^ws/u, 'http'));
 }

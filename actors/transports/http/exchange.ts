@@ -8,13 +8,16 @@
  */
 
 import { setMaxListeners } from 'node:events';
-import { type IncomingMessage, request as requestPlain } from 'node:http';
+import { type ClientRequest, type IncomingMessage, request as requestPlain } from 'node:http';
 import { request as requestSecure } from 'node:https';
+import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 
 import type { Clock } from '../../../src/domain/clock.ts';
 import { startDeadline } from '../../host/time-limit.ts';
 import { isEventStream } from './body.ts';
-import { endIdle, type Sockets } from './sockets.ts';
+import { ProxyError } from './proxy.ts';
+import { endIdle, type Route, type Sockets } from './sockets.ts';
 
 // Name lookup, TCP and TLS together; a server farther away than this does not respond to calls in
 // time either.
@@ -61,15 +64,16 @@ export async function exchange(
   return start(order, sockets, clock, onConnected).answer;
 }
 
-function start(
-  { url, method, headers, body, signal }: Order,
-  sockets: Sockets,
-  clock: Clock,
-  onConnected: () => void,
-) {
-  const isSecure = url.protocol === 'https:';
-  const send = isSecure ? requestSecure : requestPlain;
-  const request = send(url, { method, headers, agent: sockets.agentFor(url) });
+function start(order: Order, sockets: Sockets, clock: Clock, onConnected: () => void) {
+  const { method, body, signal } = order;
+  const route = sockets.routeTo(order.url);
+  const { relay } = route;
+  const request = prepare(order, route);
+  let isConnected = false;
+  const noteConnected = (): void => {
+    isConnected = true;
+    onConnected();
+  };
   let answered: IncomingMessage | undefined;
   let readBytesBefore = 0;
   const answer = new Promise<IncomingMessage>((resolve, reject) => {
@@ -91,19 +95,24 @@ function start(
     request.once('socket', (socket) => {
       readBytesBefore = socket.bytesRead;
       if (request.reusedSocket) {
-        onConnected();
+        noteConnected();
         endIdle(socket);
       } else if (!request.destroyed) {
         stopConnect = startDeadline(clock, connectMs, () =>
           fail(Object.assign(new Error(`no connection within ${connectMs} ms`), noConnection)),
         );
-        socket.once(isSecure ? 'secureConnect' : 'connect', () => {
+        whenConnected(socket, () => {
           stopConnect?.();
-          onConnected();
+          noteConnected();
         });
       }
     });
     request.once('response', (message) => {
+      // Only a proxy sends this status.
+      if (relay !== undefined && message.statusCode === 407) {
+        fail(ProxyError.refused(relay, 407));
+        return;
+      }
       answered = message;
       // Without a listener, Node would throw an error that occurs before the body is read.
       message.on('error', () => {});
@@ -112,7 +121,9 @@ function start(
       message.once('close', end);
       resolve(message);
     });
-    request.on('error', fail);
+    request.on('error', (error) =>
+      fail(relay === undefined || isConnected ? error : ProxyError.unreachable(relay, error)),
+    );
     if (signal !== undefined) {
       // Many requests may share a signal, and Node warns of a leak at eleven listeners.
       setMaxListeners(0, signal);
@@ -136,4 +147,21 @@ function start(
       return !hasAnswer && closedMeanwhile.has(code);
     },
   };
+}
+
+/** A proxy that relays a request is sent the whole address. */
+function prepare({ url, method, headers }: Order, { agent, relay }: Route): ClientRequest {
+  const to = relay?.url ?? url;
+  const send = to.protocol === 'https:' ? requestSecure : requestPlain;
+  if (relay === undefined) return send(url, { method, headers, agent });
+  const path = `${url.origin}${url.pathname}${url.search}`;
+  const sent = { ...headers, host: url.host, ...relay.headers };
+  return send(to, { method, headers: sent, agent, path });
+}
+
+/** A connection through a tunnel to a server without TLS is there from the beginning. */
+function whenConnected(socket: Socket, then: () => void): void {
+  if (socket instanceof TLSSocket) socket.once('secureConnect', then);
+  else if (socket.readyState === 'open') then();
+  else socket.once('connect', then);
 }

@@ -8,8 +8,8 @@
  *   the server's first address. Metadata services, which hand out credentials, are always refused.
  * - Redirects: followed within the origin, with the method kept, at most five times; returned
  *   if the caller asks for that.
- * - Connections are kept for the session and closed with it; see `sockets.ts`. Proxies named in
- *   the environment are not used, as in Node's own fetch.
+ * - Connections are kept for the session and closed with it; see `sockets.ts`. They may lead through
+ *   a proxy, which then looks up the names; see `reach.ts`.
  */
 
 import type { IncomingMessage } from 'node:http';
@@ -19,13 +19,15 @@ import { SdkError } from '@modelcontextprotocol/client';
 import type { Authenticator } from '../../../src/domain/authorization.ts';
 import type { Clock } from '../../../src/domain/clock.ts';
 import { version } from '../../../src/domain/version.ts';
-import { defined } from '../../../src/policies/defined.ts';
 import { maxMessageBytes } from '../connection/connection.ts';
-import { addressOf, RequestFailedError } from '../connection/failure.ts';
-import type { AddressRange } from './addresses.ts';
+import { addressOf, RequestFailedError, UnreachedError } from '../connection/failure.ts';
+import { Repetitions, readRefusal } from '../connection/refusal.ts';
+import { AddressBlockedError, type AddressRange } from './addresses.ts';
+import type { ResolveAll } from './agents.ts';
 import { acceptedCodings, isJson, openBody } from './body.ts';
 import { exchange, type Order } from './exchange.ts';
-import { AddressBlockedError, createSockets, type ResolveAll, type Sockets } from './sockets.ts';
+import type { Reach } from './reach.ts';
+import { createSockets, type Sockets } from './sockets.ts';
 
 // Bounds on `Retry-After`: neither hammer a server nor forget it.
 const shortestRetryMs = 1_000;
@@ -40,13 +42,15 @@ const maxRedirects = 5;
 export interface FetchOptions {
   /** Looks up names. Default: the system's resolver. */
   readonly resolve?: ResolveAll | undefined;
+  /** How servers are reached. Default: directly, with Node's certificates. */
+  readonly reach?: Reach | undefined;
   /** Authorizes requests to the server itself. Default: none is authorized. */
   readonly authenticator?: Authenticator | undefined;
 }
 
 /** Creates the fetch for a session with the server at `home`, its address in the settings. */
 export function createGuardedFetch(home: URL, clock: Clock, options: FetchOptions = {}) {
-  const reach = createReach(home, clock, options.resolve);
+  const origins = createOrigins(home, clock, options);
   const authorized = createAuthorized(home, options.authenticator);
   let refusal: { readonly status: number; readonly retryAfterMs?: number } | undefined;
   const ask = async <Read>(
@@ -60,9 +64,13 @@ export function createGuardedFetch(home: URL, clock: Clock, options: FetchOption
     const explain: Explain = (error) =>
       error instanceof SdkError || order.signal?.aborted === true
         ? error
-        : new RequestFailedError(order.url, error, wasConnected);
+        : new RequestFailedError(
+            order.url,
+            error,
+            wasConnected && !(error instanceof UnreachedError),
+          );
     try {
-      const message = await exchange(order, reach.socketsFor(order.url), clock, onConnected);
+      const message = await exchange(order, origins.socketsFor(order.url), clock, onConnected);
       return await read(message, explain);
     } catch (error) {
       throw explain(error);
@@ -85,12 +93,12 @@ export function createGuardedFetch(home: URL, clock: Clock, options: FetchOption
       return waitMs === undefined ? {} : { retryAfterMs: waitMs };
     },
     /** Closes every connection; later requests are refused. */
-    close: () => reach.close(),
+    close: () => origins.close(),
     /**
      * Throws an {@link AddressBlockedError} for a URL to which no connection is allowed. Checking
      * the server's own URL also decides the range of other origins, before any connection to it.
      */
-    check: (url: URL): Promise<void> => reach.socketsFor(url).check(url),
+    check: (url: URL): Promise<void> => origins.socketsFor(url).check(url),
     /**
      * Posts to the server. Resolves with the text of a short JSON response, unless the whole
      * response is wanted. A redirect that may not be followed is returned as a response.
@@ -142,21 +150,22 @@ function createAuthorized(home: URL, authenticator: Authenticator | undefined) {
     send: (order: Order) => Promise<Read>,
   ): Promise<Read> {
     if (authenticator === undefined || order.url.origin !== home.origin) return send(order);
-    const first = await readied(order, authenticator);
-    const answer = await send(first.order);
-    if (typeof answer === 'string' || !refusals.has(answer.status)) return answer;
-    const refusal = {
-      status: answer.status,
-      sentWith: first.sentWith,
-      ...defined({
-        challenge: joined(answer.headers['www-authenticate']),
-        dpopNonce: joined(answer.headers['dpop-nonce']),
-      }),
-    };
-    if (!(await authenticator.refused(refusal))) return answer;
-    answer.cancel();
-    order.signal?.throwIfAborted();
-    return send((await readied(order, authenticator)).order);
+    const repetitions = new Repetitions();
+    for (;;) {
+      const { sentWith, ...ready } = await readied(order, authenticator);
+      const answer = await send(ready.order);
+      if (typeof answer === 'string' || !refusals.has(answer.status)) return answer;
+      const refusal = readRefusal(answer.status, answer.headers);
+      if (!repetitions.take(refusal)) return answer;
+      let mayRepeat = true;
+      try {
+        mayRepeat = await authenticator.refused({ ...refusal, sentWith });
+      } finally {
+        if (mayRepeat) answer.cancel();
+      }
+      if (!mayRepeat) return answer;
+      order.signal?.throwIfAborted();
+    }
   };
 }
 
@@ -168,11 +177,7 @@ async function readied(order: Order, authenticator: Authenticator) {
   return { sentWith, order: { ...order, headers: { ...order.headers, ...sentWith } } };
 }
 
-function joined(header: string | readonly string[] | undefined): string | undefined {
-  return typeof header === 'string' ? header : header?.join(', ');
-}
-
-function createReach(home: URL, clock: Clock, resolve?: ResolveAll) {
+function createOrigins(home: URL, clock: Clock, { resolve, reach }: FetchOptions) {
   let homeRange: AddressRange | undefined;
   let isClosed = false;
   const isAllowedAtHome = (range: AddressRange): boolean => {
@@ -182,8 +187,12 @@ function createReach(home: URL, clock: Clock, resolve?: ResolveAll) {
   };
   const isAllowedElsewhere = (range: AddressRange): boolean =>
     range === 'public' || (range !== 'forbidden' && range === homeRange);
-  const own = createSockets(clock, isAllowedAtHome, resolve);
-  const others = createSockets(clock, isAllowedElsewhere, resolve);
+  const own = createSockets(clock, isAllowedAtHome, { resolve, reach });
+  const others = createSockets(clock, isAllowedElsewhere, {
+    resolve,
+    // The client certificate is for the server alone.
+    reach: reach?.withoutCertificate,
+  });
   return {
     /** Throws if a connection to this address is not allowed. */
     socketsFor(url: URL): Sockets {

@@ -7,14 +7,16 @@
  * before the announced time, otherwise soon.
  */
 
-import { type LookupAddress, type LookupAllOptions, lookup as resolveName } from 'node:dns';
-import { type IncomingMessage, Agent as PlainAgent } from 'node:http';
-import { Agent as SecureAgent } from 'node:https';
-import { isIP, type LookupFunction, type Socket } from 'node:net';
+import { lookup as resolveName } from 'node:dns';
+import type { IncomingMessage, Agent as PlainAgent } from 'node:http';
+import { isIP, type Socket } from 'node:net';
 
 import type { Clock } from '../../../src/domain/clock.ts';
 import { startDeadline } from '../../host/time-limit.ts';
-import { type AddressRange, rangeOf } from './addresses.ts';
+import { AddressBlockedError, type AddressRange, blocked, hostRangeOf } from './addresses.ts';
+import { createAgents, lookupOf, type ResolveAll } from './agents.ts';
+import type { Proxy } from './proxy.ts';
+import type { Ways } from './reach.ts';
 
 // Node servers close after five seconds without a request, others later.
 const keptIdleMs = 4_000;
@@ -22,51 +24,30 @@ const keptIdleMs = 4_000;
 const announcedMarginMs = 1_000;
 // Whatever a server announces, routers forget connections that are idle for minutes.
 const longestIdleMs = 60_000;
-// One for each call that may be in flight, and one each for the list, the ping and the final
-// DELETE.
-const maxIdleSockets = 20;
-// Node gives each address of a host a quarter of a second, less than the round trip to a distant
-// host.
-const addressAttemptMs = 1_000;
 
-/** Thrown for an address that the policy does not allow. No byte was sent. */
-export class AddressBlockedError extends Error {
-  override readonly name = 'AddressBlockedError';
-  readonly code = 'ERR_ADDRESS_BLOCKED';
+export interface SocketOptions {
+  readonly resolve?: ResolveAll | undefined;
+  /** How servers are reached. Default: directly, with Node's certificates. */
+  readonly reach?: Ways | undefined;
 }
 
-/** Resolves all addresses of a name, like `lookup` of `node:dns`. */
-export type ResolveAll = (
-  hostname: string,
-  options: LookupAllOptions,
-  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
-) => void;
+/** The connections to use for a request. */
+export interface Route {
+  readonly agent: PlainAgent;
+  /** The proxy to which the request itself is sent. */
+  readonly relay?: Proxy;
+}
 
 export type Sockets = ReturnType<typeof createSockets>;
 
 export function createSockets(
   clock: Clock,
   isAllowed: (range: AddressRange) => boolean,
-  resolve: ResolveAll = resolveName,
+  { resolve = resolveName, reach }: SocketOptions = {},
 ) {
-  const agents = new Map<string, PlainAgent>();
   const idleMs = new WeakMap<Socket, number>();
   // Nearly every request goes to the same host, and checking an address is not free.
-  let lastHost: string | undefined;
-  const blocked = (where: string) =>
-    new AddressBlockedError(`connecting to ${where} is not allowed`);
-  const lookup: LookupFunction = (host, options, callback) => {
-    resolve(host, { ...options, all: true }, (error, addresses) => {
-      if (error !== null) return callback(error, []);
-      const [first, ...others] = addresses.filter(({ address }) => isAllowed(rangeOf(address)));
-      if (first === undefined) {
-        const found = addresses.map(({ address }) => address).join(', ');
-        return callback(blocked(`${host} (${found})`), []);
-      }
-      if (options.all === true) callback(null, [first, ...others]);
-      else callback(null, first.address, first.family);
-    });
-  };
+  let last: { readonly url: URL; readonly host: string; readonly route: Route } | undefined;
   const keep = (socket: Socket): void => {
     if (socket.destroyed) return;
     const forMs = idleMs.get(socket) ?? keptIdleMs;
@@ -75,36 +56,49 @@ export function createSockets(
     const end = (): void => void socket.destroy();
     stopIdle.set(socket, startDeadline(clock, forMs, end));
   };
-  const create = (protocol: string): PlainAgent => {
-    const options = {
-      keepAlive: true,
-      maxFreeSockets: maxIdleSockets,
-      lookup,
-      autoSelectFamilyAttemptTimeout: addressAttemptMs,
-    };
-    const agent = protocol === 'https:' ? new SecureAgent(options) : new PlainAgent(options);
-    agents.set(protocol, agent);
-    return agent.on('free', keep);
+  const agents = createAgents({ clock, isAllowed, resolve, reach, onFree: keep });
+  const proxyFor = (url: URL): Proxy | undefined => {
+    const proxy = reach?.proxyFor(url);
+    // A literal address is never looked up, and behind a proxy no name is.
+    const host = url.hostname.replace(/^\[|\]$/gu, '');
+    const isLiteral = isIP(host) !== 0;
+    const range = proxy === undefined && !isLiteral ? undefined : hostRangeOf(host);
+    if (range !== undefined && !isAllowed(range)) throw blocked(host);
+    if (proxy !== undefined && isForbiddenProxy(proxy)) throw blocked(proxy.url.hostname);
+    return proxy;
+  };
+  const routeTo = (url: URL): Route => {
+    if (url === last?.url) return last.route;
+    const { host, protocol } = url;
+    if (host === last?.host && protocol === last.url.protocol) return last.route;
+    const proxy = proxyFor(url);
+    const route =
+      proxy === undefined
+        ? { agent: agents.direct(url) }
+        : protocol === 'http:'
+          ? { agent: agents.relayed(proxy), relay: proxy }
+          : { agent: agents.tunnelled(url, proxy) };
+    last = { url, host, route };
+    return route;
   };
   return {
     /** Throws an {@link AddressBlockedError} for a host that is itself a forbidden address. */
-    agentFor({ protocol, hostname }: URL): PlainAgent {
-      if (hostname !== lastHost) {
-        // A literal address is never looked up.
-        const host = hostname.replace(/^\[|\]$/gu, '');
-        if (isIP(host) !== 0 && !isAllowed(rangeOf(host))) throw blocked(host);
-        lastHost = hostname;
-      }
-      return agents.get(protocol) ?? create(protocol);
+    routeTo,
+    /** Like `routeTo`, for a connection that carries something other than HTTP requests. */
+    agentFor(url: URL): PlainAgent {
+      const proxy = proxyFor(url);
+      return proxy === undefined ? agents.direct(url) : agents.tunnelled(url, proxy);
     },
     /**
      * Throws an {@link AddressBlockedError} if a connection would. Resolves if the name cannot be
      * resolved: that is another failure, of the request.
      */
     async check(url: URL): Promise<void> {
-      this.agentFor(url);
+      const proxy = proxyFor(url);
       const host = url.hostname.replace(/^\[|\]$/gu, '');
-      if (isIP(host) !== 0) return;
+      // A proxy looks names up itself.
+      if (proxy !== undefined || isIP(host) !== 0) return;
+      const lookup = lookupOf(resolve, isAllowed);
       const failure = await new Promise<unknown>((done) => {
         lookup(host, { all: true }, (error) => done(error));
       });
@@ -117,16 +111,20 @@ export function createSockets(
     },
     /** Closes idle connections. */
     dropIdle(): void {
-      for (const agent of agents.values())
+      for (const agent of agents.all())
         for (const sockets of Object.values(agent.freeSockets))
           for (const socket of [...(sockets ?? [])]) socket.destroy();
     },
     /** Closes all connections. */
     close(): void {
-      for (const agent of agents.values()) agent.destroy();
-      agents.clear();
+      agents.close();
+      last = undefined;
     },
   };
+}
+
+function isForbiddenProxy({ url }: Proxy): boolean {
+  return hostRangeOf(url.hostname) === 'forbidden';
 }
 
 /** Returns how long a connection may stay idle, in milliseconds; 0 means not at all. */

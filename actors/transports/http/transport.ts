@@ -17,7 +17,6 @@ import {
 
 import { isRecord } from '../../../src/policies/is-record.ts';
 import { startDeadline, withinTime } from '../../host/time-limit.ts';
-import type { HttpEndpoint } from '../../values/target.ts';
 import {
   Connection,
   type ConnectionSetup,
@@ -31,6 +30,7 @@ import { isEventStream, isJson, tooLongAnswer, unexpected } from './body.ts';
 import { type Answer, createGuardedFetch, redirectOf, sentHeaders } from './fetch.ts';
 import type { Liveness } from './liveness.ts';
 import { answeredBy, BrokenOffError, cancelledBy, type Post, Posts } from './posts.ts';
+import type { RemoteEndpoint } from './reach.ts';
 import { createNewsStream, readAnswer } from './streams.ts';
 
 // Stateless servers put a signed token here; even those need no more than this.
@@ -58,7 +58,7 @@ export class HttpTransport extends Connection {
   #closed: Promise<void> | undefined;
 
   constructor(
-    { url, headers }: HttpEndpoint,
+    { url, headers, reach }: RemoteEndpoint,
     setup: ConnectionSetup,
     liveness: Pick<Liveness, 'suspect' | 'heard'>,
   ) {
@@ -67,7 +67,8 @@ export class HttpTransport extends Connection {
     this.#headers = sentHeaders(headers);
     this.#liveness = liveness;
     this.#posts = new Posts(setup.clock);
-    this.#guarded = createGuardedFetch(url, setup.clock, setup);
+    const { clock, authenticator } = setup;
+    this.#guarded = createGuardedFetch(url, clock, { reach, authenticator });
     this.#news = createNewsStream({
       clock: setup.clock,
       budget: this.stages.budget,

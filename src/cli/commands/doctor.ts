@@ -17,7 +17,8 @@ export const doctorCommand: CommandDefinition = {
   summary: 'check what a troupe needs of this machine, one line each, with the next step',
   details:
     'Checks Node, the settings files, programs on PATH, local ports, the keychain, the state folder, the control socket, ' +
-    'file watching and proxies. Starts no server and prints no value. Exits with 2 when a check fails.',
+    'file watching, proxies and files of certificates. Connects to proxies, starts no server and prints no value. ' +
+    'Exits with 2 when a check fails.',
   example: 'troupe doctor --json',
   async run(session) {
     const { output } = session;
@@ -37,12 +38,13 @@ async function findings({ host, launch }: CliSession): Promise<readonly Finding[
     import('../../runtime/machine-needs.ts'),
   ]);
   const needs = await machineNeedsOf({ ...settingsOptionsOf(launch), env: host.env });
-  const [state, socket, watch, ports, keychain] = await Promise.all([
+  const [state, socket, watch, ports, keychain, proxies] = await Promise.all([
     machine.stateFinding(launch),
     machine.socketFinding(launch),
     machine.watchFinding(),
     settings.portFindings(needs),
     settings.keychainFindings(needs),
+    settings.proxyFindings(needs),
   ]);
   return [
     machine.nodeFinding(),
@@ -53,7 +55,8 @@ async function findings({ host, launch }: CliSession): Promise<readonly Finding[
     state,
     socket,
     watch,
-    ...settings.proxyFindings(needs, host.env),
+    ...proxies,
+    ...settings.certificateFindings(needs),
   ];
 }
 

@@ -1,7 +1,12 @@
+import type { Account } from '../../domain/authorization.ts';
+import type { TroupeEvents } from '../../domain/host/event.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { usageError } from '../../domain/user-errors.ts';
+import { defined } from '../../policies/defined.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { createPrompt } from '../ask/terminal.ts';
 import { type CliSession, type CommandDefinition, flag } from '../command.ts';
+import { parseText } from '../flag-values.ts';
 import { openPage } from '../run/address-file.ts';
 import { type UsedTroupe, withTroupe } from '../run/with-troupe.ts';
 import { statusLine } from '../show/status-lines.ts';
@@ -14,29 +19,41 @@ const longestLine = 500;
 interface LoginFlags {
   /** False for `--no-browser`. */
   readonly browser?: boolean;
+  readonly device?: true;
 }
+
+type Started = TroupeEvents['auth.started'];
 
 /** `login`: logs in to a remote server. */
 const loginCommand: CommandDefinition<LoginFlags> = {
   usage: 'login <server>',
   summary: 'log in to a remote server in the browser',
   details:
-    'Waits until the server has started with the login. Servers with the same address and account share it. Without a browser on this machine, use --no-browser: it prints the address to open anywhere, and reads the address to which that browser was redirected.',
+    'Waits until the server has started with the login. Servers with the same address and account share it. Without a browser on this machine, use --device, which prints a short code to enter on any other device, if the issuer offers that; or --no-browser, which prints the address to open anywhere, and reads the address to which that browser was redirected.',
   example: 'troupe login db',
-  options: [flag('--no-browser', 'print the address instead of opening a browser')],
-  run: (session, [server = ''], { browser = true }) =>
+  options: [
+    flag('--no-browser', 'print the address instead of opening a browser'),
+    flag('--device', 'log in on another device, with a code'),
+  ],
+  run: (session, [server = ''], { browser = true, device = false }) =>
     withTroupe(session, server, async (troupe) => {
       const { launch, output } = session;
       const timeoutMs = launch.timeoutMs ?? loginTimeoutMs;
       const over = new AbortController();
+      let shown: string | undefined;
       troupe.follow(['auth.started'], (event) => {
         if (event.type !== 'auth.started' || event.server !== server) return;
-        void showLogin(session, troupe, event, browser, over.signal);
+        // The address is announced again to a caller that joins the login.
+        if (event.url === shown) return;
+        shown = event.url;
+        if (output.json) output.documentLine(event);
+        else if (event.userCode !== undefined) output.note(codeText(event));
+        else void showLogin(session, troupe, event, browser, over.signal);
       });
       try {
         const { status } = await troupe.request(
           'login',
-          { server, timeoutMs },
+          { server, timeoutMs, device },
           timeoutMs + extraMs,
         );
         if (output.json) output.documentLine({ status });
@@ -48,22 +65,39 @@ const loginCommand: CommandDefinition<LoginFlags> = {
     }),
 };
 
+function codeText({
+  server,
+  url,
+  verificationUri = url,
+  userCode = '',
+  expiresAt,
+}: Started): string {
+  const lines = [
+    `open this address on any device and log in to ${server}:`,
+    verificationUri,
+    `and enter the code ${userCode} (valid until ${new Date(expiresAt).toLocaleTimeString()})`,
+    ...(url === verificationUri ? [] : [`or open this address, which has the code:\n${url}`]),
+  ];
+  return lines.join('\n');
+}
+
 /** Opens or prints the address, and reads the one to which another machine's browser was redirected. */
 async function showLogin(
   session: CliSession,
   troupe: UsedTroupe,
-  { server, url }: { readonly server: string; readonly url: string },
+  { server, url, offersDevice }: Started,
   isBrowserWanted: boolean,
   signal: AbortSignal,
 ): Promise<void> {
   const { output } = session;
-  if (output.json) return output.documentLine({ type: 'auth.started', server, url });
   if (isBrowserWanted && (await openPage(session, url, signal))) {
     // The program that opens a browser may start and still find none.
     output.note(`log in to ${server} in the browser; if none appears, open this address:\n${url}`);
     return;
   }
   output.note(`open this address in a browser and log in to ${server}:\n${url}`);
+  if (offersDevice === true)
+    output.note(`or run troupe login ${server} --device: it shows a code, and nothing is pasted`);
   const prompt = createPrompt(session, {}, undefined, async (_: undefined, terminal) => {
     terminal.say('If that browser is on another machine, it cannot show the last page.');
     return terminal.read('Then paste its address here: ');
@@ -79,44 +113,60 @@ async function showLogin(
 }
 
 /** `logout`: revokes and deletes a login. */
-const logoutCommand: CommandDefinition = {
+const logoutCommand: CommandDefinition<{ readonly account?: string }> = {
   usage: 'logout <server>',
   summary: "revoke and delete a server's login",
+  details:
+    'Instead of a server, its address can be given, as troupe accounts shows it: for a login whose server is no longer in the settings, or cannot start.',
   example: 'troupe logout db',
-  run: (session, [server = '']) =>
-    withTroupe(session, server, async ({ request }) => {
-      const result = await request('logout', { server });
+  options: [flag('--account <name>', 'the account, if an address has several logins', parseText)],
+  run: (session, [server = ''], { account }) => {
+    const isAddress = /^(?:https?|wss?):\/\//iu.test(server);
+    if (account !== undefined && !isAddress)
+      throw usageError('--account goes with the address of a login; see troupe accounts');
+    const which = isAddress ? { resource: server, ...defined({ account }) } : { server };
+    return withTroupe(session, isAddress ? null : server, async ({ request }) => {
+      const result = await request('logout', which);
       session.output.document(result);
-      session.output.lines([`logged out from ${server}`]);
+      session.output.lines([`logged out from ${printableLine(server, longestLine)}`]);
       return 0;
-    }),
+    });
+  },
 };
 
 /** `accounts`: lists the stored logins. */
 const accountsCommand: CommandDefinition = {
   usage: 'accounts',
   summary: 'list the stored logins',
-  details: 'Tokens are never shown.',
+  details: 'Starts no server. Tokens are never shown.',
   example: 'troupe accounts',
   run: (session) =>
-    withTroupe(session, undefined, async ({ request }) => {
+    withTroupe(session, null, async ({ request }) => {
       const { accounts } = await request('accounts', {});
       session.output.document({ accounts });
-      const lines = accounts.map(({ resource, account, issuer, scopes, expiresAt, servers }) =>
-        printableLine(
-          [
-            `${resource}${account === undefined ? '' : ` (account ${account})`}`,
-            `issuer ${issuer}`,
-            ...(scopes.length === 0 ? [] : [`scopes ${scopes.join(' ')}`]),
-            ...(expiresAt === undefined ? [] : [`token until ${expiresAt}`]),
-            ...(servers.length === 0 ? [] : [`used by ${servers.join(', ')}`]),
-          ].join('; '),
-          longestLine,
-        ),
-      );
+      const lines = accounts.map(accountLine);
       session.output.lines(lines.length === 0 ? ['no login is stored'] : lines);
       return 0;
     }),
 };
+
+function accountLine(each: Account): string {
+  const { resource, account, issuer, scopes, servers } = each;
+  const parts = [
+    `${resource}${account === undefined ? '' : ` (account ${account})`}`,
+    `issuer ${issuer}`,
+    ...(scopes.length === 0 ? [] : [`scopes ${scopes.join(' ')}`]),
+    validityOf(each),
+    servers.length === 0 ? 'used by no server that is known yet' : `used by ${servers.join(', ')}`,
+  ];
+  return printableLine(parts.join('; '), longestLine);
+}
+
+function validityOf({ expired, expiresAt, renewable }: Account): string {
+  if (expiresAt === undefined) return 'token without an expiry';
+  if (!expired) return `token until ${expiresAt}${renewable ? ', renewable' : ''}`;
+  const next = renewable ? 'renewed at the next use' : 'log in again';
+  return `token expired at ${expiresAt}, ${next}`;
+}
 
 export const loginCommands = [loginCommand, logoutCommand, accountsCommand];

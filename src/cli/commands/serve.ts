@@ -1,9 +1,9 @@
 import { hostname } from 'node:os';
+import type { IssuerKeys } from '../../../actors/authorization/issuer-keys.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import { questionKinds } from '../../domain/question.ts';
 import { isOnItsWay } from '../../domain/server-state.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { usageError } from '../../domain/user-errors.ts';
 import type { Gateway as GatewayType } from '../../gateway/gateway.ts';
 import { defined } from '../../policies/defined.ts';
 import { printableLine } from '../../policies/text/printable.ts';
@@ -17,6 +17,14 @@ import { controlSocketPath } from '../control/socket-path.ts';
 import { type ListenAddress, parseListenAddress, parseText } from '../flag-values.ts';
 import { noServers, troupeOptionsOf, unknownAllowed } from '../launch.ts';
 import { inspectHere, recordedAlways } from '../run/inspect-here.ts';
+import {
+  type AccessFlags,
+  accessOptions,
+  isOnlyForOwner,
+  issuerKeys,
+  loopbackHosts,
+  refuseMisuse,
+} from '../run/serve-access.ts';
 import { stopOrderly, untilStopped } from '../run/stop.ts';
 import { problemLines, statusLine } from '../show/status-lines.ts';
 
@@ -24,16 +32,10 @@ import { problemLines, statusLine } from '../show/status-lines.ts';
 // which a stop must end.
 const drainMs = 2_000;
 
-/** Hosts that only programs on this machine can reach. */
-const loopbackHosts: ReadonlySet<string> = new Set(['127.0.0.1', '::1', 'localhost']);
-
 const longestNote = 500;
 
-interface ServeFlags {
-  readonly http?: ListenAddress;
+interface ServeFlags extends AccessFlags {
   readonly only?: string;
-  /** False for `--no-auth`. */
-  readonly auth: boolean;
   readonly telemetry?: true;
 }
 
@@ -43,7 +45,7 @@ export const serveCommand: CommandDefinition<ServeFlags> = {
   summary: 'present all servers in your settings as one MCP server, over stdio or HTTP',
   details:
     'Without --http it speaks over stdin and stdout, like any server that a host starts. ' +
-    'Tools are named SERVER__TOOL. Over HTTP, clients send a token; the file with it is printed at the start.',
+    'Tools are named SERVER__TOOL. Over HTTP, clients send a token; the file with it is printed at the start. With --auth oauth they log in at an authorization server.',
   example: 'troupe serve --http 8080',
   options: [
     flag(
@@ -52,16 +54,17 @@ export const serveCommand: CommandDefinition<ServeFlags> = {
       parseListenAddress,
     ),
     flag('--only <server>', 'pass one server through, under its own names', parseText),
-    flag(
-      '--no-auth',
-      'accept every program on this machine without a token; only with --http on a loopback address',
-    ),
+    ...accessOptions,
     telemetryFlag,
   ],
   async run(session, _args, flags) {
     refuseMisuse(flags);
     const { host, launch, output } = session;
     const { only, telemetry = false } = flags;
+    const note = (line: string): void => output.note(printableLine(line, longestNote));
+    // Before any server starts, because the issuer may be wrong.
+    const { auth, issuer = '' } = flags;
+    const keys = auth === 'oauth' ? await issuerKeys(issuer, realClock, host.env, note) : undefined;
     const createTroupe = await host.loadRuntime();
     // Loaded late: no other command needs it.
     const { Gateway } = await import('../../gateway/gateway.ts');
@@ -75,8 +78,13 @@ export const serveCommand: CommandDefinition<ServeFlags> = {
         inspect: recordedAlways,
         telemetry,
       });
-      const report = (message: string): void => output.note(printableLine(message, longestNote));
-      const gateway = new Gateway({ troupe, clock: realClock, report, ...defined({ only }) });
+      const gateway = new Gateway({
+        troupe,
+        clock: realClock,
+        report: note,
+        asksForLogins: isOnlyForOwner(flags),
+        ...defined({ only }),
+      });
       const inspecting = inspectHere(
         troupe,
         identityOf({ ...launch, ...defined({ allow: options.allow }) }, host.version),
@@ -87,7 +95,7 @@ export const serveCommand: CommandDefinition<ServeFlags> = {
       try {
         await troupe.ready();
         if (only !== undefined) requireServer(troupe, only);
-        const frontEnd = await openFrontEnd(session, gateway, flags);
+        const frontEnd = await openFrontEnd(session, gateway, flags, keys);
         logStates(session, troupe, only);
         const end = await Promise.race([ended, frontEnd.closed]);
         const drainsSince = performance.now();
@@ -99,6 +107,7 @@ export const serveCommand: CommandDefinition<ServeFlags> = {
         gateway.close();
         await stopOrderly(troupe, request, { force: !isOrderly, spentMs: drainedForMs });
         inspecting.close();
+        keys?.close();
         control?.close();
         releaseConsole();
       }
@@ -115,15 +124,6 @@ function keepConsoleOffStdout(): () => void {
     console[method] = (...words: readonly unknown[]) => console.error(...words);
   }
   return () => void Object.assign(console, original);
-}
-
-function refuseMisuse({ http, auth }: ServeFlags): void {
-  if (auth || (http !== undefined && loopbackHosts.has(http.host))) return;
-  const why =
-    http === undefined
-      ? '--no-auth needs --http; over stdio, only the program that starts it can connect'
-      : `--no-auth would accept the whole network at ${http.host}; leave it out, or listen on 127.0.0.1`;
-  throw usageError(why);
 }
 
 /**
@@ -150,8 +150,10 @@ async function openControl(
 async function openFrontEnd(
   session: CliSession,
   gateway: GatewayType,
-  { http, auth, only }: ServeFlags,
+  flags: ServeFlags,
+  keys: IssuerKeys | undefined,
 ) {
+  const { http, only } = flags;
   const { host, launch, output } = session;
   const what = only ?? 'all servers';
   if (http === undefined) {
@@ -164,25 +166,40 @@ async function openFrontEnd(
     import('../../gateway/http-gateway.ts'),
     import('../../gateway/access-token.ts'),
   ]);
-  const access = auth ? await accessToken(launch.stateFolder) : undefined;
+  const { auth = 'token', audience, scope: scopes = [] } = flags;
+  const access = auth === 'token' ? await accessToken(launch.stateFolder) : undefined;
   const served = await startHttpGateway(gateway, {
     ...http,
     isLoopback: loopbackHosts.has(http.host),
-    hosts: [http.host.toLowerCase(), hostname().toLowerCase()],
-    ...defined({ token: access?.token }),
+    hosts: hostsOf(http, audience),
+    ...defined({
+      token: access?.token,
+      oauth: keys && { keys, scopes, ...defined({ audience }) },
+    }),
   });
-  output.document({ url: served.url, pid: process.pid, ...(access && { tokenFile: access.file }) });
-  output.lines([
-    `serving ${what} at ${served.url}`,
-    access === undefined
-      ? 'every program on this machine is accepted'
-      : `clients send the token in ${access.file}`,
-  ]);
+  output.document({
+    url: served.url,
+    pid: process.pid,
+    ...defined({ tokenFile: access?.file, issuer: keys?.issuer }),
+  });
+  const who = {
+    token: `clients send the token in ${access?.file}`,
+    oauth: `clients send access tokens of ${keys?.issuer}`,
+    none: 'every program on this machine is accepted',
+  };
+  output.lines([`serving ${what} at ${served.url}`, who[auth === false ? 'none' : auth]]);
   return {
     // HTTP clients come and go; only a signal ends this.
     closed: new Promise<never>(() => undefined),
     close: (limitMs: number) => served.close(limitMs),
   };
+}
+
+/** The names by which clients may address the gateway. */
+function hostsOf(http: ListenAddress, audience: string | undefined): readonly string[] {
+  const isWeb = audience !== undefined && /^https?:/i.test(audience) && URL.canParse(audience);
+  const names = [http.host, hostname(), ...(isWeb ? [new URL(audience).hostname] : [])];
+  return names.map((name) => name.toLowerCase());
 }
 
 /** Logs the servers' states to stderr, now and as they change. */

@@ -1,6 +1,6 @@
 import { Option } from 'commander';
 import { type CommandDefinition, flag } from '../command.ts';
-import { gatherText, parseText } from '../flag-values.ts';
+import { gatherText, parseOpenPort, parseText } from '../flag-values.ts';
 import type { AddFlags } from '../settings/add-server.ts';
 
 /** `add`: writes a server into a settings file. */
@@ -13,7 +13,8 @@ const addCommand: CommandDefinition<AddFlags> = {
   ].join('\n\n'),
   example:
     'troupe add files -- npx -y @modelcontextprotocol/server-filesystem .\n' +
-    "  troupe add api https://api.example.com/mcp --header 'Authorization: Bearer ${TOKEN}'",
+    "  troupe add api https://api.example.com/mcp --header 'Authorization: Bearer ${TOKEN}'\n" +
+    '  troupe add github https://api.githubcopilot.com/mcp/ --oauth-client-id ID --oauth-callback-port 8080',
   options: [
     flag('--env <name=value>', 'a variable of the process; may be repeated').argParser(gatherText),
     flag('--cwd <dir>', 'working folder of the process (default: the project folder)', parseText),
@@ -31,6 +32,19 @@ const addCommand: CommandDefinition<AddFlags> = {
       'project',
       'local',
     ]),
+    flag('--account <name>', 'the account to log in with, if there are several', parseText),
+    flag('--oauth-client-id <id>', 'a client that you registered with the issuer', parseText),
+    flag(
+      '--oauth-client-secret-env <variable>',
+      'the variable with its secret; its name is written, not its value',
+      parseText,
+    ),
+    flag(
+      '--oauth-callback-port <port>',
+      'the port that the client is registered with (default: any free port)',
+      parseOpenPort,
+    ),
+    flag('--oauth-scope <scope>', 'a scope to request; may be repeated').argParser(gatherText),
     flag('--yes', 'approve it without a terminal'),
   ],
   async run(session, [name = '', ...words], flags) {

@@ -169,16 +169,22 @@ function loggingIn(
   troupe: Troupe,
 ): Pick<Commands, 'login' | 'finishLogin' | 'logout' | 'accounts'> {
   return {
-    login: async ({ server, timeoutMs }, { signal }) => ({
-      status: await troupe.login(server, defined({ signal, timeoutMs })),
+    login: async ({ server, timeoutMs, device }, { signal }) => ({
+      status: await troupe.login(server, defined({ signal, timeoutMs, device })),
     }),
     async finishLogin({ server, url }) {
       await troupe.finishLogin(server, url);
       return { server };
     },
-    async logout({ server }) {
-      await troupe.logout(server);
-      return { server };
+    async logout(which) {
+      if ('server' in which) {
+        await troupe.logout(which.server);
+        return which;
+      }
+      const { resource, account } = which;
+      const login = { resource, ...defined({ account }) };
+      await troupe.logout(login);
+      return login;
     },
     accounts: async () => ({ accounts: await troupe.accounts() }),
   };

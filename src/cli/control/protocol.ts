@@ -10,7 +10,7 @@
  * A line that is not a request is answered with `"id": null`.
  */
 
-import type { Account } from '../../domain/authorization.ts';
+import type { Account, StoredLogin } from '../../domain/authorization.ts';
 import type { ErrorDocument } from '../../domain/caller-code.ts';
 import type {
   ExposedPrompt,
@@ -93,7 +93,7 @@ export interface ControlResults {
   restart: { readonly status: ServerStatus };
   login: { readonly status: ServerStatus };
   finishLogin: { readonly server: string };
-  logout: { readonly server: string };
+  logout: { readonly server: string } | StoredLogin;
   accounts: { readonly accounts: readonly Account[] };
   reload: { readonly troupe: TroupeStatus };
   /** A link that works in one browser, and on request a file that redirects to it. */

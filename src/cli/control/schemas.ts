@@ -62,10 +62,13 @@ export const controlArgs = {
   start: settle,
   stop: settle,
   restart: settle,
-  login: settle,
+  login: settle.extend({ device: z.boolean().optional() }),
   /** The URL to which the browser was redirected. */
   finishLogin: z.object({ server: name, url: z.string().min(1).max(longestAddress) }),
-  logout: z.object({ server: name }),
+  logout: z.union([
+    z.object({ server: name }),
+    z.object({ resource: z.string().min(1).max(longestAddress), account: name.optional() }),
+  ]),
   accounts: nothing,
   reload: nothing,
   /** `open`: also write a file that redirects a browser to the link. */

@@ -14,6 +14,7 @@ import type { Identity } from '../control/protocol.ts';
 import type { ControlArgs, ControlCommand } from '../control/schemas.ts';
 import type { ControlHandler } from '../control/server.ts';
 import { writeAddressFile } from './address-file.ts';
+import { PageLogins } from './page-logins.ts';
 
 /**
  * What is recorded from the start without any flag, so that a link that is requested after a failure
@@ -72,14 +73,23 @@ async function start(
     import('../../inspector/possible-acts.ts'),
   ]);
   troupe.inspection.start();
+  const logins = new PageLogins(troupe);
   return startInspector(
     {
       source: troupe.inspection,
       mode: 'live',
       title,
       acts: (server) => possibleActs(troupe, server),
-      command: (name, args, signal) =>
-        name === 'send' ? send(troupe, args) : run(handler, name, args, signal),
+      command: async (name, args, signal) => {
+        if (name === 'send') return send(troupe, args);
+        if (name === 'cancelLogin') {
+          const server = serverIn(args);
+          logins.cancel(server);
+          return { server };
+        }
+        if (name === 'login') return logins.begin(serverIn(args), signal);
+        return run(handler, name, args, signal);
+      },
     },
     { port },
   );
@@ -103,7 +113,12 @@ const allowedCommands: ReadonlySet<string> = new Set<ControlCommand>([
   'stop',
   'restart',
   'reload',
+  'finishLogin',
+  'logout',
 ]);
+
+/** Commands of the page that the socket lacks or answers later. */
+const ownCommands = ['send', 'login', 'cancelLogin'];
 
 /** Host events that are not commands. */
 const sendable: ReadonlySet<unknown> = new Set<HostEvent['type']>([
@@ -120,13 +135,19 @@ async function run(
   signal: AbortSignal,
 ): Promise<unknown> {
   if (!allowedCommands.has(name)) {
-    const known = [...allowedCommands, 'send'].join(', ');
+    const known = [...allowedCommands, ...ownCommands].join(', ');
     throw argumentsError(`a page cannot send this command; use one of ${known}`);
   }
   // Loaded late: it needs Zod.
   const { checkedCommand } = await import('../control/schemas.ts');
   const checked = checkedCommand(name, args);
   return handler(checked.command, checked.args, { signal, emit: () => undefined });
+}
+
+function serverIn(args: unknown): string {
+  const server = isRecord(args) ? args['server'] : undefined;
+  if (typeof server === 'string' && server !== '') return server;
+  throw argumentsError('args.server must be the name of a server');
 }
 
 async function send(troupe: Troupe, args: unknown): Promise<{ readonly sent: string }> {

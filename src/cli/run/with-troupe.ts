@@ -45,15 +45,16 @@ type Use = (troupe: UsedTroupe) => Promise<number>;
  * Uses the running troupe. Without one of the same flags, starts a troupe in this process, and stops it
  * afterwards; a note says so, because its state may differ from what `troupe status` shows.
  *
- * @param server - the only server to start, by its name or as the command line names it; undefined = all
+ * @param server - the only server to start, by its name or as the command line names it; undefined =
+ *   all; null = none
  * @returns the command's exit code, or 128 plus the number of the signal that ended it
  */
 export async function withTroupe(
   session: CliSession,
-  server: string | AdHocServer | undefined,
+  server: string | AdHocServer | undefined | null,
   use: Use,
 ): Promise<number> {
-  if (typeof server === 'object') {
+  if (typeof server === 'object' && server !== null) {
     const { name, options } = server;
     return inProcess(session, { server: name, options }, (error) => adHocError(server, error), use);
   }
@@ -65,8 +66,8 @@ export async function withTroupe(
       const { launch, output } = session;
       if (!output.json)
         output.note(`no matching troupe is running; using ${settingsInUse(launch)}`);
-      const options = troupeOptionsOf(launch, server === undefined ? undefined : [server]);
-      return await inProcess(session, { server, options }, explained, use);
+      const options = troupeOptionsOf(launch, boundTo(server));
+      return await inProcess(session, { server: server ?? undefined, options }, explained, use);
     }
     const { client } = running;
     const request: ControlClient['request'] = (...asked) => client.request(...asked);
@@ -78,6 +79,12 @@ export async function withTroupe(
   } finally {
     running?.client.close();
   }
+}
+
+/** The only servers that may start; undefined = all. */
+function boundTo(server: string | undefined | null): readonly string[] | undefined {
+  if (server === null) return [];
+  return server === undefined ? undefined : [server];
 }
 
 async function inProcess(

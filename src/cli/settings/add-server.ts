@@ -21,10 +21,11 @@ import {
 } from '../launch.ts';
 import { statusLine } from '../show/status-lines.ts';
 import { settingsOf } from './declared-server.ts';
+import { hasLoginFlags, type LoginFlags, loginKeysOf } from './login-flags.ts';
 import { applyEdit, withEditedTroupe } from './running-edit.ts';
 import { editedText, openSettings, replaceSettings } from './settings-file.ts';
 
-export interface AddFlags {
+export interface AddFlags extends LoginFlags {
   readonly env?: readonly string[];
   readonly cwd?: string;
   readonly header?: readonly string[];
@@ -161,25 +162,18 @@ async function checked(launch: Launch, written: WrittenText, name: string): Prom
   return desired?.gated ?? false;
 }
 
-function entryOf(words: readonly string[], { env, cwd, header, type }: AddFlags): Entry {
+function entryOf(words: readonly string[], flags: AddFlags): Entry {
+  const { env, cwd, header, type } = flags;
   const [first, ...args] = words;
   if (first === undefined)
     throw usageError(
       'say what to add: a command after --, as in troupe add NAME -- npx -y PACKAGE, or a URL',
     );
   const isUrl = /^(?:https?|wss?):\/\//iu.test(first);
-  if (isUrl && args.length > 0)
-    throw usageError(`${quotedWord(args[0] ?? '')} after the URL is not understood; remove it`);
-  if (isUrl && (env !== undefined || cwd !== undefined))
-    throw usageError('--env and --cwd are for commands; use --header with a URL');
-  if (!isUrl && header !== undefined)
-    throw usageError('--header is for URLs; use --env with a command');
-  if (isUrl)
-    return defined({
-      type,
-      url: first,
-      headers: header && pairsOf('--header', header),
-    });
+  if (isUrl) return remoteEntryOf(first, args, flags);
+  if (header !== undefined) throw usageError('--header is for URLs; use --env with a command');
+  if (hasLoginFlags(flags))
+    throw usageError('--account and --oauth-… are for URLs; a command gets its token by --env');
   return defined({
     type,
     command: first,
@@ -187,4 +181,14 @@ function entryOf(words: readonly string[], { env, cwd, header, type }: AddFlags)
     env: env && pairsOf('--env', env),
     cwd,
   });
+}
+
+function remoteEntryOf(url: string, more: readonly string[], flags: AddFlags): Entry {
+  const { env, cwd, header, type } = flags;
+  if (more.length > 0)
+    throw usageError(`${quotedWord(more[0] ?? '')} after the URL is not understood; remove it`);
+  if (env !== undefined || cwd !== undefined)
+    throw usageError('--env and --cwd are for commands; use --header with a URL');
+  const headers = header && pairsOf('--header', header);
+  return defined({ type, url, headers, ...loginKeysOf(flags) });
 }

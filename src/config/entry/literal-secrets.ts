@@ -2,6 +2,8 @@
 
 import { isRecord } from '../../policies/is-record.ts';
 import { isSecretField } from '../../policies/log-in-texts.ts';
+import { proxySecrets } from '../../policies/proxy-variables.ts';
+import { isPem } from '../../policies/text/pem.ts';
 import { looksSecret, secretsInArgs, secretsInText } from '../../policies/text/redact.ts';
 import type { TreePath } from '../settings-tree.ts';
 
@@ -19,11 +21,9 @@ export function literalSecretsOf(entry: Readonly<Record<string, unknown>>): read
   const args = textsOf(entry['args']);
   const inArgs = new Set(secretsInArgs(args));
   return [
-    ...['env', 'headers'].flatMap((key) =>
+    ...['env', 'headers', 'tls'].flatMap((key) =>
       textEntriesOf(entry[key]).flatMap(([name, value]) =>
-        isLiteral(value) && (looksSecret(name) || keyName.test(name) || holdsSecret(value))
-          ? [[key, name]]
-          : [],
+        isLiteral(value) && holdsSecretUnder(key, name, value) ? [[key, name]] : [],
       ),
     ),
     ...oauthSecretsOf(entry['oauth']),
@@ -31,10 +31,19 @@ export function literalSecretsOf(entry: Readonly<Record<string, unknown>>): read
       const hasSecret = [...inArgs].some((secret) => value.includes(secret) && isLiteral(secret));
       return hasSecret || (isLiteral(value) && holdsSecret(value)) ? [['args', index]] : [];
     }),
+    ...textsOf([entry['proxy']]).flatMap((proxy) =>
+      proxySecrets(proxy).some(isLiteral) ? [['proxy']] : [],
+    ),
     ...textsOf([entry['url']]).flatMap((url) =>
       hasSecretQuery(url) || holdsSecret(url) ? [['url']] : [],
     ),
   ];
+}
+
+function holdsSecretUnder(group: string, name: string, value: string): boolean {
+  // The key of a certificate is a file, unless it is the key itself.
+  if (group === 'tls') return name === 'passphrase' || (name === 'key' && isPem(value));
+  return looksSecret(name) || keyName.test(name) || holdsSecret(value);
 }
 
 /** Redacts those values, to show the entry. */

@@ -65,6 +65,7 @@ export const oauthSchema = z.strictObject(
     privateKey: value('privateKey').optional(),
     keyFile: text('keyFile').optional(),
     algorithm: choice('algorithm', signatureAlgorithms).optional(),
+    keyId: text('keyId').optional(),
     tokenEndpointAuthMethod: choice('tokenEndpointAuthMethod', tokenEndpointAuthMethods).optional(),
     identity: identitySchema.optional(),
     assertion: value('assertion').optional(),

@@ -112,8 +112,8 @@ const hasClient: Rule = (oauth) => {
 
 const hasKey: Rule = (oauth) => {
   if (keyWords.some((key) => oauth[key] !== undefined)) return undefined;
-  if (oauth.algorithm === undefined) return undefined;
-  return broken('algorithm', '"algorithm" belongs to a key; add "privateKey" or "keyFile"');
+  const key = (['algorithm', 'keyId'] as const).find((name) => oauth[name] !== undefined);
+  return key && broken(key, `"${key}" belongs to a key; add "privateKey" or "keyFile"`);
 };
 
 const fitsMethod: Rule = (oauth) => {
@@ -230,7 +230,7 @@ export function oauthValues(
 export function oauthPlainTexts(
   oauth: OAuthEntry,
 ): readonly { readonly path: readonly [string, ...(string | number)[]]; readonly text: string }[] {
-  const keys = [...urlKeys, 'keyFile', 'assertionFile'] as const;
+  const keys = [...urlKeys, 'keyFile', 'keyId', 'assertionFile'] as const;
   const scopes = oauth.scopes ?? [];
   return [
     ...keys.map((key) => ({ path: ['oauth', key] as const, text: oauth[key] ?? '' })),
@@ -257,7 +257,8 @@ export function oauthSpecOf(
   { projectRoot, isLiteral, within }: { projectRoot: string; isLiteral: boolean; within?: string },
 ): OAuthSpec {
   const { clientMetadataUrl, issuer, metadataUrl, callbackPort, redirectUri } = oauth;
-  const { algorithm, tokenEndpointAuthMethod, keyFile, assertionFile, identity, dpop } = oauth;
+  const { algorithm, keyId, tokenEndpointAuthMethod, keyFile, assertionFile, identity, dpop } =
+    oauth;
   const fileOf = (file: string | undefined): SecretFile | undefined => {
     if (file === undefined) return undefined;
     const isOpen = !isLiteral && file.startsWith('${');
@@ -280,6 +281,7 @@ export function oauthSpecOf(
       privateKey: textAt('oauth.privateKey'),
       keyFile: fileOf(keyFile),
       algorithm,
+      keyId,
       tokenEndpointAuthMethod,
       assertion: textAt('oauth.assertion'),
       assertionFile: fileOf(assertionFile),

@@ -46,7 +46,7 @@ const isLocalOrRemote: Rule = ({ type, command, url }) => {
 };
 
 const localKeys = ['args', 'env', 'envFile', 'cwd'] as const;
-const remoteKeys = ['headers', 'headersCommand', 'oauth', 'account'] as const;
+const remoteKeys = ['headers', 'headersCommand', 'proxy', 'tls', 'oauth', 'account'] as const;
 const notEmbedded = ['command', 'url', ...localKeys, ...remoteKeys, 'values'] as const;
 
 const hasFittingFields: Rule = (entry) => {
@@ -145,6 +145,35 @@ function schemeFault(scheme: string, type: ServerEntry['type']): BrokenRule | un
   return undefined;
 }
 
+const hasUsableProxy: Rule = ({ proxy, values }) => {
+  if (typeof proxy !== 'string') return undefined;
+  const isLiteral = values === 'literal';
+  // The value of a reference or a command is checked when it is known.
+  if (!isLiteral && /^(?:!|\$\{)/u.test(proxy)) return undefined;
+  const scheme = parseUrl(proxy, isLiteral)?.protocol;
+  if (scheme === 'http:' || scheme === 'https:') return undefined;
+  const what = scheme?.startsWith('socks')
+    ? 'SOCKS proxies are not supported'
+    : '"proxy" must begin with http:// or https://';
+  return broken('proxy', `${what}; write "http://proxy.example.com:3128", or false for none`);
+};
+
+const hasWholeTls: Rule = ({ tls }) => {
+  if (tls === undefined) return undefined;
+  const fault = (key: string, message: string): BrokenRule => ({ path: ['tls', key], message });
+  for (const key of ['ca', 'cert', 'key'] as const) {
+    const value = tls[key];
+    if (typeof value !== 'string') continue;
+    if (value.trim() === '') return fault(key, `"${key}" is empty; name a file or remove it`);
+    const shorthand = shellShorthand(key, value);
+    if (shorthand !== undefined) return fault(key, shorthand.message);
+  }
+  if (tls.cert !== undefined) return undefined;
+  const alone = (['key', 'passphrase'] as const).find((key) => tls[key] !== undefined);
+  const message = `"${alone}" belongs to a client certificate; add "cert", the file of the certificate`;
+  return alone && fault(alone, message);
+};
+
 /** Parses an address with each `${VAR}` replaced by a word or a number. */
 export function parseUrl(url: string, isLiteral: boolean): URL | undefined {
   if (isLiteral) return URL.canParse(url) ? new URL(url) : undefined;
@@ -204,4 +233,6 @@ const rules: readonly Rule[] = [
   hasPossibleEnv,
   hasUsableUrl,
   hasPossibleHeaders,
+  hasUsableProxy,
+  hasWholeTls,
 ];

@@ -48,19 +48,32 @@ const texts = (key: string, example: string) =>
 
 const commandError =
   'a value from a command must be { "command": ["program", "argument"] }, all of it text';
+const command = z.strictObject({ command: z.array(z.string()).min(1) }, { error: commandError });
+/** The message about a value that is neither text nor a command. */
+const valueError =
+  (error: string) =>
+  ({ input }: { readonly input?: unknown }): string =>
+    typeof input === 'object' && input !== null ? commandError : error;
 
 /** Texts by name; each may come from a command. */
-const valueByName = (key: string, example: string) => {
-  const error = `every value of "${key}" must be text in quotes; write ${example}`;
-  const command = z.strictObject({ command: z.array(z.string()).min(1) }, { error: commandError });
-  return z.record(
+const valueByName = (key: string, example: string) =>
+  z.record(
     z.string(),
     z.union([z.string(), command], {
-      error: ({ input }) => (typeof input === 'object' && input !== null ? commandError : error),
+      error: valueError(`every value of "${key}" must be text in quotes; write ${example}`),
     }),
     { error: `"${key}" must be an object of texts; write ${example}` },
   );
-};
+
+const proxyError =
+  '"proxy" must be the address of a proxy, or false for none; write "http://proxy.example.com:3128"';
+const tlsError = '"tls" must be an object of texts; write { "ca": "certificates/ca.pem" }';
+const tlsValue = (key: string) =>
+  z
+    .union([z.string(), command], {
+      error: valueError(`"${key}" must be text in quotes; write { "ca": "certificates/ca.pem" }`),
+    })
+    .optional();
 
 const commandWords =
   '"headersCommand" must be a program and its arguments; write ["print-headers", "--for", "db"]';
@@ -127,6 +140,20 @@ export const serverEntrySchema = z.strictObject(
     cwd: text('"cwd" must be text: a folder; write "." for the project').optional(),
     url: text(urlError).max(maxUrlLength, { error: urlError }).optional(),
     headers: valueByName('headers', '{ "X-Key": "value" }').optional(),
+    proxy: z
+      .union([z.literal(false), z.string(), command], { error: valueError(proxyError) })
+      .optional(),
+    tls: z
+      .strictObject(
+        {
+          ca: tlsValue('ca'),
+          cert: tlsValue('cert'),
+          key: tlsValue('key'),
+          passphrase: tlsValue('passphrase'),
+        },
+        { error: tlsError },
+      )
+      .optional(),
     headersCommand: z
       .union(
         [

@@ -15,7 +15,13 @@ import type {
   ServerPolicy,
 } from '../../domain/policy.ts';
 
-import type { Era, RemoteSpec, ServerSpec, TransportKind } from '../../domain/server-spec.ts';
+import {
+  type Era,
+  type RemoteSpec,
+  type ServerSpec,
+  type TransportKind,
+  tlsKeys,
+} from '../../domain/server-spec.ts';
 import {
   type DesiredServer,
   isFolderScope,
@@ -120,7 +126,8 @@ export function parseServerEntry(
   if (fault !== undefined) return invalid(fault);
   const parsed = serverEntrySchema.safeParse(valueOf(member.node));
   if (!parsed.success) {
-    const known = (where: TreePath) => (where.length === 0 ? serverEntryKeys : toolKeys);
+    const known = (where: TreePath) =>
+      where.length === 0 ? serverEntryKeys : where[0] === 'tls' ? tlsKeys : toolKeys;
     return invalid(schemaFault(parsed.error, (key, at) => unknownKeyMessage(key, known(at))));
   }
   const entry = parsed.data;
@@ -188,6 +195,7 @@ function validServer(
       enabled: entry.enabled ?? true,
       trust: isOwn && entry.trust === true,
       tools: toolFilterOf(entry, isOwn),
+      ...noLoginOf(spec),
       ...(entry.handover === 'seamless' && { handover: 'seamless' }),
       ...(entry.description !== undefined && {
         description: printableText(entry.description, maxDescriptionLength),
@@ -196,6 +204,15 @@ function validServer(
       gated: isFolderScope(origin.scope),
     }),
   };
+}
+
+function noLoginOf(spec: ServerSpec): Pick<DesiredServer, 'noLogin'> {
+  if (!('url' in spec)) return {};
+  const { oauth, headers, values } = spec;
+  if (oauth === false) return { noLogin: 'off' };
+  const keys = [...Object.keys(headers), ...(values?.commands ?? []).map(({ key }) => key)];
+  const isOwn = keys.some((key) => /^(?:headers\.)?authorization$|^headersCommand$/iu.test(key));
+  return isOwn ? { noLogin: 'headers' } : {};
 }
 
 function consentMissing([key]: TreePath): string {
@@ -237,7 +254,8 @@ function specOf(
   const era = entry.era ?? 'auto';
   if (entry.type === 'memory') return { type: 'memory', server: name, era };
   const values = rules === undefined ? {} : { values: rules };
-  if (entry.command === undefined) return { ...remoteSpecOf(entry, given, era), ...values };
+  if (entry.command === undefined)
+    return { ...remoteSpecOf(entry, given, era), ...given.reach, ...values };
   return {
     type: 'stdio',
     command: /^\.\.?[\\/]/.test(entry.command)

@@ -11,12 +11,14 @@ import path from 'node:path';
 
 import type { InputDefinition } from '../../domain/input.ts';
 import type { Scope } from '../../domain/scope.ts';
-import type { OAuthSpec, ValueRules } from '../../domain/server-spec.ts';
+import type { OAuthSpec, ReachRules, ValueRules } from '../../domain/server-spec.ts';
+import { defined } from '../../policies/defined.ts';
 import {
   type BrokenReference,
   type Reference,
   referencesIn,
 } from '../../policies/expand-variables.ts';
+import { isPem } from '../../policies/text/pem.ts';
 import { firstOf, type TreePath } from '../settings-tree.ts';
 import { oauthPlainTexts, oauthSpecOf, oauthValues } from './oauth.ts';
 import type { OAuthEntry } from './oauth-schema.ts';
@@ -36,6 +38,7 @@ export interface EntryValues {
   /** The literal texts and those with references; outputs of commands are not known yet. */
   readonly env: Readonly<Record<string, string>>;
   readonly headers: Readonly<Record<string, string>>;
+  readonly reach: ReachRules;
   readonly oauth?: OAuthSpec | false;
   /** Absent when there is nothing but texts and variables. */
   readonly rules?: ValueRules;
@@ -62,23 +65,17 @@ export function entryValuesOf(
   oauth: OAuthEntry | false | undefined,
 ): EntryValues | { readonly fault: BrokenRule } {
   const isLiteral = entry.values === 'literal';
-  const env = namedValues(groupValues('env', entry.env), isLiteral);
-  const headers = namedValues(groupValues('headers', entry.headers), isLiteral);
-  const logIn = oauth === undefined || oauth === false ? undefined : oauth;
-  const secrets = namedValues(logIn === undefined ? [] : oauthValues(logIn), isLiteral);
+  const groups = groupsOf(entry, oauth, isLiteral);
+  const { env, headers, certificates, proxy, secrets } = groups;
+  const all = Object.values(groups);
   // Equal settings have equal fingerprints, in whichever order they are written.
-  const commands = [
-    ...env.commands,
-    ...headers.commands,
-    ...headersCommandOf(entry),
-    ...secrets.commands,
-  ].sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
+  const commands = [...all.flatMap((group) => group.commands), ...headersCommandOf(entry)].sort(
+    (one, other) => (keyOf(one) < keyOf(other) ? -1 : 1),
+  );
   const texts = [
     ...plainTexts(entry),
-    ...env.texts,
-    ...headers.texts,
-    ...(logIn === undefined ? [] : oauthPlainTexts(logIn)),
-    ...secrets.texts,
+    ...(oauth ? oauthPlainTexts(oauth) : []),
+    ...all.flatMap((group) => group.texts),
   ];
   const references = isLiteral ? [] : texts.flatMap(referencesOf);
   const fault =
@@ -97,11 +94,28 @@ export function entryValuesOf(
   return {
     env: textsByName(env.texts),
     headers: textsByName(headers.texts),
+    reach: {
+      ...(entry.proxy === false && { proxy: false as const }),
+      ...(proxy.texts[0] && { proxy: proxy.texts[0].text }),
+      ...tlsOf(textsByName(certificates.texts), isLiteral, origin),
+    },
     ...(oauth !== undefined && {
-      oauth: logIn === undefined ? false : specOf(logIn, secrets.texts, isLiteral, origin),
+      oauth: oauth && specOf(oauth, secrets.texts, isLiteral, origin),
     }),
     ...(Object.keys(rules).length > 0 && { rules }),
     ...(first && { commandAt: first.path }),
+  };
+}
+
+/** Sorts all values that may come from commands. */
+function groupsOf(entry: ServerEntry, oauth: OAuthEntry | false | undefined, isLiteral: boolean) {
+  const { env, headers, tls, proxy } = entry;
+  return {
+    env: namedValues(groupValues('env', env), isLiteral),
+    headers: namedValues(groupValues('headers', headers), isLiteral),
+    certificates: namedValues(groupValues('tls', defined({ ...tls })), isLiteral),
+    proxy: namedValues(proxy ? [[['proxy'], proxy]] : [], isLiteral),
+    secrets: namedValues(oauth ? oauthValues(oauth) : [], isLiteral),
   };
 }
 
@@ -121,6 +135,7 @@ function groupValues(group: string, values: ServerEntry['env'] = {}): readonly P
   return Object.entries(values).map(([name, value]) => [[group, name], value]);
 }
 
+/** Sorts values into texts and commands. */
 function namedValues(values: readonly PlacedValue[], isLiteral: boolean) {
   const texts: TextValue[] = [];
   const commands: CommandValue[] = [];
@@ -147,6 +162,23 @@ function specOf(
   const byKey = new Map(texts.map((one) => [keyOf(one), one.text]));
   const folder = { projectRoot, isLiteral, ...(isGated && { within: projectRoot }) };
   return oauthSpecOf(oauth, (key) => byKey.get(key), folder);
+}
+
+/** Gives relative paths the folder of the settings file. */
+function tlsOf(
+  texts: Readonly<Record<string, string>>,
+  isLiteral: boolean,
+  { file, isGated, projectRoot }: ValuesOrigin,
+): Pick<ReachRules, 'tls'> {
+  if (Object.keys(texts).length === 0) return {};
+  // Settings of the host have no file.
+  const folder = path.isAbsolute(file) ? path.dirname(file) : projectRoot;
+  const placed = Object.entries(texts).map(([key, text]) => {
+    const isOpen = !isLiteral && text.startsWith('${');
+    const isPath = key !== 'passphrase' && !isOpen && !isPem(text);
+    return [key, isPath ? path.resolve(folder, text) : text] as const;
+  });
+  return { tls: { ...Object.fromEntries(placed), ...(isGated && { within: projectRoot }) } };
 }
 
 function keyOf({ path: where }: { readonly path: TreePath }): string {

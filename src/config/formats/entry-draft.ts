@@ -22,9 +22,11 @@ export type KeyRules = ReadonlyMap<string, KeyRule>;
 export type ForeignEntry = TreeMember & { readonly written: TreePath };
 
 /** Keys whose values are merged when several foreign keys set them. */
-const mergedKeys = ['env', 'headers', 'oauth', 'tools', 'policy'];
+const mergedKeys = ['env', 'headers', 'tls', 'oauth', 'tools', 'policy'];
 
-const referenceKeys = ['command', 'args', 'env', 'envFile', 'cwd', 'url', 'headers', 'oauth'];
+/** Keys of remote servers whose values may hold references. */
+const remoteKeys = ['url', 'headers', 'proxy', 'tls', 'oauth'];
+const referenceKeys = ['command', 'args', 'env', 'envFile', 'cwd', ...remoteKeys];
 
 const misreadMessage =
   'this is literal text in that program and would be a reference here; put the text into a variable and write ${NAME}';
@@ -69,7 +71,7 @@ export class EntryDraft {
     this.#set(key, this.#converted(node, key, from), from, this.pathOf(from));
   }
 
-  /** Sets one key within `env`, `headers`, `oauth`, `tools` or `policy`. */
+  /** Sets one key within `env`, `headers`, `tls`, `oauth`, `tools` or `policy`. */
   putInto(key: string, name: string, node: TreeNode, from: TreeMember): void {
     this.#setWithin(key, this.#converted(this.#within(name, node, from), key, from), name, from);
   }
@@ -137,10 +139,9 @@ export class EntryDraft {
   /** Converts a value's references to our syntax; lines and paths stay. */
   #converted(node: TreeNode, key: string, from: TreeMember): TreeNode {
     if (!referenceKeys.includes(key)) return node;
-    const isRemote = key === 'url' || key === 'headers' || key === 'oauth';
-    const folder = isRemote ? 'isOther' : this.#folder;
+    const folder = remoteKeys.includes(key) ? 'isOther' : this.#folder;
     const meaning = key === 'cwd' || key === 'envFile' ? 'isProject' : folder;
-    const takesCommands = key === 'env' || key === 'headers' || key === 'oauth';
+    const takesCommands = ['env', 'headers', 'proxy', 'tls', 'oauth'].includes(key);
     return withTexts(node, from.line, this.pathOf(from), (text, line, path) => {
       const isMisread = referencesIn(text).length > 0 || (takesCommands && text.startsWith('!'));
       if (this.#style === 'literal' && isMisread) this.#misread.push({ line, path });

@@ -85,6 +85,15 @@ export const protection: KeyRule = unlessFalse((member, draft) => {
   draft.switchOff(member);
 });
 
+/** Certificates are always checked; a key that only says so is dropped. */
+export const verified: KeyRule = (member, draft) => {
+  if (member.node.kind === 'scalar' && member.node.value === true) return;
+  draft.leave(
+    member,
+    'certificates are always checked; write "tls": { "ca": "FILE" } with the authority of the server',
+  );
+};
+
 /** Maps values of another program to ours. A map, because a user's text may be any key. */
 export function valueMap(values: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
   return new Map(Object.entries(values));

@@ -23,13 +23,16 @@ import {
   keyRules,
   leave,
   negated,
+  nested,
   ofTheEditor,
   protection,
   scalar,
+  seconds,
   textAt,
   textOf,
   toolList,
   valueMap,
+  verified,
 } from './key-rules.ts';
 import { foreignOAuthKeys, logInRules } from './log-in-rules.ts';
 import type { ReferenceStyle } from './references.ts';
@@ -73,6 +76,27 @@ const transport: KeyRule = (member, draft) => {
   draft.put('type', ours === undefined ? member.node : scalar(member.line, ours), member);
 };
 
+/** How Continue writes the way to a server. */
+const requestOptions: KeyRule = nested(
+  keyRules({
+    headers: 'headers',
+    proxy: 'proxy',
+    caBundlePath: (member, draft) => {
+      // A list has no counterpart, because one file may hold several authorities.
+      if (textOf(member.node) === undefined)
+        draft.leave(member, 'only one file is taken; join the files and write "tls": { "ca": … }');
+      else draft.putInto('tls', 'ca', member.node, member);
+    },
+    clientCertificate: (member, draft) => {
+      for (const part of membersOf(member.node))
+        draft.putInto('tls', part.name, part.node, draft.placed(member, part));
+    },
+    noProxy: leave('set the variable NO_PROXY, or "proxy": false for the server'),
+    verifySsl: verified,
+    timeout: seconds('timeoutMs'),
+  }),
+);
+
 /** A list of names where ours is an object. */
 const tools: KeyRule = (member, draft) => {
   if (member.node.kind === 'array') toolList('include')(member, draft);
@@ -112,6 +136,10 @@ const rules = keyRules({
   requestIdFormat: leave(
     'request ids are always sequential numbers; open an issue if the server rejects them',
   ),
+  requestOptions,
+  rejectUnauthorized: verified,
+  verifySsl: verified,
+  sslVerify: verified,
   ...logInRules,
   alwaysAllow: callApproval,
   autoApprove: callApproval,

@@ -145,8 +145,8 @@ export interface ApprovalRequest {
    */
   readonly account?: string | null;
   /**
-   * Every variable and header, and every other string with a reference to a source outside the
-   * settings.
+   * Every variable, header, proxy and certificate, everything that decides a login, and every other
+   * string with a reference to a source outside the settings.
    */
   readonly values?: readonly ApprovalValue[];
 }

@@ -67,13 +67,34 @@ export interface TroupeEvents {
   'prompts.changed': { readonly server: string };
   /** A server is waiting for a decision; see `approvals()`. */
   'approval.needed': { readonly server: string; readonly fingerprint: string };
-  /** A server requires a login. */
-  'auth.needed': { readonly server: string };
+  /** A server requires a login. Nothing happens until `login()` is called. */
+  'auth.needed': {
+    readonly server: string;
+    /** The server's address, without query; absent if only the settings' values know it. */
+    readonly url?: string;
+    /** The scopes that the server asked for; absent if it named none. */
+    readonly scopes?: readonly string[];
+    /** The account in the settings. */
+    readonly account?: string;
+  };
   /**
-   * A login waits for the user, who must open the URL in a browser. The URL belongs to this login
-   * only; anyone who completes it logs this troupe in.
+   * A login waits for the user, who must open the URL in a browser. The URL and the code belong to
+   * this login only; anyone who completes it logs this troupe in.
    */
-  'auth.started': { readonly server: string; readonly url: string };
+  'auth.started': {
+    readonly server: string;
+    readonly url: string;
+    /** The scopes that the issuer is asked for; empty = it decides. */
+    readonly scopes: readonly string[];
+    /** ISO 8601: until when the login waits. */
+    readonly expiresAt: string;
+    /** On another device: the code to enter at `verificationUri`. `url` may contain it already. */
+    readonly userCode?: string;
+    /** On another device: the page to open, short enough to type. */
+    readonly verificationUri?: string;
+    /** In a browser: the issuer also offers a login on another device. */
+    readonly offersDevice?: true;
+  };
   /**
    * A server asks a question for `answer()`. Not emitted for a question that its own caller
    * answers.

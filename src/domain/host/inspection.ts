@@ -19,7 +19,8 @@ export type MachineKey =
   | 'refresh'
   | 'handover'
   | 'slots'
-  | 'permit';
+  | 'permit'
+  | 'authorization';
 
 /** An actor's XState session id, for example `x:7`; unique within a run. */
 export type ActorKey = string;
@@ -113,6 +114,22 @@ export interface StatusRecord extends InRecord<'status'> {
   readonly status: ServerStatus;
 }
 
+/** What a login's actor works for. */
+export interface LoginFacts {
+  /** The scheme, host and port of the servers; a path could contain a secret. */
+  readonly origin: string;
+  /** The account in the settings; absent for the only one. */
+  readonly account?: string;
+  /** The servers that share the login, sorted. */
+  readonly servers: readonly string[];
+}
+
+/** A login began, or other servers share it now. */
+export interface LoginRecord extends InRecord<'login'> {
+  readonly actor: ActorKey;
+  readonly login: LoginFacts;
+}
+
 /** A server was removed from the settings and has ended. */
 export interface GoneRecord extends InRecord<'gone'> {
   readonly server: string;
@@ -139,6 +156,7 @@ export type InspectionRecord =
   | TimerRecord
   | TimerEndRecord
   | StatusRecord
+  | LoginRecord
   | GoneRecord
   | ReconciledRecord
   | GapRecord;
@@ -179,6 +197,8 @@ export interface PicturedActor {
     readonly ms: number;
     readonly armedAt: number;
   }[];
+  /** For the actor of a login. */
+  readonly login?: LoginFacts;
 }
 
 /** The state after record `n`, without contexts. */
@@ -215,7 +235,7 @@ export interface InspectionSession {
  * now.
  */
 export interface PossibleAct {
-  /** A host event (such as `server.restart`) or a command (`approve`, `reject`, `revoke`). */
+  /** A host event (such as `server.restart`) or a command (`login`, `approve`, `reject`, `revoke`). */
   readonly act: string;
   readonly accepted: boolean;
   /** The public name of the state it would lead to; absent where the chart does not say. */

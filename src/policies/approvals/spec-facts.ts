@@ -8,8 +8,10 @@ import type { ServerSpec } from '../../domain/server-spec.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import { digestOf } from '../fingerprint.ts';
 import { isSecretField, logInFacts } from '../log-in-texts.ts';
+import { proxySecrets } from '../proxy-variables.ts';
+import { isPem } from '../text/pem.ts';
 import { looksSecret, redact, secretsInArgs, secretsInText, secretsOf } from '../text/redact.ts';
-import { entriesOf } from './values.ts';
+import { entriesOf, reachTextsOf } from './values.ts';
 
 type Value = readonly [field: string, value: string];
 
@@ -21,11 +23,14 @@ export function specFactsOf(spec: ServerSpec, found: FoundFacts = {}): readonly 
   const values = valuesOf(spec, found);
   const secrets = secretsOf([
     ...(spec.type === 'stdio' ? secretsInArgs(spec.args) : []),
-    ...values.flatMap(([, value]) => secretsInText(value)),
+    ...values.flatMap(([field, value]) => [
+      ...secretsInText(value),
+      ...(field === 'proxy' ? proxySecrets(value) : []),
+    ]),
   ]);
   return values.map(([field, value]) => ({
     field,
-    shown: isKept(field) ? redact(withoutQuery(field, value), secrets) : '',
+    shown: isKept(field, value) ? redact(withoutQuery(field, value), secrets) : '',
     digest: digestOf([field, value]),
   }));
 }
@@ -76,6 +81,7 @@ function valuesOf(spec: ServerSpec, { executable, envFileNames }: FoundFacts): r
         ['type', type],
         ['url', spec.url],
         ...entriesOf('headers', spec.headers),
+        ...reachTextsOf(spec),
         ...logInFacts(spec),
         ...more,
       ];
@@ -101,8 +107,9 @@ function given(field: string, value: string | undefined): readonly Value[] {
 }
 
 /** Returns whether a field's text may be kept. Variables, headers and inputs may hold any secret. */
-function isKept(field: string): boolean {
-  return !/^(?:env|headers|inputs)\./u.test(field) && !isSecretField(field);
+function isKept(field: string, value: string): boolean {
+  if (isSecretField(field) || isPem(value)) return false;
+  return !/^(?:(?:env|headers|inputs)\.|tls\.passphrase$)/u.test(field);
 }
 
 /** Redacts secrets in a URL's query. */

@@ -5,7 +5,12 @@
 
 import type { ApprovalValue, ValueOrigin } from '../../domain/host/approval.ts';
 import { isFolderScope, type Scope } from '../../domain/scope.ts';
-import type { MemorySpec, RemoteSpec, ServerSpec } from '../../domain/server-spec.ts';
+import {
+  type MemorySpec,
+  type RemoteSpec,
+  type ServerSpec,
+  tlsKeys,
+} from '../../domain/server-spec.ts';
 import { type Reference, referenceKey, referencesIn } from '../expand-variables.ts';
 import { isSecretField, logInFacts } from '../log-in-texts.ts';
 import { nameWord, quotedWord } from '../text/printable.ts';
@@ -15,8 +20,8 @@ type Spec = Exclude<ServerSpec, MemorySpec>;
 type Text = readonly [field: string, text: string];
 
 /**
- * Lists every variable and header, everything that decides a login, and every other text with a
- * reference.
+ * Lists every variable, header, proxy and certificate, everything that decides a login, and every
+ * other text with a reference.
  *
  * A folder's text is shown in full, because hiding it would hide what the folder does. The
  * user's settings hold the user's own secrets, so for their variables and headers only
@@ -29,7 +34,7 @@ export function approvalValuesOf(spec: ServerSpec, scope: Scope): readonly Appro
   const named =
     spec.type === 'stdio'
       ? entriesOf('env', spec.env)
-      : [...entriesOf('headers', spec.headers), ...oauthFactsOf(spec)];
+      : [...entriesOf('headers', spec.headers), ...reachTextsOf(spec), ...oauthFactsOf(spec)];
   const valueOf = ([field, text]: Text, isText: boolean): ApprovalValue => {
     const from = isLiteral ? [] : originsOf(text);
     return { field, ...(isText && { text }), ...(from.length > 0 && { from }) };
@@ -67,6 +72,15 @@ function otherTexts(spec: Spec): readonly Text[] {
     ['cwd', cwd],
     ...(values?.envFile === undefined ? [] : [['envFile', values.envFile.path] as const]),
   ];
+}
+
+/** Lists the texts that decide how a remote server is reached. */
+export function reachTextsOf({ proxy, tls }: RemoteSpec): readonly Text[] {
+  const texts = tlsKeys.flatMap((key): readonly Text[] => {
+    const text = tls?.[key];
+    return text === undefined ? [] : [[`tls.${key}`, text]];
+  });
+  return proxy === undefined ? texts : [['proxy', proxy === false ? 'none' : proxy], ...texts];
 }
 
 export function entriesOf(

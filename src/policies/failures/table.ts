@@ -80,6 +80,8 @@ const neverReached = [
   'INVALID_SETTING',
   'ERR_CONNECT_TIMEOUT',
   'ERR_ADDRESS_BLOCKED',
+  'ERR_PROXY_UNREACHABLE',
+  'ERR_PROXY_REFUSED',
 ];
 
 const brokenOff = [

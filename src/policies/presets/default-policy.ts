@@ -204,6 +204,8 @@ export const defaultPolicy: ServerPolicy = {
     stepUps: 3,
     // Five minutes: enough for a password manager, a second factor and a consent page.
     loginTimeoutMs: 300_000,
+    // A request costs little, and says whether the server still demands a login.
+    rememberMs: 0,
   },
 
   close: {

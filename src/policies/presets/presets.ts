@@ -188,6 +188,8 @@ const claudeCode = overridePolicy(defaultPolicy, {
     totalMs: 600,
     scope: 'child',
   },
+  // Fifteen minutes without another prompt or connection.
+  auth: { rememberMs: 900_000 },
   approval: { gatedScopes: ['project'], perCall: true },
 });
 

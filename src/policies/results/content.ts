@@ -35,14 +35,18 @@ function measure(value: unknown, levels: number, walk: { left: number; isTooDeep
 const challengeKey = 'mcp/www_authenticate';
 
 /**
- * Returns whether an error result demands a login: beside its text it carries what an HTTP server would
- * put into `WWW-Authenticate`. Only errors count.
+ * Returns the challenge of an error result that demands a login: beside its text it carries what an HTTP
+ * server would put into `WWW-Authenticate`. Only errors count.
  */
-export function wantsLogIn({ isError, _meta: meta }: ToolResult): boolean {
-  if (isError !== true || typeof meta !== 'object' || meta === null) return false;
-  if (!Object.hasOwn(meta, challengeKey)) return false;
-  const challenges = [meta[challengeKey]].flat();
-  return challenges.some((challenge) => typeof challenge === 'string' && challenge.trim() !== '');
+export function loginChallenge({ isError, _meta: meta }: ToolResult): string | undefined {
+  if (isError !== true || typeof meta !== 'object' || meta === null) return undefined;
+  if (!Object.hasOwn(meta, challengeKey)) return undefined;
+  const challenges = [meta[challengeKey]].flat().filter(isText);
+  return challenges.length === 0 ? undefined : challenges.join(', ');
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string' && value.trim() !== '';
 }
 
 type Block = ToolResult['content'][number];

@@ -16,7 +16,7 @@ import {
   extensionOf,
   isBase64,
 } from '../../policies/results/binary.ts';
-import { cutTexts, excessOf, wantsLogIn } from '../../policies/results/content.ts';
+import { cutTexts, excessOf, loginChallenge } from '../../policies/results/content.ts';
 import { fitsSchema } from '../../policies/results/schema-check.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import type { ToolList } from '../catalog/tool-list.ts';
@@ -38,6 +38,8 @@ export interface ResultsPorts {
   readonly resultFiles?: ResultFiles | undefined;
   /** Shrinks images; if absent, none is shrunk. */
   readonly images?: ImageShrinker | undefined;
+  /** Keeps what a server wants of the next login. */
+  readonly noteChallenge?: ((server: string, challenge: string) => void) | undefined;
 }
 
 /** A result and its source. */
@@ -75,7 +77,7 @@ export class Results {
    * @throws TroupeError `RESULT_TOO_LARGE`, `AUTH_REQUIRED` or `BAD_RESPONSE`, always `executed`.
    */
   async shape(given: ToolAnswer): Promise<ToolResult> {
-    refuse(given);
+    refuse(given, this.#ports.noteChallenge);
     const answer = { ...given, result: withoutFiles(given.result) };
     const { policy } = answer;
     const isLight = policy.binaries === 'keep' && policy.imageMaxBytes === null;
@@ -159,7 +161,10 @@ export class Results {
   }
 }
 
-function refuse({ result, server, tool, policy, outputSchema }: ToolAnswer): void {
+function refuse(
+  { result, server, tool, policy, outputSchema }: ToolAnswer,
+  noteChallenge: ResultsPorts['noteChallenge'],
+): void {
   const about = { server, tool, outcome: 'executed' } as const;
   const excess = excessOf(result, policy);
   if (excess !== undefined) {
@@ -168,7 +173,9 @@ function refuse({ result, server, tool, policy, outputSchema }: ToolAnswer): voi
     const message = `${tool} on ${server}: The answer has more than ${bound}. It did run: ask for less.`;
     throw new TroupeError('RESULT_TOO_LARGE', message, about);
   }
-  if (policy.authChallenge === 'refuse' && wantsLogIn(result)) {
+  const challenge = policy.authChallenge === 'refuse' ? loginChallenge(result) : undefined;
+  if (challenge !== undefined) {
+    noteChallenge?.(server, challenge);
     const message = `${tool} on ${server}: The tool answered that it wants a login. Log in to ${server} and call again.`;
     throw new TroupeError('AUTH_REQUIRED', message, about);
   }

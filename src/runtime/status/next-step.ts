@@ -21,7 +21,7 @@ export function nextStepFor(
         ? stepAgainst(condition.reason, desired, lists)
         : stepWhenBlocked(name, place, condition.reason, lists);
     case 'authRequired':
-      return `troupe login ${name}`;
+      return stepToAuthorize(desired, place);
     case 'suspended':
     case 'failed':
       return stepAfter(desired, lastError);
@@ -38,6 +38,14 @@ export function nextStepFor(
     case 'stopping':
       return undefined;
   }
+}
+
+/** The login, or what helps an entry that rules one out. */
+function stepToAuthorize({ name, noLogin }: DesiredServer, place: string): string {
+  if (noLogin === 'headers')
+    return `renew the token in its headers (${place}), then troupe restart ${name}`;
+  const login = `troupe login ${name}`;
+  return noLogin === 'off' ? `remove "oauth": false in ${place}, then ${login}` : login;
 }
 
 /** The command, or the edit where the command cannot edit what disables the server. */

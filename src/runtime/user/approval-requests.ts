@@ -6,7 +6,7 @@ import type {
   ApprovalRequest,
   ToolChange,
 } from '../../domain/host/approval.ts';
-import type { ServerSpec, StdioSpec } from '../../domain/server-spec.ts';
+import type { RemoteSpec, ServerSpec, StdioSpec } from '../../domain/server-spec.ts';
 import { type DesiredServer, isFolderScope } from '../../domain/settings.ts';
 import { isCommandPlain } from '../../policies/approvals/command-place.ts';
 import { decidesWhatRuns } from '../../policies/approvals/decides-what-runs.ts';
@@ -16,6 +16,9 @@ import { unpinnedPackages } from '../../policies/approvals/unpinned-package.ts';
 import { approvalValuesOf, disguisedHost } from '../../policies/approvals/values.ts';
 import { defined } from '../../policies/defined.ts';
 import { approvalFingerprint, digestOf } from '../../policies/fingerprint.ts';
+import { proxySecrets } from '../../policies/proxy-variables.ts';
+import { isPem } from '../../policies/text/pem.ts';
+import { redact } from '../../policies/text/redact.ts';
 import { redactWords } from '../../policies/text/redact-words.ts';
 
 /** A gated server with its spec, its records and its changed tools. */
@@ -113,10 +116,13 @@ function warningsOf(
   if (spec.type === 'memory') return [];
   if (spec.type !== 'stdio') {
     const disguised = disguisedHost(spec.url);
-    if (disguised === undefined) return [];
-    return [
-      `the address reads "${disguised.written}" but leads to ${disguised.host}; approve only if that is the host you mean`,
-    ];
+    const ofHost =
+      disguised === undefined
+        ? []
+        : [
+            `the address reads "${disguised.written}" but leads to ${disguised.host}; approve only if that is the host you mean`,
+          ];
+    return [...ofHost, ...reachWarnings(spec)];
   }
   const isMissing = isLookedUp && desired.executable === undefined;
   const isUnread =
@@ -134,6 +140,39 @@ function warningsOf(
           `${name} can make programs load other code or configuration than the command line says; check its value`,
       ),
   ];
+}
+
+/** What an entry may read or pretend because of how it reaches its server. */
+function reachWarnings({ proxy, tls, values }: RemoteSpec): readonly string[] {
+  const keys = new Set(values?.commands?.map(({ key }) => key));
+  const hasProxy = typeof proxy === 'string' || keys.has('proxy');
+  const authority = tls?.ca ?? (keys.has('tls.ca') ? 'output of a command' : undefined);
+  const certificate = tls?.cert ?? (keys.has('tls.cert') ? 'output of a command' : undefined);
+  const placeOf = (text: string): string => (isPem(text) ? 'the text in the entry' : `"${text}"`);
+  return [
+    ...(hasProxy
+      ? [
+          `all its traffic goes through the proxy ${proxy ? shownProxy(proxy) : 'that a command names'}; a server at an http: address has no secrets from it`,
+        ]
+      : []),
+    ...(proxy === false ? ['it does not use the proxy of your environment'] : []),
+    ...(authority === undefined
+      ? []
+      : [
+          `certificates of the authority in ${placeOf(authority)} are accepted; who holds its key can read and answer everything`,
+        ]),
+    ...(certificate === undefined
+      ? []
+      : [`the client certificate in ${placeOf(certificate)} is presented to it`]),
+  ];
+}
+
+/** References stay visible: the user decides about what fills them. */
+function shownProxy(proxy: string): string {
+  return redact(
+    proxy,
+    proxySecrets(proxy).filter((secret) => !secret.includes('${')),
+  );
 }
 
 function unknownProgram(spec: StdioSpec, { source }: DesiredServer): string {

@@ -3,86 +3,136 @@
  * authorization chart decides what happens next.
  */
 
-import { createHash } from 'node:crypto';
-import canonicalize from 'canonicalize';
-import { type ActorRefFrom, createActor, fromPromise, waitFor } from 'xstate';
-import { Credential, grantOf } from '../../../actors/authorization/credential.ts';
+import { type AnyActorRef, createActor } from 'xstate';
+import { Credential } from '../../../actors/authorization/credential.ts';
+import { grantOf } from '../../../actors/authorization/credential-facts.ts';
+import type { CredentialPorts } from '../../../actors/authorization/credential-ports.ts';
 import { canonicalResource } from '../../../actors/authorization/discovery.ts';
 import type { SessionOwner } from '../../../actors/session/ports.ts';
 import type { CredentialStore } from '../../../actors/stores/credentials.ts';
 import { credentialKey } from '../../../actors/stores/credentials-record.ts';
-import { RequestFailedError } from '../../../actors/transports/connection/failure.ts';
+import type { LoginDemandStore } from '../../../actors/stores/login-demands.ts';
+import { asHttp } from '../../../actors/transports/http/addresses.ts';
+import type { Reach, RemoteEndpoint } from '../../../actors/transports/http/reach.ts';
 import type { ResolvedOAuth } from '../../../actors/values/oauth.ts';
-import type { HttpEndpoint } from '../../../actors/values/target.ts';
-import { authorizationMachine } from '../../../machines/authorization/authorization.ts';
-import type { StepInput, TokenStepDone } from '../../../machines/authorization/setup.ts';
 import type {
   Account,
   Authenticator,
   AuthorizationFailure,
   CredentialId,
   Refusal,
+  StoredLogin,
 } from '../../domain/authorization.ts';
+import type { TroupeEvents } from '../../domain/host/event.ts';
+import type { LoginFacts } from '../../domain/host/inspection.ts';
+import type { ServerSpec } from '../../domain/server-spec.ts';
+import { isUsable } from '../../domain/server-state.ts';
 import type { Problem } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { defined } from '../../policies/defined.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import type { SharedPorts } from '../shared-ports.ts';
+import type { LoginOptions } from '../troupe.ts';
+import { accountsOf, factsOf, loginsAt, plainKeyOf } from './accounts.ts';
+import { digestOf } from './client-digest.ts';
+import {
+  chartOf,
+  isAtRest,
+  isSettled,
+  type LoginActor,
+  tokenUnavailable,
+  until,
+} from './login-actor.ts';
+import { DemandingSession, keepDemands } from './login-demands.ts';
+
+type Shown = Omit<TroupeEvents['auth.started'], 'server'>;
+
+/** Shows a login to the inspection: its actor, and who shares it. */
+export type NoteLogin = (login: AnyActorRef, facts: LoginFacts) => void;
 
 interface Login {
   readonly id: CredentialId;
-  readonly actor: ActorRefFrom<typeof authorizationMachine>;
+  readonly actor: LoginActor;
   readonly credential: Credential;
   /** The names of the servers that share it. */
   readonly servers: Set<string>;
+  /** The login settings of each server: those that do not identify the credential may differ. */
+  readonly own: Map<string, OwnSettings>;
   /** From the latest session. */
-  settings: ResolvedOAuth | undefined;
-  /** Reads them again. */
-  readOAuth: HttpEndpoint['readOAuth'];
+  reach: Reach | undefined;
   /** Ends the wait for the browser with the URL that it was redirected to. */
   redirected: ((url: URL) => void) | undefined;
-  /** The server whose user logs in. */
+  /** Servers whose latest session ended because they demanded a login before. */
+  readonly unasked: Set<string>;
+  /** The server whose user began the login. */
   for: string;
+  /** Until when the login waits, by wall clock. */
+  endsAtMs: number;
+  /** What the user must open now. */
+  shown: Shown | undefined;
+  /** The servers whose callers wait for the login. */
+  readonly waiting: string[];
+}
+
+interface OwnSettings {
+  settings: ResolvedOAuth | undefined;
+  /** Reads them again. */
+  readonly readOAuth: RemoteEndpoint['readOAuth'];
 }
 
 export class Authorizations {
   readonly #ports: SharedPorts;
   readonly #store: CredentialStore | undefined;
+  readonly #demands: LoginDemandStore | undefined;
   readonly #logins = new Map<string, Login>();
+  readonly #note: NoteLogin;
   readonly #unlisten: (() => void) | undefined;
 
-  constructor(ports: SharedPorts) {
+  constructor(ports: SharedPorts, note: NoteLogin = () => undefined) {
     this.#ports = ports;
+    this.#note = note;
     const onProblems = (list: readonly Problem[]): void => ports.problems.set('credentials', list);
     this.#store = ports.parts.keepCredentials?.(onProblems);
+    this.#demands = ports.parts.keepLoginDemands?.();
     this.#unlisten = this.#store?.listen((key) => {
       this.#logins.get(key)?.actor.send({ type: 'store.changed' });
     });
   }
 
   /** Returns what authorizes a session; undefined if its settings authorize it or rule it out. */
-  authenticatorFor({ server }: SessionOwner, endpoint: HttpEndpoint): Authenticator | undefined {
-    const { url, headers, oauth, account } = endpoint;
+  authenticatorFor(owner: SessionOwner, endpoint: RemoteEndpoint): Authenticator | undefined {
+    const { server } = owner;
+    const { headers, oauth, account } = endpoint;
     const isExplicit = Object.keys(headers).some((name) => name.toLowerCase() === 'authorization');
-    if (this.#store === undefined || oauth === false || (isExplicit && oauth === undefined))
+    if (this.#store === undefined || oauth === false || isExplicit) {
+      this.#leave(server);
       return undefined;
+    }
     const id = {
-      resource: canonicalResource(url),
+      resource: canonicalResource(asHttp(endpoint.url)),
       account: account ?? null,
       client: oauth === undefined ? null : digestOf(oauth),
-      reach: null,
+      reach: endpoint.reach?.ownDigest ?? null,
     };
     const login = this.#loginFor(id, server, endpoint, this.#store);
-    login.readOAuth = endpoint.readOAuth;
+    const session = new DemandingSession(owner, login.actor, login.unasked);
     return {
-      headers: (method, at) => this.#headers(login, method, at),
-      refused: (refusal) => this.#refused(login, refusal),
+      headers: (method, at) => this.#headers(login, session, method, at),
+      refused: async (refusal) => {
+        const mayRepeat = await this.#refused(login, refusal);
+        if (refusal.status === 401 && !this.#isUsable(login.actor)) session.refused(this.#now);
+        return mayRepeat;
+      },
     };
   }
 
   /** Whether a session of the server has asked for a token, so that its issuer can be found. */
   knows(server: string): boolean {
-    return this.#find(server) !== undefined;
+    return this.#find(server)?.unasked.has(server) === false;
+  }
+
+  /** The scopes that the server's latest refusal named. */
+  scopesFor(server: string): readonly string[] | undefined {
+    return this.#find(server)?.credential.challengedScopes;
   }
 
   /**
@@ -91,23 +141,40 @@ export class Authorizations {
    * @throws TroupeError `AUTH_REQUIRED` with the reason if the login fails; `CANCELLED` if the signal
    *   is aborted
    */
-  async login(server: string, signal?: AbortSignal): Promise<void> {
+  async login(
+    server: string,
+    { signal, device = false, joins = false }: Omit<LoginOptions, 'timeoutMs'> = {},
+  ): Promise<void> {
     const login = this.#of(server);
-    const { actor } = login;
-    await waitFor(actor, isSettled);
-    login.for = server;
-    const cancel = (): void => actor.send({ type: 'login.cancelled' });
-    signal?.addEventListener('abort', cancel, { once: true });
-    actor.send({ type: 'login.requested' });
+    const { actor, waiting } = login;
     try {
-      const { context, value } = await waitFor(actor, isAtRest);
-      if (signal?.aborted === true)
-        throw new TroupeError('CANCELLED', `the login to ${server} was cancelled`, { server });
-      if (value === 'authorized' && context.failure === null) return;
-      throw this.#loginError(server, context.failure);
-    } finally {
-      signal?.removeEventListener('abort', cancel);
+      await until(actor, isSettled, signal);
+      waiting.push(server);
+      try {
+        const isJoined = joins && actor.getSnapshot().matches('signingIn');
+        if (!isJoined) this.#begin(login, server, device);
+        else if (login.shown !== undefined)
+          this.#ports.listeners.emit('auth.started', { server, ...login.shown });
+        const { context, value } = await until(actor, isAtRest, signal);
+        if (value === 'authorized' && context.failure === null) return;
+        throw this.#loginError(server, context.failure);
+      } finally {
+        waiting.splice(waiting.indexOf(server), 1);
+        // Others may wait for the same login, or for one that replaced it.
+        if (signal?.aborted === true && waiting.length === 0)
+          actor.send({ type: 'login.cancelled' });
+      }
+    } catch (error) {
+      if (signal?.aborted !== true) throw error;
+      throw new TroupeError('CANCELLED', `the login to ${server} was cancelled`, { server });
     }
+  }
+
+  #begin(login: Login, server: string, device: boolean): void {
+    login.for = server;
+    login.shown = undefined;
+    login.endsAtMs = this.#now + login.actor.getSnapshot().context.loginTimeoutMs;
+    login.actor.send({ type: 'login.requested', device });
   }
 
   /**
@@ -121,40 +188,89 @@ export class Authorizations {
     throw new TroupeError('USAGE', `no login to ${server} is waiting for the browser`, { server });
   }
 
-  /** Revokes and deletes the credential of a server. */
-  async logout(server: string): Promise<void> {
-    const { actor } = this.#of(server);
-    await waitFor(actor, isSettled);
-    actor.send({ type: 'logout.requested' });
-    const { context } = await waitFor(actor, isAtRest);
-    if (context.failure === null) return;
-    const message = `the logout from ${server} failed: ${context.failure.message}`;
-    throw new TroupeError('UNAVAILABLE', message, { server });
+  /** Keeps what a tool's result wants of the next login. The call ran, so nothing is repeated. */
+  noteChallenge(server: string, challenge: string): void {
+    const login = this.#find(server);
+    const { lacks } = login?.credential.noteRefusal({ status: 401, challenge, sentWith: {} }) ?? {};
+    if (lacks !== undefined) login?.actor.send({ type: 'scope.insufficient', scopes: lacks });
   }
 
-  /** Returns the stored credentials, without secrets. */
-  async accounts(): Promise<readonly Account[]> {
+  /** Revokes and deletes the credential of a server. */
+  async logout(server: string): Promise<void> {
+    return this.#end(this.#of(server), server);
+  }
+
+  /**
+   * Revokes and deletes stored logins, whether servers use them or not.
+   *
+   * @throws TroupeError `USAGE` if there are none
+   */
+  async forget(which: StoredLogin): Promise<void> {
+    const store = this.#store;
+    const found = loginsAt((await store?.list()) ?? [], which);
+    for (const { key, id } of found) {
+      const known = this.#logins.get(key);
+      const url = new URL(id.resource);
+      const login = known ?? (store && this.#create(id, '', { url, headers: {} }, store));
+      if (login === undefined) continue;
+      if (known === undefined) login.actor.start();
+      await this.#end(login, id.resource);
+      if (login.servers.size > 0) continue;
+      login.actor.stop();
+      this.#logins.delete(key);
+    }
+  }
+
+  /**
+   * Returns the stored credentials, without secrets.
+   *
+   * @param specs - all servers, started or not
+   */
+  async accounts(specs: ReadonlyMap<string, ServerSpec | undefined>): Promise<readonly Account[]> {
     const list = (await this.#store?.list()) ?? [];
-    return list.map(({ key, id, issuer, scope, expiresAtMs }) => ({
-      servers: [...(this.#logins.get(key)?.servers ?? [])].toSorted(),
-      resource: id.resource,
-      issuer,
-      scopes: scope?.split(' ') ?? [],
-      ...defined({
-        account: id.account ?? undefined,
-        expiresAt: expiresAtMs === undefined ? undefined : new Date(expiresAtMs).toISOString(),
-      }),
-    }));
+    const plain = [...specs].map(([name, spec]) => [name, plainKeyOf(spec)] as const);
+    const servers = (key: string): readonly string[] => [
+      ...(this.#logins.get(key)?.servers ?? []),
+      ...plain.filter(([, its]) => its === key).map(([name]) => name),
+    ];
+    return accountsOf(list, servers, this.#now);
   }
 
   /** Resolves after the last save. */
   async close(): Promise<void> {
     this.#unlisten?.();
-    for (const { actor, credential } of this.#logins.values()) {
-      actor.stop();
-      credential.close();
-    }
+    const logins = [...this.#logins.values()];
+    for (const { actor } of logins) actor.stop();
+    await Promise.all(logins.map(({ credential }) => credential.close()));
+    await this.#demands?.close();
     await this.#store?.close();
+  }
+
+  #showing(loginNow: () => Login): Pick<CredentialPorts, 'showUrl' | 'showCode'> {
+    return {
+      showUrl: ({ url, scopes, offersDevice }, signal) =>
+        new Promise((resolve) => {
+          const login = loginNow();
+          login.redirected = resolve;
+          signal.addEventListener('abort', () => {
+            login.redirected = undefined;
+            login.shown = undefined;
+          });
+          this.#show(login, { url: url.href, scopes, ...(offersDevice && { offersDevice }) });
+        }),
+      showCode: ({ url, completeUrl = url, userCode, lifetimeMs, scopes }) => {
+        const shown = { url: completeUrl, verificationUri: url, userCode, scopes };
+        this.#show(loginNow(), shown, this.#now + lifetimeMs);
+      },
+    };
+  }
+
+  /** Tells the user who logs in what to open, and until when. */
+  #show(login: Login, shown: Omit<Shown, 'expiresAt'>, endsAtMs = Number.POSITIVE_INFINITY): void {
+    const expiresAt = new Date(Math.min(login.endsAtMs, endsAtMs)).toISOString();
+    login.shown = { ...shown, expiresAt };
+    for (const server of new Set(login.waiting))
+      this.#ports.listeners.emit('auth.started', { server, ...login.shown });
   }
 
   #loginError(server: string, failure: AuthorizationFailure | null): TroupeError {
@@ -174,6 +290,15 @@ export class Authorizations {
     return new TroupeError('AUTH_REQUIRED', message, { server });
   }
 
+  async #end({ actor }: Login, server: string): Promise<void> {
+    await until(actor, isSettled);
+    actor.send({ type: 'logout.requested' });
+    const { context } = await until(actor, isAtRest);
+    if (context.failure === null) return;
+    const message = `the logout from ${server} failed: ${context.failure.message}`;
+    throw new TroupeError('UNAVAILABLE', message, { server });
+  }
+
   #find(server: string): Login | undefined {
     return [...this.#logins.values()].find(({ servers }) => servers.has(server));
   }
@@ -184,24 +309,41 @@ export class Authorizations {
     throw new TroupeError('USAGE', `${server} has not asked for a login`, { server });
   }
 
+  /** A server whose settings changed leaves its earlier login. */
+  #leave(server: string, present?: Login): void {
+    for (const login of this.#logins.values()) {
+      login.own.delete(server);
+      if (login !== present && login.servers.delete(server))
+        this.#note(login.actor, factsOf(login));
+    }
+  }
+
   #loginFor(
     id: CredentialId,
     server: string,
-    endpoint: HttpEndpoint,
+    endpoint: RemoteEndpoint,
     store: CredentialStore,
   ): Login {
     const key = credentialKey(id);
-    // A server whose settings changed leaves its earlier login.
-    for (const other of this.#logins.values()) other.servers.delete(server);
     const known = this.#logins.get(key);
+    this.#leave(server, known);
     const login = known ?? this.#create(id, server, endpoint, store);
-    login.servers.add(server);
-    login.settings = settingsOf(endpoint);
+    if (!login.servers.has(server)) {
+      login.servers.add(server);
+      this.#note(login.actor, factsOf(login));
+    }
+    login.own.set(server, { settings: settingsOf(endpoint), readOAuth: endpoint.readOAuth });
+    login.reach = endpoint.reach;
     if (known === undefined) login.actor.start();
     return login;
   }
 
-  #create(id: CredentialId, server: string, endpoint: HttpEndpoint, store: CredentialStore): Login {
+  #create(
+    id: CredentialId,
+    server: string,
+    endpoint: RemoteEndpoint,
+    store: CredentialStore,
+  ): Login {
     const key = credentialKey(id);
     const settings = settingsOf(endpoint);
     const { auth } = this.#ports.board().view(server)?.desired.policy ?? defaultPolicy;
@@ -209,42 +351,25 @@ export class Authorizations {
     const credential: Credential = new Credential({
       key,
       id,
-      server: endpoint.url,
-      settings: () => login.settings,
+      // A WebSocket's metadata and tokens are those of its HTTP address.
+      server: asHttp(endpoint.url),
+      reach: () => login.reach,
+      settings: () => settingsNow(login)?.settings,
       freshSettings: async () => {
+        const own = settingsNow(login);
         // If a value is missing, the issuer refuses the old one.
-        const fresh = await login.readOAuth?.().catch(() => undefined);
-        login.settings = fresh ?? login.settings;
-        return login.settings;
+        const fresh = await own?.readOAuth?.().catch(() => undefined);
+        if (own !== undefined) own.settings = fresh ?? own.settings;
+        return own?.settings;
       },
       store,
       clock,
-      showUrl: (shown, signal) =>
-        new Promise((resolve) => {
-          login.redirected = resolve;
-          signal.addEventListener('abort', () => {
-            login.redirected = undefined;
-          });
-          this.#ports.listeners.emit('auth.started', { server: login.for, url: shown.href });
-        }),
-    });
-    const step = (
-      run: (wanted: readonly string[], signal: AbortSignal) => Promise<TokenStepDone>,
-    ) => fromPromise<TokenStepDone, StepInput>(({ input, signal }) => run(input.wanted, signal));
-    const chart = authorizationMachine.provide({
-      actors: {
-        load: step(() => credential.load()),
-        discover: step((_, signal) => credential.discover(signal)),
-        register: step((wanted, signal) => credential.register(wanted, signal)),
-        askUser: step((wanted, signal) => credential.askUser(wanted, signal)),
-        exchange: step((_, signal) => credential.exchange(signal)),
-        request: step((wanted, signal) => credential.request(wanted, signal)),
-        refresh: step((_, signal) => credential.refresh(signal)),
-        forget: step((_, signal) => credential.forget(signal)),
-      },
+      ...this.#showing(() => login),
     });
     const needsUser = settings === undefined || grantOf(settings) === undefined;
-    const actor = createActor(chart, {
+    const demands = auth.rememberMs > 0 ? this.#demands : undefined;
+    const actor = createActor(chartOf(credential, demands), {
+      id: `login.${this.#logins.size}`,
       clock,
       input: {
         id: key,
@@ -253,55 +378,74 @@ export class Authorizations {
         refreshAheadMs: auth.refreshAheadMs,
         loginTimeoutMs: auth.loginTimeoutMs,
         maxStepUps: auth.stepUps,
+        rememberMs: auth.rememberMs,
       },
     });
+    keepDemands(actor, key, demands);
     const login: Login = {
       id,
       actor,
       credential,
       servers: new Set(),
-      settings,
-      readOAuth: undefined,
+      own: new Map(),
+      reach: endpoint.reach,
       redirected: undefined,
+      unasked: new Set(),
       for: server,
+      endsAtMs: 0,
+      shown: undefined,
+      waiting: [],
     };
     this.#logins.set(key, login);
     let generation = 0;
     actor.subscribe({
       next: ({ value, context: { token } }) => {
-        if (value !== 'authorized' || token === null || token.generation === generation) return;
-        generation = token.generation;
-        this.#resume(login);
+        const now = token?.generation ?? 0;
+        // Between a logout and the end of its step, the issuer may still accept the token.
+        const isSettledNow = token === null ? value !== 'loggingOut' : value === 'authorized';
+        if (!isSettledNow || now === generation) return;
+        generation = now;
+        this.#move(login, token === null);
       },
       error: (error) => this.#ports.parts.report('The chart of a login broke.', error),
     });
     return login;
   }
 
-  /** Starts the servers that waited for the login. */
-  #resume({ servers }: Login): void {
+  /** Starts the servers that waited for the token; after a logout, ends the sessions that used it. */
+  #move({ servers }: Login, isOut: boolean): void {
     for (const server of servers) {
-      if (this.#ports.board().status(server)?.state === 'authRequired')
+      const state = this.#ports.board().status(server)?.state;
+      if (state === undefined) continue;
+      if (isOut && isUsable(state)) this.#ports.root().send({ type: 'server.reconnect', server });
+      if (!isOut && state === 'authRequired')
         this.#ports.root().send({ type: 'auth.completed', server });
+      // Possibly because the issuer did not answer.
+      if (!isOut && state === 'backingOff')
+        this.#ports.root().send({ type: 'server.reconnect', server });
     }
   }
 
   async #headers(
     { actor, credential }: Login,
+    session: DemandingSession,
     method: string,
     url: URL,
   ): Promise<Readonly<Record<string, string>>> {
     if (this.#isUsable(actor)) return credential.headers(method, url);
     // Sleep or a changed wall clock: its timer has not noticed yet.
-    actor.send({ type: 'clock.jumped', nowMs: this.#ports.parts.clock.wallNow() });
+    actor.send({ type: 'clock.jumped', nowMs: this.#now });
     actor.send({ type: 'token.wanted' });
-    const snapshot = await waitFor(actor, isSettled);
+    const snapshot = await until(actor, isSettled);
     if (this.#isUsable(actor)) return credential.headers(method, url);
-    if (snapshot.value === 'retrying') throw unavailable(url, snapshot.context.failure?.message);
+    if (snapshot.value === 'retrying')
+      throw tokenUnavailable(url, snapshot.context.failure?.message);
+    session.begin(this.#now);
     return {};
   }
 
-  async #refused({ actor, credential }: Login, refusal: Refusal): Promise<boolean> {
+  async #refused(login: Login, refusal: Refusal): Promise<boolean> {
+    const { id, actor, credential } = login;
     const { isNonce, lacks } = credential.noteRefusal(refusal);
     if (isNonce) return true;
     if (!credential.sent(refusal.sentWith)) {
@@ -310,59 +454,34 @@ export class Authorizations {
       actor.send({ type: 'token.wanted' });
     } else if (lacks !== undefined) actor.send({ type: 'scope.insufficient', scopes: lacks });
     else if (refusal.status === 401)
-      actor.send({ type: 'token.rejected', generation: credential.generation });
+      actor.send({
+        type: 'token.rejected',
+        generation: credential.generation,
+        nowMs: this.#now,
+      });
     else return false;
-    await waitFor(actor, isSettled);
+    const { value, context } = await until(actor, isSettled);
+    if (value === 'retrying' && !this.#isUsable(actor))
+      throw tokenUnavailable(new URL(id.resource), context.failure?.message);
     return this.#isUsable(actor) && !credential.sent(refusal.sentWith);
   }
 
-  #isUsable(actor: Login['actor']): boolean {
+  get #now(): number {
+    return this.#ports.parts.clock.wallNow();
+  }
+
+  #isUsable(actor: LoginActor): boolean {
     const { token, isRejected } = actor.getSnapshot().context;
     if (token === null || isRejected) return false;
-    return token.expiresAtMs === null || this.#ports.parts.clock.wallNow() < token.expiresAtMs;
+    return token.expiresAtMs === null || this.#now < token.expiresAtMs;
   }
 }
 
-type Snapshot = ReturnType<Login['actor']['getSnapshot']>;
-
-/** Whether no step is under way that a request waits for. */
-function isSettled(snapshot: Snapshot): boolean {
-  return !snapshot.hasTag('waits');
+/** Those of the server whose user logs in. */
+function settingsNow(login: Login): OwnSettings | undefined {
+  return login.own.get(login.for) ?? [...login.own.values()].at(-1);
 }
 
-/** Whether a login or a logout has ended; further attempts may follow. */
-function isAtRest(snapshot: Snapshot): boolean {
-  const { value } = snapshot;
-  return value === 'authorized' || value === 'retrying' || snapshot.matches('unauthorized');
-}
-
-function settingsOf({ oauth }: HttpEndpoint): ResolvedOAuth | undefined {
+function settingsOf({ oauth }: RemoteEndpoint): ResolvedOAuth | undefined {
   return oauth === false ? undefined : oauth;
-}
-
-function unavailable(url: URL, reason = 'the issuer did not answer'): RequestFailedError {
-  const cause = new Error(`its token could not be renewed (${reason})`);
-  return new RequestFailedError(url, Object.assign(cause, { code: 'TOKEN_UNAVAILABLE' }), false);
-}
-
-/** Identifies the client that the settings name. Nothing can be learnt from the digest of a secret key. */
-function digestOf({
-  grant,
-  clientId,
-  clientMetadataUrl,
-  metadataUrl,
-  issuer,
-  identity,
-}: ResolvedOAuth): string {
-  const text = canonicalize({
-    grant,
-    clientId: clientId ?? null,
-    clientMetadataUrl: clientMetadataUrl ?? null,
-    metadataUrl: metadataUrl ?? null,
-    issuer: issuer ?? null,
-    ...(identity && { identity: { issuer: identity.issuer, clientId: identity.clientId } }),
-  });
-  return createHash('sha256')
-    .update(text ?? '')
-    .digest('base64url');
 }

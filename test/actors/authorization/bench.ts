@@ -17,7 +17,7 @@ import {
   beginAuthorization,
 } from '../../../actors/authorization/request.ts';
 import { exchange, type Tokens } from '../../../actors/authorization/tokens.ts';
-import type { ResolveAll } from '../../../actors/transports/http/sockets.ts';
+import type { ResolveAll } from '../../../actors/transports/http/agents.ts';
 import type { Clock } from '../../../src/domain/clock.ts';
 import { promptClock } from '../../../src/runtime/real-clock.ts';
 import { startTestIssuer, type TestIssuer } from '../../support/issuer/issuer.ts';
@@ -118,24 +118,4 @@ export async function called(
   const params = { name: tool, arguments: {} };
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
   return fetch(issuer.server, { method: 'POST', headers, body });
-}
-
-/** A clock on which waits of these lengths end at once, and are noted; all other timers never end. */
-export function hurriedClock(lengths: readonly number[]): Clock & { readonly waits: number[] } {
-  const waits: number[] = [];
-  let passedMs = 0;
-  return {
-    waits,
-    now: () => passedMs,
-    wallNow: () => passedMs,
-    setTimeout(callback, delayMs) {
-      if (!lengths.includes(delayMs)) return undefined;
-      waits.push(delayMs);
-      return setImmediate(() => {
-        passedMs += delayMs;
-        callback();
-      });
-    },
-    clearTimeout: (handle) => clearImmediate(handle as NodeJS.Immediate),
-  };
 }

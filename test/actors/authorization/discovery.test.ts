@@ -150,6 +150,17 @@ describe("the issuer's metadata", () => {
     expect(valueOf(outcome).issuer).toBe(other.issuer());
   });
 
+  it('is refused if a terminal would not show the issuer as it is', async () => {
+    const name = (metadata: Record<string, unknown>) => ({
+      ...metadata,
+      issuer: `${String(metadata['issuer'])}/\u001b[2J`,
+    });
+    const other = await issuerWith({ tamper: { issuer: name } });
+    const metadataUrl = `${other.origin}/.well-known/oauth-authorization-server`;
+    const { message } = await refusal({ resourceMetadata: 'none' }, { metadataUrl });
+    expect(message).toMatch(/^the issuer "[\x20-\x7e]+" is not a URL as it is written$/u);
+  });
+
   it('of another issuer than the settings allow is refused', async () => {
     const hints = { requiredIssuer: 'https://mine.example' };
     const { message } = await refusal({ resourceMetadata: 'path' }, hints);

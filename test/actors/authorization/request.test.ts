@@ -177,6 +177,13 @@ describe('a response', () => {
     });
   });
 
+  it('shows no state that the issuer repeats', async () => {
+    const { outcome } = await answered({ consent: 'deny' }, (response) =>
+      response.set('error_description', `unknown state ${response.get('state')}`),
+    );
+    expect(failureOf(outcome).message).toContain('unknown state [redacted])');
+  });
+
   it('without a code or an error is refused', async () => {
     const { outcome } = await answered({}, (response) => response.delete('code'));
     expect(failureOf(outcome).message).toContain('neither a code nor an error');

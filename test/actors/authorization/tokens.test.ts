@@ -1,7 +1,8 @@
 /** Tokens from the token endpoint: LOGIN.md rows 8 and 19, and bugs 3, 4 and 5. */
 
+import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { tokenHeaders } from '../../../actors/authorization/dpop.ts';
+import { createDpopKey, tokenHeaders } from '../../../actors/authorization/dpop.ts';
 import { refresh, type Tokens } from '../../../actors/authorization/tokens.ts';
 import type { Fault, IssuerSettings } from '../../support/issuer/settings.ts';
 import { called, failureOf, loggedIn, type Ready, readyAt, valueOf } from './bench.ts';
@@ -41,6 +42,7 @@ describe('a token', () => {
 
   it.each([
     ['has the scope that was asked for', { scope: undefined }, { scope: 'read' }],
+    ['has no scope that none can be', { scope: 'read \u001b[2J' }, { scope: 'read' }],
     ['may have fewer scopes', { scope: 'less' }, { scope: 'less' }],
     ['may come with a time as text', { expires_in: '60' }, { expiresAtMs: expect.any(Number) }],
     ['may come without a type', { token_type: undefined }, { tokenType: 'Bearer' }],
@@ -51,8 +53,22 @@ describe('a token', () => {
     expect(tokens).toMatchObject(expected);
   });
 
+  it('without a time to live has no end', async () => {
+    const token = (response: object) => ({ ...response, expires_in: 0 });
+    const { tokens } = await authorized({ tamper: { token } });
+    expect(tokens).not.toHaveProperty('expiresAtMs');
+  });
+
+  it('ends before the last date, whenever the issuer says', async () => {
+    const token = (response: object) => ({ ...response, expires_in: 1e300 });
+    const { expiresAtMs = 0 } = (await authorized({ tamper: { token } })).tokens;
+    expect(new Date(expiresAtMs).getFullYear()).toBeGreaterThan(2100);
+  });
+
   it.each([
+    ['would break a header', { access_token: 'access-1\r\nx: y' }, 'no valid token (access_token)'],
     ['is empty', { access_token: '' }, 'no valid token (access_token)'],
+    ['is bound to a key unasked', { token_type: 'DPoP' }, 'a token that is bound to a key'],
     ['has an unknown type', { token_type: 'mac' }, 'an unknown type, "mac"'],
     ['comes as an error with status 200', { error: 'access_denied' }, '(access_denied)'],
   ])('is refused if it %s', async (_what, change, message) => {
@@ -60,6 +76,15 @@ describe('a token', () => {
     const failure = failureOf(await loggedIn(await readyAt({ tamper: { token } })));
     expect(failure).toMatchObject({ kind: 'denied', message: expect.stringContaining(message) });
     expect(failure.message).not.toContain('access-');
+  });
+});
+
+it('refuses a token that is not bound to the key', async () => {
+  const ready = await readyAt({ dpop: 'none' });
+  const { session: dpop } = await createDpopKey();
+  expect(failureOf(await loggedIn(ready, { dpop }))).toMatchObject({
+    kind: 'denied',
+    message: expect.stringContaining('a token that is not bound to a key'),
   });
 });
 
@@ -129,6 +154,14 @@ describe('a refresh', () => {
       { kind: 'unavailable', isFinal: false, retryAfterMs: 3_000 },
     ],
     [
+      "GitHub's code, early",
+      { status: 200, body: '{"error":"bad_refresh_token"}' },
+      true,
+      { kind: 'grant', isFinal: true },
+    ],
+    ['status 401 alone', { status: 401 }, false, { kind: 'grant', isFinal: true }],
+    ['status 401 alone, early', { status: 401 }, true, { kind: 'unavailable', isFinal: false }],
+    [
       "a proxy's page",
       { status: 403, body: '<html>' },
       false,
@@ -157,6 +190,30 @@ describe('a refresh', () => {
     const { message } = failureOf(await refreshed(ready, tokens));
     expect(message).toContain('invalid_grant: unknown token [redacted]');
   });
+
+  it.each(['client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const)(
+    'shows nothing that authenticates the client, however the issuer repeats it: %s',
+    async (method) => {
+      const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+      const publicJwk = publicKey.export({ format: 'jwk' });
+      const known = { id: 'own', method, secret: 'hush-1', publicJwk };
+      const key = privateKey.export({ type: 'pkcs8', format: 'pem' });
+      const isSigned = method === 'private_key_jwt';
+      const secret = isSigned ? { privateKey: String(key) } : { clientSecret: known.secret };
+      const settings = { clientId: known.id, authMethod: method, ...secret };
+      const ready = await readyAt({ clients: [known] }, { settings });
+      const tokens = valueOf(await loggedIn(ready));
+      const { settings: issuer } = ready.issuer;
+      const fault = { echo: 'oauth', status: 400, error: 'invalid_grant' } as const;
+      issuer.faults.set('/token', { fault });
+      const { message } = failureOf(await refreshed(ready, tokens));
+      const { form, headers } = ready.issuer.seenAt('/token').at(-1) ?? {};
+      const sent = [form?.get('client_assertion'), form?.get('client_secret'), known.secret];
+      const all = [...sent, headers?.authorization?.split(' ')[1]];
+      expect(message).toContain('[redacted]');
+      for (const each of all) if (typeof each === 'string') expect(message).not.toContain(each);
+    },
+  );
 
   it('to an issuer that is gone may be tried again', async () => {
     const { ready, tokens } = await authorized();

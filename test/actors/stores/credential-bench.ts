@@ -185,12 +185,3 @@ export function turn(): Promise<void> {
     setImmediate(resolve);
   });
 }
-
-/** A promise and what settles it. */
-export function deferred<Value = void>() {
-  let resolve: (value: Value) => void = () => {};
-  const promise = new Promise<Value>((settle) => {
-    resolve = settle;
-  });
-  return { promise, resolve };
-}

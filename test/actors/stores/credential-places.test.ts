@@ -13,10 +13,10 @@ import { describe, expect, it } from 'vitest';
 import { placeOfThisProcess } from '../../../actors/processes/process-table.ts';
 import { credentialKey } from '../../../actors/stores/credentials-record.ts';
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
+import { deferred } from '../../support/deferred.ts';
 import {
   changesOf,
   credential,
-  deferred,
   hostInMemory,
   id,
   key,

@@ -6,7 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
 import { afterEach, describe, expect, it } from 'vitest';
 import { compiledProgram } from '../../support/compiled-program.ts';
-import { credential, deferred, key, useStores } from './credential-bench.ts';
+import { deferred } from '../../support/deferred.ts';
+import { credential, key, useStores } from './credential-bench.ts';
 
 const bench = useStores();
 const program = compiledProgram('test/fixtures/hosts/refreshing-host.ts');

@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest';
 import type { CredentialStorePorts } from '../../../actors/stores/credentials.ts';
 import { credentialKey } from '../../../actors/stores/credentials-record.ts';
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
+import { deferred } from '../../support/deferred.ts';
 import {
   changesOf,
   credential,
-  deferred,
   hostInMemory,
   id,
   key,
@@ -86,7 +86,14 @@ describe.each(backends)('credentials in $name', ({ place, isShared }) => {
     );
     const list = await store.list();
     const { issuer } = credential();
-    const first = { key, id, issuer, scope: 'read write', expiresAtMs: 1_800_000_000_000 };
+    const first = {
+      key,
+      id,
+      issuer,
+      scope: 'read write',
+      isRenewable: true,
+      expiresAtMs: 1_800_000_000_000,
+    };
     expect(list).toHaveLength(2);
     expect(list).toContainEqual(first);
     expect(list).toContainEqual({ key: credentialKey(other), id: other, issuer });

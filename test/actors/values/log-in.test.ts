@@ -200,7 +200,7 @@ describe("a client's key", () => {
     const { endpoint, secrets } = await withKey({}, JSON.stringify(jwk));
     const text = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
     expect(endpoint.oauth).toMatchObject({
-      key: { privateKey: text, algorithm: 'PS256' },
+      key: { privateKey: text, algorithm: 'PS256', keyId: 'k2' },
     });
     expect(redact(String(jwk.d), secrets)).toBe('[redacted]');
     await expect(withKey({}, JSON.stringify({ ...jwk, alg: 'hunter2' }))).rejects.toThrow(
@@ -368,6 +368,8 @@ describe("a session's login", () => {
     const spec = specOf({
       headersCommand: node('process.exit(1)'),
       headers: { A: '${NOT_SET_ANYWHERE}' },
+      proxy: { command: node('process.exit(1)') },
+      tls: { ca: '${NOT_SET_ANYWHERE}' },
       oauth: { grant: 'workload', assertion: { command: node('console.log("token")') } },
     });
     const part = logInOnly(spec);
@@ -381,9 +383,11 @@ describe("a session's headers", () => {
   it('are found without the rest of the entry', async () => {
     const spec = specOf({
       headers: { A: { command: node('console.log("a")') } },
+      proxy: '${NOT_SET_ANYWHERE}',
+      tls: { ca: { command: node('process.exit(1)') } },
       oauth: { clientId: 'x', clientSecret: { command: node('process.exit(1)') } },
     });
-    await expect(sourceOf().find(spec, 'db')).rejects.toThrow('oauth.clientSecret');
+    await expect(sourceOf().find(spec, 'db')).rejects.toThrow(/oauth\.clientSecret|tls\.ca/u);
     const part = headersOnly(spec);
     const resolved = resolveSpec(part, {}, { values: await sourceOf().find(part, 'db') });
     expect(resolved).toMatchObject({ endpoint: { headers: { A: 'a' } } });

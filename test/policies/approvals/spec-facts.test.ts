@@ -82,6 +82,9 @@ describe('the server facts shown to the user', () => {
       remote,
       { ...local, args: ['--token', 'hunter2', '--password=hunter2'], env: { A: 'hunter2' } },
       { ...remote, type: 'ws', url: 'wss://me:hunter2@example.test/' },
+      { ...remote, proxy: 'http://me:hunter2@proxy.test' },
+      { ...remote, proxy: 'http://hunter2@proxy.test' },
+      { ...remote, tls: { key: '-----BEGIN PRIVATE KEY-----hunter2', passphrase: 'hunter2' } },
       {
         ...remote,
         oauth: {
@@ -94,6 +97,17 @@ describe('the server facts shown to the user', () => {
       },
     ];
     expect(JSON.stringify(specs.map((spec) => specFactsOf(spec)))).not.toContain('hunter2');
+  });
+
+  it('report a changed way to the server', () => {
+    const before = { ...remote, proxy: false as const, tls: { ca: '/a.pem', passphrase: 'one' } };
+    const now = { ...remote, proxy: 'http://p.test', tls: { ca: '/b.pem', passphrase: 'two' } };
+    expect(compareFacts(specFactsOf(before), specFactsOf(now))).toEqual([
+      { field: 'proxy', before: 'none', now: 'http://p.test' },
+      { field: 'tls.ca', before: '/a.pem', now: '/b.pem' },
+      { field: 'tls.passphrase', before: '', now: '' },
+    ]);
+    expect(compareFacts(specFactsOf(now), specFactsOf(remote))).toHaveLength(3);
   });
 
   it('report a changed secret without its value', () => {

@@ -50,6 +50,24 @@ describe("a server's values", () => {
     ]);
   });
 
+  it('include the proxy and certificates of a remote server', () => {
+    const tls = { ca: '/p/ca.pem', cert: '${CERT}', within: '/p' };
+    const spec: HttpSpec = { ...remote, proxy: 'http://me:pw@proxy.test', tls };
+    expect(approvalValuesOf(spec, 'project')).toEqual([
+      { field: 'proxy', text: 'http://me:pw@proxy.test' },
+      { field: 'tls.ca', text: '/p/ca.pem' },
+      {
+        field: 'tls.cert',
+        text: '${CERT}',
+        from: [{ kind: 'environment', reference: '${CERT}' }],
+      },
+    ]);
+    expect(approvalValuesOf({ ...remote, proxy: false }, 'project')).toEqual([
+      { field: 'proxy', text: 'none' },
+    ]);
+    expect(JSON.stringify(approvalValuesOf(spec, 'user'))).not.toContain('pw@');
+  });
+
   it('list the whole login of a folder as it is written', () => {
     const spec: HttpSpec = {
       ...remote,

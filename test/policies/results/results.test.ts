@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ToolResult } from '../../../src/domain/tool.ts';
 import { binaryOf, bytesOf, extensionOf, isBase64 } from '../../../src/policies/results/binary.ts';
-import { cutTexts, excessOf, wantsLogIn } from '../../../src/policies/results/content.ts';
+import { cutTexts, excessOf, loginChallenge } from '../../../src/policies/results/content.ts';
 
 const text = (value: unknown) => ({ type: 'text', text: value });
 const resource = (inner: unknown) => ({ type: 'resource', resource: inner });
@@ -165,19 +165,19 @@ describe('binary data', () => {
 describe('a login challenge in a result', () => {
   const key = 'mcp/www_authenticate';
   it.each([
-    [{ isError: true, _meta: { [key]: 'Bearer' } }, true],
-    [{ isError: true, _meta: { [key]: ['', 'Bearer'] } }, true],
-    [{ isError: true, _meta: { [key]: [] } }, false],
-    [{ isError: true, _meta: { [key]: ' ' } }, false],
-    [{ isError: true, _meta: { [key]: { a: 1 } } }, false],
-    [{ isError: true, _meta: { other: 'Bearer' } }, false],
-    [{ isError: true, _meta: null }, false],
-    [{ isError: true, _meta: 'Bearer' }, false],
-    [{ isError: true }, false],
+    [{ isError: true, _meta: { [key]: 'Bearer' } }, 'Bearer'],
+    [{ isError: true, _meta: { [key]: ['', 'Bearer a="b"', 'DPoP'] } }, 'Bearer a="b", DPoP'],
+    [{ isError: true, _meta: { [key]: [] } }, undefined],
+    [{ isError: true, _meta: { [key]: ' ' } }, undefined],
+    [{ isError: true, _meta: { [key]: { a: 1 } } }, undefined],
+    [{ isError: true, _meta: { other: 'Bearer' } }, undefined],
+    [{ isError: true, _meta: null }, undefined],
+    [{ isError: true, _meta: 'Bearer' }, undefined],
+    [{ isError: true }, undefined],
     // An answer is an answer, whatever it carries.
-    [{ isError: false, _meta: { [key]: 'Bearer' } }, false],
-    [{ _meta: { [key]: 'Bearer' } }, false],
+    [{ isError: false, _meta: { [key]: 'Bearer' } }, undefined],
+    [{ _meta: { [key]: 'Bearer' } }, undefined],
   ])('is found in %j: %s', (rest, expected) => {
-    expect(wantsLogIn({ content: [], ...rest } as ToolResult)).toBe(expected);
+    expect(loginChallenge({ content: [], ...rest } as ToolResult)).toBe(expected);
   });
 });

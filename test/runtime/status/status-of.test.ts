@@ -172,6 +172,17 @@ describe("a server's status", () => {
     });
   });
 
+  it('names a login only where the settings leave one', () => {
+    const stepFor = (noLogin?: DesiredServer['noLogin']) =>
+      nextStepFor({ ...desired, ...(noLogin && { noLogin }) }, { state: 'authRequired' });
+    const place = '/project/troupe.json:7';
+    expect([stepFor(), stepFor('off'), stepFor('headers')]).toEqual([
+      'troupe login db',
+      `remove "oauth": false in ${place}, then troupe login db`,
+      `renew the token in its headers (${place}), then troupe restart db`,
+    ]);
+  });
+
   it('names the command that enables a server, or the edit where it cannot', () => {
     const source = desired.source;
     const stepFor = (more: Partial<DesiredServer>) =>

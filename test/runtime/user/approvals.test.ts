@@ -171,6 +171,50 @@ describe('an approval request', () => {
     ]);
   });
 
+  it('warns about its proxy, its authority and its client certificate', async () => {
+    const url = 'https://a.test/mcp';
+    const proxy = 'http://me:${PASS}@proxy.test:3128';
+    const tls = { ca: 'ca.pem', cert: '${CERT}', key: '-----BEGIN PRIVATE KEY-----' };
+    const here = await stage({ projectSettings: servers({ db: { url, proxy, tls } }) });
+    const asked = request(here);
+    expect(asked?.warnings).toEqual([
+      expect.stringContaining(`goes through the proxy ${proxy};`),
+      expect.stringMatching(/^certificates of the authority in "\/.*ca\.pem" are accepted;/u),
+      'the client certificate in "${CERT}" is presented to it',
+    ]);
+    expect(asked?.values?.map(({ field }) => field)).toEqual([
+      'proxy',
+      'tls.ca',
+      'tls.cert',
+      'tls.key',
+    ]);
+    await tell(here, 'grant');
+    expect(here.stateOf('db')).toBe('ready');
+    for (const [changed, ...fields] of [
+      [{ proxy: 'http://evil.test', tls }, 'proxy'],
+      [{ proxy, tls: { ...tls, ca: 'other.pem' } }, 'tls.ca'],
+      [{ proxy, tls: { ...tls, cert: 'other.pem' } }, 'tls.cert'],
+      [{ proxy, tls: { ...tls, passphrase: 'x' } }, 'tls.passphrase'],
+      [{ proxy, tls, account: 'work' }, 'account'],
+      [
+        { proxy, tls, oauth: { metadataUrl: 'https://evil.test/m' } },
+        'oauth.grant',
+        'oauth.metadataUrl',
+      ],
+    ] as const) {
+      await write(here, servers({ db: { url, ...changed } }));
+      await here.settle();
+      expect(here.stateOf('db')).toBe('blocked.pendingApproval');
+      expect(request(here)?.changes?.map((change) => change.field)).toEqual(fields);
+    }
+    await write(here, servers({ db: { url, proxy: false } }));
+    await here.settle();
+    expect(request(here)?.warnings).toEqual(['it does not use the proxy of your environment']);
+    await write(here, servers({ db: { url, proxy, tls } }));
+    await here.settle();
+    expect(here.stateOf('db')).toBe('ready');
+  });
+
   it('binds the decision to the program that the command resolves to', async () => {
     let program: string | undefined = '/usr/bin/srv';
     const here = await stage({ projectSettings: db, findExecutable: async () => program });

@@ -35,16 +35,25 @@ export function register({ settings, counts, clients }: IssuerState, { body }: S
   };
 }
 
-/** The user decides at once. An invalid client or redirect URI is never redirected to. */
-export function authorize(state: IssuerState, { query }: Seen): Reply {
+/** Posts the decision to its own address, which has the request. */
+const consentPage = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Consent</title>
+<h1>mcp-troupe wants to use your account</h1>
+<form method="post"><button name="decision" value="allow">Allow</button>
+<button name="decision" value="deny">Deny</button></form></html>`;
+
+/** The user decides at once, or with the buttons of a page. An invalid client or redirect URI is never redirected to. */
+export function authorize(state: IssuerState, { query, form }: Seen): Reply {
   const client = clientOf(state, query.get('client_id') ?? '');
   const redirectUri = query.get('redirect_uri') ?? '';
   const isKnown = client?.redirectUris?.includes(redirectUri) ?? isOwnMachine(redirectUri);
   if (client === undefined || !isKnown) return { status: 400, json: { error: 'invalid_request' } };
+  const { consent } = state.settings;
+  const decision = consent === 'ask' ? form.get('decision') : consent;
+  if (decision === null) return { status: 200, html: consentPage };
   state.counts.authorizations += 1;
   const iss = { correct: state.issuer(), wrong: 'https://evil.example', none: null };
   const fields = {
-    ...decided(state, client.id, query),
+    ...decided(state, client.id, query, decision),
     state: query.get('state'),
     iss: iss[state.settings.iss],
   };
@@ -59,18 +68,19 @@ function decided(
   { settings, book, server }: IssuerState,
   clientId: string,
   query: URLSearchParams,
+  decision: string,
 ): Readonly<Record<string, string>> {
   const scopes = (query.get('scope') ?? '').split(' ').filter((scope) => scope !== '');
   const challenge = query.get('code_challenge') ?? '';
   const isPkce = challenge !== '' && query.get('code_challenge_method') === 'S256';
   if (query.get('response_type') !== 'code' || (settings.checksPkce && !isPkce))
     return { error: 'invalid_request', error_description: 'PKCE is missing' };
-  const resource = query.get('resource');
-  if (resource !== server) return { error: 'invalid_target' };
+  const resource = query.get('resource') ?? '';
+  if (![server, ...settings.otherResources].includes(resource)) return { error: 'invalid_target' };
   const { issuer: offered } = settings.scopes;
   if (offered !== undefined && !scopes.every((scope) => offered.includes(scope)))
     return { error: 'invalid_scope' };
-  if (settings.consent === 'deny')
+  if (decision !== 'allow')
     return { error: 'access_denied', error_description: 'The user said no' };
   const redirectUri = query.get('redirect_uri') ?? '';
   return { code: book.keepCode({ clientId, scopes, resource, redirectUri, challenge }) };

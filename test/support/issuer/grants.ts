@@ -67,9 +67,10 @@ const grants: Readonly<Record<string, GrantHandler>> = {
     const grant: Grant = { clientId: id, scopes, resource, jkt, family: random('family') };
     return book.issue(grant, settings.issuesRefreshTokens);
   },
-  refresh_token({ book, server }, { id }, form, jkt) {
+  refresh_token({ book, server, settings }, { id }, form, jkt) {
     const name = form.get('refresh_token') ?? '';
-    if (form.get('resource') !== server) return 'invalid_target';
+    if (![server, ...settings.otherResources].includes(form.get('resource') ?? ''))
+      return 'invalid_target';
     // Refresh tokens of public clients are bound to the key as well.
     if (book.ownerOf(name)?.jkt !== jkt) return 'invalid_grant';
     return book.redeem(name, id) ?? 'invalid_grant';
@@ -107,10 +108,13 @@ function issued(
   form: URLSearchParams,
   jkt?: string,
 ): Answer {
-  const resource = form.get('resource');
-  if (resource !== state.server) return 'invalid_target';
-  state.counts.otherGrants += 1;
+  const resource = form.get('resource') ?? '';
+  if (![state.server, ...state.settings.otherResources].includes(resource)) return 'invalid_target';
   const scopes = listOf(form.get('scope'));
+  const { issuer: offered } = state.settings.scopes;
+  if (offered !== undefined && !scopes.every((scope) => offered.includes(scope)))
+    return 'invalid_scope';
+  state.counts.otherGrants += 1;
   return state.book.issue({ clientId: id, scopes, resource, jkt, family: random('family') }, false);
 }
 

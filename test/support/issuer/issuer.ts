@@ -7,10 +7,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 
+import { echoed } from './echo.ts';
 import { authorize, deviceAuthorization, register, revocation } from './front.ts';
 import { providerToken, token } from './grants.ts';
 import { issuerMetadata, resourceMetadata } from './places.ts';
-import { mcp } from './resource.ts';
+import { mcp, upgrade } from './resource.ts';
 import { defaultSettings, type Fault, type IssuerSettings, noCounts } from './settings.ts';
 import type { IssuerState, Reply, Seen } from './state.ts';
 import { TokenBook } from './tokens.ts';
@@ -43,24 +44,26 @@ export async function startTestIssuer(
       const each = await seenOf(request);
       seen.push(each);
       waiting.get(each.path)?.();
-      if (breaks(settings, each.path, response)) return;
-      const { status, headers, json } = replyTo(own, each);
-      const body = json === undefined ? undefined : JSON.stringify(json);
-      const type = body === undefined ? {} : { 'content-type': 'application/json' };
-      response.writeHead(status, { ...type, ...headers }).end(body);
+      if (breaks(settings, each, response)) return;
+      const { status, headers, json, html } = replyTo(own, each);
+      await settings.holds.get(each.path);
+      const body = json === undefined ? html : JSON.stringify(json);
+      const type = { 'content-type': json === undefined ? 'text/html' : 'application/json' };
+      response.writeHead(status, { ...(body !== undefined && type), ...headers }).end(body);
     })();
   });
   server.on('connection', (socket) => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
+  server.on('upgrade', (request, socket, head) => upgrade(own, request, socket, head));
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const now = (): number => Date.now() + settings.clockSkewMs;
   const own: IssuerState = {
     settings,
     counts,
-    book: new TokenBook(settings, counts, now),
+    book: new TokenBook(settings, counts, now, () => own.issuer()),
     clients: new Map(),
     devices: new Map(),
     seenIds: new Set(),
@@ -109,17 +112,18 @@ async function seenOf(request: IncomingMessage): Promise<Seen> {
 }
 
 /** Applies the fault of a path. */
-function breaks({ faults }: IssuerSettings, path: string, response: ServerResponse): boolean {
-  const entry = faults.get(path);
+function breaks({ faults }: IssuerSettings, seen: Seen, response: ServerResponse): boolean {
+  const entry = faults.get(seen.path);
   if (entry === undefined || entry.times === 0) return false;
   if (entry.times !== undefined) entry.times -= 1;
-  answerBadly(entry.fault, response);
+  answerBadly(entry.fault, seen, response);
   return true;
 }
 
 const hugeBytes = 5_000_000;
 
-function answerBadly(fault: Fault, response: ServerResponse): void {
+function answerBadly(given: Fault, seen: Seen, response: ServerResponse): void {
+  const fault = typeof given === 'object' && 'echo' in given ? echoed(given, seen) : given;
   if (fault === 'hang') return;
   if (fault === 'reset') return void response.socket?.resetAndDestroy();
   if (fault === 'huge')

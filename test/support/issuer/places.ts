@@ -4,6 +4,8 @@ import type { IssuerState } from './state.ts';
 
 export function issuerMetadata(state: IssuerState, path: string): unknown {
   const { settings, origin } = state;
+  const { signingKeys: keys } = settings;
+  if (path === '/jwks' && keys.length > 0) return { keys: keys.map(({ jwk }) => jwk) };
   if (path === '/idp/.well-known/openid-configuration') return providerMetadata(origin);
   const base = settings.issuerPath;
   const places = {
@@ -26,6 +28,7 @@ export function issuerMetadata(state: IssuerState, path: string): unknown {
     ...(settings.acceptsClientIdMetadata && { client_id_metadata_document_supported: true }),
     ...(settings.offersDevice && { device_authorization_endpoint: `${at}/device` }),
     ...(settings.advertisesIss && { authorization_response_iss_parameter_supported: true }),
+    ...(keys.length > 0 && { jwks_uri: `${origin}/jwks` }),
     ...(settings.scopes.issuer !== undefined && { scopes_supported: settings.scopes.issuer }),
     ...(settings.dpop !== 'none' && { dpop_signing_alg_values_supported: ['ES256'] }),
   };

@@ -1,7 +1,13 @@
 /** The MCP server that the test issuer protects. */
 
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+
+import { WebSocketServer } from 'ws';
+
 import { answerTo, type RpcMessage } from '../../fixtures/least-peer.ts';
 import { checkProof } from './jwt.ts';
+import { brokenStream, offered, resumedStream } from './offers.ts';
 import { challengedPlace } from './places.ts';
 import { type IssuerState, nonce, type Reply, type Seen } from './state.ts';
 import type { Grant } from './tokens.ts';
@@ -12,16 +18,60 @@ export function mcp(state: IssuerState, seen: Seen): Reply {
     state.counts.unauthorized += 1;
     return grant;
   }
-  if (seen.method === 'GET') return { status: 405 };
+  if (seen.method === 'GET') return resumedStream(seen.headers);
   if (seen.method !== 'POST') return { status: 200 };
   const message = JSON.parse(seen.body) as RpcMessage;
   const tool = message.method === 'tools/call' ? String(message.params?.['name']) : undefined;
   const needed = (tool !== undefined && state.settings.toolScopes[tool]) || [];
-  if (!needed.every((scope) => grant.scopes.includes(scope)))
-    return challenge(state, 403, { error: 'insufficient_scope', scope: needed.join(' ') });
+  if (!needed.every((scope) => grant.scopes.includes(scope))) {
+    const refusal = challenge(state, 403, { error: 'insufficient_scope', scope: needed.join(' ') });
+    return state.settings.challengesInResults ? inResult(message, refusal) : refusal;
+  }
   if (tool !== undefined) state.counts.calls += 1;
-  const json = message.method === 'tools/list' ? toolsOf(state, message) : answerTo(message);
+  if (tool === 'breaking') return brokenStream(message);
+  const json = answerOf(state, message);
   return json === undefined ? { status: 202 } : { status: 200, json };
+}
+
+function answerOf(state: IssuerState, message: RpcMessage): unknown {
+  if (message.method === 'tools/list') return toolsOf(state, message);
+  return (state.settings.offersAll ? offered(message) : undefined) ?? answerTo(message);
+}
+
+function inResult({ id }: RpcMessage, { headers = {} }: Reply): Reply {
+  const meta = { 'mcp/www_authenticate': [headers['www-authenticate']] };
+  const result = { content: [], isError: true, _meta: meta };
+  return { status: 200, json: { jsonrpc: '2.0', id, result } };
+}
+
+const sockets = new WebSocketServer({ noServer: true });
+
+/** Answers the handshake of a WebSocket, which needs a token, and then its messages. */
+export function upgrade(
+  state: IssuerState,
+  request: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+): void {
+  const { headers } = request;
+  const seen = { method: 'GET', path: '/mcp', query: new URLSearchParams(), headers };
+  const whole = { ...seen, form: new URLSearchParams(), body: '' };
+  const grant = admitted(state, whole);
+  if ('status' in grant) {
+    state.counts.unauthorized += 1;
+    const lines = Object.entries(grant.headers ?? {}).map(([name, value]) => `${name}: ${value}`);
+    const answer = [`HTTP/1.1 ${grant.status} Refused`, ...lines, 'content-length: 0', '', ''];
+    socket.end(answer.join('\r\n'));
+    return;
+  }
+  sockets.handleUpgrade(request, socket, head, (opened) => {
+    opened.on('message', (data: Buffer) => {
+      // As IANA registers it: "unauthorized".
+      if ('status' in admitted(state, whole)) return opened.close(3000);
+      const answer = answerTo(JSON.parse(data.toString('utf8')) as RpcMessage);
+      if (answer !== undefined) opened.send(JSON.stringify(answer));
+    });
+  });
 }
 
 function toolsOf({ settings }: IssuerState, { id }: RpcMessage): unknown {

@@ -2,6 +2,8 @@
 
 import type { JsonWebKey } from 'node:crypto';
 
+import type { SigningKey } from './signing.ts';
+
 /** A client that is known without registration. */
 export interface KnownClient {
   readonly id: string;
@@ -13,6 +15,14 @@ export interface KnownClient {
   readonly redirectUris?: readonly string[];
 }
 
+/** An answer that repeats the secrets of its request: an OAuth error, a page, or one of JSON-RPC. */
+export interface Echo {
+  readonly echo: 'oauth' | 'page' | 'rpc';
+  readonly status: number;
+  /** Default: `invalid_request`. */
+  readonly error?: string;
+}
+
 /** What happens instead of an answer. */
 export type Fault =
   | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string }
@@ -20,7 +30,8 @@ export type Fault =
   | 'hang'
   | 'reset'
   /** A body of five megabytes. */
-  | 'huge';
+  | 'huge'
+  | Echo;
 
 export interface IssuerSettings {
   /** The issuer's path: its metadata then stands at other places. */
@@ -36,6 +47,8 @@ export interface IssuerSettings {
   };
   /** By path; answers so many requests, or all. */
   faults: Map<string, { readonly fault: Fault; times?: number }>;
+  /** By path; an answer waits for this after its request has had its effect. */
+  holds: Map<string, Promise<void>>;
   clients: KnownClient[];
   registersClients: boolean;
   acceptsClientIdMetadata: boolean;
@@ -46,9 +59,17 @@ export interface IssuerSettings {
   /** The scope of challenges after a 401, and the scopes that a tool needs. */
   challengeScope?: string;
   toolScopes: Record<string, string[]>;
+  /** Whether the server has prompts and resources as well as tools. */
+  offersAll: boolean;
+  /** Whether tools say in their results what they need, instead of the server by its status. */
+  challengesInResults: boolean;
   /** `family`: a refresh token that is used twice revokes everything that came from it. */
   rotation: 'none' | 'rotate' | 'family';
   expiresInSeconds: number;
+  /** Access tokens are JWTs, signed with the last of these keys; all are published. Empty: opaque. */
+  signingKeys: SigningKey[];
+  /** Resources beside the issuer's own server for which it issues tokens. */
+  otherResources: string[];
   /** How far the issuer's clock is ahead. */
   clockSkewMs: number;
   issuesRefreshTokens: boolean;
@@ -56,8 +77,8 @@ export interface IssuerSettings {
   audience?: string;
   iss: 'correct' | 'wrong' | 'none';
   advertisesIss: boolean;
-  /** What the user decides. */
-  consent: 'allow' | 'deny';
+  /** What the user decides; `ask`: with the buttons of a page. */
+  consent: 'allow' | 'deny' | 'ask';
   dpop: 'none' | 'offered' | 'required' | 'nonce';
   offersDevice: boolean;
   /** Identities that count as signed: of users at the identity provider, and of workloads. */
@@ -72,6 +93,7 @@ export function defaultSettings(): IssuerSettings {
     resourceMetadata: 'challenge',
     tamper: {},
     faults: new Map(),
+    holds: new Map(),
     clients: [],
     registersClients: true,
     acceptsClientIdMetadata: false,
@@ -79,9 +101,13 @@ export function defaultSettings(): IssuerSettings {
     checksPkce: true,
     scopes: {},
     toolScopes: {},
+    offersAll: false,
+    challengesInResults: false,
     rotation: 'family',
     expiresInSeconds: 3600,
     clockSkewMs: 0,
+    signingKeys: [],
+    otherResources: [],
     issuesRefreshTokens: true,
     iss: 'correct',
     advertisesIss: true,

@@ -22,6 +22,7 @@ export interface Reply {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly json?: unknown;
+  readonly html?: string;
 }
 
 export interface DeviceRequest {

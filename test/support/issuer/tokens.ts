@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 
 import type { IssuerCounts, IssuerSettings } from './settings.ts';
+import { signedJwt } from './signing.ts';
 
 export interface Grant {
   readonly clientId: string;
@@ -25,11 +26,19 @@ export class TokenBook {
   readonly #settings: IssuerSettings;
   readonly #counts: IssuerCounts;
   readonly #now: () => number;
+  readonly #issuer: () => string;
   readonly #access = new Map<string, Grant & { readonly endsAtMs: number }>();
   readonly #refresh = new Map<string, Grant & { isUsed: boolean }>();
   readonly #codes = new Map<string, Code>();
 
-  constructor(settings: IssuerSettings, counts: IssuerCounts, now: () => number) {
+  /** @param issuer - the issuer's identifier, for signed tokens */
+  constructor(
+    settings: IssuerSettings,
+    counts: IssuerCounts,
+    now: () => number,
+    issuer: () => string,
+  ) {
+    this.#issuer = issuer;
     this.#settings = settings;
     this.#counts = counts;
     this.#now = now;
@@ -50,9 +59,9 @@ export class TokenBook {
 
   issue(grant: Grant, withRefresh: boolean): Record<string, unknown> {
     const { expiresInSeconds, audience, dpop } = this.#settings;
-    const token = random('access');
     const resource = audience ?? grant.resource;
     const endsAtMs = this.#now() + expiresInSeconds * 1_000;
+    const token = this.#signed({ ...grant, resource }, endsAtMs) ?? random('access');
     this.#access.set(token, { ...grant, resource, endsAtMs });
     const refreshToken = withRefresh ? random('refresh') : undefined;
     if (refreshToken !== undefined) this.#refresh.set(refreshToken, { ...grant, isUsed: false });
@@ -63,6 +72,22 @@ export class TokenBook {
       ...(grant.scopes.length > 0 && { scope: grant.scopes.join(' ') }),
       ...(refreshToken !== undefined && { refresh_token: refreshToken }),
     };
+  }
+
+  #signed({ clientId, scopes, resource }: Grant, endsAtMs: number): string | undefined {
+    const key = this.#settings.signingKeys.at(-1);
+    return (
+      key &&
+      signedJwt(key, {
+        iss: this.#issuer(),
+        aud: resource,
+        sub: 'user-1',
+        client_id: clientId,
+        scope: scopes.join(' '),
+        exp: Math.floor(endsAtMs / 1_000),
+        jti: random('id'),
+      })
+    );
   }
 
   /** Redeems a refresh token; undefined if it is invalid. */

@@ -19,6 +19,7 @@ const labels: Readonly<Record<string, string>> = {
   'server.stop': 'Stop',
   'server.restart': 'Restart',
   'server.reconnect': 'Reconnect',
+  login: 'Log in',
   'auth.completed': 'Login is done',
 };
 

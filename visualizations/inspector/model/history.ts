@@ -56,6 +56,10 @@ export class History {
     if (record.kind === 'actor') {
       this.#known.set(record.actor, { ...record, life: 'active', leaves: [], timers: [] });
     }
+    if (record.kind === 'login') {
+      const actor = this.#known.get(record.actor);
+      if (actor !== undefined) this.#known.set(actor.actor, { ...actor, login: record.login });
+    }
     const place = this.#records.length / between;
     if (Number.isInteger(place)) this.#worlds[place] = this.at(record.n);
     // Drop a whole interval at once, so that the stored worlds stay valid.

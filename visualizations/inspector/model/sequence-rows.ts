@@ -59,12 +59,12 @@ function kindOf({ kind }: InspectionRecord): RowKind {
 export function isChosen(
   record: InspectionRecord,
   choice: SequenceChoice,
-  serverOf: (actor: ActorKey) => string | undefined,
+  isOf: (actor: ActorKey, server: string) => boolean,
 ): boolean {
   // The actor's own record already shows its start.
   if (record.kind === 'event' && record.type === 'xstate.init') return false;
   if (!choice.kinds.has(kindOf(record))) return false;
-  if (choice.server !== undefined && !touches(record, choice.server, serverOf)) return false;
+  if (choice.server !== undefined && !touches(record, choice.server, isOf)) return false;
   if (choice.text === '') return true;
   const text = textOf(record);
   return choice.text
@@ -76,12 +76,11 @@ export function isChosen(
 function touches(
   record: InspectionRecord,
   server: string,
-  serverOf: (actor: ActorKey) => string | undefined,
+  isOf: (actor: ActorKey, server: string) => boolean,
 ): boolean {
   switch (record.kind) {
     case 'event':
-      return [record.to, record.from].some((key) => key !== undefined && serverOf(key) === server);
-    case 'actor':
+      return [record.to, record.from].some((key) => key !== undefined && isOf(key, server));
     case 'gone':
       return record.server === server;
     case 'status':
@@ -91,7 +90,7 @@ function touches(
     case 'reconciled':
       return record.plan.some((step) => step.server === server);
     default:
-      return serverOf(record.actor) === server;
+      return isOf(record.actor, server);
   }
 }
 
@@ -155,10 +154,12 @@ function orderOf(actor: PicturedActor, actors: ReadonlyMap<ActorKey, PicturedAct
   return [rank, ...path].join('\u0001');
 }
 
-function lifelineOf({ actor, id, machine, server }: PicturedActor): Lifeline {
+function lifelineOf({ actor, id, machine, server, login }: PicturedActor): Lifeline {
   if (machine === 'troupe') return { key: actor, name: 'troupe', role: 'root' };
   if (machine === 'slots') return { key: actor, name: 'slots', role: 'start permits' };
   if (machine === 'permit') return { key: actor, name: id, role: 'start permit' };
+  if (machine === 'authorization')
+    return { key: actor, name: 'login', role: login?.servers.join(', ') ?? id };
   if (server === undefined) return { key: actor, name: id, role: 'actor' };
   if (machine === 'server' || machine === 'handover')
     return { key: actor, name: server, role: id, server };
@@ -193,6 +194,8 @@ export function rowOf(record: InspectionRecord, was?: readonly string[]): Sequen
     case 'timer':
     case 'timerEnd':
       return mark(record.actor, 'timer');
+    case 'login':
+      return mark(record.actor, 'state');
     default:
       return { ...base, draw: 'line' };
   }
@@ -218,6 +221,8 @@ export function labelOf(record: InspectionRecord, was: readonly string[] = []): 
       const { name, state, reason } = record.status;
       return `${name} is ${state}${reason === undefined ? '' : ` (${reason})`}`;
     }
+    case 'login':
+      return `login of ${record.login.servers.join(', ')}`;
     case 'gone':
       return `${record.server} left the settings`;
     case 'reconciled':

@@ -4,6 +4,12 @@ import type { PicturedActor } from '../../../src/domain/host/inspection.ts';
 import { actorOf } from '../model/world.ts';
 import type { PageState } from './store.ts';
 
+/** The selected login. */
+export function chosenLogin({ route, world }: PageState): PicturedActor | undefined {
+  const chosen = route.actor === undefined ? undefined : world.actors.get(route.actor);
+  return chosen?.machine === 'authorization' ? chosen : undefined;
+}
+
 /** The selected actor, or that of the selected server, or the root. */
 export function chosenActor({ route, world }: PageState): PicturedActor | undefined {
   if (route.actor !== undefined) {

@@ -1,5 +1,6 @@
 /** Keys that work everywhere on the page. */
 
+import { chosenLogin } from './chosen.ts';
 import { go } from './moments.ts';
 import { closePanel } from './panel.ts';
 import { change, current } from './store.ts';
@@ -77,5 +78,6 @@ function escape(field: HTMLElement | undefined): void {
   if (dialog !== undefined) change({ dialog: undefined });
   else if (field !== undefined) field.blur();
   else if (whatIf) change({ whatIf: false });
+  else if (chosenLogin(current()) !== undefined) go({ actor: undefined });
   else if (route.server !== undefined) closePanel();
 }

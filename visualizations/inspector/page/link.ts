@@ -13,6 +13,7 @@ import { advance, worldOf } from '../model/world.ts';
 import { ask, RefusedError } from './api.ts';
 import { heard } from './clock.ts';
 import { enter, forget, hasToken } from './entry.ts';
+import { forgetAddress } from './login.ts';
 import { go, showMoment } from './moments.ts';
 import { streamRecords } from './record-stream.ts';
 import { change, current, type Link } from './store.ts';
@@ -147,6 +148,7 @@ function take(record: InspectionRecord): void {
   ) {
     changedNames.add(record.status.name);
   }
+  forgetAddress(record);
   advance(live, record);
   // While the past is shown, only the number of records changes.
   change(

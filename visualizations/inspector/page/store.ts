@@ -1,7 +1,7 @@
 /** The state of the page. Views are notified at most once per frame. */
 
 import { useLayoutEffect, useReducer, useRef } from 'preact/hooks';
-import type { ForkView, InspectionSession } from '../../../src/domain/host/inspection.ts';
+import type { ActorKey, ForkView, InspectionSession } from '../../../src/domain/host/inspection.ts';
 import type { ChartFacts } from '../model/chart-facts.ts';
 import type { FleetChoice } from '../model/fleet-list.ts';
 import { History } from '../model/history.ts';
@@ -30,6 +30,8 @@ export interface PageState {
   readonly route: Route;
   readonly facts: ChartFacts | undefined;
   readonly fleet: FleetChoice;
+  /** Addresses of logins that this page started and that wait for the browser. */
+  readonly addresses: ReadonlyMap<ActorKey, LoginAddress>;
   readonly toasts: readonly Toast[];
   readonly dialog: Dialog | undefined;
   /** The panel beside the view. */
@@ -51,6 +53,12 @@ export interface PanelChoice {
   readonly isHidden: boolean;
   /** In pixels, if the user changed it. */
   readonly width?: number;
+}
+
+export interface LoginAddress {
+  readonly url: URL;
+  /** The last record before the login waited for the browser. */
+  readonly after: number;
 }
 
 export type Dialog =
@@ -75,6 +83,7 @@ let state: PageState = {
   route: { view: 'fleet' },
   facts: undefined,
   fleet: { text: '', states: [], grouped: false, order: 'state' },
+  addresses: new Map(),
   toasts: [],
   dialog: undefined,
   panel: { isHidden: false },
@@ -119,6 +128,17 @@ export function usePage<Part>(select: (state: PageState) => Part): Part {
     };
   }, []);
   return part;
+}
+
+/** Why no action is available now. */
+export function offReason({ link, route }: PageState): string | undefined {
+  if (link === 'replay') return 'A recorded journal allows no actions.';
+  if (link !== 'live') return 'Not connected to the troupe.';
+  return route.at === undefined ? undefined : 'The past cannot be changed. Go back to now first.';
+}
+
+export function canAct(shown: PageState): boolean {
+  return offReason(shown) === undefined;
 }
 
 let toastCount = 0;

@@ -1,6 +1,7 @@
 /** The page: header, view, the selected server beside it, and the time bar. */
 
 import { useEffect } from 'preact/hooks';
+import { chosenLogin } from '../page/chosen.ts';
 import { listenForKeys } from '../page/keyboard.ts';
 import { dismiss, usePage } from '../page/store.ts';
 import { ChartView } from './chart/chart.tsx';
@@ -12,6 +13,7 @@ import { Fleet } from './fleet/fleet.tsx';
 import { Header } from './header.tsx';
 import { LinkBanner } from './link-banner.tsx';
 import { LiveRegion } from './live-region.tsx';
+import { LoginPanel } from './login/panel.tsx';
 import { Icon } from './marks.tsx';
 import { HiddenPanel, PanelEdge } from './panel-edge.tsx';
 import { Sequence } from './sequence/sequence.tsx';
@@ -23,7 +25,8 @@ export function App() {
   const server = usePage((state) => state.route.server);
   const view = usePage((state) => state.route.view);
   const isForking = usePage((state) => state.whatIf && state.route.view === 'chart');
-  // A fork takes the place of the server panel.
+  const login = usePage((state) => (state.revision, chosenLogin(state)));
+  // A fork takes the place of the panel.
   const isChosen = server !== undefined && !isForking;
   const { isHidden, width } = usePage((state) => state.panel);
   // In the fleet, a chosen server always has its panel.
@@ -39,8 +42,14 @@ export function App() {
       <main id="main" tabIndex={-1}>
         <CurrentView />
       </main>
-      {isShown ? <ServerPanel key={server} name={server} /> : null}
-      {isShown ? <PanelEdge /> : isChosen ? <HiddenPanel name={server} /> : null}
+      {isForking ? null : login !== undefined ? (
+        <LoginPanel key={login.actor} actor={login} />
+      ) : isShown ? (
+        <ServerPanel key={server} name={server} />
+      ) : isChosen ? (
+        <HiddenPanel name={server} />
+      ) : null}
+      {!isForking && (login !== undefined || isShown) ? <PanelEdge /> : null}
       <TimeBar />
       <Dialogs />
       <Toasts />

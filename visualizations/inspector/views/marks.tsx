@@ -17,7 +17,10 @@ const shapes: Readonly<Record<Tone, string>> = {
 };
 
 export function StateMark({ state }: { state: ServerState }) {
-  const tone = toneOf[state];
+  return <ToneMark tone={toneOf[state]} />;
+}
+
+export function ToneMark({ tone }: { tone: Tone }) {
   return (
     <svg class={`mark-${tone} state-mark`} viewBox="0 0 16 16" aria-hidden="true">
       <path d={shapes[tone]} fill-rule="evenodd" />

@@ -5,6 +5,7 @@ import type { InspectionRecord } from '../../../src/domain/host/inspection.ts';
 import { activity } from '../model/activity.ts';
 import { stamp } from '../model/durations.ts';
 import { actorOf } from '../model/world.ts';
+import { chosenLogin } from '../page/chosen.ts';
 import { go } from '../page/moments.ts';
 import { change, usePage } from '../page/store.ts';
 import {
@@ -111,7 +112,10 @@ function Where({ value, last }: { value: number; last: number }) {
 /** Opens the panel that forks this moment. */
 function WhatIfButton() {
   const isOpen = usePage((state) => state.whatIf);
-  const canFork = usePage(({ route, world, revision }) => {
+  const canFork = usePage((state) => {
+    const { route, world, revision } = state;
+    // Only servers can be forked.
+    if (chosenLogin(state) !== undefined) return false;
     const actor =
       route.actor ?? (route.server === undefined ? undefined : actorOf(world, route.server)?.actor);
     return revision >= 0 && actor !== undefined;

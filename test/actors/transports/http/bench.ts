@@ -1,12 +1,11 @@
 /** A small HTTP server and a guarded fetch of it; a test says how the server answers. */
 
-import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo, Server, Socket } from 'node:net';
 
 import { onTestFinished } from 'vitest';
-
-import { createGuardedFetch } from '../../../../actors/transports/http/fetch.ts';
-import type { ResolveAll } from '../../../../actors/transports/http/sockets.ts';
+import type { ResolveAll } from '../../../../actors/transports/http/agents.ts';
+import { createGuardedFetch, type FetchOptions } from '../../../../actors/transports/http/fetch.ts';
 import type { Clock } from '../../../../src/domain/clock.ts';
 import { realClock } from '../../../../src/runtime/real-clock.ts';
 
@@ -79,9 +78,9 @@ export type GuardedFetch = ReturnType<typeof createGuardedFetch>;
 
 export function guard(
   home: string,
-  { clock = realClock, resolve }: { readonly clock?: Clock; readonly resolve?: ResolveAll } = {},
+  { clock = realClock, ...options }: FetchOptions & { readonly clock?: Clock } = {},
 ): GuardedFetch {
-  return createGuardedFetch(new URL(home), clock, { resolve });
+  return createGuardedFetch(new URL(home), clock, options);
 }
 
 /** Served until the test ends. */

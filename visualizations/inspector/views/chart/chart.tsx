@@ -12,12 +12,13 @@ import {
   unfoldedParts,
 } from '../../model/folding.ts';
 import { activeWord } from '../../model/lit-states.ts';
+import { isInUse, loginOf } from '../../model/logins.ts';
 import { shownLine } from '../../model/shown-text.ts';
 import { sessionOf } from '../../model/world.ts';
 import { chosenActor } from '../../page/chosen.ts';
 import { forkedActor } from '../../page/fork.ts';
 import { go } from '../../page/moments.ts';
-import { usePage } from '../../page/store.ts';
+import { type PageState, usePage } from '../../page/store.ts';
 import { Empty, Tabs } from '../controls.tsx';
 import { useFrame } from '../use-frame.ts';
 import { ChartStage } from './stage.tsx';
@@ -73,17 +74,22 @@ function shownOf(props: PicturesProps): readonly Shown[] {
   return props.machine.pictures.map((picture) => ({ ...props, picture }));
 }
 
-/** The pictures of a chart; for a server, those of its session as well. */
+/** The pictures of a chart; for a server, those of its session and its login as well. */
 function Pictures(props: PicturesProps) {
   const { actor, isFork } = props;
   const charts = usePage((state) => state.facts?.machines);
   // A fork's session does nothing.
   const session = usePage((state) => (state.revision, sessionOf(state.world, actor)));
-  const facts = charts?.['session'];
-  const all =
-    session === undefined || facts === undefined || isFork
-      ? shownOf(props)
-      : [...shownOf(props), ...shownOf({ actor: session, machine: facts, isFork })];
+  const login = usePage((state) => (state.revision, loginInUse(state, actor)));
+  const all = [
+    ...shownOf(props),
+    ...(isFork ? [] : [session, login]).flatMap((other) => {
+      const facts = charts?.[other?.machine ?? ''];
+      return other === undefined || facts === undefined
+        ? []
+        : shownOf({ actor: other, machine: facts, isFork });
+    }),
+  ];
   const [name, setName] = useState(all[0]?.picture.name);
   const shown = all.find(({ picture }) => picture.name === name) ?? all[0];
   const tabs = all.map((each) => ({
@@ -106,9 +112,14 @@ function Pictures(props: PicturesProps) {
         ) : null}
         {actor.life === 'active' ? null : <span class="badge">{actor.life}</span>}
       </div>
-      <FoldedPicture key={`${shown.actor.actor} ${shown.picture.name}`} {...shown} />
+      <ActorPicture key={`${shown.actor.actor} ${shown.picture.name}`} {...shown} />
     </>
   );
+}
+
+function loginInUse({ world }: PageState, { machine, server }: PicturedActor) {
+  const login = machine === 'server' && server !== undefined ? loginOf(world, server) : undefined;
+  return login !== undefined && isInUse(world, login) ? login : undefined;
 }
 
 /** The title of a picture, and what is active in it. */
@@ -125,7 +136,8 @@ function PictureLabel({ picture, actor }: { picture: PictureFacts; actor: Pictur
 // A narrower frame, as on a phone, has no room for the events on the arrows.
 const narrowPixels = 600;
 
-function FoldedPicture(props: Shown) {
+/** A picture with the actor's active states, the parts around them unfolded. */
+export function ActorPicture(props: Shown) {
   const { picture, actor } = props;
   const body = useRef<HTMLDivElement>(null);
   const { width, height } = useFrame(body);
@@ -195,7 +207,7 @@ async function fetchText(path: string): Promise<string> {
   return response.text();
 }
 
-/** Selects the actor: the root, the permits, or a server's generations, handovers and sessions. */
+/** Selects the actor: the root, the permits, a login, or a server's generations, handovers and sessions. */
 function ActorChoice({ actor }: { actor: PicturedActor }) {
   const revision = usePage((state) => state.world.actors.size);
   const world = usePage((state) => state.world);
@@ -206,9 +218,14 @@ function ActorChoice({ actor }: { actor: PicturedActor }) {
         machine !== undefined && (machine !== 'permit' || life === 'active' || key === actor.actor),
     );
     const shared = new Set<string | undefined>(['troupe', 'slots', 'permit']);
-    const roots = charts.filter(({ machine }) => shared.has(machine));
+    const roots = charts.filter(
+      (each) =>
+        shared.has(each.machine) ||
+        (each.machine === 'authorization' && (each.actor === actor.actor || isInUse(world, each))),
+    );
     const servers = charts
       .filter(({ machine, life, actor: key, server: of }) => {
+        if (machine === 'authorization') return false;
         if (key === actor.actor) return !roots.some((root) => root.actor === key);
         if (machine === 'server' || machine === 'handover')
           return life === 'active' || of === server;
@@ -236,10 +253,12 @@ function ActorChoice({ actor }: { actor: PicturedActor }) {
   );
 }
 
-function nameOf({ id, machine, server }: PicturedActor): string {
+function nameOf({ id, machine, server, login }: PicturedActor): string {
   if (machine === 'troupe') return 'root';
   if (machine === 'slots') return 'start permits';
   if (machine === 'permit') return shownLine(id, 60);
+  if (machine === 'authorization')
+    return shownLine(`login of ${login?.servers.join(', ') ?? id}`, 60);
   const name = shownLine(server ?? '', 60);
   return machine === 'server' || machine === 'handover' ? `${name} (${id})` : `${name}: ${id}`;
 }

@@ -21,6 +21,7 @@ import { useFrame } from '../use-frame.ts';
 import { FleetBar } from './bar.tsx';
 import { ServerChip, ServerLine } from './compact.tsx';
 import { Tile, type TileProps } from './tile.tsx';
+import { TileLogin } from './tile-login.tsx';
 
 export function Fleet() {
   const revision = usePage((state) => state.revision);
@@ -126,6 +127,9 @@ function TileList({ groups, isCompact }: TileListProps) {
                     onChoose={choose}
                     onFocus={setFocused}
                   />
+                  {status.state === 'authRequired' ? (
+                    <TileLogin server={status.name} isStop={status.name === stop} />
+                  ) : null}
                 </div>
               ))}
             </div>

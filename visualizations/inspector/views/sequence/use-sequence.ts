@@ -3,6 +3,7 @@
 import { useRef } from 'preact/hooks';
 import type { InspectionRecord } from '../../../../src/domain/host/inspection.ts';
 import type { History } from '../../model/history.ts';
+import { worksFor } from '../../model/logins.ts';
 import { isChosen, type SequenceChoice } from '../../model/sequence-rows.ts';
 import { usePage } from '../../page/store.ts';
 
@@ -43,7 +44,7 @@ export function useSequence(choice: SequenceChoice): readonly FoundRow[] {
 function extend(found: Found, choice: SequenceChoice): void {
   const { history, leaves } = found;
   const { records, known } = history;
-  const serverOf = (actor: string): string | undefined => known.get(actor)?.server;
+  const isOf = (actor: string, server: string): boolean => worksFor(known.get(actor), server);
   const start = found.last === 0 ? 0 : history.placeOf(found.last) + 1;
   const more: FoundRow[] = [];
   for (const record of records.slice(start)) {
@@ -52,7 +53,7 @@ function extend(found: Found, choice: SequenceChoice): void {
     if (record.kind === 'state') leaves.set(record.actor, record.leaves);
     // Only the context changed, which a sequence does not show.
     if (was !== undefined && isSame(record, was)) continue;
-    if (!isChosen(record, choice, serverOf)) continue;
+    if (!isChosen(record, choice, isOf)) continue;
     more.push({ record, ...(was === undefined ? {} : { was }) });
   }
   if (more.length > 0) found.rows = found.rows.concat(more);

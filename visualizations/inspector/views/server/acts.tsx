@@ -7,7 +7,8 @@ import { decisionOf, labelOf, sendingOf } from '../../model/acts.ts';
 import { spoken } from '../../model/announcements.ts';
 import { shownLine } from '../../model/shown-text.ts';
 import { ask, command, messageOf } from '../../page/api.ts';
-import { change, type PageState, toast, usePage } from '../../page/store.ts';
+import { logIn } from '../../page/login.ts';
+import { change, offReason, toast, usePage } from '../../page/store.ts';
 import { useAsked } from '../../page/use-asked.ts';
 
 export function Acts({ status }: { status: ServerStatus }) {
@@ -55,13 +56,6 @@ function RefusedActs({ acts }: { acts: readonly PossibleAct[] }) {
   );
 }
 
-/** Why no action is available now. */
-function offReason({ link, route }: PageState): string | undefined {
-  if (link === 'replay') return 'A recorded journal allows no actions.';
-  if (link !== 'live') return 'Not connected to the troupe.';
-  return route.at === undefined ? undefined : 'The past cannot be changed. Go back to now first.';
-}
-
 function ActButton({ act, server }: { act: PossibleAct; server: string }) {
   const [isBusy, setBusy] = useState(false);
   const decision = decisionOf(act.act);
@@ -73,6 +67,11 @@ function ActButton({ act, server }: { act: PossibleAct; server: string }) {
       return;
     }
     setBusy(true);
+    if (act.act === 'login') {
+      await logIn(server);
+      setBusy(false);
+      return;
+    }
     const { command: name, args } = sendingOf(act.act, server);
     try {
       await command(name, args);
@@ -85,7 +84,7 @@ function ActButton({ act, server }: { act: PossibleAct; server: string }) {
   return (
     <button
       type="button"
-      class={decision === 'approve' ? 'act-button act-main' : 'act-button'}
+      class={decision === 'approve' || act.act === 'login' ? 'act-button act-main' : 'act-button'}
       aria-busy={isBusy}
       data-act={act.act}
       onClick={() => void perform()}

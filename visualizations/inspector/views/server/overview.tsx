@@ -12,6 +12,7 @@ import { usePage } from '../../page/store.ts';
 import { useAsked } from '../../page/use-asked.ts';
 import { CopyButton } from '../controls.tsx';
 import { Countdown } from '../fleet/tile.tsx';
+import { ServerLogin } from '../login/state.tsx';
 
 export function Overview({ name }: { name: string }) {
   const status = usePage((state) => (state.revision, state.world.servers.get(name)));
@@ -29,6 +30,7 @@ export function Overview({ name }: { name: string }) {
     <>
       {isFirst ? failure : null}
       <NextStep step={status.action} />
+      <ServerLogin server={name} />
       {isFirst ? <Stderr error={lastError} /> : null}
       {answer === undefined ? null : <Why explanation={answer} />}
       {isFirst ? null : failure}

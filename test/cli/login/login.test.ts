@@ -7,12 +7,12 @@ import path from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
-import { createTroupe, type Troupe } from '../../src/index.ts';
-import { startTestIssuer, type TestIssuer } from '../support/issuer/issuer.ts';
-import type { IssuerSettings } from '../support/issuer/settings.ts';
-import { type CliProcess, createPlace, type Place } from './cli-process.ts';
-import { compiledCli } from './compiled-cli.ts';
-import { runCliHere, startCliHere, temporaryFolder } from './run-cli.ts';
+import { createTroupe, type Troupe } from '../../../src/index.ts';
+import { startTestIssuer, type TestIssuer } from '../../support/issuer/issuer.ts';
+import type { IssuerSettings } from '../../support/issuer/settings.ts';
+import { type CliProcess, createPlace, type Place } from '../cli-process.ts';
+import { compiledCli } from '../compiled-cli.ts';
+import { runCliHere, startCliHere, temporaryFolder } from '../run-cli.ts';
 
 // Each test starts two or three Node processes one after another, a second each on a busy machine.
 const patience = 30_000;

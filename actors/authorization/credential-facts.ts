@@ -1,0 +1,57 @@
+/** What the steps of a login read from settings and from a stored credential. */
+
+import type { TokenFacts } from '../../src/domain/authorization.ts';
+import { defined } from '../../src/policies/defined.ts';
+import { isLoopback } from '../../src/policies/secure-url.ts';
+import type { StoredCredential } from '../stores/credentials-record.ts';
+import type { ResolvedOAuth } from '../values/oauth.ts';
+import type { ClientSettings } from './client.ts';
+import type { MachineGrant } from './machine-grants.ts';
+import type { RedirectPlace } from './redirect-listener.ts';
+import { scopeList } from './scopes.ts';
+
+/** Returns what charts and users may know of a credential. */
+export function factsOf({ generation, issuer, tokens }: StoredCredential): TokenFacts {
+  return {
+    generation,
+    issuer,
+    scopes: scopeList(tokens.scope),
+    expiresAtMs: tokens.expiresAtMs ?? null,
+    isRefreshable: tokens.refreshToken !== undefined,
+  };
+}
+
+/** The place of a redirect address on this machine; undefined for the usual one. */
+export function ownPlaceOf(redirectUri: string | undefined): RedirectPlace | undefined {
+  const url = redirectUri === undefined ? undefined : new URL(redirectUri);
+  if (url === undefined || !isLoopback(url)) return undefined;
+  return { hostname: url.hostname, path: url.pathname };
+}
+
+export function isPast(timeMs: number | undefined, nowMs: number): boolean {
+  return timeMs !== undefined && timeMs <= nowMs;
+}
+
+export function clientSettingsOf(settings: ResolvedOAuth): ClientSettings {
+  const { clientId, clientSecret, clientMetadataUrl, tokenEndpointAuthMethod, key } = settings;
+  return defined({
+    clientId,
+    clientSecret,
+    clientMetadataUrl,
+    authMethod: tokenEndpointAuthMethod,
+    privateKey: key?.privateKey,
+    signingAlgorithm: key?.algorithm,
+    keyId: key?.keyId,
+  });
+}
+
+/** Returns the grant that needs no user; undefined if a user has to log in. */
+export function grantOf(settings: ResolvedOAuth): MachineGrant | undefined {
+  const { grant, identity, assertion } = settings;
+  if (grant === 'client_credentials') return { type: grant };
+  if (grant === 'workload' && assertion !== undefined) return { type: grant, assertion };
+  if (grant !== 'enterprise' || identity === undefined) return undefined;
+  const { issuer, clientId, clientSecret, idToken } = identity;
+  const provider = { issuer, clientId, subjectToken: idToken, ...defined({ clientSecret }) };
+  return { type: grant, provider };
+}

@@ -1,0 +1,114 @@
+/** How a credential reaches its issuer, and where the issuer's answers arrive. */
+
+import type { Reach } from '../transports/http/reach.ts';
+import type { ResolvedOAuth } from '../values/oauth.ts';
+import { createIssuerConnection, type IssuerAccess, type IssuerConnection } from './access.ts';
+import { registeredRedirects, type StoredClient } from './client.ts';
+import { ownPlaceOf } from './credential-facts.ts';
+import type { CredentialPorts } from './credential-ports.ts';
+import { type Outcome, refused } from './outcome.ts';
+import { listenForRedirect, type RedirectListener } from './redirect-listener.ts';
+
+/** Keeps one connection. Each step goes the way of the server's latest session, as far as it has begun. */
+export class IssuerWay {
+  readonly #ports: Pick<CredentialPorts, 'server' | 'clock' | 'reach'>;
+  #connection: IssuerConnection | undefined;
+  /** To an issuer that the settings name. */
+  #named: IssuerConnection | undefined;
+  /** That of the connection to the server's issuer. */
+  #reach: Reach | undefined;
+
+  constructor(ports: Pick<CredentialPorts, 'server' | 'clock' | 'reach'>) {
+    this.#ports = ports;
+  }
+
+  access(signal: AbortSignal): IssuerAccess {
+    const { server, clock } = this.#ports;
+    const reach = this.#ports.reach();
+    if (reach !== this.#reach) {
+      this.#connection?.close();
+      this.#connection = undefined;
+      this.#reach = reach;
+    }
+    this.#connection ??= createIssuerConnection(server, clock, { reach });
+    return this.#connection.access(signal);
+  }
+
+  /**
+   * Access to an issuer that the user's settings name, as if it were a server in the settings: it may be
+   * in a private network. It never gets the server's client certificate.
+   */
+  accessTo(issuer: string, signal: AbortSignal): IssuerAccess {
+    const home = new URL(issuer);
+    const { server, clock } = this.#ports;
+    if (home.origin === server.origin) return this.access(signal);
+    const reach = this.#ports.reach();
+    this.#named?.close();
+    this.#named = createIssuerConnection(home, clock, { reach: reach && withoutOwn(reach) });
+    return this.#named.access(signal);
+  }
+
+  close(): void {
+    this.#connection?.close();
+    this.#named?.close();
+  }
+}
+
+function withoutOwn({ withoutCertificate: ways, ownDigest }: Reach): Reach {
+  return {
+    ownDigest,
+    withoutCertificate: ways,
+    proxyFor: (url) => ways.proxyFor(url),
+    get secureContext() {
+      return ways.secureContext;
+    },
+    get proxyContext() {
+      return ways.proxyContext;
+    },
+  };
+}
+
+/** Listens where the client is registered, so that no new one is needed; otherwise on a free port. */
+export async function listenFor(
+  { callbackPort, redirectUri }: Pick<ResolvedOAuth, 'callbackPort' | 'redirectUri'>,
+  known: StoredClient | undefined,
+): Promise<Outcome<RedirectListener>> {
+  const earlier = known === undefined ? [] : registeredRedirects(known.information);
+  const ports = earlier.map((uri) => Number(new URL(uri).port)).filter((each) => each > 0);
+  try {
+    return {
+      value:
+        callbackPort === undefined
+          ? await listenForRedirect(ports, false)
+          : await listenForRedirect([callbackPort], true, ownPlaceOf(redirectUri)),
+    };
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'no port';
+    const message = `No port for the response could be opened on this machine (${code}).`;
+    return { failed: refused('registration', message).failure };
+  }
+}
+
+/**
+ * Waits for the user's response: the browser's, or a URL that the user pasted. Ends the listener.
+ * Rejects when the signal is aborted.
+ *
+ * @param show - shows the URL until its signal is aborted, and resolves with a pasted one
+ */
+export async function responseTo(
+  listener: RedirectListener,
+  show: (signal: AbortSignal) => Promise<URL>,
+  { state, signal }: { readonly state: string | null; readonly signal: AbortSignal },
+): Promise<URLSearchParams> {
+  const over = new AbortController();
+  const either = AbortSignal.any([signal, over.signal]);
+  try {
+    return await Promise.race([
+      listener.response((response) => response.get('state') === state, either),
+      show(either).then(({ searchParams }) => searchParams),
+    ]);
+  } finally {
+    over.abort();
+    listener.close();
+  }
+}

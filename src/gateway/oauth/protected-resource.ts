@@ -1,0 +1,166 @@
+/**
+ * The gateway as a protected resource (RFC 9728): which issuer's access tokens it accepts, and what it
+ * answers to requests without one. Tokens are signed JWTs (RFC 9068), checked with the issuer's keys.
+ */
+
+import { errors, type JWTPayload, jwtVerify } from 'jose';
+import type { IssuerKeys } from '../../../actors/authorization/issuer-keys.ts';
+import type { Clock } from '../../domain/clock.ts';
+
+export interface ProtectedResourceOptions {
+  readonly keys: Pick<IssuerKeys, 'issuer' | 'find'>;
+  /** The audience of accepted tokens. A web address is also the gateway's public one. Default: its URL. */
+  readonly audience?: string;
+  /** The scopes that each token must have. */
+  readonly scopes: readonly string[];
+}
+
+/** Why a request is refused. */
+export interface TokenRefusal {
+  readonly status: number;
+  readonly message: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export type Admission = { readonly user: string } | { readonly refusal: TokenRefusal };
+
+const wellKnown = '/.well-known/oauth-protected-resource';
+// Clocks of machines with a time service differ by less.
+const leewaySeconds = 30;
+// Only signatures that nobody but the issuer can make: no HMAC, and never `none`.
+const algorithms = [
+  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
+];
+// Other signed documents of the issuer are not access tokens.
+const types: readonly unknown[] = [undefined, 'JWT', 'at+jwt', 'application/at+jwt'];
+
+export class ProtectedResource {
+  readonly #options: ProtectedResourceOptions;
+  readonly #clock: Clock;
+  readonly #audience: string;
+  readonly #resource: string;
+  /** The values of `aud`, one of which a token must have. */
+  readonly #audiences: readonly string[];
+  readonly #metadataUrl: URL;
+
+  /** @param url - the gateway's own URL */
+  constructor(options: ProtectedResourceOptions, url: string, clock: Clock) {
+    this.#options = options;
+    this.#clock = clock;
+    const { audience = url } = options;
+    this.#audience = audience;
+    this.#resource = isWebAddress(audience) ? audience : url;
+    // A bare host is written with or without its slash.
+    this.#audiences = isWebAddress(audience) ? [audience, new URL(audience).href] : [audience];
+    const { pathname } = new URL(this.#resource);
+    this.#metadataUrl = new URL(`${wellKnown}${pathname === '/' ? '' : pathname}`, this.#resource);
+  }
+
+  /** The metadata at a path of the gateway; undefined at any other path. */
+  documentAt(path: string): Readonly<Record<string, unknown>> | undefined {
+    if (path !== wellKnown && path !== `${wellKnown}/mcp` && path !== this.#metadataUrl.pathname)
+      return undefined;
+    const { keys, scopes } = this.#options;
+    return {
+      resource: this.#resource,
+      authorization_servers: [keys.issuer],
+      bearer_methods_supported: ['header'],
+      ...(scopes.length > 0 && { scopes_supported: scopes }),
+      resource_name: 'mcp-troupe',
+    };
+  }
+
+  /** Checks the token of a request. Never rejects. */
+  async admit(authorization: string | undefined): Promise<Admission> {
+    const token = /^Bearer ([\w.~+/-]+=*)$/i.exec(authorization ?? '')?.[1];
+    if (token === undefined) return this.#refused({});
+    try {
+      const { payload, protectedHeader } = await jwtVerify(token, this.#options.keys.find, {
+        issuer: this.#options.keys.issuer,
+        audience: [...this.#audiences],
+        algorithms,
+        clockTolerance: leewaySeconds,
+        currentDate: new Date(this.#clock.wallNow()),
+        requiredClaims: ['exp'],
+      });
+      const { typ } = protectedHeader;
+      if (!types.includes(typ)) return this.#invalid('the token is not an access token');
+      return this.#admitted(payload);
+    } catch (error) {
+      if (error instanceof errors.JOSEError) return this.#invalid(this.#reasonOf(error));
+      return {
+        refusal: {
+          status: 503,
+          message: `the keys of ${this.#options.keys.issuer} cannot be fetched; try again later`,
+          headers: { 'retry-after': '30' },
+        },
+      };
+    }
+  }
+
+  #admitted(payload: JWTPayload): Admission {
+    // Its holder must prove a key, which is not checked here.
+    if (payload['cnf'] !== undefined)
+      return this.#invalid('the token is bound to a key, which is not supported');
+    const client = [payload['client_id'], payload['azp']].find(isText);
+    const user = isText(payload.sub) ? payload.sub : client && `client ${client}`;
+    if (user === undefined) return this.#invalid('the token names no subject');
+    const granted = scopesOf(payload);
+    const missing = this.#options.scopes.filter((each) => !granted.includes(each));
+    if (missing.length === 0) return { user };
+    const description = `the token lacks the scope ${missing.join(' ')}`;
+    return this.#refused({ error: 'insufficient_scope', error_description: description });
+  }
+
+  #invalid(reason: string): Admission {
+    return this.#refused({ error: 'invalid_token', error_description: reason });
+  }
+
+  #refused(about: { readonly error?: string; readonly error_description?: string }): Admission {
+    const { scopes, keys } = this.#options;
+    const parameters = {
+      ...about,
+      ...(scopes.length > 0 && { scope: scopes.join(' ') }),
+      resource_metadata: this.#metadataUrl.href,
+    };
+    const list = Object.entries(parameters).map(([name, value]) => `${name}="${value}"`);
+    const { error, error_description: why = `send an access token of ${keys.issuer}` } = about;
+    return {
+      refusal: {
+        status: error === 'insufficient_scope' ? 403 : 401,
+        message: why,
+        headers: { 'www-authenticate': `Bearer ${list.join(', ')}` },
+      },
+    };
+  }
+
+  /** Says what is wrong, without any text of the token. */
+  #reasonOf(error: errors.JOSEError): string {
+    if (error instanceof errors.JWTExpired) return 'the token has expired';
+    if (error instanceof errors.JWTClaimValidationFailed) {
+      if (error.claim === 'aud') return `the token is not for ${this.#audience}`;
+      if (error.claim === 'iss') return `the token is not from ${this.#options.keys.issuer}`;
+      if (error.claim === 'nbf') return 'the token is not valid yet';
+      return 'the token does not say how long it is valid';
+    }
+    if (error instanceof errors.JWSInvalid || error instanceof errors.JWTInvalid)
+      return 'the token is not a signed JWT';
+    return 'the token is not signed with a key of the issuer';
+  }
+}
+
+function isWebAddress(text: string): boolean {
+  return /^https?:\/\//i.test(text) && URL.canParse(text);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}
+
+/** Some issuers write `scp`, as a text or a list. */
+function scopesOf(payload: JWTPayload): readonly string[] {
+  const claim = payload['scope'] ?? payload['scp'];
+  if (typeof claim === 'string') return claim.split(' ');
+  return Array.isArray(claim) ? claim.filter(isText) : [];
+}

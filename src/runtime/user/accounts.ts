@@ -1,0 +1,92 @@
+/** Lists stored logins for users, and finds the ones that a user means. */
+
+import { canonicalResource } from '../../../actors/authorization/discovery.ts';
+import {
+  type CredentialSummary,
+  credentialKey,
+} from '../../../actors/stores/credentials-record.ts';
+import { asHttp } from '../../../actors/transports/http/addresses.ts';
+import type { Account, CredentialId, StoredLogin } from '../../domain/authorization.ts';
+import type { LoginFacts } from '../../domain/host/inspection.ts';
+import type { ServerSpec } from '../../domain/server-spec.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
+import { argumentsError } from '../../domain/user-errors.ts';
+import { defined } from '../../policies/defined.ts';
+import { printableLine } from '../../policies/text/printable.ts';
+
+/** @param servers - the names of the servers that use a login, by its key */
+export function accountsOf(
+  list: readonly CredentialSummary[],
+  servers: (key: string) => Iterable<string>,
+  nowMs: number,
+): readonly Account[] {
+  return list.map(({ key, id, issuer, scope, expiresAtMs, isRenewable = false }) => ({
+    servers: [...new Set(servers(key))].toSorted(),
+    resource: id.resource,
+    issuer,
+    scopes: scope?.split(' ') ?? [],
+    expired: expiresAtMs !== undefined && expiresAtMs <= nowMs,
+    renewable: isRenewable,
+    ...defined({
+      account: id.account ?? undefined,
+      expiresAt: expiresAtMs === undefined ? undefined : new Date(expiresAtMs).toISOString(),
+    }),
+  }));
+}
+
+/**
+ * Returns the key of a server's login as far as the settings tell it without values; undefined if
+ * they do not. It is the key of most servers, and starts none.
+ */
+export function plainKeyOf(spec: ServerSpec | undefined): string | undefined {
+  if (spec === undefined || !('url' in spec)) return undefined;
+  const { url, account, oauth, proxy, tls, values, headers } = spec;
+  if (Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')) return undefined;
+  const isPlain = [oauth, proxy, tls, values].every((each) => each === undefined);
+  if (!isPlain || `${url}${account}`.includes('${') || !URL.canParse(url)) return undefined;
+  const resource = canonicalResource(asHttp(new URL(url)));
+  return credentialKey({ resource, account: account ?? null, client: null, reach: null });
+}
+
+const longestAddress = 300;
+
+/**
+ * Returns the stored logins at an address. Without an account it is the one without, or the only one.
+ *
+ * @throws TroupeError `INVALID_ARGUMENTS`, `USAGE`
+ */
+export function loginsAt(
+  list: readonly CredentialSummary[],
+  { resource: text, account }: StoredLogin,
+): readonly CredentialSummary[] {
+  if (!URL.canParse(text)) throw argumentsError('the address of the login is not a URL');
+  const resource = canonicalResource(asHttp(new URL(text)));
+  const shown = printableLine(resource, longestAddress);
+  const there = list.filter(({ id }) => id.resource === resource);
+  const names = [...new Set(there.map(({ id }) => id.account))];
+  if (account === undefined && names.length > 1 && !names.includes(null)) {
+    const choice = names.map((name) => printableLine(name ?? '', longestAddress)).join(', ');
+    throw new TroupeError('USAGE', `${shown} has several logins; name the account: ${choice}`, {});
+  }
+  const wanted = account ?? (names.includes(null) ? null : names[0]);
+  const found = there.filter(({ id }) => id.account === wanted);
+  if (found.length > 0) return found;
+  const whose = account === undefined ? '' : ` for the account ${printableLine(account, 100)}`;
+  const message = `no login to ${shown}${whose} is stored; see troupe accounts`;
+  throw new TroupeError('USAGE', message, {});
+}
+
+/** What the inspection shows of a login. */
+export function factsOf({
+  id: { resource, account },
+  servers,
+}: {
+  readonly id: CredentialId;
+  readonly servers: ReadonlySet<string>;
+}): LoginFacts {
+  return {
+    origin: new URL(resource).origin,
+    ...(account !== null && { account }),
+    servers: [...servers].toSorted(),
+  };
+}

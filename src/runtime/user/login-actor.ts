@@ -1,0 +1,81 @@
+/** The actor of a login, and what is awaited of it. */
+
+import { type ActorRefFrom, fromPromise, waitFor } from 'xstate';
+import type { Credential } from '../../../actors/authorization/credential.ts';
+import type { LoginDemandStore } from '../../../actors/stores/login-demands.ts';
+import { RequestFailedError } from '../../../actors/transports/connection/failure.ts';
+import { authorizationMachine } from '../../../machines/authorization/authorization.ts';
+import type {
+  LoadStepDone,
+  StepDone,
+  StepInput,
+  TokenStepDone,
+} from '../../../machines/authorization/setup.ts';
+import { TroupeError } from '../../domain/troupe-error.ts';
+import { defined } from '../../policies/defined.ts';
+
+export type LoginActor = ActorRefFrom<typeof authorizationMachine>;
+
+/**
+ * The chart with the steps of a credential.
+ *
+ * @param demands - where demands for a login are remembered; undefined: not at all
+ */
+export function chartOf(credential: Credential, demands: LoginDemandStore | undefined) {
+  const step = <Done extends StepDone = TokenStepDone>(
+    run: (asked: StepInput, signal: AbortSignal) => Promise<Done>,
+  ) => fromPromise<Done, StepInput>(({ input, signal }) => run(input, signal));
+  return authorizationMachine.provide({
+    actors: {
+      load: step<LoadStepDone>(async ({ id }) => ({
+        ...(await credential.load()),
+        demands: (await demands?.read(id)) ?? {},
+      })),
+      discover: step((_, signal) => credential.discover(signal)),
+      register: step((asked, signal) => credential.register(asked, signal)),
+      askUser: step((asked, signal) => credential.askUser(asked, signal)),
+      exchange: step((asked, signal) => credential.exchange(asked, signal)),
+      requestCode: step((asked, signal) => credential.requestCode(asked, signal)),
+      poll: step((asked, signal) => credential.poll(asked, signal)),
+      request: step((asked, signal) => credential.request(asked, signal)),
+      refresh: step((asked, signal) => credential.refresh(asked, signal)),
+      forget: step((_, signal) => credential.forget(signal)),
+    },
+  });
+}
+
+/** Like `waitFor`, which never ends for an actor that was stopped before. */
+export async function until(
+  actor: LoginActor,
+  matches: (snapshot: Snapshot) => boolean,
+  signal?: AbortSignal,
+): Promise<Snapshot> {
+  const stopped = (): TroupeError => new TroupeError('STOPPED', 'the troupe has stopped');
+  if (actor.getSnapshot().status === 'stopped') throw stopped();
+  signal?.throwIfAborted();
+  return waitFor(actor, matches, defined({ signal })).catch(() => {
+    throw stopped();
+  });
+}
+
+type Snapshot = ReturnType<LoginActor['getSnapshot']>;
+
+/** Whether no step is under way that a request waits for. */
+export function isSettled(snapshot: Snapshot): boolean {
+  return !snapshot.hasTag('waits');
+}
+
+/** Whether a login or a logout has ended; further attempts may follow. */
+export function isAtRest(snapshot: Snapshot): boolean {
+  const { value } = snapshot;
+  return value === 'authorized' || value === 'retrying' || snapshot.matches('unauthorized');
+}
+
+/** Why a request without a token is not sent; another attempt may succeed. */
+export function tokenUnavailable(
+  url: URL,
+  reason = 'the issuer did not answer',
+): RequestFailedError {
+  const cause = new Error(`its token could not be renewed (${reason})`);
+  return new RequestFailedError(url, Object.assign(cause, { code: 'TOKEN_UNAVAILABLE' }), false);
+}

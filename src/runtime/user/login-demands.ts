@@ -1,0 +1,78 @@
+/**
+ * Remembers which servers demanded a login in an earlier run, so that a start does not ask them again.
+ * The authorization chart decides for how long.
+ */
+
+import { createHash } from 'node:crypto';
+import type { SessionOwner } from '../../../actors/session/ports.ts';
+import type { LoginDemandStore } from '../../../actors/stores/login-demands.ts';
+import { remembersDemand } from '../../../machines/authorization/demands.ts';
+import type { LoginActor } from './login-actor.ts';
+
+/** A session, as far as demands for a login are concerned. */
+export class DemandingSession {
+  readonly #server: string;
+  readonly #by: string;
+  readonly #actor: LoginActor;
+  /** The servers whose latest session ended without a request. */
+  readonly #unasked: Set<string>;
+  #hasBegun = false;
+
+  constructor(owner: SessionOwner, actor: LoginActor, unasked: Set<string>) {
+    const { server, generation } = owner;
+    this.#server = server;
+    // The generation is a digest of the settings; with others, the server may need no login.
+    this.#by = createHash('sha256').update(`${server}\n${generation}`).digest('base64url');
+    this.#actor = actor;
+    this.#unasked = unasked;
+  }
+
+  /**
+   * Called before a request without a token. Throws if the server demanded a login a short time ago, and
+   * no session of this run has been refused for that.
+   */
+  begin(nowMs: number): void {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    const isRemembered = remembersDemand(this.#actor.getSnapshot().context, this.#by, nowMs);
+    this.#actor.send({ type: 'demand.recalled', by: this.#by });
+    if (!isRemembered) return void this.#unasked.delete(this.#server);
+    this.#unasked.add(this.#server);
+    throw new UnauthorizedError();
+  }
+
+  /** Called when the server refused a request for want of a token. */
+  refused(nowMs: number): void {
+    this.#actor.send({ type: 'login.demanded', by: this.#by, nowMs });
+  }
+}
+
+/** Classified like the SDK's error of this name. */
+class UnauthorizedError extends Error {
+  override readonly name = 'UnauthorizedError';
+
+  constructor() {
+    super('the server demanded a login a short time ago and was not asked again');
+  }
+}
+
+/** Stores the chart's demands whenever they change. */
+export function keepDemands(
+  actor: LoginActor,
+  key: string,
+  store: LoginDemandStore | undefined,
+): void {
+  let known = actor.getSnapshot().context.demands;
+  actor.subscribe({
+    next: ({ context: { demands } }) => {
+      const isRead = known !== null;
+      if (demands === known) return;
+      known = demands;
+      if (!isRead || demands === null || store === undefined) return;
+      const times = Object.entries(demands).map(([by, { atMs }]) => [by, atMs] as const);
+      void store.write(key, Object.fromEntries(times));
+    },
+    // Reported elsewhere.
+    error: () => {},
+  });
+}
