@@ -115,6 +115,7 @@ export type {
   Question,
   QuestionAnswer,
   QuestionBody,
+  QuestionClient,
   QuestionEnd,
   QuestionHandler,
   QuestionKind,

@@ -191,7 +191,15 @@ class NetworkSession implements SessionIo {
     if (era === 'modern') connection.stages.rewriteResult = modernResult;
     const catalog = this.#createCatalog(client, connection.kind === 'http' && era === 'modern');
     const questions =
-      ports && this.#askable && new SessionQuestions({ ...this.#askable, server, ports, secrets });
+      ports &&
+      this.#askable &&
+      new SessionQuestions({
+        ...this.#askable,
+        server,
+        ports,
+        secrets,
+        onDeclined: (reason) => this.#declined(reason),
+      });
     const probe = createProbe(client, (answer, error) => this.#onProbed(answer, error));
     this.#open = { catalog, questions, probe };
     const reconcileLogLevel = logLevelReconciler(
@@ -354,6 +362,14 @@ class NetworkSession implements SessionIo {
     const isRefusal = asked !== undefined && seen.rpcCode !== undefined;
     const message = isRefusal ? `The server refused ${asked}: ${seen.message}` : seen.message;
     return classifyFailure({ ...seen, ...context, message, phase: this.#phase }, this.#rules());
+  }
+
+  /** Reports it to the log, and to the clients whose calls are in flight. */
+  #declined(reason: string): void {
+    this.#remark(`declined its question: ${reason}`);
+    const data = `declined a question of the server: ${reason}`;
+    const params = { level: 'warning', logger: 'mcp-troupe', data };
+    this.#ports.notified?.(this.#id.server, logMethod, params);
   }
 
   #remark(line: string, stream: LogStream = 'troupe'): void {

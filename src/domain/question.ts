@@ -145,11 +145,20 @@ export type QuestionHandler = (
   context: { readonly signal: AbortSignal },
 ) => QuestionAnswer | undefined | Promise<QuestionAnswer | undefined>;
 
+/**
+ * A client that makes several calls. A question that certainly belongs to one of them, but perhaps to
+ * another one, is passed to its handler. Clients are told apart by identity.
+ */
+export interface QuestionClient {
+  readonly onQuestion: QuestionHandler;
+}
+
 /** The caller of the call that a question belongs to. */
 export interface QuestionParty {
   readonly tool?: string;
   readonly requestId?: string;
   readonly onQuestion?: QuestionHandler;
+  readonly client?: QuestionClient;
 }
 
 /**

@@ -10,10 +10,12 @@ import {
 } from '@modelcontextprotocol/server';
 import { type LogLevel, logLevels } from '../domain/log-level.ts';
 import type { PermissionRequest } from '../domain/permission.ts';
+import type { QuestionKind } from '../domain/question.ts';
 import { traceContextIn } from '../policies/calls/trace-context.ts';
 import { isRecord } from '../policies/is-record.ts';
 import type { CallOptions } from '../runtime/troupe.ts';
 import { sessionlessOwner } from './background-tools.ts';
+import { ClientQuestions } from './client-questions.ts';
 import type { Gateway } from './gateway.ts';
 import { type Answer, canAnswer, HeldCall, HeldCalls } from './held-calls.ts';
 import type { RequestContext } from './light-call.ts';
@@ -49,6 +51,8 @@ export class ClientRequests {
   readonly #underWay = new Map<RequestContext, string>();
   /** Calls that wait for this client's answer to a question. */
   readonly #waiting = new Set<HeldCall>();
+  /** Asks the questions of a server that belong to this client, but perhaps to any of its calls. */
+  readonly #questions = new ClientQuestions();
 
   constructor(
     gateway: Gateway,
@@ -251,6 +255,8 @@ export class ClientRequests {
     const capabilities = this.#capabilitiesOf(mcpReq.envelope);
     const requestState = mcpReq.requestState<string>();
     const traceContext = traceContextIn(mcpReq._meta);
+    const canBeAsked = (kind: QuestionKind): boolean => canAnswer(kind, capabilities);
+    this.#questions.began(call, { server, canAnswer: canBeAsked });
     const options: HeldCallOptions = {
       signal: call.signal,
       ...(mcpReq._meta?.progressToken === undefined
@@ -258,8 +264,9 @@ export class ClientRequests {
         : { onProgress: (progress) => call.onProgress?.(progress) }),
       ...(traceContext === undefined ? {} : { traceContext }),
       onQuestion: (question, asking) =>
-        canAnswer(question.kind, capabilities) ? call.ask(question, asking) : { action: 'decline' },
-      ...(canAnswer('form', capabilities) && {
+        canBeAsked(question.kind) ? call.ask(question, asking) : { action: 'decline' },
+      client: this.#questions,
+      ...(canBeAsked('form') && {
         askPermission: async (request: PermissionRequest, asking: { signal: AbortSignal }) => {
           const question = permissionQuestion(request, new Date(clock.wallNow()).toISOString());
           return permissionAnswerOf(await call.ask(question, asking));
@@ -273,9 +280,9 @@ export class ClientRequests {
     };
     const opener = this.#openerFor(call, mcpReq.method, capabilities);
     const { logins } = this.#gateway;
-    call.begin(() =>
-      logins === undefined ? ask(options) : logins.around(server, opener, () => ask(options)),
-    );
+    const run = (): Promise<Answer> =>
+      logins === undefined ? ask(options) : logins.around(server, opener, () => ask(options));
+    call.begin(() => run().finally(() => this.#questions.ended(call)));
     return call;
   }
 

@@ -46,7 +46,7 @@ export class HeldCall {
   /** Unanswered questions, by id. */
   readonly #open = new Map<
     string,
-    { readonly question: Question; readonly settle: (answer: QuestionAnswer) => void }
+    { readonly question: Question; readonly settle: (answer?: QuestionAnswer) => void }
   >();
   readonly #stop = new AbortController();
   #isAnswered = false;
@@ -68,18 +68,36 @@ export class HeldCall {
     return this.#stop.signal;
   }
 
-  readonly ask: QuestionHandler = (question, { signal }) =>
-    new Promise((resolve) => {
-      // A call in the background was already answered with a receipt, so no client can answer questions.
-      if (this.#isAnswered) return resolve({ action: 'decline' });
-      const settle = (answer: QuestionAnswer): void => {
+  /** Whether its client can be asked now, because a request of the client waits. */
+  get canAskNow(): boolean {
+    return this.#onQuestion !== undefined;
+  }
+
+  readonly ask: QuestionHandler = async (question, asking) => {
+    // A call in the background was already answered with a receipt, so no client can answer questions.
+    if (this.#isAnswered) return { action: 'decline' };
+    return (await this.askMeanwhile(question, asking)) ?? { action: 'cancel' };
+  };
+
+  /**
+   * Asks a question that may belong to another call of the client. Resolves with undefined when this call ends
+   * before the answer, or the signal fires.
+   */
+  askMeanwhile(
+    question: Question,
+    { signal }: { readonly signal: AbortSignal },
+  ): Promise<QuestionAnswer | undefined> {
+    return new Promise((resolve) => {
+      if (this.#isAnswered || this.signal.aborted) return resolve(undefined);
+      const settle = (answer?: QuestionAnswer): void => {
         this.#open.delete(question.id);
         resolve(answer);
       };
       this.#open.set(question.id, { question, settle });
-      signal.addEventListener('abort', () => settle({ action: 'cancel' }), { once: true });
+      signal.addEventListener('abort', () => settle(), { once: true });
       this.#onQuestion?.();
     });
+  }
 
   begin(call: () => Promise<Answer>): void {
     this.#result = call().then((result) => ({ result }));
@@ -105,11 +123,17 @@ export class HeldCall {
       this.#onQuestion = () => resolve(undefined);
       if (this.#open.size > 0) resolve(undefined);
     });
-    const done = await Promise.race([this.#result ?? asked, asked]);
-    this.#onQuestion = undefined;
-    if (done !== undefined) {
-      this.#isAnswered = true;
-      return done;
+    try {
+      const done = await Promise.race([this.#result ?? asked, asked]);
+      if (done !== undefined) {
+        this.#end();
+        return done;
+      }
+    } catch (error) {
+      this.#end();
+      throw error;
+    } finally {
+      this.#onQuestion = undefined;
     }
     const requests = [...this.#open].map(
       ([id, { question }]) => [id, requestOf(question, hasPageIds)] as const,
@@ -120,7 +144,17 @@ export class HeldCall {
   /** Cancels the call and its open questions. */
   abort(): void {
     this.#stop.abort();
-    for (const { settle } of [...this.#open.values()]) settle({ action: 'cancel' });
+    this.#leave();
+  }
+
+  /** Called when its client gets the answer: nothing can be asked with it any more. */
+  #end(): void {
+    this.#isAnswered = true;
+    this.#leave();
+  }
+
+  #leave(): void {
+    for (const { settle } of [...this.#open.values()]) settle();
   }
 }
 

@@ -34,6 +34,7 @@ import type {
   InputRound,
   Question,
   QuestionAnswer,
+  QuestionClient,
   QuestionHandler,
   QuestionKind,
   RootFolder,
@@ -206,6 +207,11 @@ export interface CallOptions {
    * troupe's.
    */
   readonly onQuestion?: QuestionHandler;
+  /**
+   * The client for which this call is made, if it may make several at once. Without it, a question that
+   * may belong to any of two calls is passed to neither.
+   */
+  readonly client?: QuestionClient;
   /** For a caller that passes on a modern server's questions, round by round. Default: `onQuestion` answers them. */
   readonly round?: InputRound;
   /** The host's own id for this call, which its questions carry. */

@@ -233,8 +233,9 @@ describe("the inspector's access control", () => {
     const troupe = start('user', {});
     const commands: string[] = [];
     const command = (name: string): Promise<unknown> => {
-      commands.push(name);
-      return Promise.resolve({});
+      // The page itself looks for questions of servers.
+      if (name !== 'questions') commands.push(name);
+      return Promise.resolve({ questions: [] });
     };
     const { page, inspector } = await show(browser, { ...inspected(troupe), command });
     await page.getByText('No servers').waitFor();

@@ -21,6 +21,8 @@ export interface CliProcess {
   stderr(): string;
   /** Resolves once stdout matches; rejects when the process ends without a match. */
   printed(pattern: RegExp): Promise<RegExpMatchArray>;
+  /** The same for stderr. */
+  noted(pattern: RegExp): Promise<RegExpMatchArray>;
   readonly ended: Promise<{ readonly exitCode: number | null; readonly signal: string | null }>;
 }
 
@@ -98,28 +100,31 @@ function follow(child: CliProcess['child']): CliProcess {
   });
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     stderr += text;
+    for (const look of waiting) look();
   });
   const ended = once(child, 'close').then(([exitCode, signal]) => ({
     exitCode: exitCode as number | null,
     signal: signal as string | null,
   }));
+  const matched = (pattern: RegExp, textSoFar: () => string): Promise<RegExpMatchArray> =>
+    new Promise((resolve, reject) => {
+      const look = (): void => {
+        const match = textSoFar().match(pattern);
+        if (match === null) return;
+        waiting.delete(look);
+        resolve(match);
+      };
+      waiting.add(look);
+      look();
+      void ended.then(() => reject(new Error(`ended without ${pattern}: ${stdout}${stderr}`)));
+    });
   return {
     child,
     ended,
     stdout: () => stdout,
     stderr: () => stderr,
-    printed: (pattern) =>
-      new Promise((resolve, reject) => {
-        const look = (): void => {
-          const match = stdout.match(pattern);
-          if (match === null) return;
-          waiting.delete(look);
-          resolve(match);
-        };
-        waiting.add(look);
-        look();
-        void ended.then(() => reject(new Error(`ended without ${pattern}: ${stdout}${stderr}`)));
-      }),
+    printed: (pattern) => matched(pattern, () => stdout),
+    noted: (pattern) => matched(pattern, () => stderr),
   };
 }
 

@@ -229,6 +229,7 @@ describe('the command line', () => {
         projectRoot: path.join(folder, 'p'),
         allow: ['db'],
         stateDir: path.join(folder, 'state'),
+        onQuestion: expect.any(Function),
       },
     ]);
   });

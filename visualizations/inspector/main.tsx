@@ -14,6 +14,7 @@ import './styles/panel.css';
 import './styles/login.css';
 import './styles/attempts.css';
 import './styles/tools.css';
+import './styles/questions.css';
 import './styles/what-if.css';
 import { connect, followTokens } from './page/link.ts';
 import { followAddress } from './page/moments.ts';

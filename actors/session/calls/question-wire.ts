@@ -2,10 +2,9 @@
  * Handles questions from servers with a protocol before 2026-07-28: intercepts them among the
  * incoming messages and sends the answers. The SDK's client refuses kinds that were not announced.
  *
- * A question is attributed to a call only if the attribution is certain: it arrived on the response
- * stream of the call's own POST, or the server has only one call. An abandoned call counts until
- * its late response arrives, because the server may still be working on it. A question that cannot
- * be attributed with certainty is never passed to a caller.
+ * A question is passed to a caller only if it certainly belongs there: it arrived on the response
+ * stream of the call's own POST, or all calls that it may belong to are of one client
+ * (`question-owner.ts`). Any other question is for the host, which may decline it.
  */
 
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
@@ -14,19 +13,21 @@ import type { Clock } from '../../../src/domain/clock.ts';
 import type {
   QuestionAnswer,
   QuestionBody,
+  QuestionClient,
   QuestionKind,
   QuestionParty,
 } from '../../../src/domain/question.ts';
+import {
+  AskingCalls,
+  type QuestionOwner,
+  type Unattributed,
+} from '../../../src/policies/calls/question-owner.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
 import type { Connection } from '../../transports/connection/connection.ts';
 import type { CallDeadline } from './deadline.ts';
 import { kindOf, readQuestion, resultOf, rootsResult } from './question.ts';
 import type { SessionQuestions } from './questions.ts';
 
-// No call lasts longer than this.
-const givenUpMs = 600_000;
-// More calls than may run at once; beyond this, no question can be attributed with certainty.
-const maxAtServer = 256;
 const invalidParams = -32_602;
 // The specification's code for sampling that the user rejected.
 const rejected = -1;
@@ -34,15 +35,18 @@ const rejected = -1;
 /** A caller's request, until it ends. */
 interface WireCall {
   readonly party: QuestionParty | undefined;
+  readonly client: QuestionClient | undefined;
   deadline: CallDeadline | undefined;
-  /** The request's open questions. */
-  readonly open: Set<AbortController>;
+  /** The open questions that may belong to the request. */
+  readonly open: Set<OpenQuestion>;
   /** When the caller stopped waiting, in monotonic milliseconds. */
-  overAt: number | undefined;
+  leftAt: number | undefined;
 }
 
 interface OpenQuestion {
   readonly controller: AbortController;
+  /** The requests that it may belong to; it is withdrawn with the last of them. */
+  readonly calls: Set<WireCall>;
   readonly elicitationId: string | undefined;
   /**
    * `withdrawn`: the server cancelled the question. `completed`: the server reports that the user
@@ -58,10 +62,9 @@ export class QuestionWire {
   readonly #transport: Transport;
   readonly #clock: Clock;
   readonly #questions: SessionQuestions;
-  readonly #atServer = new Map<number, WireCall>();
+  readonly #calls = new AskingCalls<WireCall>();
   readonly #open = new Map<string | number, OpenQuestion>();
   #sending: WireCall | undefined;
-  #hasLostCount = false;
 
   constructor(connection: Connection, clock: Clock, questions: SessionQuestions) {
     this.#connection = connection;
@@ -84,7 +87,13 @@ export class QuestionWire {
     party: QuestionParty | undefined,
     send: (call: WireCall) => Promise<Result>,
   ): Promise<Result> {
-    const call: WireCall = { party, deadline: undefined, open: new Set(), overAt: undefined };
+    const call: WireCall = {
+      party,
+      client: party?.client,
+      deadline: undefined,
+      open: new Set(),
+      leftAt: undefined,
+    };
     this.#sending = call;
     try {
       const sent = send(call);
@@ -92,29 +101,24 @@ export class QuestionWire {
       return await sent;
     } finally {
       this.#sending = undefined;
-      call.overAt = this.#clock.now();
-      for (const controller of call.open) controller.abort();
+      call.leftAt = this.#clock.now();
+      for (const question of call.open) {
+        question.calls.delete(call);
+        if (question.calls.size === 0) question.controller.abort();
+      }
     }
   }
 
   #noteSent(message: JSONRPCMessage): void {
     if (this.#sending === undefined || !('method' in message) || !('id' in message)) return;
-    if (this.#atServer.size >= maxAtServer) this.#forgetOldest();
-    this.#atServer.set(Number(message.id), this.#sending);
+    this.#calls.sent(Number(message.id), this.#sending);
     this.#sending = undefined;
-  }
-
-  /** Drops the oldest calls; only abandoned calls ever reach the limit. */
-  #forgetOldest(): void {
-    const [oldest] = this.#atServer.keys();
-    if (oldest !== undefined) this.#atServer.delete(oldest);
-    this.#hasLostCount = true;
   }
 
   /** Returns whether it consumed the message. */
   #takes(message: JSONRPCMessage): boolean {
     if (!('method' in message)) {
-      if ('id' in message) this.#atServer.delete(Number(message.id));
+      if ('id' in message) this.#calls.answered(Number(message.id));
       return false;
     }
     if (!('id' in message)) return this.#takesNews(message.method, message.params);
@@ -150,53 +154,66 @@ export class QuestionWire {
     const body = this.#questions.kinds.includes(kind)
       ? readQuestion(request.method, request.params, this.#questions.secrets)
       : `questions of the kind "${kind}" were not offered`;
-    const call = this.#callOf(request);
+    const owner = this.#ownerOf(request);
     if (typeof body === 'string') this.#refuse(request, invalidParams, body);
-    else if (call === 'over') this.#tell(request, kind, { action: 'cancel' });
-    else await this.#park(request, body, call);
+    else if (owner === 'over') this.#tell(request, kind, { action: 'cancel' });
+    else await this.#park(request, body, owner);
   }
 
   async #park(
     request: ServerRequest,
     body: QuestionBody,
-    call: WireCall | undefined,
+    owner: QuestionOwner<WireCall>,
   ): Promise<void> {
     const controller = new AbortController();
     const elicitationId = body.kind === 'url' ? body.elicitationId : undefined;
-    const question: OpenQuestion = { controller, elicitationId, end: undefined };
-    this.#open.set(request.id, question);
-    call?.open.add(controller);
-    call?.deadline?.hold();
-    const answer = await this.#questions.ask(body, call?.party, controller.signal);
-    call?.deadline?.release();
-    call?.open.delete(controller);
-    this.#open.delete(request.id);
+    const question: OpenQuestion = {
+      controller,
+      calls: new Set(callsOf(owner)),
+      elicitationId,
+      end: undefined,
+    };
+    const answer = await this.#ask(request, body, question, partyOf(owner));
     if (question.end === 'withdrawn' || this.#questions.isOver) return;
     // The host did not answer, or the caller aborted.
     const unanswered = controller.signal.aborted ? 'cancel' : 'decline';
+    if (owner.type === 'nobody' && answer === undefined && unanswered === 'decline')
+      this.#questions.onDeclined(reasons[owner.why]);
     const action = question.end === 'completed' ? 'accept' : unanswered;
     const isAnswered = question.end === undefined && answer !== undefined;
     this.#tell(request, body.kind, isAnswered ? answer : { action });
   }
 
-  /**
-   * Returns the call that a question belongs to; undefined if that is uncertain, `over` if its
-   * caller no longer waits.
-   */
-  #callOf(request: ServerRequest): WireCall | 'over' | undefined {
-    if (this.#connection.kind === 'http') {
-      const id = this.#connection.requestOf?.(request);
-      // The question arrived on the stream that belongs to no request.
-      if (id === undefined) return undefined;
-      const call = this.#atServer.get(Number(id));
-      return call === undefined || call.overAt !== undefined ? 'over' : call;
+  /** Asks it; the time of all calls that it may belong to is paused meanwhile. */
+  async #ask(
+    { id }: ServerRequest,
+    body: QuestionBody,
+    question: OpenQuestion,
+    party: QuestionParty | undefined,
+  ): Promise<QuestionAnswer | undefined> {
+    const calls = [...question.calls];
+    this.#open.set(id, question);
+    for (const { open, deadline } of calls) {
+      open.add(question);
+      deadline?.hold();
     }
-    const longAgo = this.#clock.now() - givenUpMs;
-    for (const [id, { overAt = Infinity }] of this.#atServer)
-      if (overAt <= longAgo) this.#atServer.delete(id);
-    const [only, another] = this.#atServer.values();
-    const isCertain = another === undefined && !this.#hasLostCount && only?.overAt === undefined;
-    return isCertain ? only : undefined;
+    const answer = await this.#questions.ask(body, party, question.controller.signal);
+    for (const { open, deadline } of calls) {
+      deadline?.release();
+      open.delete(question);
+    }
+    this.#open.delete(id);
+    return answer;
+  }
+
+  /** Returns whose question it is; `over` if its caller no longer waits. */
+  #ownerOf(request: ServerRequest): QuestionOwner<WireCall> | 'over' {
+    if (this.#connection.kind !== 'http') return this.#calls.ownerAt(this.#clock.now());
+    const id = this.#connection.requestOf?.(request);
+    // The question arrived on the stream that belongs to no request.
+    if (id === undefined) return this.#calls.ownerOutsideCalls();
+    const call = this.#calls.get(Number(id));
+    return call === undefined || call.leftAt !== undefined ? 'over' : { type: 'call', call };
   }
 
   #tell(request: ServerRequest, kind: QuestionKind, answer: QuestionAnswer): void {
@@ -218,6 +235,25 @@ export class QuestionWire {
     this.#transport.send(message).catch(() => {});
   }
 }
+
+function callsOf(owner: QuestionOwner<WireCall>): readonly WireCall[] {
+  if (owner.type === 'nobody') return [];
+  return owner.type === 'call' ? [owner.call] : owner.calls;
+}
+
+function partyOf(owner: QuestionOwner<WireCall>): QuestionParty | undefined {
+  if (owner.type === 'call') return owner.call.party;
+  const { client } = callsOf(owner)[0] ?? {};
+  return client && { onQuestion: client.onQuestion };
+}
+
+/** Why a question was declined without being passed to a caller. */
+const reasons: Readonly<Record<Unattributed, string>> = {
+  noCall: 'no call is in flight, so it belongs to no caller',
+  onlyAbandoned: 'the callers that it may belong to no longer wait',
+  severalClients: 'calls of several clients are in flight, and the question does not name its call',
+  abandonedByOther: 'it may belong to an abandoned call of another client',
+};
 
 function end(question: OpenQuestion, how: 'withdrawn' | 'completed'): true {
   question.end = how;

@@ -16,6 +16,8 @@ export interface SessionQuestionsSetup {
   readonly kinds: readonly QuestionKind[];
   readonly hasRoots: boolean;
   readonly secrets: readonly string[];
+  /** Called when a question was declined without being passed to a caller, with the reason. */
+  readonly onDeclined: (reason: string) => void;
 }
 
 export class SessionQuestions {
@@ -50,6 +52,10 @@ export class SessionQuestions {
   /** The announced roots; undefined if none were announced. */
   get roots(): readonly RootFolder[] | undefined {
     return this.#setup.hasRoots ? (this.#setup.ports.roots() ?? []) : undefined;
+  }
+
+  get onDeclined(): (reason: string) => void {
+    return this.#setup.onDeclined;
   }
 
   /** Returns whether requests of this method were announced. */

@@ -1,20 +1,21 @@
 /** Shows servers' questions, and asks the user at a terminal for the answers. */
 
-import { randomUUID } from 'node:crypto';
 import type {
+  FormChoice,
   FormField,
   FormValue,
   NamedField,
+  NumberField,
   Question,
   QuestionAnswer,
   QuestionHandler,
 } from '../../domain/question.ts';
 import { faultOf } from '../../policies/calls/form-answer.ts';
-import { defined } from '../../policies/defined.ts';
 import { printableLine, quotedWord } from '../../policies/text/printable.ts';
+import { quotedFor } from '../../policies/text/quoted.ts';
 import type { CliSession } from '../command.ts';
-import type { ControlClient } from '../control/client.ts';
-import { createPrompt, type PromptOptions, type Terminal } from './terminal.ts';
+import type { Launch } from '../launch.ts';
+import { createPrompt, interruptThis, type PromptOptions, type Terminal } from './terminal.ts';
 
 const nameLength = 100;
 const wordsLength = 500;
@@ -24,56 +25,68 @@ const maxTries = 3;
 
 const cancelled: QuestionAnswer = { action: 'cancel' };
 
-/** Returns undefined when the user cannot be asked. Requests for a model's message are left open. */
+/**
+ * Returns undefined when the user cannot be asked. Requests for a model's message are left open.
+ *
+ * @param open - opens an address in a browser, on request
+ */
 export function createQuestionPrompt(
   session: Pick<CliSession, 'host' | 'output'>,
+  open: OpenAddress,
   options: PromptOptions = {},
 ): QuestionHandler | undefined {
-  const prompt = createPrompt(session, options, cancelled, ask);
-  return (
-    prompt &&
-    ((question, asking) => (question.kind === 'sampling' ? undefined : prompt(question, asking)))
-  );
-}
-
-/**
- * Asks a server's questions about a call at the terminal that made the call, although the troupe runs in
- * another process. Another client may answer first.
- * @returns the id to send with the call; undefined when the user cannot be asked
- */
-export function answerHere(session: CliSession, client: ControlClient): string | undefined {
-  const prompt = createQuestionPrompt(session);
-  if (prompt === undefined) return undefined;
-  const requestId = randomUUID();
-  const open = new Map<string, AbortController>();
-  const answer = async (question: Question): Promise<void> => {
-    const controller = new AbortController();
-    const { id } = question;
-    open.set(id, controller);
-    const given = await prompt(question, { signal: controller.signal });
-    open.delete(id);
-    if (given === undefined || controller.signal.aborted) return;
-    const content = 'content' in given ? given.content : undefined;
-    await client.request('answer', defined({ id, action: given.action, content }));
+  const { onInterrupt = interruptThis } = options;
+  let isInterrupted = false;
+  const interrupt = (): void => {
+    isInterrupted = true;
+    onInterrupt();
   };
-  const follow = client.follow(['question.asked', 'question.settled'], (event) => {
-    if (event.type === 'question.settled') open.get(event.id)?.abort();
-    if (event.type !== 'question.asked' || event.question.requestId !== requestId) return;
-    // It fails when another client has answered meanwhile or the call is over.
-    answer(event.question).catch(() => undefined);
-  });
-  // The call itself reports that the troupe ended.
-  follow.catch(() => undefined);
-  return requestId;
+  const prompt = createPrompt(
+    session,
+    { ...options, onInterrupt: interrupt },
+    cancelled,
+    (question: Question, terminal) => ask(question, terminal, open),
+  );
+  if (prompt === undefined) return undefined;
+  return async (question, asking) => {
+    if (question.kind === 'sampling') return undefined;
+    const answer = await prompt(question, asking);
+    // Ctrl-C ends the call: an answer could reach the server first, which would then finish it.
+    if (isInterrupted) await aborted(asking.signal);
+    return answer;
+  };
 }
 
-async function ask(question: Question, terminal: Terminal): Promise<QuestionAnswer> {
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+export type OpenAddress = (address: string) => Promise<boolean>;
+
+async function ask(
+  question: Question,
+  terminal: Terminal,
+  open: OpenAddress,
+): Promise<QuestionAnswer> {
   for (const line of questionLines(question)) terminal.say(line);
-  const wish = question.kind === 'url' ? 'done there, continue' : 'answer it';
-  const choice = await terminal.read(`  ${wish}? [y/N] `);
-  if (choice === undefined) return cancelled;
-  if (!/^y(?:es)?$/iu.test(choice.trim())) return { action: 'decline' };
-  return question.kind === 'form' ? fillIn(question.fields, terminal) : { action: 'accept' };
+  const isAddress = question.kind === 'url';
+  const wish = isAddress
+    ? 'done there, continue? [y/N, o = open it in the browser]'
+    : 'answer it? [y/N]';
+  for (;;) {
+    const choice = (await terminal.read(`  ${wish} `))?.trim().toLowerCase();
+    if (choice === undefined) return cancelled;
+    if (isAddress && choice === 'o') {
+      if (!(await open(question.url)))
+        terminal.say('  cannot start a browser; open the address yourself');
+      continue;
+    }
+    if (choice !== 'y' && choice !== 'yes') return { action: 'decline' };
+    return question.kind === 'form' ? fillIn(question.fields, terminal) : { action: 'accept' };
+  }
 }
 
 async function fillIn(fields: readonly NamedField[], terminal: Terminal): Promise<QuestionAnswer> {
@@ -101,6 +114,7 @@ async function valueOf(
     if (fault === undefined) return value;
     say(`  It ${fault}.`);
   }
+  say(`  cancelled after ${maxTries} invalid answers`);
   return undefined;
 }
 
@@ -113,11 +127,21 @@ function valueFrom(field: FormField, text: string): FormValue {
       if (/^(?:y(?:es)?|true)$/iu.test(text)) return true;
       return /^(?:no?|false)$/iu.test(text) ? false : text;
     case 'choices':
-      return text.split(',').flatMap((each) => each.trim() || []);
+      return text.split(',').flatMap((each) => chosen(field.choices, each.trim()) || []);
     case 'choice':
+      return chosen(field.choices, text);
     case 'string':
       return text;
   }
+}
+
+/** Choices can be typed by their value or by the title that is shown. */
+function chosen(choices: readonly FormChoice[], text: string): string {
+  const typed = text.toLowerCase();
+  const choice =
+    choices.find(({ value }) => value === text) ??
+    choices.find(({ value, title }) => [value, title].some((each) => each.toLowerCase() === typed));
+  return choice?.value ?? text;
 }
 
 /** Everything the user needs to answer it. */
@@ -160,9 +184,9 @@ function takes(field: FormField): string {
     case 'string':
       return field.format ?? 'text';
     case 'number':
-      return 'number';
+      return `number${rangeOf(field)}`;
     case 'integer':
-      return 'whole number';
+      return `whole number${rangeOf(field)}`;
     case 'boolean':
       return 'true or false';
     case 'choice':
@@ -172,17 +196,41 @@ function takes(field: FormField): string {
   }
 }
 
-function namesOf(choices: readonly { readonly value: string; readonly title: string }[]): string {
+function rangeOf({ minimum, maximum }: NumberField): string {
+  if (minimum !== undefined && maximum !== undefined) return ` from ${minimum} to ${maximum}`;
+  if (minimum !== undefined) return ` of at least ${minimum}`;
+  return maximum === undefined ? '' : ` of at most ${maximum}`;
+}
+
+function namesOf(choices: readonly FormChoice[]): string {
   return choices
     .map(({ value, title }) => (value === title ? value : `${value} = ${title}`))
     .join(', ');
 }
 
+/** Where the command is meant to be typed. */
+interface TypedAt {
+  readonly launch: Pick<Launch, 'projectRoot' | 'stateFolder' | 'stateFolderGiven'>;
+  readonly cwd: string;
+}
+
 /** The command that answers it. */
-export function answerHint({ id, ...question }: Question): string {
-  if (question.kind !== 'form') return `troupe answer ${id}, or troupe answer ${id} decline`;
-  const words = question.fields
+export function answerHint({ id, ...question }: Question, at?: TypedAt): string {
+  const decline = commandOf(id, ['decline'], at);
+  if (question.kind === 'sampling') return decline;
+  const fields = question.kind === 'form' ? question.fields : [];
+  const words = fields
     .filter(({ isRequired, field }) => isRequired && field.default === undefined)
-    .map(({ name }) => ` ${/^[\w.-]+$/u.test(name) ? name : quotedWord(name)}=…`);
-  return `troupe answer ${id}${words.join('')}, or troupe answer ${id} decline`;
+    .map(({ name }) => `${/^[\w.-]+$/u.test(name) ? name : quotedWord(name)}=…`);
+  return `${commandOf(id, words, at)}, or ${decline}`;
+}
+
+function commandOf(id: string, words: readonly string[], at: TypedAt | undefined): string {
+  const { projectRoot, stateFolder, stateFolderGiven } = at?.launch ?? {};
+  const flags = [
+    ...(projectRoot !== undefined && projectRoot !== at?.cwd ? ['--project', projectRoot] : []),
+    ...(stateFolder !== undefined && stateFolderGiven ? ['--state-dir', stateFolder] : []),
+  ];
+  const places = flags.map((flag) => quotedFor('shell', flag));
+  return ['troupe answer', id, ...words, ...places].join(' ');
 }

@@ -17,6 +17,11 @@ export interface Terminal {
   readonly read: (question: string, isHidden?: boolean) => Promise<string | undefined>;
 }
 
+/** Handles Ctrl-C as if no line were being typed. */
+export function interruptThis(): void {
+  process.kill(process.pid, 'SIGINT');
+}
+
 type Prompt<Question, Answer> = (
   question: Question,
   options: { readonly signal: AbortSignal },
@@ -29,10 +34,7 @@ type Prompt<Question, Answer> = (
  */
 export function createPrompt<Question, Answer>(
   { host, output }: Pick<CliSession, 'host' | 'output'>,
-  {
-    hold = () => () => undefined,
-    onInterrupt = () => process.kill(process.pid, 'SIGINT'),
-  }: PromptOptions,
+  { hold = () => () => undefined, onInterrupt = interruptThis }: PromptOptions,
   withdrawn: Answer,
   ask: (question: Question, terminal: Terminal) => Promise<Answer>,
 ): Prompt<Question, Answer> | undefined {

@@ -5,12 +5,13 @@ import { TroupeError } from '../../domain/troupe-error.ts';
 import { usageError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import type { CallReport } from '../../runtime/troupe.ts';
+import { answerHere } from '../ask/call-questions.ts';
 import { createPermissionPrompt } from '../ask/permission.ts';
-import { answerHere } from '../ask/question.ts';
 import { type CliSession, type CommandDefinition, flag } from '../command.ts';
 import type { ControlArgs } from '../control/schemas.ts';
 import { checkName } from '../flag-values.ts';
 import { type AdHocFlags, adHocDetails, adHocFlags } from '../run/ad-hoc.ts';
+import { openBrowser } from '../run/address-file.ts';
 import { listedTool, type UsedServer, usedTool } from '../run/used-tool.ts';
 import { type UsedTroupe, withTroupe } from '../run/with-troupe.ts';
 import { resultLines } from '../show/tool-result-text.ts';
@@ -59,8 +60,9 @@ export const callCommand: CommandDefinition<AdHocFlags & { readonly args?: strin
         (definition === undefined || words.length === 0
           ? {}
           : argumentsFromWords(words, definition.inputSchema));
+      const open = session.host.openFile ?? openBrowser;
       const requestId =
-        troupe.client === undefined ? undefined : answerHere(session, troupe.client);
+        troupe.client === undefined ? undefined : answerHere(session, troupe.client, server, open);
       const call = defined({ server, tool, arguments: args, timeoutMs, requestId });
       return showReport(session, await sendCall(session, troupe, call), shown);
     });

@@ -3,7 +3,7 @@ import { argumentsError, usageError } from '../../domain/user-errors.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { answerHint, questionLines } from '../ask/question.ts';
 import type { CommandDefinition } from '../command.ts';
-import { askRunning, withRunning } from '../control/running-troupe.ts';
+import { allQuestions, withAsking } from '../control/call-sockets.ts';
 import { argumentsFromWords } from '../tool-arguments.ts';
 
 /** `questions`: lists the open questions of servers. */
@@ -11,10 +11,11 @@ export const questionsCommand: CommandDefinition = {
   usage: 'questions',
   summary: 'list the open questions of servers',
   details:
-    'A server may ask you to fill in a form or to open a link. A question is cancelled after two minutes, unless the settings say otherwise.',
+    'A server may ask you to fill in a form or to open a link. A question is cancelled after two minutes, unless the settings say otherwise. ' +
+    'The questions of a troupe call that runs without troupe up have its pid before their id, as in 4711.q1.',
   example: 'troupe questions',
   async run({ launch, output }) {
-    const { questions } = await askRunning(launch, 'questions', {});
+    const questions = await allQuestions(launch);
     output.document({ questions });
     if (questions.length === 0) output.lines(['no open questions']);
     output.lines(questions.flatMap((question) => [...questionLines(question), '']));
@@ -39,15 +40,15 @@ export const answerCommand: CommandDefinition = {
     'Accept a link after you have opened it and finished there. troupe questions lists open questions.',
   example: 'troupe answer q1 name=Ada',
   run: ({ launch, output }, [id = '', ...words]) =>
-    withRunning(launch, async (client) => {
+    withAsking(launch, id, async (client, ownId) => {
       const { questions } = await client.request('questions', {});
-      const question = questions.find((each) => each.id === id);
+      const question = questions.find((each) => each.id === ownId);
       if (question === undefined) {
         const shown = printableLine(id, 20);
         throw argumentsError(`there is no open question ${shown}; see troupe questions`);
       }
-      const answer = answerFrom(question, words);
-      await client.request('answer', { id, ...answer });
+      const answer = answerFrom({ ...question, id }, words);
+      await client.request('answer', { id: ownId, ...answer });
       const { server } = question;
       output.document({ question: { id, server, action: answer.action } });
       output.lines([`${done[answer.action]} ${id} of ${server}`]);

@@ -4,6 +4,7 @@ import type { CallerCode } from '../../domain/caller-code.ts';
 import type { ApprovalRequest } from '../../domain/host/approval.ts';
 import { troupeEventNames } from '../../domain/host/event.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
+import type { QuestionClient } from '../../domain/question.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { defined } from '../../policies/defined.ts';
 import { realClock } from '../../runtime/real-clock.ts';
@@ -33,8 +34,16 @@ type Commands = {
   ) => Promise<ControlResults[Command]> | ControlResults[Command];
 };
 
-/** Builds the handler for one troupe, without `inspect`. */
-export function controlHandler(troupe: Troupe, identity: Identity): ControlHandler<TroupeCommand> {
+/**
+ * Builds the handler for one troupe, without `inspect`.
+ *
+ * @param client - answers the questions that may be about any of several calls; the caller's, if only one call is made
+ */
+export function controlHandler(
+  troupe: Troupe,
+  identity: Identity,
+  client?: QuestionClient,
+): ControlHandler<TroupeCommand> {
   const commands: Commands = {
     identify: () => identity,
     status({ server }) {
@@ -53,7 +62,7 @@ export function controlHandler(troupe: Troupe, identity: Identity): ControlHandl
       const { signal } = context;
       // Only the user can connect here, and has answered at the terminal.
       const askPermission = permission === undefined ? context.askPermission : () => permission;
-      const options = { signal, requestId, timeoutMs, askPermission };
+      const options = { signal, requestId, timeoutMs, askPermission, client };
       return troupe.callServerTool(server, tool, args ?? {}, defined(options));
     },
     questions: () => ({ questions: troupe.questions() }),

@@ -1,6 +1,6 @@
 /** The path of a launch's control socket, and the private folder around it. */
 
-import { chmodSync, lstatSync } from 'node:fs';
+import { chmodSync, lstatSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { makeFolders } from '../../../actors/files/file-system.ts';
@@ -10,9 +10,42 @@ import { type Launch, launchHash } from '../launch.ts';
 /** The kernel's limit is 103 bytes on macOS and 107 on Linux. */
 const maxSocketPathBytes = 100;
 
+/** As many as the largest pid of Linux has. */
+const pidDigits = 7;
+
+type Place = Pick<Launch, 'stateFolder' | 'projectRoot'>;
+
 /** Returns the same path for every command with the same state and project folder. */
-export function controlSocketPath(launch: Pick<Launch, 'stateFolder' | 'projectRoot'>): string {
-  const file = `${launchHash(launch)}.sock`;
+export function controlSocketPath(launch: Place): string {
+  return socketPath(launch, `${launchHash(launch)}.sock`);
+}
+
+/** Where a single call, which runs without a troupe of `up`, takes answers to its server's questions. */
+export function callSocketPath(launch: Place, pid: number): string {
+  // All have the same length, so that all are in one folder.
+  return socketPath(launch, `${launchHash(launch)}-${String(pid).padStart(pidDigits, '0')}.sock`);
+}
+
+/** The pids of single calls that may wait for answers. */
+export function callPids(launch: Place): readonly number[] {
+  const folder = path.dirname(callSocketPath(launch, 0));
+  refuseForeignFolder(folder);
+  const pattern = new RegExp(`^${launchHash(launch)}-(\\d{${pidDigits}})\\.sock$`, 'u');
+  return namesIn(folder).flatMap((name) => {
+    const digits = pattern.exec(name)?.[1];
+    return digits === undefined ? [] : [Number(digits)];
+  });
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+function socketPath(launch: Place, file: string): string {
   const preferred = path.join(launch.stateFolder, 'run', file);
   if (Buffer.byteLength(preferred) <= maxSocketPathBytes) return preferred;
   const own = `mcp-troupe-${ownUid()}`;

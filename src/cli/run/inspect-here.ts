@@ -37,7 +37,8 @@ export function inspectHere(troupe: Troupe, identity: Identity, port = 0) {
     });
     return starting;
   };
-  const runCommand = controlHandler(troupe, identity);
+  // All calls are the same user's, who answers at any terminal or on the page.
+  const runCommand = controlHandler(troupe, identity, { onQuestion: () => undefined });
   const handler: ControlHandler = async (command, args, context) => {
     if (command !== 'inspect') return runCommand(command, args, context);
     const { open = false } = args as ControlArgs['inspect'];

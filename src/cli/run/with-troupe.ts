@@ -3,13 +3,12 @@
 import type { TroupeEventName } from '../../domain/host/event.ts';
 import { dockerGatewayKey } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { defined } from '../../policies/defined.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 import type { Troupe, TroupeOptions } from '../../runtime/troupe.ts';
 import { waitOnce } from '../../runtime/wait-once.ts';
+import { createCallQuestions } from '../ask/call-questions.ts';
 import { createPermissionPrompt } from '../ask/permission.ts';
-import { createQuestionPrompt } from '../ask/question.ts';
 import type { CliSession } from '../command.ts';
 import type { ControlClient } from '../control/client.ts';
 import { controlHandler } from '../control/commands.ts';
@@ -20,6 +19,7 @@ import { requireServer } from '../control/settled-servers.ts';
 import { type Launch, settingsInUse, troupeOptionsOf } from '../launch.ts';
 import { showStartProgress } from '../show/start-progress.ts';
 import { type AdHocServer, adHocError } from './ad-hoc.ts';
+import { openBrowser } from './address-file.ts';
 import { exitCodeOfSignal, listenForStop, stopOrderly } from './stop.ts';
 
 // A pass takes milliseconds; after this, the call itself reports the problem.
@@ -103,10 +103,8 @@ async function inProcess(
       reject(error instanceof Error ? error : new Error(String(error)));
     });
   });
-  const troupe = createTroupe({
-    ...options,
-    ...defined({ onQuestion: createQuestionPrompt(session) }),
-  });
+  const questions = createCallQuestions(session, () => troupe, host.openFile ?? openBrowser);
+  const troupe: Troupe = createTroupe({ ...options, onQuestion: questions.onQuestion });
   const endProgress = showStartProgress(output, {
     servers: () => troupe.snapshot().servers,
     onChange: (listener) => troupe.on('status.changed', listener),
@@ -136,6 +134,7 @@ async function inProcess(
     return exitCodeOfSignal(received);
   } finally {
     endProgress();
+    questions.close();
     await stopOrderly(troupe, stop, { force: crashed });
     stop.dispose();
   }

@@ -328,13 +328,13 @@ export class CallDispatcher {
     const now = clock.now();
     const { desired } = view;
     const { session } = handle;
-    const { signal, onProgress, round, requestId, onQuestion } = call.options;
+    const { signal, onProgress, round, requestId, onQuestion, client } = call.options;
     call.sends += 1;
     call.watch?.found(about.tool);
     const options: SessionCallOptions = {
       ...runningTimes(call, { deadlineAt: call.deadlineAt, now }, desired, about.tool),
       // The party that answers the server's questions about this call.
-      party: defined({ tool: about.tool, requestId, onQuestion }),
+      party: defined({ tool: about.tool, requestId, onQuestion, client }),
       ...defined({ signal, onProgress, round }),
     };
     this.#running.began(handle, view);

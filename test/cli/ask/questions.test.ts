@@ -5,6 +5,7 @@ import { createQuestionPrompt } from '../../../src/cli/ask/question.ts';
 import type { CliHost } from '../../../src/cli/cli-host.ts';
 import { Output } from '../../../src/cli/show/output.ts';
 import type { Question } from '../../../src/domain/question.ts';
+import { defined } from '../../../src/policies/defined.ts';
 import { runCliHere, startCliHere } from '../run-cli.ts';
 import { createStandIn, reportOf, statusOf } from '../stand-in-troupe.ts';
 import { upHere } from '../up-here.ts';
@@ -122,13 +123,17 @@ describe('troupe answer', () => {
 function terminal() {
   const stdin = Object.assign(new PassThrough(), { isTTY: true });
   const stderr = Object.assign(new PassThrough(), { isTTY: true });
+  const opened: string[] = [];
+  const openFile = (address: string) => Promise.resolve(opened.push(address) > 1);
   const host = { stdin, stderr, stdout: stderr, env: {} } as unknown as CliHost;
   let shown = '';
   stderr.setEncoding('utf8').on('data', (text: string) => {
     shown += text;
   });
-  const ports = { hold: () => () => undefined, onInterrupt: () => undefined };
-  const prompt = createQuestionPrompt({ host, output: new Output(host, false) }, ports);
+  let onInterrupt = (): void => undefined;
+  const interrupts = new Promise<void>((resolve) => (onInterrupt = resolve));
+  const ports = { hold: () => () => undefined, onInterrupt: () => onInterrupt() };
+  const prompt = createQuestionPrompt({ host, output: new Output(host, false) }, openFile, ports);
   if (prompt === undefined) throw new Error('no prompt at this terminal');
   const abort = new AbortController();
   return {
@@ -136,6 +141,8 @@ function terminal() {
     abort: () => abort.abort(),
     type: (...lines: string[]) => stdin.write(lines.map((line) => `${line}\r`).join('')),
     end: () => stdin.end(),
+    opened,
+    interrupts,
     shown: () => shown,
     /** Resolves once the text is shown. */
     showed: (text: string) =>
@@ -171,10 +178,58 @@ describe("a server's question at the terminal", () => {
     });
   });
 
+  it('opens its address only on request, and takes choices by their titles', async () => {
+    const { ask, type, showed, opened } = terminal();
+    const visit = ask(url);
+    await showed('o = open it in the browser]');
+    expect(opened).toEqual([]);
+    type('o');
+    await showed('cannot start a browser');
+    type('y');
+    expect(await visit).toEqual({ action: 'accept' });
+    expect(opened).toEqual(['https://example.com/login?x=1']);
+    const choices = [
+      { value: 'r', title: 'Red' },
+      { value: 'g', title: 'Green' },
+    ];
+    const pick = ask({
+      ...form,
+      fields: [
+        { name: 'one', isRequired: true, field: { type: 'choice', choices } },
+        { name: 'more', isRequired: true, field: { type: 'choices', choices } },
+        { name: 'size', isRequired: true, field: { type: 'number', minimum: 1, maximum: 3 } },
+      ],
+    });
+    await showed('answer it?');
+    type('y');
+    await showed('one (one of r = Red, g = Green, required) >');
+    type('red');
+    await showed('more (any of');
+    type('Green, r');
+    await showed('size (number from 1 to 3, required) >');
+    type('4');
+    await showed('at most 3');
+    type('2');
+    expect(await pick).toEqual({
+      action: 'accept',
+      content: { one: 'r', more: ['g', 'r'], size: 2 },
+    });
+  });
+
+  it('is not answered by Ctrl-C, which ends the call', async () => {
+    const { ask, abort, type, showed, interrupts } = terminal();
+    const answer = ask(form);
+    await showed('[y/N]');
+    type('\u0003');
+    await interrupts;
+    abort();
+    expect(await answer).toEqual({ action: 'cancel' });
+  });
+
   it('is declined by any answer but yes and cancelled at the end of the input', async () => {
     const first = terminal();
     const declined = first.ask(url);
-    await first.showed('done there, continue? [y/N]');
+    await first.showed('done there, continue?');
     expect(first.shown()).toContain('https://example.com/login?x=1');
     first.type('');
     expect(await declined).toEqual({ action: 'decline' });
@@ -191,7 +246,7 @@ describe("a server's question at the terminal", () => {
     await showed('[y/N]');
     abort();
     expect(await answer).toEqual({ action: 'cancel' });
-    expect(terminal().ask(sampling)).toBeUndefined();
+    expect(await terminal().ask(sampling)).toBeUndefined();
   });
 });
 
@@ -212,11 +267,44 @@ describe('troupe call', () => {
     const { folder } = await upHere(troupe);
     const stdin = Object.assign(new PassThrough(), { isTTY: true });
     const run = startCliHere(['call', 'db', 'query'], { folder, stdin, columns: 100 });
-    await run.noted('done there, continue? [y/N]');
+    await run.noted('done there, continue?');
     stdin.write('y\r');
     const { exitCode, stdout, stderr } = await run.finished;
     expect([exitCode, stdout]).toEqual([0, 'done\n']);
     expect(troupe.answers).toEqual([{ id: 'q2', answer: { action: 'accept' } }]);
     expect(stderr).not.toContain('q7');
   });
+
+  it.each([
+    ['its own', (requestId: string | undefined) => defined({ requestId }), true],
+    ["that of no call, from the call's server", () => ({ tool: undefined }), true],
+    ['that of no call, from another server', () => ({ tool: undefined, server: 'web' }), false],
+    ['that of another call', () => ({ requestId: 'another' }), false],
+  ])(
+    'prints a question without a terminal and goes on waiting: %s',
+    async (_whose, of, isShown) => {
+      let release: (() => void) | undefined;
+      const troupe = createStandIn({
+        servers: [statusOf('db')],
+        answer: (_args, { requestId }) => {
+          troupe.ask({ ...form, ...of(requestId) } as Question);
+          return new Promise((resolve) => {
+            release = () => resolve(reportOf('done'));
+          });
+        },
+      });
+      troupe.on('question.settled', () => release?.());
+      const asking = new Promise((resolve) => void troupe.on('question.asked', resolve));
+      const { folder } = await upHere(troupe);
+      const run = startCliHere(['call', 'db', 'query'], { folder });
+      await asking;
+      if (isShown) await run.noted('waiting for the answer');
+      const words = ['answer', 'q1', 'name=Ada', 'sure=true'];
+      if (isShown) expect((await runCliHere(words, { folder })).exitCode).toBe(0);
+      else release?.();
+      const { exitCode, stdout, stderr } = await run.finished;
+      expect([exitCode, stdout]).toEqual([0, 'done\n']);
+      expect(stderr.includes('answer: troupe answer q1 name=… sure=…')).toBe(isShown);
+    },
+  );
 });

@@ -2,6 +2,7 @@
 
 import { useLayoutEffect, useReducer, useRef } from 'preact/hooks';
 import type { ActorKey, ForkView, InspectionSession } from '../../../src/domain/host/inspection.ts';
+import type { Question } from '../../../src/domain/question.ts';
 import type { ChartFacts } from '../model/chart-facts.ts';
 import type { FleetChoice } from '../model/fleet-list.ts';
 import { History } from '../model/history.ts';
@@ -40,6 +41,8 @@ export interface PageState {
   readonly isDetailed: boolean;
   /** Whether charts show which transitions were taken in the recording. */
   readonly isCovering: boolean;
+  /** The open questions of servers; none while the page cannot answer. */
+  readonly questions: readonly Question[];
   /** Whether the older records are still being read. */
   readonly filling: boolean;
   /** Whether the panel for forks is open. */
@@ -64,6 +67,7 @@ export interface LoginAddress {
 export type Dialog =
   | { readonly kind: 'help' }
   | { readonly kind: 'plan' }
+  | { readonly kind: 'questions' }
   | {
       readonly kind: 'decision';
       readonly server: string;
@@ -89,6 +93,7 @@ let state: PageState = {
   panel: { isHidden: false },
   isDetailed: false,
   isCovering: false,
+  questions: [],
   filling: false,
   whatIf: false,
   fork: undefined,

@@ -16,6 +16,7 @@ import { LiveRegion } from './live-region.tsx';
 import { LoginPanel } from './login/panel.tsx';
 import { Icon } from './marks.tsx';
 import { HiddenPanel, PanelEdge } from './panel-edge.tsx';
+import { QuestionsDialog } from './questions/dialog.tsx';
 import { Sequence } from './sequence/sequence.tsx';
 import { ServerPanel } from './server/panel.tsx';
 import { TimeBar } from './time-bar.tsx';
@@ -88,6 +89,8 @@ function Dialogs() {
       return <PlanDialog />;
     case 'decision':
       return <ApprovalDialog server={dialog.server} decision={dialog.decision} />;
+    case 'questions':
+      return <QuestionsDialog />;
     case undefined:
       return null;
   }

@@ -13,6 +13,7 @@ import { switchTheme } from '../page/theme.ts';
 import { IconButton } from './controls.tsx';
 import { ExportMenu } from './export-menu.tsx';
 import { Icon } from './marks.tsx';
+import { QuestionBadge } from './questions/badge.tsx';
 
 const names: Readonly<Record<View, string>> = {
   fleet: 'Fleet',
@@ -31,6 +32,7 @@ export function Header() {
         <ViewLinks />
       </nav>
       <div class="head-tools">
+        <QuestionBadge />
         <TroupeActs />
         <ExportMenu />
         <IconButton icon="sun" label="Light or dark (T)" onPress={switchTheme} />

@@ -50,6 +50,8 @@ export interface QuestionBench {
   readonly clock: VirtualClock;
   readonly handle: Pick<SessionHandle, 'callTool' | 'request'>;
   readonly asked: readonly Asked[];
+  /** Why questions were declined that were passed to no caller. */
+  readonly declined: readonly string[];
   /** The capabilities that the session announced. */
   readonly announced: unknown;
   /** Listeners for changed roots. */
@@ -94,7 +96,14 @@ export async function questionBench(choice: BenchChoice = {}): Promise<QuestionB
     context: () => ({}),
     requestOf: (message: object) => origins.get(message),
   };
-  const questions = new SessionQuestions({ ...things, server: 'db', ports, secrets: ['hunter22'] });
+  const declined: string[] = [];
+  const questions = new SessionQuestions({
+    ...things,
+    server: 'db',
+    ports,
+    secrets: ['hunter22'],
+    onDeclined: (reason) => void declined.push(reason),
+  });
   const handle = createCaller({
     server: 'db',
     clock,
@@ -115,6 +124,7 @@ export async function questionBench(choice: BenchChoice = {}): Promise<QuestionB
     clock,
     handle,
     asked,
+    declined,
     listeners,
     announced: (handshake as Record<string, unknown>)['capabilities'],
     async call(tool, options = {}) {

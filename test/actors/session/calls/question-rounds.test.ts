@@ -30,6 +30,7 @@ function begin(answers: readonly object[], choice: Choice = {}) {
     kinds,
     hasRoots: folders !== undefined,
     secrets: [],
+    onDeclined: () => {},
   });
   const abort = new AbortController();
   const time: CallTime = timeOf({ timeoutMs, ...(questionsMs !== undefined && { questionsMs }) });

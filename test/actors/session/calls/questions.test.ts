@@ -2,7 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 
-import { nameForm, questionBench, settled } from './question-bench.ts';
+import type { QuestionAnswer, QuestionParty } from '../../../../src/domain/question.ts';
+import { nameForm, type QuestionBench, questionBench, settled } from './question-bench.ts';
 
 const elicit = 'elicitation/create';
 const yes = { action: 'accept', content: { name: 'Ada' } } as const;
@@ -107,18 +108,107 @@ describe('an abandoned call', () => {
     expect(bench.asked.map(({ party }) => party?.tool)).toEqual([undefined, 'other']);
   });
 
-  it('leaves later questions without a call once too many calls are abandoned', async () => {
+  it('counts for as long when too many calls are abandoned to remember each of them', async () => {
     const bench = await questionBench();
-    for (let count = 0; count < 256; count += 1) {
-      const abort = new AbortController();
-      const given = bench.call('given up', { signal: abort.signal });
-      abort.abort();
-      await given;
-    }
+    for (let count = 0; count < 300; count += 1) await abandon(bench);
+    for (let count = 44; count < 300; count += 1) await bench.answerCall(count);
     void bench.call('other', { timeoutMs: 3_600_000 });
-    await bench.clock.advanceAndSettle(700_000);
+    await bench.clock.advanceAndSettle(599_999);
     await bench.ask(1, elicit, nameForm);
-    expect(bench.asked.map(({ party }) => party)).toEqual([undefined]);
+    await bench.clock.advanceAndSettle(1);
+    await bench.ask(2, elicit, nameForm);
+    expect(bench.asked.map(({ party }) => party?.tool)).toEqual([undefined, 'other']);
+  });
+});
+
+async function abandon(bench: QuestionBench, party: QuestionParty = {}): Promise<void> {
+  const abort = new AbortController();
+  const given = bench.call('given up', { signal: abort.signal, party });
+  abort.abort();
+  await given;
+}
+
+describe('a question that may belong to several calls', () => {
+  const clientOf = (name: string) => ({
+    onQuestion: (): QuestionAnswer => ({ action: 'accept', content: { name } }),
+  });
+  const [ada, bob] = [clientOf('Ada'), clientOf('Bob')];
+  const askedOf = ({ asked }: QuestionBench) =>
+    asked.map(({ party }) => [ada, bob].find(({ onQuestion }) => onQuestion === party?.onQuestion));
+
+  it('is passed to their client without naming a call, beside other calls', async () => {
+    const bench = await questionBench();
+    const calls = ['one', 'two'].map((tool) => bench.call(tool, { party: { tool, client: ada } }));
+    await bench.ask(1, elicit, nameForm);
+    expect(askedOf(bench)).toEqual([ada]);
+    expect(bench.asked[0]?.party?.tool).toBeUndefined();
+    bench.asked[0]?.answer(yes);
+    await settled();
+    expect(bench.toldTo(1)).toEqual(yes);
+    for (const index of [0, 1]) await bench.answerCall(index);
+    expect(await Promise.all(calls)).toEqual(['ok', 'ok']);
+    expect(bench.clock.pendingCount).toBe(0);
+  });
+
+  it('is passed to the client after its own abandoned call', async () => {
+    const bench = await questionBench();
+    await abandon(bench, { client: ada });
+    void bench.call('next', { party: { tool: 'next', client: ada } });
+    await bench.ask(1, elicit, nameForm);
+    expect(askedOf(bench)).toEqual([ada]);
+    expect(bench.asked[0]?.party?.tool).toBeUndefined();
+  });
+
+  it.each([
+    [
+      'in flight',
+      async (bench: QuestionBench) => void bench.call('one', { party: { client: ada } }),
+    ],
+    ['abandoned', (bench: QuestionBench) => abandon(bench, { client: ada })],
+  ])(
+    'is declined with a reason beside a call of another client that is %s',
+    async (_how, begin) => {
+      const bench = await questionBench();
+      await begin(bench);
+      void bench.call('two', { party: { tool: 'two', client: bob } });
+      await bench.ask(1, elicit, nameForm);
+      expect(askedOf(bench)).toEqual([undefined]);
+      bench.asked[0]?.answer(undefined);
+      await settled();
+      expect(bench.toldTo(1)).toEqual({ action: 'decline' });
+      expect(bench.declined).toEqual([expect.stringMatching(/clients are|of another client/u)]);
+      await bench.answerCall(0);
+      await bench.ask(2, elicit, nameForm);
+      expect(bench.asked[1]?.party?.tool).toBe('two');
+    },
+  );
+
+  it('is declined with a reason after the only call was abandoned, and without a call', async () => {
+    const bench = await questionBench();
+    await bench.ask(1, elicit, nameForm);
+    await abandon(bench, { client: ada });
+    await bench.ask(2, elicit, nameForm);
+    for (const { answer } of bench.asked) answer(undefined);
+    await settled();
+    expect(askedOf(bench)).toEqual([undefined, undefined]);
+    expect(bench.declined).toEqual([
+      expect.stringContaining('no call is in flight'),
+      expect.stringContaining('no longer wait'),
+    ]);
+  });
+
+  it('is withdrawn with the last of them, whose time is paused until then', async () => {
+    const bench = await questionBench();
+    const times = { timeoutMs: 1_000, questionsMs: 60_000, party: { client: ada } };
+    const calls = ['one', 'two'].map((tool) => bench.call(tool, times));
+    await bench.ask(1, elicit, nameForm);
+    await bench.clock.advanceAndSettle(30_000);
+    await bench.answerCall(0);
+    expect(bench.asked[0]?.signal.aborted).toBe(false);
+    await bench.answerCall(1);
+    expect(bench.asked[0]?.signal.aborted).toBe(true);
+    expect(bench.toldTo(1)).toEqual({ action: 'cancel' });
+    expect(await Promise.all(calls)).toEqual(['ok', 'ok']);
   });
 });
 
@@ -130,6 +220,21 @@ describe('a question over HTTP', () => {
     await bench.ask(1, elicit, nameForm, 1);
     await bench.ask(2, elicit, nameForm, 0);
     expect(bench.asked.map(({ party }) => party?.tool)).toEqual(['second', 'first']);
+  });
+
+  it('belongs to the only client of the session when it arrives on the notification stream', async () => {
+    const bench = await questionBench({ kind: 'http', isLight: false });
+    const [ada, bob] = [{ onQuestion: () => undefined }, { onQuestion: () => undefined }];
+    const asksAda = () => bench.asked.map(({ party }) => party?.onQuestion === ada.onQuestion);
+    await bench.ask(1, elicit, nameForm);
+    void bench.call('first', { party: { client: ada } });
+    await bench.ask(2, elicit, nameForm);
+    expect(asksAda()).toEqual([false, true]);
+    const other = bench.call('second', { party: { client: bob } });
+    await bench.answerCall(1);
+    expect(await other).toBe('ok');
+    await bench.ask(3, elicit, nameForm);
+    expect(asksAda()).toEqual([false, true, false]);
   });
 
   it('belongs to no call when it arrives on the notification stream', async () => {

@@ -82,7 +82,7 @@ export function ToolForm({ tool }: { tool: ExposedTool }) {
       </p>
       <div aria-live="polite">
         {outcome === undefined ? null : (
-          <ToolOutcome outcome={outcome} onAllow={() => void call('allow')} />
+          <ToolOutcome server={tool.server} outcome={outcome} onAllow={() => void call('allow')} />
         )}
       </div>
     </form>

@@ -4,6 +4,7 @@ import type { ErrorDocument } from '../../../../src/domain/caller-code.ts';
 import type { ToolResult } from '../../../../src/domain/tool.ts';
 import { duration } from '../../model/durations.ts';
 import { shownLine, shownLines } from '../../model/shown-text.ts';
+import { change, usePage } from '../../page/store.ts';
 import { CopyButton } from '../controls.tsx';
 
 export type Outcome =
@@ -27,15 +28,38 @@ const outcomeWords: Readonly<Record<ErrorDocument['outcome'], string>> = {
   unknown: 'It is not known whether the call was executed.',
 };
 
-export function ToolOutcome({ outcome, onAllow }: { outcome: Outcome; onAllow: () => void }) {
+interface ToolOutcomeProps {
+  readonly server: string;
+  readonly outcome: Outcome;
+  readonly onAllow: () => void;
+}
+
+export function ToolOutcome({ server, outcome, onAllow }: ToolOutcomeProps) {
   switch (outcome.kind) {
     case 'waiting':
-      return <p class="soft">Waiting for the answer…</p>;
+      return <Waiting server={server} />;
     case 'failed':
       return <FailedCall outcome={outcome} onAllow={onAllow} />;
     case 'answered':
       return <Answer result={outcome.result} tookMs={outcome.tookMs} attempts={outcome.attempts} />;
   }
+}
+
+function Waiting({ server }: { server: string }) {
+  const isAsking = usePage(({ questions }) => questions.some((each) => each.server === server));
+  if (!isAsking) return <p class="soft">Waiting for the answer…</p>;
+  return (
+    <p class="outcome-head">
+      <span>The server asks a question.</span>
+      <button
+        type="button"
+        class="small-button"
+        onClick={() => change({ dialog: { kind: 'questions' } })}
+      >
+        Answer it
+      </button>
+    </p>
+  );
 }
 
 function FailedCall({

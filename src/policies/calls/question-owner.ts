@@ -1,0 +1,111 @@
+/**
+ * Decides whose question it is when a server's question does not name its call, as over stdio, SSE
+ * and WebSocket.
+ *
+ * Servers ask while they work on a call. So a question may belong to any call in flight, and to any
+ * abandoned call without a response, because the server may still be working on it. It is attributed
+ * to a client only if all these calls are of that client. Nothing in the question itself is
+ * evidence: its progress token, for example, is the server's own.
+ */
+
+/** How long an abandoned call may still ask, because no call lasts longer. */
+export const abandonedMs = 600_000;
+
+/** The number of calls to remember. More than may be in flight, so only abandoned calls exceed it. */
+export const maxRemembered = 256;
+
+/** A call that a question may belong to. */
+export interface AskingCall {
+  /** Equal for all calls of one client; undefined if the caller is not known to make other calls. */
+  readonly client: object | undefined;
+  /** When the caller stopped waiting, in monotonic milliseconds; undefined while it waits. */
+  readonly leftAt: number | undefined;
+}
+
+/** Why a question belongs to no caller. */
+export type Unattributed = 'noCall' | 'onlyAbandoned' | 'severalClients' | 'abandonedByOther';
+
+export type QuestionOwner<Call> =
+  /** The call is certain. */
+  | { readonly type: 'call'; readonly call: Call }
+  /** The client is certain, but not which of its calls in flight the question belongs to. */
+  | { readonly type: 'client'; readonly calls: readonly Call[] }
+  | { readonly type: 'nobody'; readonly why: Unattributed };
+
+/** The calls of one session that its server may ask about. */
+export class AskingCalls<Call extends AskingCall> {
+  readonly #calls = new Map<number, Call>();
+  /** Stands for abandoned calls beyond the limit; `client` is undefined if they had several. */
+  #forgotten: { readonly client: object | undefined; readonly leftAt: number } | undefined;
+  /** The only client so far; null once there were several. */
+  #onlyClient: object | null | undefined;
+
+  /** Called when a call's request is sent. */
+  sent(id: number, call: Call): void {
+    if (this.#calls.size >= maxRemembered) this.#forgetOldest();
+    this.#calls.set(id, call);
+    const { client = null } = call;
+    this.#onlyClient =
+      this.#onlyClient === undefined || this.#onlyClient === client ? client : null;
+  }
+
+  /** Called when the server responds to a call, which may be late. */
+  answered(id: number): void {
+    this.#calls.delete(id);
+  }
+
+  get(id: number): Call | undefined {
+    return this.#calls.get(id);
+  }
+
+  /** Whose question it is that arrives now among all other messages. */
+  ownerAt(now: number): QuestionOwner<Call> {
+    this.#forgetLongAbandoned(now);
+    const all = [...this.#calls.values()];
+    const waiting = all.filter(({ leftAt }) => leftAt === undefined);
+    const [first, second] = waiting;
+    const hasAbandoned = all.length > waiting.length || this.#forgotten !== undefined;
+    if (first === undefined) return nobody(hasAbandoned ? 'onlyAbandoned' : 'noCall');
+    if (second === undefined && !hasAbandoned) return { type: 'call', call: first };
+    const { client } = first;
+    const isOther = (call: Pick<AskingCall, 'client'>): boolean => call.client !== client;
+    if (second !== undefined && (client === undefined || waiting.some(isOther)))
+      return nobody('severalClients');
+    const forgotten = this.#forgotten === undefined ? [] : [this.#forgotten];
+    if (client === undefined || [...all, ...forgotten].some(isOther))
+      return nobody('abandonedByOther');
+    return { type: 'client', calls: waiting };
+  }
+
+  /**
+   * Whose question it is that arrives on a stream of its own, which may be about anything: it is
+   * certain only if no other client ever used the session.
+   */
+  ownerOutsideCalls(): QuestionOwner<Call> {
+    const calls = [...this.#calls.values()].filter(({ leftAt }) => leftAt === undefined);
+    if (calls.length === 0) return nobody('noCall');
+    return this.#onlyClient === null ? nobody('severalClients') : { type: 'client', calls };
+  }
+
+  #forgetOldest(): void {
+    for (const [id, { client, leftAt }] of this.#calls) {
+      if (leftAt === undefined) continue;
+      this.#calls.delete(id);
+      const { client: other, leftAt: before } = this.#forgotten ?? { client, leftAt };
+      const latest = Math.max(before, leftAt);
+      this.#forgotten = { client: other === client ? client : undefined, leftAt: latest };
+      return;
+    }
+  }
+
+  #forgetLongAbandoned(now: number): void {
+    const isOver = ({ leftAt = Infinity }: { readonly leftAt?: number | undefined }): boolean =>
+      leftAt <= now - abandonedMs;
+    for (const [id, call] of this.#calls) if (isOver(call)) this.#calls.delete(id);
+    if (this.#forgotten !== undefined && isOver(this.#forgotten)) this.#forgotten = undefined;
+  }
+}
+
+function nobody(why: Unattributed): { readonly type: 'nobody'; readonly why: Unattributed } {
+  return { type: 'nobody', why };
+}

@@ -1,0 +1,123 @@
+/**
+ * No question ever reaches a client that it does not belong to, whatever clients and server do; and
+ * it reaches its client whenever nothing else is possible.
+ */
+
+import { array, asyncProperty, assert as check, constantFrom, integer, record } from 'fast-check';
+import { expect, it } from 'vitest';
+
+import type { QuestionClient } from '../../../../src/domain/question.ts';
+import { abandonedMs } from '../../../../src/policies/calls/question-owner.ts';
+import { nameForm, questionBench, settled } from './question-bench.ts';
+
+interface Step {
+  readonly act: 'call' | 'abandon' | 'leave' | 'respond' | 'ask' | 'wait';
+  /** Chooses a client or a call. */
+  readonly which: number;
+}
+
+interface MadeCall {
+  readonly index: number;
+  readonly client: number;
+  readonly abort: AbortController;
+  state: 'inFlight' | 'abandoned' | 'answered';
+  leftAt: number;
+}
+
+const steps = array(
+  record<Step>({
+    act: constantFrom('call', 'call', 'call', 'abandon', 'leave', 'respond', 'ask', 'ask', 'wait'),
+    which: integer({ min: 0, max: 30 }),
+  }),
+  { minLength: 4, maxLength: 40 },
+);
+
+/** Plays the steps; returns the client that each question belongs to, and the one that was asked. */
+async function play(kind: 'stdio' | 'http', script: readonly Step[], clientCount: number) {
+  const bench = await questionBench({ kind, isLight: kind === 'stdio' });
+  const clients = Array.from(
+    { length: clientCount },
+    (): QuestionClient => ({ onQuestion: () => undefined }),
+  );
+  const calls: MadeCall[] = [];
+  const seen: { owner: number; asked: number | undefined; mustAsk: boolean; told: unknown }[] = [];
+  const inState = (state: MadeCall['state']) => calls.filter((call) => call.state === state);
+  const abandon = async (call: MadeCall): Promise<void> => {
+    call.abort.abort();
+    call.state = 'abandoned';
+    call.leftAt = bench.clock.now();
+    await settled();
+  };
+  const leave = async (client: number): Promise<void> => {
+    const own = inState('inFlight').filter((call) => call.client === client);
+    for (const call of own) await abandon(call);
+  };
+  const begin = (client: number): void => {
+    const abort = new AbortController();
+    // Each question is answered only by the handler that was chosen for it.
+    const maker = clients[client];
+    const party = { ...maker, ...(maker !== undefined && { client: maker }) };
+    void bench.call('work', { timeoutMs: 86_400_000, signal: abort.signal, party });
+    calls.push({ index: calls.length, client, abort, state: 'inFlight', leftAt: 0 });
+  };
+  const ask = async (call: MadeCall): Promise<void> => {
+    const possible = calls.filter(
+      ({ state, leftAt }) =>
+        state === 'inFlight' || (state === 'abandoned' && bench.clock.now() - leftAt < abandonedMs),
+    );
+    const mayAsk = call.state === 'inFlight';
+    const isAlone = possible.every(({ client }) => client === call.client);
+    const before = bench.asked.length;
+    const id = `q${seen.length}`;
+    await bench.ask(id, 'elicitation/create', nameForm, kind === 'http' ? call.index : undefined);
+    const made = bench.asked[before];
+    const asked = clients.findIndex(({ onQuestion }) => onQuestion === made?.party?.onQuestion);
+    made?.answer(asked < 0 ? undefined : { action: 'cancel' });
+    await settled();
+    seen.push({
+      owner: call.client,
+      asked: asked < 0 ? undefined : asked,
+      mustAsk: mayAsk && (isAlone || kind === 'http'),
+      told: bench.toldTo(id),
+    });
+  };
+  for (const { act, which } of script) {
+    const pick = (from: readonly MadeCall[]) => from[which % Math.max(1, from.length)];
+    const live = pick(inState('inFlight'));
+    if (act === 'call') begin(which % clientCount);
+    else if (act === 'wait') await bench.clock.advanceAndSettle(which * 30_000);
+    else if (act === 'abandon' && live !== undefined) await abandon(live);
+    else if (act === 'leave') await leave(which % clientCount);
+    // The server may respond late, or ask late, while an abandoned call may still be at work.
+    const working = pick([
+      ...inState('inFlight'),
+      ...inState('abandoned').filter(({ leftAt }) => bench.clock.now() - leftAt < abandonedMs),
+    ]);
+    if (act === 'respond' && working !== undefined) {
+      await bench.answerCall(working.index);
+      working.state = 'answered';
+    } else if (act === 'ask' && working !== undefined) await ask(working);
+  }
+  bench.stop();
+  return seen;
+}
+
+it.each([
+  ['stdio', 1],
+  ['stdio', 3],
+  ['http', 3],
+] as const)(
+  'a question over %s with %i clients reaches its own client or is declined at once',
+  async (kind, clientCount) => {
+    await check(
+      asyncProperty(steps, async (script) => {
+        for (const { owner, asked, mustAsk, told } of await play(kind, script, clientCount)) {
+          if (asked !== undefined) expect(asked).toBe(owner);
+          if (mustAsk) expect(asked).toBe(owner);
+          expect(told).toMatchObject({ action: expect.stringMatching(/decline|cancel/u) });
+        }
+      }),
+      { numRuns: 150 },
+    );
+  },
+);

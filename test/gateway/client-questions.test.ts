@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest';
+
+import type { Question } from '../../src/domain/question.ts';
+import { ClientQuestions } from '../../src/gateway/client-questions.ts';
+import { HeldCall } from '../../src/gateway/held-calls.ts';
+
+const question = {
+  id: 'q1',
+  server: 'db',
+  kind: 'url',
+  message: 'Log in',
+  url: 'https://example.com/',
+  askedAt: '2026-01-01T00:00:00.000Z',
+  deadlineAt: '2026-01-01T00:02:00.000Z',
+} as const satisfies Question;
+const accepted = { q1: { action: 'accept' } };
+
+function client() {
+  const questions = new ClientQuestions();
+  const stop = new AbortController();
+  return {
+    questions,
+    stop,
+    ask: () => questions.onQuestion(question, { signal: stop.signal }),
+    /** A call whose client waits for its answer. */
+    begin: (server = 'db', canAnswer = true) => {
+      const call = new HeldCall('tool');
+      let finish = (_result: object): void => undefined;
+      call.begin(() => new Promise((resolve) => (finish = (result) => resolve({ ...result }))));
+      questions.began(call, { server, canAnswer: () => canAnswer });
+      return { call, turn: call.turn(false), finish: (result = {}) => finish(result) };
+    },
+  };
+}
+
+describe('a question for any of the calls of a client', () => {
+  it('goes out with the newest call at that server that can be asked', async () => {
+    const { ask, begin } = client();
+    begin();
+    const newest = begin();
+    begin('web');
+    begin('db', false);
+    const answer = ask();
+    expect(await newest.turn).toMatchObject({ inputRequests: { q1: {} } });
+    newest.call.answer(accepted);
+    expect(await answer).toEqual({ action: 'accept' });
+  });
+
+  it('goes out with another call while the newest one already waits for an answer', async () => {
+    const { ask, begin, questions, stop } = client();
+    const [older, newest] = [begin(), begin()];
+    void questions.onQuestion({ ...question, id: 'q0' }, { signal: stop.signal });
+    expect(await newest.turn).toMatchObject({ inputRequests: { q0: {} } });
+    const answer = ask();
+    expect(await older.turn).toMatchObject({ inputRequests: { q1: {} } });
+    older.call.answer(accepted);
+    expect(await answer).toEqual({ action: 'accept' });
+  });
+
+  it.each(['is cancelled', 'ends'] as const)(
+    'goes out again with another call when the first one %s',
+    async (how) => {
+      const { ask, begin } = client();
+      const [older, newest] = [begin(), begin()];
+      const answer = ask();
+      await newest.turn;
+      if (how === 'is cancelled') newest.call.abort();
+      else {
+        newest.finish({ content: [] });
+        await new Promise((resolve) => setImmediate(resolve));
+        expect(await newest.call.turn(false)).toEqual({ result: { content: [] } });
+      }
+      expect(await older.turn).toMatchObject({ inputRequests: { q1: {} } });
+      older.call.answer(accepted);
+      expect(await answer).toEqual({ action: 'accept' });
+    },
+  );
+
+  it('is declined without such a call, and cancelled when the last one ends or it is withdrawn', async () => {
+    const none = client();
+    none.begin('web');
+    expect(await none.ask()).toEqual({ action: 'decline' });
+    const one = client();
+    const { call } = one.begin();
+    const answer = one.ask();
+    call.abort();
+    expect(await answer).toEqual({ action: 'cancel' });
+    const withdrawn = client();
+    withdrawn.begin();
+    withdrawn.begin();
+    const other = withdrawn.ask();
+    withdrawn.stop.abort();
+    expect(await other).toEqual({ action: 'cancel' });
+  });
+});

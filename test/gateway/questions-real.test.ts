@@ -1,0 +1,155 @@
+/** A server before 2026-07-28 over stdio, behind the gateway, that asks beside other calls and late. */
+
+import { fileURLToPath } from 'node:url';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { describe, expect, it, onTestFinished } from 'vitest';
+
+import { createPlace, type Place } from '../cli/cli-process.ts';
+import { compiledCli } from '../cli/compiled-cli.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const fixture = (name: string): string =>
+  fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url));
+const program = compiledCli();
+// Starts two processes that each load an SDK, possibly on a busy machine.
+const limit = { timeout: 60_000 };
+
+function place(server = 'late-asking-server.mjs'): Place {
+  const there = createPlace(program);
+  const env = { [there.mark]: '1' };
+  there.writeSettings({ db: { command: process.execPath, args: [fixture(server)], env } });
+  return there;
+}
+
+type Mode = 'legacy' | 'auto';
+
+interface AskedClient {
+  readonly client: Client;
+  readonly asked: string[];
+  /** The reasons why questions were declined for which it was not asked. */
+  readonly reasons: string[];
+  readonly text: (tool: string, args?: object) => Promise<string>;
+  /** Cancels a call once the server has it. */
+  readonly cancelCall: (tool: string) => Promise<void>;
+}
+
+async function join(
+  name: string,
+  mode: Mode,
+  transport: Parameters<Client['connect']>[0],
+): Promise<AskedClient> {
+  const client = new Client(
+    { name, version: '1.0.0' },
+    { capabilities: { elicitation: { form: {} } }, versionNegotiation: { mode } },
+  );
+  const [asked, reasons]: [string[], string[]] = [[], []];
+  client.setRequestHandler('elicitation/create', ({ params }) => {
+    asked.push(params.message);
+    return { action: 'accept', content: { value: name } };
+  });
+  client.setNotificationHandler('notifications/message', ({ params }) => {
+    if (params.logger === 'mcp-troupe') reasons.push(String(params.data));
+  });
+  await client.connect(transport);
+  onTestFinished(() => client.close());
+  const text = async (tool: string, args = {}): Promise<string> => {
+    const { content } = await client.callTool({ name: `db__${tool}`, arguments: { ...args } });
+    const [block] = content;
+    return block?.type === 'text' ? block.text : '';
+  };
+  return {
+    client,
+    asked,
+    reasons,
+    text,
+    async cancelCall(tool) {
+      const stop = new AbortController();
+      const call = client.callTool({ name: `db__${tool}`, arguments: {} }, { signal: stop.signal });
+      await text('hasBegun', { tool });
+      stop.abort();
+      await expect(call).rejects.toThrow();
+    },
+  };
+}
+
+describe.each(['legacy', 'auto'] as const)('the only client of the gateway (%s)', (mode) => {
+  it('is asked beside its other calls and after a cancelled one', limit, async () => {
+    const there = place();
+    const folders = ['--project', there.folder, '--state-dir', `${there.folder}/state`];
+    const words = [...program.words, 'serve', '--config', there.settings, ...folders];
+    const launch = { command: process.execPath, args: words, cwd: root, stderr: 'ignore' as const };
+    const { asked, text, client, cancelCall } = await join(
+      'Ada',
+      mode,
+      new StdioClientTransport(launch),
+    );
+    await cancelCall('wait');
+    expect(await text('ask', { message: 'after' })).toBe('after: accept Ada');
+    const stop = new AbortController();
+    const other = client.callTool({ name: 'db__wait', arguments: {} }, { signal: stop.signal });
+    const both = ['one', 'two'].map((message) => text('ask', { message }));
+    expect(await Promise.all(both)).toEqual(['one: accept Ada', 'two: accept Ada']);
+    stop.abort();
+    await expect(other).rejects.toThrow();
+    expect(asked.toSorted()).toEqual(['after', 'one', 'two']);
+    await client.close();
+    await there.isEmpty();
+  });
+});
+
+describe.each([
+  ['legacy', 'legacy'],
+  ['auto', 'legacy'],
+  ['legacy', 'auto'],
+] as const)('two clients of the gateway (%s, %s)', (first, second) => {
+  it('are never asked for each other', limit, async () => {
+    const there = place();
+    const run = there.start('serve', '--config', there.settings, '--http', '0', '--no-auth');
+    const [url] = (await run.printed(/http:\/\/127\.0\.0\.1:\d+\/mcp/u)) as [string];
+    const [ada, bob] = [
+      await join('Ada', first, new StreamableHTTPClientTransport(new URL(url))),
+      await join('Bob', second, new StreamableHTTPClientTransport(new URL(url))),
+    ];
+    expect(await bob.text('ask', { message: 'alone' })).toBe('alone: accept Bob');
+    // Her call asks after she cancelled it: not him, even while a call of his is in flight.
+    const his = bob.client.callTool({ name: 'db__wait', arguments: {} }).catch(() => undefined);
+    await ada.cancelCall('late');
+    expect(await bob.text('lateAnswer')).toBe('late: decline');
+    expect(await bob.text('ask', { message: 'uncertain' })).toBe('uncertain: decline');
+    expect([ada.asked, bob.asked]).toEqual([[], ['alone']]);
+    await ada.client.close();
+    expect(await bob.text('ask', { message: 'left' })).toBe('left: decline');
+    expect(bob.asked).toEqual(['alone']);
+    if (second === 'legacy') expect(bob.reasons.join()).toContain('another client');
+    await bob.client.close();
+    await his;
+    run.child.kill('SIGTERM');
+    await run.ended;
+  });
+});
+
+describe('clients of a server of 2026-07-28 behind the gateway', () => {
+  it('answer the questions of their own calls only, side by side', limit, async () => {
+    const there = place('asking-server.mjs');
+    const run = there.start('serve', '--config', there.settings, '--http', '0', '--no-auth');
+    const [url] = (await run.printed(/http:\/\/127\.0\.0\.1:\d+\/mcp/u)) as [string];
+    const clients = await Promise.all(
+      (['legacy', 'auto', 'legacy'] as const).map((mode, index) =>
+        join(`client${index}`, mode, new StreamableHTTPClientTransport(new URL(url))),
+      ),
+    );
+    const said = clients.flatMap(({ text }) => [text('greet'), text('greet')]);
+    expect(await Promise.all(said)).toEqual(
+      clients.flatMap((_client, index) => {
+        const name = `client${index} client${index}`;
+        return [name, name];
+      }),
+    );
+    const twice = ['First name?', 'First name?', 'Last name?', 'Last name?'];
+    for (const { asked } of clients) expect(asked.toSorted()).toEqual(twice);
+    for (const { client } of clients) await client.close();
+    run.child.kill('SIGTERM');
+    await run.ended;
+  });
+});

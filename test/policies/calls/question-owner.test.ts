@@ -1,0 +1,101 @@
+import { describe, expect, it } from 'vitest';
+
+import {
+  AskingCalls,
+  abandonedMs,
+  maxRemembered,
+} from '../../../src/policies/calls/question-owner.ts';
+
+const [ada, bob] = [{ name: 'Ada' }, { name: 'Bob' }];
+const waiting = (client?: object) => ({ client, leftAt: undefined });
+const left = (client: object | undefined, leftAt: number) => ({ client, leftAt });
+
+type Calls = readonly {
+  readonly client: object | undefined;
+  readonly leftAt: number | undefined;
+}[];
+
+function callsOf(made: Calls): AskingCalls<Calls[number]> {
+  const calls = new AskingCalls<Calls[number]>();
+  for (const [id, call] of made.entries()) calls.sent(id, call);
+  return calls;
+}
+
+function ownerOf(made: Calls, now = 0): string {
+  const owner = callsOf(made).ownerAt(now);
+  return owner.type === 'nobody' ? owner.why : owner.type;
+}
+
+describe('a question that does not name its call', () => {
+  it.each([
+    ['noCall', []],
+    ['call', [waiting()]],
+    ['call', [waiting(ada)]],
+    ['client', [waiting(ada), waiting(ada)]],
+    ['severalClients', [waiting(ada), waiting(bob)]],
+    ['severalClients', [waiting(), waiting()]],
+    ['severalClients', [waiting(ada), waiting()]],
+    ['onlyAbandoned', [left(ada, 0)]],
+    ['client', [left(ada, 0), waiting(ada)]],
+    ['abandonedByOther', [left(ada, 0), waiting(bob)]],
+    ['abandonedByOther', [left(undefined, 0), waiting()]],
+    ['abandonedByOther', [left(ada, 0), waiting(bob), waiting(bob)]],
+  ])('belongs to %s (%j)', (owner, made) => {
+    expect(ownerOf(made)).toBe(owner);
+  });
+
+  it('belongs to the only call ten minutes after another one was abandoned', () => {
+    const made = [left(ada, 5), waiting(bob)];
+    expect(ownerOf(made, abandonedMs + 4)).toBe('abandonedByOther');
+    expect(ownerOf(made, abandonedMs + 5)).toBe('call');
+  });
+
+  it('belongs to the only call once the abandoned one was answered', () => {
+    const calls = callsOf([left(ada, 0), waiting(bob)]);
+    expect(calls.get(0)).toMatchObject({ client: ada });
+    calls.answered(0);
+    expect(calls.get(0)).toBeUndefined();
+    expect(calls.ownerAt(0)).toMatchObject({ type: 'call', call: { client: bob } });
+  });
+
+  it.each([
+    ['their client', 'client', [ada], ada],
+    ['another client', 'abandonedByOther', [ada], bob],
+    ['one of their clients', 'abandonedByOther', [ada, bob, bob], bob],
+  ])(
+    'takes more abandoned calls than are remembered into account for %s',
+    (_whose, owner, clients, next) => {
+      const first = [waiting(next), ...clients.map((client, at) => left(client, 30 - at))];
+      const rest = Array.from({ length: maxRemembered - 1 }, () => left(next, 10));
+      const calls = callsOf([...first, ...rest]);
+      for (let id = first.length; id < first.length + rest.length; id += 1) calls.answered(id);
+      const typeAt = (now: number) => {
+        const { type, ...more } = calls.ownerAt(now);
+        return 'why' in more ? more.why : type;
+      };
+      expect(typeAt(abandonedMs + 29)).toBe(owner);
+      expect(typeAt(abandonedMs + 30)).toBe('call');
+    },
+  );
+
+  it('is attributed as before with more calls in flight than are remembered', () => {
+    expect(ownerOf(Array.from({ length: maxRemembered + 1 }, () => waiting(ada)))).toBe('client');
+  });
+});
+
+describe('a question on a stream of its own', () => {
+  it('belongs to the only client of the session while it has a call in flight', () => {
+    expect(callsOf([]).ownerOutsideCalls()).toEqual({ type: 'nobody', why: 'noCall' });
+    expect(callsOf([left(ada, 0)]).ownerOutsideCalls()).toMatchObject({ why: 'noCall' });
+    const calls = callsOf([waiting(ada), left(ada, 0)]);
+    expect(calls.ownerOutsideCalls()).toMatchObject({ type: 'client', calls: [{ client: ada }] });
+    calls.sent(2, left(bob, 0));
+    calls.answered(2);
+    calls.sent(3, waiting(ada));
+    expect(calls.ownerOutsideCalls()).toEqual({ type: 'nobody', why: 'severalClients' });
+  });
+
+  it('belongs to nobody if the client is unknown', () => {
+    expect(callsOf([waiting()]).ownerOutsideCalls()).toMatchObject({ why: 'severalClients' });
+  });
+});

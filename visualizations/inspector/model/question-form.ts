@@ -1,0 +1,79 @@
+/** The answer to a server's form, from what the user typed. */
+
+import type { FormField, FormValue, NamedField } from '../../../src/domain/question.ts';
+import { faultOf } from '../../../src/policies/calls/form-answer.ts';
+import type { FormProblem } from './schema-form.ts';
+
+/** What the user typed into a field; a list for a field with several choices. */
+export type Typed = string | readonly string[];
+
+export function initialOf({ default: initial, type }: FormField): Typed {
+  if (type === 'choices') return Array.isArray(initial) ? initial : [];
+  return initial === undefined ? '' : String(initial);
+}
+
+/** Converts what was typed to the form's content. An empty field is left out. */
+export function contentOf(
+  fields: readonly NamedField[],
+  typed: Readonly<Record<string, Typed>>,
+):
+  | { readonly content: Readonly<Record<string, FormValue>> }
+  | { readonly problems: readonly FormProblem[] } {
+  const content: [string, FormValue][] = [];
+  const problems: FormProblem[] = [];
+  for (const { name, isRequired, field } of fields) {
+    const value = valueOf(field, typed[name] ?? initialOf(field));
+    const message =
+      value === undefined ? (isRequired ? 'is required' : undefined) : faultOf(field, value);
+    if (message !== undefined) problems.push({ field: name, message });
+    else if (value !== undefined) content.push([name, value]);
+  }
+  return problems.length > 0 ? { problems } : { content: Object.fromEntries(content) };
+}
+
+function valueOf(field: FormField, typed: Typed): FormValue | undefined {
+  if (typeof typed !== 'string')
+    // Nothing chosen is an answer only instead of a preset choice.
+    return typed.length === 0 && field.default === undefined ? undefined : typed;
+  if (typed.trim() === '') return undefined;
+  switch (field.type) {
+    case 'number':
+    case 'integer':
+      return Number(typed);
+    case 'boolean':
+      return typed === 'true';
+    case 'string':
+    case 'choice':
+    case 'choices':
+      return typed;
+  }
+}
+
+/** The bounds of a field, for the user. */
+export function boundsOf(field: FormField): string | undefined {
+  const { least, most, unit } = limitsOf(field);
+  if (least !== undefined && most !== undefined) return `from ${least} to ${most}${unit}`;
+  if (least !== undefined) return `at least ${least}${unit}`;
+  return most === undefined ? undefined : `at most ${most}${unit}`;
+}
+
+interface Limits {
+  readonly least?: number | undefined;
+  readonly most?: number | undefined;
+  readonly unit: string;
+}
+
+function limitsOf(field: FormField): Limits {
+  switch (field.type) {
+    case 'number':
+    case 'integer':
+      return { least: field.minimum, most: field.maximum, unit: '' };
+    case 'string':
+      return { least: field.minLength, most: field.maxLength, unit: ' characters' };
+    case 'choices':
+      return { least: field.minItems, most: field.maxItems, unit: ' choices' };
+    case 'boolean':
+    case 'choice':
+      return { unit: '' };
+  }
+}
