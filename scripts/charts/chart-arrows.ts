@@ -47,7 +47,7 @@ export function arrowsOf(view: ChartView): readonly Arrow[] {
       source,
       target,
       transitions: transitions.map(idOf),
-      labels: labelsOf(transitions, view.partName(source) !== undefined),
+      labels: labelsOf[view.scope](transitions, view.partName(source) !== undefined),
     };
   });
 }
@@ -59,16 +59,18 @@ interface Way {
 }
 
 function waysOf(transition: AnyTransitionDefinition, view: ChartView): readonly Way[] {
-  const from: AnyStateNode = transition.source;
+  const from = view.shownAt(transition.source);
   const targets: readonly AnyStateNode[] = transition.target ?? [];
-  return targets.flatMap((to) => {
-    if (isWithin(to, from)) return [];
-    const source = view.endOf(from, to);
-    const target = isRow(transition) ? siblingOf(from, to, view) : view.endOf(to, from);
-    if (source === undefined || target === undefined) return [];
-    const isDrawn = view.states.includes(source) && view.states.includes(target);
-    return isDrawn ? [{ transition, source, target }] : [];
-  });
+  return targets
+    .map((target) => view.shownAt(target))
+    .flatMap((to) => {
+      if (isWithin(to, from)) return [];
+      const source = view.endOf(from, to);
+      const target = isRow(transition) ? siblingOf(from, to, view) : view.endOf(to, from);
+      if (source === undefined || target === undefined) return [];
+      const isDrawn = view.states.includes(source) && view.states.includes(target);
+      return isDrawn ? [{ transition, source, target }] : [];
+    });
 }
 
 /** The rows of a table name their targets, so their arrows end at the table's own level. */
@@ -91,7 +93,7 @@ function commonKind(transitions: readonly AnyTransitionDefinition[]): Transition
  * The labels of an arrow; events with the same effect share a line. An arrow from a part
  * shows only its triggers: the rest is written inside.
  */
-function labelsOf(
+function fullLabels(
   transitions: readonly AnyTransitionDefinition[],
   isOfPart: boolean,
 ): readonly LabelLine[] {
@@ -107,6 +109,19 @@ function labelsOf(
     return { kind: kindOf(first), text, transitions: same.map(idOf) };
   });
 }
+
+/** One line for an overview: the first trigger, and how many others there are. */
+function shortLabels(transitions: readonly AnyTransitionDefinition[]): readonly LabelLine[] {
+  const labelled = transitions.filter((each) => kindOf(each) !== 'always');
+  const [first] = labelled;
+  if (first === undefined) return [];
+  const triggers = [...new Set(labelled.map(triggerText))];
+  const more = triggers.length === 1 ? '' : `, +${triggers.length - 1}`;
+  const text = `${triggers[0]}${more}`.replaceAll(' ', '\u00a0');
+  return [{ kind: commonKind(labelled), text, transitions: labelled.map(idOf) }];
+}
+
+const labelsOf = { details: fullLabels, overview: shortLabels, narrow: () => [] } as const;
 
 /** The label of an arrow, wrapped at this many letters. */
 export function labelLines({ labels }: Arrow, letters: number): readonly LabelLine[] {

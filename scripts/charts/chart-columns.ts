@@ -1,7 +1,7 @@
 /** Arranges states without arrows between them in columns of about equal height. */
 
 import type { AnyStateNode } from 'xstate';
-import { boxSize, gap, padding, startMark } from './chart-measures.ts';
+import { boxSize, gap, paddings, startMark } from './chart-measures.ts';
 import { stateLines } from './chart-state-lines.ts';
 import { type Drawing, type DrawnStart, movedBy, type Shown } from './drawing.ts';
 
@@ -13,6 +13,7 @@ export function columnsOf(
   blocks: ReadonlyMap<AnyStateNode, Drawing>,
   { view, arrows }: Shown,
 ): readonly Drawing[] {
+  const padding = paddings[view.scope];
   const inside = view.insideOf(top);
   const isBox = (state: AnyStateNode): boolean =>
     blocks.has(state) || view.insideOf(state).length === 0;

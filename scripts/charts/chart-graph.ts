@@ -4,7 +4,7 @@ import type { ELK, ElkEdgeSection, ElkExtendedEdge, ElkNode } from 'elkjs';
 import elk from 'elkjs/lib/elk.bundled.js';
 import type { AnyStateNode } from 'xstate';
 import { type Arrow, type LabelLine, labelLines } from './chart-arrows.ts';
-import { boxSize, letter, padding, startMark } from './chart-measures.ts';
+import { boxSize, letter, paddings, startMark } from './chart-measures.ts';
 import { stateLines } from './chart-state-lines.ts';
 import type { ChartView } from './chart-view.ts';
 import { type Box, type Drawing, movedBy, type Point, type Shown, tidy } from './drawing.ts';
@@ -27,6 +27,16 @@ const arrangements: readonly Arrangement[] = [
 
 // A box is large enough to keep its arrows apart.
 const arrowPitch = 9;
+
+// An overview is seen at once, so its arrows are as short as they can be.
+const tightOptions = {
+  'elk.spacing.nodeNode': '16',
+  'elk.spacing.edgeEdge': '9',
+  'elk.spacing.edgeNode': '10',
+  'elk.layered.spacing.nodeNodeBetweenLayers': '12',
+  'elk.layered.spacing.edgeNodeBetweenLayers': '7',
+  'elk.layered.spacing.edgeEdgeBetweenLayers': '6',
+};
 
 const pictureOptions = {
   'elk.algorithm': 'layered',
@@ -82,6 +92,7 @@ export class ChartGraph {
       ...box,
       layoutOptions: {
         ...pictureOptions,
+        ...(this.#view.scope === 'details' ? {} : tightOptions),
         ...layoutOptions,
         'elk.direction': direction,
         'elk.layered.edgeLabels.centerLabelPlacementStrategy': labels,
@@ -106,8 +117,8 @@ export class ChartGraph {
         ? { id: state.id, width, height: Math.max(height, room) }
         : { id: state.id, width: Math.max(width, room), height };
     }
-    const start = state.type === 'compound' ? [startBox(state)] : [];
-    const { top, side, bottom } = padding;
+    const start = this.#starts().includes(state) ? [startBox(state)] : [];
+    const { top, side, bottom } = paddings[this.#view.scope];
     return {
       id: state.id,
       layoutOptions: {
@@ -169,7 +180,8 @@ export class ChartGraph {
       (state) =>
         state.type === 'compound' &&
         !this.#blocks.has(state) &&
-        this.#view.insideOf(state).length > 0,
+        this.#view.insideOf(state).length > 0 &&
+        initialOf(state).every((target) => this.#view.states.includes(target)),
     );
   }
 }
@@ -188,8 +200,12 @@ function startId(state: AnyStateNode): string {
 }
 
 function startEdges(state: AnyStateNode): readonly ElkExtendedEdge[] {
-  const targets: readonly AnyStateNode[] = state.initial.target;
-  return [{ id: startId(state), sources: [startId(state)], targets: targets.map(({ id }) => id) }];
+  const targets = initialOf(state).map(({ id }) => id);
+  return [{ id: startId(state), sources: [startId(state)], targets }];
+}
+
+function initialOf(state: AnyStateNode): readonly AnyStateNode[] {
+  return state.initial.target;
 }
 
 function edgeOf({ id, source, target }: Arrow, lines: readonly LabelLine[]): ElkExtendedEdge {

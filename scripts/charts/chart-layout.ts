@@ -10,6 +10,7 @@
 
 import type { AnyStateMachine, AnyStateNode } from 'xstate';
 import { isWithin } from '../../src/testing/chart-parts.ts';
+import type { PictureScope } from '../../visualizations/inspector/model/folding.ts';
 import { arrowsOf } from './chart-arrows.ts';
 import { columnsOf } from './chart-columns.ts';
 import { ChartGraph } from './chart-graph.ts';
@@ -38,7 +39,8 @@ async function layOutBlock(top: AnyStateNode, shown: Shown): Promise<Drawing> {
   for (const state of blocksIn(top, shown)) blocks.set(state, await layOutBlock(state, shown));
   const columns = columnsOf(top, blocks, shown);
   const drawings = columns.length > 0 ? columns : await new ChartGraph(top, blocks, shown).draw();
-  return drawings.reduce((best, each) => (costOf(each) < costOf(best) ? each : best));
+  const room = rooms[shown.view.scope];
+  return drawings.reduce((best, each) => (costOf(each, room) < costOf(best, room) ? each : best));
 }
 
 /** The outermost blocks below a state. */
@@ -54,10 +56,16 @@ function isBlock(state: AnyStateNode, { arrows }: Shown): boolean {
   return arrows.every(({ source, target }) => isInside(source) === isInside(target));
 }
 
-// The visible area beside a panel. Scrolling down is better than scrolling sideways.
-const handy = { width: 960, height: 800 } as const;
+// The visible area beside a panel, and on a phone. Scrolling down is better than scrolling sideways,
+// except in an overview, which has to fit.
+const rooms = {
+  details: { width: 960, height: 800, tallness: 1 },
+  overview: { width: 920, height: 620, tallness: 3 },
+  narrow: { width: 330, height: 520, tallness: 1 },
+} as const;
 
-function costOf({ width, height }: Drawing): number {
-  const excess = 4 * Math.max(0, width - handy.width) + Math.max(0, height - handy.height);
+function costOf({ width, height }: Drawing, room: (typeof rooms)[PictureScope]): number {
+  const excess =
+    4 * Math.max(0, width - room.width) + room.tallness * Math.max(0, height - room.height);
   return excess + (width * height) / 2_000;
 }

@@ -1,12 +1,17 @@
 /** Sizes in a picture, in pixels. */
 
+import type { PictureScope } from '../../visualizations/inspector/model/folding.ts';
 import type { StateLine } from './chart-state-lines.ts';
 
 /** Letters of the monospaced font, in names and elsewhere. */
 export const letter = { width: 7.9, smallWidth: 7.25, height: 16 } as const;
 
 /** Around the inner states of a state, below its text. */
-export const padding = { top: 14, side: 18, bottom: 16 } as const;
+export const paddings = {
+  details: { top: 14, side: 18, bottom: 16 },
+  overview: { top: 6, side: 10, bottom: 10 },
+  narrow: { top: 6, side: 10, bottom: 10 },
+} as const satisfies Record<PictureScope, unknown>;
 
 /** Between boxes, and between a box and its text. */
 export const gap = 20;

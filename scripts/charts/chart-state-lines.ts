@@ -1,5 +1,11 @@
 import type { AnyStateNode, AnyTransitionDefinition } from 'xstate';
-import { isWithin, nameOf, pathOf, transitionsOf } from '../../src/testing/chart-parts.ts';
+import {
+  isWithin,
+  nameOf,
+  pathOf,
+  transitionsOf,
+  withDescendants,
+} from '../../src/testing/chart-parts.ts';
 import {
   actionsText,
   type ChartView,
@@ -29,9 +35,15 @@ export function stateLines(state: AnyStateNode, view: ChartView): readonly State
     text === ''
       ? []
       : wrapped(text, letters).map((line) => ({ kind, text: line, transitions: [] }));
+  if (view.scope !== 'details') {
+    return [
+      ...lines('name', nameText(state)),
+      ...(view.isFolded(state) ? [foldedLine(state)] : []),
+    ];
+  }
   const tags = [...state.tags].map((tag) => `#${tag}`).join(' ');
   return [
-    ...lines('name', state.type === 'parallel' ? `${state.key} ∥` : state.key),
+    ...lines('name', nameText(state)),
     ...state.invoke.flatMap(({ src }) => lines('invoke', `⟳ ${nameOf(src) ?? '?'}`)),
     ...(view.isFolded(state)
       ? [
@@ -46,6 +58,18 @@ export function stateLines(state: AnyStateNode, view: ChartView): readonly State
         ]),
     ...lines('tag', tags),
   ];
+}
+
+/** Has room for the name of the state that is active inside, which the page writes there. */
+function foldedLine(state: AnyStateNode): StateLine {
+  const inside = withDescendants(state).slice(1);
+  const longest = Math.max(...inside.map(({ key }) => key.length));
+  const text = `▸ ${inside.length} states`.padEnd(2 + longest);
+  return { kind: 'fold', text, transitions: [] };
+}
+
+function nameText({ key, type }: AnyStateNode): string {
+  return type === 'parallel' ? `${key} ∥` : key;
 }
 
 function actionLine(when: string, actions: readonly unknown[]): string {

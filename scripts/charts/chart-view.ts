@@ -14,6 +14,7 @@ import {
   withDescendants,
 } from '../../src/testing/chart-parts.ts';
 import { stateAt } from '../../src/testing/chart-text.ts';
+import type { PictureScope } from '../../visualizations/inspector/model/folding.ts';
 
 /** Which part of a chart to draw; default all. */
 export interface PictureOptions {
@@ -23,6 +24,11 @@ export interface PictureOptions {
   readonly parts?: Readonly<Record<string, string>>;
   /** Paths of the parts that are drawn unfolded here; default none. */
   readonly unfolded?: readonly string[];
+  /**
+   * `details` draws everything; `overview` names and triggers, and no states that are left at once;
+   * `narrow` names only, for the width of a phone. Default: details.
+   */
+  readonly scope?: PictureScope;
 }
 
 export type TransitionKind = 'event' | 'after' | 'always' | 'done' | 'error';
@@ -38,9 +44,11 @@ export class ChartView {
   /** By state, the name of its own picture. */
   readonly #parts: ReadonlyMap<AnyStateNode, string>;
   readonly #folded: ReadonlySet<AnyStateNode>;
+  readonly scope: PictureScope;
 
   constructor(machine: AnyStateMachine, options: PictureOptions = {}) {
-    const { of, parts = {}, unfolded = [] } = options;
+    const { of, parts = {}, unfolded = [], scope = 'details' } = options;
+    this.scope = scope;
     this.top = of === undefined ? machine.root : stateAt(machine, of);
     this.#parts = new Map(
       Object.entries(parts)
@@ -51,7 +59,9 @@ export class ChartView {
       [...this.#parts.keys()].filter((state) => !unfolded.includes(pathOf(state))),
     );
     this.states = withDescendants(this.top).filter(
-      (state) => !this.#partsAt(state).some((part) => part !== state && this.#folded.has(part)),
+      (state) =>
+        !this.#isHidden(state) &&
+        !this.#partsAt(state).some((part) => part !== state && this.#folded.has(part)),
     );
   }
 
@@ -66,7 +76,18 @@ export class ChartView {
 
   /** The states drawn in a state. */
   insideOf(state: AnyStateNode): readonly AnyStateNode[] {
-    return this.isFolded(state) ? [] : childrenOf(state);
+    return this.isFolded(state)
+      ? []
+      : childrenOf(state).filter((inside) => !this.#isHidden(inside));
+  }
+
+  /** The innermost drawn state around a state that an overview hides, or the state itself. */
+  shownAt(state: AnyStateNode): AnyStateNode {
+    return this.#isHidden(state) && state.parent !== undefined ? this.shownAt(state.parent) : state;
+  }
+
+  #isHidden(state: AnyStateNode): boolean {
+    return this.scope !== 'details' && state !== this.top && isTable(state);
   }
 
   /**
@@ -107,6 +128,12 @@ const smallestTable = 3;
 export function isRow(transition: AnyTransitionDefinition): boolean {
   const source: AnyStateNode = transition.source;
   return kindOf(transition) === 'always' && (source.always ?? []).length >= smallestTable;
+}
+
+/** Whether a state is a table: it is left at once, by the first row whose guard holds. */
+function isTable(state: AnyStateNode): boolean {
+  const transitions = transitionsOf(state);
+  return transitions.length > 1 && transitions.every((each) => kindOf(each) === 'always');
 }
 
 export function kindOf(transition: AnyTransitionDefinition): TransitionKind {

@@ -4,7 +4,12 @@
  */
 
 import type { FoldablePicture } from '../../visualizations/inspector/model/folding.ts';
-import { foldingsOf, pictureFile } from '../../visualizations/inspector/model/folding.ts';
+import {
+  foldingsOf,
+  pictureFile,
+  pictureScopes,
+} from '../../visualizations/inspector/model/folding.ts';
+import type { Size } from '../../visualizations/inspector/model/viewport.ts';
 import { chartFacts } from './chart-facts.ts';
 import { layOutChart } from './chart-layout.ts';
 import {
@@ -49,12 +54,19 @@ async function addPicture(
   whole: ChartPicture,
 ): Promise<PagePicture> {
   const parts = partsOf(chart, whole).map(({ of, name }) => ({ path: of, name }));
-  let largest = 0;
-  for (const unfolded of foldingsOf(parts)) {
-    const drawing = await layOutChart(chart.machine, optionsOf(chart, whole, unfolded));
-    largest = Math.max(largest, drawing.width, drawing.height);
-    files.set(pictureFile({ ...whole, parts }, unfolded), chartSvg(drawing, whole.title));
-  }
   const { name, title, of } = whole;
-  return { name, title, of, parts, foldsAtFirst: largest > largestAtFirst };
+  const sizes: Record<string, Size> = {};
+  let largest = 0;
+  for (const scope of pictureScopes) {
+    for (const unfolded of foldingsOf(parts)) {
+      const options = { ...optionsOf(chart, whole, unfolded), scope };
+      const drawing = await layOutChart(chart.machine, options);
+      const { width, height } = drawing;
+      const file = pictureFile({ name, parts }, unfolded, scope);
+      if (scope === 'details') largest = Math.max(largest, width, height);
+      sizes[file] = { width, height };
+      files.set(file, chartSvg(drawing, title));
+    }
+  }
+  return { name, title, of, parts, sizes, foldsAtFirst: largest > largestAtFirst };
 }

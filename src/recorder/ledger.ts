@@ -27,8 +27,13 @@ interface Statuses {
 
 export class Ledger {
   readonly #capacity: number;
-  readonly #ring: Seen[] = [];
+  readonly #maxBytes: number;
+  readonly #ring: (Seen | undefined)[] = [];
+  /** Number of the oldest kept observation. */
+  #first = 1;
   #last = 0;
+  /** Estimated size of the kept observations. */
+  #bytes = 0;
   /** Time of the last observation that left the ring. */
   #baseT = 0;
   /** All actors that existed before the first kept observation, or started since. */
@@ -36,12 +41,13 @@ export class Ledger {
   readonly #before: Statuses = { servers: new Map(), troupe: undefined };
   readonly #now: Statuses = { servers: new Map(), troupe: undefined };
 
-  constructor(capacity: number) {
+  constructor(capacity: number, maxBytes = Number.POSITIVE_INFINITY) {
     this.#capacity = capacity;
+    this.#maxBytes = maxBytes;
   }
 
   get first(): number {
-    return this.#last - this.#ring.length + 1;
+    return this.#first;
   }
 
   get last(): number {
@@ -67,16 +73,25 @@ export class Ledger {
   }
 
   push(seen: Seen): void {
-    const place = this.#last % this.#capacity;
-    const oldest = this.#ring[place];
-    if (oldest !== undefined) {
-      this.#baseT = oldest.t;
-      noteStatus(this.#before, oldest);
-      if ('actor' in oldest) this.#forget(oldest);
-    }
-    this.#ring[place] = seen;
+    this.#bytes += bytesOf(seen);
+    while (
+      this.#last - this.#first + 1 >= this.#capacity ||
+      (this.#bytes > this.#maxBytes && this.#first <= this.#last)
+    )
+      this.#dropOldest();
+    this.#ring[this.#last % this.#capacity] = seen;
     this.#last += 1;
     noteStatus(this.#now, seen);
+  }
+
+  #dropOldest(): void {
+    const oldest = this.#at(this.#first);
+    this.#ring[(this.#first - 1) % this.#capacity] = undefined;
+    this.#first += 1;
+    this.#bytes -= bytesOf(oldest);
+    this.#baseT = oldest.t;
+    noteStatus(this.#before, oldest);
+    if ('actor' in oldest) this.#forget(oldest);
   }
 
   record(n: number): InspectionRecord {
@@ -141,12 +156,37 @@ export class Ledger {
   }
 
   #pictureNow(): InspectionPicture {
-    const t = this.#ring.length === 0 ? 0 : this.#at(this.#last).t;
+    const t = this.#first > this.#last ? this.#baseT : this.#at(this.#last).t;
     const actors = [...this.#actors.values()]
       .filter(({ now, parent }) => now.life === 'active' || parent === undefined)
       .map((file) => picturedActor(file, { ...file, stand: file.now }));
     return drawn(this.#last, t, actors, this.#now);
   }
+}
+
+// Measured on the heap, with the objects that only the observation keeps.
+const bytesPerKind: Readonly<Record<Seen['kind'], number>> = {
+  actor: 500,
+  state: 450,
+  event: 260,
+  step: 180,
+  ignored: 140,
+  timer: 180,
+  timerEnd: 160,
+  login: 400,
+  status: 800,
+  gone: 120,
+  reconciled: 600,
+};
+const bytesPerStep = 150;
+
+/** An estimate; texts of servers and plans of many steps would otherwise have no limit. */
+function bytesOf(seen: Seen): number {
+  const base = bytesPerKind[seen.kind];
+  if (seen.kind === 'reconciled') return base + seen.plan.length * bytesPerStep;
+  if (seen.kind !== 'status') return base;
+  const { message = '', stderrTail = [] } = seen.status.lastError ?? {};
+  return base + message.length + stderrTail.reduce((sum, line) => sum + line.length + 32, 0);
 }
 
 function noteStatus(statuses: Statuses, seen: Seen): void {

@@ -42,6 +42,8 @@ interface RecorderOptions {
   readonly clock: Clock;
   /** Most records to keep. Default: 10,000. */
   readonly records?: number;
+  /** Estimated memory that they may take. Default: no limit. */
+  readonly maxBytes?: number;
   /** Called once when something could not be recorded. */
   readonly report: (message: string, error: unknown) => void;
 }
@@ -59,9 +61,9 @@ export class Recorder implements InspectionSource {
   #hasFailed = false;
   #rootKey: ActorKey | undefined;
 
-  constructor({ clock, records = defaultRecordCount, report }: RecorderOptions) {
+  constructor({ clock, records = defaultRecordCount, maxBytes, report }: RecorderOptions) {
     this.#clock = clock;
-    this.#ledger = new Ledger(records);
+    this.#ledger = new Ledger(records, maxBytes);
     this.#report = report;
     this.#setStart();
   }

@@ -74,6 +74,8 @@ export interface HostPolicy extends PolicyOverrides {
 export interface InspectOptions {
   /** Number of records to keep in memory. Default: 10,000. */
   readonly records?: number;
+  /** Bytes of memory that they may take, by estimate. Default: no limit. */
+  readonly maxBytes?: number;
   /**
    * File to which every record is also written; `troupe replay` opens it. It is rotated at 16 MB,
    * and the last three are kept next to it. Default: none.

@@ -49,6 +49,7 @@ describe('a chart on the page', () => {
     if (actor !== 'x:0') source.push({ kind: 'actor', actor, id: 'db.0', parent: 'x:0', machine });
     const inspected = { source, mode: 'live', title: 'x' } as const;
     const { page } = await show(browser, inspected, `#/chart?actor=${actor}`);
+    await page.getByRole('button', { name: 'Details' }).click();
     for (const { title, shown, isOnly } of picturesOf(machine)) {
       if (!isOnly) await page.getByRole('tab', { name: new RegExp(`^${title}`, 'u') }).click();
       for (const leaf of shown) {
@@ -121,6 +122,7 @@ describe('a picture with foldable parts', () => {
 
   it('keeps a part unfolded, with its active state visible, while one of its states is active', async () => {
     const { page, enter } = await showServer(final);
+    await page.getByRole('button', { name: 'Details' }).click();
     enter(inside ?? '');
     const lit = page.locator(`[data-state="${inside}"].lit`);
     await lit.waitFor({ state: 'visible' });
@@ -246,6 +248,18 @@ describe('untrusted text', () => {
 });
 
 describe('a journal on the page', () => {
+  it('opens at the first failure, with the server that failed', async () => {
+    const source = new ScriptedSource();
+    for (const state of ['connecting', 'failed', 'stopped'] as const) {
+      source.push({ kind: 'status', status: statusOf('web', { state: 'ready' }) });
+      source.push({ kind: 'status', status: statusOf('db', { state }) });
+    }
+    const { page } = await show(browser, { source, mode: 'replay', title: 'x.ndjson' });
+    await page.locator('[data-tile=db][data-state-of=failed]').waitFor();
+    expect(await page.locator('.panel h2').textContent()).toBe('db');
+    expect(await page.locator('.time-where').textContent()).toContain('4 / 6');
+  });
+
   it('shows every moment and accepts no commands', async () => {
     const source = new ScriptedSource();
     source.push({ kind: 'status', status: statusOf('db', { state: 'connecting' }) });

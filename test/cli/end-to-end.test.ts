@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import type { InspectionRecord } from '../../src/domain/host/inspection.ts';
+import { Browser } from '../inspector/browser.ts';
 import { createPlace } from './cli-process.ts';
 import { cliFromSources, compiledCli } from './compiled-cli.ts';
 
@@ -44,6 +46,25 @@ describe('the command line with real servers', { timeout: patience }, () => {
       result: { content: [{ type: 'text', text: 'The sum of 2 and 3 is 5.' }] },
       meta: { server: 'sums', tool: 'get-sum', attempts: 1 },
     });
+    await place.isEmpty();
+  });
+
+  it('shows on the page what failed before anyone asked for a link', async () => {
+    const place = createPlace(cli);
+    place.writeSettings({ db: place.server(), gone: { command: 'no-such-mcp-server' } });
+    const up = place.start('up', '--config', place.settings);
+    await up.printed(/gone .*failed/u);
+    const { stdout } = await place.run('inspect');
+    const browser = await Browser.at(stdout.trim());
+    const { body } = await browser.get('/api/records?from=1&limit=5000');
+    const { records } = JSON.parse(body) as { readonly records: readonly InspectionRecord[] };
+    const states = records.flatMap((record) =>
+      record.kind === 'status' && record.status.name === 'gone' ? [record.status.state] : [],
+    );
+    expect(states).toContain('connecting');
+    expect(states.at(-1)).toBe('failed');
+    up.child.kill('SIGTERM');
+    await up.ended;
     await place.isEmpty();
   });
 

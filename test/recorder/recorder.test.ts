@@ -16,12 +16,13 @@ import { serverMachine } from '../../machines/server/server.ts';
 import { slotsMachine } from '../../machines/slots.ts';
 import { troupeMachine } from '../../machines/troupe/troupe.ts';
 import type { InspectionRecord } from '../../src/domain/host/inspection.ts';
-import type { ServerStatus, TroupeSnapshot } from '../../src/domain/host/status.ts';
+import type { LastError, ServerStatus, TroupeSnapshot } from '../../src/domain/host/status.ts';
 import { edgeOf } from '../../src/recorder/chart-names.ts';
 import { Recorder } from '../../src/recorder/recorder.ts';
 import { pathOf, statesOf, transitionsOf } from '../../src/testing/chart-parts.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
 import { crash, failure, servers, stage } from '../runtime/stage.ts';
+import { statusOf } from '../visualizations/samples.ts';
 
 const visualizations = new URL('../../visualizations/', import.meta.url);
 const machines: readonly AnyStateMachine[] = [
@@ -189,15 +190,27 @@ const emptyTruth: TroupeSnapshot = {
   servers: [],
 };
 
-function recording(machine: AnyStateMachine, records = 1_000) {
+function recording(
+  machine: AnyStateMachine,
+  options: { readonly records?: number; readonly maxBytes?: number } = {},
+) {
   const faults: unknown[] = [];
   const clock = new VirtualClock();
   const root: AnyActorRef = createActor(machine, { clock });
   root.subscribe({ error: () => undefined });
-  const recorder = new Recorder({ clock, records, report: (_, error) => faults.push(error) });
+  const recorder = new Recorder({
+    clock,
+    records: 1_000,
+    ...options,
+    report: (_, error) => faults.push(error),
+  });
   recorder.attach(root, emptyTruth);
   root.start();
   return { root, recorder, faults, clock };
+}
+
+function lastErrorOf(line: string): LastError {
+  return { code: 'CRASHED', kind: 'crashed', message: 'It crashed.', stderrTail: [line] };
 }
 
 describe('the recorder', () => {
@@ -226,6 +239,34 @@ describe('the recorder', () => {
     expect(faults).toHaveLength(1);
     expect(recorder.records(1, 1_000).map(({ kind }) => kind)).toContain('step');
     expect(recorder.context(root.sessionId)).toBeDefined();
+  });
+
+  it('drops the oldest records when they take more than the given bytes', () => {
+    const toggling = createMachine({
+      id: 'slots',
+      initial: 'calm',
+      states: { calm: { on: { next: 'busy' } }, busy: { on: { next: 'calm' } } },
+    });
+    const { root, recorder } = recording(toggling, { maxBytes: 10_000 });
+    for (let round = 0; round < 100; round += 1) root.send({ type: 'next' });
+    const { first, last } = recorder;
+    expect(last).toBe(301);
+    expect(last - first + 1).toBeGreaterThan(20);
+    expect(last - first + 1).toBeLessThan(60);
+    expect(recorder.picture(first - 2)).toBeUndefined();
+    // Each moment that is left is as it was: the state record follows its event and step.
+    for (const record of recorder.records(first, 1_000)) {
+      if (record.kind !== 'state') continue;
+      const leaves = recorder.picture(record.n)?.actors[0]?.leaves;
+      expect(leaves).toEqual(record.leaves);
+    }
+    const noisy = { ...statusOf('db'), lastError: lastErrorOf('x'.repeat(9_000)) };
+    recorder.noteStatus(noisy);
+    expect(recorder.records(1, 1_000).length).toBeLessThan(4);
+    recorder.noteStatus({ ...noisy, lastError: lastErrorOf('x'.repeat(20_000)) });
+    // Even one that is too large by itself is shown, alone.
+    expect(recorder.records(1, 1_000).map(({ kind }) => kind)).toEqual(['status']);
+    expect(recorder.picture()?.servers.map(({ name }) => name)).toEqual(['db']);
   });
 
   it("redacts tokens in a server's last error", () => {
@@ -280,7 +321,7 @@ describe('the recorder', () => {
         on: { on: { turn: 'off' }, invoke: { src: 'child', id: 'session' } },
       },
     });
-    const { root, recorder } = recording(machine, 40);
+    const { root, recorder } = recording(machine, { records: 40 });
     for (let round = 0; round < 200; round += 1) {
       root.send({ type: 'turn' });
       const { children } = root.getSnapshot() as { children: Record<string, AnyActorRef> };

@@ -8,10 +8,13 @@ import {
   transitionOfTimer,
   transitionsOf,
 } from '../../visualizations/inspector/model/chart-facts.ts';
+import { coverageOf, coveredIn } from '../../visualizations/inspector/model/coverage.ts';
 import {
   foldingsOf,
   isOnActivePath,
   pictureFile,
+  pictureScopes,
+  unfoldedInOverview,
   unfoldedParts,
 } from '../../visualizations/inspector/model/folding.ts';
 import {
@@ -19,6 +22,7 @@ import {
   afterTimer,
   litStates,
 } from '../../visualizations/inspector/model/lit-states.ts';
+import { pathTo } from '../../visualizations/inspector/model/path.ts';
 import {
   anchored,
   centredOn,
@@ -26,6 +30,7 @@ import {
   following,
   kept,
   sees,
+  visibleIn,
   zoomed,
 } from '../../visualizations/inspector/model/viewport.ts';
 import { pageStyleOf } from '../../visualizations/page-style.ts';
@@ -121,7 +126,11 @@ describe("a picture's parts", () => {
     expect(pictureFile(wide, ['c', 'a'])).toBe('p+p.a+p.c.svg');
     for (const { picture } of shown) {
       for (const unfolded of foldingsOf(picture.parts)) {
-        expect(files.has(pictureFile(picture, unfolded))).toBe(true);
+        for (const scope of pictureScopes) {
+          const file = pictureFile(picture, unfolded, scope);
+          expect(files.has(file)).toBe(true);
+          expect(Object.keys(picture.sizes)).toContain(file);
+        }
       }
     }
   });
@@ -139,6 +148,112 @@ describe("a picture's parts", () => {
         expect(Number(width), `${file} for ${leaf}`).toBeLessThanOrEqual(1_440);
       }
     }
+  });
+});
+
+describe('an overview', () => {
+  const beside = { width: 1_020, height: 740 };
+  const phone = { width: 390, height: 612 };
+
+  it('fits beside the panel, and on a phone, at full size while it is folded', () => {
+    // The charts of a server; the other pages show the rest alone.
+    for (const machine of ['server', 'session', 'refresh', 'troupe', 'slots', 'permit']) {
+      for (const picture of facts.machines[machine]?.pictures ?? []) {
+        for (const [scope, frame] of [
+          ['overview', beside],
+          ['narrow', phone],
+        ] as const) {
+          const file = pictureFile(picture, [], scope);
+          const size = picture.sizes[file] ?? { width: Infinity, height: Infinity };
+          expect(fitted(size, frame).scale, file).toBe(1);
+        }
+      }
+    }
+  });
+
+  it('shows names and triggers, and no state that is left at once', () => {
+    const [connection] = facts.machines['server']?.pictures ?? [];
+    if (connection === undefined) throw new Error('there is no picture');
+    const all = connection.parts.map(({ path }) => path);
+    const drawn = drawnIn(pictureFile(connection, all, 'overview'));
+    expect(drawn).toContain('connection.parked.failed.crashLoop');
+    expect(drawn).not.toContain('connection.parked.failed.choosing');
+    expect(drawn).not.toContain('connection.settling.admitting');
+    const text = files.get(pictureFile(connection, [], 'overview'));
+    expect(text).toContain('server.start, +9');
+    expect(text).not.toContain('entry /');
+    expect(files.get(pictureFile(connection, [], 'narrow'))).not.toContain('server.start');
+  });
+
+  it('unfolds the active state as far as the whole chart stays readable', () => {
+    const [connection] = facts.machines['server']?.pictures ?? [];
+    if (connection === undefined) throw new Error('there is no picture');
+    const unfolded = (leaf: string, choices = new Map<string, boolean>(), frame = beside) =>
+      unfoldedInOverview(connection, [leaf], choices, { scope: 'overview', frame });
+    const ready = 'connection.engaged.live.ready';
+    expect(unfolded(ready)).toEqual(['connection.engaged']);
+    expect(unfolded(ready, new Map([['connection.engaged', false]]))).toEqual([]);
+    expect(unfolded(ready, new Map(), { width: 500, height: 300 })).toEqual([]);
+    expect(unfolded('connection.retired', new Map([['connection.parked', true]]))).toEqual([
+      'connection.parked',
+    ]);
+  });
+});
+
+describe('the path to a state', () => {
+  const machine = { states: {}, guards: {}, actions: {}, delays: {}, pictures: [] };
+  const edge = (...target: string[]) => ({ trigger: 'e', actions: [], target });
+  const chart = {
+    ...machine,
+    transitions: {
+      'm.a#0': edge('b'),
+      'm.b#0': edge('c'),
+      'm.b.x#0': edge('b.y'),
+      'm.c#0': edge('a'),
+      'm.c#1': edge(),
+      'm.other#0': edge('other.x'),
+    },
+  };
+  const path = (leaf: string, ...taken: string[]) => pathTo([leaf], taken, 'm', chart);
+
+  it('leads back to the state that it has passed', () => {
+    expect(path('c', 'm.c#0', 'm.a#0', 'm.b#0')).toEqual(['m.b#0', 'm.a#0', 'm.c#0']);
+    expect(path('c', 'm.b#0', 'm.c#0', 'm.a#0', 'm.b#0')).toEqual(['m.b#0', 'm.a#0', 'm.c#0']);
+  });
+
+  it('follows states inside others, and skips other regions and steps that stay', () => {
+    expect(path('b.y', 'm.a#0', 'm.other#0', 'm.b.x#0', 'm.c#1')).toEqual(['m.b.x#0', 'm.a#0']);
+  });
+
+  it('is empty when nothing was recorded', () => {
+    expect(path('c')).toEqual([]);
+    expect(path('c', 'm.unknown#0')).toEqual([]);
+  });
+});
+
+describe("a chart's coverage", () => {
+  const steps = [
+    { kind: 'step', n: 1, t: 1, actor: 'x:1', type: 'e', edges: ['m.a#0', 'm.b#0'] },
+    { kind: 'step', n: 2, t: 2, actor: 'x:2', type: 'e', edges: ['m.a#0'] },
+    { kind: 'step', n: 3, t: 3, actor: 'x:3', type: 'e', edges: ['m.c#0'] },
+    { kind: 'ignored', n: 4, t: 4, actor: 'x:1', type: 'e' },
+  ] as const;
+
+  it('counts the steps of every actor of the chart, and of no other', () => {
+    const coverage = coverageOf(steps, 'server', (actor) =>
+      actor === 'x:3' ? 'session' : 'server',
+    );
+    expect([...coverage]).toEqual([
+      ['m.a#0', 2],
+      ['m.b#0', 1],
+    ]);
+    const transition = { trigger: 'e', actions: [], target: [] };
+    const transitions = { 'm.a#0': transition, 'm.b#0': transition, 'm.c#0': transition };
+    expect(coveredIn({ transitions }, coverage, () => true)).toEqual({ taken: 2, all: 3 });
+    expect(coveredIn({ transitions }, coverage, (id) => id === 'm.c#0')).toEqual({
+      taken: 0,
+      all: 1,
+    });
   });
 });
 
@@ -190,7 +305,7 @@ describe("a picture's view", () => {
   const frame = { width: 1_032, height: 832 };
 
   it('shows the whole picture, centred', () => {
-    expect(fitted(picture, frame)).toEqual({ scale: 0.5, x: 16, y: 166 });
+    expect(fitted(picture, frame)).toEqual({ scale: 0.504, x: 12, y: 164 });
   });
 
   it('keeps the point under the pointer in place while zooming', () => {
@@ -213,6 +328,14 @@ describe("a picture's view", () => {
     });
   });
 
+  it('knows its visible part', () => {
+    expect(visibleIn({ x: -100, y: 0, scale: 2 }, picture, frame)).toEqual({
+      box: { x: 50, y: -0, width: 516, height: 416 },
+      isWhole: false,
+    });
+    expect(visibleIn(fitted(picture, frame), picture, frame).isWhole).toBe(true);
+  });
+
   it('shows the whole picture if it is readable at that size', () => {
     const small = { width: 900, height: 600 };
     const active = { x: 0, y: 0, width: 50, height: 20 };
@@ -223,14 +346,14 @@ describe("a picture's view", () => {
     const tall = { width: 1_000, height: 4_000 };
     const start = { x: 0, y: 0, scale: 0.8 };
     const first = following(start, tall, frame, undefined);
-    expect(first).toEqual({ x: 16, y: 16, scale: 1 });
+    expect(first).toEqual({ x: 16, y: 12, scale: 1 });
     const low = following(first, tall, frame, { x: 500, y: 3_000, width: 100, height: 50 });
     expect(low).toEqual({ x: 16, y: 391 - 3_000, scale: 1 });
     // What is seen already does not move.
     expect(following(low, tall, frame, { x: 0, y: 3_100, width: 9, height: 9 })).toEqual(low);
     // Of what is larger than the frame, its beginning; at the end there is nothing more to show.
-    expect(following(first, tall, frame, { x: 0, y: 1_000, width: 9, height: 2_000 }).y).toBe(-984);
-    expect(following(first, tall, frame, { x: 0, y: 3_990, width: 9, height: 9 }).y).toBe(-3_184);
+    expect(following(first, tall, frame, { x: 0, y: 1_000, width: 9, height: 2_000 }).y).toBe(-988);
+    expect(following(first, tall, frame, { x: 0, y: 3_990, width: 9, height: 9 }).y).toBe(-3_180);
   });
 
   it('follows the active state in both directions if the picture is too wide', () => {

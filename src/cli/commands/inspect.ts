@@ -8,8 +8,8 @@ export const inspectCommand: CommandDefinition<{ readonly open?: true }> = {
   summary: 'print a link that shows the live charts of the running troupe in a browser',
   details:
     'Each link works once, in one browser on this machine; run it again for another. ' +
-    'The first run makes the troupe record its charts in memory; ' +
-    'troupe up --inspect records from the start.',
+    'The page also shows what happened before: the latest 2 MB of records are kept in memory, ' +
+    'and more with troupe up --inspect.',
   example: 'troupe inspect --open',
   options: [flag('--open', 'also open it in the browser')],
   async run(session, _args, { open = false }) {

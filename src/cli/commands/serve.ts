@@ -16,7 +16,7 @@ import { requireServer } from '../control/settled-servers.ts';
 import { controlSocketPath } from '../control/socket-path.ts';
 import { type ListenAddress, parseListenAddress, parseText } from '../flag-values.ts';
 import { noServers, troupeOptionsOf, unknownAllowed } from '../launch.ts';
-import { inspectHere } from '../run/inspect-here.ts';
+import { inspectHere, recordedAlways } from '../run/inspect-here.ts';
 import {
   type AccessFlags,
   accessOptions,
@@ -72,7 +72,12 @@ export const serveCommand: CommandDefinition<ServeFlags> = {
       const releaseConsole = keepConsoleOffStdout();
       // With `--only`, no other server may run.
       const options = troupeOptionsOf(launch, only === undefined ? undefined : [only]);
-      const troupe = createTroupe({ ...options, questions: questionKinds, telemetry });
+      const troupe = createTroupe({
+        ...options,
+        questions: questionKinds,
+        inspect: recordedAlways,
+        telemetry,
+      });
       const gateway = new Gateway({
         troupe,
         clock: realClock,

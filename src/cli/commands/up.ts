@@ -22,7 +22,7 @@ import {
   troupeOptionsOf,
   unknownAllowed,
 } from '../launch.ts';
-import { type InspectHere, inspectHere } from '../run/inspect-here.ts';
+import { type InspectHere, inspectHere, recordedAlways } from '../run/inspect-here.ts';
 import { stopOrderly, untilStopped } from '../run/stop.ts';
 import { createTroupeView, type TroupeView } from '../show/troupe-view.ts';
 
@@ -123,12 +123,12 @@ export const upCommand: CommandDefinition<UpFlags> = {
   },
 };
 
-/** A journal must be recorded from the start; links can be requested at any time. */
+/** A link that is requested later shows what was recorded until then. */
 function inspectOf(
   { host, launch }: CliSession,
   { inspect, journal }: UpFlags,
 ): TroupeOptions['inspect'] {
-  if (journal === undefined) return inspect === undefined ? undefined : true;
+  if (journal === undefined) return inspect === undefined ? recordedAlways : true;
   const own = path.join(launch.stateFolder, 'journal', `${launchHash(launch)}.ndjson`);
   return { journal: journal === true ? own : path.resolve(host.cwd, journal) };
 }

@@ -1,6 +1,6 @@
 /**
- * Runs the inspector for the troupe of this process. Recording and listening start with the first request
- * for a link. Commands from the page are handled like commands from the socket.
+ * Runs the inspector for the troupe of this process. Listening starts with the first request for a link.
+ * Commands from the page are handled like commands from the socket.
  */
 
 import type { HostEvent } from '../../domain/host/event.ts';
@@ -15,6 +15,12 @@ import type { ControlArgs, ControlCommand } from '../control/schemas.ts';
 import type { ControlHandler } from '../control/server.ts';
 import { writeAddressFile } from './address-file.ts';
 import { PageLogins } from './page-logins.ts';
+
+/**
+ * What is recorded from the start without any flag, so that a link that is requested after a failure
+ * shows it: at most 2 MB, some minutes of a busy troupe.
+ */
+export const recordedAlways = { maxBytes: 2_000_000 } as const;
 
 export type InspectHere = ReturnType<typeof inspectHere>;
 

@@ -59,6 +59,7 @@ const optionsSchema = z
       z.boolean(),
       z.strictObject({
         records: z.int().min(1).max(mostRecords).optional(),
+        maxBytes: z.int().min(1).optional(),
         journal: file.optional(),
       }),
     ]),

@@ -3,7 +3,8 @@
  * reader. A call sends its server's chart two events: one when it begins, one when it ends.
  */
 
-import type { Troupe } from '../../../src/index.ts';
+import { recordedAlways } from '../../../src/cli/run/inspect-here.ts';
+import type { Troupe, TroupeOptions } from '../../../src/index.ts';
 import type { StdioServer } from '../contender.ts';
 import { stdioServer } from '../servers.ts';
 import { median } from '../statistics.ts';
@@ -16,16 +17,19 @@ const warmUpBlocks = 4;
 const eventsPerCall = 2;
 
 // The first lacks the option: `off` beside it shows the noise, and that `off` costs nothing.
-const modes: readonly string[] = ['without', 'off', 'on', 'watched'];
+const modes: readonly string[] = ['without', 'off', 'ring', 'on', 'watched'];
+
+/** The library records nothing by default; `troupe up` and `troupe serve` keep 2 MB. */
+function inspectOf(mode: string): Pick<TroupeOptions, 'inspect'> {
+  if (mode === 'without') return {};
+  return { inspect: mode === 'ring' ? recordedAlways : mode !== 'off' };
+}
 
 async function job({ command, args }: Pick<StdioServer, 'command' | 'args'>): Promise<Values> {
   const { createTroupe } = await import('../../../src/index.ts');
   const settings = { mcpServers: { echo: { command, args } } };
   const troupes = new Map(
-    modes.map((mode) => {
-      const inspect = mode === 'without' ? {} : { inspect: mode !== 'off' };
-      return [mode, createTroupe({ settings, ...inspect })];
-    }),
+    modes.map((mode) => [mode, createTroupe({ settings, ...inspectOf(mode) })]),
   );
   let read = 0;
   const watched = troupes.get('watched')?.inspection;
@@ -37,8 +41,16 @@ async function job({ command, args }: Pick<StdioServer, 'command' | 'args'>): Pr
   const times = await callTimes(troupes);
   if (watched === undefined || read !== watched.last) throw new Error('Not all was read.');
   await Promise.all([...troupes.values()].map((troupe) => troupe.stop()));
-  const [without = 0, off = 0, on = 0, along = 0] = times;
-  return { off, on, watched: along, offRatio: off / without, event: (on - off) / eventsPerCall };
+  const [without = 0, off = 0, ring = 0, on = 0, along = 0] = times;
+  return {
+    off,
+    ring,
+    on,
+    watched: along,
+    offRatio: off / without,
+    ringRatio: ring / without,
+    event: (on - off) / eventsPerCall,
+  };
 }
 
 /** CPU time of a call in each mode, in turns. */
@@ -60,9 +72,16 @@ export const recorderWork: Work = {
   name: 'recorder',
   measures: [
     measure('off', 'echo over stdio, nothing recorded, CPU per call', 'us'),
+    measure('ring', 'the same, recorded as troupe up and serve do, at most 2 MB', 'us'),
     measure('on', 'the same, recorded', 'us'),
     measure('watched', 'the same, recorded and read along', 'us'),
     measure('offRatio', 'nothing recorded, times the same without the option', '', below(1.02)),
+    measure(
+      'ringRatio',
+      'at most 2 MB recorded, times the same without the option',
+      '',
+      below(1.1),
+    ),
     measure('event', 'what recording adds to an event of a chart', 'us', below(2)),
   ],
   rounds: { full: 5, quick: 3 },

@@ -1,58 +1,106 @@
 /**
- * The positions of the fleet's tiles. Only visible rows are drawn, so the layout is a list of rows with known
- * heights.
+ * The positions of the fleet's servers. Only visible rows are drawn, so the layout is a list of rows with known
+ * heights. As tiles, all rows are alike; in a compact list, a server with a problem has a row of its own, which has
+ * room for the cause, and the others share rows.
  */
 
 import type { ServerStatus } from '../../../src/domain/host/status.ts';
 import type { ServerState } from '../../../src/domain/server-state.ts';
+import { isProblem } from './cause.ts';
 import type { FleetGroup } from './fleet-list.ts';
+
+/** How a server is drawn. */
+export type FleetShape = 'tile' | 'line' | 'chip';
 
 export type FleetRow =
   | {
       readonly kind: 'heading';
       readonly top: number;
+      readonly height: number;
       readonly state: ServerState;
       readonly count: number;
     }
   | {
-      readonly kind: 'tiles';
+      readonly kind: FleetShape;
       readonly top: number;
+      readonly height: number;
+      readonly columns: number;
       readonly servers: readonly ServerStatus[];
-      /** Place of its first tile among all tiles, from 0. */
+      /** Place of its first server among all servers, from 0. */
       readonly place: number;
     };
 
 export interface FleetLayout {
-  readonly columns: number;
   readonly height: number;
   readonly rows: readonly FleetRow[];
-  /** The names on all tiles, in order. */
+  /** The names of all servers, in order. */
   readonly names: readonly string[];
 }
 
-/** In pixels; the style sheet has the same. */
-export const sizes = { tileWidth: 232, tileHeight: 124, heading: 40, gap: 10 };
+interface ShapeSize {
+  readonly width: number;
+  readonly height: number;
+  readonly gap: number;
+}
 
-export function fleetLayout(groups: readonly FleetGroup[], width: number): FleetLayout {
-  const { tileWidth, tileHeight, heading, gap } = sizes;
-  const columns = Math.max(1, Math.floor((width + gap) / (tileWidth + gap)));
+/** In pixels; the style sheet has the same. The width is the smallest one. */
+export const sizes = {
+  tile: { width: 232, height: 124, gap: 10 },
+  line: { width: Infinity, height: 40, gap: 4 },
+  chip: { width: 216, height: 34, gap: 6 },
+} as const satisfies Record<FleetShape, ShapeSize>;
+
+// On a phone, the cause is below the name.
+const narrow = { below: 600, lineHeight: 78 } as const;
+const headingHeight = 40;
+
+export function fleetLayout(
+  groups: readonly FleetGroup[],
+  width: number,
+  isCompact = false,
+): FleetLayout {
   const rows: FleetRow[] = [];
   const names: string[] = [];
   let top = 0;
   for (const { state, servers } of groups) {
     if (state !== undefined) {
-      rows.push({ kind: 'heading', top, state, count: servers.length });
-      top += heading;
+      rows.push({ kind: 'heading', top, height: headingHeight, state, count: servers.length });
+      top += headingHeight;
     }
-    for (let start = 0; start < servers.length; start += columns) {
-      const row = servers.slice(start, start + columns);
-      rows.push({ kind: 'tiles', top, servers: row, place: names.length });
-      names.push(...row.map(({ name }) => name));
-      top += tileHeight + gap;
+    for (const [kind, run] of runsOf(servers, isCompact)) {
+      const { width: least, gap } = sizes[kind];
+      const height =
+        kind === 'line' && width < narrow.below ? narrow.lineHeight : sizes[kind].height;
+      const columns = Math.max(1, Math.floor((width + gap) / (least + gap)));
+      for (let start = 0; start < run.length; start += columns) {
+        const row = run.slice(start, start + columns);
+        rows.push({ kind, top, height, columns, servers: row, place: names.length });
+        names.push(...row.map(({ name }) => name));
+        top += height + gap;
+      }
     }
   }
-  return { columns, height: top, rows, names };
+  return { height: top, rows, names };
 }
+
+/** Consecutive servers of one shape. */
+function runsOf(
+  servers: readonly ServerStatus[],
+  isCompact: boolean,
+): readonly (readonly [FleetShape, readonly ServerStatus[]])[] {
+  if (!isCompact) return [['tile', servers]];
+  const runs: [FleetShape, ServerStatus[]][] = [];
+  for (const status of servers) {
+    const shape = isProblem(status) ? 'line' : 'chip';
+    const last = runs.at(-1);
+    if (last?.[0] === shape) last[1].push(status);
+    else runs.push([shape, [status]]);
+  }
+  return runs;
+}
+
+// Rows drawn above and below the visible ones.
+const spare = 2 * (sizes.tile.height + sizes.tile.gap);
 
 /** The visible rows, and a few around them. */
 export function rowsWithin(
@@ -60,10 +108,9 @@ export function rowsWithin(
   scrollTop: number,
   height: number,
 ): readonly FleetRow[] {
-  const spare = 2 * (sizes.tileHeight + sizes.gap);
   const from = scrollTop - spare;
   const to = scrollTop + height + spare;
-  const start = firstAt(layout.rows, from - sizes.tileHeight);
+  const start = firstAt(layout.rows, from - sizes.tile.height);
   const end = firstAt(layout.rows, to);
   return layout.rows.slice(start, end);
 }
@@ -80,23 +127,43 @@ function firstAt(rows: readonly FleetRow[], top: number): number {
   return low;
 }
 
-/** Which tile the arrow keys lead to. */
+/** The row of a server. */
+export function rowOf(
+  { rows, names }: FleetLayout,
+  name: string,
+): Exclude<FleetRow, { readonly kind: 'heading' }> | undefined {
+  const place = names.indexOf(name);
+  const row = rows.findLast((each) => each.kind !== 'heading' && each.place <= place);
+  return row?.kind === 'heading' || place < 0 ? undefined : row;
+}
+
+/** The server that an arrow key leads to. */
 export function neighbour(
   layout: FleetLayout,
   name: string | undefined,
   key: string,
 ): string | undefined {
-  const { names, columns } = layout;
+  const { names } = layout;
   const place = name === undefined ? -1 : names.indexOf(name);
   if (place < 0) return names[0];
-  const moves: Readonly<Record<string, number>> = {
-    ArrowRight: place + 1,
-    ArrowLeft: place - 1,
-    ArrowDown: place + columns,
-    ArrowUp: place - columns,
-    Home: 0,
-    End: names.length - 1,
+  const moves: Readonly<Record<string, () => number>> = {
+    ArrowRight: () => place + 1,
+    ArrowLeft: () => place - 1,
+    ArrowDown: () => inRow(layout, place, 1),
+    ArrowUp: () => inRow(layout, place, -1),
+    Home: () => 0,
+    End: () => names.length - 1,
   };
-  const next = moves[key];
+  const next = moves[key]?.();
   return next === undefined ? undefined : (names[next] ?? names[place]);
+}
+
+/** The place below or above a place, which is the last of its row where that is shorter. */
+function inRow({ rows }: FleetLayout, place: number, by: 1 | -1): number {
+  const holding = rows.flatMap((row) => (row.kind === 'heading' ? [] : [row]));
+  const at = holding.findLastIndex((row) => row.place <= place);
+  const from = holding[at];
+  const to = holding[at + by];
+  if (from === undefined || to === undefined) return place;
+  return to.place + Math.min(place - from.place, to.servers.length - 1);
 }

@@ -17,6 +17,19 @@ export interface FleetChoice {
   readonly states: readonly ServerState[];
   readonly grouped: boolean;
   readonly order: Order;
+  /** Undefined: a list for many servers, tiles for few. */
+  readonly look?: FleetLook;
+}
+
+export const fleetLooks = ['tiles', 'list'] as const;
+export type FleetLook = (typeof fleetLooks)[number];
+
+// About as many tiles as fit on a screen.
+const mostTiles = 30;
+
+/** How the servers are shown, unless the user chose. */
+export function lookFor({ look }: Pick<FleetChoice, 'look'>, serverCount: number): FleetLook {
+  return look ?? (serverCount > mostTiles ? 'list' : 'tiles');
 }
 
 export interface FleetGroup {

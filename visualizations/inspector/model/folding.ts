@@ -3,6 +3,8 @@
  * its content is drawn in place. All drawings are made in advance, because the browser computes no layout.
  */
 
+import { fitted, type Size } from './viewport.ts';
+
 /** A part of a picture; outer parts come before inner ones. */
 export interface PartFacts {
   /** Dotted path of the state. */
@@ -11,9 +13,18 @@ export interface PartFacts {
   readonly name: string;
 }
 
+/**
+ * How much a drawing shows: everything; or names and triggers, so that it fits on a screen; or names
+ * only, for a phone.
+ */
+export const pictureScopes = ['details', 'overview', 'narrow'] as const;
+export type PictureScope = (typeof pictureScopes)[number];
+
 export interface FoldablePicture {
   readonly name: string;
   readonly parts: readonly PartFacts[];
+  /** The size of each drawing, by file. */
+  readonly sizes: Readonly<Record<string, Size>>;
   /** Whether all of it at once would be too large for a screen. */
   readonly foldsAtFirst: boolean;
 }
@@ -44,9 +55,11 @@ export function foldingsOf(parts: readonly PartFacts[]): readonly (readonly stri
 export function pictureFile(
   { name, parts }: Pick<FoldablePicture, 'name' | 'parts'>,
   unfolded: readonly string[],
+  scope: PictureScope = 'details',
 ): string {
   const names = parts.filter(({ path }) => unfolded.includes(path)).map((part) => part.name);
-  return `${[name, ...names].join('+')}.svg`;
+  const suffix = scope === 'details' ? '' : `.${scope}`;
+  return `${[name, ...names].join('+')}${suffix}.svg`;
 }
 
 /** Whether an active state is in a part: such a part is always unfolded. */
@@ -60,8 +73,46 @@ export function unfoldedParts(
   leaves: readonly string[],
   choices: FoldChoices,
 ): readonly string[] {
-  const isWanted = (path: string): boolean =>
-    isOnActivePath(path, leaves) || (choices.get(path) ?? !foldsAtFirst);
+  return partsWhere(
+    parts,
+    (path) => isOnActivePath(path, leaves) || (choices.get(path) ?? !foldsAtFirst),
+  );
+}
+
+/** Smaller text is hard to read. */
+const readableScale = 0.85;
+
+/**
+ * The parts to unfold in an overview: the user's choices, and of the active path what leaves the
+ * whole drawing readable in the frame. A folded part names its active state.
+ */
+export function unfoldedInOverview(
+  { name, parts, sizes }: Pick<FoldablePicture, 'name' | 'parts' | 'sizes'>,
+  leaves: readonly string[],
+  choices: FoldChoices,
+  { scope, frame }: { readonly scope: PictureScope; readonly frame: Size },
+): readonly string[] {
+  const active = parts.map(({ path }) => path).filter((path) => isOnActivePath(path, leaves));
+  const unfolding = (count: number): readonly string[] => {
+    const opened = new Set(active.slice(0, count));
+    return partsWhere(parts, (path) => choices.get(path) ?? opened.has(path));
+  };
+  const fits = (unfolded: readonly string[]): boolean => {
+    const size = sizes[pictureFile({ name, parts }, unfolded, scope)];
+    return size !== undefined && fitted(size, frame).scale >= readableScale;
+  };
+  for (let count = active.length; count > 0; count -= 1) {
+    const unfolded = unfolding(count);
+    if (fits(unfolded)) return unfolded;
+  }
+  return unfolding(0);
+}
+
+/** The parts that are wanted, in parts that are. */
+function partsWhere(
+  parts: readonly PartFacts[],
+  isWanted: (path: string) => boolean,
+): readonly string[] {
   return parts
     .map(({ path }) => path)
     .filter((path) => [path, ...partsAround(path, parts)].every(isWanted));

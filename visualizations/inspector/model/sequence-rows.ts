@@ -239,9 +239,14 @@ function movedTo(leaves: readonly string[], was: readonly string[]): string {
   return fresh.map((leaf) => leaf.split('.').slice(-2).join('.')).join(' + ');
 }
 
-/** A timer's event is named by its delay. */
+// The events that XState sends by itself, such as `xstate.done.actor.db.0`.
+const ofXState = /^xstate\.(done|error)\.(?:actor|state)\.(.+?)(?:\.\d+)?$/u;
+
+/** A timer's event is named by its delay, and the end of an actor by the actor. */
 function eventName(type: string): string {
-  return type.startsWith('xstate.after.') ? `after ${timerName(type)}` : type;
+  return type.startsWith('xstate.after.')
+    ? `after ${timerName(type)}`
+    : type.replace(ofXState, '$1 $2');
 }
 
 function timerName(id: string): string {

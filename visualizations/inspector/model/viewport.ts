@@ -18,9 +18,11 @@ export interface Box extends Size {
 
 const smallestScale = 0.08;
 const largestScale = 3;
-/** Below this, the text in the boxes cannot be read. */
+/** A whole picture may be this small: names can still be read. */
+const wholeScale = 0.6;
+/** Below this, the small text in the boxes is hard to read. */
 const readableScale = 0.8;
-const edge = 16;
+const edge = 12;
 
 /** The whole picture, centred, never enlarged. */
 export function fitted(picture: Size, frame: Size): Viewport {
@@ -60,7 +62,7 @@ export function following(
   active: Box | undefined,
 ): Viewport {
   const whole = fitted(picture, frame);
-  if (whole.scale >= readableScale) return whole;
+  if (whole.scale >= wholeScale) return whole;
   const wide = fitted({ width: picture.width, height: 0 }, frame);
   const isWide = wide.scale >= readableScale;
   const scale = isWide ? wide.scale : Math.max(readableScale, viewport.scale);
@@ -117,6 +119,23 @@ export function sees(viewport: Viewport, box: Box, frame: Size): boolean {
     left + box.width * viewport.scale <= frame.width &&
     top + box.height * viewport.scale <= frame.height
   );
+}
+
+/** The visible part of a picture, in its units, and whether that is all of it. */
+export interface Visible {
+  readonly box: Box;
+  readonly isWhole: boolean;
+}
+
+export function visibleIn(viewport: Viewport, picture: Size, frame: Size): Visible {
+  const { x, y, scale } = viewport;
+  const box = {
+    x: -x / scale,
+    y: -y / scale,
+    width: frame.width / scale,
+    height: frame.height / scale,
+  };
+  return { box, isWhole: sees(viewport, { x: 0, y: 0, ...picture }, frame) };
 }
 
 /** Keeps a part of the picture in the frame, so that it cannot be moved out of sight. */

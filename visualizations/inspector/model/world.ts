@@ -25,6 +25,8 @@ export interface TrailMark {
 export interface LastMoves {
   /** All edges taken for one event. */
   readonly step?: LastMove & { readonly edges: readonly string[] };
+  /** The last edges taken, oldest first. */
+  readonly taken?: readonly string[];
   readonly ignored?: LastMove;
 }
 
@@ -42,6 +44,9 @@ export interface World extends Canvas {
 
 /** As many as a sparkline has room for. */
 const longestTrail = 16;
+
+/** Enough to find the way to a state through a few others. */
+const mostTaken = 32;
 
 export function worldOf(picture: InspectionPicture): World {
   const { n, t, servers } = picture;
@@ -92,7 +97,8 @@ function noteStep(world: World, { actor, n, t, type, edges }: StepRecord): void 
   const moves = world.moves.get(actor);
   const before = type === '' ? moves?.step : undefined;
   const step = { n, t, type: before?.type ?? type, edges: [...(before?.edges ?? []), ...edges] };
-  world.moves.set(actor, { ...moves, step });
+  const taken = [...(moves?.taken ?? []), ...edges].slice(-mostTaken);
+  world.moves.set(actor, { ...moves, step, taken });
 }
 
 function noteStatus(

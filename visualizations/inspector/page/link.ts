@@ -8,12 +8,13 @@ import type {
 import { troupeStateIn } from '../../../src/recorder/picture.ts';
 import type { ChartFacts } from '../model/chart-facts.ts';
 import { History } from '../model/history.ts';
+import { openingMoment } from '../model/problems.ts';
 import { advance, worldOf } from '../model/world.ts';
 import { ask, RefusedError } from './api.ts';
 import { heard } from './clock.ts';
 import { enter, forget, hasToken } from './entry.ts';
 import { forgetAddress } from './login.ts';
-import { showMoment } from './moments.ts';
+import { go, showMoment } from './moments.ts';
 import { streamRecords } from './record-stream.ts';
 import { change, current, type Link } from './store.ts';
 
@@ -49,10 +50,20 @@ export async function connect(): Promise<void> {
     if (isLive) follow(picture.n);
     void loadFacts();
     await fill(session);
+    if (!isLive && current().route.at === undefined) openRecording();
     showMoment(current().route.at);
   } catch (error) {
     lose(error);
   }
+}
+
+/** A recording ends with everything stopped, so it opens where something happened. */
+function openRecording(): void {
+  const { history, route } = current();
+  const isRoot = (actor: string): boolean => history.known.get(actor)?.machine === 'troupe';
+  const found = openingMoment(history.records, isRoot);
+  if (found === undefined) return;
+  go({ at: found.n, server: route.server ?? found.server }, { keep: true });
 }
 
 function follow(from: number): void {
@@ -164,7 +175,9 @@ async function fill({ first }: InspectionSession): Promise<void> {
     const { history, revision } = current();
     if (older.last >= history.first && history.records.every((record) => older.add(record))) {
       const { live } = current();
-      for (const [name, trail] of older.at(older.last).trails) live.trails.set(name, trail);
+      const known = older.at(older.last);
+      for (const [name, trail] of known.trails) live.trails.set(name, trail);
+      for (const [actor, moves] of known.moves) live.moves.set(actor, moves);
       change({ history: older, revision: revision + 1 });
     }
   } catch {

@@ -35,6 +35,12 @@ export interface PageState {
   readonly addresses: ReadonlyMap<ActorKey, LoginAddress>;
   readonly toasts: readonly Toast[];
   readonly dialog: Dialog | undefined;
+  /** The panel beside the view. */
+  readonly panel: PanelChoice;
+  /** Whether charts show everything, or an overview. */
+  readonly isDetailed: boolean;
+  /** Whether charts show which transitions were taken in the recording. */
+  readonly isCovering: boolean;
   /** The open questions of servers; none while the page cannot answer. */
   readonly questions: readonly Question[];
   /** Whether the older records are still being read. */
@@ -43,6 +49,13 @@ export interface PageState {
   readonly whatIf: boolean;
   /** The current fork. */
   readonly fork: ForkView | undefined;
+}
+
+export interface PanelChoice {
+  /** Whether it is hidden although a server is chosen. */
+  readonly isHidden: boolean;
+  /** In pixels, if the user changed it. */
+  readonly width?: number;
 }
 
 export interface LoginAddress {
@@ -73,10 +86,13 @@ let state: PageState = {
   revision: 0,
   route: { view: 'fleet' },
   facts: undefined,
-  fleet: { text: '', states: [], grouped: false, order: 'name' },
+  fleet: { text: '', states: [], grouped: false, order: 'state' },
   addresses: new Map(),
   toasts: [],
   dialog: undefined,
+  panel: { isHidden: false },
+  isDetailed: false,
+  isCovering: false,
   questions: [],
   filling: false,
   whatIf: false,

@@ -1,7 +1,8 @@
 /** Moves through the records. */
 
+import { problemFrom } from '../model/problems.ts';
 import { go } from './moments.ts';
-import { change, current } from './store.ts';
+import { change, current, toast } from './store.ts';
 
 /** The first and last record that can be shown. */
 export function bounds(): { readonly first: number; readonly last: number } {
@@ -17,6 +18,18 @@ export function step(by: number): void {
   const { route } = current();
   const at = Math.min(last, Math.max(first, (route.at ?? last) + by));
   go({ at });
+}
+
+/** Goes to the next or previous moment at which a server's problem began, and chooses that server. */
+export function stepToProblem(by: 1 | -1): void {
+  const { history, route } = current();
+  const found = problemFrom(history.records, route.at ?? history.last + 1, by);
+  if (found === undefined) {
+    toast('good', by === 1 ? 'No later problem.' : 'No earlier problem.');
+    return;
+  }
+  stopPlaying();
+  go({ at: found.n, server: found.server, actor: undefined });
 }
 
 export function toggleLive(): void {

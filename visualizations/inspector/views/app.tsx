@@ -15,6 +15,7 @@ import { LinkBanner } from './link-banner.tsx';
 import { LiveRegion } from './live-region.tsx';
 import { LoginPanel } from './login/panel.tsx';
 import { Icon } from './marks.tsx';
+import { HiddenPanel, PanelEdge } from './panel-edge.tsx';
 import { QuestionsDialog } from './questions/dialog.tsx';
 import { Sequence } from './sequence/sequence.tsx';
 import { ServerPanel } from './server/panel.tsx';
@@ -26,8 +27,14 @@ export function App() {
   const view = usePage((state) => state.route.view);
   const isForking = usePage((state) => state.whatIf && state.route.view === 'chart');
   const login = usePage((state) => (state.revision, chosenLogin(state)));
+  // A fork takes the place of the panel.
+  const isChosen = server !== undefined && !isForking;
+  const { isHidden, width } = usePage((state) => state.panel);
+  // In the fleet, a chosen server always has its panel.
+  const isShown = isChosen && (!isHidden || view === 'fleet');
+  const style = width === undefined ? {} : { '--panel-width': `${width}px` };
   return (
-    <div class="app" data-view={view}>
+    <div class="app" data-view={view} style={style}>
       <a class="skip" href="#main">
         Skip to the content
       </a>
@@ -36,12 +43,14 @@ export function App() {
       <main id="main" tabIndex={-1}>
         <CurrentView />
       </main>
-      {/* A fork takes the place of the panel. */}
       {isForking ? null : login !== undefined ? (
         <LoginPanel key={login.actor} actor={login} />
-      ) : server !== undefined ? (
+      ) : isShown ? (
         <ServerPanel key={server} name={server} />
+      ) : isChosen ? (
+        <HiddenPanel name={server} />
       ) : null}
+      {!isForking && (login !== undefined || isShown) ? <PanelEdge /> : null}
       <TimeBar />
       <Dialogs />
       <Toasts />

@@ -8,7 +8,15 @@ import { actorOf } from '../model/world.ts';
 import { chosenLogin } from '../page/chosen.ts';
 import { go } from '../page/moments.ts';
 import { change, usePage } from '../page/store.ts';
-import { bounds, isPlaying, play, step, stopPlaying, toggleLive } from '../page/travel.ts';
+import {
+  bounds,
+  isPlaying,
+  play,
+  step,
+  stepToProblem,
+  stopPlaying,
+  toggleLive,
+} from '../page/travel.ts';
 import { IconButton } from './controls.tsx';
 import { Icon } from './marks.tsx';
 
@@ -36,6 +44,12 @@ export function TimeBar() {
           disabled={value >= last}
           onPress={() => step(1)}
         />
+        <IconButton
+          icon="problemBack"
+          label="The problem before (P)"
+          onPress={() => stepToProblem(-1)}
+        />
+        <IconButton icon="problem" label="The next problem (N)" onPress={() => stepToProblem(1)} />
       </div>
       <div class="time-track">
         <Activity first={first} last={last} />

@@ -1,9 +1,16 @@
 /** The chart of the selected actor, with its active states at the shown moment. */
 
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { PicturedActor } from '../../../../src/domain/host/inspection.ts';
 import type { MachineFacts, PictureFacts } from '../../model/chart-facts.ts';
-import { type FoldChoices, foldingsOf, pictureFile, unfoldedParts } from '../../model/folding.ts';
+import {
+  type FoldChoices,
+  foldingsOf,
+  type PictureScope,
+  pictureFile,
+  unfoldedInOverview,
+  unfoldedParts,
+} from '../../model/folding.ts';
 import { activeWord } from '../../model/lit-states.ts';
 import { isInUse, loginOf } from '../../model/logins.ts';
 import { shownLine } from '../../model/shown-text.ts';
@@ -13,6 +20,7 @@ import { forkedActor } from '../../page/fork.ts';
 import { go } from '../../page/moments.ts';
 import { type PageState, usePage } from '../../page/store.ts';
 import { Empty, Tabs } from '../controls.tsx';
+import { useFrame } from '../use-frame.ts';
 import { ChartStage } from './stage.tsx';
 import { WhatIf } from './what-if.tsx';
 
@@ -125,25 +133,42 @@ function PictureLabel({ picture, actor }: { picture: PictureFacts; actor: Pictur
   );
 }
 
+// A narrower frame, as on a phone, has no room for the events on the arrows.
+const narrowPixels = 600;
+
 /** A picture with the actor's active states, the parts around them unfolded. */
 export function ActorPicture(props: Shown) {
   const { picture, actor } = props;
+  const body = useRef<HTMLDivElement>(null);
+  const { width, height } = useFrame(body);
+  const isDetailed = usePage((state) => state.isDetailed);
+  const scope = isDetailed ? 'details' : width < narrowPixels ? 'narrow' : 'overview';
   const [choices, setChoices] = useState<FoldChoices>(new Map());
   const unfolded = useMemo(
-    () => unfoldedParts(picture, actor.leaves, choices),
-    [picture, actor.leaves, choices],
+    () =>
+      isDetailed
+        ? unfoldedParts(picture, actor.leaves, choices)
+        : unfoldedInOverview(picture, actor.leaves, choices, { scope, frame: { width, height } }),
+    [picture, actor.leaves, choices, isDetailed, scope, width, height],
   );
-  const file = pictureFile(picture, unfolded);
-  const { text, isMissing } = useDrawn(picture, file);
-  if (isMissing) return <Empty title="No picture">{`Cannot load charts/${file}.`}</Empty>;
-  if (text === undefined) return <div class="chart-stage" />;
+  const file = pictureFile(picture, unfolded, scope);
+  const { text, isMissing } = useDrawn(picture, file, scope);
   return (
-    <ChartStage
-      {...props}
-      text={text}
-      unfolded={unfolded}
-      onFold={(path, isUnfolded) => setChoices(new Map([...choices, [path, isUnfolded]]))}
-    />
+    <div class="chart-body" ref={body}>
+      {isMissing ? (
+        <Empty title="No picture">{`Cannot load charts/${file}.`}</Empty>
+      ) : text === undefined || width === 0 ? (
+        <div class="chart-stage" />
+      ) : (
+        <ChartStage
+          {...props}
+          text={text}
+          scope={scope}
+          unfolded={unfolded}
+          onFold={(path, isUnfolded) => setChoices(new Map([...choices, [path, isUnfolded]]))}
+        />
+      )}
+    </div>
   );
 }
 
@@ -154,11 +179,14 @@ const drawn = new Map<string, string>();
 function useDrawn(
   picture: PictureFacts,
   file: string,
+  scope: PictureScope,
 ): { readonly text: string | undefined; readonly isMissing: boolean } {
   const [, setRead] = useState(0);
   const [isMissing, setMissing] = useState(false);
   useEffect(() => {
-    const files = foldingsOf(picture.parts).map((unfolded) => pictureFile(picture, unfolded));
+    const files = foldingsOf(picture.parts).map((unfolded) =>
+      pictureFile(picture, unfolded, scope),
+    );
     for (const each of files.filter((name) => !drawn.has(name))) {
       fetchText(`charts/${each}`).then(
         (found) => {
@@ -168,7 +196,7 @@ function useDrawn(
         () => setMissing(true),
       );
     }
-  }, [picture]);
+  }, [picture, scope]);
   const text = drawn.get(file);
   return { text, isMissing: isMissing && text === undefined };
 }

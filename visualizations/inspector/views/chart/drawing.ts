@@ -3,7 +3,8 @@
  * picture is read as data: nothing in it can run, and its style comes from the page.
  */
 
-import type { LitStates } from '../../model/lit-states.ts';
+import type { Coverage } from '../../model/coverage.ts';
+import { activeWord, type LitStates } from '../../model/lit-states.ts';
 import type { Box, Size } from '../../model/viewport.ts';
 
 export interface ShownTimer {
@@ -34,6 +35,10 @@ export class ChartDrawing {
   readonly states = new Map<string, SVGGElement>();
   readonly #arrows = new Map<string, SVGGElement[]>();
   readonly #timers: SVGGElement;
+  /** The line of each folded state of an overview, and its text while nothing is active inside. */
+  readonly #insides = new Map<string, { readonly line: SVGTextElement; readonly text: string }>();
+  /** The labels that name a taken event, with their own text. */
+  readonly #labels = new Map<SVGTextElement, string>();
   #folds: readonly Fold[] = [];
 
   constructor(text: string) {
@@ -42,6 +47,11 @@ export class ChartDrawing {
     this.size = { width, height };
     for (const state of this.svg.querySelectorAll<SVGGElement>('[data-state]')) {
       this.states.set(state.dataset['state'] ?? '', state);
+    }
+    for (const [path, state] of this.states) {
+      const [line, ...others] = state.querySelectorAll<SVGTextElement>('text.fold');
+      if (line !== undefined && others.length === 0)
+        this.#insides.set(path, { line, text: line.textContent ?? '' });
     }
     for (const arrow of this.svg.querySelectorAll<SVGGElement>('[data-transitions]')) {
       for (const transition of (arrow.dataset['transitions'] ?? '').split(' ')) {
@@ -61,6 +71,47 @@ export class ChartDrawing {
       state.classList.toggle('within', within.has(path));
       const words = lit.has(path) ? ', active' : within.has(path) ? ', active inside' : '';
       state.setAttribute('aria-label', `State ${path}${words}`);
+    }
+  }
+
+  /** Writes the name of the active state into each folded state that hides it. */
+  nameInside(leaves: readonly string[]): void {
+    for (const [path, { line, text }] of this.#insides) {
+      const word = activeWord(leaves, path);
+      const shown = word === undefined ? text : `▸ ${path.endsWith(word) ? 'active' : word}`;
+      if (line.textContent !== shown) line.textContent = shown;
+    }
+  }
+
+  /**
+   * Marks the transitions on the path to the active states. A label of an overview, which stands for
+   * several events, then names the one that was taken.
+   */
+  showPath(path: readonly { readonly transition: string; readonly trigger: string }[]): void {
+    for (const old of this.svg.querySelectorAll('.path')) old.classList.remove('path');
+    for (const [line, text] of this.#labels) line.textContent = text;
+    this.#labels.clear();
+    for (const { transition, trigger } of path.toReversed()) {
+      for (const arrow of this.#arrows.get(transition) ?? []) {
+        arrow.classList.add('path');
+        const text = arrow.textContent ?? '';
+        if (!(arrow instanceof SVGTextElement) || !severalEvents.test(text)) continue;
+        if (!this.#labels.has(arrow)) this.#labels.set(arrow, text);
+        arrow.textContent = centred(trigger, text.length);
+      }
+    }
+  }
+
+  /** Fades what was never taken, and thickens what was taken often; undefined shows all alike. */
+  showCoverage(coverage: Coverage | undefined): void {
+    for (const arrow of new Set([...this.#arrows.values()].flat())) {
+      const transitions = (arrow.dataset['transitions'] ?? '').split(' ');
+      const count = transitions.reduce((sum, each) => sum + (coverage?.get(each) ?? 0), 0);
+      arrow.classList.toggle('never', coverage !== undefined && count === 0);
+      const way = arrow.querySelector<SVGPathElement>('.way');
+      if (way === null) continue;
+      const width = 1.3 + Math.min(4, Math.log2(count + 1) / 2);
+      way.style.strokeWidth = coverage === undefined || count === 0 ? '' : `${width}px`;
     }
   }
 
@@ -186,7 +237,10 @@ export class ChartDrawing {
       return { x, y };
     }
     const box = this.boxOf([state]);
-    return box === undefined ? undefined : { x: box.x + box.width - 40, y: box.y };
+    if (box === undefined) return undefined;
+    return box.width < 2 * badge.width
+      ? { x: box.x + box.width + badge.width / 2 + 4, y: box.y + box.height / 2 }
+      : { x: box.x + box.width - 40, y: box.y };
   }
 }
 
@@ -228,10 +282,24 @@ function endOf(line: SVGElement): { x: number; y: number } {
   return { x: x + length + badge.width / 2 + 6, y: y - 4 };
 }
 
+/** The label of an arrow of an overview: the first of its events, and how many there are besides. */
+const severalEvents = /, \+\d+$/u;
+
+/** In the middle of as many letters as there were. */
+function centred(text: string, letters: number): string {
+  if (text.length > letters) return `${text.slice(0, letters - 1)}…`;
+  return text.padStart(Math.ceil((letters + text.length) / 2)).padEnd(letters);
+}
+
 const letterWidth = 7.25;
 const buttonSize = 24;
+// Beside the name of a folded state; a click anywhere in its box unfolds it.
+const smallButtonSize = 18;
 
 function foldButton(path: string, isUnfolded: boolean, box: Box): SVGGElement {
+  const size = isUnfolded ? buttonSize : smallButtonSize;
+  const inset = isUnfolded ? 6 : 4;
+  const scale = size / buttonSize;
   const button = svgElement('g', {
     class: 'fold-button',
     'data-fold': path,
@@ -239,7 +307,7 @@ function foldButton(path: string, isUnfolded: boolean, box: Box): SVGGElement {
     tabindex: 0,
     'aria-expanded': String(isUnfolded),
     'aria-label': `${isUnfolded ? 'Fold' : 'Unfold'} ${path}`,
-    transform: `translate(${box.x + box.width - buttonSize - 6} ${box.y + 6})`,
+    transform: `translate(${box.x + box.width - size - inset} ${box.y + inset}) scale(${scale})`,
   });
   button.append(
     svgElement('rect', { width: buttonSize, height: buttonSize, rx: 5 }),

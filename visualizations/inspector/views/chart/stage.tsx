@@ -9,14 +9,17 @@ import {
   transitionOfTimer,
 } from '../../model/chart-facts.ts';
 import { countdown } from '../../model/durations.ts';
-import { isOnActivePath } from '../../model/folding.ts';
+import { isOnActivePath, type PictureScope } from '../../model/folding.ts';
 import { afterTimer, litStates } from '../../model/lit-states.ts';
+import { pathTo } from '../../model/path.ts';
 import { shownLine } from '../../model/shown-text.ts';
 import { now, useTicks } from '../../page/clock.ts';
 import { usePage } from '../../page/store.ts';
-import { IconButton } from '../controls.tsx';
 import { ChartCard } from './card.tsx';
+import { CoverageNote } from './coverage-note.tsx';
 import { ChartDrawing, type Fold, type ShownTimer, type Target } from './drawing.ts';
+import { Minimap } from './minimap.tsx';
+import { StageTools, toggleCoverage, toggleDetails } from './stage-tools.tsx';
 import { useStage } from './use-stage.ts';
 
 interface ChartStageProps {
@@ -25,13 +28,16 @@ interface ChartStageProps {
   readonly actor: PicturedActor;
   readonly machine: MachineFacts;
   readonly isFork: boolean;
+  readonly scope: PictureScope;
   /** The parts that are unfolded in it. */
   readonly unfolded: readonly string[];
   readonly onFold: (path: string, isUnfolded: boolean) => void;
 }
 
+const toggles: Readonly<Record<string, () => void>> = { c: toggleCoverage, d: toggleDetails };
+
 export function ChartStage(props: ChartStageProps) {
-  const { text, picture, actor, machine, isFork, unfolded, onFold } = props;
+  const { text, picture, actor, machine, scope, isFork, unfolded, onFold } = props;
   const frame = useRef<HTMLDivElement>(null);
   const [pointed, setPointed] = useState<Target>();
   const [pinned, setPinned] = useState<Target>();
@@ -43,11 +49,15 @@ export function ChartStage(props: ChartStageProps) {
   }, [drawing, actor.leaves]);
   // Before the drawing is inserted, because the focus may go to one of its buttons.
   useLayoutEffect(
-    () => drawing.showFolds(foldsOf(picture, unfolded, actor.leaves)),
-    [drawing, picture, unfolded, actor.leaves],
+    () => drawing.showFolds(foldsOf(picture, unfolded, scope === 'details' ? actor.leaves : [])),
+    [drawing, picture, unfolded, scope, actor.leaves],
   );
   const stage = useStage(frame, drawing, lit.lit, actor.leaves);
-  useLayoutEffect(() => drawing.light(lit), [drawing, lit]);
+  useLayoutEffect(() => {
+    drawing.light(lit);
+    drawing.nameInside(actor.leaves);
+  }, [drawing, lit]);
+  usePath(drawing, props);
   useLayoutEffect(() => drawing.choose(pinned ?? pointed), [drawing, pinned, pointed]);
   useMoves(drawing, actor, isFork);
   useTimers(drawing, actor, machine);
@@ -69,20 +79,18 @@ export function ChartStage(props: ChartStageProps) {
         role="group"
         aria-label={`${picture.title}: ${actor.leaves.join(', ')}`}
         tabIndex={0}
-        onKeyDown={stage.press}
+        onKeyDown={(event) => {
+          const show =
+            event.ctrlKey || event.metaKey || event.altKey ? undefined : toggles[event.key];
+          if (show === undefined) stage.press(event);
+          else show();
+        }}
       />
-      <div class="chart-zoom" role="group" aria-label="Zoom">
-        <IconButton icon="minus" label="Smaller (−)" onPress={() => stage.zoom(1 / 1.25)} />
-        <span class="number zoom-scale" ref={stage.scaleText} />
-        <IconButton icon="plus" label="Larger (+)" onPress={() => stage.zoom(1.25)} />
-        <IconButton icon="fit" label="The whole chart (0)" onPress={stage.fit} />
-        <IconButton
-          icon="target"
-          label="Follow what is active (F)"
-          pressed={stage.isFollowing}
-          onPress={stage.toggleFollowing}
-        />
+      <div class="chart-corner">
+        <Minimap drawing={drawing} lit={lit.lit} onView={stage.onView} onGo={stage.goTo} />
+        <StageTools {...stage} />
       </div>
+      <CoverageNote drawing={drawing} actor={actor} machine={machine} picture={picture} />
       <Ignored actor={actor} isFork={isFork} />
       {target === undefined || actor.machine === undefined ? null : (
         <ChartCard
@@ -127,6 +135,24 @@ function useMoves(drawing: ChartDrawing, actor: PicturedActor, isFork: boolean):
     if (ignored !== undefined && ignored.n > seen.current.ignored) drawing.shrug(isCalm());
     seen.current = { step: step?.n ?? 0, ignored: ignored?.n ?? 0, edges: step?.edges.length ?? 0 };
   }, [drawing, moves, isFork]);
+}
+
+/** Marks how the active states of this picture were reached. */
+function usePath(drawing: ChartDrawing, props: ChartStageProps): void {
+  const { actor, machine, picture, isFork } = props;
+  const taken = usePage((state) => (state.revision, state.world.moves.get(actor.actor)?.taken));
+  useLayoutEffect(() => {
+    const isWhole = picture.of === actor.machine;
+    const leaves = actor.leaves.filter((leaf) => isWhole || leaf.startsWith(`${picture.of}.`));
+    // What happened in a fork is beside it, as a list.
+    const path = isFork ? [] : pathTo(leaves, taken ?? [], actor.machine ?? '', machine);
+    drawing.showPath(
+      path.map((transition) => ({
+        transition,
+        trigger: machine.transitions[transition]?.trigger ?? transition,
+      })),
+    );
+  }, [drawing, taken, actor.leaves, machine, isFork]);
 }
 
 /** The longest timer, which charts use for disabled deadlines. */

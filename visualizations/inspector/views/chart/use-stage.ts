@@ -13,6 +13,8 @@ import {
   type Size,
   sees,
   type Viewport,
+  type Visible,
+  visibleIn,
   zoomed,
 } from '../../model/viewport.ts';
 import type { ChartDrawing } from './drawing.ts';
@@ -27,6 +29,7 @@ export function useStage(
 ) {
   const viewport = useRef<Viewport>({ x: 0, y: 0, scale: 1 });
   const scaleText = useRef<HTMLSpanElement>(null);
+  const onView = useRef<((visible: Visible) => void) | undefined>(undefined);
   const [isFollowing, setFollowing] = useState(true);
 
   const sizeOf = (): Size => ({
@@ -39,6 +42,7 @@ export function useStage(
     drawing.svg.classList.toggle('smooth', isSmooth);
     drawing.svg.style.transform = `translate(${x}px, ${y}px) scale(${scale})`;
     if (scaleText.current !== null) scaleText.current.textContent = `${Math.round(scale * 100)} %`;
+    onView.current?.(visibleIn(viewport.current, drawing.size, sizeOf()));
   };
   const follow = (isSmooth: boolean): void =>
     set(following(viewport.current, drawing.size, sizeOf(), drawing.boxOf(lit)), isSmooth);
@@ -61,10 +65,12 @@ export function useStage(
     if (from === undefined || to === undefined) follow(false);
     else set(anchored(viewport.current, drawing.size, sizeOf(), { from, to }));
     if (isFocused) drawing.focus(path);
-    const observer = new ResizeObserver(() => set(viewport.current));
+    const observer = new ResizeObserver(() => resized.current());
     observer.observe(element);
     return () => observer.disconnect();
   }, [drawing]);
+  const resized = useRef<() => void>(() => undefined);
+  resized.current = () => (isFollowing ? follow(false) : set(viewport.current));
   useEffect(() => {
     if (isFollowing) follow(true);
   }, [leaves, isFollowing]);
@@ -100,6 +106,11 @@ export function useStage(
     set(next, true);
   };
   const zoom = (factor: number): void => move(zoomed(viewport.current, factor, middle()));
+  /** Centres a point of the picture. */
+  const goTo = (x: number, y: number): void => {
+    setFollowing(false);
+    set(centredOn({ x, y, width: 0, height: 0 }, sizeOf(), viewport.current.scale));
+  };
   const fit = (): void => move(fitted(drawing.size, sizeOf()));
   const toggleFollowing = (): void => setFollowing(!isFollowing);
   const keys: Readonly<Record<string, () => void>> = {
@@ -113,15 +124,17 @@ export function useStage(
     ArrowUp: () => move(panned(viewport.current, 0, panStep)),
     ArrowDown: () => move(panned(viewport.current, 0, -panStep)),
   };
-  const press = (event: KeyboardEvent): void => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const action = keys[event.key];
-    if (action === undefined) return;
-    event.preventDefault();
-    event.stopPropagation();
-    action();
-  };
-  return { isFollowing, scaleText, zoom, fit, toggleFollowing, press, hold, reveal };
+  const press = (event: KeyboardEvent): void => act(keys, event);
+  return { isFollowing, scaleText, onView, zoom, fit, goTo, toggleFollowing, press, hold, reveal };
+}
+
+function act(keys: Readonly<Record<string, () => void>>, event: KeyboardEvent): void {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const action = keys[event.key];
+  if (action === undefined) return;
+  event.preventDefault();
+  event.stopPropagation();
+  action();
 }
 
 type Finger = Pick<Viewport, 'x' | 'y'>;

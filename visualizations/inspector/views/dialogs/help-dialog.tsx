@@ -8,6 +8,8 @@ import { Dialog } from './dialog.tsx';
 const chartKeys = [
   { keys: '+ −', does: 'Larger, smaller' },
   { keys: '0', does: 'The whole chart' },
+  { keys: 'D', does: 'Overview or details' },
+  { keys: 'C', does: 'Which transitions were taken' },
   { keys: 'F', does: 'Follow the active states' },
   { keys: '← ↑ → ↓', does: 'Move the chart' },
   { keys: 'Tab', does: 'To the next state' },
@@ -15,7 +17,7 @@ const chartKeys = [
 ];
 
 const fleetKeys = [
-  { keys: '← ↑ → ↓', does: 'To the next tile' },
+  { keys: '← ↑ → ↓', does: 'To the next server' },
   { keys: 'Enter', does: 'Choose the server' },
 ];
 

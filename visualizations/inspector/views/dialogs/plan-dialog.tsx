@@ -17,7 +17,7 @@ export function PlanDialog() {
       .catch((error: unknown) => setProblem(messageOf(error)));
   }, []);
   return (
-    <Dialog title="What a pass would do now" isWide>
+    <Dialog title="Plan" isWide>
       <Problems />
       {problem === undefined ? null : <p class="problem">{problem}</p>}
       {steps === undefined && problem === undefined ? (

@@ -3,10 +3,18 @@
 import { useMemo } from 'preact/hooks';
 import { type ServerState, statesByConcern } from '../../../../src/domain/server-state.ts';
 import { spoken } from '../../model/announcements.ts';
-import { type Order, orders, totals } from '../../model/fleet-list.ts';
+import {
+  type FleetLook,
+  fleetLooks,
+  lookFor,
+  type Order,
+  orders,
+  totals,
+} from '../../model/fleet-list.ts';
 import { toneOf } from '../../model/state-tones.ts';
 import { change, current, usePage } from '../../page/store.ts';
-import { StateMark } from '../marks.tsx';
+import { IconButton } from '../controls.tsx';
+import { type IconName, StateMark } from '../marks.tsx';
 
 const orderNames: Readonly<Record<Order, string>> = {
   name: 'Name',
@@ -47,6 +55,7 @@ export function FleetBar() {
             ))}
           </select>
         </label>
+        <LookSwitch />
         <label class="inline">
           <input
             type="checkbox"
@@ -56,6 +65,30 @@ export function FleetBar() {
           <span>Group by state</span>
         </label>
       </div>
+    </div>
+  );
+}
+
+const lookNames: Readonly<Record<FleetLook, { readonly icon: IconName; readonly label: string }>> =
+  {
+    tiles: { icon: 'tiles', label: 'Tiles' },
+    list: { icon: 'list', label: 'Compact list' },
+  };
+
+function LookSwitch() {
+  const shown = usePage(
+    (state) => (state.revision, lookFor(state.fleet, state.world.servers.size)),
+  );
+  return (
+    <div class="look-switch" role="group" aria-label="Look">
+      {fleetLooks.map((look) => (
+        <IconButton
+          key={look}
+          {...lookNames[look]}
+          pressed={look === shown}
+          onPress={() => change({ fleet: { ...current().fleet, look } })}
+        />
+      ))}
     </div>
   );
 }

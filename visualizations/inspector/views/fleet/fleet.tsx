@@ -4,12 +4,14 @@ import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { spoken } from '../../model/announcements.ts';
 import {
   type FleetLayout,
+  type FleetShape,
   fleetLayout,
   neighbour,
+  rowOf,
   rowsWithin,
   sizes,
 } from '../../model/fleet-layout.ts';
-import { fleetGroups } from '../../model/fleet-list.ts';
+import { fleetGroups, lookFor } from '../../model/fleet-list.ts';
 import { toneOf } from '../../model/state-tones.ts';
 import { go } from '../../page/moments.ts';
 import { usePage } from '../../page/store.ts';
@@ -17,7 +19,8 @@ import { Empty } from '../controls.tsx';
 import { StateMark } from '../marks.tsx';
 import { useFrame } from '../use-frame.ts';
 import { FleetBar } from './bar.tsx';
-import { Tile } from './tile.tsx';
+import { ServerChip, ServerLine } from './compact.tsx';
+import { Tile, type TileProps } from './tile.tsx';
 import { TileLogin } from './tile-login.tsx';
 
 export function Fleet() {
@@ -30,6 +33,7 @@ export function Fleet() {
     [world, revision, choice],
   );
   const isNone = world.servers.size === 0;
+  const look = lookFor(choice, world.servers.size);
   return (
     <section class="fleet" aria-label="Fleet">
       <FleetBar />
@@ -38,16 +42,29 @@ export function Fleet() {
       ) : groups.length === 0 ? (
         <Empty title="No matching server">Change or clear the filter.</Empty>
       ) : (
-        <TileList groups={groups} />
+        <TileList groups={groups} isCompact={look === 'list'} />
       )}
     </section>
   );
 }
 
-function TileList({ groups }: { groups: ReturnType<typeof fleetGroups> }) {
+// On both sides, in the style sheet.
+const scrollerPadding = 8;
+
+const shapes = { tile: Tile, line: ServerLine, chip: ServerChip } as const;
+
+interface TileListProps {
+  readonly groups: ReturnType<typeof fleetGroups>;
+  readonly isCompact: boolean;
+}
+
+function TileList({ groups, isCompact }: TileListProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const { width, height, scrollTop } = useFrame(scroller);
-  const layout = useMemo(() => fleetLayout(groups, width - 2), [groups, width]);
+  const layout = useMemo(
+    () => fleetLayout(groups, width - scrollerPadding, isCompact),
+    [groups, width, isCompact],
+  );
   const chosen = usePage((state) => state.route.server);
   const [focused, setFocused] = useState<string>();
   const moveTo = (name: string): void => {
@@ -88,11 +105,11 @@ function TileList({ groups }: { groups: ReturnType<typeof fleetGroups> }) {
           ) : (
             <div
               key={`row-${row.place}`}
-              class="tile-row"
+              class={`tile-row ${row.kind}-row`}
               role="presentation"
               style={{
                 transform: `translateY(${row.top}px)`,
-                gridTemplateColumns: `repeat(${layout.columns}, minmax(0, 1fr))`,
+                gridTemplateColumns: `repeat(${row.columns}, minmax(0, 1fr))`,
               }}
             >
               {row.servers.map((status, place) => (
@@ -102,7 +119,8 @@ function TileList({ groups }: { groups: ReturnType<typeof fleetGroups> }) {
                   aria-setsize={layout.names.length}
                   aria-posinset={row.place + place + 1}
                 >
-                  <Tile
+                  <ServerShape
+                    kind={row.kind}
                     status={status}
                     isChosen={status.name === chosen}
                     isStop={status.name === stop}
@@ -122,14 +140,19 @@ function TileList({ groups }: { groups: ReturnType<typeof fleetGroups> }) {
   );
 }
 
+function ServerShape({ kind, ...props }: TileProps & { readonly kind: FleetShape }) {
+  const Shape = shapes[kind];
+  return <Shape {...props} />;
+}
+
 const choose = (server: string): void => go({ server, actor: undefined });
 
 function reveal(layout: FleetLayout, name: string, scroller: HTMLElement | null): void {
-  const place = layout.names.indexOf(name);
-  const row = layout.rows.findLast((each) => each.kind === 'tiles' && each.place <= place);
+  const row = rowOf(layout, name);
   if (row === undefined || scroller === null) return;
-  const bottom = row.top + sizes.tileHeight + sizes.gap;
-  if (row.top < scroller.scrollTop) scroller.scrollTop = row.top - sizes.gap;
+  const { gap } = sizes.tile;
+  const bottom = row.top + row.height + gap;
+  if (row.top < scroller.scrollTop) scroller.scrollTop = row.top - gap;
   else if (bottom > scroller.scrollTop + scroller.clientHeight)
     scroller.scrollTop = bottom - scroller.clientHeight;
 }

@@ -32,6 +32,7 @@ export function Sparkline({ name }: { name: string }) {
       role="img"
       aria-label={`Last states: ${said}`}
     >
+      <title>{`Last states: ${said}. The higher a bar, the better.`}</title>
       {trail.map(({ n, state }, place) => {
         const bar = heightOf[toneOf[state]];
         return (

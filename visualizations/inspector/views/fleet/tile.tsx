@@ -2,6 +2,7 @@
 
 import { memo } from 'preact/compat';
 import type { ServerStatus } from '../../../../src/domain/host/status.ts';
+import { causeOf, isProblem } from '../../model/cause.ts';
 import { age, countdown } from '../../model/durations.ts';
 import { shownLine } from '../../model/shown-text.ts';
 import { toneOf } from '../../model/state-tones.ts';
@@ -9,7 +10,7 @@ import { momentOf, now, useTicks } from '../../page/clock.ts';
 import { StateName } from '../marks.tsx';
 import { Sparkline } from './sparkline.tsx';
 
-interface TileProps {
+export interface TileProps {
   readonly status: ServerStatus;
   readonly isChosen: boolean;
   /** Whether the tab key stops here. */
@@ -18,19 +19,26 @@ interface TileProps {
   readonly onFocus: (name: string) => void;
 }
 
-export const Tile = memo(function Tile({ status, isChosen, isStop, onChoose, onFocus }: TileProps) {
+/** What every shape of a server's button has. */
+export function tileAttributes({ status, isChosen, isStop, onChoose, onFocus }: TileProps) {
+  const { name, state } = status;
+  return {
+    type: 'button',
+    'data-tile': name,
+    'data-state-of': state,
+    'aria-pressed': isChosen,
+    tabIndex: isStop ? 0 : -1,
+    onClick: () => onChoose(name),
+    onFocus: () => onFocus(name),
+  } as const;
+}
+
+export const Tile = memo(function Tile(props: TileProps) {
+  const { status } = props;
   const { name, state, reason } = status;
+  const cause = causeOf(status);
   return (
-    <button
-      type="button"
-      class={`tile tone-${toneOf[state]}`}
-      data-tile={name}
-      data-state-of={state}
-      aria-pressed={isChosen}
-      tabIndex={isStop ? 0 : -1}
-      onClick={() => onChoose(name)}
-      onFocus={() => onFocus(name)}
-    >
+    <button {...tileAttributes(props)} class={`tile tone-${toneOf[state]}`}>
       <span class="tile-head">
         <span class="tile-name">{shownLine(name, 80)}</span>
         <span class="tile-age" title="In this state for">
@@ -38,7 +46,13 @@ export const Tile = memo(function Tile({ status, isChosen, isStop, onChoose, onF
         </span>
       </span>
       <StateName state={state} reason={reason} />
-      <TileFacts status={status} />
+      {cause === undefined ? (
+        <TileFacts status={status} />
+      ) : (
+        <span class="tile-cause" title={shownLine(cause, 600)}>
+          {shownLine(cause, 240)}
+        </span>
+      )}
       <span class="tile-foot">
         <Sparkline name={name} />
         <TileWait status={status} />
@@ -48,8 +62,8 @@ export const Tile = memo(function Tile({ status, isChosen, isStop, onChoose, onF
 });
 
 function TileFacts({ status }: { status: ServerStatus }) {
-  const { circuit, catalog, tools, restarts, transport, attempt } = status;
-  const count = tools === 1 ? '1 tool' : `${tools} tools`;
+  const { circuit, catalog, restarts, transport, attempt } = status;
+  const count = toolCount(status);
   return (
     <span class="tile-facts">
       {circuit === 'closed' ? null : (
@@ -65,14 +79,23 @@ function TileFacts({ status }: { status: ServerStatus }) {
   );
 }
 
-/** The time until the next try, or what would help. */
+export function toolCount({ tools }: Pick<ServerStatus, 'tools'>): string {
+  return tools === 1 ? '1 tool' : `${tools} tools`;
+}
+
+/** The time until the next try, or what is known about a server that is on its way. */
 function TileWait({ status }: { status: ServerStatus }) {
-  const { nextAttemptAt, action, lastError, state, mayDownload } = status;
+  const { nextAttemptAt, action, lastError, state, restarts, mayDownload } = status;
   if (nextAttemptAt !== undefined) {
     return (
       <span class="tile-wait">
         next try in <Countdown to={nextAttemptAt} />
       </span>
+    );
+  }
+  if (isProblem(status)) {
+    return restarts === 0 ? null : (
+      <span class="tile-hint">{restarts === 1 ? '1 restart' : `${restarts} restarts`}</span>
     );
   }
   const isWell = state === 'ready' || state === 'dormant';

@@ -1,4 +1,4 @@
-/** A button for each action; unavailable ones give the reason. */
+/** A button for each action that has an effect now. */
 
 import { useState } from 'preact/hooks';
 import type { PossibleAct } from '../../../../src/domain/host/inspection.ts';
@@ -25,17 +25,34 @@ export function Acts({ status }: { status: ServerStatus }) {
       </div>
     );
   }
+  if (off !== undefined) return <p class="acts soft acts-off">{off}</p>;
+  const refused = acts.filter(({ accepted }) => !accepted);
   return (
     <div class="acts" role="group" aria-label="Actions">
-      {acts.map((act) => (
-        <ActButton
-          key={act.act}
-          act={off === undefined ? act : { ...act, accepted: false, reason: off }}
-          server={name}
-        />
-      ))}
-      {off === undefined ? null : <p class="soft acts-off">{off}</p>}
+      {acts
+        .filter(({ accepted }) => accepted)
+        .map((act) => (
+          <ActButton key={act.act} act={act} server={name} />
+        ))}
+      {refused.length === 0 ? null : <RefusedActs acts={refused} />}
     </div>
+  );
+}
+
+/** The actions that have no effect now, with the reasons. */
+function RefusedActs({ acts }: { acts: readonly PossibleAct[] }) {
+  return (
+    <details class="acts-refused">
+      <summary>{acts.length} not possible now</summary>
+      <dl>
+        {acts.map(({ act, reason = 'It has no effect now.' }) => (
+          <div key={act} data-act={act} data-refused>
+            <dt>{labelOf(act)}</dt>
+            <dd>{shownLine(reason)}</dd>
+          </div>
+        ))}
+      </dl>
+    </details>
   );
 }
 
@@ -44,7 +61,7 @@ function ActButton({ act, server }: { act: PossibleAct; server: string }) {
   const decision = decisionOf(act.act);
   const label = labelOf(act.act);
   const perform = async (): Promise<void> => {
-    if (!act.accepted || isBusy) return;
+    if (isBusy) return;
     if (decision !== undefined) {
       change({ dialog: { kind: 'decision', server, decision } });
       return;
@@ -64,29 +81,17 @@ function ActButton({ act, server }: { act: PossibleAct; server: string }) {
     }
     setBusy(false);
   };
-  const reason = act.reason ?? 'It has no effect now.';
   return (
-    <span class="act">
-      <button
-        type="button"
-        class={decision === 'approve' || act.act === 'login' ? 'act-button act-main' : 'act-button'}
-        aria-disabled={!act.accepted}
-        aria-busy={isBusy}
-        aria-describedby={act.accepted ? undefined : `why-${act.act}`}
-        data-act={act.act}
-        onClick={() => void perform()}
-      >
-        {isBusy ? <span class="spinner" aria-hidden="true" /> : null}
-        {label}
-        {act.accepted && act.to !== undefined ? (
-          <small>→ {spoken(act.to.replace('.', ', '))}</small>
-        ) : null}
-      </button>
-      {act.accepted ? null : (
-        <span class="act-why" id={`why-${act.act}`} role="tooltip">
-          {shownLine(reason)}
-        </span>
-      )}
-    </span>
+    <button
+      type="button"
+      class={decision === 'approve' || act.act === 'login' ? 'act-button act-main' : 'act-button'}
+      aria-busy={isBusy}
+      data-act={act.act}
+      onClick={() => void perform()}
+    >
+      {isBusy ? <span class="spinner" aria-hidden="true" /> : null}
+      {label}
+      {act.to === undefined ? null : <small>→ {spoken(act.to.replace('.', ', '))}</small>}
+    </button>
   );
 }

@@ -2,7 +2,9 @@
 
 import type { Explanation } from '../../../../src/domain/host/explanation.ts';
 import type { LastError, ServerStatus } from '../../../../src/domain/host/status.ts';
+import { isOnItsWay } from '../../../../src/domain/server-state.ts';
 import { spoken } from '../../model/announcements.ts';
+import { isProblem } from '../../model/cause.ts';
 import { duration } from '../../model/durations.ts';
 import { shownLine } from '../../model/shown-text.ts';
 import { command } from '../../page/api.ts';
@@ -19,15 +21,21 @@ export function Overview({ name }: { name: string }) {
     command<Explanation>('explain', { server: name }),
   );
   if (status === undefined) return null;
+  // The failure comes first while it explains the state, and last once it is past.
+  const isFirst = isProblem(status) || isOnItsWay(status.state);
+  const { lastError } = status;
+  const failure =
+    lastError === undefined ? null : <Failure error={lastError} at={answer?.lastFailure?.at} />;
   return (
     <>
+      {isFirst ? failure : null}
       <NextStep step={status.action} />
       <ServerLogin server={name} />
-      <Facts status={status} />
-      {status.lastError === undefined ? null : (
-        <Failure error={status.lastError} at={answer?.lastFailure?.at} />
-      )}
+      {isFirst ? <Stderr error={lastError} /> : null}
       {answer === undefined ? null : <Why explanation={answer} />}
+      {isFirst ? null : failure}
+      {isFirst ? null : <Stderr error={lastError} />}
+      <Facts status={status} />
     </>
   );
 }
@@ -38,7 +46,8 @@ function NextStep({ step }: { step: string | undefined }) {
     <p class="next-step">
       <span>Next step</span>
       <code>{shownLine(step, 500)}</code>
-      <CopyButton text={step} label="Copy" />
+      {/* Prose cannot be run. */}
+      {step.startsWith('troupe ') ? <CopyButton text={step} label="Copy" /> : null}
     </p>
   );
 }
@@ -59,7 +68,7 @@ function Facts({ status }: { status: ServerStatus }) {
           : `${status.transport}, ${status.era} protocol`}
       </Fact>
       {status.pid === undefined ? null : <Fact name="Process">{String(status.pid)}</Fact>}
-      {status.attempt === undefined ? null : <Fact name="Try">{String(status.attempt)}</Fact>}
+      {status.attempt === undefined ? null : <Fact name="Attempt">{String(status.attempt)}</Fact>}
       <Fact name="Restarts">{String(status.restarts)}</Fact>
       {status.nextAttemptAt === undefined ? null : (
         <div>
@@ -91,7 +100,7 @@ function Fact({ name, children }: { name: string; children: string }) {
 }
 
 function Failure({ error, at }: { error: LastError; at: string | undefined }) {
-  const { code, kind, message, exitCode, signal, stderrTail } = error;
+  const { code, kind, message, exitCode, signal } = error;
   const end = [
     exitCode === undefined ? undefined : `exit code ${exitCode}`,
     signal === undefined ? undefined : `ended by ${signal}`,
@@ -110,11 +119,19 @@ function Failure({ error, at }: { error: LastError; at: string | undefined }) {
           <span key={part}>{shownLine(part)}</span>
         ))}
       </p>
-      {stderrTail === undefined || stderrTail.length === 0 ? null : (
-        <pre class="stderr" tabIndex={0} aria-label="Last lines of its stderr">
-          {stderrTail.map((line) => `${shownLine(line, 2_000)}\n`)}
-        </pre>
-      )}
+    </section>
+  );
+}
+
+function Stderr({ error }: { error: LastError | undefined }) {
+  const lines = error?.stderrTail ?? [];
+  if (lines.length === 0) return null;
+  return (
+    <section class="failure">
+      <h3>It wrote last</h3>
+      <pre class="stderr" tabIndex={0} aria-label="Last lines of its stderr">
+        {lines.map((line) => `${shownLine(line, 2_000)}\n`)}
+      </pre>
     </section>
   );
 }
@@ -128,14 +145,16 @@ function Why({ explanation }: { explanation: Explanation }) {
       <ul class="lines">
         {decision === undefined ? null : (
           <li>
-            <code>{decision.guard}</code> held in <code>{decision.table}</code>
-            {decision.passed.length === 0 ? null : (
-              <span class="soft">, after {decision.passed.length} that did not</span>
-            )}
+            <code>{decision.guard}</code> decided, in <code>{decision.table}</code>
           </li>
         )}
         <li>
-          Admission: {spoken(admission.verdict)}, by <code>{admission.rule}</code>
+          {admission.verdict === 'admitted'
+            ? 'May run'
+            : `May not run: ${spoken(admission.verdict)}`}{' '}
+          <span class="soft">
+            (rule <code>{admission.rule}</code>)
+          </span>
         </li>
         {queue === undefined ? null : (
           <li>
@@ -145,7 +164,7 @@ function Why({ explanation }: { explanation: Explanation }) {
         )}
         {budgets === undefined ? null : (
           <li class="number">
-            Tries used: {budgets.attempts.used} of {budgets.attempts.max ?? 'any number'}
+            Attempts used: {budgets.attempts.used} of {budgets.attempts.max ?? 'any number'}
           </li>
         )}
         {timers.map(({ name, dueAt, totalMs, to }) => (

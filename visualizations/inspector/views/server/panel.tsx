@@ -1,11 +1,12 @@
 /** Everything about the selected server. */
 
 import { useState } from 'preact/hooks';
+import { age } from '../../model/durations.ts';
 import { shownLine } from '../../model/shown-text.ts';
-import { go } from '../../page/moments.ts';
+import { momentOf, now } from '../../page/clock.ts';
+import { closePanel } from '../../page/panel.ts';
 import { usePage } from '../../page/store.ts';
 import { Empty, IconButton, Tabs } from '../controls.tsx';
-import { Age } from '../fleet/tile.tsx';
 import { StateName } from '../marks.tsx';
 import { Acts } from './acts.tsx';
 import { Attempts } from './attempts.tsx';
@@ -35,16 +36,12 @@ export function ServerPanel({ name }: { name: string }) {
             <p class="panel-state">
               <StateName state={status.state} reason={status.reason} />
               <span class="soft">
-                for <Age since={status.since} />
+                <Lasting since={status.since} />
               </span>
             </p>
           )}
         </div>
-        <IconButton
-          icon="close"
-          label="Close (Esc)"
-          onPress={() => go({ server: undefined, actor: undefined })}
-        />
+        <IconButton icon="close" label="Close (Esc)" onPress={closePanel} />
       </header>
       {status === undefined ? (
         <Empty title="Did not exist at this moment">
@@ -73,6 +70,12 @@ export function ServerPanel({ name }: { name: string }) {
       )}
     </aside>
   );
+}
+
+/** How long the server has been in its state. */
+function Lasting({ since }: { since: string }) {
+  const ms = now() - momentOf(since);
+  return <span class="number">{ms < 1_000 ? 'just now' : `for ${age(ms)}`}</span>;
 }
 
 function Content({ tab, name }: { tab: TabName; name: string }) {
