@@ -10,6 +10,7 @@
  * authorization -- demand.recalled --> (stays)
  * authorization -- scope.insufficient [mayStepUp] --> (stays)
  * loading invokes load
+ * loading -- store.changed --> loading
  * loading -- done load | error load | after stepDeadline --> weighing
  * weighing -- always [isUsable] --> authorized
  * weighing -- always [isRefreshable] --> refreshing
@@ -21,6 +22,7 @@
  * authorized -- token.rejected --> (ignored)
  * authorized -- scope.insufficient [mayWiden] --> requesting
  * authorized -- clock.jumped --> weighing
+ * authorized -- after renewal [isFarFromExpiry] --> authorized
  * authorized -- after renewal --> renewing
  * renewing -- always [isRefreshable] --> refreshing
  * renewing -- always [needsNoUser] --> requesting
@@ -60,6 +62,7 @@
  *   choosing -- always --> signedOut
  *   signedOut, clientNeeded, denied, expired, failed
  * loggingOut invokes forget
+ * loggingOut -- logout.requested --> (ignored)
  * loggingOut -- done forget | error forget | after stepDeadline --> unauthorized
  * ```
  */
@@ -133,6 +136,8 @@ export const authorizationMachine = authorizationSetup.createMachine({
   states: {
     loading: {
       tags: 'waits',
+      // What is read now may be older than the change.
+      on: { 'store.changed': { target: 'loading', reenter: true } },
       invoke: {
         ...step('load'),
         onDone: {
@@ -184,7 +189,17 @@ export const authorizationMachine = authorizationSetup.createMachine({
           target: 'weighing',
         },
       },
-      after: { renewal: 'renewing' },
+      after: {
+        renewal: [
+          {
+            guard: 'isFarFromExpiry',
+            actions: 'noteLongestWait',
+            target: 'authorized',
+            reenter: true,
+          },
+          { target: 'renewing' },
+        ],
+      },
     },
     renewing: {
       always: [
@@ -279,6 +294,10 @@ export const authorizationMachine = authorizationSetup.createMachine({
     },
     loggingOut: {
       entry: 'clear',
+      on: {
+        // The tokens are being revoked; nobody else knows them any more.
+        'logout.requested': {},
+      },
       invoke: {
         ...step('forget'),
         onDone: { actions: noteStep, target: 'unauthorized' },

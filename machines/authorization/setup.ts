@@ -252,6 +252,8 @@ export const authorizationSetup = setup({
     })),
     /** Records the wall-clock time. */
     noteNow: assign((_, nowMs: number) => ({ nowMs })),
+    /** Records that the longest timer has passed. */
+    noteLongestWait: assign(({ context: { nowMs } }) => ({ nowMs: nowMs + longestTimerMs })),
     /** Counts a failed attempt; the wait stops growing at the ninth. */
     countAttempt: assign(({ context }) => ({
       attempt: Math.min(context.attempt + 1, longestWaitAttempt),
@@ -307,6 +309,12 @@ export const authorizationSetup = setup({
       token !== null && !isRejected && (token.expiresAtMs === null || nowMs < token.expiresAtMs),
     /** Whether the issuer renews the token. */
     isRefreshable: ({ context: { token } }) => token?.isRefreshable === true,
+    /** Whether the wait for the token's expiry only ended because no timer is longer. */
+    isFarFromExpiry: ({ context: { token, nowMs, needsUser } }) => {
+      const { expiresAtMs, isRefreshable } = token as TokenFacts;
+      const leftMs = (expiresAtMs ?? Number.POSITIVE_INFINITY) - nowMs;
+      return needsUser && !isRefreshable && leftMs > longestTimerMs;
+    },
     /** Whether a token can be requested without a user. */
     needsNoUser: ({ context }) => !context.needsUser,
     /** Whether a later run is to remember demands for a login. */

@@ -83,7 +83,7 @@ const signingIn: Replies = {
 const unauthorized: Replies = { ...always, ...asks, 'store.changed': 'loading' };
 
 const replies: Readonly<Record<State, Replies>> = {
-  loading: always,
+  loading: { ...always, 'store.changed': 'stays' },
   authorized: {
     ...always,
     ...asks,
@@ -216,6 +216,19 @@ describe('a login', () => {
     await expect(trace.toString()).toMatchFileSnapshot(golden('authorization/refused-renewal'));
   });
 
+  it.each([null, 3_000_000_000])(
+    'without renewal lasts until %s ms, not the longest timer',
+    async (expiresAtMs) => {
+      const { actor, clock, promises } = story(user);
+      await promises.settle('load', at(0, { ...plain, expiresAtMs }));
+      clock.advanceBy(2_999_999_999);
+      expect(actor.getSnapshot().value).toBe('authorized');
+      clock.advanceBy(1);
+      const ended = expiresAtMs === null ? 'authorized' : { unauthorized: 'expired' };
+      expect(actor.getSnapshot().value).toEqual(ended);
+    },
+  );
+
   it('waits at least as long as the issuer asks for', async () => {
     const { actor, clock, promises } = story(user);
     await promises.settle('load', at(0, token));
@@ -288,6 +301,14 @@ describe('a login', () => {
     expect(actor.getSnapshot()).toMatchObject({ value: 'authorized', context: { failure: null } });
   });
 
+  it('made by another process while the stored one is read is read as well', async () => {
+    const { actor, promises } = story(user);
+    actor.send({ type: 'store.changed' });
+    expect(promises.stopped).toEqual(['load']);
+    await promises.settle('load', at(20, token));
+    expect(actor.getSnapshot()).toMatchObject({ value: 'authorized', context: { token } });
+  });
+
   it('is over when its renewal finds that another process logged out', async () => {
     const { actor, promises } = story(user);
     await promises.settle('load', at(0, token));
@@ -298,6 +319,16 @@ describe('a login', () => {
       value: { unauthorized: 'signedOut' },
       context: { token: null },
     });
+  });
+
+  it('revokes its tokens once, however often a logout is wanted', async () => {
+    const { actor, promises } = story(user);
+    await promises.settle('load', at(0, token));
+    actor.send({ type: 'logout.requested' });
+    actor.send({ type: 'logout.requested' });
+    expect(promises.stopped).toEqual([]);
+    await promises.settle('forget', at(10));
+    expect(actor.getSnapshot().value).toEqual({ unauthorized: 'signedOut' });
   });
 
   it('stops asking for more scopes after so many refusals', async () => {
