@@ -236,7 +236,7 @@ const tokenResponse = z.object({
   // It becomes part of a header (RFC 6749 appendix A.12, without the space).
   access_token: z.string().regex(/^[\x21-\x7e]+$/u),
   token_type: z.string().default('Bearer'),
-  refresh_token: z.string().min(1).nullish(),
+  refresh_token: z.string().nullish(),
   scope: z.string().nullish(),
   // Some issuers send a string.
   expires_in: z.coerce.number().nonnegative().nullish(),
@@ -277,7 +277,8 @@ function tokensIn(
   return {
     accessToken,
     tokenType,
-    ...(typeof refreshToken === 'string' && { refreshToken }),
+    // Some issuers write an empty one instead of none.
+    ...(refreshToken && { refreshToken }),
     ...(scope !== undefined && { scope }),
     // A token that is void when it arrives is none; issuers mean that it does not expire.
     ...(seconds && { expiresAtMs: sentAtMs + Math.min(seconds, longestSeconds) * 1_000 }),

@@ -107,6 +107,14 @@ describe('a refresh', () => {
     expect(valueOf(await refreshed(ready, tokens)).refreshToken).toBe(tokens.refreshToken);
   });
 
+  it('takes an empty refresh token for none', async () => {
+    const token = (each: Record<string, unknown>) => ({ ...each, refresh_token: '' });
+    const { ready, tokens } = await authorized({ rotation: 'none' });
+    ready.issuer.settings.tamper = { token };
+    expect(valueOf(await refreshed(ready, tokens)).refreshToken).toBe(tokens.refreshToken);
+    expect(valueOf(await loggedIn(ready)).refreshToken).toBeUndefined();
+  });
+
   it('with a used token is final, and the issuer revokes all', async () => {
     const { ready, tokens } = await authorized();
     const next = valueOf(await refreshed(ready, tokens));
