@@ -5,6 +5,8 @@
  * none of a challenge that follows one of another scheme.
  */
 
+import { defined } from '../../src/policies/defined.ts';
+
 export interface Challenge {
   readonly scheme: 'Bearer' | 'DPoP';
   readonly resourceMetadataUrl?: string;
@@ -34,6 +36,16 @@ export function readChallenge(header = ''): Challenge | undefined {
     ...(scope !== undefined && { scope }),
     ...(error !== undefined && { error }),
   };
+}
+
+/** What the server's refusals say: a later one may not repeat where the metadata is. */
+export function latestChallenge(
+  earlier: Challenge | undefined,
+  latest: Challenge | undefined,
+): Challenge | undefined {
+  if (latest === undefined) return earlier;
+  const { resourceMetadataUrl } = earlier ?? {};
+  return { ...defined({ resourceMetadataUrl }), ...latest };
 }
 
 /** The parameters of each challenge, by scheme. */

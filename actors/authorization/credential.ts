@@ -18,7 +18,7 @@ import type { AuthorizationFailure, Refusal } from '../../src/domain/authorizati
 import { defined } from '../../src/policies/defined.ts';
 import { CredentialStoreError, type StoredCredential } from '../stores/credentials-record.ts';
 import type { ResolvedOAuth } from '../values/oauth.ts';
-import { type Challenge, readChallenge } from './challenge.ts';
+import { type Challenge, latestChallenge, readChallenge } from './challenge.ts';
 import { type Client, findClient } from './client.ts';
 import { clientSettingsOf, factsOf, grantOf, isPast } from './credential-facts.ts';
 import { type Asked, type CredentialPorts, plain, type Scopes } from './credential-ports.ts';
@@ -92,15 +92,16 @@ export class Credential {
     if (dpopNonce !== undefined) this.#dpop?.session.rememberNonce(this.#ports.server, dpopNonce);
     const read = readChallenge(challenge);
     if (read?.error === 'use_dpop_nonce' && this.#dpop !== undefined) return { isNonce: true };
-    // A refusal without a challenge does not say where the metadata is, but an earlier one may have.
-    this.#challenge = read ?? this.#challenge;
+    this.#challenge = latestChallenge(this.#challenge, read);
     if (read?.error !== 'insufficient_scope') return { isNonce: false };
     return { isNonce: false, lacks: scopeList(read.scope) };
   }
 
-  async load(): Promise<TokenStepDone> {
+  async load(signal: AbortSignal): Promise<TokenStepDone> {
     try {
-      await this.#take(await this.#ports.store.read(this.#ports.key));
+      const stored = await this.#ports.store.read(this.#ports.key);
+      // It is read again, and may be newer then.
+      if (!signal.aborted) await this.#take(stored);
     } catch (error) {
       return this.#storeFailed(error);
     }
@@ -142,10 +143,10 @@ export class Credential {
       redirectUri,
       ...defined({ scope }),
     });
-    if (begun.failed !== undefined) {
-      listener.close();
-      return this.#failed(begun.failed);
-    }
+    if (begun.failed !== undefined || signal.aborted) listener.close();
+    // Nobody waits for the response any more.
+    signal.throwIfAborted();
+    if (begun.failed !== undefined) return this.#failed(begun.failed);
     const request = begun.value;
     this.#request = request;
     const offersDevice = found.offers.device;
@@ -244,7 +245,8 @@ export class Credential {
       const known = this.#found;
       const isKnown = known?.issuer === current.issuer;
       const found = isKnown ? { value: known } : await this.#discover(signal, current.issuer);
-      if (found.failed !== undefined) return found;
+      // It says nothing about the refresh token, and another login would meet the same.
+      if (found.failed !== undefined) return { failed: { ...found.failed, kind: 'unavailable' } };
       if (found.value.issuer !== current.issuer) {
         const message = 'The server now names another issuer; log in again.';
         return { failed: { kind: 'grant', message, isFinal: true } };

@@ -27,8 +27,8 @@ export function chartOf(credential: Credential, demands: LoginDemandStore | unde
   ) => fromPromise<Done, StepInput>(({ input, signal }) => run(input, signal));
   return authorizationMachine.provide({
     actors: {
-      load: step<LoadStepDone>(async ({ id }) => ({
-        ...(await credential.load()),
+      load: step<LoadStepDone>(async ({ id }, signal) => ({
+        ...(await credential.load(signal)),
         demands: (await demands?.read(id)) ?? {},
       })),
       discover: step((_, signal) => credential.discover(signal)),
@@ -63,6 +63,11 @@ type Snapshot = ReturnType<LoginActor['getSnapshot']>;
 /** Whether no step is under way that a request waits for. */
 export function isSettled(snapshot: Snapshot): boolean {
   return !snapshot.hasTag('waits');
+}
+
+/** Whether a login can begin. */
+export function isReady(snapshot: Snapshot): boolean {
+  return isSettled(snapshot) && snapshot.value !== 'loggingOut';
 }
 
 /** Whether a login or a logout has ended; further attempts may follow. */

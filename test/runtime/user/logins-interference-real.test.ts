@@ -141,6 +141,20 @@ describe('a logout', () => {
 });
 
 describe('a renewal', () => {
+  it('is tried again if the issuer could not be found, and needs no login', async () => {
+    const issuer = await issuerWith();
+    const stateDir = stateFolder();
+    const first = troupeWith(issuer, { db: {} }, { stateDir });
+    await first.login('db', waits);
+    await first.stop();
+    const metadata = '/.well-known/oauth-authorization-server';
+    issuer.settings.faults.set(metadata, { fault: { status: 403 }, times: 1 });
+    const troupe = troupeWith(issuer, { db: {} }, { stateDir, ...later(4_000_000) });
+    await troupe.waitFor('db', 'backingOff', waits);
+    expect(await troupe.waitFor('db', 'ready', waits)).toMatchObject({ state: 'ready' });
+    expect(issuer.counts).toMatchObject({ codes: 1, redemptions: 1 });
+  });
+
   it('does not begin when the lock might end before it', async () => {
     const issuer = await issuerWith();
     const stateDir = stateFolder();
