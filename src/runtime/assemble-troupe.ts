@@ -202,7 +202,7 @@ function closeRequests({ calls, questions }: Services): void {
 
 /** Follows the root from its start to its end. Resolves once everything is closed. */
 function follow(services: Services, inspection: RecordedInspection): Promise<void> {
-  const { parts, root, board, progress, records, problems, budget, approvals } = services;
+  const { parts, root, board, progress, records, problems, budget, approvals, logins } = services;
   services.processes?.reap();
   const endWatch = parts.watchSleep?.(() => root.send({ type: 'system.woke' }));
   root.on('reconciled', (event) => {
@@ -224,7 +224,8 @@ function follow(services: Services, inspection: RecordedInspection): Promise<voi
     root.subscribe({
       next: (snapshot) => {
         const { context } = snapshot;
-        records.forgetWithRoot(context);
+        const present = records.forgetWithRoot(context);
+        if (present !== undefined) logins.retain(present);
         progress.noteSnapshot(snapshot);
         if (progress.state === 'stopping') closeRequests(services);
         if (context.settings !== null) problems.setOfSettings(context.settings.problems);

@@ -34,6 +34,8 @@ export function lazyLogins(shared: SharedPorts) {
         loading?.then((it) => it.noteChallenge(server, challenge)).catch(() => undefined);
       },
     },
+    /** Forgets servers that were removed. */
+    retain: (present: ReadonlySet<string>): void => loaded?.retain(present),
     async close(): Promise<void> {
       await (await loading)?.close();
     },

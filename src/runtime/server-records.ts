@@ -79,18 +79,20 @@ export class ServerRecords {
     return before;
   }
 
-  /** Forgets the servers that the root has forgotten. */
-  forgetWithRoot(context: RootContext): void {
+  /** Forgets the servers that the root has forgotten. Returns those that it knows, if they may be others. */
+  forgetWithRoot(context: RootContext): ReadonlySet<string> | undefined {
     const { live, settings, removed } = context;
     const seen = this.#seen;
-    if (live === seen?.live && settings === seen.settings && removed === seen.removed) return;
+    if (live === seen?.live && settings === seen.settings && removed === seen.removed)
+      return undefined;
     this.#seen = context;
     const present = new Set([...live.keys(), ...(settings?.servers ?? []).map(({ name }) => name)]);
     this.#telemetry?.retain(present);
-    if (removed === seen?.removed) return;
+    if (removed === seen?.removed) return present;
     this.#histories.retain(new Set([...present, ...removed]));
     this.#logs.retain(present, removed);
     for (const name of this.#statuses.keys()) if (!present.has(name)) this.#statuses.delete(name);
+    return present;
   }
 
   /** Ends the telemetry of all servers. */

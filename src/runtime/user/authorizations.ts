@@ -18,7 +18,6 @@ import type { ResolvedOAuth } from '../../../actors/values/oauth.ts';
 import type {
   Account,
   Authenticator,
-  AuthorizationFailure,
   CredentialId,
   Refusal,
   StoredLogin,
@@ -37,12 +36,14 @@ import { digestOf } from './client-digest.ts';
 import {
   chartOf,
   isAtRest,
+  isReady,
   isSettled,
   type LoginActor,
   tokenUnavailable,
   until,
 } from './login-actor.ts';
 import { DemandingSession, keepDemands } from './login-demands.ts';
+import { loginError } from './login-errors.ts';
 
 type Shown = Omit<TroupeEvents['auth.started'], 'server'>;
 
@@ -84,6 +85,8 @@ export class Authorizations {
   readonly #store: CredentialStore | undefined;
   readonly #demands: LoginDemandStore | undefined;
   readonly #logins = new Map<string, Login>();
+  /** Numbers the charts, also after some were forgotten. */
+  #created = 0;
   readonly #note: NoteLogin;
   readonly #unlisten: (() => void) | undefined;
 
@@ -148,7 +151,7 @@ export class Authorizations {
     const login = this.#of(server);
     const { actor, waiting } = login;
     try {
-      await until(actor, isSettled, signal);
+      await until(actor, isReady, signal);
       waiting.push(server);
       try {
         const isJoined = joins && actor.getSnapshot().matches('signingIn');
@@ -157,7 +160,7 @@ export class Authorizations {
           this.#ports.listeners.emit('auth.started', { server, ...login.shown });
         const { context, value } = await until(actor, isAtRest, signal);
         if (value === 'authorized' && context.failure === null) return;
-        throw this.#loginError(server, context.failure);
+        throw loginError(server, context.failure, this.#ports.board());
       } finally {
         waiting.splice(waiting.indexOf(server), 1);
         // Others may wait for the same login, or for one that replaced it.
@@ -236,6 +239,20 @@ export class Authorizations {
     return accountsOf(list, servers, this.#now);
   }
 
+  /** Forgets servers that were removed, and ends logins that no server uses any more. */
+  retain(present: ReadonlySet<string>): void {
+    for (const [key, login] of this.#logins) {
+      const gone = [...login.servers].filter((server) => !present.has(server));
+      for (const server of gone) this.#leave(server);
+      // One that is under way ends by itself, and a forgotten one with its logout.
+      const isIdle = isReady(login.actor.getSnapshot()) && login.waiting.length === 0;
+      if (gone.length === 0 || login.servers.size > 0 || !isIdle) continue;
+      login.actor.stop();
+      this.#logins.delete(key);
+      void login.credential.close();
+    }
+  }
+
   /** Resolves after the last save. */
   async close(): Promise<void> {
     this.#unlisten?.();
@@ -271,23 +288,6 @@ export class Authorizations {
     login.shown = { ...shown, expiresAt };
     for (const server of new Set(login.waiting))
       this.#ports.listeners.emit('auth.started', { server, ...login.shown });
-  }
-
-  #loginError(server: string, failure: AuthorizationFailure | null): TroupeError {
-    const { kind, message: why = 'another login replaced it' } = failure ?? {};
-    const view = this.#ports.board().view(server);
-    const { file, line, key } = view?.desired.source ?? {};
-    if (kind === 'discovery' && this.#ports.board().status(server)?.state === 'ready') {
-      const message = `${server} works without a login, and has nothing to log in to: ${why}`;
-      return new TroupeError('USAGE', message, { server });
-    }
-    const isInSettings = kind === 'clientNeeded' || kind === 'registration';
-    const place =
-      file === undefined || !isInSettings
-        ? ''
-        : ` in ${key} (${line === undefined ? file : `${file}:${line}`})`;
-    const message = `the login to ${server} failed: ${why}${place}`;
-    return new TroupeError('AUTH_REQUIRED', message, { server });
   }
 
   async #end({ actor }: Login, server: string): Promise<void> {
@@ -369,7 +369,7 @@ export class Authorizations {
     const needsUser = settings === undefined || grantOf(settings) === undefined;
     const demands = auth.rememberMs > 0 ? this.#demands : undefined;
     const actor = createActor(chartOf(credential, demands), {
-      id: `login.${this.#logins.size}`,
+      id: `login.${this.#created}`,
       clock,
       input: {
         id: key,
@@ -397,6 +397,7 @@ export class Authorizations {
       waiting: [],
     };
     this.#logins.set(key, login);
+    this.#created += 1;
     let generation = 0;
     actor.subscribe({
       next: ({ value, context: { token } }) => {

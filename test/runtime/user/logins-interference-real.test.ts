@@ -28,6 +28,31 @@ describe('a login', () => {
     expect(await troupe.accounts()).toMatchObject([{ servers: [] }]);
   });
 
+  it('of a removed server is kept, but neither renewed nor listed as in use', async () => {
+    const issuer = await issuerWith();
+    let ends: (() => void)[] = [];
+    const aheadMs = 3_000_000;
+    const clock = {
+      ...promptClock,
+      setTimeout: (callback: () => void, delayMs: number) => {
+        if (delayMs > aheadMs) ends = [...ends, callback];
+        return promptClock.setTimeout(callback, delayMs);
+      },
+    };
+    const troupe = troupeWith(issuer, {}, { clock });
+    troupe.addServer('db', { url: issuer.server });
+    await troupe.login('db', waits);
+    troupe.removeServer('db');
+    // Its session ends meanwhile.
+    troupe.addServer('other', { url: issuer.server, account: 'other' });
+    await troupe.waitFor('other', 'authRequired', waits);
+    expect(await troupe.accounts()).toMatchObject([{ servers: [], renewable: true }]);
+    for (const end of ends) end();
+    troupe.addServer('again', { url: issuer.server });
+    await troupe.waitFor('again', 'ready', waits);
+    expect(issuer.counts).toMatchObject({ codes: 1, redemptions: 0 });
+  });
+
   it('registers another client after the issuer has deleted this one', async () => {
     const issuer = await issuerWith();
     const troupe = troupeWith(issuer);
@@ -137,6 +162,25 @@ describe('a logout', () => {
     const sent = issuer.seenAt('/mcp').map(({ headers }) => headers.authorization?.split(' ')[1]);
     for (const token of sent) expect(issuer.book.grantOf(token ?? '')).toBeUndefined();
     expect(issuer.counts).toMatchObject({ codes: 1, redemptions: 1, reuses: 0 });
+  });
+});
+
+describe('a login after a logout', () => {
+  it('begins when the issuer has revoked the tokens', async () => {
+    const issuer = await issuerWith();
+    const troupe = troupeWith(issuer);
+    await troupe.login('db', waits);
+    const revoked = deferred();
+    issuer.settings.holds.set('/revoke', revoked.promise);
+    const isAsked = issuer.arrives('/revoke');
+    const logout = troupe.logout('db');
+    await isAsked;
+    const login = troupe.login('db', waits);
+    revoked.resolve();
+    await logout;
+    expect(await login).toMatchObject({ state: 'ready' });
+    expect(issuer.counts.codes).toBe(2);
+    expect(issuer.seenAt('/revoke')).toHaveLength(2);
   });
 });
 
