@@ -6,12 +6,15 @@ import {
   credentialKey,
 } from '../../../actors/stores/credentials-record.ts';
 import { asHttp } from '../../../actors/transports/http/addresses.ts';
+import type { RemoteEndpoint } from '../../../actors/transports/http/reach.ts';
+import { SettingError } from '../../../actors/values/setting-error.ts';
 import type { Account, CredentialId, StoredLogin } from '../../domain/authorization.ts';
 import type { LoginFacts } from '../../domain/host/inspection.ts';
 import type { ServerSpec } from '../../domain/server-spec.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { argumentsError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
+import type { Variables } from '../../policies/expand-variables.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 
 /** @param servers - the names of the servers that use a login, by its key */
@@ -46,6 +49,27 @@ export function plainKeyOf(spec: ServerSpec | undefined): string | undefined {
   if (!isPlain || `${url}${account}`.includes('${') || !URL.canParse(url)) return undefined;
   const resource = canonicalResource(asHttp(new URL(url)));
   return credentialKey({ resource, account: account ?? null, client: null, reach: null });
+}
+
+/**
+ * Returns how a login is reached whose server is not known. A proxy and certificates of the server's
+ * own are lost with it; those of the environment apply to every server.
+ *
+ * @throws TroupeError `USAGE` that names the variable with a mistake
+ */
+export async function endpointOf(
+  { resource, reach }: CredentialId,
+  variables: Variables,
+): Promise<RemoteEndpoint> {
+  const endpoint = { url: new URL(resource), headers: {} };
+  if (reach !== null) return endpoint;
+  const { openEndpoint } = await import('../../../actors/transports/http/reach.ts');
+  try {
+    return await openEndpoint({ ...endpoint, reach: { variables } }, () => undefined);
+  } catch (error) {
+    if (!(error instanceof SettingError)) throw error;
+    throw new TroupeError('USAGE', error.message, { cause: error });
+  }
 }
 
 const longestAddress = 300;

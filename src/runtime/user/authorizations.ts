@@ -32,7 +32,7 @@ import { TroupeError } from '../../domain/troupe-error.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import type { SharedPorts } from '../shared-ports.ts';
 import type { LoginOptions } from '../troupe.ts';
-import { accountsOf, factsOf, loginsAt, plainKeyOf } from './accounts.ts';
+import { accountsOf, endpointOf, factsOf, loginsAt, plainKeyOf } from './accounts.ts';
 import { digestOf } from './client-digest.ts';
 import {
   chartOf,
@@ -209,9 +209,9 @@ export class Authorizations {
     const store = this.#store;
     const found = loginsAt((await store?.list()) ?? [], which);
     for (const { key, id } of found) {
+      const endpoint = await endpointOf(id, this.#ports.parts.env);
       const known = this.#logins.get(key);
-      const url = new URL(id.resource);
-      const login = known ?? (store && this.#create(id, '', { url, headers: {} }, store));
+      const login = known ?? (store && this.#create(id, '', endpoint, store));
       if (login === undefined) continue;
       if (known === undefined) login.actor.start();
       await this.#end(login, id.resource);

@@ -113,4 +113,16 @@ describe('stored logins', () => {
     await troupe.logout({ resource: issuer.server });
     expect(await troupe.waitFor('db', 'authRequired')).toMatchObject({ state: 'authRequired' });
   });
+
+  it('with a proxy of their own are deleted by address without a request past it', async () => {
+    const issuer = await issuerWith();
+    const stateDir = temporaryFolder();
+    await loggedIn(issuer, { db: { proxy: false } }, { stateDir });
+    const before = issuer.seen.length;
+    const troupe = createTroupe({ bare: true, settings: { mcpServers: {} }, stateDir });
+    onTestFinished(() => troupe.stop());
+    await troupe.logout({ resource: issuer.server });
+    expect(await troupe.accounts()).toEqual([]);
+    expect(issuer.seen.length).toBe(before);
+  });
 });
