@@ -84,7 +84,11 @@ export async function listenFor(
     };
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'no port';
-    const message = `No port for the response could be opened on this machine (${code}).`;
+    const advice =
+      callbackPort === undefined
+        ? ''
+        : `; end the program that uses ${callbackPort}, or register and set another "oauth.callbackPort"`;
+    const message = `no port for the response could be opened on this machine (${code})${advice}`;
     return { failed: refused('registration', message).failure };
   }
 }

@@ -29,6 +29,7 @@ import type { ServerSpec } from '../../domain/server-spec.ts';
 import { isUsable } from '../../domain/server-state.ts';
 import type { Problem } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { argumentsError } from '../../domain/user-errors.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import type { SharedPorts } from '../shared-ports.ts';
 import type { LoginOptions } from '../troupe.ts';
@@ -179,13 +180,22 @@ export class Authorizations {
 
   /**
    * Passes on the URL to which the browser was redirected, where the browser cannot reach this machine.
+   * A URL that does not belong to the login is refused, and the login goes on.
    *
-   * @throws TroupeError `USAGE` if no login to the server is waiting for the browser
+   * @throws TroupeError `USAGE` if no login to the server is waiting for the browser;
+   *   `INVALID_ARGUMENTS` for another URL
    */
   finishLogin(server: string, url: URL): void {
-    const { redirected } = this.#find(server) ?? {};
-    if (redirected !== undefined) return redirected(url);
-    throw new TroupeError('USAGE', `no login to ${server} is waiting for the browser`, { server });
+    const { redirected, shown } = this.#find(server) ?? {};
+    if (redirected === undefined || shown === undefined)
+      throw new TroupeError('USAGE', `no login to ${server} is waiting for the browser`, {
+        server,
+      });
+    if (!isResponseTo(new URL(shown.url), url))
+      throw argumentsError(
+        'this is not the address that the browser was sent to after this login; agree there first, then copy the whole address line',
+      );
+    redirected(url);
   }
 
   /** Keeps what a tool's result wants of the next login. The call ran, so nothing is repeated. */
@@ -282,10 +292,12 @@ export class Authorizations {
       return new TroupeError('USAGE', message, { server });
     }
     const isInSettings = kind === 'clientNeeded' || kind === 'registration';
+    // After a key of the entry, the sentence goes on.
+    const link = why.endsWith('"') ? ' in' : '; see';
     const place =
       file === undefined || !isInSettings
         ? ''
-        : ` in ${key} (${line === undefined ? file : `${file}:${line}`})`;
+        : `${link} ${key} (${line === undefined ? file : `${file}:${line}`})`;
     const message = `the login to ${server} failed: ${why}${place}`;
     return new TroupeError('AUTH_REQUIRED', message, { server });
   }
@@ -475,6 +487,12 @@ export class Authorizations {
     if (token === null || isRejected) return false;
     return token.expiresAtMs === null || this.#now < token.expiresAtMs;
   }
+}
+
+/** The address that was opened has the state as well. */
+function isResponseTo(opened: URL, { searchParams }: URL): boolean {
+  const isResponse = searchParams.has('code') || searchParams.has('error');
+  return isResponse && searchParams.get('state') === opened.searchParams.get('state');
 }
 
 /** Those of the server whose user logs in. */
