@@ -16,6 +16,7 @@ import { argumentsError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import type { Variables } from '../../policies/expand-variables.ts';
 import { printableLine } from '../../policies/text/printable.ts';
+import { digestOf, hasReferences } from './client-digest.ts';
 
 /** @param servers - the names of the servers that use a login, by its key */
 export function accountsOf(
@@ -45,10 +46,13 @@ export function plainKeyOf(spec: ServerSpec | undefined): string | undefined {
   if (spec === undefined || !('url' in spec)) return undefined;
   const { url, account, oauth, proxy, tls, values, headers } = spec;
   if (Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')) return undefined;
-  const isPlain = [oauth, proxy, tls, values].every((each) => each === undefined);
-  if (!isPlain || `${url}${account}`.includes('${') || !URL.canParse(url)) return undefined;
+  if (oauth === false || (oauth !== undefined && hasReferences(oauth))) return undefined;
+  const isPlain = [proxy, tls, values].every((each) => each === undefined);
+  if (!isPlain || `${url}${account}`.includes('${')) return undefined;
+  if (!URL.canParse(url)) return undefined;
   const resource = canonicalResource(asHttp(new URL(url)));
-  return credentialKey({ resource, account: account ?? null, client: null, reach: null });
+  const client = oauth === undefined ? null : digestOf(oauth);
+  return credentialKey({ resource, account: account ?? null, client, reach: null });
 }
 
 /**

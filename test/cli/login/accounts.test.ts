@@ -69,6 +69,26 @@ describe('stored logins', () => {
     expect(rest.stdout).not.toContain('work');
   });
 
+  it('with a client of their own name the server before it has started', async () => {
+    const client = { id: 'mine', method: 'client_secret_basic', secret: 'shh' } as const;
+    const issuer = await issuerWith({ clients: [client] });
+    const stateDir = temporaryFolder();
+    const oauth = { clientId: 'mine', clientSecret: '${SECRET}' };
+    await loggedIn(issuer, { db: { oauth } }, { stateDir, env: { SECRET: 'shh' } });
+    const entry = { url: issuer.server, startup: 'lazy' };
+    const settings = {
+      mcpServers: {
+        db: { ...entry, oauth },
+        never: { ...entry, oauth: false },
+        other: { ...entry, oauth: { clientId: 'other' } },
+        unknown: { ...entry, oauth: { clientId: '${ID}' } },
+      },
+    };
+    const troupe = createTroupe({ bare: true, settings, stateDir, env: { ID: 'mine' } });
+    onTestFinished(() => troupe.stop());
+    expect(await troupe.accounts()).toMatchObject([{ servers: ['db'] }]);
+  });
+
   it('say whether they have expired and what is next', async () => {
     const issuer = await issuerWith({ issuesRefreshTokens: false });
     const stateDir = temporaryFolder();
