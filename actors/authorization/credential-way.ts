@@ -1,5 +1,6 @@
 /** How a credential reaches its issuer, and where the issuer's answers arrive. */
 
+import type { CredentialId } from '../../src/domain/authorization.ts';
 import type { Reach } from '../transports/http/reach.ts';
 import type { ResolvedOAuth } from '../values/oauth.ts';
 import { createIssuerConnection, type IssuerAccess, type IssuerConnection } from './access.ts';
@@ -46,6 +47,14 @@ export class IssuerWay {
     this.#named?.close();
     this.#named = createIssuerConnection(home, clock, { reach: reach && withoutOwn(reach) });
     return this.#named.access(signal);
+  }
+
+  /**
+   * Whether it is the way of a login. One whose server is gone has lost its own proxy and certificates,
+   * and its tokens go no other way.
+   */
+  fits({ reach }: Pick<CredentialId, 'reach'>): boolean {
+    return (this.#ports.reach()?.ownDigest ?? null) === reach;
   }
 
   close(): void {

@@ -289,7 +289,7 @@ export class Credential {
     } catch (error) {
       return this.#storeFailed(error);
     }
-    if (stored !== undefined && this.#isOnItsWay()) await this.#revoke(stored, signal);
+    if (stored !== undefined && this.#way.fits(this.#ports.id)) await this.#revoke(stored, signal);
     return { nowMs: this.#now };
   }
 
@@ -298,12 +298,6 @@ export class Credential {
     this.#listener?.close();
     await Promise.allSettled(this.#redeeming);
     this.#way.close();
-  }
-
-  /** A login whose server is gone has lost its own proxy and certificates, and no other may see its tokens. */
-  #isOnItsWay(): boolean {
-    const { id, reach } = this.#ports;
-    return (reach()?.ownDigest ?? null) === id.reach;
   }
 
   /** Courtesy: the token is gone from this machine whatever the issuer answers. */

@@ -29,7 +29,6 @@ import type { ServerSpec } from '../../domain/server-spec.ts';
 import { isUsable } from '../../domain/server-state.ts';
 import type { Problem } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
-import { argumentsError } from '../../domain/user-errors.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import type { SharedPorts } from '../shared-ports.ts';
 import type { LoginOptions } from '../troupe.ts';
@@ -44,6 +43,7 @@ import {
   until,
 } from './login-actor.ts';
 import { DemandingSession, keepDemands } from './login-demands.ts';
+import { loginError, refuseOther } from './login-error.ts';
 
 type Shown = Omit<TroupeEvents['auth.started'], 'server'>;
 
@@ -191,10 +191,7 @@ export class Authorizations {
       throw new TroupeError('USAGE', `no login to ${server} is waiting for the browser`, {
         server,
       });
-    if (!isResponseTo(new URL(shown.url), url))
-      throw argumentsError(
-        'this is not the address that the browser was sent to after this login; agree there first, then copy the whole address line',
-      );
+    refuseOther(new URL(shown.url), url);
     redirected(url);
   }
 
@@ -284,22 +281,9 @@ export class Authorizations {
   }
 
   #loginError(server: string, failure: AuthorizationFailure | null): TroupeError {
-    const { kind, message: why = 'another login replaced it' } = failure ?? {};
-    const view = this.#ports.board().view(server);
-    const { file, line, key } = view?.desired.source ?? {};
-    if (kind === 'discovery' && this.#ports.board().status(server)?.state === 'ready') {
-      const message = `${server} works without a login, and has nothing to log in to: ${why}`;
-      return new TroupeError('USAGE', message, { server });
-    }
-    const isInSettings = kind === 'clientNeeded' || kind === 'registration';
-    // After a key of the entry, the sentence goes on.
-    const link = why.endsWith('"') ? ' in' : '; see';
-    const place =
-      file === undefined || !isInSettings
-        ? ''
-        : `${link} ${key} (${line === undefined ? file : `${file}:${line}`})`;
-    const message = `the login to ${server} failed: ${why}${place}`;
-    return new TroupeError('AUTH_REQUIRED', message, { server });
+    const board = this.#ports.board();
+    const isReady = board.status(server)?.state === 'ready';
+    return loginError(server, failure, { isReady, ...board.view(server)?.desired.source });
   }
 
   async #end({ actor }: Login, server: string): Promise<void> {
@@ -487,12 +471,6 @@ export class Authorizations {
     if (token === null || isRejected) return false;
     return token.expiresAtMs === null || this.#now < token.expiresAtMs;
   }
-}
-
-/** The address that was opened has the state as well. */
-function isResponseTo(opened: URL, { searchParams }: URL): boolean {
-  const isResponse = searchParams.has('code') || searchParams.has('error');
-  return isResponse && searchParams.get('state') === opened.searchParams.get('state');
 }
 
 /** Those of the server whose user logs in. */
