@@ -1,5 +1,6 @@
 /** How a credential reaches its issuer, and where the issuer's answers arrive. */
 
+import type { CredentialId } from '../../src/domain/authorization.ts';
 import type { Reach } from '../transports/http/reach.ts';
 import type { ResolvedOAuth } from '../values/oauth.ts';
 import { createIssuerConnection, type IssuerAccess, type IssuerConnection } from './access.ts';
@@ -48,6 +49,14 @@ export class IssuerWay {
     return this.#named.access(signal);
   }
 
+  /**
+   * Whether it is the way of a login. One whose server is gone has lost its own proxy and certificates,
+   * and its tokens go no other way.
+   */
+  fits({ reach }: Pick<CredentialId, 'reach'>): boolean {
+    return (this.#ports.reach()?.ownDigest ?? null) === reach;
+  }
+
   close(): void {
     this.#connection?.close();
     this.#named?.close();
@@ -84,7 +93,11 @@ export async function listenFor(
     };
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'no port';
-    const message = `No port for the response could be opened on this machine (${code}).`;
+    const advice =
+      callbackPort === undefined
+        ? ''
+        : `; end the program that uses ${callbackPort}, or register and set another "oauth.callbackPort"`;
+    const message = `no port for the response could be opened on this machine (${code})${advice}`;
     return { failed: refused('registration', message).failure };
   }
 }

@@ -291,7 +291,7 @@ export class Credential {
     } catch (error) {
       return this.#storeFailed(error);
     }
-    if (stored !== undefined) await this.#revoke(stored, signal);
+    if (stored !== undefined && this.#way.fits(this.#ports.id)) await this.#revoke(stored, signal);
     return { nowMs: this.#now };
   }
 

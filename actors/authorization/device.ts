@@ -3,6 +3,7 @@
 import type { DpopSession } from '@modelcontextprotocol/client';
 import { z } from 'zod';
 
+import type { AuthorizationFailureKind } from '../../src/domain/authorization.ts';
 import type { IssuerAccess } from './access.ts';
 import type { Client } from './client.ts';
 import type { Discovered } from './discovery.ts';
@@ -88,9 +89,11 @@ export function pollDeviceLogin(
     try {
       return { tokens: await requestTokens(access, found, client, { parameters, scope, dpop }) };
     } catch (error) {
-      const pending = error instanceof StepError ? pendings[error.failure.code ?? ''] : undefined;
-      if (pending === undefined) throw error;
-      return { pending };
+      const code = error instanceof StepError ? (error.failure.code ?? '') : '';
+      const pending = pendings[code];
+      if (pending !== undefined) return { pending };
+      const ended = endings[code];
+      throw ended === undefined ? error : refused(...ended, code);
     }
   });
 }
@@ -104,4 +107,9 @@ const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
 const pendings: Readonly<Record<string, 'waiting' | 'slowDown'>> = {
   authorization_pending: 'waiting',
   slow_down: 'slowDown',
+};
+
+const endings: Readonly<Record<string, readonly [AuthorizationFailureKind, string]>> = {
+  access_denied: ['denied', 'it was refused on the other device (access_denied)'],
+  expired_token: ['timeout', 'the code is no longer valid (expired_token)'],
 };

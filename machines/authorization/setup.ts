@@ -279,7 +279,10 @@ export const authorizationSetup = setup({
     askForLess: assign({ asksForLess: true }),
     /** Records how long the code is valid, and how often the issuer may be asked about it. */
     noteCode: assign(
-      (_, { device }: CodeStepDone): Partial<AuthorizationContext> => ({ device: device ?? null }),
+      // A step that did not fail obtained a code.
+      (_, { device }: CodeStepDone): Partial<AuthorizationContext> => ({
+        device: device as DeviceTimes,
+      }),
     ),
     /** Asks less often if the issuer wants that or fails (RFC 8628, section 3.5). */
     notePoll: assign(({ context: { device } }, { pending, failure }: PollStepDone) => ({
@@ -363,9 +366,11 @@ export const authorizationSetup = setup({
     /** Time limit for a step that no user takes part in. */
     stepDeadline: stepMs,
     /** Until the issuer is asked about the code again. */
-    pollInterval: ({ context: { device } }) => Math.min(device?.intervalMs ?? 0, longestTimerMs),
+    pollInterval: ({ context: { device } }) =>
+      Math.min((device as DeviceTimes).intervalMs, longestTimerMs),
     /** Until the code is no longer valid. */
-    codeLifetime: ({ context: { device } }) => Math.min(device?.lifetimeMs ?? 0, longestTimerMs),
+    codeLifetime: ({ context: { device } }) =>
+      Math.min((device as DeviceTimes).lifetimeMs, longestTimerMs),
     /** Time limit for a login. */
     loginDeadline: ({ context }) => Math.min(context.loginTimeoutMs, longestTimerMs),
   },

@@ -70,8 +70,8 @@ export interface AuthorizationFailure {
 /** A stored credential as users see it. */
 export interface Account {
   /**
-   * The servers of this troupe that use it. A server whose entry has values, or an `oauth`, `proxy` or
-   * `tls`, is known only once it has started.
+   * The servers of this troupe that use it. A server whose entry has a `proxy` or `tls`, or values
+   * that decide which login it has, is known only once it has started.
    */
   readonly servers: readonly string[];
   /** The server's canonical URL. */

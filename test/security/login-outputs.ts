@@ -47,8 +47,9 @@ export function watchedTroupe(
     if (name !== 'auth.started') troupe.on(name, (event) => events.push([name, event]));
   };
   for (const name of troupeEventNames) follow(name);
-  troupe.on('auth.started', ({ url }) => {
+  troupe.on('auth.started', ({ url, userCode }) => {
     addresses.push(url);
+    if (userCode !== undefined) return issuer.decide(userCode, 'allowed');
     void issuer.consent(new URL(url)).then((redirect) => fetch(redirect));
   });
   return {

@@ -78,6 +78,40 @@ it(
 );
 
 it(
+  'secrets of a login on another device appear nowhere',
+  async () => {
+    const token = (answer: object) => ('user_code' in answer ? { ...answer, interval: 0 } : answer);
+    const issuer = await issuerWith({
+      authMethods: ['client_secret_post'],
+      offersDevice: true,
+      tamper: { token },
+      dpop: 'nonce',
+    });
+    const stateDir = temporaryFolder();
+    const { troupe, note, shown, addresses } = watchedTroupe(
+      issuer,
+      { db: { url: issuer.server } },
+      { stateDir },
+    );
+    const login = () => troupe.login('db', { ...waits, device: true });
+    await login();
+    issuer.book.expireAccess();
+    await troupe.callServerTool('db', 'echo', {});
+    for (const at of ['/token', '/device']) {
+      echoing(issuer, at, refusal);
+      await login().catch(note);
+    }
+    const texts = await shown();
+    const codes = addresses.map((each) => new URL(each).searchParams.get('user_code') ?? '');
+    expect(codes).toHaveLength(2);
+    expectNoLeaks(texts, new Set([...codes, ...secretsOf(issuer, stateDir)]), 8);
+    expect(issuer.seen.some(({ form }) => form.has('device_code'))).toBe(true);
+    expect(texts['errors']).toContain('you sent [redacted]');
+  },
+  patience,
+);
+
+it(
   'secrets that the issuer and the server repeat in their failures appear nowhere',
   async () => {
     const issuer = await issuerWith({ authMethods: ['client_secret_basic'] });

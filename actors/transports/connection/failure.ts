@@ -60,6 +60,9 @@ function causeOf(error: unknown, secrets: readonly string[]): FailureCause {
   };
 }
 
+// The SDK's first request asks for the protocol's version; users see the same answer as to any other.
+const ofFirstRequest = 'Version negotiation failed: ';
+
 /**
  * Strips the body of a refusal, which the SDK includes in full in its message. It may be a proxy's
  * error page, so it is left out unless it is a JSON-RPC error, which is the server's own message.
@@ -67,8 +70,8 @@ function causeOf(error: unknown, secrets: readonly string[]): FailureCause {
 function wordsOf(error: Error, depth = 0): string {
   const { cause, message } = error;
   const body = bodyOf(error);
-  if (body !== undefined && message.endsWith(`: ${body}`))
-    return rpcWordsIn(body) ?? refusedWith(statusOf(error));
+  const isRefusal = message.endsWith(`: ${body}`) || message.startsWith(ofFirstRequest);
+  if (body !== undefined && isRefusal) return rpcWordsIn(body) ?? refusedWith(statusOf(error));
   if (!(cause instanceof Error) || cause.message === '' || depth === maxCauses) return message;
   return message.split(cause.message).join(wordsOf(cause, depth + 1));
 }

@@ -98,17 +98,33 @@ async function showLogin(
   output.note(`open this address in a browser and log in to ${server}:\n${url}`);
   if (offersDevice === true)
     output.note(`or run troupe login ${server} --device: it shows a code, and nothing is pasted`);
-  const prompt = createPrompt(session, {}, undefined, async (_: undefined, terminal) => {
-    terminal.say('If that browser is on another machine, it cannot show the last page.');
+  await readRedirect(session, troupe, server, signal);
+}
+
+/** Asks until the address belongs to the login, which ends otherwise as well. */
+async function readRedirect(
+  session: CliSession,
+  troupe: UsedTroupe,
+  server: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const prompt = createPrompt(session, {}, undefined, async (isFirst: boolean, terminal) => {
+    if (isFirst)
+      terminal.say('If that browser is on another machine, it cannot show the last page.');
     return terminal.read('Then paste its address here: ');
   });
-  const pasted = (await prompt?.(undefined, { signal }))?.trim();
-  if (pasted === undefined || pasted === '' || signal.aborted) return;
-  try {
-    await troupe.request('finishLogin', { server, url: pasted });
-  } catch (error) {
-    if (!(error instanceof TroupeError)) throw error;
-    output.note(error.message);
+  let pasted = await prompt?.(true, { signal });
+  while (pasted !== undefined && !signal.aborted) {
+    try {
+      if (pasted.trim() !== '')
+        return void (await troupe.request('finishLogin', { server, url: pasted.trim() }));
+    } catch (error) {
+      if (!(error instanceof TroupeError)) throw error;
+      // The login is over.
+      if (signal.aborted) return;
+      session.output.note(error.message);
+    }
+    pasted = await prompt?.(false, { signal });
   }
 }
 

@@ -6,13 +6,17 @@ import {
   credentialKey,
 } from '../../../actors/stores/credentials-record.ts';
 import { asHttp } from '../../../actors/transports/http/addresses.ts';
+import type { RemoteEndpoint } from '../../../actors/transports/http/reach.ts';
+import { SettingError } from '../../../actors/values/setting-error.ts';
 import type { Account, CredentialId, StoredLogin } from '../../domain/authorization.ts';
 import type { LoginFacts } from '../../domain/host/inspection.ts';
 import type { ServerSpec } from '../../domain/server-spec.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { argumentsError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
+import type { Variables } from '../../policies/expand-variables.ts';
 import { printableLine } from '../../policies/text/printable.ts';
+import { digestOf, hasReferences } from './client-digest.ts';
 
 /** @param servers - the names of the servers that use a login, by its key */
 export function accountsOf(
@@ -42,10 +46,34 @@ export function plainKeyOf(spec: ServerSpec | undefined): string | undefined {
   if (spec === undefined || !('url' in spec)) return undefined;
   const { url, account, oauth, proxy, tls, values, headers } = spec;
   if (Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')) return undefined;
-  const isPlain = [oauth, proxy, tls, values].every((each) => each === undefined);
-  if (!isPlain || `${url}${account}`.includes('${') || !URL.canParse(url)) return undefined;
+  if (oauth === false || (oauth !== undefined && hasReferences(oauth))) return undefined;
+  const isPlain = [proxy, tls, values].every((each) => each === undefined);
+  if (!isPlain || `${url}${account}`.includes('${')) return undefined;
+  if (!URL.canParse(url)) return undefined;
   const resource = canonicalResource(asHttp(new URL(url)));
-  return credentialKey({ resource, account: account ?? null, client: null, reach: null });
+  const client = oauth === undefined ? null : digestOf(oauth);
+  return credentialKey({ resource, account: account ?? null, client, reach: null });
+}
+
+/**
+ * Returns how a login is reached whose server is not known. A proxy and certificates of the server's
+ * own are lost with it; those of the environment apply to every server.
+ *
+ * @throws TroupeError `USAGE` that names the variable with a mistake
+ */
+export async function endpointOf(
+  { resource, reach }: CredentialId,
+  variables: Variables,
+): Promise<RemoteEndpoint> {
+  const endpoint = { url: new URL(resource), headers: {} };
+  if (reach !== null) return endpoint;
+  const { openEndpoint } = await import('../../../actors/transports/http/reach.ts');
+  try {
+    return await openEndpoint({ ...endpoint, reach: { variables } }, () => undefined);
+  } catch (error) {
+    if (!(error instanceof SettingError)) throw error;
+    throw new TroupeError('USAGE', error.message, { cause: error });
+  }
 }
 
 const longestAddress = 300;

@@ -31,7 +31,7 @@ import { TroupeError } from '../../domain/troupe-error.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
 import type { SharedPorts } from '../shared-ports.ts';
 import type { LoginOptions } from '../troupe.ts';
-import { accountsOf, factsOf, loginsAt, plainKeyOf } from './accounts.ts';
+import { accountsOf, endpointOf, factsOf, loginsAt, plainKeyOf } from './accounts.ts';
 import { digestOf } from './client-digest.ts';
 import {
   chartOf,
@@ -43,7 +43,7 @@ import {
   until,
 } from './login-actor.ts';
 import { DemandingSession, keepDemands } from './login-demands.ts';
-import { loginError } from './login-errors.ts';
+import { loginError, notWaiting, refuseOther } from './login-errors.ts';
 
 type Shown = Omit<TroupeEvents['auth.started'], 'server'>;
 
@@ -182,13 +182,16 @@ export class Authorizations {
 
   /**
    * Passes on the URL to which the browser was redirected, where the browser cannot reach this machine.
+   * A URL that does not belong to the login is refused, and the login goes on.
    *
-   * @throws TroupeError `USAGE` if no login to the server is waiting for the browser
+   * @throws TroupeError `USAGE` if no login to the server is waiting for the browser;
+   *   `INVALID_ARGUMENTS` for another URL
    */
   finishLogin(server: string, url: URL): void {
-    const { redirected } = this.#find(server) ?? {};
-    if (redirected !== undefined) return redirected(url);
-    throw new TroupeError('USAGE', `no login to ${server} is waiting for the browser`, { server });
+    const { redirected, shown } = this.#find(server) ?? {};
+    if (redirected === undefined || shown === undefined) throw notWaiting(server);
+    refuseOther(new URL(shown.url), url);
+    redirected(url);
   }
 
   /** Keeps what a tool's result wants of the next login. The call ran, so nothing is repeated. */
@@ -212,9 +215,9 @@ export class Authorizations {
     const store = this.#store;
     const found = loginsAt((await store?.list()) ?? [], which);
     for (const { key, id } of found) {
+      const endpoint = await endpointOf(id, this.#ports.parts.env);
       const known = this.#logins.get(key);
-      const url = new URL(id.resource);
-      const login = known ?? (store && this.#create(id, '', { url, headers: {} }, store));
+      const login = known ?? (store && this.#create(id, '', endpoint, store));
       if (login === undefined) continue;
       if (known === undefined) login.actor.start();
       await this.#end(login, id.resource);

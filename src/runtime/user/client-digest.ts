@@ -2,17 +2,31 @@
 
 import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
-import type { ResolvedOAuth } from '../../../actors/values/oauth.ts';
+import type { OAuthSpec } from '../../domain/server-spec.ts';
+
+type Client = Pick<
+  OAuthSpec,
+  'grant' | 'clientId' | 'clientMetadataUrl' | 'metadataUrl' | 'issuer' | 'identity'
+>;
 
 /** Identifies the client that the settings name. Nothing can be learnt from the digest of a secret key. */
-export function digestOf({
+export function digestOf(client: Client): string {
+  return createHash('sha256').update(textOf(client)).digest('base64url');
+}
+
+/** Whether a part of the client is known only once its references are resolved. */
+export function hasReferences(client: Client): boolean {
+  return textOf(client).includes('${');
+}
+
+function textOf({
   grant,
   clientId,
   clientMetadataUrl,
   metadataUrl,
   issuer,
   identity,
-}: ResolvedOAuth): string {
+}: Client): string {
   const text = canonicalize({
     grant,
     clientId: clientId ?? null,
@@ -21,7 +35,5 @@ export function digestOf({
     issuer: issuer ?? null,
     ...(identity && { identity: { issuer: identity.issuer, clientId: identity.clientId } }),
   });
-  return createHash('sha256')
-    .update(text ?? '')
-    .digest('base64url');
+  return text ?? '';
 }

@@ -1,7 +1,8 @@
-/** Explains to a user why a login failed. */
+/** What a user is told when a login fails, or goes on after a mistake. */
 
 import type { AuthorizationFailure } from '../../domain/authorization.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { argumentsError } from '../../domain/user-errors.ts';
 import type { StatusBoard } from '../status/board.ts';
 
 /** @param failure - null if nothing failed, but the login is over all the same */
@@ -17,10 +18,26 @@ export function loginError(
     return new TroupeError('USAGE', message, { server });
   }
   const isInSettings = kind === 'clientNeeded' || kind === 'registration';
+  // After a key of the entry, the sentence goes on.
+  const link = why.endsWith('"') ? ' in' : '; see';
   const place =
     file === undefined || !isInSettings
       ? ''
-      : ` in ${key} (${line === undefined ? file : `${file}:${line}`})`;
+      : `${link} ${key} (${line === undefined ? file : `${file}:${line}`})`;
   const message = `the login to ${server} failed: ${why}${place}`;
   return new TroupeError('AUTH_REQUIRED', message, { server });
+}
+
+/** @throws TroupeError `INVALID_ARGUMENTS` unless a URL responds to the address that was opened */
+export function refuseOther(opened: URL, { searchParams }: URL): void {
+  // The opened address has the state as well.
+  const isResponse = searchParams.has('code') || searchParams.has('error');
+  if (isResponse && searchParams.get('state') === opened.searchParams.get('state')) return;
+  throw argumentsError(
+    'this is not the address that the browser was sent to after this login; agree there first, then copy the whole address line',
+  );
+}
+
+export function notWaiting(server: string): TroupeError {
+  return new TroupeError('USAGE', `no login to ${server} is waiting for the browser`, { server });
 }

@@ -1,11 +1,24 @@
 /** Where a login's requests may go. */
 
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 
-import { IssuerWay } from '../../../actors/authorization/credential-way.ts';
+import { IssuerWay, listenFor } from '../../../actors/authorization/credential-way.ts';
+import { listenForRedirect } from '../../../actors/authorization/redirect-listener.ts';
 import { promptClock } from '../../../src/runtime/real-clock.ts';
 
 const { signal } = new AbortController();
+
+describe('a port that another program uses', () => {
+  it('is named with what to do', async () => {
+    const other = await listenForRedirect([], false);
+    onTestFinished(() => other.close());
+    const callbackPort = Number(new URL(other.redirectUri).port);
+    const { failed } = await listenFor({ callbackPort }, undefined);
+    expect(failed?.message).toBe(
+      `no port for the response could be opened on this machine (EADDRINUSE); end the program that uses ${callbackPort}, or register and set another "oauth.callbackPort"`,
+    );
+  });
+});
 
 describe("an identity provider in the user's settings", () => {
   it('may be in a private network, unlike an issuer that a public server names', async () => {

@@ -42,7 +42,11 @@ describe('a login on another device', () => {
   it('ends when the user refuses', async () => {
     const { issuer, device, ask } = await waiting();
     issuer.decide(device.userCode, 'denied');
-    expect(failureOf(await ask())).toMatchObject({ kind: 'denied', code: 'access_denied' });
+    expect(failureOf(await ask())).toMatchObject({
+      kind: 'denied',
+      code: 'access_denied',
+      message: 'it was refused on the other device (access_denied)',
+    });
   });
 
   it('ends when the code expires', async () => {

@@ -69,6 +69,26 @@ describe('stored logins', () => {
     expect(rest.stdout).not.toContain('work');
   });
 
+  it('with a client of their own name the server before it has started', async () => {
+    const client = { id: 'mine', method: 'client_secret_basic', secret: 'shh' } as const;
+    const issuer = await issuerWith({ clients: [client] });
+    const stateDir = temporaryFolder();
+    const oauth = { clientId: 'mine', clientSecret: '${SECRET}' };
+    await loggedIn(issuer, { db: { oauth } }, { stateDir, env: { SECRET: 'shh' } });
+    const entry = { url: issuer.server, startup: 'lazy' };
+    const settings = {
+      mcpServers: {
+        db: { ...entry, oauth },
+        never: { ...entry, oauth: false },
+        other: { ...entry, oauth: { clientId: 'other' } },
+        unknown: { ...entry, oauth: { clientId: '${ID}' } },
+      },
+    };
+    const troupe = createTroupe({ bare: true, settings, stateDir, env: { ID: 'mine' } });
+    onTestFinished(() => troupe.stop());
+    expect(await troupe.accounts()).toMatchObject([{ servers: ['db'] }]);
+  });
+
   it('say whether they have expired and what is next', async () => {
     const issuer = await issuerWith({ issuesRefreshTokens: false });
     const stateDir = temporaryFolder();
@@ -112,5 +132,17 @@ describe('stored logins', () => {
     await troupe.waitFor('db', 'ready');
     await troupe.logout({ resource: issuer.server });
     expect(await troupe.waitFor('db', 'authRequired')).toMatchObject({ state: 'authRequired' });
+  });
+
+  it('with a proxy of their own are deleted by address without a request past it', async () => {
+    const issuer = await issuerWith();
+    const stateDir = temporaryFolder();
+    await loggedIn(issuer, { db: { proxy: false } }, { stateDir });
+    const before = issuer.seen.length;
+    const troupe = createTroupe({ bare: true, settings: { mcpServers: {} }, stateDir });
+    onTestFinished(() => troupe.stop());
+    await troupe.logout({ resource: issuer.server });
+    expect(await troupe.accounts()).toEqual([]);
+    expect(issuer.seen.length).toBe(before);
   });
 });

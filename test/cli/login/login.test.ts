@@ -94,6 +94,10 @@ describe('a login from the command line', { timeout: patience }, () => {
     const issuer = await issuerWith({ registersClients: false });
     const place = placeWith(issuer, {
       own: { url: issuer.server, headers: { Authorization: 'Bearer old' } },
+      robot: {
+        url: issuer.server,
+        oauth: { grant: 'client_credentials', clientId: 'robot', clientSecret: 'wrong' },
+      },
     });
     const fails = async (server: string) => {
       const { exitCode, stderr } = await place.run('login', server, '--config', place.settings);
@@ -104,6 +108,10 @@ describe('a login from the command line', { timeout: patience }, () => {
       expect.stringMatching(
         /registers no clients.*set "oauth\.clientId" in mcpServers\.db \(.+:3\)$/,
       ),
+    ]);
+    expect(await fails('robot')).toEqual([
+      11,
+      expect.stringMatching(/\(invalid_client\); see mcpServers\.robot \(.+:\d+\)$/),
     ]);
     expect(await fails('local')).toEqual([
       2,
@@ -170,7 +178,7 @@ describe('a login at a terminal', () => {
     expect(opened.map((file) => existsSync(file))).toEqual([false]);
   });
 
-  it('takes the address that was pasted with --no-browser', async () => {
+  it('takes the address that was pasted with --no-browser, after mistakes as well', async () => {
     const issuer = await issuerWith();
     const { troupe, folder } = await here(issuer);
     const stdin = Object.assign(new PassThrough(), { isTTY: true });
@@ -184,6 +192,11 @@ describe('a login at a terminal', () => {
       troupe.on('auth.started', ({ url }) => resolve(url));
     });
     await run.noted('paste its address here');
+    const mistakes = { '': '', hello: 'is not a URL', [await started]: 'is not the address that' };
+    for (const [mistake, why] of Object.entries(mistakes)) {
+      stdin.write(`${mistake}\r`);
+      await run.noted(why);
+    }
     const redirected = await issuer.consent(new URL(await started));
     stdin.write(`${redirected.href}\r`);
     expect(await run.finished).toMatchObject({ exitCode: 0 });

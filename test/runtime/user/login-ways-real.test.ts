@@ -135,6 +135,12 @@ describe('a demand for a login', () => {
     expect(expiresAtMs).toBeLessThan(Date.now() + 300_001);
   });
 
+  it('says what the server answered, whatever the first request was', async () => {
+    const { troupe } = troupeWith(await issuerWith());
+    const { lastError } = await troupe.waitFor('db', 'authRequired', waits);
+    expect(lastError?.message).toBe('The server answered with status 401 (Unauthorized).');
+  });
+
   it('names no address that contains values', async () => {
     const issuer = await issuerWith();
     const url = issuer.server.replace('/mcp', '/${PLACE}');

@@ -154,17 +154,21 @@ describe('a login', () => {
     expect(await troupe.login('db', waits)).toMatchObject({ state: 'ready' });
   });
 
-  it('takes the address that another browser was redirected to', async () => {
+  it('takes the address that another browser was redirected to, and no other', async () => {
     const issuer = await issuerWith();
     const troupe = createTroupe({
       bare: true,
       settings: { mcpServers: { db: { url: issuer.server } } },
     });
     onTestFinished(() => troupe.stop());
+    const refusals: Promise<unknown>[] = [];
     troupe.on('auth.started', ({ url }) => {
+      const other = `${issuer.origin}/callback?code=1&state=2`;
+      refusals.push(troupe.finishLogin('db', other).catch((error: unknown) => error));
       void issuer.consent(new URL(url)).then((redirect) => troupe.finishLogin('db', redirect.href));
     });
     expect(await troupe.login('db', waits)).toMatchObject({ state: 'ready' });
+    expect(await refusals[0]).toMatchObject({ code: 'INVALID_ARGUMENTS' });
     await expect(troupe.finishLogin('db', 'http://127.0.0.1/')).rejects.toMatchObject({
       code: 'USAGE',
     });
