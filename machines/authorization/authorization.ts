@@ -27,6 +27,12 @@
  * renewing -- always [isRefreshable] --> refreshing
  * renewing -- always [needsNoUser] --> requesting
  * renewing -- always --> unauthorized
+ * requesting invokes request
+ * requesting -- done request [mayPass] --> retrying
+ * requesting -- done request [mayAskForLess] --> requesting
+ * requesting -- done request [hasFailed] --> weighing
+ * requesting -- done request --> authorized
+ * requesting -- error request | after stepDeadline --> retrying
  * refreshing invokes refresh
  * refreshing -- login.requested [needsNoUser] --> requesting
  * refreshing -- login.requested --> signingIn
@@ -38,17 +44,10 @@
  * afterRefusal -- always [isUsable] --> authorized
  * afterRefusal -- always [needsNoUser] --> requesting
  * afterRefusal -- always --> unauthorized
- * requesting invokes request
- * requesting -- done request [mayPass] --> retrying
- * requesting -- done request [mayAskForLess] --> requesting
- * requesting -- done request [hasFailed] --> weighing
- * requesting -- done request --> authorized
- * requesting -- error request | after stepDeadline --> retrying
  * retrying -- login.requested [needsNoUser] --> requesting
  * retrying -- login.requested --> signingIn
  * retrying -- store.changed --> loading
- * retrying -- after retryDelay [isRefreshable] --> refreshing
- * retrying -- after retryDelay --> requesting
+ * retrying -- after retryDelay --> renewing
  * signingIn -- (see signing-in.ts) --> loading | authorized
  * unauthorized -- login.requested [needsNoUser] --> requesting
  * unauthorized -- login.requested --> signingIn
@@ -208,6 +207,20 @@ export const authorizationMachine = authorizationSetup.createMachine({
         { actions: 'noteExpired', target: 'unauthorized' },
       ],
     },
+    requesting: {
+      tags: 'waits',
+      invoke: {
+        ...step('request'),
+        onDone: [
+          { guard: mayPass, actions: noteToken, target: 'retrying' },
+          { guard: mayAskForLess, actions: 'askForLess', target: 'requesting', reenter: true },
+          { guard: hasFailed, actions: noteToken, target: 'weighing' },
+          { actions: [noteToken, 'acceptToken'], target: 'authorized' },
+        ],
+        onError: { actions: noteFailureInStep, target: 'retrying' },
+      },
+      after: { stepDeadline: { actions: noteFailureLate, target: 'retrying' } },
+    },
     refreshing: {
       tags: 'waits',
       on: { 'login.requested': logsIn },
@@ -230,26 +243,10 @@ export const authorizationMachine = authorizationSetup.createMachine({
         { target: 'unauthorized' },
       ],
     },
-    requesting: {
-      tags: 'waits',
-      invoke: {
-        ...step('request'),
-        onDone: [
-          { guard: mayPass, actions: noteToken, target: 'retrying' },
-          { guard: mayAskForLess, actions: 'askForLess', target: 'requesting', reenter: true },
-          { guard: hasFailed, actions: noteToken, target: 'weighing' },
-          { actions: [noteToken, 'acceptToken'], target: 'authorized' },
-        ],
-        onError: { actions: noteFailureInStep, target: 'retrying' },
-      },
-      after: { stepDeadline: { actions: noteFailureLate, target: 'retrying' } },
-    },
     retrying: {
       entry: 'countAttempt',
       on: { 'login.requested': logsIn, 'store.changed': 'loading' },
-      after: {
-        retryDelay: [{ guard: 'isRefreshable', target: 'refreshing' }, { target: 'requesting' }],
-      },
+      after: { retryDelay: 'renewing' },
     },
     signingIn: {
       on: {
