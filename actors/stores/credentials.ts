@@ -343,7 +343,7 @@ class Store implements CredentialStore {
     this.#compare(key, Math.max(stored, await this.#secrets.generationApart(key)), false);
   }
 
-  /** @param isStart - whether a credential that nobody here has read is no news */
+  /** @param isStart - whether a credential that has not been read here yet is no news */
   #compare(key: string, generation: number, isStart: boolean): void {
     const known = this.#known.get(key);
     this.#known.set(key, generation);

@@ -292,7 +292,7 @@ export const authorizationMachine = authorizationSetup.createMachine({
     loggingOut: {
       entry: 'clear',
       on: {
-        // The tokens are being revoked; nobody else knows them any more.
+        // The tokens are being revoked, and no other process has them any more.
         'logout.requested': {},
       },
       invoke: {

@@ -147,7 +147,7 @@ async function beClient({ scenario, url, revision, context = '{}' }: Scenario): 
     if ('prompts' in capabilities) await sideLists.prompts;
     await useAll(troupe, toolCalls);
   } catch (error) {
-    // A user is told so; whether the refusal is right is for the suite to say.
+    // The user sees the reason; the suite judges whether the refusal is right.
     if (!(error instanceof TroupeError) || error.code !== 'AUTH_REQUIRED') throw error;
   } finally {
     await troupe.stop();

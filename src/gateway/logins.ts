@@ -24,7 +24,7 @@ interface Login {
   /** The address to open; undefined if the login ends without a user. */
   readonly url: Promise<string | undefined>;
   readonly over: Promise<unknown>;
-  /** Cancels the login, unless somebody else waits for it. */
+  /** Cancels the login, unless another caller waits for it. */
   readonly cancel: () => void;
   /** How many calls wait. */
   calls: number;

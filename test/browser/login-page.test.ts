@@ -63,7 +63,7 @@ async function openedBy(page: Page, selector: string): Promise<Page> {
   return tab;
 }
 
-/** Every value of this login that nobody else may know. */
+/** Every secret value of this login. */
 function secretsOf(issuer: TestIssuer): ReadonlySet<string> {
   const found = new Set<string>();
   const take = (value: string | null): void => {

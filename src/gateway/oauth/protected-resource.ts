@@ -27,7 +27,7 @@ export type Admission = { readonly user: string } | { readonly refusal: TokenRef
 const wellKnown = '/.well-known/oauth-protected-resource';
 // Clocks of machines with a time service differ by less.
 const leewaySeconds = 30;
-// Only signatures that nobody but the issuer can make: no HMAC, and never `none`.
+// Only signatures that the issuer alone can make: no HMAC, and never `none`.
 const algorithms = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],

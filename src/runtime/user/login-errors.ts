@@ -1,4 +1,4 @@
-/** What a user is told when a login fails, or goes on after a mistake. */
+/** Errors for users whose login fails, or goes on after a mistake. */
 
 import type { AuthorizationFailure } from '../../domain/authorization.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';

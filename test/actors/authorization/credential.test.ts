@@ -36,7 +36,7 @@ function credentialAt(issuer: TestIssuer) {
   return { credential, shown };
 }
 
-it('shows no address once nobody waits for the login', async () => {
+it('shows no address once the login is no longer wanted', async () => {
   const issuer = await issuerWith();
   const { credential, shown } = credentialAt(issuer);
   await credential.discover(signal);

@@ -90,7 +90,7 @@ describe('an identity provider', () => {
     expect(await works(ready, tokens.accessToken)).toBe(true);
   });
 
-  it('that does not accept the identity shows it to nobody', async () => {
+  it('that does not accept the identity does not repeat it', async () => {
     const ready = await enterprise();
     const failure = failureOf(
       await requested(ready, grantOf(ready.issuer.origin, 'planted-other')),

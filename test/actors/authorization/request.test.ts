@@ -206,7 +206,7 @@ describe('a response', () => {
   });
 });
 
-it('asks an unknown scope of nobody twice', async () => {
+it('fails if the issuer refuses the requested scope', async () => {
   const ready = await readyAt({ scopes: { issuer: ['read'] } });
   const failure = failureOf(await loggedIn(ready, { scope: 'write' }));
   expect(failure).toMatchObject({ kind: 'denied', code: 'invalid_scope' });

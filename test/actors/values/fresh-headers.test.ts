@@ -73,7 +73,7 @@ describe('the headers of an open session', () => {
     expect(reasons).toEqual(['expiring']);
   });
 
-  it('are kept when they cannot be fetched, and rarely fetched in vain', async () => {
+  it('are kept when they cannot be fetched, and seldom requested again', async () => {
     const start = new VirtualClock().wallNow();
     const old = bearer(start + 4 * minute);
     const { fresh, reasons, clock, answer } = stage(old);

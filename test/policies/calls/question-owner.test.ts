@@ -95,7 +95,7 @@ describe('a question on a stream of its own', () => {
     expect(calls.ownerOutsideCalls()).toEqual({ type: 'nobody', why: 'severalClients' });
   });
 
-  it('belongs to nobody if the client is unknown', () => {
+  it('belongs to no client if the client is unknown', () => {
     expect(callsOf([waiting()]).ownerOutsideCalls()).toMatchObject({ why: 'severalClients' });
   });
 });
