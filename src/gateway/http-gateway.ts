@@ -27,7 +27,8 @@ import type { Gateway } from './gateway.ts';
 import { goneSignal, sendLight, sendWeb, webRequest } from './http-bridge.ts';
 import { HttpSessions } from './http-sessions.ts';
 import { addressesIn, watchAll } from './listening.ts';
-import { ProtectedResource } from './oauth/protected-resource.ts';
+// Type-only: loaded late.
+import type { ProtectedResource } from './oauth/protected-resource.ts';
 import {
   type AccessRules,
   maxBodyBytes,
@@ -92,7 +93,9 @@ export async function startHttpGateway(
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     void requests.answer(request, response, () => response.writeContinue());
   });
-  const { host, port: wanted } = options;
+  const { host, port: wanted, oauth } = options;
+  // It needs a library that takes longer to load than the gateway, which mostly has a token file.
+  const late = oauth && (await import('./oauth/protected-resource.ts'));
   await listen(server, { port: wanted, host }, (error) => {
     const where = `${host}:${wanted}`;
     const why =
@@ -106,7 +109,8 @@ export async function startHttpGateway(
   const shownHost = host.includes(':') ? `[${host}]` : host;
   const url = `http://${shownHost}:${port}/mcp`;
   // Requests are answered in later turns of the event loop.
-  requests.begin(url);
+  if (oauth !== undefined && late !== undefined)
+    requests.begin(new late.ProtectedResource(oauth, url, gateway.clock));
   return {
     url,
     async close(limitMs) {
@@ -169,11 +173,9 @@ class GatewayRequests {
     });
   }
 
-  /** Starts to answer requests to this URL. */
-  begin(url: string): void {
-    const { oauth } = this.#rules;
-    if (oauth !== undefined)
-      this.#resource = new ProtectedResource(oauth, url, this.#gateway.clock);
+  /** Starts to answer requests with an issuer's tokens. */
+  begin(resource: ProtectedResource): void {
+    this.#resource = resource;
   }
 
   /** Answers one request. Never rejects. */
