@@ -48,9 +48,10 @@ import { createStderrRing } from './stderr.ts';
 // Responses written just before the exit are still in the pipe; the end must be reported within 100
 // ms.
 const drainMs = 50;
-// A response may follow thousands of lines that are read in turns. A full pipe takes a fifth of
-// this; the bound is for a helper that holds the pipe open and keeps writing.
-const longestDrainMs = 1_000;
+// A response may follow thousands of lines that are read in turns. A full pipe takes 0.2 s, and
+// several times as long on a busy machine; the bound is for a helper that left the process group,
+// holds the pipe open and keeps writing.
+const longestDrainMs = 5_000;
 // A broken pipe is mostly the first sign of an exit, which explains more and follows within a few
 // milliseconds, or a fifth of a second on a busy machine. The break itself is reported at once.
 const exitGraceMs = 250;
@@ -346,14 +347,19 @@ export class StdioTransport extends Connection {
     check();
   }
 
-  /** Waits for as long as reading continues in turns, within bounds. */
+  /**
+   * Waits for as long as reading continues in turns, within bounds. After a pause of the event loop,
+   * timers run before the pipe is read, so the decision is left to the phase after that.
+   */
   #awaitDrain(turnsBefore: number, waitedMs: number, finish: () => void): void {
-    this.#after(drainMs, () => {
+    const decide = (): void => {
+      if (this.isOver || this.#isClosing) return;
       const goesOn = this.#reader?.isHeld === true || this.#turns !== turnsBefore;
       const totalMs = waitedMs + drainMs;
       if (goesOn && totalMs < longestDrainMs) this.#awaitDrain(this.#turns, totalMs, finish);
       else finish();
-    });
+    };
+    this.#after(drainMs, () => setImmediate(decide));
   }
 
   #awaitExit(message: string): void {
