@@ -20,9 +20,9 @@ const xstateProduction = {
 };
 
 /**
- * How the tests are run: those that change nothing of their process share processes, because starting
- * a process and loading all modules for each file took longer than these tests; all others have a
- * process each.
+ * How the tests are run: most files share processes, because starting a process and loading all
+ * modules for each file takes longer than most tests; those that replace modules or watch their own
+ * process have a process each.
  */
 type ProjectName = 'shared' | 'apart';
 
@@ -31,30 +31,14 @@ interface Tests {
   readonly exclude?: string[];
 }
 
-/** Folders whose tests all share processes. */
-const sharedFolders = [
-  ...['adapters', 'config', 'machines', 'policies', 'recorder', 'testing'],
-  ...['actors/host', 'actors/session/calls', 'actors/session/catalog', 'actors/stores'],
-  ...['actors/values', 'cli/ask', 'cli/import', 'tools', 'visualizations'],
-].join();
-
-/** Of the runtime: real processes and servers, or modules replaced for the whole process. */
-const apartOfRuntime = [
-  'test/runtime/**/*-real.test.ts',
-  'test/runtime/{broken-pipes,killed-host,real-clock,starved-host}.test.ts',
-  'test/runtime/{stopping-children,transports}.test.ts',
-  'test/runtime/{abrupt-ends,options/untouched-paths}.test.ts',
+const apart = [
+  'test/actors/processes/**/*.test.ts',
+  'test/runtime/{abrupt-ends,killed-host,starved-host,options/untouched-paths}.test.ts',
 ];
+// Those that need a browser have a configuration of their own: `npm run test:browser`.
 const everything: Readonly<Record<ProjectName, Tests>> = {
-  shared: {
-    include: [`test/{runtime,${sharedFolders}}/**/*.test.ts`],
-    exclude: apartOfRuntime,
-  },
-  apart: {
-    include: ['test/!(runtime)/**/*.test.ts', ...apartOfRuntime],
-    // Those that need a browser have a configuration of their own: `npm run test:browser`.
-    exclude: ['test/browser/**', `test/{${sharedFolders}}/**`],
-  },
+  shared: { include: ['test/**/*.test.ts'], exclude: [...apart, 'test/browser/**'] },
+  apart: { include: apart },
 };
 
 /** Which tests a mode runs; a second run leaves out what cannot differ. */
@@ -66,29 +50,34 @@ const testsOf: Readonly<Record<string, Partial<Record<ProjectName, Tests>>>> = {
     shared: {
       include: ['test/{machines,recorder,runtime,testing}/**/*.test.ts'],
       exclude: [
-        ...apartOfRuntime,
+        ...apart,
+        'test/runtime/**/*-real.test.ts',
+        'test/runtime/{broken-pipes,real-clock,stopping-children,transports}.test.ts',
         'test/machines/**/{explore,properties}.test.ts',
         'test/machines/{chart-facts,diagrams,lint,pictures,random-walks}.test.ts',
         'test/runtime/{reconcile,simulation,explain/guards}.test.ts',
       ],
     },
   },
-  // What differs between versions of Node: processes, signals, sockets, fetch, files and clocks.
+  // What differs between versions of Node: processes, signals, sockets, fetch, files and clocks; and
+  // the command line once, with real servers.
   node24: {
-    apart: {
+    shared: {
       include: [
-        'test/actors/{files,host,processes,transports}/**/*.test.ts',
+        'test/actors/{files,host,transports}/**/*.test.ts',
         'test/actors/session/{modern-session,real-servers,session}.test.ts',
         'test/actors/settings/files.test.ts',
         'test/actors/stores/{approvals,results}.test.ts',
-        'test/cli/end-to-end.test.ts',
+        'test/cli/new-user.test.ts',
         'test/gateway/{http-gateway,http-limits,listening,stdio-outbox}.test.ts',
         'test/inspector/inspector-server.test.ts',
         'test/package/{loaded-packages,surroundings}.test.ts',
         'test/recorder/journal.test.ts',
-        'test/runtime/{broken-pipes,killed-host,real-clock,starved-host}.test.ts',
-        'test/runtime/{stopping-children,transports}.test.ts',
+        'test/runtime/{broken-pipes,real-clock,stopping-children,transports}.test.ts',
       ],
+    },
+    apart: {
+      include: ['test/actors/processes/**/*.test.ts', 'test/runtime/starved-host.test.ts'],
     },
   },
 };
