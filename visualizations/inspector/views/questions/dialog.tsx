@@ -1,6 +1,6 @@
 /** The open questions of servers, each with a form for its answer. */
 
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Question } from '../../../../src/domain/question.ts';
 import { countdown } from '../../model/durations.ts';
 import { contentOf, type Typed } from '../../model/question-form.ts';
@@ -53,7 +53,8 @@ function QuestionForm({ question }: { question: Question }) {
     setBusy(false);
   };
   const element = useRef<HTMLFormElement>(null);
-  useEffect(() => {
+  // Before the problem is painted: somebody who types at once types into the field.
+  useLayoutEffect(() => {
     const [first] = problems;
     const field = first && element.current?.elements.namedItem(first.field);
     if (field instanceof HTMLElement) field.focus();
