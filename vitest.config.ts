@@ -118,9 +118,9 @@ export default defineConfig(({ mode }) => ({
     // Processes, not threads: the tests signal children and change directories, and a process
     // that cannot be ended politely can still be killed.
     pool: 'forks',
-    // One more than CI has cores, because files of `apart` mostly wait for processes. Those of the
-    // production build never wait, and run beside the ones on Node 24.
-    maxWorkers: mode === xstateProductionMode ? 1 : 3,
+    // Twice CI's cores, because half of the files mostly wait for processes. Those of the production
+    // build never wait; they and those on Node 24 run beside other parts.
+    maxWorkers: { [xstateProductionMode]: 1, node24: 2 }[mode] ?? 4,
     // Ten seconds: the slowest tests start a Node process, which takes one on a busy machine.
     testTimeout: 10_000,
     hookTimeout: 10_000,
