@@ -140,7 +140,12 @@ describe('the command line with real servers', { timeout: patience }, () => {
     expect(await json('stop', 'db')).toMatchObject({ status: { name: 'db', state: 'stopped' } });
     expect(place.servers()).not.toContain(Number(pid));
     expect(await json('start', 'db')).toMatchObject({ status: { state: 'ready' } });
-    expect(await json('restart', 'db')).toMatchObject({ status: { state: 'ready' } });
+    expect(await json('restart', '--all')).toMatchObject({
+      servers: [
+        { name: 'db', state: 'ready', restarts: 2 },
+        { name: 'gated', state: 'ready', restarts: 1 },
+      ],
+    });
     expect(await json('plan')).toMatchObject({ steps: [{ step: 'keep' }, { step: 'keep' }] });
     expect(await json('revoke', 'gated')).toMatchObject({ approval: { decision: 'pending' } });
     const second = await place.run('up', '--config', place.settings);

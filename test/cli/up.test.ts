@@ -163,6 +163,44 @@ describe('commands alongside a running troupe', () => {
     }
   });
 
+  it('restart all servers that run or gave up, and report each', async () => {
+    const failed = statusOf('db', { state: 'failed', reason: 'restartNever' });
+    const { folder, troupe } = await upHere(
+      createStandIn({
+        servers: [
+          statusOf('api'),
+          statusOf('db'),
+          statusOf('later', { state: 'dormant' }),
+          statusOf('off', { state: 'disabled' }),
+          statusOf('gated', { state: 'blocked', reason: 'pendingApproval' }),
+          statusOf('halted', { state: 'stopped' }),
+        ],
+        onSend: (event, own) => {
+          if (event.type === 'server.restart' && event.server === 'db') own.become(failed);
+        },
+      }),
+    );
+    const run = await runCliHere(['restart', '--all'], { folder });
+    expect(troupe.sent).toEqual([
+      { type: 'server.restart', server: 'api' },
+      { type: 'server.restart', server: 'db' },
+    ]);
+    expect(run.stdout).toMatch(/^api ready\ndb failed \(restartNever\)/u);
+    expect(run.exitCode).toBeGreaterThan(1);
+  });
+
+  it.each([[['restart']], [['restart', 'db', '--all']]])(
+    'restart either one server or all: %j',
+    async (argv) => {
+      const { folder } = await upHere();
+      const run = await runCliHere(argv, { folder });
+      expect(run).toMatchObject({
+        exitCode: 2,
+        stderr: expect.stringContaining('name one server to restart, or use --all'),
+      });
+    },
+  );
+
   it('report that a stopped server stays stopped after approval', async () => {
     const gated = statusOf('gated', { state: 'blocked', reason: 'pendingApproval' });
     const { folder } = await upHere(createStandIn({ servers: [gated] }));

@@ -173,7 +173,8 @@ function shapedRequest({ jsonrpc, id, method, params }: Record<string, unknown>)
   const given = params ?? undefined;
   if (!isFit || !(given === undefined || isRecord(given))) return [];
   const rest = given === undefined ? { method } : { method, params: given };
-  if (id === undefined) return [{ jsonrpc, ...rest }] as readonly JSONRPCMessage[];
+  // Some servers write null for the id that a notification does not have.
+  if (id === undefined || id === null) return [{ jsonrpc, ...rest }] as readonly JSONRPCMessage[];
   return isId(id) ? ([{ jsonrpc, id, ...rest }] as readonly JSONRPCMessage[]) : [];
 }
 

@@ -36,7 +36,6 @@ describe('reading messages from the wire', () => {
     '{"level":"info"}',
     '{"method":"ping"}',
     '{"jsonrpc":"2.0","method":7}',
-    '{"jsonrpc":"2.0","method":"ping","id":null}',
     '{"jsonrpc":"2.0","method":"ping","id":1.5}',
     '{"jsonrpc":"2.0","method":"ping","id":1,"params":[]}',
     '{"jsonrpc":"2.0","id":null,"error":{}}',
@@ -68,6 +67,7 @@ describe('reading messages from the wire', () => {
     expect(read(JSON.stringify({ ...error, result: null }))).toEqual([error]);
     const news = { jsonrpc: '2.0', method: 'a' };
     expect(read(JSON.stringify({ ...news, params: null }))).toEqual([news]);
+    expect(read(JSON.stringify({ ...news, id: null }))).toEqual([news]);
   });
 
   it('rejects a response of more than 256 levels without parsing it, wherever its id is', () => {
