@@ -163,6 +163,7 @@ export const policySchemas: {
   naming: {
     template: ruled(templateText, 'text with {tool}, as in "mcp__{server}__{tool}"'),
     case: choice('keep', 'lower'),
+    separators: choice('keep', 'single'),
     maxLength: whole('', 16, maxNameLength),
     overflow: choice('hash', 'middle', 'error'),
     stripServerPrefix: truth(),

@@ -21,6 +21,12 @@ export interface NamingPolicy {
   readonly template: string;
   /** Whether names are converted to lower case. */
   readonly case: 'keep' | 'lower';
+  /**
+   * Which characters of a server's and a tool's name are kept. `keep`: letters, digits, `_` and `-`,
+   * and each other character becomes `_`; `single`: letters and digits, and what is between them
+   * becomes one `_`, so `create--issue!` becomes `create_issue`.
+   */
+  readonly separators: 'keep' | 'single';
   /** Maximum length of a name, in characters. */
   readonly maxLength: number;
   /**

@@ -5,6 +5,7 @@ export const defaultPolicy: ServerPolicy = {
   naming: {
     template: 'mcp__{server}__{tool}',
     case: 'keep',
+    separators: 'keep',
     // What the interfaces of the large models take for the name of a function.
     maxLength: 64,
     overflow: 'hash',

@@ -37,6 +37,7 @@ const ohMyPi = overridePolicy(defaultPolicy, {
   naming: {
     template: 'mcp__{server}_{tool}',
     case: 'lower',
+    separators: 'single',
     stripServerPrefix: true,
     aliases: ['mcp__{server}__{tool}'],
   },
@@ -101,7 +102,7 @@ const qwenCode = overridePolicy(defaultPolicy, {
   },
   storm: noStormLimits,
   breaker: { threshold: null },
-  health: { mode: 'status', everyMs: 30_000, failures: 3 },
+  health: { mode: 'status' },
   catalog: { ...whileConnected, whileDown: 'hide', cache: 'none', pinTools: 'off' },
   call: { idleTimeoutMs: 300_000, replay: 'idempotentTrusted' },
   // Texts are cut, images and audio never.

@@ -24,7 +24,7 @@ export function toolNamer(naming: NamingPolicy, server: string) {
      *
      * `rank` is the distance from the tool's own name, which decides a collision: 0 = the name
      * spells server and tool exactly, 1 = except for changes that the policy asks for (lower
-     * case, no prefix of the server), 2 = its middle is cut.
+     * case, single separators, no prefix of the server), 2 = its middle is cut.
      */
     wanted(tool: string): { name: string; rank: 0 | 1 | 2 } | 'hashed' | 'refused' {
       const { name, isClean, isExact } = spell(tool);
@@ -105,24 +105,31 @@ function cutBefore({ overflow }: NamingPolicy, maxLength: number): number {
 
 /** Returns a function that spells a tool's name by a template. */
 function speller(naming: NamingPolicy, template: string, server: string) {
-  const cased = (text: string) => (naming.case === 'lower' ? text.toLowerCase() : text);
-  const ownServer = cased(server);
+  const respelled = (text: string, whenEmpty: string): string => {
+    const cased = naming.case === 'lower' ? text.toLowerCase() : text;
+    return naming.separators === 'keep' ? cased : singleSeparators(cased) || whenEmpty;
+  };
+  const ownServer = respelled(server, 'server');
   const shownServer = nameCharacters(ownServer);
   const around = template
     .split('{tool}')
     .map((part) => part.split('{server}').map(templateText).join(shownServer));
   return (tool: string) => {
-    const ownTool = cased(tool);
+    const ownTool = respelled(tool, 'tool');
     const short = naming.stripServerPrefix ? withoutPrefix(ownTool, ownServer) : ownTool;
     const shownTool = nameCharacters(short);
     return {
       name: around.join(shownTool),
-      /** No character had to be replaced. */
+      /** No character had to be replaced that the policy does not ask to replace. */
       isClean: shownServer === ownServer && shownTool === short,
       /** The name holds the server and the tool as they call themselves. */
       isExact: ownServer === server && short === tool,
     };
   };
+}
+
+function singleSeparators(text: string): string {
+  return text.replaceAll(/[^A-Za-z0-9]+/gu, '_').replaceAll(/^_|_$/gu, '');
 }
 
 /** Shortens `github_search` of `github` to `search`; a tool named `github` keeps its name. */

@@ -31,6 +31,7 @@ const rows: readonly (readonly [string, PresetName, PolicyField, unknown])[] = [
   ['X1', 'default', 'naming.maxLength', 64],
   ['OMP-70', 'ohMyPi', 'naming.template', 'mcp__{server}_{tool}'],
   ['OMP-70', 'ohMyPi', 'naming.case', 'lower'],
+  ['OMP-70', 'ohMyPi', 'naming.separators', 'single'],
   ['OMP-71', 'ohMyPi', 'naming.stripServerPrefix', true],
   ['OMP-72', 'ohMyPi', 'naming.maxLength', 64],
   ['OMP-72', 'ohMyPi', 'naming.overflow', 'hash'],
@@ -67,9 +68,6 @@ const rows: readonly (readonly [string, PresetName, PolicyField, unknown])[] = [
   ['DA-46', 'dockerBestEffort', 'restart.on', 'never'],
   ['DA-45', 'dockerResilient', 'restart.on', 'auto'],
 
-  ['QW-70', 'qwenCode', 'health.mode', 'status'],
-  ['QW-70', 'qwenCode', 'health.everyMs', 30_000],
-  ['QW-70', 'qwenCode', 'health.failures', 3],
   ['OMP-90', 'ohMyPi', 'health.mode', 'off'],
   ['OMP-40', 'default', 'health.treatMethodNotFoundAsAlive', true],
   ['CB-03', 'codeBuddy', 'idle.stopMs', 300_000],

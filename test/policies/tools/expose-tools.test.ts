@@ -225,12 +225,25 @@ function namelessOf(...servers: readonly ServerTools[]): readonly NamelessTool[]
 describe('a naming policy', () => {
   it.each([
     ['ohMyPi', 'GitHub', 'GitHub_Search', 'mcp__github_search'],
+    ['ohMyPi', 'my-srv', 'create-issue', 'mcp__my_srv_create_issue'],
+    ['ohMyPi', 'my.srv', 'my-srv--foo  bar!', 'mcp__my_srv_foo_bar'],
+    ['ohMyPi', 'a_', '读取', 'mcp__a_tool'],
+    ['ohMyPi', '...', 'read_v2', 'mcp__server_read_v2'],
     ['qwenCode', 'GitHub', 'GitHub_Search', 'mcp__GitHub__GitHub_Search'],
     ['codeBuddy', 'github', 'search', 'github.search'],
     ['claudeCode', 'github', 'search', 'mcp__github__search'],
     ['dockerResilient', 'github', 'search', 'github_search'],
   ] as const)('from %s turns %s/%s into %s', (preset, from, name, expected) => {
     expect(namesOf(under(presets[preset].naming, server(from, name)))).toEqual([expected]);
+  });
+
+  it('gives a name that two tools of ohMyPi share to the exact spelling, else to the first by origin', () => {
+    const { naming } = presets.ohMyPi;
+    const pair = (one: string, other: string) =>
+      [server(one, 'read'), server(other, 'read')].map((from) => under(naming, from));
+    expect(originOf(pair('a.b', 'a_b'), 'mcp__a_b_read')).toBe('a_b/read');
+    expect(originOf(pair('a.b', 'a-b'), 'mcp__a_b_read')).toBe('a-b/read');
+    expect(exposeTools(pair('a.b', 'a-b'))).toHaveLength(2);
   });
 
   it('replaces invalid characters with underscores, including in a template', () => {
