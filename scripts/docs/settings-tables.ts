@@ -311,6 +311,13 @@ export const mcpKeys: Readonly<
     meaning:
       'Whether programs may be run for values: [values.md](values.md#commands). The last of your own files that has the key counts.',
   },
+  projectServers: {
+    takes: 'true or false',
+    byDefault: always(true),
+    gated: gatedNumbers,
+    meaning:
+      'Whether servers of gated files, which the project folder brings, may connect. A server of your own with the same name does so in any case. The last of your own files that has the key counts.',
+  },
   dockerGateway: {
     takes: 'true, false or `"auto"`',
     byDefault: always(false),

@@ -1,7 +1,14 @@
 /** Applies the lists of all layers: which servers may run, and which calls may go out. */
 
 import type { PermissionRules } from '../domain/permission.ts';
-import type { Bar, Limit, PlacedRules, Settings, SourceRef } from '../domain/settings.ts';
+import {
+  type Bar,
+  isFolderScope,
+  type Limit,
+  type PlacedRules,
+  type Settings,
+  type SourceRef,
+} from '../domain/settings.ts';
 import {
   isAllowedByRule,
   isForbidden,
@@ -15,6 +22,7 @@ type PlacedKey =
   | Limit['list']
   | 'disabledServers'
   | 'dockerGateway'
+  | 'projectServers'
   | 'permissions.ask'
   | 'permissions.deny';
 
@@ -42,6 +50,7 @@ export function limitsOf(
     for (const { desired } of servers.filter(isBesideManaged))
       bars.set(desired.name, { verdict: 'notAllowed', rule: 'managed', source, next });
   }
+  barProjects(own, servers, bars);
   const limits: Limit[] = [];
   for (const document of documents) {
     const { excluded, allowed } = document.mcp;
@@ -65,6 +74,21 @@ export function limitsOf(
     limits,
     bars,
   };
+}
+
+/** Bars what the project folder declares, if the last own file with the switch says so. */
+function barProjects(
+  own: readonly ParsedDocument[],
+  servers: readonly ParsedServer[],
+  bars: Map<string, Bar>,
+): void {
+  const last = own.findLast(({ mcp }) => mcp.projectServers !== undefined);
+  if (last?.mcp.projectServers !== false) return;
+  const source = placeOfKey(last, 'projectServers');
+  const next = `remove ${ruleText(source)}, or add the server to settings of your own`;
+  for (const { desired } of servers)
+    if (isFolderScope(desired.source.scope) && !bars.has(desired.name))
+      bars.set(desired.name, { verdict: 'excluded', rule: 'mcp.projectServers', source, next });
 }
 
 /** A server inside the host runs no program, so managed settings do not keep it out. */

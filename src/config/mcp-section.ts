@@ -39,6 +39,8 @@ export interface McpSection {
   readonly permissions?: PermissionRules;
   /** Whether programs may be run for values of servers. */
   readonly commandValues?: boolean;
+  /** Whether servers that the project folder declares may connect. */
+  readonly projectServers?: boolean;
   readonly dockerGateway?: DockerGatewayWish;
 }
 
@@ -103,6 +105,9 @@ export const mcpFields = {
   commandValues: z.boolean({
     error: '"commandValues" must be true or false, without quotes; write true',
   }),
+  projectServers: z.boolean({
+    error: '"projectServers" must be true or false, without quotes; write false',
+  }),
   dockerGateway: z.union([z.boolean(), z.literal('auto')], { error: gatewayError }),
 } as const satisfies Readonly<Record<keyof McpSection, z.ZodType>>;
 
@@ -113,6 +118,7 @@ const limitingKeys: ReadonlySet<string> = new Set([
   'excluded',
   'disabledServers',
   'permissions',
+  'projectServers',
 ]);
 
 export function parseMcpSection(member: TreeMember): ParsedMcpSection {

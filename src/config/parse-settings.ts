@@ -205,6 +205,7 @@ const ungatedKeys: ReadonlySet<string> = new Set([
   'policy',
   'dockerGateway',
   'commandValues',
+  'projectServers',
   'permissions.allow',
 ]);
 

@@ -39,7 +39,7 @@ export type ServerState = (typeof serverStates)[number];
 export const blockedReasons = [
   /** The host declared that files of this project folder do not count. */
   'untrusted',
-  /** `mcp.excluded` of some settings file names it. */
+  /** `mcp.excluded` of some settings file names it, or another rule leaves it out. */
   'excluded',
   /** There is an allow-list that does not contain it. */
   'notAllowed',

@@ -126,7 +126,7 @@ export interface DesiredServer {
 /** A rule other than a list of names that excludes a server. */
 export interface Bar {
   readonly verdict: 'excluded' | 'notAllowed';
-  readonly rule: 'mcp.excluded' | 'mcp.allowed' | 'managed' | 'hostRule';
+  readonly rule: 'mcp.excluded' | 'mcp.allowed' | 'mcp.projectServers' | 'managed' | 'hostRule';
   /** Where the rule is written; absent if it is in no file. */
   readonly source?: SourceRef;
   /** The next step. */

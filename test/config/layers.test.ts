@@ -144,6 +144,7 @@ describe('settings layers', () => {
       slots: fc.record({ local: fc.integer({ min: 1, max: 5 }) }),
       startupGateMs: fc.constantFrom(1, 2),
       commandValues: fc.boolean(),
+      projectServers: fc.boolean(),
       dockerGateway: fc.boolean(),
       permissions: lists,
       policy: fc.constantFrom(

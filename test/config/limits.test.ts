@@ -3,6 +3,44 @@ import { mergeSettings } from '../../src/config/merge-settings.ts';
 import type { Settings } from '../../src/domain/settings.ts';
 import { entries, layer, merged, verdicts } from './layer.ts';
 
+describe('servers of the project folder', () => {
+  const off = { projectServers: false };
+  const ofFolder = (['project', 'workspace', 'local'] as const).map((scope) =>
+    layer(scope, entries({ [scope]: scope, both: 'theirs' }, { projectServers: true })),
+  );
+
+  it('are left out by a switch in own settings, where a server of the same name stays', () => {
+    const settings = merged([
+      layer('user', entries({ both: 'mine' }, off)),
+      ...ofFolder,
+      layer('plugin', entries({ plug: 'p' })),
+    ]);
+    expect(verdicts(settings)).toEqual({
+      both: 'admitted',
+      project: 'excluded',
+      workspace: 'excluded',
+      local: 'excluded',
+      'plugin:tools:plug': 'admitted',
+    });
+    const stayed = settings.servers.find(({ name }) => name === 'both');
+    expect(stayed?.source.scope).toBe('user');
+  });
+
+  it('are let in by the last of the own files with the switch', () => {
+    const user = layer('user', entries({}, off));
+    const config = layer('config', entries({}, { projectServers: true }));
+    expect(verdicts(merged([user, ...ofFolder, config]))).toMatchObject({
+      project: 'pendingApproval',
+    });
+  });
+
+  it('stay out if the switch is not a switch, because the file is then unusable', () => {
+    const { document, problems } = layer('user', entries({}, { projectServers: 'no' }));
+    expect(document).toBeUndefined();
+    expect(problems[0]?.message).toContain('write false');
+  });
+});
+
 describe('rule lists', () => {
   const servers = {
     a: 'a',

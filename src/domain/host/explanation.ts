@@ -123,6 +123,7 @@ export type AdmissionRule =
   | 'trust'
   | 'mcp.excluded'
   | 'mcp.allowed'
+  | 'mcp.projectServers'
   | 'launchBound'
   | 'hostAllowed'
   | 'managed'

@@ -91,6 +91,13 @@ describe('each admission reason', () => {
     [
       'blocked.excluded',
       'EXCLUDED',
+      'mcp.projectServers',
+      'remove mcp.projectServers (/project/troupe.json:4), or add the server to settings of your own',
+      { settings: servers({}, { projectServers: false }), projectSettings: db },
+    ],
+    [
+      'blocked.excluded',
+      'EXCLUDED',
       'hostRule',
       'use what the host has instead; it leaves this server out: it has its own',
       { settings: db, rules: [leaveOut] },
