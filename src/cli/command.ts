@@ -5,7 +5,7 @@
 
 import { Option } from 'commander';
 import type { CliHost } from './cli-host.ts';
-import { once } from './flag-values.ts';
+import { gatherText, once } from './flag-values.ts';
 import type { Launch } from './launch.ts';
 import type { Output } from './show/output.ts';
 
@@ -54,3 +54,9 @@ export const telemetryFlag: Option = flag(
   '--telemetry',
   'record spans and metrics with the OpenTelemetry SDK loaded into this process',
 );
+
+/** For commands that keep a troupe running. */
+export const rootFlag: Option = flag(
+  '--root <dir>',
+  'folder that servers see as a root; may be repeated; default: they see none',
+).argParser(gatherText);

@@ -56,7 +56,12 @@ export function launchOf(
   env: Readonly<Record<string, string | undefined>>,
   managedSettings = managedSettingsFile(process.platform),
 ): Launch {
-  const projectRoot = realProjectRoot(path.resolve(cwd, flags.project ?? '.'), flags.project);
+  const project = path.resolve(cwd, flags.project ?? '.');
+  const projectRoot = realFolder(
+    project,
+    flags.project ?? project,
+    "--project to your project's folder",
+  );
   const home = env['MCP_TROUPE_HOME'] ?? '';
   const chosen =
     flags.stateDir ?? (home === '' ? undefined : fixedFolder(expandHome(home), 'MCP_TROUPE_HOME'));
@@ -181,6 +186,19 @@ export function troupeOptionsOf(launch: Launch, bound?: readonly string[]): Trou
 }
 
 /**
+ * The folders that servers see as roots.
+ * @throws TroupeError `USAGE` for what is not a folder
+ */
+export function rootFolders(
+  folders: readonly string[] | undefined,
+  cwd: string,
+): readonly string[] | undefined {
+  return folders?.map((asWritten) =>
+    realFolder(path.resolve(cwd, expandHome(asWritten)), asWritten, '--root to a folder'),
+  );
+}
+
+/**
  * Returns a note for each unknown name in `--allow`, which would silently allow nothing. Not an error,
  * because the server may be added later.
  */
@@ -206,15 +224,13 @@ export function launchHash(launch: Pick<Launch, 'stateFolder' | 'projectRoot'>):
     .slice(0, 8);
 }
 
-function realProjectRoot(folder: string, asWritten: string | undefined): string {
+function realFolder(folder: string, asWritten: string, next: string): string {
   try {
     if (statSync(folder).isDirectory()) return realpathSync(folder);
   } catch {
     // Reported below, with the same message as a path that is not a folder.
   }
-  throw usageError(
-    `${asWritten ?? folder} is not a folder; set --project to your project's folder`,
-  );
+  throw usageError(`${asWritten} is not a folder; set ${next}`);
 }
 
 function foldersOfSystem(): { readonly config: string; readonly data: string } {

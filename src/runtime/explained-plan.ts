@@ -48,7 +48,7 @@ function reasonOf(
 const causeOf: Readonly<Record<Exclude<Verdict, 'admitted'>, string>> = {
   disabled: 'it is switched off',
   untrusted: 'the project folder is not trusted',
-  excluded: 'a list excludes it',
+  excluded: 'a list or a rule excludes it',
   notAllowed: 'a list of allowed servers leaves it out',
   pendingApproval: 'it waits for your approval',
   rejected: 'you rejected it',

@@ -47,6 +47,8 @@ describe('the command line', () => {
       ['status', '--project', 'missing'],
       "missing is not a folder; set --project to your project's folder",
     ],
+    [['up', '--root', 'missing'], 'missing is not a folder; set --root to a folder'],
+    [['serve', '--root', 'missing'], 'missing is not a folder; set --root to a folder'],
     [['status', '--config', '-'], /settings are read only from files/],
     [['status', '--allow'], /argument missing/],
     [['status', '--allow=a,,b'], /It contains an empty name/],

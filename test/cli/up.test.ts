@@ -1,4 +1,4 @@
-import { rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { TroupeError } from '../../src/domain/troupe-error.ts';
@@ -70,6 +70,17 @@ describe('up', () => {
     const { stdout } = await run.finished;
     expect(stdout).toContain(`add one to ${path.join(folder, 'troupe.json')}`);
   });
+});
+
+it('up shows servers the folders of --root', async () => {
+  const folder = realpathSync(temporaryFolder());
+  const src = path.join(folder, 'src');
+  mkdirSync(src);
+  const troupe = createStandIn();
+  const run = startCliHere(['up', '--root', '.', '--root', 'src'], { folder, troupe });
+  await run.printed('no servers yet');
+  run.signal('SIGTERM');
+  expect((await run.finished).created).toMatchObject([{ roots: [folder, src] }]);
 });
 
 describe('commands alongside a running troupe', () => {

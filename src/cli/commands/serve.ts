@@ -9,13 +9,19 @@ import { defined } from '../../policies/defined.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
-import { type CliSession, type CommandDefinition, flag, telemetryFlag } from '../command.ts';
+import {
+  type CliSession,
+  type CommandDefinition,
+  flag,
+  rootFlag,
+  telemetryFlag,
+} from '../command.ts';
 import { identityOf } from '../control/running-troupe.ts';
 import type { ControlHandler, ControlServer } from '../control/server.ts';
 import { requireServer } from '../control/settled-servers.ts';
 import { controlSocketPath } from '../control/socket-path.ts';
 import { type ListenAddress, parseListenAddress, parseText } from '../flag-values.ts';
-import { noServers, troupeOptionsOf, unknownAllowed } from '../launch.ts';
+import { noServers, rootFolders, troupeOptionsOf, unknownAllowed } from '../launch.ts';
 import { inspectHere, recordedAlways } from '../run/inspect-here.ts';
 import {
   type AccessFlags,
@@ -36,6 +42,7 @@ const longestNote = 500;
 
 interface ServeFlags extends AccessFlags {
   readonly only?: string;
+  readonly root?: readonly string[];
   readonly telemetry?: true;
 }
 
@@ -55,12 +62,14 @@ export const serveCommand: CommandDefinition<ServeFlags> = {
     ),
     flag('--only <server>', 'pass one server through, under its own names', parseText),
     ...accessOptions,
+    rootFlag,
     telemetryFlag,
   ],
   async run(session, _args, flags) {
     refuseMisuse(flags);
     const { host, launch, output } = session;
     const { only, telemetry = false } = flags;
+    const roots = rootFolders(flags.root, host.cwd);
     const note = (line: string): void => output.note(printableLine(line, longestNote));
     // Before any server starts, because the issuer may be wrong.
     const { auth, issuer = '' } = flags;
@@ -77,6 +86,7 @@ export const serveCommand: CommandDefinition<ServeFlags> = {
         questions: questionKinds,
         inspect: recordedAlways,
         telemetry,
+        ...defined({ roots }),
       });
       const gateway = new Gateway({
         troupe,

@@ -8,7 +8,13 @@ import type { Troupe, TroupeOptions } from '../../runtime/troupe.ts';
 import { isAtTerminal } from '../ask/confirm.ts';
 import { createInputPrompt } from '../ask/input.ts';
 import type { StopSignal } from '../cli-host.ts';
-import { type CliSession, type CommandDefinition, flag, telemetryFlag } from '../command.ts';
+import {
+  type CliSession,
+  type CommandDefinition,
+  flag,
+  rootFlag,
+  telemetryFlag,
+} from '../command.ts';
 import type { ControlEvent } from '../control/protocol.ts';
 import { identityOf } from '../control/running-troupe.ts';
 import type { ControlHandler } from '../control/server.ts';
@@ -18,6 +24,7 @@ import {
   hasSettings,
   launchHash,
   noServers,
+  rootFolders,
   settingsInUse,
   troupeOptionsOf,
   unknownAllowed,
@@ -41,6 +48,7 @@ interface UpFlags {
   readonly inspect?: number;
   /** True: a file in the state folder. */
   readonly journal?: string | true;
+  readonly root?: readonly string[];
   readonly telemetry?: true;
 }
 
@@ -53,6 +61,7 @@ export const upCommand: CommandDefinition<UpFlags> = {
     'Servers from a project folder need troupe approve. Edits to the files are applied at once.',
   example: 'troupe up',
   options: [
+    rootFlag,
     telemetryFlag,
     flag('--inspect [port]', 'print a link to the live charts in a browser; default: any free port')
       .preset('0')
@@ -64,6 +73,7 @@ export const upCommand: CommandDefinition<UpFlags> = {
   ],
   async run(session, _args, flags) {
     const { host, launch } = session;
+    const roots = rootFolders(flags.root, host.cwd);
     if (isAtTerminal(session) && !hasSettings(launch)) {
       const { offerSettings } = await import('../import/init.ts');
       await offerSettings(session);
@@ -88,6 +98,7 @@ export const upCommand: CommandDefinition<UpFlags> = {
           ...troupeOptionsOf(launch),
           ...defined({
             inspect: inspectOf(session, flags),
+            roots,
             inputs: createInputPrompt(session, { hold }),
           }),
           // Keeps questions open, to be answered with `troupe answer`.
