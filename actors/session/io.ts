@@ -269,10 +269,11 @@ class NetworkSession implements SessionIo {
   }
 
   #hear(news: News): void {
-    if (!this.#isOpen()) return;
+    if (this.#over.signal.aborted) return;
     const catalog = this.#open?.catalog;
     if (news.about === 'resource') catalog?.updated(news.uri);
     else if (news.about === 'message') {
+      // Also before the session is open: a server may report what it does at its start.
       const params = redactData(news.params, this.#opening.secrets) as typeof news.params;
       this.#ports.notified?.(this.#id.server, logMethod, params);
     } else catalog?.listChanged(news.about);

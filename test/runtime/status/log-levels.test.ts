@@ -140,3 +140,29 @@ describe('an unknown level', () => {
     );
   });
 });
+
+describe('a listener for notifications', () => {
+  it('that subscribes after createTroupe gets what a server says first', async () => {
+    const server: EmbeddedServer = {
+      async connect() {
+        const info = { name: 'talker', version: '1.0.0' };
+        const inside = new OldServer(info, { capabilities: { logging: {} } });
+        inside.oninitialized = () => {
+          inside.sendLoggingMessage({ level: 'error', data: 'hello' }).catch(() => undefined);
+        };
+        const [ours, theirs] = InMemoryTransport.createLinkedPair();
+        await inside.connect(theirs);
+        return ours;
+      },
+    };
+    const troupe = start({ servers: { db: server } });
+    const first = await new Promise((resolve) => {
+      troupe.on('notification', resolve);
+    });
+    expect(first).toEqual({
+      server: 'db',
+      method: 'notifications/message',
+      params: { level: 'error', data: 'hello' },
+    });
+  });
+});
