@@ -66,7 +66,8 @@ const ohMyPi = overridePolicy(defaultPolicy, {
   },
   breaker: { threshold: null },
   catalog: { pinTools: 'off' },
-  call: { replay: 'once' },
+  // One deadline for every request, of the handshake and of calls.
+  call: { timeoutMs: 30_000, replay: 'once' },
   // A challenge stays in the answer for the host to handle.
   result: { outputSchema: 'ignore', authChallenge: 'keep' },
   close: {
@@ -104,7 +105,8 @@ const qwenCode = overridePolicy(defaultPolicy, {
   breaker: { threshold: null },
   health: { mode: 'status' },
   catalog: { ...whileConnected, whileDown: 'hide', cache: 'none', pinTools: 'off' },
-  call: { idleTimeoutMs: 300_000, replay: 'idempotentTrusted' },
+  // Ten minutes in all, so that five of silence can end a call before.
+  call: { timeoutMs: 600_000, idleTimeoutMs: 300_000, replay: 'idempotentTrusted' },
   // Texts are cut, images and audio never.
   result: { textMaxLength: 25_000 },
   close: {

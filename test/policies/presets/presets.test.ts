@@ -85,6 +85,8 @@ const rows: readonly (readonly [string, PresetName, PolicyField, unknown])[] = [
   ['CC-11', 'claudeCode', 'call.timeoutMs', 60_000],
   ['CC-33', 'claudeCode', 'call.idleTimeoutMs', 300_000],
   ['QW-86', 'qwenCode', 'call.idleTimeoutMs', 300_000],
+  ['QW-86', 'qwenCode', 'call.timeoutMs', 600_000],
+  ['OMP-25', 'ohMyPi', 'call.timeoutMs', 30_000],
   ['OMP-35', 'ohMyPi', 'call.progressResets', true],
   ['OMP-77 X13', 'ohMyPi', 'call.replay', 'once'],
   ['QW-85 X13', 'qwenCode', 'call.replay', 'idempotentTrusted'],

@@ -30,6 +30,17 @@ describe('a running call', () => {
     expect(made.error).toMatchObject(late);
   });
 
+  it.each([
+    ['OMP-25', 'ohMyPi', 30_000],
+    ['QW-86', 'qwenCode', 300_000],
+  ])('%s: under %s ends after %i ms of silence', async (_row, preset, ms) => {
+    const { there, made } = await running({ preset }, { onProgress }, { trust: true });
+    await there.advance(ms - 1);
+    expect(made.state).toBe('pending');
+    await there.advance(1);
+    expect(made.error).toMatchObject(late);
+  });
+
   it('extends its deadline with each progress notification, up to maxTimeoutMs', async () => {
     const policy = { call: { timeoutMs: 1_000, maxTimeoutMs: 2_500 } };
     const { there, made, progress } = await running(policy, { onProgress });

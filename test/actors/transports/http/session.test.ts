@@ -332,6 +332,13 @@ describe("an HTTP session's notification stream", () => {
     await session.bench.next('session.notified');
   });
 
+  it('is requested once the handshake is complete', async () => {
+    const { server: peer } = await opened();
+    await peer.arrived('GET');
+    const requests = ['POST notifications/initialized', 'GET'];
+    expect(peer.seen.filter((name) => requests.includes(name))).toEqual(requests);
+  });
+
   it('is optional', async () => {
     server = await startHttpFixture('news-405');
     const session = start(spec(server.url));
