@@ -9,7 +9,7 @@ import {
   type NamelessTool,
   type ServerTools,
 } from '../../../src/policies/tools/expose-tools.ts';
-import { serverPrefixes, toolAliasesOf, toolNamesOf } from '../../../src/policies/tools/name.ts';
+import { serverPrefixes, toolNamesOf } from '../../../src/policies/tools/name.ts';
 
 const everything = { include: ['*'], exclude: [] };
 
@@ -188,25 +188,6 @@ describe('a name that two tools claim', () => {
   });
 });
 
-describe("a tool's names", () => {
-  it('are the plain name and the hashed name', () => {
-    expect(toolNamesOf('db', 'query')).toEqual([
-      'mcp__db__query',
-      expect.stringMatching(/^mcp__db__query_[0-9a-z]{8}$/),
-    ]);
-  });
-
-  it('are just the hashed name when the plain name is too long or inexact', () => {
-    expect(toolNamesOf('db', 'x'.repeat(100))).toHaveLength(1);
-    expect(toolNamesOf('my.db', 'query')).toHaveLength(1);
-    expect(toolNamesOf('db', 'run it')).toHaveLength(1);
-  });
-
-  it("begin with the server's prefix", () => {
-    expect(serverPrefixes('my db')).toEqual(['mcp__my_db__']);
-  });
-});
-
 /** The same server under a policy of its own. */
 function under(naming: Partial<NamingPolicy>, from: ServerTools): ServerTools {
   return { ...from, naming: { ...from.naming, ...naming } };
@@ -348,17 +329,6 @@ describe('for tools that claim the same name', () => {
   it('each keeps its own unique name under any policy', () => {
     const [one] = rivals('error', 'error');
     expect(namesOf(one as ServerTools)).toEqual(['query']);
-  });
-});
-
-describe("a tool's aliases", () => {
-  it("follow its policy's templates without a length limit", () => {
-    const { naming } = presets.ohMyPi;
-    expect(toolAliasesOf('GitHub', 'Search', naming)).toEqual(['mcp__github__search']);
-    expect(toolAliasesOf('db', 'x'.repeat(100), presets.codeBuddy.naming)).toEqual([
-      'x'.repeat(100),
-    ]);
-    expect(toolAliasesOf('db', 'query', presets.default.naming)).toEqual([]);
   });
 });
 
