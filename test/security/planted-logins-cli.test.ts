@@ -72,6 +72,8 @@ it(
     const [document] = await serve.printed(/\{[^}]*\}/u);
     const { url, tokenFile } = JSON.parse(document) as { url: string; tokenFile: string };
     const events = place.start('events', ...config);
+    // Events are printed only from the moment that the command has connected.
+    while (events.stdout() === '') await place.run('restart', 'local', ...config);
     const login = place.start('login', 'db', ...config);
     const address = await browser.address();
     const whileWaiting = processes();
