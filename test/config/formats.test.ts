@@ -15,6 +15,7 @@ import {
   valueOf,
   writtenPath,
 } from '../../src/config/settings-tree.ts';
+import { expandVariables } from '../../src/policies/expand-variables.ts';
 
 const folder = fileURLToPath(new URL('../fixtures/settings/', import.meta.url));
 const names = readdirSync(folder)
@@ -185,13 +186,20 @@ describe("another program's settings file", () => {
     expect(JSON.stringify(spec)).toContain(word);
   });
 
-  it('reports a literal string in an entry that also refers to variables', async () => {
-    const text = '[mcp_servers.a]\ncommand = "a"\nenv_vars = ["T"]\nargs = ["${X}"]\n';
+  it('keeps a literal string in an entry that also refers to variables', async () => {
+    const text =
+      '[mcp_servers.a]\ncommand = "a"\nenv_vars = ["T"]\nargs = ["${X}", "$X"]\nenv = { U = "!pass" }\n';
     const { document, problems } = await parseSettingsFile(text, origin);
-    expect(document?.servers[0]?.spec).not.toHaveProperty('values');
-    expect(problems).toMatchObject([
-      { line: 4, key: 'mcp_servers.a.args.0', message: expect.stringContaining('write ${NAME}') },
+    const spec = document?.servers[0]?.spec;
+    if (spec?.type !== 'stdio') throw new Error('it is no local server');
+    const texts = [...spec.args, ...Object.values(spec.env)];
+    expect(texts.map((each) => expandVariables(each, { T: 't', X: 'x' }))).toMatchObject([
+      { value: '${X}' },
+      { value: '$X' },
+      { value: 't' },
+      { value: '!pass' },
     ]);
+    expect(problems).toEqual([]);
   });
 
   it("reports an invalid value under the file's own key", async () => {

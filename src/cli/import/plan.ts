@@ -181,7 +181,7 @@ async function conversionOf(source: ImportSource, projectRoot: string): Promise<
   const { file, program } = source;
   const tree = await readAnyTree(source);
   if ('fault' in tree) return refuse(file, tree.fault);
-  const conversion = convertSettings(tree.root, defined({ projectRoot, program }));
+  const conversion = convertSettings(tree.root, defined({ projectRoot, program, file }));
   if (conversion === undefined)
     return refuse(file, {
       line: 1,

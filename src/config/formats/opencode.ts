@@ -10,22 +10,18 @@ import {
 import type { Conversion } from './conversion.ts';
 import { convertEntry, type KeyRule } from './entry-draft.ts';
 
-import { drop, kept, keyRules, negated, nested, scalar, textAt, toolList } from './key-rules.ts';
+import {
+  commandLine,
+  drop,
+  kept,
+  keyRules,
+  negated,
+  nested,
+  scalar,
+  textAt,
+  toolList,
+} from './key-rules.ts';
 import { logInAt } from './log-in-rules.ts';
-
-/** The program and its arguments in one list. */
-const command: KeyRule = (member, draft) => {
-  const { node } = member;
-  if (node.kind !== 'array') {
-    draft.put('command', node, member);
-    return;
-  }
-  const [program, ...rest] = node.items;
-  if (program === undefined) return;
-  draft.put('command', program, draft.placed(member, { ...member, line: program.line }, 0));
-  if (rest.length > 0)
-    draft.put('args', { kind: 'array', line: rest[0]?.line ?? node.line, items: rest }, member);
-};
 
 const phases = nested(keyRules({ startup: 'connectTimeoutMs', request: 'timeoutMs' }));
 
@@ -41,7 +37,7 @@ const timeout: KeyRule = (member, draft) => {
 
 const rules = keyRules({
   type: drop,
-  command,
+  command: commandLine,
   environment: 'env',
   ...kept('cwd', 'url', 'headers', 'enabled'),
   disabled: negated,
