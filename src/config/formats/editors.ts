@@ -160,7 +160,10 @@ export function namedEntries(
     const written = [...path, index];
     const name = textAt(item, 'name');
     if (item.kind === 'object' && name !== undefined) return [{ name, line, written, node: item }];
-    const message = 'a server in this list has no "name"; add one';
+    const message =
+      memberOf(item, 'uses') === undefined
+        ? 'a server in this list has no "name"; add one'
+        : 'this server is in the hub of Continue; write its "name" and "command" or "url" here';
     faults.push({ line, path: written, message });
     return [];
   });

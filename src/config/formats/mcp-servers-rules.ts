@@ -33,16 +33,23 @@ const leastTimeoutMs = 1_000;
 // The longest that Cline and its descendants take, one hour.
 const mostSeconds = 3_600;
 
-const keysOfCline = ['alwaysAllow', 'autoApprove', 'watchPaths', 'transportType'];
+const keysOfCline = ['alwaysAllow', 'watchPaths', 'transportType'];
 
 /** Whether a number is in seconds, as in Cline; undefined = the entry does not tell. */
-function isInSeconds(value: number, draft: EntryDraft, program: Program | undefined) {
+function isInSeconds(
+  value: number,
+  draft: EntryDraft,
+  program: Program | undefined,
+): boolean | undefined {
+  if (value > mostSeconds) return false;
+  if (program !== undefined) return program.timeout === 'seconds';
   const isOfCline =
     keysOfCline.some((key) => draft.given(key) !== undefined) ||
     textOf(draft.given('type')?.node) === 'streamableHttp';
-  if (program?.timeout === 'seconds' || (program === undefined && isOfCline))
-    return value <= mostSeconds;
-  return program !== undefined || value >= leastTimeoutMs ? false : undefined;
+  if (isOfCline) return true;
+  // Cline has this key, and others that count milliseconds have it too.
+  const isOpen = value < leastTimeoutMs || draft.given('autoApprove') !== undefined;
+  return isOpen ? undefined : false;
 }
 
 const timeoutOf =
@@ -53,7 +60,7 @@ const timeoutOf =
     if (inSeconds === undefined)
       draft.leave(
         member,
-        'a number below 1000 means seconds in some programs and milliseconds in others; write "timeoutMs" in milliseconds',
+        'a small number means seconds in some programs and milliseconds in others; write "timeoutMs" in milliseconds',
       );
     else if (inSeconds) seconds('timeoutMs')(member, draft);
     else draft.put('timeoutMs', member.node, member);
