@@ -86,7 +86,7 @@ function settingsIn(tree: TreeReading, origin: DocumentOrigin): ParsedSettings {
 
   const { root } = tree;
   const isOwn = ownScopes.includes(origin.scope) || isOwnFile(origin.file);
-  const conversion = convertSettings(root, { ...origin, isOwn }) ?? hostSettings(root);
+  const conversion = convertSettings(root, { ...origin, isOwn }) ?? hostSettings(root, origin.file);
   if ('fault' in conversion) return fail(conversion.fault);
   const most = isFolderScope(origin.scope) ? maxFolderServers : maxServers;
   if (conversion.servers.length > most) {
@@ -126,9 +126,18 @@ function convertedSettings(
 }
 
 /** Settings without servers: of an unknown program, or ours with only a section `mcp`. */
-function hostSettings(root: TreeNode): Conversion {
+function hostSettings(root: TreeNode, file: string): Conversion {
   const mcp = memberOf(root, 'mcp');
-  return { format: 'mcpServers', servers: [], ...(mcp === undefined ? {} : { mcp }), faults: [] };
+  // A host's settings are JSON.
+  const isForeign = mcp === undefined && /\.(?:ya?ml|toml)$/iu.test(file);
+  const message = 'found no MCP servers in a known format; see docs/import.md';
+  const fault: Fault = { line: root.line, path: [], message, severity: 'warning' };
+  return {
+    format: 'mcpServers',
+    servers: [],
+    ...(mcp === undefined ? {} : { mcp }),
+    faults: isForeign ? [fault] : [],
+  };
 }
 
 /**

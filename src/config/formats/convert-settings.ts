@@ -95,6 +95,7 @@ const decidingKeys: ReadonlySet<string> = new Set([
   'agents',
   'toolsets',
   'tools',
+  'permission',
   'permissions',
   codebuddySetting,
   codebuddyDisabledTools,

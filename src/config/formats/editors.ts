@@ -11,7 +11,7 @@ import {
 import type { Conversion } from './conversion.ts';
 import { convertEntry, type ForeignEntry, type KeyRule, unknownKey } from './entry-draft.ts';
 import {
-  callApproval,
+  callAllowance,
   drop,
   kept,
   keyRules,
@@ -113,7 +113,7 @@ const codebuddyRules = keyRules({
   disabled: negated,
   oauth: logIn,
   headersHelper: headersProgram,
-  autoApprove: callApproval,
+  autoApprove: callAllowance,
   disabledTools: toolList('exclude'),
 });
 

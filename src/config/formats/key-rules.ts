@@ -66,9 +66,14 @@ export const toolList =
   (member, draft) =>
     draft.putInto('tools', list, member.node, member);
 
-export const callApproval = leave(
-  'per-call approval settings are not imported; set "mcp": { "permissions": { "ask": [...] } }',
-);
+export const approvalMessage =
+  'per-call approval settings are not imported; set "mcp": { "permissions": { "ask": [...] } }';
+export const callApproval = leave(approvalMessage);
+/** Tools that need no approval: nothing here asks about them, unless the user has it so. */
+export const callAllowance: KeyRule = (member, draft) => {
+  const isEmpty = member.node.kind === 'array' && member.node.items.length === 0;
+  if (!isEmpty) draft.leave(member, approvalMessage, 'warning');
+};
 export const remoteLaunch = leave(
   'remote launch is not supported; start the server on its own host and set "url"',
 );

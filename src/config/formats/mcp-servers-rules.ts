@@ -5,7 +5,7 @@ import { membersOf, type TreeNode } from '../settings-tree.ts';
 import type { EntryDraft, KeyRule, KeyRules } from './entry-draft.ts';
 import {
   alwaysLoaded,
-  callApproval,
+  callAllowance,
   commandLine,
   drop,
   instructions,
@@ -211,8 +211,8 @@ const rules = keyRules({
   verifySsl: verified,
   sslVerify: verified,
   ...logInRules,
-  alwaysAllow: callApproval,
-  autoApprove: callApproval,
+  alwaysAllow: callAllowance,
+  autoApprove: callAllowance,
   alwaysLoad: alwaysLoaded,
   tcp: leave('this transport is not supported; set "url" to an address of the server'),
   sandboxEnabled: protection,

@@ -74,7 +74,10 @@ function converted(
   faults: Fault[],
 ): TreeMember {
   const style = isLiteral(entry) ? 'literal' : (program?.style ?? 'editor');
-  if (isOwn && !isForeign(entry, style)) return entry;
+  const isUsual = !isForeign(entry, style) && (isOwn || !membersOf(entry.node).some(hasTheirValue));
+  const isKnown = membersOf(entry.node).every(({ name }) => serverEntryKeys.includes(name));
+  // An entry of ours is unchanged.
+  if (program === undefined && isUsual && (isKnown || !isTheirs)) return entry;
   // An unknown key stays in a file that may be ours; the entry's parser refuses it.
   const isKept = (key: string): boolean =>
     !isTheirs ||
@@ -92,7 +95,17 @@ function hasForeignKey({ node }: TreeMember): boolean {
   return membersOf(node).some(({ name }) => foreignEntryKeys.includes(name));
 }
 
-/** Returns whether an entry in a file of ours has a foreign key or value. */
+/** Returns whether a key of ours has a value that only other programs take. */
+function hasTheirValue({ name, node }: TreeMember): boolean {
+  const isPlain = (value: TreeNode): boolean =>
+    value.kind === 'scalar' && ['number', 'boolean'].includes(typeof value.value);
+  if (name === 'command') return node.kind === 'array';
+  if (name === 'startup') return isPlain(node);
+  const isNamed = name === 'env' || name === 'headers';
+  return isNamed && membersOf(node).some((part) => isPlain(part.node));
+}
+
+/** Returns whether an entry has a foreign key, or a foreign value that ours may have too. */
 function isForeign(entry: TreeMember, style: ReferenceStyle): boolean {
   const isForeignText = (text: string): boolean => style !== 'literal' && foreignWord.test(text);
   return (

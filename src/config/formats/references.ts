@@ -127,7 +127,7 @@ function editorText(text: string, folder: FolderMeaning): ConvertedText {
       return whole;
     }
     const kind = /^\w+(?=:)/u.exec(inner)?.[0];
-    if (kind !== undefined && kind !== 'input')
+    if (kind !== undefined && kind !== 'input' && kind !== 'keychain')
       remarks.push(
         `"\${${kind}:…}" has no counterpart here; put the value into a variable and write \${NAME}`,
       );
