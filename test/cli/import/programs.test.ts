@@ -5,8 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { programNames } from '../../../src/cli/import/program-places.ts';
 import { parseSettingsFile } from '../../../src/config/parse-settings.ts';
 import type { Problem } from '../../../src/domain/settings.ts';
-import { programRows } from '../../config/program-rows.ts';
 import { runCliHere, temporaryFolder } from '../run-cli.ts';
+import { programRows } from './program-rows.ts';
 
 const fixture = (name: string): string =>
   readFileSync(new URL(`../../fixtures/settings/${name}.fixture`, import.meta.url), 'utf8');

@@ -3,7 +3,7 @@
  * names: the same keys and forms, with names and values of our own.
  */
 
-import type { ProgramName } from '../../src/cli/import/program-places.ts';
+import type { ProgramName } from '../../../src/cli/import/program-places.ts';
 
 export interface ProgramRow {
   /** The file `test/fixtures/settings/NAME.fixture`. */
