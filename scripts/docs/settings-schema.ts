@@ -5,7 +5,7 @@
 
 import { z } from 'zod';
 import { serverEntrySchema } from '../../src/config/entry/schema.ts';
-import { foreignEntryKeys, foreignTypes } from '../../src/config/formats/mcp-servers.ts';
+import { foreignEntryKeys, foreignTypes } from '../../src/config/formats/mcp-servers-rules.ts';
 import { inputSchema, maxInputs } from '../../src/config/inputs-section.ts';
 import { mcpFields } from '../../src/config/mcp-section.ts';
 import { isTroupeWide, policySchemas } from '../../src/config/policy-schema.ts';

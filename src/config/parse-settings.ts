@@ -18,10 +18,8 @@ import {
   parseServerEntry,
   problemAt,
 } from './entry/server-entry.ts';
-import type { Conversion } from './formats/conversion.ts';
+import { type Conversion, isOwnFile } from './formats/conversion.ts';
 import { convertSettings } from './formats/convert-settings.ts';
-import { codebuddySetting } from './formats/editors.ts';
-import { listKeys } from './formats/mcp-servers.ts';
 import { readAnyTree } from './formats/settings-language.ts';
 import { parseInputs } from './inputs-section.ts';
 import { type McpSection, parseMcpSection } from './mcp-section.ts';
@@ -33,7 +31,6 @@ import {
   readTree,
   type TreeMember,
   type TreeNode,
-  type TreePath,
   type TreeReading,
   writtenPath,
 } from './settings-tree.ts';
@@ -63,24 +60,10 @@ const maxServers = 10_000;
 // 50 µs here and a search along PATH.
 const maxFolderServers = 1_000;
 
-/** Keys that hold servers or lists of some program. With a duplicate, a reviewer may read the wrong one. */
-const decidingKeys: ReadonlySet<string> = new Set([
-  'mcpServers',
-  'mcp',
-  'servers',
-  'inputs',
-  'projects',
-  'mcp_servers',
-  'context_servers',
-  'mcps',
-  'agents',
-  'toolsets',
-  'tools',
-  codebuddySetting,
-  ...listKeys,
-]);
-
 const knownKeys = ['mcpServers', 'mcp', 'inputs', '$schema'] as const;
+
+/** Scopes whose files, or the host, hold settings in our form. */
+const ownScopes: readonly Scope[] = ['managed', 'user', 'workspace', 'local', 'api'];
 
 /** Parses settings in JSON, of any program; a host's own settings need no other language. */
 export function parseSettings(text: string, origin: DocumentOrigin): ParsedSettings {
@@ -102,9 +85,8 @@ function settingsIn(tree: TreeReading, origin: DocumentOrigin): ParsedSettings {
   if ('fault' in tree) return fail(tree.fault);
 
   const { root } = tree;
-  const wrong = documentFault(root);
-  if (wrong !== undefined) return fail(wrong);
-  const conversion = convertSettings(root, origin) ?? hostSettings(root);
+  const isOwn = ownScopes.includes(origin.scope) || isOwnFile(origin.file);
+  const conversion = convertSettings(root, { ...origin, isOwn }) ?? hostSettings(root, origin.file);
   if ('fault' in conversion) return fail(conversion.fault);
   const most = isFolderScope(origin.scope) ? maxFolderServers : maxServers;
   if (conversion.servers.length > most) {
@@ -127,6 +109,7 @@ function convertedSettings(
   const problems = [
     ...(isOurs ? unknownKeys(root, origin.file) : []),
     ...conversion.faults,
+    ...(conversion.renamed ?? []),
     ...section.faults,
     ...faults,
     ...(section.section && mcp ? ignoredKeys(mcp, origin) : []),
@@ -143,50 +126,26 @@ function convertedSettings(
 }
 
 /** Settings without servers: of an unknown program, or ours with only a section `mcp`. */
-function hostSettings(root: TreeNode): Conversion {
+function hostSettings(root: TreeNode, file: string): Conversion {
   const mcp = memberOf(root, 'mcp');
-  return { format: 'mcpServers', servers: [], ...(mcp === undefined ? {} : { mcp }), faults: [] };
+  // A host's settings are JSON.
+  const isForeign = mcp === undefined && /\.(?:ya?ml|toml)$/iu.test(file);
+  const message = 'found no MCP servers in a known format; see docs/import.md';
+  const fault: Fault = { line: root.line, path: [], message, severity: 'warning' };
+  return {
+    format: 'mcpServers',
+    servers: [],
+    ...(mcp === undefined ? {} : { mcp }),
+    faults: isForeign ? [fault] : [],
+  };
 }
-
-function documentFault(root: TreeNode): Fault | undefined {
-  const { line } = root;
-  const notObject = 'the settings must be an object; write { "mcpServers": {} }';
-  if (root.kind !== 'object') return { line, path: [], message: notObject };
-  const repeated = repeatedKey(root, []);
-  const servers = memberOf(root, 'mcpServers');
-  if (repeated !== undefined || servers === undefined || servers.node.kind === 'object')
-    return repeated;
-  const message = '"mcpServers" must be an object; write { "name": { "command": "npx" } }';
-  return { line: servers.line, path: ['mcpServers'], message };
-}
-
-/** Finds the first duplicate of such a key: at the top, in a section `mcp`, or in a project of Claude Code. */
-function repeatedKey(node: TreeNode, path: TreePath): Fault | undefined {
-  const lines = new Map<string, number>();
-  for (const { name, line, node: content } of membersOf(node)) {
-    const here = [...path, name];
-    const isProject = path.length === 1 && path[0] === 'projects';
-    if (!isProject && !decidingKeys.has(name)) continue;
-    const earlier = lines.get(name);
-    if (earlier !== undefined)
-      return { line, path: here, message: `the key is already on line ${earlier}; join the two` };
-    lines.set(name, line);
-    const isHolder = isProject || (path.length === 0 && (name === 'mcp' || name === 'projects'));
-    const within = isHolder ? repeatedKey(content, here) : undefined;
-    if (within !== undefined) return within;
-  }
-  return undefined;
-}
-
-/** Files that hold nothing but our settings: `troupe.json`, and those of a folder `.troupe`. */
-const ownFile = /(?:^|[/\\])(?:troupe\.jsonc?|\.troupe[/\\][^/\\]+)$/u;
 
 /**
  * Reports top-level keys that are probably misspellings of ours; they have no effect. Others are ignored,
  * because a host may keep more in the file. The short keys are compared only in files of our own.
  */
 function unknownKeys(root: TreeNode, file: string): Fault[] {
-  const candidates = ownFile.test(file) ? ['mcpServers', 'mcp', 'inputs'] : ['mcpServers'];
+  const candidates = isOwnFile(file) ? ['mcpServers', 'mcp', 'inputs'] : ['mcpServers'];
   return membersOf(root).flatMap(({ name, line }) => {
     if (knownKeys.some((key) => key === name)) return [];
     const meant =

@@ -86,10 +86,15 @@ const folder = fileURLToPath(new URL('../fixtures/settings/', import.meta.url));
 const programs = readdirSync(folder)
   .filter((name) => name.endsWith('.fixture'))
   .map((name) => [name.replace('.fixture', ''), readFileSync(`${folder}${name}`, 'utf8')] as const);
-const isYaml = (text: string): boolean => /^agents:/mu.test(text);
+const isYaml = (text: string): boolean => /^(?:agents|extensions|mcpServers):/mu.test(text);
 const isJson = (text: string): boolean => /^\s*(?:\/\/.*\s*|\/\*[^]*?\*\/\s*)*\{/u.test(text);
 
-const shared: ReadonlySet<string | number> = new Set(['inputs', 'cwd', 'projects']);
+const shared: ReadonlySet<string | number> = new Set([
+  'inputs',
+  'cwd',
+  'projects',
+  'codebuddy.mcp.disabledTools',
+]);
 
 /** What is said of a file, by the servers as well. */
 function saidOf({ document, problems }: ParsedSettings) {

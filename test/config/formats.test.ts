@@ -15,6 +15,7 @@ import {
   valueOf,
   writtenPath,
 } from '../../src/config/settings-tree.ts';
+import { expandVariables } from '../../src/policies/expand-variables.ts';
 
 const folder = fileURLToPath(new URL('../fixtures/settings/', import.meta.url));
 const names = readdirSync(folder)
@@ -127,6 +128,50 @@ describe("another program's settings file", () => {
     ]);
   });
 
+  it.each([
+    ['of Cline by a key', '/a.json', { alwaysAllow: ['x'], timeout: 3600 }, 3_600_000],
+    ['of Cline by its type', '/a.json', { type: 'streamableHttp', timeout: 60 }, 60_000],
+    ['of Roo by its place', '/p/.roo/mcp.json', { timeout: 300 }, 300_000],
+    ['beyond an hour', '/p/.roo/mcp.json', { timeout: 30_000 }, 30_000],
+    ['of Gemini by its place', '/p/.gemini/settings.json', { timeout: 500 }, 500],
+    ['of nobody', '/a.json', { timeout: 1_500 }, 1_500],
+    ['of nobody, too small to tell', '/a.json', { timeout: 500 }, undefined],
+    ['of one of several', '/a.json', { autoApprove: [], timeout: 3_600 }, undefined],
+  ])('may count in seconds: %s', (_what, file, keys, expected) => {
+    const entry = { url: 'https://a.test/mcp', ...keys };
+    const text = JSON.stringify({ mcpServers: { a: entry } });
+    const { document, problems } = parseSettings(text, { ...origin, file });
+    const { call } = document?.servers[0]?.policy.overrides ?? {};
+    expect(call?.timeoutMs).toBe(expected);
+    expect(problems.some(({ key }) => key?.endsWith('.timeout'))).toBe(expected === undefined);
+  });
+
+  it.each([
+    ['a key of the program', '/p/.cursor/mcp.json', { novelty: 1 }, 'warning'],
+    ['a misspelling of ours', '/p/.cursor/mcp.json', { timeoutMS: 1 }, 'warning'],
+    ['a prohibition', '/p/.cursor/mcp.json', { forbiddenTools: ['x'] }, 'error'],
+    ['a key beside one of another program', '/a.json', { disabled: false, novelty: 1 }, 'warning'],
+    ['a misspelling there', '/a.json', { disabled: false, timeoutMS: 1 }, 'refused'],
+    ['a key in a file that may be ours', '/a.json', { novelty: 1 }, 'refused'],
+    ['the same in a file of ours', '/p/troupe.json', { disabled: false, novelty: 1 }, 'refused'],
+  ])('may have an unknown key: %s', (_what, file, keys, expected) => {
+    const text = JSON.stringify({ mcpServers: { a: { command: 'a', ...keys } } });
+    const { document, problems } = parseSettings(text, { ...origin, file });
+    const refusal = document?.servers[0]?.desired.invalid;
+    const [problem] = problems;
+    expect(refusal === undefined ? (problem?.severity ?? 'error') : 'refused').toBe(expected);
+    expect((refusal ?? problem)?.key).toBe(`mcpServers.a.${Object.keys(keys).at(-1)}`);
+  });
+
+  it('keeps a server whose name would become that of another', () => {
+    const text = JSON.stringify({ mcpServers: { 'a b': { command: 'x' }, a_b: { command: 'y' } } });
+    const { document, problems } = parseSettings(text, origin);
+    expect(document?.servers.map(({ spec }) => spec)).toMatchObject([{ command: 'y' }]);
+    expect(problems).toMatchObject([
+      { key: 'mcpServers.a b', message: expect.stringContaining('cannot be used') },
+    ]);
+  });
+
   it('applies its limits and requires approval for its servers in a project folder', async () => {
     const inFolder = { ...origin, scope: 'project' } as const;
     const { document, problems } = await parseSettingsFile(fixture('qwen'), inFolder);
@@ -185,13 +230,20 @@ describe("another program's settings file", () => {
     expect(JSON.stringify(spec)).toContain(word);
   });
 
-  it('reports a literal string in an entry that also refers to variables', async () => {
-    const text = '[mcp_servers.a]\ncommand = "a"\nenv_vars = ["T"]\nargs = ["${X}"]\n';
+  it('keeps a literal string in an entry that also refers to variables', async () => {
+    const text =
+      '[mcp_servers.a]\ncommand = "a"\nenv_vars = ["T"]\nargs = ["${X}", "$X"]\nenv = { U = "!pass" }\n';
     const { document, problems } = await parseSettingsFile(text, origin);
-    expect(document?.servers[0]?.spec).not.toHaveProperty('values');
-    expect(problems).toMatchObject([
-      { line: 4, key: 'mcp_servers.a.args.0', message: expect.stringContaining('write ${NAME}') },
+    const spec = document?.servers[0]?.spec;
+    if (spec?.type !== 'stdio') throw new Error('it is no local server');
+    const texts = [...spec.args, ...Object.values(spec.env)];
+    expect(texts.map((each) => expandVariables(each, { T: 't', X: 'x' }))).toMatchObject([
+      { value: '${X}' },
+      { value: '$X' },
+      { value: 't' },
+      { value: '!pass' },
     ]);
+    expect(problems).toEqual([]);
   });
 
   it("reports an invalid value under the file's own key", async () => {

@@ -489,7 +489,7 @@ describe("a plugin's server", () => {
 
   it('is rejected if its name is too long', () => {
     const name = 'x'.repeat(95);
-    const settings = merged([layer('plugin', entries({ [name]: 'x', 'b b': 'y' }))]);
+    const settings = merged([layer('plugin', entries({ [name]: 'x', '( )': 'y' }))]);
     expect(Object.values(verdicts(settings))).toEqual(['invalidConfig', 'invalidConfig']);
     expect(settings.servers[0]?.invalid?.message).toContain('too long');
     expect(ofPlugin('tools', { problems: [] })).toEqual({ problems: [] });

@@ -111,10 +111,7 @@ describe('merged settings', () => {
   );
 
   it('display an invalid entry under a readable name if that name is free', () => {
-    const { settings } = mergeSettings([
-      source('user', names('d b')),
-      source('config', names('d b')),
-    ]);
+    const { settings } = mergeSettings([source('user', names('d b')), source('api', names('d b'))]);
     expect(settings.servers).toEqual([
       expect.objectContaining({ name: 'd_b', invalid: expect.anything() }),
     ]);

@@ -9,7 +9,7 @@ import { describe, expect, it } from 'vitest';
 import { settingsSchemaPath } from '../../scripts/docs/settings-schema.ts';
 import { serverEntryKeys } from '../../src/config/entry/schema.ts';
 import { convertSettings } from '../../src/config/formats/convert-settings.ts';
-import { foreignEntryKeys, foreignTypes } from '../../src/config/formats/mcp-servers.ts';
+import { foreignEntryKeys, foreignTypes } from '../../src/config/formats/mcp-servers-rules.ts';
 import { parseSettings } from '../../src/config/parse-settings.ts';
 import { parsePolicyChoice } from '../../src/config/policy-choice.ts';
 import { policySchemas } from '../../src/config/policy-schema.ts';

@@ -81,7 +81,7 @@ describe('values in settings', () => {
     [{ env: { A: '!op read | head' } }, 'mcpServers.db.env.A', 'needs a shell'],
     [{ env: { A: { command: [''] } } }, 'mcpServers.db.env.A', 'the command is empty'],
     [{ env: { A: { command: 'x' } } }, 'mcpServers.db.env.A', 'a value from a command'],
-    [{ env: { A: 5 } }, 'mcpServers.db.env.A', 'must be text in quotes'],
+    [{ env: { A: null } }, 'mcpServers.db.env.A', 'must be text in quotes'],
     [{ envFile: ' ' }, 'mcpServers.db.envFile', 'is empty'],
     [{ envFile: '~/x' }, 'mcpServers.db.envFile', 'only a shell expands'],
     [

@@ -49,7 +49,7 @@ export async function discoverSources(session: CliSession): Promise<readonly Imp
         note(`${file}:${tree.fault.line}`, tree.fault.message);
         continue;
       }
-      const conversion = convertSettings(tree.root, { projectRoot, program });
+      const conversion = convertSettings(tree.root, { projectRoot, program, file });
       if (conversion === undefined) continue;
       if ('fault' in conversion) note(`${file}:${conversion.fault.line}`, conversion.fault.message);
       else if (conversion.servers.length > 0) found.push({ file, text: reading.text, program });

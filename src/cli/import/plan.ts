@@ -19,6 +19,7 @@ import {
   memberOf,
   membersOf,
   type TreeMember,
+  type TreeNode,
   valueOf,
   writtenPath,
 } from '../../config/settings-tree.ts';
@@ -28,7 +29,6 @@ import { settingsError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import { equalData } from '../../policies/equal-data.ts';
 import { isRecord } from '../../policies/is-record.ts';
-import { legibleServerName } from '../../policies/text/name-rule.ts';
 import { ownRoot } from '../settings/settings-file.ts';
 
 export interface ImportSource {
@@ -89,7 +89,11 @@ export async function planImport(
     const conversion = await conversionOf(source, projectRoot);
     const switchOf = switchesOf(conversion, origin);
     const { inputs, faults } = inputsOf(conversion);
-    problems.push(...[...conversion.faults, ...faults].map((fault) => problemAt(origin, fault)));
+    const lost = isFresh ? [] : keptOut(conversion);
+    problems.push(
+      ...[...conversion.faults, ...faults, ...lost].map((fault) => problemAt(origin, fault)),
+    );
+    warnings.push(...(conversion.renamed ?? []).map((fault) => problemAt(origin, fault)));
     const isGateway = ({ name, node }: TreeMember): boolean => startsTroupe(name, valueOf(node));
     const gateways = conversion.servers.filter(isGateway);
     problems.push(...gateways.map((member) => problemAt(origin, leftOut(member))));
@@ -181,7 +185,7 @@ async function conversionOf(source: ImportSource, projectRoot: string): Promise<
   const { file, program } = source;
   const tree = await readAnyTree(source);
   if ('fault' in tree) return refuse(file, tree.fault);
-  const conversion = convertSettings(tree.root, defined({ projectRoot, program }));
+  const conversion = convertSettings(tree.root, defined({ projectRoot, program, file }));
   if (conversion === undefined)
     return refuse(file, {
       line: 1,
@@ -227,8 +231,8 @@ function importOne(
       path: writtenPath(member, ['mcpServers', member.name], where),
       message,
     });
-  const name = legibleServerName(member.name);
-  const { desired, withoutConsent } = parseServerEntry({ ...member, name }, origin, origin.inputs);
+  const { name } = member;
+  const { desired, withoutConsent } = parseServerEntry(member, origin, origin.inputs);
   const value = valueOf(member.node);
   const raw: Entry = isRecord(value) ? value : {};
   // The lists may switch a server on or off.
@@ -242,13 +246,11 @@ function importOne(
     desired,
     warnings: warn,
   });
-  if (desired.invalid !== undefined) return shown('invalid', desired.invalid.message);
+  if (desired.invalid !== undefined) return shown('invalid', placed(desired.invalid, from.key));
   const earlier = taken.get(name);
   if (earlier !== undefined && isSameAs(earlier, desired, [raw, entry])) return shown('same');
   if (earlier !== undefined)
     return shown('conflict', 'a different server has this name; rename or remove one of them');
-  if (name !== member.name)
-    warn.push(at([], `this name is not valid here; it was changed to "${name}"`));
   if (isSwitched) warn.push(at([], `written with "enabled": ${isOn}, because of the file's lists`));
   if (withoutConsent !== undefined) warn.push(withoutConsent);
   for (const where of literalSecretsOf(entry))
@@ -259,6 +261,26 @@ function importOne(
       ),
     );
   return shown('add');
+}
+
+/** Names the key of an entry that a problem is about. */
+function placed({ key = '', line, message }: Problem, entry: string): string {
+  const within = key.startsWith(`${entry}.`) ? key.slice(entry.length + 1) : '';
+  return within === '' ? message : `line ${line ?? 1}, ${within}: ${message}`;
+}
+
+const lists: readonly string[] = ['allowed', 'excluded', 'disabledServers', 'enabledServers'];
+
+/** What a section `mcp` says beyond its own servers, which a file that has servers does not get. */
+function keptOut({ mcp, servers }: Conversion): readonly Fault[] {
+  const isOfServer = (item: TreeNode): boolean =>
+    servers.some(({ name }) => name === valueOf(item));
+  return membersOf(mcp?.node).flatMap(({ name, line, node, written }) => {
+    const isCovered = lists.includes(name) && node.kind === 'array' && node.items.every(isOfServer);
+    const message =
+      'not written to a file that has servers already, because it would apply to them too; add it to "mcp" there';
+    return isCovered ? [] : [{ line, path: written ?? ['mcp', name], message }];
+  });
 }
 
 function isSameAs(

@@ -16,6 +16,15 @@ export const programNames = [
   'codebuddy',
   'docker-agent',
   'oh-my-pi',
+  'cline',
+  'roo',
+  'continue',
+  'goose',
+  'crush',
+  'mcporter',
+  'librechat',
+  'copilot',
+  'kiro',
 ] as const;
 
 export type ProgramName = (typeof programNames)[number];
@@ -29,63 +38,118 @@ export interface PlaceFacts {
 
 /** All files that may hold a program's servers, the user's first; most do not exist. */
 export function placesOf(program: ProgramName, facts: PlaceFacts): readonly string[] {
-  const { home, env, projectRoot } = facts;
+  return places[program](foldersOf(facts));
+}
+
+interface Folders {
+  readonly isWindows: boolean;
+  readonly config: string;
+  readonly inHome: (...parts: readonly string[]) => string;
+  readonly inProject: (...parts: readonly string[]) => string;
+  /** Where desktop programs keep their settings. */
+  readonly inApplications: (...parts: readonly string[]) => string;
+  /** The folder that a variable names, or else the usual one. */
+  readonly folderIn: (variable: string, usual: string) => string;
+}
+
+function foldersOf(facts: PlaceFacts): Folders {
+  const { platform, home, env, projectRoot } = facts;
   // A relative folder would be in the project, and its files would count as the user's own.
   const folderIn = (variable: string, usual: string): string => {
     const folder = env[variable] ?? '';
     return path.isAbsolute(folder) ? folder : usual;
   };
   const config = folderIn('XDG_CONFIG_HOME', path.join(home, '.config'));
-  const inHome = (...parts: readonly string[]): string => path.join(home, ...parts);
-  const inProject = (...parts: readonly string[]): string => path.join(projectRoot, ...parts);
-  const inApplications = (...parts: readonly string[]): string =>
-    path.join(applicationsOf(facts, config), ...parts);
-  switch (program) {
-    case 'claude-desktop':
-      return [inApplications('Claude', 'claude_desktop_config.json')];
-    case 'claude-code':
-      return [
-        path.join(folderIn('CLAUDE_CONFIG_DIR', home), '.claude.json'),
-        inProject('.mcp.json'),
-      ];
-    case 'vscode':
-      return [inApplications('Code', 'User', 'mcp.json'), inProject('.vscode', 'mcp.json')];
-    case 'windsurf':
-      return [inHome('.codeium', 'windsurf', 'mcp_config.json')];
-    case 'cursor':
-      return [inHome('.cursor', 'mcp.json'), inProject('.cursor', 'mcp.json')];
-    case 'gemini':
-    case 'qwen':
-      return [inHome(`.${program}`, 'settings.json'), inProject(`.${program}`, 'settings.json')];
-    case 'codex':
-      return [
-        path.join(folderIn('CODEX_HOME', inHome('.codex')), 'config.toml'),
-        inProject('.codex', 'config.toml'),
-      ];
-    case 'opencode':
-      return [
-        ...twice(config, 'opencode', 'opencode'),
-        ...twice(projectRoot, 'opencode'),
-        ...twice(projectRoot, '.opencode', 'opencode'),
-      ];
-    case 'zed':
-      return [
-        path.join(
-          facts.platform === 'win32' ? inApplications('Zed') : path.join(config, 'zed'),
-          'settings.json',
-        ),
-        inProject('.zed', 'settings.json'),
-      ];
-    case 'codebuddy':
-      return [inHome('.codebuddy', 'mcp.json'), inProject('.codebuddy', 'mcp.json')];
-    case 'docker-agent':
-      return ['agent', 'docker-agent', 'cagent'].flatMap((name) =>
-        ['yaml', 'yml'].map((suffix) => inProject(`${name}.${suffix}`)),
-      );
-    case 'oh-my-pi':
-      return [inHome('.omp', 'agent', 'mcp.json'), inProject('.omp', 'mcp.json')];
-  }
+  const applications = applicationsOf(facts, config);
+  return {
+    isWindows: platform === 'win32',
+    config,
+    inHome: (...parts) => path.join(home, ...parts),
+    inProject: (...parts) => path.join(projectRoot, ...parts),
+    inApplications: (...parts) => path.join(applications, ...parts),
+    folderIn,
+  };
 }
+
+/** Files of an extension of VS Code. */
+const ofExtension =
+  (id: string, file: string) =>
+  ({ inApplications }: Folders): string =>
+    inApplications('Code', 'User', 'globalStorage', id, 'settings', file);
+
+/** The same file in the home folder and in the project. */
+const inBoth =
+  (...parts: readonly string[]) =>
+  ({ inHome, inProject }: Folders): readonly string[] => [inHome(...parts), inProject(...parts)];
+
+const places: Readonly<Record<ProgramName, (folders: Folders) => readonly string[]>> = {
+  'claude-desktop': ({ inApplications }) => [
+    inApplications('Claude', 'claude_desktop_config.json'),
+  ],
+  'claude-code': ({ folderIn, inHome, inProject }) => [
+    path.join(folderIn('CLAUDE_CONFIG_DIR', inHome()), '.claude.json'),
+    inProject('.mcp.json'),
+  ],
+  vscode: ({ inApplications, inProject }) => [
+    inApplications('Code', 'User', 'mcp.json'),
+    inProject('.vscode', 'mcp.json'),
+  ],
+  windsurf: ({ inHome }) => [inHome('.codeium', 'windsurf', 'mcp_config.json')],
+  cursor: inBoth('.cursor', 'mcp.json'),
+  gemini: inBoth('.gemini', 'settings.json'),
+  qwen: inBoth('.qwen', 'settings.json'),
+  codex: ({ folderIn, inHome, inProject }) => [
+    path.join(folderIn('CODEX_HOME', inHome('.codex')), 'config.toml'),
+    inProject('.codex', 'config.toml'),
+  ],
+  opencode: ({ config, inProject }) => [
+    ...twice(config, 'opencode', 'opencode'),
+    ...twice(inProject(), 'opencode'),
+    ...twice(inProject(), '.opencode', 'opencode'),
+  ],
+  zed: ({ isWindows, inApplications, config, inProject }) => [
+    path.join(isWindows ? inApplications('Zed') : path.join(config, 'zed'), 'settings.json'),
+    inProject('.zed', 'settings.json'),
+  ],
+  codebuddy: inBoth('.codebuddy', 'mcp.json'),
+  'docker-agent': ({ inProject }) =>
+    ['agent', 'docker-agent', 'cagent'].flatMap((name) =>
+      ['yaml', 'yml'].map((suffix) => inProject(`${name}.${suffix}`)),
+    ),
+  'oh-my-pi': ({ inHome, inProject }) => [
+    inHome('.omp', 'agent', 'mcp.json'),
+    inProject('.omp', 'mcp.json'),
+  ],
+  cline: (folders) => [ofExtension('saoudrizwan.claude-dev', 'cline_mcp_settings.json')(folders)],
+  roo: (folders) => [
+    ofExtension('rooveterinaryinc.roo-cline', 'mcp_settings.json')(folders),
+    folders.inProject('.roo', 'mcp.json'),
+  ],
+  continue: ({ inHome, inProject }) => [
+    inHome('.continue', 'config.yaml'),
+    inProject('.continue', 'mcpServers', 'mcp.json'),
+  ],
+  goose: ({ isWindows, inApplications, config }) => [
+    isWindows
+      ? inApplications('Block', 'goose', 'config', 'config.yaml')
+      : path.join(config, 'goose', 'config.yaml'),
+  ],
+  crush: ({ config, inProject }) => [
+    path.join(config, 'crush', 'crush.json'),
+    inProject('crush.json'),
+    inProject('.crush.json'),
+  ],
+  mcporter: ({ inHome, inProject }) => [
+    inHome('.mcporter', 'mcporter.json'),
+    inProject('config', 'mcporter.json'),
+  ],
+  librechat: ({ inProject }) => [inProject('librechat.yaml')],
+  copilot: ({ inHome, inProject }) => [
+    inHome('.copilot', 'mcp-config.json'),
+    inProject('.github', 'mcp.json'),
+  ],
+  kiro: inBoth('.kiro', 'settings', 'mcp.json'),
+};
 
 /** Where desktop programs keep their settings. */
 function applicationsOf({ platform, home, env }: PlaceFacts, config: string): string {

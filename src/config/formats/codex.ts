@@ -9,28 +9,14 @@ import {
   kept,
   keyRules,
   leave,
+  passedOn,
+  remark,
   remoteLaunch,
   seconds,
-  textAt,
   textOf,
   toolList,
 } from './key-rules.ts';
 import { codexLogInRules } from './log-in-rules.ts';
-
-/** Names of variables to pass on. */
-const passedOn: KeyRule = (member, draft) => {
-  if (member.node.kind !== 'array') {
-    draft.leave(member, '"env_vars" must be a list of names; write ["TOKEN"]');
-    return;
-  }
-  for (const [index, item] of member.node.items.entries()) {
-    const name = textOf(item) ?? textAt(item, 'name');
-    const from = draft.placed(member, { ...member, line: item.line }, index);
-    if (name === undefined || textAt(item, 'source') === 'remote')
-      draft.leave(from, 'this variable is not set on this machine; set it in "env"');
-    else draft.putReference('env', name, `\${${name}}`, from);
-  }
-};
 
 const headersFromVariables: KeyRule = (member, draft) => {
   for (const header of membersOf(member.node)) {
@@ -65,7 +51,7 @@ const rules = keyRules({
   ...codexLogInRules,
   default_tools_approval_mode: callApproval,
   tools: callApproval,
-  supports_parallel_tool_calls: leave(
+  supports_parallel_tool_calls: remark(
     'calls to a server always run concurrently; no action needed',
   ),
   experimental_environment: remoteLaunch,

@@ -8,6 +8,8 @@ export type FormatName =
   | 'vscode'
   | 'codex'
   | 'opencode'
+  | 'crush'
+  | 'goose'
   | 'zed'
   | 'codebuddy'
   | 'docker-agent';
@@ -23,6 +25,8 @@ export interface Conversion {
   readonly inputs?: TreeMember;
   /** Parts that were not converted, with reasons and next steps. */
   readonly faults: readonly Fault[];
+  /** Warnings about names that are not valid here and were changed. */
+  readonly renamed?: readonly Fault[];
 }
 
 export interface ConversionContext {
@@ -30,4 +34,13 @@ export interface ConversionContext {
   readonly projectRoot: string;
   /** The program that owns the file, if known. */
   readonly program?: string;
+  /** The file's path, which may tell the program where the content does not. */
+  readonly file?: string;
+  /** Whether it can only be of ours, so that a name or key that is unknown is a mistake. */
+  readonly isOwn?: boolean;
+}
+
+/** Returns whether a file holds nothing but our settings: `troupe.json`, and those of a folder `.troupe`. */
+export function isOwnFile(file: string): boolean {
+  return /(?:^|[/\\])(?:troupe\.jsonc?|\.troupe[/\\][^/\\]+)$/u.test(file);
 }

@@ -3,19 +3,29 @@
  * file name, and converts them to our format.
  */
 
+import { isServerName, legibleServerName } from '../../policies/text/name-rule.ts';
 import {
   type Fault,
   memberOf,
   membersOf,
   type TreeMember,
   type TreeNode,
+  type TreePath,
+  writtenPath,
 } from '../settings-tree.ts';
+import { convertCrush, convertGoose, isCrush, isGoose } from './agents.ts';
 import { convertCodex } from './codex.ts';
 import type { Conversion, ConversionContext, FormatName } from './conversion.ts';
 import { convertDockerAgent } from './docker-agent.ts';
-import { codebuddySetting, convertCodebuddy, convertVscode, convertZed } from './editors.ts';
+import {
+  codebuddyDisabledTools,
+  codebuddySetting,
+  convertCodebuddy,
+  convertVscode,
+  convertZed,
+} from './editors.ts';
 import { textAt, textOf } from './key-rules.ts';
-import { convertMcpServers } from './mcp-servers.ts';
+import { convertMcpServers, listKeys } from './mcp-servers.ts';
 import { convertOpencode } from './opencode.ts';
 
 interface Format {
@@ -39,6 +49,22 @@ const formats: Readonly<Record<FormatName, Format>> = {
     convert: convertCodex,
   },
   opencode: { program: 'opencode', sign: opencodeSign, convert: convertOpencode },
+  crush: {
+    program: 'Crush',
+    sign: (root) => {
+      const mcp = objectAt(root, 'mcp');
+      return mcp !== undefined && isCrush(root, mcp.node) ? mcp : undefined;
+    },
+    convert: convertCrush,
+  },
+  goose: {
+    program: 'Goose',
+    sign: (root) => {
+      const extensions = objectAt(root, 'extensions');
+      return extensions !== undefined && isGoose(extensions.node) ? extensions : undefined;
+    },
+    convert: convertGoose,
+  },
   zed: {
     program: 'Zed',
     sign: (root) => objectAt(root, 'context_servers'),
@@ -46,32 +72,143 @@ const formats: Readonly<Record<FormatName, Format>> = {
   },
   codebuddy: {
     program: 'CodeBuddy',
-    sign: (root) =>
-      ['servers', codebuddySetting]
-        .map((key) => memberOf(root, key))
-        .find((member) => member?.node.kind === 'array'),
+    sign: (root) => {
+      const list = memberOf(root, 'servers');
+      return list?.node.kind === 'array' ? list : memberOf(root, codebuddySetting);
+    },
     convert: convertCodebuddy,
   },
   'docker-agent': { program: 'docker-agent', sign: dockerAgentSign, convert: convertDockerAgent },
 };
 
-/** Converts the settings in a tree; undefined for an unknown format, and a fault when two formats match. */
+/** Keys that hold servers or lists of some program. With a duplicate, a reviewer may read the wrong one. */
+const decidingKeys: ReadonlySet<string> = new Set([
+  'mcpServers',
+  'mcp',
+  'servers',
+  'inputs',
+  'projects',
+  'mcp_servers',
+  'context_servers',
+  'extensions',
+  'mcps',
+  'agents',
+  'toolsets',
+  'tools',
+  'permission',
+  'permissions',
+  codebuddySetting,
+  codebuddyDisabledTools,
+  ...listKeys,
+]);
+
+/**
+ * Converts the settings in a tree; undefined for an unknown format, and a fault when the tree is
+ * invalid as a whole or two formats match.
+ */
 export function convertSettings(
   root: TreeNode,
   context: ConversionContext,
 ): Conversion | { readonly fault: Fault } | undefined {
+  const wrong = documentFault(root, context);
+  if (wrong !== undefined) return { fault: wrong };
   const found = Object.values(formats).flatMap((format) => {
     const sign = format.sign(root);
     return sign === undefined ? [] : [{ format, sign }];
   });
   const [first, second] = found;
   if (first === undefined) return undefined;
-  if (second === undefined) return first.format.convert(root, context);
+  if (second === undefined) {
+    const conversion = first.format.convert(root, context);
+    return context.isOwn === true ? conversion : withValidNames(conversion);
+  }
   const places = found
     .map(({ format, sign }) => `${format.program} ("${sign.name}", line ${sign.line})`)
     .join(' and of ');
   const message = `this file has the settings of ${places}; keep one of them`;
   return { fault: { line: second.sign.line, path: [second.sign.name], message } };
+}
+
+function documentFault(root: TreeNode, { isOwn }: ConversionContext): Fault | undefined {
+  const { line } = root;
+  const notObject = 'the settings must be an object; write { "mcpServers": {} }';
+  if (root.kind !== 'object') return { line, path: [], message: notObject };
+  const repeated = repeatedKey(root, []);
+  if (repeated !== undefined) return repeated;
+  const servers = memberOf(root, 'mcpServers');
+  if (servers === undefined || servers.node.kind === 'object') return undefined;
+  // Continue has a list.
+  const { node } = servers;
+  const isList = node.kind === 'array' && node.items.some(({ kind }) => kind === 'object');
+  if (isList && isOwn !== true) return undefined;
+  const message = '"mcpServers" must be an object; write { "name": { "command": "npx" } }';
+  return { line: servers.line, path: ['mcpServers'], message };
+}
+
+/** Finds the first duplicate of such a key: at the top, in a section `mcp`, or in a project of Claude Code. */
+function repeatedKey(node: TreeNode, path: TreePath): Fault | undefined {
+  const lines = new Map<string, number>();
+  for (const { name, line, node: content } of membersOf(node)) {
+    const here = [...path, name];
+    const isProject = path.length === 1 && path[0] === 'projects';
+    if (!isProject && !decidingKeys.has(name)) continue;
+    const earlier = lines.get(name);
+    if (earlier !== undefined)
+      return { line, path: here, message: `the key is already on line ${earlier}; join the two` };
+    lines.set(name, line);
+    const isHolder = isProject || (path.length === 0 && (name === 'mcp' || name === 'projects'));
+    const within = isHolder ? repeatedKey(content, here) : undefined;
+    if (within !== undefined) return within;
+  }
+  return undefined;
+}
+
+/** Changes names that are not valid here, also in the lists beside the servers. */
+function withValidNames(conversion: Conversion): Conversion {
+  const { servers, mcp } = conversion;
+  const taken = new Set(servers.map(({ name }) => name));
+  const names = new Map<string, string>();
+  for (const { name } of servers) {
+    const valid = legibleServerName(name);
+    // Without a letter or digit it would say nothing, and a taken one would mean another server.
+    if (isServerName(name) || taken.has(valid) || !/[A-Za-z0-9]/u.test(name)) continue;
+    if (name === '__proto__') continue;
+    names.set(name, valid);
+    taken.add(valid);
+  }
+  if (names.size === 0) return conversion;
+  const placed = (server: TreeMember): TreePath =>
+    writtenPath(server, ['mcpServers', server.name], []);
+  const changed = servers.filter(({ name }) => names.has(name));
+  return {
+    ...conversion,
+    servers: servers.map((server) => {
+      const name = names.get(server.name);
+      return name === undefined ? server : { ...server, name, written: placed(server) };
+    }),
+    ...(mcp && { mcp: { ...mcp, node: renamedIn(mcp.node, names) } }),
+    renamed: changed.map((server) => ({
+      line: server.line,
+      path: placed(server),
+      message: `this name is not valid here; it was changed to "${names.get(server.name)}"`,
+      severity: 'warning',
+    })),
+  };
+}
+
+/** Changes the names in the lists of a section `mcp`. */
+function renamedIn(mcp: TreeNode, names: ReadonlyMap<string, string>): TreeNode {
+  if (mcp.kind !== 'object') return mcp;
+  const members = mcp.members.map((member): TreeMember => {
+    const { node } = member;
+    if (node.kind !== 'array') return member;
+    const items = node.items.map((item): TreeNode => {
+      const name = names.get(textOf(item) ?? '');
+      return name === undefined ? item : { kind: 'scalar', line: item.line, value: name };
+    });
+    return { ...member, node: { ...node, items } };
+  });
+  return { ...mcp, members };
 }
 
 function objectAt(root: TreeNode, key: string): TreeMember | undefined {

@@ -15,11 +15,13 @@ import { convertEntry, type EntryDraft, type ForeignEntry, type KeyRule } from '
 import {
   alwaysLoaded,
   drop,
+  instructions,
   kept,
   keyRules,
   leave,
   nested,
   ofTheEditor,
+  remark,
   scalar,
   textAt,
   textOf,
@@ -161,7 +163,7 @@ const rules = keyRules({
   remote,
   tools: toolList('include'),
   lifecycle,
-  instruction: leave('instructions for the model are not imported; give them to the agent itself'),
+  instruction: instructions,
   defer: alwaysLoaded,
   version: leave(
     'programs are not installed automatically; install it and check that it is on PATH',
@@ -170,7 +172,7 @@ const rules = keyRules({
     'Docker keeps the settings of servers in its catalogue; set them there: docker mcp config write',
   ),
   allow_private_ips: unlessFalse(
-    leave('the address of a server in the settings may be private; no action needed'),
+    remark('the address of a server in the settings may be private; no action needed'),
   ),
   toon: ofTheEditor,
   model: ofTheEditor,

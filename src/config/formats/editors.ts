@@ -6,11 +6,12 @@ import {
   membersOf,
   type TreeMember,
   type TreeNode,
+  type TreePath,
 } from '../settings-tree.ts';
 import type { Conversion } from './conversion.ts';
-import { convertEntry, type KeyRule, unknownKey } from './entry-draft.ts';
+import { convertEntry, type ForeignEntry, type KeyRule, unknownKey } from './entry-draft.ts';
 import {
-  callApproval,
+  callAllowance,
   drop,
   kept,
   keyRules,
@@ -19,34 +20,22 @@ import {
   ofTheEditor,
   protection,
   remoteLaunch,
-  scalar,
   seconds,
   textAt,
   textOf,
+  textsByName,
+  toolList,
 } from './key-rules.ts';
 import { headersProgram, logIn } from './log-in-rules.ts';
-
-const env: KeyRule = (member, draft) => {
-  if (member.node.kind !== 'object') draft.put('env', member.node, member);
-  for (const variable of membersOf(member.node)) {
-    const { name, node } = variable;
-    const value = node.kind === 'scalar' ? node.value : undefined;
-    const from = draft.placed(member, variable);
-    if (value === null)
-      draft.leave(from, 'variables cannot be unset; a server gets only the variables it is given');
-    else if (typeof value === 'number')
-      draft.putInto('env', name, scalar(node.line, String(value)), from);
-    else draft.putInto('env', name, node, from);
-  }
-};
 
 const vscodeRules = keyRules({
   // Its `http` also falls back to SSE, as an entry of ours without a type does.
   type: (member, draft) => {
     if (textOf(member.node) !== 'http') draft.put('type', member.node, member);
   },
-  ...kept('command', 'args', 'cwd', 'url', 'headers', 'envFile'),
-  env,
+  ...kept('command', 'args', 'cwd', 'url', 'envFile'),
+  env: textsByName('env'),
+  headers: textsByName('headers'),
   oauth: logIn,
   dev: ofTheEditor,
   gallery: drop,
@@ -54,6 +43,8 @@ const vscodeRules = keyRules({
   sandboxEnabled: protection,
   sandbox: drop,
 });
+
+type ObjectNode = Extract<TreeNode, { kind: 'object' }>;
 
 /** VS Code: `servers` and `inputs`, in `mcp.json` or within `mcp` of its settings. */
 export function convertVscode(root: TreeNode): Conversion {
@@ -122,39 +113,71 @@ const codebuddyRules = keyRules({
   disabled: negated,
   oauth: logIn,
   headersHelper: headersProgram,
-  autoApprove: callApproval,
+  autoApprove: callAllowance,
+  disabledTools: toolList('exclude'),
 });
 
 export const codebuddySetting = 'codebuddy.mcp.servers';
+export const codebuddyDisabledTools = 'codebuddy.mcp.disabledTools';
 
-/** CodeBuddy: a list `servers`, or `codebuddy.mcp.servers` in the editor's settings. */
+/** CodeBuddy: `servers`, or `codebuddy.mcp.servers` in the editor's settings, beside the tools that are disabled there. */
 export function convertCodebuddy(root: TreeNode): Conversion {
   const faults: Fault[] = [];
   const list = memberOf(root, 'servers') ?? memberOf(root, codebuddySetting);
-  const items = list?.node.kind === 'array' ? list.node.items : [];
-  const servers = items.flatMap((item, index): readonly TreeMember[] => {
-    const { line } = item;
-    const path = [list?.name ?? 'servers', index];
-    const name = textAt(item, 'name');
-    if (item.kind === 'object' && name !== undefined) {
-      const entry = { name, line, written: path, node: forTransport(item) };
-      return [convertEntry(entry, 'editor', codebuddyRules, faults)];
-    }
-    const message = 'a server in this list has no "name"; add one';
-    faults.push({ line, path, message });
-    return [];
+  const entries = list === undefined ? [] : namedEntries(list, [list.name], faults);
+  const servers = entries.map((entry) => {
+    const disabled = disabledTools(root, entry.name);
+    const { node } = entry;
+    if (node.kind !== 'object') return entry;
+    const whole: ForeignEntry = { ...entry, node: forTransport(node, disabled) };
+    return convertEntry(whole, 'editor', codebuddyRules, faults);
   });
+  const all = memberOf(root, codebuddyDisabledTools);
+  const unused = membersOf(all?.node).filter((it) => entries.every(({ name }) => name !== it.name));
+  const message = 'this file has no such server; exclude its tools where it is declared';
+  for (const { name, line } of unused)
+    faults.push({ line, path: [codebuddyDisabledTools, name], message });
   return { format: 'codebuddy', servers, faults };
 }
 
+/** The tools of one server that a setting beside the servers disables. */
+function disabledTools(root: TreeNode, server: string): readonly TreeMember[] {
+  const tools = memberOf(memberOf(root, codebuddyDisabledTools)?.node ?? root, server);
+  if (tools === undefined) return [];
+  return [{ ...tools, name: 'disabledTools', written: [codebuddyDisabledTools, server] }];
+}
+
+/** Servers of a map, or of a list of objects with names. */
+export function namedEntries(
+  { node }: TreeMember,
+  path: TreePath,
+  faults: Fault[],
+): readonly ForeignEntry[] {
+  if (node.kind !== 'array')
+    return membersOf(node).map((member) => ({ ...member, written: [...path, member.name] }));
+  return node.items.flatMap((item, index): readonly ForeignEntry[] => {
+    const { line } = item;
+    const written = [...path, index];
+    const name = textAt(item, 'name');
+    if (item.kind === 'object' && name !== undefined) return [{ name, line, written, node: item }];
+    const message =
+      memberOf(item, 'uses') === undefined
+        ? 'a server in this list has no "name"; add one'
+        : 'this server is in the hub of Continue; write its "name" and "command" or "url" here';
+    faults.push({ line, path: written, message });
+    return [];
+  });
+}
+
 /** Removes the keys of the other transport, which may be present and are ignored. */
-function forTransport(node: Extract<TreeNode, { kind: 'object' }>): TreeNode {
+function forTransport(node: ObjectNode, added: readonly TreeMember[]): ObjectNode {
   const transport = textAt(node, 'transport') ?? 'stdio';
   const [required, unused] =
     transport === 'stdio'
       ? ['command', ['url', 'headers', 'headersHelper', 'oauth']]
       : ['url', ['command', 'args', 'env', 'cwd']];
   // Without the key that its transport requires, the whole entry is shown and refused.
-  if (memberOf(node, required) === undefined) return node;
-  return { ...node, members: node.members.filter(({ name }) => !unused.includes(name)) };
+  const isWhole = memberOf(node, required) !== undefined;
+  const members = node.members.filter(({ name }) => !isWhole || !unused.includes(name));
+  return { ...node, members: [...members, ...added] };
 }

@@ -28,25 +28,45 @@ const mergedKeys = ['env', 'headers', 'tls', 'oauth', 'tools', 'policy'];
 const remoteKeys = ['url', 'headers', 'proxy', 'tls', 'oauth'];
 const referenceKeys = ['command', 'args', 'env', 'envFile', 'cwd', ...remoteKeys];
 
-const misreadMessage =
-  'this is literal text in that program and would be a reference here; put the text into a variable and write ${NAME}';
+// The protocol sets them, so most programs ignore them in settings.
+const protocolHeaders: ReadonlySet<string> = new Set(['accept', 'content-type']);
+
+export function isProtocolHeader(name: string): boolean {
+  return protocolHeaders.has(name.toLowerCase());
+}
+
+const protocolMessage = 'this header is set by the protocol and was left out; remove it';
+
+// A whole value, or a token behind its scheme. In capitals, so that no password looks like it.
+const bareVariable = /^(?:\w+ )?\$([A-Z_][A-Z0-9_]*)$/u;
+
+const bareMessage = 'this is passed on as it is written; write ${NAME} for the value of a variable';
+/** Keys whose values are texts by name. */
+const namedKeys = ['env', 'headers'];
+
+/** Returns whether a value looks like a variable, but is passed on as text. */
+export function isBareVariable(text: string): boolean {
+  return bareVariable.test(text);
+}
 
 /** An entry of ours under construction. The rules for the foreign keys set its keys. */
 export class EntryDraft {
+  readonly isKept: (key: string) => boolean;
   readonly #entry: ForeignEntry;
   readonly #style: ReferenceStyle;
-  readonly #faults: Fault[];
+  readonly #faults: Fault[] = [];
   readonly #folder: FolderMeaning;
   readonly #members = new Map<string, TreeMember>();
-  /** Texts that are literal in the other program and would be references here. */
-  readonly #misread: Pick<Fault, 'line' | 'path'>[] = [];
+  /** The first text that is literal in the other program and would be a reference here. */
+  #misread: Pick<Fault, 'line' | 'path'> | undefined;
   #hasReferences = false;
   #isSwitchedOff = false;
 
-  constructor(entry: ForeignEntry, style: ReferenceStyle, faults: Fault[]) {
+  /** @param isKept - whether the entry's parser judges a key that has no rule */
+  constructor(entry: ForeignEntry, style: ReferenceStyle, isKept: (key: string) => boolean) {
+    this.isKept = isKept;
     this.#entry = entry;
     this.#style = style;
-    this.#faults = faults;
     const cwd = ['cwd', 'workingDirectory', 'working_dir'].flatMap((key) => this.given(key) ?? []);
     this.#folder = cwd.every(({ node }) => isProjectFolder(node)) ? 'isProject' : 'isOther';
   }
@@ -96,19 +116,24 @@ export class EntryDraft {
     this.#members.set('enabled', { name: 'enabled', line: from.line, node, written });
   }
 
-  /** Reports that a key is not converted, and what to do. */
-  leave(member: TreeMember, message: string): void {
-    this.#faults.push({ line: member.line, path: this.pathOf(member), message });
+  /** Reports that a key is not converted, and what to do. A warning costs nothing that the user asked for. */
+  leave(member: TreeMember, message: string, severity?: 'warning'): void {
+    const place = { line: member.line, path: this.pathOf(member) };
+    this.#faults.push({ ...place, message, ...(severity && { severity }) });
   }
 
-  finish(): TreeMember {
-    const [first] = this.#misread;
-    if (this.#hasReferences)
-      this.#faults.push(...this.#misread.map((place) => ({ ...place, message: misreadMessage })));
-    else if (first !== undefined && !this.#members.has('values')) {
+  /** Returns whether the entry needs references, and also has texts that only look like some. */
+  get mixesReferences(): boolean {
+    return this.#hasReferences && this.#misread !== undefined;
+  }
+
+  finish(faults: Fault[]): TreeMember {
+    const first = this.#misread;
+    if (first !== undefined && !this.#members.has('values') && this.#style === 'literal') {
       const node: TreeNode = { kind: 'scalar', line: first.line, value: 'literal' };
       this.#members.set('values', { name: 'values', line: first.line, node, written: first.path });
     }
+    faults.push(...this.#faults);
     const { line } = this.#entry;
     return { ...this.#entry, node: { kind: 'object', line, members: [...this.#members.values()] } };
   }
@@ -124,8 +149,9 @@ export class EntryDraft {
     this.#set(key, value, from, written.at(-1) === name ? written.slice(0, -1) : written);
   }
 
-  #set(key: string, value: TreeNode, { line }: TreeMember, written: TreePath): void {
+  #set(key: string, given: TreeNode, { line }: TreeMember, written: TreePath): void {
     if (key === 'enabled' && this.#isSwitchedOff) return;
+    const value = key === 'headers' ? this.#withoutProtocol(given, written) : given;
     const earlier = this.#members.get(key);
     if (earlier === undefined) this.#members.set(key, { name: key, line, node: value, written });
     else if (mergedKeys.includes(key) && earlier.node.kind === 'object' && value.kind === 'object')
@@ -136,16 +162,32 @@ export class EntryDraft {
     }
   }
 
+  #withoutProtocol(headers: TreeNode, path: TreePath): TreeNode {
+    if (headers.kind !== 'object') return headers;
+    const members = headers.members.filter((header) => {
+      if (!isProtocolHeader(header.name)) return true;
+      const written = header.written ?? [...path, header.name];
+      this.leave({ ...header, written }, protocolMessage, 'warning');
+      return false;
+    });
+    return { ...headers, members };
+  }
+
   /** Converts a value's references to our syntax; lines and paths stay. */
   #converted(node: TreeNode, key: string, from: TreeMember): TreeNode {
     if (!referenceKeys.includes(key)) return node;
     const folder = remoteKeys.includes(key) ? 'isOther' : this.#folder;
     const meaning = key === 'cwd' || key === 'envFile' ? 'isProject' : folder;
+    const isWord = key === 'command' || key === 'args';
     const takesCommands = ['env', 'headers', 'proxy', 'tls', 'oauth'].includes(key);
     return withTexts(node, from.line, this.pathOf(from), (text, line, path) => {
       const isMisread = referencesIn(text).length > 0 || (takesCommands && text.startsWith('!'));
-      if (this.#style === 'literal' && isMisread) this.#misread.push({ line, path });
-      const converted = convertText(text, this.#style, meaning);
+      if (this.#style === 'literal' && isMisread) this.#misread ??= { line, path };
+      // Its other texts are as they should be.
+      if (this.#style === 'escaped' && !isMisread) return text;
+      if (this.#style === 'editor' && namedKeys.includes(key) && isBareVariable(text))
+        this.#faults.push({ line, path, message: bareMessage, severity: 'warning' });
+      const converted = convertText(text, this.#style, meaning, isWord);
       this.#faults.push(...converted.remarks.map((message) => ({ line, path, message })));
       return converted.text;
     });
@@ -155,26 +197,42 @@ export class EntryDraft {
 /**
  * Converts one entry by its program's rules, and adds to `faults` what was not converted.
  *
- * @param orElse - handles keys without a rule
+ * @param isKept - whether the entry's parser judges a key that has no rule
  */
 export function convertEntry(
   entry: ForeignEntry,
   style: ReferenceStyle,
   rules: KeyRules,
   faults: Fault[],
-  orElse: KeyRule = unknownKey,
+  isKept: (key: string) => boolean = () => false,
 ): TreeMember {
   const { node } = entry;
   // The entry's parser refuses a value that is not an object, or that holds a fault.
   if (node.kind !== 'object' || findFault(node) !== undefined) return entry;
-  const draft = new EntryDraft(entry, style, faults);
-  for (const member of node.members) (rules.get(member.name) ?? orElse)(member, draft);
-  return draft.finish();
+  const drafted = (as: ReferenceStyle): EntryDraft => {
+    const draft = new EntryDraft(entry, as, isKept);
+    for (const member of node.members) {
+      const orElse = isKept(member.name) ? keptKey : unknownKey;
+      (rules.get(member.name) ?? orElse)(member, draft);
+    }
+    return draft;
+  };
+  const draft = drafted(style);
+  return (draft.mixesReferences ? drafted('escaped') : draft).finish(faults);
 }
+
+// A key with one of these words may forbid something, which must not be lost unnoticed.
+const prohibition = /allow|block|den(?:y|ied)|disab|exclu|forbid|restrict/iu;
+
+const keptKey: KeyRule = (member, draft) => draft.put(member.name, member.node, member);
 
 /** A key that its program does not document, or has added since. */
 export const unknownKey: KeyRule = (member, draft) =>
-  draft.leave(member, 'this key is unknown here and was left out; docs/settings.md lists all keys');
+  draft.leave(
+    member,
+    'this key is unknown here and was left out; docs/settings.md lists all keys',
+    prohibition.test(member.name) ? undefined : 'warning',
+  );
 
 /** Replaces every text in a node. */
 function withTexts(

@@ -26,6 +26,12 @@ export const leave =
   (member, draft) =>
     draft.leave(member, message);
 
+/** The same for a key without which nothing is lost. */
+export const remark =
+  (message: string): KeyRule =>
+  (member, draft) =>
+    draft.leave(member, message, 'warning');
+
 /** Ignores a key that has no meaning here. */
 export const drop: KeyRule = () => undefined;
 
@@ -60,14 +66,73 @@ export const toolList =
   (member, draft) =>
     draft.putInto('tools', list, member.node, member);
 
-export const callApproval = leave(
-  'per-call approval settings are not imported; set "mcp": { "permissions": { "ask": [...] } }',
-);
+export const approvalMessage =
+  'per-call approval settings are not imported; set "mcp": { "permissions": { "ask": [...] } }';
+export const callApproval = leave(approvalMessage);
+/** Tools that need no approval: nothing here asks about them, unless the user has it so. */
+export const callAllowance: KeyRule = (member, draft) => {
+  const isEmpty = member.node.kind === 'array' && member.node.items.length === 0;
+  if (!isEmpty) draft.leave(member, approvalMessage, 'warning');
+};
 export const remoteLaunch = leave(
   'remote launch is not supported; start the server on its own host and set "url"',
 );
-export const alwaysLoaded = leave('tool lists are never deferred; no action needed');
-export const ofTheEditor = leave('this concerns only the other program; no action needed');
+export const alwaysLoaded = remark('tool lists are never deferred; no action needed');
+export const ofTheEditor = remark('this concerns only the other program; no action needed');
+
+export const instructions = remark(
+  'instructions for the model are not imported; give them to the agent itself',
+);
+
+/** Texts by name; a number or a boolean is passed on as text. */
+export const textsByName =
+  (key: 'env' | 'headers'): KeyRule =>
+  (member, draft) => {
+    const parts = membersOf(member.node);
+    if (parts.length === 0) draft.put(key, member.node, member);
+    for (const part of parts) {
+      const { name, node } = part;
+      const value = node.kind === 'scalar' ? node.value : undefined;
+      const from = draft.placed(member, part);
+      if (value === null)
+        draft.leave(
+          from,
+          'variables cannot be unset; a server gets only the variables it is given',
+        );
+      else if (typeof value === 'number' || typeof value === 'boolean')
+        draft.putInto(key, name, scalar(node.line, String(value)), from);
+      else draft.putInto(key, name, node, from);
+    }
+  };
+
+/** The program, or a list of the program and its arguments. */
+export const commandLine: KeyRule = (member, draft) => {
+  const { node } = member;
+  if (node.kind !== 'array') {
+    draft.put('command', node, member);
+    return;
+  }
+  const [program, ...rest] = node.items;
+  if (program === undefined) return;
+  draft.put('command', program, draft.placed(member, { ...member, line: program.line }, 0));
+  if (rest.length > 0)
+    draft.put('args', { kind: 'array', line: rest[0]?.line ?? node.line, items: rest }, member);
+};
+
+/** Names of variables to pass on. */
+export const passedOn: KeyRule = (member, draft) => {
+  if (member.node.kind !== 'array') {
+    draft.leave(member, `"${member.name}" must be a list of names; write ["TOKEN"]`);
+    return;
+  }
+  for (const [index, item] of member.node.items.entries()) {
+    const name = textOf(item) ?? textAt(item, 'name');
+    const from = draft.placed(member, { ...member, line: item.line }, index);
+    if (name === undefined || textAt(item, 'source') === 'remote')
+      draft.leave(from, 'this variable is not set on this machine; set it in "env"');
+    else draft.putReference('env', name, `\${${name}}`, from);
+  }
+};
 
 /** Applies a rule to any value but false: a feature that is off need not be reported. */
 export const unlessFalse =

@@ -9,9 +9,10 @@
  * oh-my-pi, `mcp/types.ts`; Cursor's static OAuth (`CLIENT_ID`); mcporter, `docs/config.md`.
  */
 
+import { oauthKeys } from '../entry/oauth-schema.ts';
 import { membersOf, type TreeMember, type TreeNode } from '../settings-tree.ts';
 import { type EntryDraft, type KeyRule, unknownKey } from './entry-draft.ts';
-import { drop, keyRules, leave, scalar, textOf } from './key-rules.ts';
+import { drop, keyRules, leave, remark, scalar, textOf } from './key-rules.ts';
 
 /** Sets a key of `oauth`. An absent value may be written as null. */
 const asKey =
@@ -24,7 +25,7 @@ const asKey =
 const endpoint = leave(
   'the endpoints come from the metadata of the issuer; if it has none at the usual places, set "oauth": { "metadataUrl": … }',
 );
-const audience = leave(
+const audience = remark(
   "tokens are always requested for the server's own address; no action needed unless the issuer demands another",
 );
 const otherStore = leave(
@@ -52,45 +53,37 @@ const parts = keyRules({
   registrationUrl: endpoint,
   audiences: audience,
   resource: audience,
-  tokenParamName: leave('tokens are sent in a header only; no action needed'),
+  tokenParamName: remark('tokens are sent in a header only; no action needed'),
   callbackPath: leave(
     'the path is not imported; set "redirectUri" to the whole address, with its port',
   ),
-  prompt: leave('the issuer decides what it asks; no action needed'),
+  prompt: remark('the issuer decides what it asks; no action needed'),
   credentialId: otherStore,
   callbackRedirectURL: asKey('redirectUri'),
+  // LibreChat, and Kiro's `oauthScopes`.
+  authorization_url: endpoint,
+  token_url: endpoint,
+  redirect_uri: asKey('redirectUri'),
+  oauthScopes: asKey('scopes'),
 });
 
 /** Keys within `oauth` that only other programs use. */
 export const foreignOAuthKeys: readonly string[] = [...parts.keys()];
 
-const own: ReadonlySet<string> = new Set([
-  'clientId',
-  'clientSecret',
-  'scopes',
-  'issuer',
-  'redirectUri',
-  'callbackPort',
-]);
-
 /** Converts an object of login settings, or false. */
-const logInWith =
-  (orElse: KeyRule): KeyRule =>
-  (member, draft) => {
-    const { node } = member;
-    if (node.kind === 'scalar' && node.value === null) return;
-    // Of another kind than an object or false, the entry's parser refuses it.
-    if (node.kind !== 'object') draft.put('oauth', node, member);
-    for (const written of membersOf(node)) {
-      const part = draft.placed(member, withPort(written, node));
-      const rule = own.has(part.name) ? asKey(part.name) : (parts.get(part.name) ?? orElse);
-      rule(part, draft);
-    }
-  };
-
-export const logIn = logInWith(unknownKey);
-/** In `mcpServers`, which is also our own form, an unknown key is refused. */
-const ownLogIn = logInWith((part, draft) => asKey(part.name)(part, draft));
+export const logIn: KeyRule = (member, draft) => {
+  const { node } = member;
+  if (node.kind === 'scalar' && node.value === null) return;
+  // Of another kind than an object or false, the entry's parser refuses it.
+  if (node.kind !== 'object') draft.put('oauth', node, member);
+  for (const written of membersOf(node)) {
+    const part = draft.placed(member, withPort(written, node));
+    const isOurs = oauthKeys.includes(part.name);
+    const orElse = draft.isKept(part.name) ? asKey(part.name) : unknownKey;
+    const rule = isOurs ? asKey(part.name) : (parts.get(part.name) ?? orElse);
+    rule(part, draft);
+  }
+};
 
 /**
  * The same for a program whose clients are registered with an address of its own.
@@ -122,7 +115,7 @@ const auth: KeyRule = (member, draft) => {
   const word = textOf(member.node) ?? textOf(memberNamed(member, 'type'));
   if (member.node.kind === 'object') {
     const members = member.node.members.filter(({ name }) => name !== 'type');
-    ownLogIn({ ...member, node: { ...member.node, members } }, draft);
+    logIn({ ...member, node: { ...member.node, members } }, draft);
   }
   // A login needs no key: the server demands it.
   if (word === 'oauth' || (word === undefined && member.node.kind === 'object')) return;
@@ -177,7 +170,7 @@ export const headersProgram: KeyRule = (member, draft) => {
 
 /** Keys of entries in `mcpServers`; mcporter accepts each of its own in two spellings. */
 export const logInRules: Readonly<Record<string, KeyRule>> = {
-  oauth: ownLogIn,
+  oauth: logIn,
   auth,
   headersHelper: headersProgram,
   authProviderType: providerType,
@@ -192,7 +185,7 @@ export const logInRules: Readonly<Record<string, KeyRule>> = {
     oauthRedirectUrl: asKey('redirectUri'),
     oauthTokenEndpointAuthMethod: asKey('tokenEndpointAuthMethod'),
     tokenEndpointAuthMethod: asKey('tokenEndpointAuthMethod'),
-    clientName: leave('a client is registered as mcp-troupe; no action needed'),
+    clientName: remark('a client is registered as mcp-troupe; no action needed'),
     tokenCacheDir: otherStore,
     bearerToken,
     bearerTokenEnv: bearerFromVariable,

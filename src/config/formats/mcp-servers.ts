@@ -4,6 +4,7 @@
  * unchanged; an entry with a foreign key or value is converted.
  */
 
+import { closestName } from '../../policies/text/closest-name.ts';
 import { serverEntryKeys } from '../entry/schema.ts';
 import type { McpSection } from '../mcp-section.ts';
 import {
@@ -15,167 +16,34 @@ import {
   type TreePath,
 } from '../settings-tree.ts';
 import type { Conversion, ConversionContext } from './conversion.ts';
-import { convertEntry, type KeyRule } from './entry-draft.ts';
+import { namedEntries } from './editors.ts';
 import {
-  alwaysLoaded,
-  callApproval,
-  drop,
-  keyRules,
-  leave,
-  negated,
-  nested,
-  ofTheEditor,
-  protection,
-  scalar,
-  seconds,
-  textAt,
-  textOf,
-  toolList,
-  valueMap,
-  verified,
-} from './key-rules.ts';
-import { foreignOAuthKeys, logInRules } from './log-in-rules.ts';
+  convertEntry,
+  type ForeignEntry,
+  isBareVariable,
+  isProtocolHeader,
+} from './entry-draft.ts';
+import { textAt, textOf } from './key-rules.ts';
+import { foreignOAuthKeys } from './log-in-rules.ts';
+import { foreignEntryKeys, foreignTypes, rulesFor } from './mcp-servers-rules.ts';
+import { type Program, programOf } from './programs.ts';
 import type { ReferenceStyle } from './references.ts';
 
-// Below this, some programs mean seconds and others milliseconds.
-const leastTimeoutMs = 1_000;
-
-const timeout: KeyRule = (member, draft) => {
-  const value = member.node.kind === 'scalar' ? member.node.value : undefined;
-  if (typeof value === 'number' && value < leastTimeoutMs)
-    draft.leave(
-      member,
-      'a number below 1000 means seconds in some programs and milliseconds in others; write "timeoutMs" in milliseconds',
-    );
-  else draft.put('timeoutMs', member.node, member);
-};
-
-const httpUrl: KeyRule = (member, draft) => {
-  draft.put('url', member.node, member);
-  draft.put('type', scalar(member.line, 'http'), member);
-};
-
-/** With both keys, Gemini CLI uses `httpUrl` and ignores `url`, its key for SSE. */
-const url: KeyRule = (member, draft) => {
-  if (draft.given('httpUrl') === undefined) draft.put('url', member.node, member);
-  else draft.leave(member, '"httpUrl" counts where both are given; remove "url"');
-};
-
-const transportWords = valueMap({
-  streamableHttp: 'http',
-  streamable_http: 'http',
-  streamableHTTP: 'http',
-  websocket: 'ws',
-});
-
-const transport: KeyRule = (member, draft) => {
-  const word = textOf(member.node) ?? '';
-  // Both only repeat what "command" and "url" say.
-  if (word === 'local' || word === 'remote') return;
-  const ours = transportWords.get(word);
-  draft.put('type', ours === undefined ? member.node : scalar(member.line, ours), member);
-};
-
-/** How Continue writes the way to a server. */
-const requestOptions: KeyRule = nested(
-  keyRules({
-    headers: 'headers',
-    proxy: 'proxy',
-    caBundlePath: (member, draft) => {
-      // A list has no counterpart, because one file may hold several authorities.
-      if (textOf(member.node) === undefined)
-        draft.leave(member, 'only one file is taken; join the files and write "tls": { "ca": … }');
-      else draft.putInto('tls', 'ca', member.node, member);
-    },
-    clientCertificate: (member, draft) => {
-      for (const part of membersOf(member.node))
-        draft.putInto('tls', part.name, part.node, draft.placed(member, part));
-    },
-    noProxy: leave('set the variable NO_PROXY, or "proxy": false for the server'),
-    verifySsl: verified,
-    timeout: seconds('timeoutMs'),
-  }),
-);
-
-/** A list of names where ours is an object. */
-const tools: KeyRule = (member, draft) => {
-  if (member.node.kind === 'array') toolList('include')(member, draft);
-  else draft.put('tools', member.node, member);
-};
-
-const envPolicy: KeyRule = (member, draft) => {
-  if (textOf(member.node) === 'literal')
-    draft.put('values', scalar(member.line, 'literal'), member);
-};
-
-/** Keys of other programs. `type`, `tools`, `url` and `oauth` are also ours, with other values. */
-const rules = keyRules({
-  type: transport,
-  tools,
-  url,
-  transport,
-  transportType: transport,
-  disabled: negated,
-  timeout,
-  request_timeout_ms: 'timeoutMs',
-  httpUrl,
-  serverUrl: 'url',
-  server_url: 'url',
-  baseUrl: 'url',
-  base_url: 'url',
-  environment: 'env',
-  workingDirectory: 'cwd',
-  working_dir: 'cwd',
-  includeTools: toolList('include'),
-  excludeTools: toolList('exclude'),
-  enabledTools: toolList('include'),
-  disabledTools: toolList('exclude'),
-  envPolicy,
-  // Redirects to another origin are always refused here.
-  headerPolicy: drop,
-  requestIdFormat: leave(
-    'request ids are always sequential numbers; open an issue if the server rejects them',
-  ),
-  requestOptions,
-  rejectUnauthorized: verified,
-  verifySsl: verified,
-  sslVerify: verified,
-  ...logInRules,
-  alwaysAllow: callApproval,
-  autoApprove: callApproval,
-  alwaysLoad: alwaysLoaded,
-  tcp: leave('this transport is not supported; set "url" to an address of the server'),
-  sandboxEnabled: protection,
-  sandbox: drop,
-  dev: ofTheEditor,
-  icon: ofTheEditor,
-  extensionName: drop,
-});
-
-/** Supported keys of other programs. */
-export const foreignEntryKeys: readonly string[] = [...rules.keys()].filter(
-  (key) => !serverEntryKeys.includes(key),
-);
-
-/** Supported values of `type` from other programs. */
-export const foreignTypes: readonly string[] = [...transportWords.keys(), 'local', 'remote'];
-
 const foreignWord =
-  /\$\{(?:env:|userHome\}|workspace\w*\}|cwd\}|\/\}|pathSeparator\}|file:|command:|config:)/u;
+  /\$(?:env:|\{(?:\{|env:|userHome\}|workspace\w*\}|cwd\}|\/\}|pathSeparator\}|file:|command:|config:))/u;
 
 export function convertMcpServers(root: TreeNode, context: ConversionContext): Conversion {
-  const style = styleOf(root, context.program);
   const faults: Fault[] = [];
-  const convertAll = (holder: TreeNode, path: TreePath): readonly TreeMember[] =>
-    membersOf(memberOf(holder, 'mcpServers')?.node).map((member) => {
-      const entry = { ...member, written: [...path, 'mcpServers', member.name] };
-      const own = isLiteral(member) ? 'literal' : style;
-      if (!isForeign(member, own)) return entry;
-      // An unknown key stays; the entry parser refuses it.
-      return convertEntry(entry, own, rules, faults, (field, draft) =>
-        draft.put(field.name, field.node, field),
-      );
-    });
+  const program = programOf(root, context);
+  const convertAll = (holder: TreeNode, path: TreePath): readonly TreeMember[] => {
+    const member = memberOf(holder, 'mcpServers');
+    if (member === undefined) return [];
+    const entries = namedEntries(member, [...path, 'mcpServers'], faults);
+    const isOwn = context.isOwn === true;
+    const isList = member.node.kind === 'array';
+    const isTheirs = program !== undefined || isList || (!isOwn && entries.some(hasForeignKey));
+    return entries.map((entry) => converted(entry, { program, isTheirs, isOwn }, faults));
+  };
   const everywhere = convertAll(root, []);
   // Claude Code keeps servers of single projects.
   const projects = memberOf(root, 'projects')?.node;
@@ -185,9 +53,37 @@ export function convertMcpServers(root: TreeNode, context: ConversionContext): C
     ...everywhere.filter(({ name }) => !here.some((it) => it.name === name)),
     ...here,
   ];
-  const mcp = withoutNameless(listsOf(root, project?.node), faults);
+  if (program?.style === 'gemini') faults.push(...toolsOfAllServers(root));
+  const lists = listsOf(root, project?.node, context.isOwn === true ? undefined : rulesIn(root));
+  const mcp = withoutNameless(lists, faults);
   const inputs = memberOf(root, 'inputs');
   return { format: 'mcpServers', servers, ...(mcp && { mcp }), ...(inputs && { inputs }), faults };
+}
+
+interface Origin {
+  readonly program: Program | undefined;
+  /** Whether the file is plainly another program's. */
+  readonly isTheirs: boolean;
+  /** Whether it can only be ours. */
+  readonly isOwn: boolean;
+}
+
+function converted(
+  entry: ForeignEntry,
+  { program, isTheirs, isOwn }: Origin,
+  faults: Fault[],
+): TreeMember {
+  const style = isLiteral(entry) ? 'literal' : (program?.style ?? 'editor');
+  const isUsual = !isForeign(entry, style) && (isOwn || !membersOf(entry.node).some(hasTheirValue));
+  const isKnown = membersOf(entry.node).every(({ name }) => serverEntryKeys.includes(name));
+  // An entry of ours is unchanged.
+  if (program === undefined && isUsual && (isKnown || !isTheirs)) return entry;
+  // An unknown key stays in a file that may be ours; the entry's parser refuses it.
+  const isKept = (key: string): boolean =>
+    !isTheirs ||
+    serverEntryKeys.includes(key) ||
+    (program === undefined && closestName(key, serverEntryKeys) !== undefined);
+  return convertEntry(entry, style, rulesFor(program, isOwn), faults, isKept);
 }
 
 /** Whether its texts are literal, in our syntax or in oh-my-pi's. */
@@ -195,46 +91,75 @@ function isLiteral({ node }: TreeMember): boolean {
   return ['values', 'envPolicy'].some((key) => textAt(node, key) === 'literal');
 }
 
-/** Returns whether an entry has a foreign key or value. */
-function isForeign({ node }: TreeMember, style: ReferenceStyle): boolean {
-  if (node.kind !== 'object') return false;
-  return node.members.some(({ name, node: value }) => {
-    if (!serverEntryKeys.includes(name)) return rules.has(name);
-    if (name === 'tools') return value.kind === 'array';
-    if (name === 'oauth' && foreignOAuthKeys.some((key) => memberOf(value, key) !== undefined))
-      return true;
-    if (name === 'type') return foreignTypes.includes(textOf(value) ?? '');
-    return holdsText(value, (text) => isForeignText(text, style));
+function hasForeignKey({ node }: TreeMember): boolean {
+  return membersOf(node).some(({ name }) => foreignEntryKeys.includes(name));
+}
+
+/** Returns whether a key of ours has a value that only other programs take. */
+function hasTheirValue({ name, node }: TreeMember): boolean {
+  const isPlain = (value: TreeNode): boolean =>
+    value.kind === 'scalar' && ['number', 'boolean'].includes(typeof value.value);
+  if (name === 'command') return node.kind === 'array';
+  if (name === 'startup') return isPlain(node);
+  const isNamed = name === 'env' || name === 'headers';
+  return isNamed && membersOf(node).some((part) => isPlain(part.node));
+}
+
+/** Returns whether an entry has a foreign key, or a foreign value that ours may have too. */
+function isForeign(entry: TreeMember, style: ReferenceStyle): boolean {
+  const isForeignText = (text: string): boolean => style !== 'literal' && foreignWord.test(text);
+  return (
+    hasForeignKey(entry) ||
+    membersOf(entry.node).some(({ name, node }) => {
+      if (name === 'tools') return node.kind === 'array';
+      if (name === 'type') return foreignTypes.includes(textOf(node) ?? '');
+      const hasForeignPart = membersOf(node).some((part) => isForeignPart(name, part, style));
+      return hasForeignPart || holdsText(node, isForeignText);
+    })
+  );
+}
+
+function isForeignPart(key: string, { name, node }: TreeMember, style: ReferenceStyle): boolean {
+  if (key === 'oauth') return foreignOAuthKeys.includes(name);
+  if (key === 'headers' && isProtocolHeader(name)) return true;
+  const isNamed = key === 'env' || key === 'headers';
+  return isNamed && style !== 'literal' && isBareVariable(textOf(node) ?? '');
+}
+
+/** Gemini CLI and Qwen Code also exclude tools by name alone, whatever their server. */
+function toolsOfAllServers(root: TreeNode): readonly Fault[] {
+  const tools = memberOf(root, 'tools');
+  const inTools = tools && memberOf(tools.node, 'exclude');
+  const given: readonly (readonly [TreePath, TreeMember | undefined])[] = [
+    [['excludeTools'], memberOf(root, 'excludeTools')],
+    [['tools', 'exclude'], inTools],
+  ];
+  const message =
+    'names of MCP tools in this list are not excluded here; move them to "excludeTools" of their servers';
+  return given.flatMap(([path, member]) =>
+    member?.node.kind === 'array' && member.node.items.length > 0
+      ? [{ line: member.line, path, message, severity: 'warning' as const }]
+      : [],
+  );
+}
+
+/** The rules for MCP tools in `permissions` of Claude Code, Qwen Code and CodeBuddy. What they allow is not taken. */
+function rulesIn(root: TreeNode): TreeMember | undefined {
+  const permissions = memberOf(root, 'permissions');
+  if (permissions?.node.kind !== 'object') return undefined;
+  const members = permissions.node.members.flatMap((list): readonly TreeMember[] => {
+    if (!['ask', 'deny'].includes(list.name) || list.node.kind !== 'array') return [];
+    const items = list.node.items.flatMap((item) => {
+      const rule = textOf(item);
+      if (rule?.startsWith('mcp__') !== true || item.kind !== 'scalar') return [];
+      // A server alone stands for all of its tools.
+      return [{ ...item, value: /^mcp__.+__/u.test(rule) ? rule : `${rule}__*` }];
+    });
+    const written = ['permissions', list.name];
+    return items.length === 0 ? [] : [{ ...list, node: { ...list.node, items }, written }];
   });
-}
-
-function isForeignText(text: string, style: ReferenceStyle): boolean {
-  if (style === 'gemini' && /\$[A-Za-z_]/u.test(text)) return true;
-  return style !== 'literal' && foreignWord.test(text);
-}
-
-/** Top-level keys and entry keys that only Gemini CLI and Qwen Code use. */
-const geminiWords = [
-  'security',
-  'general',
-  'ui',
-  'selectedAuthType',
-  'contextFileName',
-  'allowMCPServers',
-  'excludeMCPServers',
-  '$version',
-];
-const geminiEntryWords = ['httpUrl', 'includeTools', 'excludeTools', 'authProviderType'];
-
-/** The program's reference syntax. */
-function styleOf(root: TreeNode, program: string | undefined): ReferenceStyle {
-  if (program === 'gemini' || program === 'qwen') return 'gemini';
-  if (program !== undefined) return 'editor';
-  const entries = membersOf(memberOf(root, 'mcpServers')?.node);
-  const holds = (words: readonly string[], ofEntry: readonly string[]): boolean =>
-    words.some((word) => memberOf(root, word) !== undefined) ||
-    entries.some(({ node }) => ofEntry.some((word) => memberOf(node, word) !== undefined));
-  return holds(geminiWords, geminiEntryWords) ? 'gemini' : 'editor';
+  if (members.length === 0) return undefined;
+  return { ...permissions, node: { ...permissions.node, members }, written: ['permissions'] };
 }
 
 /** Lists that some programs keep outside `mcp`. All but the last only narrow; the last is ignored in a folder's files. */
@@ -243,19 +168,25 @@ const listWords: readonly (readonly [key: string, list: keyof McpSection])[] = [
   ['excludeMCPServers', 'excluded'],
   ['disabledServers', 'disabledServers'],
   ['disabledMcpServers', 'disabledServers'],
+  ['disabledMcpjsonServers', 'disabledServers'],
   ['enabledServers', 'enabledServers'],
 ];
 
 /** Their keys. */
 export const listKeys: readonly string[] = listWords.map(([key]) => key);
 
-function listsOf(root: TreeNode, project: TreeNode | undefined): TreeMember | undefined {
+function listsOf(
+  root: TreeNode,
+  project: TreeNode | undefined,
+  rules: TreeMember | undefined,
+): TreeMember | undefined {
   const own = memberOf(root, 'mcp');
-  const added = listWords.flatMap(([key, list]) =>
+  const lists = listWords.flatMap(([key, list]) =>
     [memberOf(root, key), project && memberOf(project, key)].flatMap((member) =>
       member === undefined ? [] : [{ ...member, name: list, written: [key] as TreePath }],
     ),
   );
+  const added: readonly TreeMember[] = rules === undefined ? lists : [...lists, rules];
   const [first] = added;
   if (first === undefined) return own;
   if (own !== undefined && own.node.kind !== 'object') return own;

@@ -9,23 +9,20 @@ import {
 } from '../settings-tree.ts';
 import type { Conversion } from './conversion.ts';
 import { convertEntry, type KeyRule } from './entry-draft.ts';
-
-import { drop, kept, keyRules, negated, nested, scalar, textAt, toolList } from './key-rules.ts';
+import {
+  approvalMessage,
+  commandLine,
+  drop,
+  kept,
+  keyRules,
+  negated,
+  nested,
+  scalar,
+  textAt,
+  textOf,
+  toolList,
+} from './key-rules.ts';
 import { logInAt } from './log-in-rules.ts';
-
-/** The program and its arguments in one list. */
-const command: KeyRule = (member, draft) => {
-  const { node } = member;
-  if (node.kind !== 'array') {
-    draft.put('command', node, member);
-    return;
-  }
-  const [program, ...rest] = node.items;
-  if (program === undefined) return;
-  draft.put('command', program, draft.placed(member, { ...member, line: program.line }, 0));
-  if (rest.length > 0)
-    draft.put('args', { kind: 'array', line: rest[0]?.line ?? node.line, items: rest }, member);
-};
 
 const phases = nested(keyRules({ startup: 'connectTimeoutMs', request: 'timeoutMs' }));
 
@@ -41,7 +38,7 @@ const timeout: KeyRule = (member, draft) => {
 
 const rules = keyRules({
   type: drop,
-  command,
+  command: commandLine,
   environment: 'env',
   ...kept('cwd', 'url', 'headers', 'enabled'),
   disabled: negated,
@@ -71,7 +68,10 @@ export function convertOpencode(root: TreeNode): Conversion {
     return [];
   });
   const names = entries.map(({ name }) => name);
-  const hidden = membersOf(memberOf(root, 'tools')?.node).flatMap((it) => hiddenBy(it, names));
+  const hidden = ['tools', 'permission'].flatMap((key) =>
+    membersOf(memberOf(root, key)?.node).flatMap((it) => hiddenBy(key, it, names)),
+  );
+  faults.push(...askedAbout(root, names));
   const servers = entries.map((entry) => {
     const { name, node } = entry;
     const added = hidden.flatMap(({ server, member }) => (server === name ? [member] : []));
@@ -87,15 +87,28 @@ function isSwitch({ node }: TreeMember): boolean {
   );
 }
 
-/** `"db_drop*": false` hides tools of the server `db`: names of tools begin with their server's name. */
-function hiddenBy({ name: pattern, line, node }: TreeMember, servers: readonly string[]) {
-  const [server] = servers
-    .filter((name) => pattern.startsWith(`${name}_`) || pattern.replace(/\*+$/u, '') === name)
-    .toSorted((one, other) => other.length - one.length);
-  if (server === undefined || node.kind !== 'scalar' || node.value !== false) return [];
-  const rest = pattern.startsWith(`${server}_`) ? pattern.slice(server.length + 1) : '*';
+/** `"db_drop*": false`, or `"deny"` as a permission, hides tools of the server `db`. */
+function hiddenBy(key: string, { name, line, node }: TreeMember, servers: readonly string[]) {
+  const server = serverOf(name, servers);
+  const isHidden = node.kind === 'scalar' && [false, 'deny'].some((word) => node.value === word);
+  if (server === undefined || !isHidden) return [];
+  const rest = name.startsWith(`${server}_`) ? name.slice(server.length + 1) : '*';
   const list: TreeNode = { kind: 'array', line, items: [scalar(line, rest)] };
-  return [
-    { server, member: { name: 'hiddenTools', line, node: list, written: ['tools', pattern] } },
-  ];
+  return [{ server, member: { name: 'hiddenTools', line, node: list, written: [key, name] } }];
+}
+
+/** Names of tools begin with their server's name. */
+function serverOf(pattern: string, servers: readonly string[]): string | undefined {
+  return servers
+    .filter((name) => pattern.startsWith(`${name}_`) || pattern.replace(/\*+$/u, '') === name)
+    .toSorted((one, other) => other.length - one.length)[0];
+}
+
+/** Reports permissions that ask about tools of these servers. */
+function askedAbout(root: TreeNode, servers: readonly string[]): readonly Fault[] {
+  return membersOf(memberOf(root, 'permission')?.node).flatMap(({ name, line, node }) =>
+    textOf(node) === 'ask' && serverOf(name, servers) !== undefined
+      ? [{ line, path: ['permission', name], message: approvalMessage }]
+      : [],
+  );
 }

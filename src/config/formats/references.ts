@@ -5,16 +5,20 @@
 
 /** A program's reference syntax, besides ours. */
 export type ReferenceStyle =
-  /** `${env:VAR}` and names of the editor such as `${workspaceFolder}`. */
+  /** `${env:VAR}`, `$env:VAR`, `${{ secrets.VAR }}` and names of the editor such as `${workspaceFolder}`. */
   | 'editor'
   /** The same, and `$VAR`. */
   | 'gemini'
+  /** `$VAR`, and the output of a command as `$(…)`. */
+  | 'crush'
   /** `{env:VAR}`, `{file:path}`. */
   | 'opencode'
-  /** `${env.VAR}`. */
+  /** `${env.VAR}`, and `$VAR`. */
   | 'dockerAgent'
   /** None: every text is literal. */
-  | 'literal';
+  | 'literal'
+  /** The same, for an entry that also names variables to pass on. */
+  | 'escaped';
 
 export interface ConvertedText {
   readonly text: string;
@@ -28,30 +32,60 @@ export type FolderMeaning = 'isProject' | 'isOther';
 const variable = '[A-Za-z_]\\w*';
 const ours = new RegExp(String.raw`\$\{(?:${variable}(?::-[^}]*)?|input:[^}]+)\}`, 'u');
 const anyEditorWord = /\$\{([^}]*)\}/gu;
+const shellVariable = new RegExp(String.raw`\$(${variable})`, 'gu');
+// Continue's secrets and inputs; a full name begins with the block that declares it.
+const continueSecret = /\$\{\{\s*(?:secrets|inputs)\.(?:[\w.-]+\/)*([A-Za-z_]\w*)\s*\}\}/gu;
+// LibreChat fills it in for each user.
+const perUser = /\{\{\s*([A-Z][A-Z0-9_]*)\s*\}\}/u;
+const echoed = /\$\(echo\s+(?:"([^"()`;|&<>]*)"|([^"()`;|&<>]*))\)/gu;
 const editorWords = new Map(Object.entries({ userHome: '${HOME}', pathSeparator: '/', '/': '/' }));
 const projectWords: ReadonlySet<string> = new Set(['workspaceFolder', 'workspaceRoot', 'cwd']);
 
+/** @param isWord - whether it is a part of a command, in which docker-agent keeps `$VAR` */
 export function convertText(
   text: string,
   style: ReferenceStyle,
   folder: FolderMeaning,
+  isWord: boolean,
 ): ConvertedText {
   switch (style) {
     case 'editor':
       return editorText(text, folder);
-    case 'gemini': {
-      const plain = text.replaceAll(new RegExp(String.raw`\$(${variable})`, 'gu'), '${$1}');
-      return editorText(plain, folder);
+    case 'gemini':
+      return editorText(withBraces(text), folder);
+    case 'crush': {
+      const plain = text.replaceAll(echoed, (_whole, quoted?: string, bare?: string) =>
+        (quoted ?? bare ?? '').trim(),
+      );
+      const named = withBraces(plain).replaceAll(/\$\{([A-Za-z_]\w*):\?[^}]*\}/gu, '${$1}');
+      return { text: named, remarks: /\$\(|`/u.test(named) ? [commandRemark] : [] };
     }
     case 'opencode':
     case 'dockerAgent': {
       const { reference, foreign, remark } = agentStyles[style];
-      const converted = text.replaceAll(reference, '${$1}');
+      const named = text.replaceAll(reference, '${$1}');
+      const converted = style === 'dockerAgent' && !isWord ? withBraces(named) : named;
       return { text: converted, remarks: foreign.test(converted) ? [remark] : [] };
     }
     case 'literal':
       return { text, remarks: [] };
+    case 'escaped':
+      return { text: escaped(text), remarks: [] };
   }
+}
+
+const commandRemark =
+  'a command gives this value; write { "command": ["program", "argument"] } in its place, or put the value into a variable and write ${NAME}';
+
+/** Writes `$VAR` as `${VAR}`. */
+function withBraces(text: string): string {
+  return text.replaceAll(shellVariable, '${$1}');
+}
+
+/** Writes what would be a reference as text: `$` is the default of a variable that is not set. */
+function escaped(text: string): string {
+  const plain = text.replaceAll('${', '${DOLLAR:-$}{');
+  return plain.startsWith('!') ? `\${BANG:-!}${plain.slice(1)}` : plain;
 }
 
 const agentStyles = {
@@ -70,7 +104,14 @@ const agentStyles = {
 
 function editorText(text: string, folder: FolderMeaning): ConvertedText {
   const remarks: string[] = [];
-  const converted = text.replaceAll(anyEditorWord, (whole, inner: string) => {
+  const plain = text
+    .replaceAll(continueSecret, '${$1}')
+    .replaceAll(/\$env:([A-Za-z_]\w*)/gu, '${$1}');
+  if (perUser.test(plain))
+    remarks.push(
+      `"${perUser.exec(plain)?.[0]}" is filled in by that program for each user; write a value or \${NAME}`,
+    );
+  const converted = plain.replaceAll(anyEditorWord, (whole, inner: string) => {
     const known = editorWords.get(inner);
     if (known !== undefined) return known;
     const name = new RegExp(`^env:(${variable})$`, 'u').exec(inner)?.[1];
@@ -86,7 +127,7 @@ function editorText(text: string, folder: FolderMeaning): ConvertedText {
       return whole;
     }
     const kind = /^\w+(?=:)/u.exec(inner)?.[0];
-    if (kind !== undefined && kind !== 'input')
+    if (kind !== undefined && kind !== 'input' && kind !== 'keychain')
       remarks.push(
         `"\${${kind}:…}" has no counterpart here; put the value into a variable and write \${NAME}`,
       );

@@ -364,7 +364,7 @@ export class CallDispatcher {
    */
   #refuseAtLast(call: Call, view: ServerView, about: Subject): void {
     const { desired } = view;
-    const tool = repeatedTool(view, about);
+    const tool = this.#repeatedTool(view, about);
     if (call.lost?.replay === 'mayRepeat' && !mayRunTwice(desired.policy.call.replay, tool)) {
       throw call.lost.error;
     }
@@ -390,7 +390,7 @@ export class CallDispatcher {
     }
     const error = callErrorOf(failure, view.status.name, about);
     const { replay: rule } = view.desired.policy.call;
-    const tool = repeatedTool(view, about);
+    const tool = this.#repeatedTool(view, about);
     const replay = replayOf({ failure, sends: call.sends, rule, tool });
     call.watch?.lost(error, replay);
     if (replay === 'no') throw error;
@@ -408,8 +408,9 @@ export class CallDispatcher {
     this.#lostHandles.add(handle);
     return true;
   }
-}
 
-function repeatedTool({ desired }: ServerView, { shown }: Subject): RepeatedTool {
-  return { isTrusted: desired.trust, annotations: shown?.annotations };
+  #repeatedTool({ desired }: ServerView, { shown }: Subject): RepeatedTool {
+    const isTrusted = this.#ports.permissions.isTrusted(desired);
+    return { isTrusted, annotations: shown?.annotations };
+  }
 }

@@ -49,6 +49,7 @@ export class Permissions {
   readonly store: PermissionStore;
   readonly #clock: Clock;
   readonly #report: TroupeParts['report'];
+  readonly #root: SharedPorts['root'];
   readonly #hook: PermissionHook | undefined;
   readonly #ask: AskPermission | undefined;
   readonly #rules: PermissionRules;
@@ -59,8 +60,15 @@ export class Permissions {
 
   constructor(
     { permission, askPermission }: Pick<TroupeOptions, 'permission' | 'askPermission'>,
-    { parts, projectRoot, settings, problems }: SharedPorts & { readonly settings: RuledSettings },
+    {
+      parts,
+      projectRoot,
+      settings,
+      problems,
+      root,
+    }: SharedPorts & { readonly settings: RuledSettings },
   ) {
+    this.#root = root;
     this.#clock = parts.clock;
     this.#report = parts.report;
     this.#hook = permission;
@@ -78,6 +86,11 @@ export class Permissions {
     );
   }
 
+  /** Returns whether the user trusts a server. In a folder that is not trusted, no server is. */
+  isTrusted({ trust }: DesiredServer): boolean {
+    return trust && this.#root().getSnapshot().context.trusted;
+  }
+
   /**
    * Creates the permission that a call needs, not started yet. Returns undefined if rules and
    * policy allow the call.
@@ -89,7 +102,8 @@ export class Permissions {
     const byRules = this.#rules.verdict(desired, shown) ?? null;
     if (byRules === 'deny') throw denied(shown, 'rule', this.#rules.behind('deny', desired, shown));
     // A server that the user trusts needs no question.
-    const byPolicy = desired.policy.approval.perCall && !desired.trust ? 'ask' : 'allow';
+    const isAsked = desired.policy.approval.perCall && !this.isTrusted(desired);
+    const byPolicy = isAsked ? 'ask' : 'allow';
     if (this.#hook === undefined && (byRules ?? byPolicy) === 'allow') return undefined;
     this.#count += 1;
     const id = `p${this.#count}`;
@@ -144,7 +158,8 @@ export class Permissions {
     say: (request: PermissionRequest) => unknown,
   ): Promise<Answer | null> {
     try {
-      const said = await say(requestOf(this.#caseOf(input)));
+      const asked = this.#caseOf(input);
+      const said = await say(requestOf(asked, this.isTrusted(asked.desired)));
       return known.find((answer) => answer === said) ?? null;
     } catch (error) {
       const message = "The host's permission callback failed, so its call was denied.";
@@ -260,7 +275,7 @@ function subjectOf({ desired, shown }: PermissionCase): ChoiceSubject {
   };
 }
 
-function requestOf({ desired, shown, args }: PermissionCase): PermissionRequest {
+function requestOf({ shown, args }: PermissionCase, isTrusted: boolean): PermissionRequest {
   const { server, tool, name, title, description, annotations } = shown;
   return {
     server,
@@ -268,6 +283,6 @@ function requestOf({ desired, shown, args }: PermissionCase): PermissionRequest 
     name,
     ...defined({ title, description, annotations }),
     arguments: args,
-    isTrusted: desired.trust,
+    isTrusted,
   };
 }

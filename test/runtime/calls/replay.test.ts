@@ -81,6 +81,17 @@ describe('a lost call to a harmless tool', () => {
     expect(callsOf(there)).toHaveLength(1);
   });
 
+  it('is not retried once the folder is no longer trusted', async () => {
+    const there = await staged();
+    const made = call(there, 'db');
+    await there.settle();
+    there.troupe.send({ type: 'trust.changed', trusted: false });
+    there.sessions.of('db').fail(crash());
+    await there.advance(60_000);
+    expect(made.error).toMatchObject({ outcome: 'unknown' });
+    expect(callsOf(there)).toHaveLength(1);
+  });
+
   it('is not retried once the server is no longer trusted', async () => {
     const there = await staged();
     const made = call(there, 'db');

@@ -253,6 +253,25 @@ describe('the approval policy', () => {
   });
 });
 
+describe("a trusted server's call", () => {
+  const settings = under({}, { policy: { approval: { perCall: true } }, trust: true });
+
+  it('needs permission while the folder is not trusted', async () => {
+    expect(await goes({ settings, trusted: false })).toBe('PERMISSION_DENIED');
+  });
+
+  it('is sent without a question once the folder is trusted', async () => {
+    const there = await stage({ settings, trusted: false });
+    there.troupe.send({ type: 'trust.changed', trusted: true });
+    await there.settle();
+    const made = call(there, 'db');
+    await there.settle();
+    sent(there)[0]?.answer(pong);
+    await there.settle();
+    expect(made.state).toBe('done');
+  });
+});
+
 describe('a permission request to the user', () => {
   async function asked(options: ScriptedTroupeOptions = {}) {
     const who = person();

@@ -1,0 +1,113 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+import { programNames } from '../../../src/cli/import/program-places.ts';
+import { parseSettingsFile } from '../../../src/config/parse-settings.ts';
+import type { Problem } from '../../../src/domain/settings.ts';
+import { runCliHere, temporaryFolder } from '../run-cli.ts';
+import { programRows } from './program-rows.ts';
+
+const fixture = (name: string): string =>
+  readFileSync(new URL(`../../fixtures/settings/${name}.fixture`, import.meta.url), 'utf8');
+
+interface Report {
+  readonly targets: readonly {
+    readonly file: string;
+    readonly servers: readonly { readonly name: string; readonly why?: string }[];
+    readonly problems: readonly Problem[];
+    readonly warnings: readonly Problem[];
+  }[];
+}
+
+/** What a troupe makes of a file: its servers, and what it reports of each place. */
+async function readDirectly(file: string, projectRoot: string) {
+  const text = readFileSync(file, 'utf8');
+  const { document, problems } = await parseSettingsFile(text, {
+    file,
+    scope: 'config',
+    projectRoot,
+  });
+  const servers = document?.servers ?? [];
+  return {
+    servers: servers.flatMap(({ spec, desired, policy }) => {
+      const { name, enabled, tools, startup, trust } = desired;
+      const its = { name, policy, enabled, tools, startup, trust };
+      return spec === undefined ? [] : [{ ...its, spec: inNoFile(spec) }];
+    }),
+    mcp: document?.mcp,
+    problems: [
+      ...problems,
+      ...servers.flatMap(({ desired, withoutConsent }) => desired.invalid ?? withoutConsent ?? []),
+    ],
+  };
+}
+
+/** Without the file that declares its inputs, which differs. */
+function inNoFile(spec: object): unknown {
+  return JSON.parse(JSON.stringify(spec, (key, value: unknown) => (key === 'file' ? '' : value)));
+}
+
+/** Runs `troupe import` and reads what it wrote. */
+async function imported(folder: string, argv: readonly string[]) {
+  const project = path.join(folder, 'project');
+  const run = await runCliHere(['import', '--json', '--project', project, ...argv], {
+    folder,
+    env: { HOME: path.join(folder, 'home') },
+  });
+  const { targets } = JSON.parse(run.stdout) as Report;
+  const [target] = targets;
+  if (target === undefined) throw new Error(run.stderr);
+  const { servers, mcp } = await readDirectly(target.file, project);
+  const refusals = target.servers.flatMap(({ why }) => why ?? []);
+  const said = [...target.problems, ...target.warnings];
+  const isOfImport = ({ message }: Problem): boolean => message.includes('looks like a secret');
+  return { servers, mcp, refusals, said: placesOf(said.filter((problem) => !isOfImport(problem))) };
+}
+
+const placesOf = (problems: readonly Problem[]): readonly string[] =>
+  [...new Set(problems.map(({ line, key }) => `${line} ${key}`))].toSorted();
+
+function put(folder: string, place: string, text: string): string {
+  const file = place.startsWith('~/')
+    ? path.join(folder, 'home', place.slice(2))
+    : path.join(folder, 'project', place);
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(file, text);
+  return file;
+}
+
+describe("another program's file", () => {
+  it('is a fixture with a source for each program', () => {
+    expect([...new Set(programRows.map(({ program }) => program))].toSorted()).toEqual(
+      programNames.toSorted(),
+    );
+    for (const { source } of programRows) expect(URL.canParse(source)).toBe(true);
+  });
+
+  it.each(programRows)(
+    'has the same meaning with --config, --from and when found: $fixture',
+    async ({ fixture: name, program, place }) => {
+      const folder = temporaryFolder();
+      mkdirSync(path.join(folder, 'home'), { recursive: true });
+      mkdirSync(path.join(folder, 'project'), { recursive: true });
+      const text = fixture(name).replaceAll('"/project"', JSON.stringify(`${folder}/project`));
+      const file = put(folder, place, text);
+      const direct = await readDirectly(file, path.join(folder, 'project'));
+      expect(direct.servers).not.toEqual([]);
+
+      const to = path.join(folder, 'to.json');
+      const named = await imported(folder, ['--from', program, '--to', to]);
+      const found = await imported(folder, ['--yes']);
+      for (const way of [named, found]) {
+        expect(way.servers).toEqual(direct.servers);
+        expect(way.mcp).toEqual(direct.mcp);
+        // An invalid entry is reported in the list of servers.
+        const others = direct.problems.filter(
+          ({ message }) => !way.refusals.some((why) => why.endsWith(message)),
+        );
+        expect(way.said).toEqual(placesOf(others));
+      }
+    },
+  );
+});
