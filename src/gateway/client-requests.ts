@@ -10,7 +10,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { type LogLevel, logLevels } from '../domain/log-level.ts';
 import type { PermissionRequest } from '../domain/permission.ts';
-import type { QuestionKind } from '../domain/question.ts';
+import type { Question, QuestionKind } from '../domain/question.ts';
 import { traceContextIn } from '../policies/calls/trace-context.ts';
 import { isRecord } from '../policies/is-record.ts';
 import type { CallOptions } from '../runtime/troupe.ts';
@@ -28,6 +28,7 @@ import {
   invalidParams,
   RpcError,
   troupeErrorOf,
+  withoutModel,
 } from './rpc-error.ts';
 import { shownResult, unknownName } from './view.ts';
 
@@ -256,15 +257,21 @@ export class ClientRequests {
     const requestState = mcpReq.requestState<string>();
     const traceContext = traceContextIn(mcpReq._meta);
     const canBeAsked = (kind: QuestionKind): boolean => canAnswer(kind, capabilities);
-    this.#questions.began(call, { server, canAnswer: canBeAsked });
+    const refuse = ({ kind }: Question): void => {
+      if (this.#era === 'modern' && kind === 'sampling') call.refuse(withoutModel(server));
+    };
+    this.#questions.began(call, { server, canAnswer: canBeAsked, refuse });
     const options: HeldCallOptions = {
       signal: call.signal,
       ...(mcpReq._meta?.progressToken === undefined
         ? {}
         : { onProgress: (progress) => call.onProgress?.(progress) }),
       ...(traceContext === undefined ? {} : { traceContext }),
-      onQuestion: (question, asking) =>
-        canBeAsked(question.kind) ? call.ask(question, asking) : { action: 'decline' },
+      onQuestion: (question, asking) => {
+        if (canBeAsked(question.kind)) return call.ask(question, asking);
+        refuse(question);
+        return { action: 'decline' };
+      },
       client: this.#questions,
       ...(canBeAsked('form') && {
         askPermission: async (request: PermissionRequest, asking: { signal: AbortSignal }) => {
