@@ -91,7 +91,7 @@ export class ClientRequests {
 
   /** Calls a tool by the name that clients see. */
   async call(exposed: string, args: Readonly<Record<string, unknown>>, context: RequestContext) {
-    const { view, troupe, metrics, clock, background } = this.#gateway;
+    const { view, troupe, metrics, clock, background, logins } = this.#gateway;
     const startedAt = clock.now();
     const ended = (server: string, code: string): void =>
       metrics.ended(server, code, clock.now() - startedAt);
@@ -106,6 +106,16 @@ export class ClientRequests {
           if (answer.server === '') return { ...answer.result };
           const result = shownResult(view, answer.server, answer.result);
           ended(answer.server, codeOf(result));
+          return result;
+        }
+        if (logins?.has(exposed, view.tools()) === true) {
+          const server = logins.serverIn(args);
+          about = server;
+          // The login itself is what every request does whose server requires one.
+          const result = await this.#converse(server, `login ${server}`, context, async () => ({
+            ...logins.answer(server),
+          }));
+          ended(server, codeOf(result));
           return result;
         }
         const { server, name } = view.toolNamed(exposed);
@@ -308,6 +318,11 @@ export class ClientRequests {
       completed: ({ id }) => call.onPageDone?.(id),
       signal: call.signal,
     };
+  }
+
+  /** Whether the client that sent this request can open the page of a login. */
+  canOpenPages({ mcpReq }: RequestContext): boolean {
+    return canAnswer('url', this.#capabilitiesOf(mcpReq.envelope));
   }
 
   /** The client's capabilities; a modern client sends them with each request. */

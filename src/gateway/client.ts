@@ -12,7 +12,7 @@ import { ClientRequests, ignore, inputRequiredIn, levelOf } from './client-reque
 import type { Audience, Gateway, ListKind } from './gateway.ts';
 import type { Answer } from './held-calls.ts';
 import type { GatewayIdentity } from './identity.ts';
-import { LightCall, type PlainRequest } from './light-call.ts';
+import { LightCall, type PlainRequest, type RequestContext } from './light-call.ts';
 import { failedRequest } from './rpc-error.ts';
 import { refOf } from './view.ts';
 
@@ -192,15 +192,17 @@ export class GatewayClient implements Audience {
     this.#light.get(id)?.abort();
   }
 
-  #offerList(method: string, list: () => Answer): void {
-    this.server.setRequestHandler(method, { params: params.list }, async () => {
+  #offerList(method: string, list: (context: RequestContext) => Answer): void {
+    this.server.setRequestHandler(method, { params: params.list }, async (_params, context) => {
       await this.#gateway.firstLists();
-      return list();
+      return list(context);
     });
   }
 
   #offerTools(): void {
-    this.#offerList('tools/list', () => ({ tools: this.#gateway.tools() }));
+    this.#offerList('tools/list', (context) => ({
+      tools: this.#gateway.tools(this.#requests.canOpenPages(context)),
+    }));
     this.server.setRequestHandler(
       'tools/call',
       { params: params.call },
