@@ -87,30 +87,31 @@ function showFiles({ files, size, unpackedSize }: Packed): void {
   const others = paths.filter(
     (file) =>
       !wanted.includes(file) &&
-      !/^dist\/(?:src|machines|actors|inspector)\/|^docs\/[\w-]+\.md$/.test(file),
+      !/^dist\/(?:src|machines|actors|inspector)\/|^docs\/[\w-]+\.md$|^examples\/(?:adapters|host)\//.test(
+        file,
+      ),
   );
   if (missing.length > 0) throw new Error(`not in the tarball: ${missing.join(', ')}`);
   if (others.length > 0) throw new Error(`should not be in the tarball: ${others.join(', ')}`);
 }
 
-/** An empty project with the tarball as its only dependency, and our programs. */
-function install(project: string): void {
+/** An empty project with the tarball as its only dependency, and our programs. Returns the tarball. */
+function install(project: string): string {
   const [packed] = JSON.parse(
     run(root, 'npm', 'pack', '--json', '--silent', '--pack-destination', project),
   ) as [Packed];
   showFiles(packed);
+  installInto(project, `./${packed.filename}`);
+  return path.join(project, packed.filename);
+}
+
+function installInto(project: string, ...packages: readonly string[]): void {
   cpSync(path.join(root, 'test/package/consumer'), project, { recursive: true });
   cpSync(path.join(root, 'test/fixtures/stdio-server.mjs'), path.join(project, 'server.mjs'));
   writeFileSync(path.join(project, 'package.json'), '{ "private": true, "type": "module" }\n');
-  run(
-    project,
-    'npm',
-    'install',
-    '--prefer-offline',
-    '--no-audit',
-    '--no-fund',
-    `./${packed.filename}`,
-  );
+  // As for an installer, whatever our own settings are.
+  const options = ['--prefer-offline', '--no-audit', '--no-fund', '--engine-strict=false'];
+  run(project, 'npm', 'install', ...options, ...packages);
 }
 
 /** Uses our compiler and Node types, so that no development package is installed. */
@@ -129,15 +130,33 @@ function useLibrary(project: string): void {
   run(project, node, 'out/use-testing.js');
 }
 
-/** Runs last, because it links our copies of the optional peers, which the other steps must do without. */
-function useAdapters(project: string): void {
-  for (const peer of ['ai', '@langchain/core', 'openai', '@statelyai/inspect']) {
-    const link = path.join(project, 'node_modules', peer);
-    mkdirSync(path.dirname(link), { recursive: true });
-    symlinkSync(path.join(root, 'node_modules', peer), link, 'dir');
+// These need Node 22, so they cannot be development packages; what the adapters use of them runs on 20.
+const nextMajors = ['ai@7.0.173', 'openai@7.57.0'];
+
+/**
+ * Runs last, because it links our copies of the optional peers, which the other steps must do without.
+ * The next major versions of two are installed beside the tarball, which shows that its ranges admit
+ * them, and used in the same way.
+ */
+function useAdapters(project: string, tarball: string): void {
+  const next = path.join(project, 'next');
+  mkdirSync(next);
+  installInto(next, tarball, ...nextMajors);
+  link(next, ['@langchain/core', '@statelyai/inspect']);
+  link(project, ['ai', '@langchain/core', 'openai', '@statelyai/inspect']);
+  // Our own tests compile the adapters with the present versions.
+  compile(next, 'tsconfig.adapters.json');
+  const program = 'out/use-adapters.js';
+  cpSync(path.join(next, program), path.join(project, program));
+  for (const folder of [next, project]) run(folder, process.execPath, program);
+}
+
+function link(project: string, packages: readonly string[]): void {
+  for (const name of packages) {
+    const place = path.join(project, 'node_modules', name);
+    mkdirSync(path.dirname(place), { recursive: true });
+    symlinkSync(path.join(root, 'node_modules', name), place, 'dir');
   }
-  compile(project, 'tsconfig.adapters.json');
-  run(project, process.execPath, 'out/use-adapters.js');
 }
 
 function useCommandLine(project: string): void {
@@ -154,10 +173,10 @@ function useCommandLine(project: string): void {
 
 const project = realpathSync(mkdtempSync(path.join(tmpdir(), 'troupe-tarball-')));
 try {
-  install(project);
+  const tarball = install(project);
   useLibrary(project);
   useCommandLine(project);
-  useAdapters(project);
+  useAdapters(project, tarball);
   console.log('The packed package works.');
 } catch (error) {
   console.error(`\nThe packed package does not work: ${(error as Error).message}`);

@@ -1,10 +1,8 @@
 /**
  * Runs the official conformance suite in both roles: `npm run conformance`.
  *
- * As a server: `troupe serve --only` in front of a server that has one of everything. That server
- * speaks the era of the revision; legacy clients also meet a modern server. (The suite expects
- * names for questions, which legacy servers do not give, so the reverse is not run.) As a client:
- * the library through its public interface.
+ * As a server: `troupe serve --only` in front of a server that has one of everything, once with a
+ * server of each era for each revision. As a client: the library through its public interface.
  *
  * All scenarios of a revision are run. A failing scenario must be listed, with its reason, in
  * `conformance-expected-failures.yaml`, and a listed scenario must fail. `-- REVISION` runs one
@@ -17,6 +15,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { startGateway } from '../test/lab/gateway.ts';
+import { startHttpHost } from '../test/lab/http-host.ts';
 import { startClientHost } from './conformance/client.ts';
 import {
   expectedFailures,
@@ -26,12 +25,14 @@ import {
   runSuite,
   type SuiteRun,
 } from './conformance/suite.ts';
-import { judge, type Row, rowLines, summary } from './conformance/verdict.ts';
+import { type ExpectedFailure, judge, type Row, rowLines, summary } from './conformance/verdict.ts';
 
 const revisions = ['2025-11-25', '2026-07-28'];
 const upstreams = [
-  { era: 'legacy', of: ['2025-11-25'] },
-  { era: 'modern', of: revisions },
+  { era: 'legacy', transport: 'stdio', of: ['2025-11-25'] },
+  // The suite abandons questions. Over HTTP, later ones still have one call that they belong to.
+  { era: 'legacy', transport: 'http', of: ['2026-07-28'] },
+  { era: 'modern', transport: 'stdio', of: revisions },
 ];
 
 const { values, positionals } = parseArgs({
@@ -57,23 +58,31 @@ if (values.scenario === undefined) {
 }
 
 async function runServers(): Promise<void> {
+  for (const { era, transport, of } of upstreams) {
+    const wanted = of.filter(isWanted);
+    if (wanted.length > 0) await runServer(era, transport, wanted);
+  }
+}
+
+async function runServer(era: string, transport: string, wanted: readonly string[]): Promise<void> {
   const cli = ['--import', 'tsx', path.join(root, 'src/cli/main.ts')];
-  const server = path.join(root, 'test/fixtures/conformance-server.mjs');
-  for (const { era, of } of upstreams) {
-    const reference = { command: process.execPath, args: [server], era };
-    const servers = { reference };
-    const gateway = await startGateway(cli, path.join(folder, era), servers, [
-      '--only',
-      'reference',
-    ]);
-    try {
-      for (const revision of of.filter(isWanted)) {
-        const title = `server ${revision}, in front of a ${era} one`;
-        await run(title, { role: 'server', revision, args: ['--url', gateway.url] });
-      }
-    } finally {
-      await gateway.stop();
+  const file = path.join(root, 'test/fixtures/conformance-server.mjs');
+  const host = transport === 'http' ? await startHttpHost(file, ['--http']) : undefined;
+  const reference =
+    host === undefined
+      ? { command: process.execPath, args: [file], era }
+      : { url: `${host.origin}/mcp`, era };
+  const state = path.join(folder, `${era}-${transport}`);
+  const gateway = await startGateway(cli, state, { reference }, ['--only', 'reference']);
+  try {
+    for (const revision of wanted) {
+      const title = `server ${revision}, in front of a ${era} one`;
+      const expected = expectedFailures('server', { revision, behind: era });
+      await run(title, { role: 'server', revision, args: ['--url', gateway.url] }, { expected });
     }
+  } finally {
+    await gateway.stop();
+    await host?.stop();
   }
 }
 
@@ -83,7 +92,9 @@ async function runClients(): Promise<void> {
     const { command, env, troubles } = host;
     const args = ['--command', command];
     try {
-      await run(`client ${revision}`, { role: 'client', revision, args, env }, troubles);
+      const expected = expectedFailures('client', { revision });
+      const suiteRun = { role: 'client', revision, args, env } as const;
+      await run(`client ${revision}`, suiteRun, { expected, troubles });
     } finally {
       host.stop();
     }
@@ -93,7 +104,14 @@ async function runClients(): Promise<void> {
 async function run(
   title: string,
   suiteRun: SuiteRun,
-  troubles?: ReadonlyMap<string, string>,
+  {
+    expected,
+    troubles,
+  }: {
+    readonly expected: readonly ExpectedFailure[];
+    /** Why our client failed, by scenario. */
+    readonly troubles?: ReadonlyMap<string, string>;
+  },
 ): Promise<void> {
   const { role, revision } = suiteRun;
   const results = path.join(folder, title.replaceAll(/\W+/g, '-'));
@@ -109,7 +127,7 @@ async function run(
       ...result,
       trouble: troubles?.get(result.scenario),
     })),
-    expectedFailures(role),
+    expected,
   );
   runs.set(title, rows);
   console.log(`\n${title}\n${rowLines(rows)}`);

@@ -22,7 +22,12 @@ export type { Clock } from './domain/clock.ts';
 export type { FailureKind } from './domain/failure.ts';
 export type { ApprovalRequest } from './domain/host/approval.ts';
 export type * from './domain/host/embedded.ts';
-export type { HostEvent, TroupeEventName, TroupeEvents } from './domain/host/event.ts';
+export type {
+  HostEvent,
+  PluginSource,
+  TroupeEventName,
+  TroupeEvents,
+} from './domain/host/event.ts';
 export type * from './domain/host/explanation.ts';
 export type * from './domain/host/headers.ts';
 export type {

@@ -51,8 +51,14 @@ export interface PluginSettings {
   readonly settings: Readonly<Record<string, unknown>>;
 }
 
+/** What a host's plugins bring. */
+export interface BroughtByPlugins {
+  readonly files: readonly SettingsFileRef[];
+  readonly plugins: readonly PluginSettings[];
+}
+
 export interface SettingsReaderPorts {
-  /** Lowest precedence first. */
+  /** Lowest precedence first, with those of the host's plugins. */
   readonly files: readonly SettingsFileRef[];
   /** Absolute path to which relative paths in settings are resolved. */
   readonly projectRoot: string;
@@ -110,38 +116,25 @@ const deletionGraceMs = 2_000;
 
 export function createSettingsReader(ports: SettingsReaderPorts) {
   const { projectRoot } = ports;
-  const memory = new Map<SettingsFileRef, Remembered>();
   let overlay =
     ports.overlay === undefined
       ? undefined
       : keepGood(undefined, parseHostSettings(ports.overlay, projectRoot));
   let added: ReadonlyMap<string, unknown> | undefined;
-  let tellAdded = (): void => {};
+  let tell = (_scope: ReadingScope): void => {};
   let seen: Seen | undefined;
-  const ofPlugins = (ports.plugins ?? []).map(({ plugin, settings }) => {
-    const parsed = parseHostSettings(settings, projectRoot, `plugin ${plugin}`);
-    return ofPlugin(plugin, keepGood(undefined, parsed));
-  });
-
-  async function readOne(ref: SettingsFileRef, now: number): Promise<Remembered> {
-    const before = memory.get(ref);
-    const reading = await readFileOf(ref, before, ports);
-    if ('parsed' in reading) return { ...reading, parsed: asManaged(ref, reading.parsed) };
-    if (before?.parsed.document === undefined) return { parsed: absent(ref) };
-    const missingSince = before.missingSince ?? now;
-    if (now - missingSince >= deletionGraceMs) return { parsed: absent(ref) };
-    return { parsed: before.parsed, missingSince };
-  }
+  const files = createFileReader(ports);
+  let ofPlugins = pluginSettings(ports.plugins ?? [], projectRoot);
 
   async function readFiles(now: number): Promise<Seen> {
-    for (const ref of ports.files) memory.set(ref, await readOne(ref, now));
-    const files = await filesIn(memory, ports);
-    const sources = files.map(({ parsed }) => parsed);
-    for (const parsed of [...ofPlugins, overlay]) {
+    const present = await files.read(now);
+    const sources = present.map(({ parsed }) => parsed);
+    const brought = ofPlugins.map(({ plugin, parsed }) => ofPlugin(plugin, parsed));
+    for (const parsed of [...brought, overlay]) {
       if (parsed !== undefined) sources.push(await withFolders(parsed, ports));
     }
     let finding: ReturnType<DockerGateway['finding']> | undefined;
-    return { sources, files, askDocker: () => (finding ??= ports.docker?.finding()) };
+    return { sources, files: present, askDocker: () => (finding ??= ports.docker?.finding()) };
   }
 
   async function addedNow(): Promise<readonly ParsedSettings[]> {
@@ -155,13 +148,10 @@ export function createSettingsReader(ports: SettingsReaderPorts) {
     seen = around;
     const sources = [...around.sources, ...(await addedNow())];
     sources.push(...(await gatewayAmong(sources, ports, around)));
-    const waits = [...memory.values()].flatMap(({ missingSince }) =>
-      missingSince === undefined ? [] : [missingSince + deletionGraceMs - now],
-    );
     return {
       ...mergeSettings(sources, undefined, ports.policy, ports.rules),
       files: around.files,
-      ...(waits.length === 0 ? {} : { againInMs: Math.max(0, Math.min(...waits)) }),
+      ...files.againIn(now),
     };
   }
 
@@ -195,13 +185,88 @@ export function createSettingsReader(ports: SettingsReaderPorts) {
     /** Replaces the servers that the host added one by one; a read uses the map's content at that time. */
     setAdded(servers: ReadonlyMap<string, unknown>): void {
       added = servers;
-      tellAdded();
+      tell('added');
     },
-    /** Sets the function that is called whenever the added servers are replaced. */
-    listen(onAdded: () => void): void {
-      tellAdded = onAdded;
+    /** Replaces the host's plugins. Those that stay keep their last good content. */
+    setPlugins({ files: brought, plugins }: BroughtByPlugins): void {
+      files.replaceBrought(brought);
+      ofPlugins = pluginSettings(plugins, projectRoot, ofPlugins);
+      tell('all');
+    },
+    /** The files that the next read reads. */
+    files: (): readonly SettingsFileRef[] => files.refs(),
+    /** Sets the function that is called whenever the added servers or the plugins are replaced. */
+    listen(onReplaced: (scope: ReadingScope) => void): void {
+      tell = onReplaced;
     },
   };
+}
+
+/** Reads all files, and remembers the last good content of each. */
+function createFileReader(ports: SettingsReaderPorts) {
+  const memory = new Map<SettingsFileRef, Remembered>();
+  let { files: refs } = ports;
+
+  async function readOne(ref: SettingsFileRef, now: number): Promise<Remembered> {
+    const before = memory.get(ref);
+    const reading = await readFileOf(ref, before, ports);
+    if ('parsed' in reading) return { ...reading, parsed: asManaged(ref, reading.parsed) };
+    if (before?.parsed.document === undefined) return { parsed: absent(ref) };
+    const missingSince = before.missingSince ?? now;
+    if (now - missingSince >= deletionGraceMs) return { parsed: absent(ref) };
+    return { parsed: before.parsed, missingSince };
+  }
+
+  return {
+    refs: () => refs,
+    async read(now: number): Promise<readonly ReadSettingsFile[]> {
+      const files: ReadSettingsFile[] = [];
+      for (const ref of refs) {
+        const read = await readOne(ref, now);
+        memory.set(ref, read);
+        const { file, scope } = ref;
+        files.push({ file, scope, parsed: await withFolders(read.parsed, ports) });
+      }
+      for (const ref of memory.keys()) if (!refs.includes(ref)) memory.delete(ref);
+      return files;
+    },
+    /** When to read again, because a file has vanished. */
+    againIn(now: number): Pick<SettingsReading, 'againInMs'> {
+      const waits = [...memory.values()].flatMap(({ missingSince }) =>
+        missingSince === undefined ? [] : [missingSince + deletionGraceMs - now],
+      );
+      return waits.length === 0 ? {} : { againInMs: Math.max(0, Math.min(...waits)) };
+    },
+    /** Replaces the files of plugins; those that stay are still remembered. */
+    replaceBrought(brought: readonly SettingsFileRef[]): void {
+      const known = (ref: SettingsFileRef): SettingsFileRef =>
+        refs.find(({ plugin, file }) => plugin === ref.plugin && file === ref.file) ?? ref;
+      refs = [...ports.files.filter(({ plugin }) => plugin === undefined), ...brought.map(known)];
+    },
+  };
+}
+
+/** What plugins bring without a file; what is invalid now keeps its last good content. */
+function pluginSettings(
+  plugins: readonly PluginSettings[],
+  projectRoot: string,
+  before: readonly ParsedPlugin[] = [],
+): readonly ParsedPlugin[] {
+  return plugins.map(({ plugin, settings }) => {
+    const parsed = parseHostSettings(settings, projectRoot, `plugin ${plugin}`);
+    return {
+      plugin,
+      parsed: keepGood(
+        before.find((each) => each.plugin === plugin),
+        parsed,
+      ),
+    };
+  });
+}
+
+interface ParsedPlugin {
+  readonly plugin: string;
+  readonly parsed: ParsedSettings;
 }
 
 /** Reads one file. Never rejects. */
@@ -249,16 +314,6 @@ function openProblem(file: string, openTo: 'everyone' | 'group'): Problem {
       ? `every user of this machine may change this file, so it is not used; run: chmod o-w ${quoted}`
       : `other users of its group may change this file, and its servers run as you; unless you trust them all, run: chmod g-w ${quoted}`;
   return { file, message, ...(openTo === 'group' && { severity: 'warning' }) };
-}
-
-async function filesIn(
-  memory: ReadonlyMap<SettingsFileRef, Remembered>,
-  ports: SettingsReaderPorts,
-): Promise<readonly ReadSettingsFile[]> {
-  const files: ReadSettingsFile[] = [];
-  for (const [{ file, scope }, { parsed }] of memory)
-    files.push({ file, scope, parsed: await withFolders(parsed, ports) });
-  return files;
 }
 
 async function withFolders(

@@ -34,8 +34,7 @@ import type {
 } from './last-good-settings.ts';
 import type { SettingsSignal, settingsStream } from './stream.ts';
 
-export interface SettingsPorts
-  extends Pick<SettingsReaderPorts, 'files' | 'projectRoot' | 'docker'> {
+export interface SettingsPorts extends Pick<SettingsReaderPorts, 'projectRoot' | 'docker'> {
   readonly clock: Clock;
   readonly reader: SettingsReader;
   /** Receives the specs before the fact that names their generations is emitted. */
@@ -66,7 +65,7 @@ function follow(
   commands: SettingsCommands,
   observer: Observer<SettingsFact>,
 ): { unsubscribe(): void } {
-  const { docker, files, projectRoot, reader, watch = watchSettingsFiles } = ports;
+  const { docker, projectRoot, reader, watch = watchSettingsFiles } = ports;
   let watchProblems: readonly Problem[] = [];
   const newsOf = newsFor(ports, () => watchProblems);
   const { signal, stop } = startReading(ports, newsOf, {
@@ -78,21 +77,33 @@ function follow(
   });
 
   docker?.listen(() => signal('all'));
-  reader.listen(() => signal('added'));
-  const confines = files.flatMap((ref): [string, string][] => {
-    const within = confinesOfFile(ref, projectRoot);
-    return within === undefined ? [] : [[ref.file, within]];
-  });
-  const paths = files.map(({ file }) => file);
-  const listener = {
-    changed: () => signal('touched'),
-    slowed: (message: string | undefined) => {
-      const [file = 'settings'] = paths;
-      watchProblems = message === undefined ? [] : [{ file, message }];
-      signal('touched');
-    },
+  const watchAll = (): (() => void) => {
+    const files = reader.files();
+    const confines = files.flatMap((ref): [string, string][] => {
+      const within = confinesOfFile(ref, projectRoot);
+      return within === undefined ? [] : [[ref.file, within]];
+    });
+    const paths = files.map(({ file }) => file);
+    const listener = {
+      changed: () => signal('touched'),
+      slowed: (message: string | undefined) => {
+        const [file = 'settings'] = paths;
+        watchProblems = message === undefined ? [] : [{ file, message }];
+        signal('touched');
+      },
+    };
+    return watch(paths, listener, { confines: new Map(confines) });
   };
-  const unwatch = watch(paths, listener, { confines: new Map(confines) });
+  let unwatch = watchAll();
+  reader.listen((scope) => {
+    if (scope === 'all') {
+      // Other plugins bring other files.
+      unwatch();
+      watchProblems = [];
+      unwatch = watchAll();
+    }
+    signal(scope);
+  });
   const obey = (command: SettingsCommand): void => {
     if (command.type === 'settings.reload') docker?.checkAgain();
     else reader.setOverlay(command.settings);

@@ -36,14 +36,26 @@ export function requirementsOf(role: Role, revision: string): Requirements {
   return { required: document[role], unscored: unscored.map(({ scenario }) => scenario) };
 }
 
-export function expectedFailures(role: Role): readonly ExpectedFailure[] {
+/** The failures that are expected of a run; a group may be limited to a revision and to a server's era. */
+export function expectedFailures(
+  role: Role,
+  about: { readonly revision: string; readonly behind?: string },
+): readonly ExpectedFailure[] {
   const file = path.join(root, 'scripts', 'conformance-expected-failures.yaml');
-  const groups = parse(readFileSync(file, 'utf8')) as Partial<
-    Record<Role, readonly { readonly reason: string; readonly scenarios: readonly string[] }[]>
-  >;
-  return (groups[role] ?? []).flatMap(({ reason, scenarios }) =>
-    scenarios.map((scenario) => ({ scenario, reason })),
-  );
+  const groups = parse(readFileSync(file, 'utf8')) as Partial<Record<Role, readonly Group[]>>;
+  return (groups[role] ?? [])
+    .filter(
+      ({ revision = about.revision, behind = about.behind }) =>
+        revision === about.revision && behind === about.behind,
+    )
+    .flatMap(({ reason, scenarios }) => scenarios.map((scenario) => ({ scenario, reason })));
+}
+
+interface Group {
+  readonly reason: string;
+  readonly revision?: string;
+  readonly behind?: string;
+  readonly scenarios: readonly string[];
 }
 
 /**

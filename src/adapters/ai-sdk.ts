@@ -1,5 +1,5 @@
 /**
- * `mcp-troupe/ai-sdk`: a troupe's tools for the AI SDK (`ai` 6).
+ * `mcp-troupe/ai-sdk`: a troupe's tools for the AI SDK (`ai` 6 or 7).
  *
  * A `ToolSet` is a snapshot. `troupeTools` takes one; `liveTools` takes a new one before each step
  * of a run. Either way, a call runs the tool that the model saw, or is refused with the reason.

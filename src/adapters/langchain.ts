@@ -23,7 +23,7 @@ export interface LangChainOptions extends OfferOptions {
   /**
    * How a failed call, or a tool's error, is reported. `message`: the model gets a `ToolMessage` with
    * the status `error`. `throw`: the call throws a `TroupeError`, for hosts that handle tool errors
-   * themselves. An aborted call, and a call without a tool call id, always throws. Default:
+   * themselves. A failed call always throws if it was aborted or has no tool call id. Default:
    * `message`.
    */
   readonly onError?: 'message' | 'throw';

@@ -1,5 +1,5 @@
 /**
- * `mcp-troupe/openai`: a troupe's tools for OpenAI's client (`openai` 6), as functions of the
+ * `mcp-troupe/openai`: a troupe's tools for OpenAI's client (`openai` 6 or 7), as functions of the
  * Responses API and the Chat Completions API. Only the client's types are used, so any client of
  * these APIs works.
  */
@@ -30,6 +30,8 @@ export interface OpenAIOptions extends OfferOptions {
 export interface RunOptions {
   /** Aborts running calls; each still gets an answer, with the reason. */
   readonly signal?: AbortSignal;
+  /** More names of functions that the host runs itself, besides {@link OpenAIOptions.own}. */
+  readonly own?: readonly string[];
 }
 
 type FunctionCallOutput = OpenAI.Responses.ResponseInputItem.FunctionCallOutput;
@@ -62,7 +64,8 @@ export interface OpenAITools {
 /** Creates a troupe's tools for one conversation. Each is called as the conversation last showed it. */
 export function troupeTools(troupe: OfferingTroupe, options: OpenAIOptions = {}): OpenAITools {
   const tools = new ShownTools(troupe, options);
-  const own = new Set(options.own);
+  const isOwn = (name: string, run: RunOptions): boolean =>
+    options.own?.includes(name) === true || run.own?.includes(name) === true;
   const once = new RunOnce<readonly ResultPart[]>(() => [
     { kind: 'text', text: 'MCP error: This call ran before, and its result is no longer kept.' },
   ]);
@@ -90,7 +93,7 @@ export function troupeTools(troupe: OfferingTroupe, options: OpenAIOptions = {})
     runnable: () => tools.show().map(runnableOf),
     runToolCalls({ output }, run = {}) {
       const calls = output.filter((item) => item.type === 'function_call');
-      const mine = calls.filter(({ name }) => !own.has(name));
+      const mine = calls.filter(({ name }) => !isOwn(name, run));
       return Promise.all(
         mine.map(async ({ call_id: id, name, arguments: args }) => ({
           type: 'function_call_output' as const,
@@ -100,7 +103,7 @@ export function troupeTools(troupe: OfferingTroupe, options: OpenAIOptions = {})
       );
     },
     runChatToolCalls({ tool_calls: calls = [] }, run = {}) {
-      const mine = calls.map(chatCall).filter(({ name }) => !own.has(name));
+      const mine = calls.map(chatCall).filter(({ name }) => !isOwn(name, run));
       return Promise.all(
         mine.map(async (call) => ({
           role: 'tool' as const,

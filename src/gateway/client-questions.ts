@@ -15,6 +15,8 @@ import type { HeldCall } from './held-calls.ts';
 interface CallInFlight {
   readonly server: string;
   readonly canAnswer: (kind: Question['kind']) => boolean;
+  /** Called for a question that belongs to this call only, and that its client cannot answer. */
+  readonly refuse: (question: Question) => void;
 }
 
 export class ClientQuestions implements QuestionClient {
@@ -33,7 +35,11 @@ export class ClientQuestions implements QuestionClient {
     const tried = new Set<HeldCall>();
     for (;;) {
       const call = this.#callFor(question, tried);
-      if (call === undefined) return { action: tried.size === 0 ? 'decline' : 'cancel' };
+      if (call === undefined) {
+        const [only, ...others] = this.#callsAt(question.server);
+        if (tried.size === 0 && others.length === 0) only?.[1].refuse(question);
+        return { action: tried.size === 0 ? 'decline' : 'cancel' };
+      }
       tried.add(call);
       const answer = await call.askMeanwhile(question, asking);
       if (answer !== undefined) return answer;
@@ -43,11 +49,15 @@ export class ClientQuestions implements QuestionClient {
 
   /** Prefers a call whose client waits for its answer: it is asked at once. */
   #callFor(question: Question, tried: ReadonlySet<HeldCall>): HeldCall | undefined {
-    const calls = [...this.#calls]
-      .filter(([, { server, canAnswer }]) => server === question.server && canAnswer(question.kind))
+    const calls = this.#callsAt(question.server)
+      .filter(([, { canAnswer }]) => canAnswer(question.kind))
       .map(([call]) => call)
       .filter((call) => !tried.has(call))
       .reverse();
     return calls.find((call) => call.canAskNow) ?? calls[0];
+  }
+
+  #callsAt(server: string): readonly (readonly [HeldCall, CallInFlight])[] {
+    return [...this.#calls].filter(([, call]) => call.server === server);
   }
 }

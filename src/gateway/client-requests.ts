@@ -10,7 +10,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { type LogLevel, logLevels } from '../domain/log-level.ts';
 import type { PermissionRequest } from '../domain/permission.ts';
-import type { QuestionKind } from '../domain/question.ts';
+import type { Question, QuestionKind } from '../domain/question.ts';
 import { traceContextIn } from '../policies/calls/trace-context.ts';
 import { isRecord } from '../policies/is-record.ts';
 import type { CallOptions } from '../runtime/troupe.ts';
@@ -28,6 +28,7 @@ import {
   invalidParams,
   RpcError,
   troupeErrorOf,
+  withoutModel,
 } from './rpc-error.ts';
 import { shownResult, unknownName } from './view.ts';
 
@@ -90,7 +91,7 @@ export class ClientRequests {
 
   /** Calls a tool by the name that clients see. */
   async call(exposed: string, args: Readonly<Record<string, unknown>>, context: RequestContext) {
-    const { view, troupe, metrics, clock, background } = this.#gateway;
+    const { view, troupe, metrics, clock, background, logins } = this.#gateway;
     const startedAt = clock.now();
     const ended = (server: string, code: string): void =>
       metrics.ended(server, code, clock.now() - startedAt);
@@ -105,6 +106,16 @@ export class ClientRequests {
           if (answer.server === '') return { ...answer.result };
           const result = shownResult(view, answer.server, answer.result);
           ended(answer.server, codeOf(result));
+          return result;
+        }
+        if (logins?.has(exposed, view.tools()) === true) {
+          const server = logins.serverIn(args);
+          about = server;
+          // The login itself is what every request does whose server requires one.
+          const result = await this.#converse(server, `login ${server}`, context, async () => ({
+            ...logins.answer(server),
+          }));
+          ended(server, codeOf(result));
           return result;
         }
         const { server, name } = view.toolNamed(exposed);
@@ -256,15 +267,21 @@ export class ClientRequests {
     const requestState = mcpReq.requestState<string>();
     const traceContext = traceContextIn(mcpReq._meta);
     const canBeAsked = (kind: QuestionKind): boolean => canAnswer(kind, capabilities);
-    this.#questions.began(call, { server, canAnswer: canBeAsked });
+    const refuse = ({ kind }: Question): void => {
+      if (this.#era === 'modern' && kind === 'sampling') call.refuse(withoutModel(server));
+    };
+    this.#questions.began(call, { server, canAnswer: canBeAsked, refuse });
     const options: HeldCallOptions = {
       signal: call.signal,
       ...(mcpReq._meta?.progressToken === undefined
         ? {}
         : { onProgress: (progress) => call.onProgress?.(progress) }),
       ...(traceContext === undefined ? {} : { traceContext }),
-      onQuestion: (question, asking) =>
-        canBeAsked(question.kind) ? call.ask(question, asking) : { action: 'decline' },
+      onQuestion: (question, asking) => {
+        if (canBeAsked(question.kind)) return call.ask(question, asking);
+        refuse(question);
+        return { action: 'decline' };
+      },
       client: this.#questions,
       ...(canBeAsked('form') && {
         askPermission: async (request: PermissionRequest, asking: { signal: AbortSignal }) => {
@@ -301,6 +318,11 @@ export class ClientRequests {
       completed: ({ id }) => call.onPageDone?.(id),
       signal: call.signal,
     };
+  }
+
+  /** Whether the client that sent this request can open the page of a login. */
+  canOpenPages({ mcpReq }: RequestContext): boolean {
+    return canAnswer('url', this.#capabilitiesOf(mcpReq.envelope));
   }
 
   /** The client's capabilities; a modern client sends them with each request. */

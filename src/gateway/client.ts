@@ -3,7 +3,7 @@
  * cancellations, log level and watched resources separate from those of other clients.
  */
 
-import { Server } from '@modelcontextprotocol/server';
+import { McpServer, type Server, type ServerOptions } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import { type LogLevel, levelPasses, logLevels } from '../domain/log-level.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
@@ -12,7 +12,7 @@ import { ClientRequests, ignore, inputRequiredIn, levelOf } from './client-reque
 import type { Audience, Gateway, ListKind } from './gateway.ts';
 import type { Answer } from './held-calls.ts';
 import type { GatewayIdentity } from './identity.ts';
-import { LightCall, type PlainRequest } from './light-call.ts';
+import { LightCall, type PlainRequest, type RequestContext } from './light-call.ts';
 import { failedRequest } from './rpc-error.ts';
 import { refOf } from './view.ts';
 
@@ -70,8 +70,25 @@ export interface ClientConnection {
 export const sessionlessClients = 'a client of 2026-07-28';
 let clientCount = 0;
 
+/** The SDK's server. It knows no tools, because the gateway's change; it only looks up their schemas. */
+class ProtocolServer extends McpServer {
+  readonly #gateway: Gateway;
+
+  constructor(gateway: Gateway, info: GatewayIdentity['info'], options: ServerOptions) {
+    super(info, options);
+    this.#gateway = gateway;
+  }
+
+  override toolInputSchemaJson(name: string): Record<string, unknown> | undefined {
+    const schema = this.#gateway.tools().find((tool) => tool['name'] === name)?.['inputSchema'];
+    return isRecord(schema) ? schema : undefined;
+  }
+}
+
 export class GatewayClient implements Audience {
   readonly server: Server;
+  /** For the SDK's handler of HTTP requests, which checks the headers of a call's arguments with it. */
+  readonly protocol: ProtocolServer;
   readonly #gateway: Gateway;
   readonly #era: 'legacy' | 'modern';
   readonly #requests: ClientRequests;
@@ -96,12 +113,12 @@ export class GatewayClient implements Audience {
     this.#connection = connection;
     this.#gateway = gateway;
     this.#era = era;
-    // The SDK's high-level class requires every tool in advance.
-    this.server = new Server(info, {
-      capabilities,
+    this.protocol = new ProtocolServer(gateway, info, {
       inputRequired: { maxRounds },
       ...(instructions === undefined ? {} : { instructions }),
     });
+    this.server = this.protocol.server;
+    this.server.registerCapabilities(capabilities);
     this.#requests = new ClientRequests(gateway, era, this.server, connection.user);
     if (capabilities.tools !== undefined) this.#offerTools();
     if (capabilities.resources !== undefined)
@@ -175,15 +192,17 @@ export class GatewayClient implements Audience {
     this.#light.get(id)?.abort();
   }
 
-  #offerList(method: string, list: () => Answer): void {
-    this.server.setRequestHandler(method, { params: params.list }, async () => {
+  #offerList(method: string, list: (context: RequestContext) => Answer): void {
+    this.server.setRequestHandler(method, { params: params.list }, async (_params, context) => {
       await this.#gateway.firstLists();
-      return list();
+      return list(context);
     });
   }
 
   #offerTools(): void {
-    this.#offerList('tools/list', () => ({ tools: this.#gateway.tools() }));
+    this.#offerList('tools/list', (context) => ({
+      tools: this.#gateway.tools(this.#requests.canOpenPages(context)),
+    }));
     this.server.setRequestHandler(
       'tools/call',
       { params: params.call },

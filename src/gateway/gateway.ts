@@ -87,7 +87,6 @@ export class Gateway {
     this.metrics = new CallMetrics(troupe);
     this.held = new HeldCalls(clock);
     this.background = new BackgroundTools(troupe);
-    this.logins = asksForLogins ? new GatewayLogins({ troupe, clock }) : undefined;
     const throttle = (kind: ListKind): Throttle =>
       createThrottle(clock, listChangedIntervalMs, () => {
         for (const audience of this.#audiences) audience.listChanged(kind);
@@ -97,6 +96,14 @@ export class Gateway {
       resources: throttle('resources'),
       prompts: throttle('prompts'),
     };
+    this.logins = asksForLogins
+      ? new GatewayLogins({
+          troupe,
+          clock,
+          isShown: (server) => this.#isShown(server),
+          onToolChanged: () => this.#news.tools.trigger(),
+        })
+      : undefined;
     let hasBackground = this.#hasBackground();
     this.#ends = [
       troupe.on('reconciled', () => {
@@ -126,10 +133,11 @@ export class Gateway {
     return this.#isDraining;
   }
 
-  /** The tools that clients see. */
-  tools(): ReturnType<View['tools']> {
+  /** The tools that clients see; `log_in` only those that can open its page. */
+  tools(canOpenPages = false): ReturnType<View['tools']> {
     const listed = this.view.tools();
-    return this.#hasBackground() ? this.background.beside(listed) : listed;
+    const all = this.#hasBackground() ? this.background.beside(listed) : listed;
+    return canOpenPages && this.logins !== undefined ? this.logins.beside(all) : all;
   }
 
   /** Resolves when the servers that were starting have listed their tools, or after a few seconds. */
@@ -200,6 +208,7 @@ export class Gateway {
   close(): void {
     this.#isDraining = true;
     for (const end of this.#ends) end();
+    this.logins?.close();
     for (const throttle of Object.values(this.#news)) throttle.stop();
     this.metrics.close();
     this.held.close();

@@ -38,7 +38,8 @@ const maxHeld = 256;
 export class HeldCall {
   /** The method, server and item; a different request cannot continue the call. */
   readonly subject: string;
-  #state: string | undefined;
+  /** The state under which the call waits for its client; new for each round. */
+  state = '';
   /** Receives progress; set by the current request. */
   onProgress: ((progress: CallProgress) => void) | undefined;
   /** Called when the page that a question was about is no longer needed; set by the current request. */
@@ -51,16 +52,11 @@ export class HeldCall {
   readonly #stop = new AbortController();
   #isAnswered = false;
   #result: Promise<{ readonly result: Answer }> | undefined;
+  #refusal: Error | undefined;
   #onQuestion: (() => void) | undefined;
 
   constructor(subject: string) {
     this.subject = subject;
-  }
-
-  /** The state under which the call waits for its client. */
-  get state(): string {
-    this.#state ??= `${statePrefix}${randomBytes(16).toString('base64url')}`;
-    return this.#state;
   }
 
   /** Fires when the call is cancelled. */
@@ -131,14 +127,22 @@ export class HeldCall {
       }
     } catch (error) {
       this.#end();
-      throw error;
+      throw this.#refusal ?? error;
     } finally {
       this.#onQuestion = undefined;
     }
+    this.state = `${statePrefix}${randomBytes(16).toString('base64url')}`;
     const requests = [...this.#open].map(
       ([id, { question }]) => [id, requestOf(question, hasPageIds)] as const,
     );
     return { inputRequests: Object.fromEntries(requests), requestState: this.state };
+  }
+
+  /** Cancels the call, which then fails with this error. No effect on a call that was answered. */
+  refuse(error: Error): void {
+    if (this.#isAnswered || this.signal.aborted) return;
+    this.#refusal = error;
+    this.abort();
   }
 
   /** Cancels the call and its open questions. */

@@ -151,7 +151,7 @@ class GatewayRequests {
       async ({ authInfo }) => {
         const user = authInfo?.extra?.['user'];
         const connection = { ...sessionless, ...(typeof user === 'string' && { user }) };
-        return new GatewayClient(gateway, await gateway.identity(), 'modern', connection).server;
+        return new GatewayClient(gateway, await gateway.identity(), 'modern', connection).protocol;
       },
       {
         legacy: 'reject',

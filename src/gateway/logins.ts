@@ -7,6 +7,7 @@ import { randomBytes } from 'node:crypto';
 import type { Clock } from '../domain/clock.ts';
 import type { Question, QuestionAnswer } from '../domain/question.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
+import { argumentsError } from '../domain/user-errors.ts';
 import type { Troupe } from '../runtime/troupe.ts';
 
 /** The client of a call, which can open pages. */
@@ -34,7 +35,19 @@ interface Login {
   readonly declined: AbortController;
 }
 
-type Ports = { readonly troupe: Pick<Troupe, 'login' | 'on'>; readonly clock: Clock };
+interface Ports {
+  readonly troupe: Pick<Troupe, 'login' | 'on' | 'snapshot' | 'status'>;
+  readonly clock: Clock;
+  /** Whether clients see a server. Default: they see all. */
+  readonly isShown?: (server: string) => boolean;
+  /** The tool `log_in` changed, appeared or disappeared. */
+  readonly onToolChanged?: () => void;
+}
+
+type Item = Readonly<Record<string, unknown>>;
+
+/** Starts a login before there is a call that needs it, because the server has listed no tools yet. */
+const toolName = 'log_in';
 
 // The login's own limit (`auth.loginTimeoutMs`) ends the question earlier; this one is only shown.
 const shownLimitMs = 300_000;
@@ -44,9 +57,80 @@ export class GatewayLogins {
   readonly #underWay = new Map<string, Login>();
   /** How many logins have succeeded, by server. */
   readonly #succeeded = new Map<string, number>();
+  /** Shown servers that require a login. */
+  readonly #required = new Set<string>();
+  readonly #ends: readonly (() => void)[];
 
   constructor(ports: Ports) {
     this.#ports = ports;
+    const { troupe } = ports;
+    for (const { name } of troupe.snapshot().servers) this.#look(name);
+    this.#ends = [
+      troupe.on('status.changed', ({ status }) => this.#look(status.name)),
+      // A removed server has no further status.
+      troupe.on('reconciled', () => {
+        for (const name of this.#required) this.#look(name);
+      }),
+    ];
+  }
+
+  close(): void {
+    for (const end of this.#ends) end();
+  }
+
+  /** Adds the tool while a server requires a login. A server's own tool of that name takes precedence. */
+  beside(listed: readonly Item[]): readonly Item[] {
+    const servers = [...this.#required].toSorted();
+    if (servers.length === 0 || !this.has(toolName, listed)) return listed;
+    const server = {
+      type: 'string',
+      enum: servers,
+      description: 'The server that requires a login.',
+    };
+    const item = {
+      name: toolName,
+      description:
+        'Asks the user to log in to a server in a browser, and waits for it. A server lists its tools after its first login.',
+      inputSchema: { type: 'object', properties: { server }, required: ['server'] },
+      annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: true },
+    };
+    return [...listed, item];
+  }
+
+  /** Whether a name means the tool. */
+  has(exposed: string, listed: readonly Item[]): boolean {
+    return exposed === toolName && !listed.some(({ name }) => name === toolName);
+  }
+
+  /** The server that a call of the tool is about. @throws TroupeError `INVALID_ARGUMENTS` */
+  serverIn({ server }: Item): string {
+    const { troupe, isShown = () => true } = this.#ports;
+    if (typeof server === 'string' && isShown(server) && troupe.status(server) !== undefined)
+      return server;
+    const servers = [...this.#required].toSorted();
+    const which = servers.length === 0 ? 'No server does now' : `These do: ${servers.join(', ')}`;
+    throw argumentsError(`"server" must be the name of a server that requires a login. ${which}.`);
+  }
+
+  /** What the tool answers once the server needs no login. @throws TroupeError `AUTH_REQUIRED` until then */
+  answer(server: string): { readonly content: readonly Item[] } {
+    const { state = 'stopped', tools = 0 } = this.#ports.troupe.status(server) ?? {};
+    if (state === 'authRequired') {
+      const message = `${server} requires a login. Run: troupe login ${server}`;
+      throw new TroupeError('AUTH_REQUIRED', message, { server, outcome: 'not_executed' });
+    }
+    const count = tools === 1 ? '1 tool' : `${tools} tools`;
+    const text = `${server} requires no login now. It is ${state} and has ${count}; list the tools to see them.`;
+    return { content: [{ type: 'text', text }] };
+  }
+
+  #look(name: string): void {
+    const { troupe, isShown = () => true, onToolChanged } = this.#ports;
+    const isRequired = isShown(name) && troupe.status(name)?.state === 'authRequired';
+    if (isRequired === this.#required.has(name)) return;
+    if (isRequired) this.#required.add(name);
+    else this.#required.delete(name);
+    onToolChanged?.();
   }
 
   /** Runs a request; if it needs a login that the client completes, runs it once more. */

@@ -31,6 +31,20 @@ const unknownCodes: ReadonlySet<CallerCode> = new Set([
 /** The server requires a capability that the client lacks: an error for the client, not for its model. */
 const missingCapability = -32_021;
 
+/**
+ * The error of a call whose server, of an older revision, asks for a message of a model, which the
+ * client does not support. In that revision, such a request cannot be declined.
+ */
+export function withoutModel(server: string): TroupeError {
+  const message = `${server} asked for a message of the client's model during this request, which the client does not support. The request was cancelled: check whether it took effect, and repeat it with a client that supports sampling.`;
+  return new TroupeError('INPUT_REQUIRED', message, {
+    server,
+    outcome: 'unknown',
+    rpcCode: missingCapability,
+    rpcData: { requiredCapabilities: { sampling: {} } },
+  });
+}
+
 /** The error of a request that was cancelled because the gateway stopped. */
 export function cutOff(error: unknown): TroupeError {
   const { outcome, server, tool } = troupeErrorOf(error);

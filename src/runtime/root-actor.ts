@@ -99,7 +99,7 @@ export interface TroupeParts {
 export interface RootPorts {
   readonly parts: TroupeParts;
   readonly input: TroupeInput;
-  readonly settings: Pick<SettingsPorts, 'files' | 'projectRoot' | 'reader' | 'docker'>;
+  readonly settings: Pick<SettingsPorts, 'projectRoot' | 'reader' | 'docker'>;
   readonly specs: SettingsPorts['specs'];
   readonly session: Omit<SessionPorts, 'clock' | 'env'>;
 }

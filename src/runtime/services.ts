@@ -24,7 +24,7 @@ import { lazyLogins } from './logins.ts';
 import { AddedServers } from './options/added-servers.ts';
 import { checkOptions } from './options/check.ts';
 import { embeddingReader } from './options/embedded-servers.ts';
-import { hostPolicy, settingsPortsOf, valueSourceOf } from './options/settings-ports.ts';
+import { broughtBy, hostPolicy, settingsPortsOf, valueSourceOf } from './options/settings-ports.ts';
 import { createRoot, type TroupeParts } from './root-actor.ts';
 import { ServerRecords } from './server-records.ts';
 import { SessionRegistry } from './session-registry.ts';
@@ -115,7 +115,7 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
   const permissions = new Permissions(options, { ...shared, settings });
   const callPorts = { ...parts, board, tools: catalogs.tools, sessions, approvals, permissions };
   const calls = new CallDispatcher({ ...callPorts, ...logins.forCalls, absentError });
-  const added = new AddedServers(reader);
+  const added = new AddedServers(reader, (list) => broughtBy(list, options, projectRoot));
   const kept = { ...shared, specs, approvals, questions, catalogs, values, processes, logins };
   return { ...kept, root, board, calls, added, reader, docker, progress, budget, absentError };
 }

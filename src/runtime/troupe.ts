@@ -17,7 +17,12 @@ import type { Clock } from '../domain/clock.ts';
 import type { ApprovalRequest } from '../domain/host/approval.ts';
 import type { HostCredentials } from '../domain/host/credentials.ts';
 import type { EmbeddedServer } from '../domain/host/embedded.ts';
-import type { HostEvent, TroupeEventName, TroupeEvents } from '../domain/host/event.ts';
+import type {
+  HostEvent,
+  PluginSource,
+  TroupeEventName,
+  TroupeEvents,
+} from '../domain/host/event.ts';
 import type { Explanation } from '../domain/host/explanation.ts';
 import type { ProvideHeaders } from '../domain/host/headers.ts';
 import type { Inspection } from '../domain/host/inspection.ts';
@@ -55,14 +60,6 @@ export interface SettingsFile {
    * a file with the scope `config` must exist. Default: `config`.
    */
   readonly scope?: 'managed' | 'user' | 'project' | 'workspace' | 'local' | 'config';
-}
-
-/** The servers of a host's plugin: in a file, or as an object in the same format. */
-export interface PluginSource {
-  /** The plugin's name. Its servers are called `plugin:<plugin>:<server>`. */
-  readonly plugin: string;
-  readonly file?: string;
-  readonly settings?: Readonly<Record<string, unknown>>;
 }
 
 /** Numbers and rules that differ from a preset; checked like those in settings. */

@@ -184,23 +184,28 @@ export function createScriptedTroupe(options: ScriptedTroupeOptions = {}): Scrip
 /** Creates the files, and the ports through which a troupe reads them. */
 function createMemoryFiles() {
   const texts = new Map<string, string>();
-  const listeners = new Set<WatchListener>();
+  const watches = new Set<{
+    readonly files: readonly string[];
+    readonly listener: WatchListener;
+  }>();
+  const changed = (file?: string): void => {
+    if (!files.isWatched) return;
+    for (const { files: watched, listener } of watches)
+      if (file === undefined || watched.includes(file)) listener.changed();
+  };
   const files: MemoryFiles = {
     isWatched: true,
     onRead: undefined,
     write(file, content) {
       texts.set(file, typeof content === 'string' ? content : JSON.stringify(content, null, 2));
-      files.touch();
+      changed(file);
     },
     remove(file) {
       texts.delete(file);
-      files.touch();
+      changed(file);
     },
     text: (file) => texts.get(file),
-    touch() {
-      if (!files.isWatched) return;
-      for (const listener of listeners) listener.changed();
-    },
+    touch: () => changed(),
   };
   const ports: TroupeParts['settings'] = {
     // Loaded already, so that later steps depend on the clock alone.
@@ -211,9 +216,10 @@ function createMemoryFiles() {
       return text === undefined ? { missing: true } : { text };
     },
     checkFolder: async () => undefined,
-    watch: (_files, listener) => {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
+    watch: (watched, listener) => {
+      const watch = { files: watched, listener };
+      watches.add(watch);
+      return () => void watches.delete(watch);
     },
   };
   return { files, ports };

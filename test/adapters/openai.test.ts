@@ -78,6 +78,8 @@ describe('tools for the Responses API', () => {
       { sql: 'select 1' },
       {},
     ]);
+    const more = { output: [wants('clock', '{}', 'f'), wants('weather', '{}', 'g')] as Output };
+    expect(await tools.runToolCalls(more, { own: ['clock'] })).toEqual([]);
   });
 
   it('run each call once, even when its response is passed in again', async () => {
@@ -175,6 +177,8 @@ describe('tools for the Chat Completions API', () => {
       { role: 'tool', tool_call_id: 'b', content: expect.stringMatching(/^MCP error: /u) },
     ]);
     expect(await tools.runChatToolCalls({})).toEqual([]);
+    const own = { tool_calls: [wantsInChat('clock', '{}', 'c')] };
+    expect(await tools.runChatToolCalls(own, { own: ['clock'] })).toEqual([]);
   });
 
   it("run in the client's runner, which survives failed calls", async () => {

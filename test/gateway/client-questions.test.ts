@@ -18,8 +18,10 @@ const accepted = { q1: { action: 'accept' } };
 function client() {
   const questions = new ClientQuestions();
   const stop = new AbortController();
+  const refused: string[] = [];
   return {
     questions,
+    refused,
     stop,
     ask: () => questions.onQuestion(question, { signal: stop.signal }),
     /** A call whose client waits for its answer. */
@@ -27,7 +29,8 @@ function client() {
       const call = new HeldCall('tool');
       let finish = (_result: object): void => undefined;
       call.begin(() => new Promise((resolve) => (finish = (result) => resolve({ ...result }))));
-      questions.began(call, { server, canAnswer: () => canAnswer });
+      const refuse = () => void refused.push(server);
+      questions.began(call, { server, canAnswer: () => canAnswer, refuse });
       return { call, turn: call.turn(false), finish: (result = {}) => finish(result) };
     },
   };
@@ -80,6 +83,7 @@ describe('a question for any of the calls of a client', () => {
     const none = client();
     none.begin('web');
     expect(await none.ask()).toEqual({ action: 'decline' });
+    expect(none.refused).toEqual([]);
     const one = client();
     const { call } = one.begin();
     const answer = one.ask();
@@ -91,5 +95,16 @@ describe('a question for any of the calls of a client', () => {
     const other = withdrawn.ask();
     withdrawn.stop.abort();
     expect(await other).toEqual({ action: 'cancel' });
+  });
+
+  it('refuses the only call whose client cannot answer it, but none of several', async () => {
+    const { ask, begin, refused } = client();
+    begin('db', false);
+    begin('web', false);
+    expect(await ask()).toEqual({ action: 'decline' });
+    expect(refused).toEqual(['db']);
+    begin('db', false);
+    expect(await ask()).toEqual({ action: 'decline' });
+    expect(refused).toEqual(['db']);
   });
 });

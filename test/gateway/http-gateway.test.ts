@@ -228,3 +228,63 @@ describe("the gateway's lists", () => {
     expect((await client.listTools({}, { cacheMode: 'refresh' })).tools).toHaveLength(1);
   });
 });
+
+const inputSchema = {
+  type: 'object' as const,
+  properties: { region: { type: 'string', 'x-mcp-header': 'Region' } },
+};
+
+async function beginWithHeader() {
+  const there = await gatewayStage();
+  there.tools.set('db', [tool('query', { inputSchema })]);
+  there.sessions.of('db').notify();
+  await there.settle();
+  const call = (args: object, headers: Readonly<Record<string, string>>): Promise<Response> => {
+    const _meta = {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientCapabilities': {},
+    };
+    const params = { name: 'db__query', arguments: args, _meta };
+    return post(
+      there.url,
+      { jsonrpc: '2.0', id: 7, method: 'tools/call', params },
+      {
+        'mcp-protocol-version': '2026-07-28',
+        'mcp-method': 'tools/call',
+        'mcp-name': 'db__query',
+        ...headers,
+      },
+    );
+  };
+  return { there, call };
+}
+
+describe("a call whose server wants an argument as a header of the gateway's request", () => {
+  it('is refused before it reaches the server if the header is missing or wrong', async () => {
+    const { there, call } = await beginWithHeader();
+    for (const headers of [
+      {},
+      { 'mcp-param-region': 'west' },
+      { 'mcp-param-region': '=?base64?ZWFzdA?=' },
+      { 'mcp-param-region': '=?base64?ZW!zdA==?=' },
+    ]) {
+      const response = await call({ region: 'east' }, headers);
+      expect(response.status).toBe(400);
+      expect(await response.json()).toMatchObject({ id: 7, error: { code: -32_020 } });
+    }
+    expect(there.sessions.of('db').calls).toEqual([]);
+  });
+
+  it('reaches the server if the header agrees, or neither has the argument', async () => {
+    const { there, call } = await beginWithHeader();
+    for (const [args, headers] of [
+      [{ region: 'east' }, { 'mcp-param-region': 'east' }],
+      [{ region: 'east' }, { 'mcp-param-region': '=?base64?ZWFzdA==?=' }],
+      [{}, {}],
+    ] as const) {
+      const response = call(args, headers);
+      (await there.nextCall('db')).answer(pong);
+      expect(await (await response).json()).toMatchObject({ result: pong });
+    }
+  });
+});

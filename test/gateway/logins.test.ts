@@ -225,6 +225,52 @@ describe.each(eras)('a call that needs a login (%s)', (era) => {
   });
 });
 
+describe.each(eras)('the tool log_in (%s)', (era) => {
+  const call = ({ client }: TestClient, args: Record<string, unknown>) =>
+    client.callTool({ name: 'log_in', arguments: args });
+  const list = async ({ client }: TestClient) =>
+    (await client.listTools({}, { cacheMode: 'refresh' })).tools;
+
+  it('starts the first login to a server that has no tools yet', async () => {
+    const place = await placeWith();
+    const here = await join(place, era, consenting(place));
+    expect(await list(here)).toMatchObject([
+      { name: 'log_in', inputSchema: { properties: { server: { enum: ['db', 'twin'] } } } },
+    ]);
+    expect(await call(here, { server: 'db' })).toMatchObject({
+      content: [
+        { text: expect.stringMatching(/^db requires no login now\. It is ready and has/u) },
+      ],
+    });
+    expect(here.pages).toMatchObject([{ message: expect.stringContaining('db requires a login') }]);
+    await place.troupe.waitFor('twin', 'ready', { timeoutMs: 10_000 });
+    const names = (await list(here)).map(({ name }) => name);
+    expect(names).toContain('db__echo');
+    expect(names).not.toContain('log_in');
+    expect(place.issuer.counts).toMatchObject({ authorizations: 1, codes: 1 });
+  });
+
+  it('fails with the remedy when the user declines, or for an unknown server', async () => {
+    const place = await placeWith();
+    const here = await join(place, era, () => 'decline');
+    expect(await call(here, { server: 'db' })).toMatchObject(refused);
+    const { content } = await call(here, { server: 'nobody' });
+    expect(content).toMatchObject([{ text: expect.stringContaining('These do: db, twin') }]);
+    expect(place.issuer.counts.authorizations).toBe(0);
+  });
+
+  it('is not listed for clients that cannot open pages or may belong to others', async () => {
+    const place = await placeWith();
+    const formsOnly = await join(place, era, () => 'accept', { elicitation: { form: {} } });
+    expect(await list(formsOnly)).toEqual([]);
+    expect(await call(formsOnly, { server: 'db' })).toMatchObject(refused);
+    const open = await placeWith({ asksForLogins: false });
+    const here = await join(open, era, consenting(open));
+    expect(await list(here)).toEqual([]);
+    await expect(call(here, { server: 'db' })).rejects.toMatchObject({ code: -32_602 });
+  });
+});
+
 describe('calls that need one login', () => {
   it('ask their client once, and all go on', async () => {
     const place = await placeWith();

@@ -116,6 +116,43 @@ describe.each(['auto', 'legacy'] as const)("a server's question during a call (%
   });
 });
 
+describe("a question for a client's model during a call", () => {
+  it('cancels the call of a client of 2026-07-28 without sampling', async () => {
+    const there = await gatewayStage();
+    const params = { name: 'db__query', arguments: {}, _meta: envelope({ elicitation: {} }) };
+    const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
+    const answer = post(there.url, message, modernHeaders);
+    const call = await there.nextCall('db');
+    await there.sessions.of('db').ask(model, call);
+    const response = await answer;
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({
+      id: 1,
+      error: {
+        code: -32_021,
+        message: expect.stringContaining('repeat it with a client that supports sampling'),
+        data: {
+          requiredCapabilities: { sampling: {} },
+          code: 'INPUT_REQUIRED',
+          outcome: 'unknown',
+          server: 'db',
+        },
+      },
+    });
+    expect(call.isSettled).toBe(true);
+  });
+
+  it('is declined for an older client without sampling', async () => {
+    const there = await gatewayStage();
+    const client = await connect(there, 'legacy');
+    const answer = client.callTool({ name: 'db__query', arguments: {} });
+    const call = await there.nextCall('db');
+    expect(await there.sessions.of('db').ask(model, call)).toEqual({ action: 'decline' });
+    call.answer(pong);
+    expect(await answer).toMatchObject(pong);
+  });
+});
+
 describe('a call that waits for its client', () => {
   const begin = async () => {
     const there = await gatewayStage();
@@ -151,6 +188,7 @@ describe('a call that waits for its client', () => {
     const again = await ask(there.url, { requestState, inputResponses: { other: accepted } });
     expect(again.result?.inputRequests?.[key]).toBeDefined();
     const state = again.result?.requestState;
+    expect(state).not.toBe(requestState);
     const last = ask(there.url, { requestState: state, inputResponses: { [key]: accepted } });
     expect(await said).toEqual(accepted);
     call.answer(pong);

@@ -11,6 +11,7 @@ import {
 } from '../../domain/server-state.ts';
 import type { Problem } from '../../domain/settings.ts';
 import { printableLine } from '../../policies/text/printable.ts';
+import { counted } from './counted.ts';
 import { sinceText, untilText } from './durations.ts';
 import type { Paint, Style } from './output.ts';
 import { type Cell, cutTo, fitTable, type Table, wrapText } from './table.ts';
@@ -208,7 +209,7 @@ export function statusLine(status: ServerStatus, nowMs: number): string {
   const next = untilText(status.nextAttemptAt, nowMs);
   const facts = [
     status.mayDownload === true ? 'may be downloading' : '',
-    status.tools > 0 ? `${status.tools} tools` : '',
+    status.tools > 0 ? counted(status.tools, 'tool') : '',
     status.catalog === 'deferred' || status.catalog === 'stale' ? status.catalog : '',
     status.pid === undefined ? '' : `pid ${status.pid}`,
     status.attempt === undefined || status.attempt < 2 ? '' : `attempt ${status.attempt}`,

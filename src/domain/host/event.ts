@@ -9,6 +9,14 @@ import type { ServerLogLine } from '../server-log.ts';
 import type { Problem } from '../settings.ts';
 import type { ServerStatus } from './status.ts';
 
+/** The servers of a host's plugin: in a file, or as an object in the same format. */
+export interface PluginSource {
+  /** The plugin's name. Its servers are called `plugin:<plugin>:<server>`. */
+  readonly plugin: string;
+  readonly file?: string;
+  readonly settings?: Readonly<Record<string, unknown>>;
+}
+
 /**
  * Events that a host may send. Checked at the boundary: anything else is refused with
  * `INVALID_ARGUMENTS`, as is every name that begins with `xstate.`.
@@ -16,6 +24,8 @@ import type { ServerStatus } from './status.ts';
 export type HostEvent =
   /** Replaces the host's own settings: an object in the format of a settings file. */
   | { readonly type: 'settings.changed'; readonly settings: Readonly<Record<string, unknown>> }
+  /** Replaces the plugins that bring servers, as in the option `plugins`. */
+  | { readonly type: 'plugins.changed'; readonly plugins: readonly PluginSource[] }
   /** Reads all settings files again, without waiting for the watcher. */
   | { readonly type: 'settings.reload' }
   /** Undoes a stop and starts the server. */

@@ -21,24 +21,26 @@ const fileScopes = ['managed', 'user', 'project', 'workspace', 'local', 'config'
 // A few hundred megabytes, enough for an hour of a busy troupe.
 const mostRecords = 1_000_000;
 
+const pluginSources = z.array(
+  z
+    .strictObject({
+      plugin: z.string().regex(/^[\w.-]{1,60}$/, {
+        error: 'a plugin is named with 1 to 60 letters, digits, "_", "." or "-"',
+      }),
+      file: file.optional(),
+      settings: z.record(z.string(), z.unknown()).optional(),
+    })
+    .refine((it) => (it.file === undefined) !== (it.settings === undefined), {
+      error: 'a plugin brings either "file" or "settings"',
+    }),
+);
+
 const optionsSchema = z
   .strictObject({
     sources: z.array(
       z.union([file, z.strictObject({ file, scope: z.enum(fileScopes).optional() })]),
     ),
-    plugins: z.array(
-      z
-        .strictObject({
-          plugin: z.string().regex(/^[\w.-]{1,60}$/, {
-            error: 'a plugin is named with 1 to 60 letters, digits, "_", "." or "-"',
-          }),
-          file: file.optional(),
-          settings: z.record(z.string(), z.unknown()).optional(),
-        })
-        .refine((it) => (it.file === undefined) !== (it.settings === undefined), {
-          error: 'a plugin brings either "file" or "settings"',
-        }),
-    ),
+    plugins: pluginSources,
     rules: z.array(aFunction),
     bare: z.boolean(),
     settings: z.record(z.string(), z.unknown()),
@@ -176,6 +178,7 @@ const hostEventSchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('trust.changed'), trusted: z.boolean() }),
   z.strictObject({ type: z.literal('allow.changed'), allowed: names.nullable() }),
   z.strictObject({ type: z.literal('roots.changed'), roots: rootChoices }),
+  z.strictObject({ type: z.literal('plugins.changed'), plugins: pluginSources }),
 ]);
 
 const hostEventTypes: readonly string[] = hostEventSchema.options.flatMap(({ shape }) => [

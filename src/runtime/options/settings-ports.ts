@@ -3,6 +3,7 @@ import { realFolder } from '../../../actors/files/file-system.ts';
 import { isWithin } from '../../../actors/files/way-within.ts';
 import type { DockerGatewayPorts } from '../../../actors/settings/docker-gateway.ts';
 import type {
+  BroughtByPlugins,
   SettingsFileRef,
   SettingsReaderPorts,
 } from '../../../actors/settings/last-good-settings.ts';
@@ -12,6 +13,7 @@ import {
   type ValueSource,
 } from '../../../actors/values/source.ts';
 import { parsePolicyChoice } from '../../config/policy-choice.ts';
+import type { PluginSource } from '../../domain/host/event.ts';
 import type { PolicyChoice } from '../../domain/policy.ts';
 import type { Scope } from '../../domain/scope.ts';
 import { argumentsError } from '../../domain/user-errors.ts';
@@ -69,18 +71,27 @@ function foundBy(
     // Only a file with the scope `config` must exist.
     return { file: fileIn(file, options, projectRoot), scope, optional: scope !== 'config' };
   });
-  const present = isBare ? [] : (options.plugins ?? []);
-  const files = [
-    ...named.filter(({ scope }) => !isBare || scope === 'managed' || scope === 'config'),
-    ...present.flatMap((it): readonly SettingsFileRef[] => {
+  const { files, plugins } = broughtBy(options.plugins ?? [], options, projectRoot);
+  const own = named.filter(({ scope }) => !isBare || scope === 'managed' || scope === 'config');
+  return { files: [...own, ...files], plugins };
+}
+
+/** Returns what these plugins bring; nothing to a bare troupe. */
+export function broughtBy(
+  plugins: readonly PluginSource[],
+  { bare }: Pick<TroupeOptions, 'bare'>,
+  projectRoot: string,
+): BroughtByPlugins {
+  const present = bare === true ? [] : plugins;
+  return {
+    files: present.flatMap((it): readonly SettingsFileRef[] => {
       if (it.file === undefined) return [];
       return [{ file: resolve(projectRoot, it.file), scope: 'plugin', plugin: it.plugin }];
     }),
-  ];
-  const plugins = present.flatMap(({ plugin, settings: brought }) =>
-    brought === undefined ? [] : [{ plugin, settings: brought }],
-  );
-  return { files, plugins };
+    plugins: present.flatMap(({ plugin, settings: brought }) =>
+      brought === undefined ? [] : [{ plugin, settings: brought }],
+    ),
+  };
 }
 
 /**

@@ -299,32 +299,6 @@ describe('servers added one by one', () => {
   });
 });
 
-describe('plugins', () => {
-  it('provide servers as an object or a file', async () => {
-    const there = await stage({
-      plugins: [
-        { plugin: 'tools', settings: servers({ lint: 'lint', bad: { command: 7 } }) },
-        { plugin: 'more', file: 'more.json' },
-      ],
-    });
-    expect(there.stateOf('plugin:tools:lint')).toBe('ready');
-    expect(there.troupe.status('plugin:tools:bad')?.action).toBe('fix plugin tools');
-    expect(there.troupe.snapshot().troupe.problems).toMatchObject([{ file: '/project/more.json' }]);
-    there.files.write('/project/more.json', servers({ db: 'srv' }));
-    await there.advance(300);
-    expect(there.stateOf('plugin:more:db')).toBe('ready');
-    expect(there.troupe.snapshot().troupe.problems).toEqual([]);
-  });
-
-  it.each([
-    [[{ plugin: 'a:b', file: 'x' }]],
-    [[{ plugin: 'a' }]],
-    [[{ plugin: 'a', file: 'x', settings: {} }]],
-  ])('are rejected when invalid: %j', async (plugins) => {
-    await expect(stage({ plugins })).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' });
-  });
-});
-
 describe('a bare troupe', () => {
   it('ignores the folder and plugins, including their lists', async () => {
     const there = await stage({
@@ -333,6 +307,8 @@ describe('a bare troupe', () => {
       projectSettings: servers({ theirs: 'x' }, { excluded: ['db'] }),
       plugins: [{ plugin: 'tools', settings: servers({ lint: 'lint' }) }],
     });
+    const plugins = [{ plugin: 'more', settings: servers({ web: 'web' }) }];
+    await tell(there, { type: 'plugins.changed', plugins });
     expect(there.troupe.snapshot().servers.map(({ name }) => name)).toEqual(['db']);
     expect(there.stateOf('db')).toBe('ready');
   });
