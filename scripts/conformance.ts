@@ -121,14 +121,25 @@ async function run(
     console.log(`\n${title}\n${output}`);
     return;
   }
-  const rows = judge(
-    requirementsOf(role, revision),
-    resultsIn(results, role).map((result) => ({
-      ...result,
-      trouble: troubles?.get(result.scenario),
-    })),
-    expected,
-  );
+  const rowsOf = (from: string): readonly Row[] =>
+    judge(
+      requirementsOf(role, revision),
+      resultsIn(from, role).map((result) => ({
+        ...result,
+        trouble: troubles?.get(result.scenario),
+      })),
+      expected,
+    );
+  const rows = [...rowsOf(results)];
+  // The suite waits for real time, so a scenario that fails on a busy machine gets a second try.
+  for (const [index, { scenario, isWrong, end, note }] of rows.entries()) {
+    if (!isWrong || end !== 'failed') continue;
+    console.log(`\n${scenario} failed, and is tried again: ${note}`);
+    const again = path.join(results, `again ${index}`);
+    mkdirSync(again);
+    await runSuite(suiteRun, again, scenario);
+    rows.splice(index, 1, ...rowsOf(again).filter((row) => row.scenario === scenario));
+  }
   runs.set(title, rows);
   console.log(`\n${title}\n${rowLines(rows)}`);
 }
