@@ -8,6 +8,7 @@ import './styles/controls.css';
 import './styles/dialog.css';
 import './styles/fleet.css';
 import './styles/fleet-list.css';
+import './styles/fleet-table.css';
 import './styles/chart.css';
 import './styles/sequence.css';
 import './styles/panel.css';

@@ -52,6 +52,11 @@ export function controlHandler(
         ? snapshot
         : { ...snapshot, servers: [requireServer(troupe, server)] };
     },
+    async usage({ server }) {
+      if (server !== undefined) requireServer(troupe, server);
+      const all = await troupe.usage();
+      return { usage: all.filter((each) => server === undefined || each.server === server) };
+    },
     explain: ({ server }) => present(troupe, server, troupe.explain(server)),
     logs({ server, lines }) {
       const all = present(troupe, server, troupe.logs(server));
