@@ -3,6 +3,7 @@
 import { render } from 'preact';
 import './styles/tokens.css';
 import './styles/picture.css';
+import './styles/chart-states.css';
 import './styles/shell.css';
 import './styles/controls.css';
 import './styles/dialog.css';
