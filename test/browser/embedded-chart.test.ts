@@ -96,6 +96,9 @@ async function startHost(
   return { home: `http://127.0.0.1:${port}/`, closeInspector: () => inspector.close() };
 }
 
+const fillOfBox = `getComputedStyle(document.getElementById('circuit').shadowRoot
+  .querySelector('.state:not(.lit):not(.compound) > .box')).fill`;
+
 /** The lit states of an element, in one line. */
 async function litIn(page: Page, id: string): Promise<string> {
   const lit = page.locator(`#${id} .state.lit`);
@@ -135,8 +138,7 @@ it('<troupe-chart> shows a real server on a page of another program', async () =
   const fills: unknown[] = [];
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme });
-    const box = page.locator('#circuit .state:not(.lit):not(.compound) > .box').first();
-    fills.push(await box.evaluate('(element) => getComputedStyle(element).fill'));
+    fills.push(await page.evaluate(fillOfBox));
   }
   expect(fills).toEqual(['rgb(255, 255, 255)', 'rgb(23, 32, 51)']);
   // It follows, and says so when it no longer can.

@@ -275,7 +275,7 @@ function setAttributes(
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
 }
 
-const badge = { width: 76, height: 17 };
+const badge = { width: 88, height: 17 };
 
 /** After a line in a box, which has a monospaced font. */
 function endOf(line: SVGElement): { x: number; y: number } {
