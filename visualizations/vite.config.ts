@@ -78,11 +78,11 @@ function serverPictures(): Plugin {
         return [file, text.replace(/<style>[^<]*<\/style>| data-transitions="[^"]*"/gu, '')];
       });
       const drawings = Object.fromEntries(await Promise.all(texts)) as unknown;
-      const pictures = all.map((each) => ({
+      const overviews = all.map((each) => ({
         ...each,
         sizes: Object.fromEntries(Object.entries(each.sizes).filter(([file]) => isOverview(file))),
       }));
-      return `export const pictures = ${JSON.stringify(pictures)};
+      return `export const pictures = ${JSON.stringify(overviews)};
 export const drawings = ${JSON.stringify(drawings)};`;
     },
   };

@@ -19,7 +19,7 @@ import ownStyle from './troupe-chart.css?inline';
 const nothing: Followed = { leaves: [], text: 'no state', isLost: false };
 
 // A server that renders pages imports this file too, and has no elements.
-const Base = globalThis.HTMLElement ?? (class {} as typeof HTMLElement);
+const Base = globalThis.HTMLElement ?? (Object as unknown as typeof HTMLElement);
 
 class TroupeChart extends Base implements TroupeChartElement {
   static readonly observedAttributes = ['chart', 'server', 'state', 'src'];
@@ -121,7 +121,7 @@ class TroupeChart extends Base implements TroupeChartElement {
     if (this.#followed !== undefined) return this.#followed;
     const status = statusIn(this.#status, this.server) ?? stateIn(this.state);
     if (status === undefined) return nothing;
-    const name = 'name' in status ? status.name : this.server;
+    const name = (status as Partial<ServerStatus>).name ?? this.server;
     const words = [status.state, status.reason].filter((word) => word !== undefined).join(', ');
     const text = name === '' ? words : `${name}: ${words}`;
     return { leaves: leavesOf(status), text, isLost: false };
