@@ -80,6 +80,7 @@ function showFiles({ files, size, unpackedSize }: Packed): void {
     'dist/src/cli/main.js',
     'dist/inspector/index.html',
     'dist/inspector/charts/charts.json',
+    'dist/inspector/troupe-chart.js',
     'docs/guide.md',
     'schema/settings.schema.json',
   ];

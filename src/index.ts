@@ -59,7 +59,9 @@ export type * from './domain/host/rule.ts';
 export type {
   BudgetUse,
   LastError,
+  MemoryUse,
   ServerStatus,
+  ServerUsage,
   SessionCount,
   SuccessorStatus,
   TroupeSnapshot,

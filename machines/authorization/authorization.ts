@@ -49,17 +49,7 @@
  * retrying -- store.changed --> loading
  * retrying -- after retryDelay --> renewing
  * signingIn -- (see signing-in.ts) --> loading | authorized
- * unauthorized -- login.requested [needsNoUser] --> requesting
- * unauthorized -- login.requested --> signingIn
- * unauthorized -- token.wanted [needsNoUser] --> requesting
- * unauthorized -- store.changed --> loading
- * unauthorized: [*] -> choosing
- *   choosing -- always [hasFailure] --> clientNeeded
- *   choosing -- always [hasFailure] --> denied
- *   choosing -- always [hasFailure] --> expired
- *   choosing -- always [hasAnyFailure] --> failed
- *   choosing -- always --> signedOut
- *   signedOut, clientNeeded, denied, expired, failed
+ * unauthorized -- (see unauthorized.ts) --> requesting | signingIn | loading
  * loggingOut invokes forget
  * loggingOut -- logout.requested --> (ignored)
  * loggingOut -- done forget | error forget | after stepDeadline --> unauthorized
@@ -68,6 +58,7 @@
 
 import { authorizationSetup, doneOf, noteFailure, step } from './setup.ts';
 import { signingInStates } from './signing-in.ts';
+import { logsIn, signsIn, unauthorized } from './unauthorized.ts';
 
 const noteToken = { type: 'noteToken', params: doneOf } as const;
 const noteStep = { type: 'noteStep', params: doneOf } as const;
@@ -85,19 +76,6 @@ const mayAskForLess = { type: 'mayAskForLess', params: doneOf } as const;
 const scopesOf = ({ event }: { readonly event: { readonly scopes: readonly string[] } }) =>
   event.scopes;
 const noteWanted = { type: 'noteWanted', params: scopesOf } as const;
-const signsIn = {
-  actions: {
-    type: 'beginLogin',
-    params: ({ event }: { readonly event: { readonly device?: boolean } }) => event.device === true,
-  },
-  target: '#authorization.signingIn',
-} as const;
-/** A login without a user is a request for another token. */
-const logsIn = [
-  { guard: 'needsNoUser', actions: 'forgetFailure', target: '#authorization.requesting' },
-  signsIn,
-] as const;
-
 export const authorizationMachine = authorizationSetup.createMachine({
   // A transition loop is a bug: a broken actor is better than a frozen host.
   options: { maxIterations: 1_000 },
@@ -264,31 +242,7 @@ export const authorizationMachine = authorizationSetup.createMachine({
       },
       ...signingInStates,
     },
-    unauthorized: {
-      tags: 'needsUser',
-      on: {
-        'login.requested': logsIn,
-        'token.wanted': { guard: 'needsNoUser', target: 'requesting' },
-        'store.changed': 'loading',
-      },
-      initial: 'choosing',
-      states: {
-        choosing: {
-          always: [
-            { guard: { type: 'hasFailure', params: 'clientNeeded' }, target: 'clientNeeded' },
-            { guard: { type: 'hasFailure', params: 'denied' }, target: 'denied' },
-            { guard: { type: 'hasFailure', params: 'grant' }, target: 'expired' },
-            { guard: 'hasAnyFailure', target: 'failed' },
-            { target: 'signedOut' },
-          ],
-        },
-        signedOut: {},
-        clientNeeded: {},
-        denied: {},
-        expired: {},
-        failed: {},
-      },
-    },
+    unauthorized,
     loggingOut: {
       entry: 'clear',
       on: {

@@ -128,9 +128,12 @@ export type ServerCommand =
 /** Calls that began or ended, with the number of the session they belong to. */
 export type CallFact =
   | {
-      readonly type: 'calls.began' | 'calls.drained' | 'call.succeeded';
+      readonly type: 'calls.began' | 'calls.drained';
       readonly session: number;
+      /** Of the server since the start, for the records; no decision depends on it. */
+      readonly calls?: number;
     }
+  | { readonly type: 'call.succeeded'; readonly session: number }
   /** `at` is monotonic, in milliseconds. */
   | { readonly type: 'call.failed'; readonly session: number; readonly at: number };
 

@@ -58,6 +58,7 @@ export const charts: readonly ListedChart[] = [
     authorizationMachine,
     ['authorization', 'A login', 'authorization', 'authorization/authorization'],
     ['authorization.signingIn', 'A user logs in', 'signingIn', 'authorization/signing-in'],
+    ['authorization.unauthorized', 'Without a token', 'unauthorized', 'authorization/unauthorized'],
   ),
   listed(permissionMachine, ['permission', 'The permission of a call', 'permission', 'permission']),
   listed(questionMachine, ['question', 'A question of a server', 'question', 'question']),

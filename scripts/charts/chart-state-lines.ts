@@ -36,10 +36,8 @@ export function stateLines(state: AnyStateNode, view: ChartView): readonly State
       ? []
       : wrapped(text, letters).map((line) => ({ kind, text: line, transitions: [] }));
   if (view.scope !== 'details') {
-    return [
-      ...lines('name', nameText(state)),
-      ...(view.isFolded(state) ? [foldedLine(state)] : []),
-    ];
+    if (!view.isFolded(state)) return lines('name', nameText(state));
+    return [...lines('name', nameText(state) + buttonRoom), foldedLine(state)];
   }
   const tags = [...state.tags].map((tag) => `#${tag}`).join(' ');
   return [
@@ -59,6 +57,9 @@ export function stateLines(state: AnyStateNode, view: ChartView): readonly State
     ...lines('tag', tags),
   ];
 }
+
+// For the button that unfolds it.
+const buttonRoom = '\u00a0'.repeat(3);
 
 /** Has room for the name of the state that is active inside, which the page writes there. */
 function foldedLine(state: AnyStateNode): StateLine {

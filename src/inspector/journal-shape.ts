@@ -49,6 +49,7 @@ const headSchema = z.looseObject({
     t: number,
     actors: z.array(picturedActor),
     servers: z.array(status),
+    calls: z.record(name, number).optional(),
   }),
   contexts: object,
 });

@@ -11,7 +11,7 @@ import type {
 } from '../domain/host/inspection.ts';
 import type { ServerStatus, TroupeSnapshot, TroupeStatus } from '../domain/host/status.ts';
 import { type ActorFile, picturedActor, recordOf, type Seen, type Stand } from './observation.ts';
-import { applyRecord, canvasOf, pictureOf } from './picture.ts';
+import { applyRecord, canvasOf, noteCalls, pictureOf } from './picture.ts';
 import { contextFacts } from './recorded-fields.ts';
 
 const none: Stand['nodes'] = [];
@@ -23,6 +23,8 @@ export const newStand: Stand = { life: 'active', nodes: none, context: undefined
 interface Statuses {
   readonly servers: Map<string, ServerStatus>;
   troupe: TroupeStatus | undefined;
+  /** Number of calls, by server. */
+  readonly calls: Map<string, number>;
 }
 
 export class Ledger {
@@ -38,8 +40,8 @@ export class Ledger {
   #baseT = 0;
   /** All actors that existed before the first kept observation, or started since. */
   readonly #actors = new Map<ActorKey, ActorFile>();
-  readonly #before: Statuses = { servers: new Map(), troupe: undefined };
-  readonly #now: Statuses = { servers: new Map(), troupe: undefined };
+  readonly #before: Statuses = { servers: new Map(), troupe: undefined, calls: new Map() };
+  readonly #now: Statuses = { servers: new Map(), troupe: undefined, calls: new Map() };
 
   constructor(capacity: number, maxBytes = Number.POSITIVE_INFINITY) {
     this.#capacity = capacity;
@@ -191,7 +193,10 @@ function bytesOf(seen: Seen): number {
 
 function noteStatus(statuses: Statuses, seen: Seen): void {
   if (seen.kind === 'status') statuses.servers.set(seen.status.name, seen.status);
-  else if (seen.kind === 'gone') statuses.servers.delete(seen.server);
+  else if (seen.kind === 'gone') {
+    statuses.servers.delete(seen.server);
+    statuses.calls.delete(seen.server);
+  } else if (seen.kind === 'event') noteCalls(statuses.calls, seen.actor.server, seen.facts);
   else if (seen.kind === 'reconciled') statuses.troupe = seen.troupe;
 }
 
@@ -199,8 +204,8 @@ function drawn(
   n: number,
   t: number,
   actors: readonly PicturedActor[],
-  { servers, troupe }: Statuses,
+  statuses: Statuses,
 ): InspectionPicture {
   const byKey = new Map(actors.map((each) => [each.actor, each]));
-  return pictureOf({ n, t, actors: byKey, servers, troupe });
+  return pictureOf({ n, t, actors: byKey, ...statuses });
 }

@@ -5,6 +5,7 @@
 
 import type {
   ActorKey,
+  EventFacts,
   InspectionPicture,
   InspectionRecord,
   PicturedActor,
@@ -23,20 +24,23 @@ export interface Canvas {
   readonly actors: Map<ActorKey, PicturedActor>;
   readonly servers: Map<string, ServerStatus>;
   troupe: TroupeStatus | undefined;
+  /** By server. */
+  readonly calls: Map<string, number>;
 }
 
-export function canvasOf({ n, t, actors, servers, troupe }: InspectionPicture): Canvas {
+export function canvasOf({ n, t, actors, servers, troupe, calls = {} }: InspectionPicture): Canvas {
   return {
     n,
     t,
     actors: new Map(actors.map((each) => [each.actor, each])),
     servers: new Map(servers.map((each) => [each.name, each])),
     troupe,
+    calls: new Map(Object.entries(calls)),
   };
 }
 
 export function pictureOf(canvas: Canvas): InspectionPicture {
-  const { n, t, actors, servers, troupe } = canvas;
+  const { n, t, actors, servers, troupe, calls } = canvas;
   const state = troupeStateIn(canvas) ?? troupe?.state;
   return {
     n,
@@ -44,6 +48,7 @@ export function pictureOf(canvas: Canvas): InspectionPicture {
     actors: [...actors.values()],
     servers: [...servers.values()].sort((left, right) => (left.name < right.name ? -1 : 1)),
     ...(troupe === undefined || state === undefined ? {} : { troupe: { ...troupe, state } }),
+    ...(calls.size === 0 ? {} : { calls: Object.fromEntries(calls) }),
   };
 }
 
@@ -101,15 +106,28 @@ export function applyRecord(canvas: Canvas, record: InspectionRecord): void {
       return;
     case 'gone':
       canvas.servers.delete(record.server);
+      canvas.calls.delete(record.server);
       return;
     case 'reconciled':
       canvas.troupe = record.troupe;
       return;
     case 'event':
+      noteCalls(canvas.calls, canvas.actors.get(record.to)?.server, record.facts);
+      return;
     case 'step':
     case 'ignored':
     case 'gap':
   }
+}
+
+/** Keeps the number that an event about calls names; a chart learns of them only at both ends. */
+export function noteCalls(
+  calls: Map<string, number>,
+  server: string | undefined,
+  facts: EventFacts | undefined,
+): void {
+  const count = facts?.['calls'];
+  if (server !== undefined && typeof count === 'number') calls.set(server, count);
 }
 
 type Timers = PicturedActor['timers'];

@@ -252,8 +252,8 @@ const allowed: Allowed = {
   'auth.completed': ['server'],
 
   // Calls.
-  'calls.began': ['session'],
-  'calls.drained': ['session'],
+  'calls.began': ['session', 'calls'],
+  'calls.drained': ['session', 'calls'],
   'call.succeeded': ['session'],
   'call.failed': ['session'],
 

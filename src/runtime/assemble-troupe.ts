@@ -2,7 +2,12 @@
 
 import { settingsReportOf } from '../config/settings-report.ts';
 import type { HostEvent } from '../domain/host/event.ts';
-import type { ServerStatus, TroupeSnapshot } from '../domain/host/status.ts';
+import type {
+  MemoryUse,
+  ServerStatus,
+  ServerUsage,
+  TroupeSnapshot,
+} from '../domain/host/status.ts';
 import { isUsable } from '../domain/server-state.ts';
 import type { DesiredServer } from '../domain/settings.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
@@ -69,6 +74,7 @@ function views(services: Services) {
       });
     },
     status: (server) => board.status(server),
+    usage: () => usageOf(services),
     server: (name) => serverHandle(name, board, report),
     explain: (server) => records.explain(server, board, root.getSnapshot()),
     logs: (server) => records.logs(server) ?? (board.status(server) === undefined ? undefined : []),
@@ -184,6 +190,30 @@ function snapshotOf({ board, progress, budget, problems }: Services): TroupeSnap
       problems: problems.all(),
     },
     servers,
+  };
+}
+
+/** A server has several processes while a successor starts or a predecessor finishes its calls. */
+async function usageOf({ board, calls, parts }: Services): Promise<readonly ServerUsage[]> {
+  const servers = board.statuses().map(({ name, pid, successor, predecessor }) => ({
+    name,
+    pids: [pid, successor?.pid, predecessor?.pid].filter((each) => each !== undefined),
+  }));
+  const memory = await parts.readMemory?.(servers.flatMap(({ pids }) => pids));
+  return servers.map(({ name, pids }) => {
+    const uses = pids.flatMap((pid) => memory?.get(pid) ?? []);
+    return {
+      server: name,
+      calls: calls.countOf(name),
+      ...(uses.length === 0 ? {} : { memory: uses.reduce(sumOf) }),
+    };
+  });
+}
+
+function sumOf(one: MemoryUse, other: MemoryUse): MemoryUse {
+  return {
+    bytes: one.bytes + other.bytes,
+    processCount: one.processCount + other.processCount,
   };
 }
 

@@ -5,6 +5,7 @@ import { inspect } from 'node:util';
 import { openTelemetry } from '../../actors/host/open-telemetry.ts';
 import { watchSleep } from '../../actors/host/sleep-watch.ts';
 import { createProcessKeeper } from '../../actors/processes/keeper.ts';
+import { residentMemory } from '../../actors/processes/resident-memory.ts';
 import { createSessionIo } from '../../actors/session/io.ts';
 import { createSessionActors } from '../../actors/session/leaf-actors.ts';
 import { createDockerGateway } from '../../actors/settings/docker-gateway.ts';
@@ -60,6 +61,7 @@ export function createTroupe(options: TroupeOptions = {}): Troupe {
     images: createImageShrinker(),
     telemetry: openTelemetry(options.telemetry, report),
     watchDocker: (ports) => createDockerGateway({ ...ports, clock, env }),
+    readMemory: residentMemory,
     keepProcesses: (onProblems) =>
       createProcessKeeper({ stateDir, clock, wallNow: Date.now, onProblems }),
     report,

@@ -32,7 +32,7 @@ import { slotsMachine } from '../../machines/slots.ts';
 import { isHandover } from '../../machines/troupe/handover.ts';
 import { type TroupeInput, troupeMachine } from '../../machines/troupe/troupe.ts';
 import type { Clock } from '../domain/clock.ts';
-import type { TroupeState } from '../domain/host/status.ts';
+import type { MemoryUse, TroupeState } from '../domain/host/status.ts';
 import type { Problem } from '../domain/settings.ts';
 import type { FindExecutable, ReadEnvFileNames } from './settings-lookups.ts';
 import type { RootRef, RootSnapshot } from './status/board.ts';
@@ -44,6 +44,8 @@ export interface TroupeParts {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Creates the keeper of the processes that sessions start. Default: none. */
   readonly keepProcesses?: (onProblems: KeeperPorts['onProblems']) => ProcessKeeper | undefined;
+  /** Reads the memory of processes and of everything they started. Default: it is unknown. */
+  readonly readMemory?: (pids: readonly number[]) => Promise<ReadonlyMap<number, MemoryUse>>;
   readonly createSession: (ports: SessionPorts) => SessionActors;
   /** Number of processor cores on this machine. */
   readonly coreCount: number;

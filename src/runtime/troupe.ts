@@ -27,7 +27,7 @@ import type { Explanation } from '../domain/host/explanation.ts';
 import type { ProvideHeaders } from '../domain/host/headers.ts';
 import type { Inspection } from '../domain/host/inspection.ts';
 import type { HostRule } from '../domain/host/rule.ts';
-import type { ServerStatus, TroupeSnapshot } from '../domain/host/status.ts';
+import type { ServerStatus, ServerUsage, TroupeSnapshot } from '../domain/host/status.ts';
 import type { Streamable } from '../domain/host/stream.ts';
 import type { TelemetryProviders, TraceContext } from '../domain/host/telemetry.ts';
 import type { AskForInput } from '../domain/input.ts';
@@ -351,6 +351,11 @@ export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatu
   profile(server: string): ServerProfile | undefined;
   /** Returns the status of the troupe and of every server, as plain data. */
   snapshot(): TroupeSnapshot;
+  /**
+   * Counts each server's calls and reads the memory of its processes, sorted by name. Reads the
+   * process list only when asked.
+   */
+  usage(): Promise<readonly ServerUsage[]>;
   /** Returns the status of one server. Undefined if there is no such server. */
   status(server: string): ServerStatus | undefined;
   /**

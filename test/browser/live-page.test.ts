@@ -135,6 +135,47 @@ describe("a running troupe's page", () => {
     expect(await refused.textContent()).toContain('this has no effect');
   });
 
+  it('ranks servers by calls, restarts and the memory of their processes', async () => {
+    const troupe = start('user', { db, notes: db });
+    const { pid = 0 } = await troupe.waitFor('db', 'ready');
+    await troupe.waitFor('notes', 'ready');
+    for (let count = 0; count < 3; count += 1) await troupe.callServerTool('notes', 'echo', {});
+    process.kill(pid, 'SIGKILL');
+    await troupe.waitFor('db', 'backingOff');
+    await troupe.waitFor('db', 'ready');
+    const { page } = await show(browser, inspected(troupe));
+    await page.getByRole('button', { name: 'Table' }).click();
+    const row = (server: string) => page.getByRole('row').filter({ hasText: server });
+    const order = () =>
+      page
+        .locator('[data-tile]')
+        .evaluateAll((all) => all.map((each) => each.getAttribute('data-tile')));
+    const rankBy = async (title: string): Promise<void> => {
+      await page.getByRole('columnheader', { name: title }).getByRole('button').click();
+      await page.locator('[aria-sort=descending]', { hasText: title }).waitFor();
+    };
+    await rankBy('Calls');
+    await row('notes').locator('.column-calls').getByText('3').waitFor();
+    expect(await order()).toEqual(['notes', 'db']);
+    await rankBy('Restarts');
+    expect(await order()).toEqual(['db', 'notes']);
+    expect(await row('db').locator('.column-restarts').textContent()).toBe('1');
+    await rankBy('Memory');
+    const memory = row('db').locator('.column-memory');
+    await memory.getByText(/^\d+ MB$/u).waitFor();
+    expect(Number.parseInt((await memory.textContent()) ?? '', 10)).toBeGreaterThan(20);
+    await row('notes').click();
+    await page
+      .locator('.panel .facts')
+      .getByText(/^\d+ MB$/u)
+      .waitFor();
+    // The memory of the past is nowhere recorded; the calls are.
+    await page.keyboard.press('[');
+    await memory.getByText('not recorded').waitFor();
+    // As of the first call, or of the pause after the last one.
+    expect(await row('notes').locator('.column-calls').textContent()).toMatch(/^[13]$/u);
+  });
+
   it('forks a moment without I/O, next to the original', async () => {
     const troupe = start('user');
     await troupe.waitFor('db', 'ready');

@@ -9,6 +9,7 @@ import { inspectHere } from '../../src/cli/run/inspect-here.ts';
 import { createTroupe } from '../../src/runtime/create-troupe.ts';
 import { startTestIssuer, type TestIssuer } from '../support/issuer/issuer.ts';
 import type { IssuerSettings } from '../support/issuer/settings.ts';
+import { expectReadableCharts } from './chart-reading.ts';
 import { startBrowser } from './page-harness.ts';
 
 let browser: Browser;
@@ -169,5 +170,19 @@ describe('a login on the page', () => {
     await tab.getByRole('button', { name: 'Allow' }).click();
     await page.locator('[data-tile=db][data-state-of=ready]').waitFor();
     expect(troupe.status('db')).toMatchObject({ state: 'ready' });
+  });
+
+  it('has a chart that can be read at full size while folded: a laptop and a phone', async () => {
+    const { page } = await showLogins({}, { reducedMotion: 'reduce' });
+    for (const size of [
+      { width: 1_440, height: 900 } as const,
+      { width: 390, height: 844 } as const,
+    ]) {
+      await page.setViewportSize(size);
+      await page.evaluate('location.hash = "#/chart?server=db"');
+      await page.getByRole('tab', { name: 'A login' }).waitFor();
+      expect(await expectReadableCharts(page)).toBe(5);
+    }
+    await page.locator('[data-state="unauthorized"].folded.lit').waitFor();
   });
 });

@@ -3,7 +3,7 @@
 import type { ApprovalRequest } from '../../src/domain/host/approval.ts';
 import type { HostEvent, TroupeEventName, TroupeEvents } from '../../src/domain/host/event.ts';
 import type { Explanation } from '../../src/domain/host/explanation.ts';
-import type { ServerStatus } from '../../src/domain/host/status.ts';
+import type { ServerStatus, ServerUsage } from '../../src/domain/host/status.ts';
 import type { PermissionChoice } from '../../src/domain/permission.ts';
 import type { Step } from '../../src/domain/plan.ts';
 import type { Question, QuestionAnswer } from '../../src/domain/question.ts';
@@ -35,6 +35,7 @@ export interface StandIn extends Troupe {
 }
 
 export interface StandInParts {
+  readonly usage?: readonly ServerUsage[];
   readonly servers?: readonly ServerStatus[];
   readonly tools?: readonly ExposedTool[];
   readonly explanations?: readonly Explanation[];
@@ -159,6 +160,7 @@ export function createStandIn(parts: StandInParts = {}): StandIn {
       return Promise.resolve(before - permissions.length);
     },
     removeServer: notHere,
+    usage: () => Promise.resolve(parts.usage ?? []),
     snapshot: () => ({
       troupe: {
         pid: process.pid,

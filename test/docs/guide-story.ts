@@ -40,6 +40,7 @@ function commandsIn(content: string): readonly GuideStep[] {
 const variable = [
   [/^\d{4}-\d\d-\d\dT[\d:.]+Z$/, String.raw`\d{4}-\d\d-\d\dT[\d:.]+Z`],
   [/^[\da-f]{12}$/, String.raw`[\da-f]{12}`],
+  [/^\d+ MB$/, String.raw`\d+ MB`],
   // A minute and some seconds may be under a minute here: `1m 06s`.
   [/^\(?(?:\d+m )?\d+s$/, String.raw`\(?(?:\d+m )?\d+s`],
 ] as const;
@@ -59,7 +60,7 @@ export function expectedOutput(
   const pids: string[] = [];
   const lines = printed.map((line) => {
     if (line.trim() === '…') return '(?:.*\n)*?';
-    const words = line.match(/\(?\d+m \d+s|\S+/g) ?? [];
+    const words = line.match(/\(?\d+m \d+s|\d+ MB|\S+/g) ?? [];
     return ` *${words.map((word) => patternOf(word, known, pids)).join(' +')} *\n`;
   });
   return { pattern: new RegExp(`^${lines.join('')}$`), pids };

@@ -52,6 +52,23 @@ describe('the fleet list', () => {
     expect(namesOf({ order: 'changed' })).toEqual(['web', 'db', 'api']);
     expect(namesOf({ order: 'restarts' })).toEqual(['web', 'api', 'db']);
     expect(namesOf({ order: 'tools' })).toEqual(['db', 'api', 'web']);
+    expect(namesOf({ order: 'tools', isReversed: true })).toEqual(['web', 'api', 'db']);
+  });
+
+  it('ranks by calls and by memory, those without a process last', () => {
+    const usage = {
+      calls: new Map([
+        ['api', 3],
+        ['web', 40],
+      ]),
+      memory: new Map([['db', { bytes: 9, processCount: 1 }]]),
+    };
+    const ranked = (order: FleetChoice['order']): readonly string[] =>
+      fleetGroups(servers, { ...all, order }, usage).flatMap((group) =>
+        group.servers.map(({ name }) => name),
+      );
+    expect(ranked('calls')).toEqual(['web', 'api', 'db']);
+    expect(ranked('memory')).toEqual(['db', 'api', 'web']);
   });
 
   it('keeps servers that match all filter words', () => {
@@ -113,7 +130,7 @@ describe('the fleet layout', () => {
       statusOf('b', { state: 'backingOff' }),
       ...many.slice(0, 5),
     ];
-    const list = fleetLayout([{ state: 'failed', servers: mixed }], 700, true);
+    const list = fleetLayout([{ state: 'failed', servers: mixed }], 700, 'list');
     expect(list.rows.map(({ kind, height: each }) => [kind, each])).toEqual([
       ['heading', 40],
       ['line', 40],
@@ -128,7 +145,7 @@ describe('the fleet layout', () => {
     expect(neighbour(list, 's0002', 'ArrowDown')).toBe('s0004');
     expect(neighbour(list, 's0004', 'ArrowDown')).toBe('s0004');
     // On a phone, the cause is below the name.
-    expect(fleetLayout([{ servers: mixed }], 360, true).rows[0]).toMatchObject({ height: 78 });
+    expect(fleetLayout([{ servers: mixed }], 360, 'list').rows[0]).toMatchObject({ height: 78 });
   });
 
   it('is a list for many servers, unless the user chose otherwise', () => {

@@ -3,11 +3,13 @@
 import { render } from 'preact';
 import './styles/tokens.css';
 import './styles/picture.css';
+import './styles/chart-states.css';
 import './styles/shell.css';
 import './styles/controls.css';
 import './styles/dialog.css';
 import './styles/fleet.css';
 import './styles/fleet-list.css';
+import './styles/fleet-table.css';
 import './styles/chart.css';
 import './styles/sequence.css';
 import './styles/panel.css';

@@ -1,4 +1,4 @@
-import type { ServerStatus, TroupeSnapshot } from '../../domain/host/status.ts';
+import type { ServerStatus, ServerUsage, TroupeSnapshot } from '../../domain/host/status.ts';
 import { usageError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import { type CliSession, type CommandDefinition, flag } from '../command.ts';
@@ -50,13 +50,40 @@ export const statusCommand: CommandDefinition<StatusFlags> = {
         server === undefined ? !problems || needsAttention(status) : status.name === server;
       if (watch) return watchStatus(session, client, snapshot, isShown);
       const chosen = problems ? byConcern(snapshot.servers).filter(isShown) : snapshot.servers;
-      output.document({ ...snapshot, servers: chosen });
+      // Only whoever looks closely pays for a look at the processes.
+      const usage = launch.json || server !== undefined ? await usageOf(client, server) : noUsage;
+      output.document({ ...snapshot, servers: withUsage(chosen, usage) });
       if (server === undefined) output.lines(overview(snapshot, chosen, output));
-      else output.lines(chosen.flatMap((each) => statusDetails(each, Date.now(), output.width)));
+      else
+        output.lines(
+          withUsage(chosen, usage).flatMap((each) => statusDetails(each, Date.now(), output.width)),
+        );
       return 0;
     });
   },
 };
+
+const noUsage: readonly ServerUsage[] = [];
+
+/** Empty if the troupe is of an older version, which does not know. */
+async function usageOf(
+  client: ControlClient,
+  server: string | undefined,
+): Promise<readonly ServerUsage[]> {
+  const asked = client.request('usage', defined({ server }));
+  return asked.then(
+    ({ usage }) => usage,
+    () => noUsage,
+  );
+}
+
+function withUsage(
+  servers: readonly ServerStatus[],
+  all: readonly ServerUsage[],
+): readonly (ServerStatus & { readonly usage?: Omit<ServerUsage, 'server'> })[] {
+  const byServer = new Map(all.map(({ server, ...usage }) => [server, usage]));
+  return servers.map((status) => ({ ...status, ...defined({ usage: byServer.get(status.name) }) }));
+}
 
 /** The table with a summary above it, and also below when it is longer than the window. */
 function overview(

@@ -58,6 +58,7 @@ export function controlHandler(
       return { server, lines: lines === undefined ? all : all.slice(-lines) };
     },
     ...offering(troupe),
+    usage: ({ server }) => usageOf(troupe, server),
     call({ server, tool, arguments: args, timeoutMs, requestId, permission }, context) {
       const { signal } = context;
       // Only the user can connect here, and has answered at the terminal.
@@ -154,6 +155,15 @@ const absentCodes: ReadonlySet<CallerCode> = new Set([
   'SERVER_REMOVED',
   'INVALID_CONFIG',
 ]);
+
+async function usageOf(
+  troupe: Troupe,
+  server: string | undefined,
+): Promise<ControlResults['usage']> {
+  if (server !== undefined) requireServer(troupe, server);
+  const all = await troupe.usage();
+  return { usage: all.filter((each) => server === undefined || each.server === server) };
+}
 
 /** The requests about what servers offer besides calls of tools. */
 function offering(

@@ -22,7 +22,7 @@ import type {
 import type { ApprovalRequest } from '../../domain/host/approval.ts';
 import type { TroupeEventName, TroupeEvents } from '../../domain/host/event.ts';
 import type { Explanation } from '../../domain/host/explanation.ts';
-import type { ServerStatus, TroupeStatus } from '../../domain/host/status.ts';
+import type { ServerStatus, ServerUsage, TroupeStatus } from '../../domain/host/status.ts';
 import type { PermissionChoice } from '../../domain/permission.ts';
 import type { Step } from '../../domain/plan.ts';
 import type { Question } from '../../domain/question.ts';
@@ -67,6 +67,8 @@ export interface DecisionReport {
 export interface ControlResults {
   identify: Identity;
   status: { readonly troupe: TroupeStatus; readonly servers: readonly ServerStatus[] };
+  /** Older versions do not know this command. */
+  usage: { readonly usage: readonly ServerUsage[] };
   explain: Explanation;
   logs: { readonly server: string; readonly lines: readonly ServerLogLine[] };
   tools: { readonly tools: readonly ExposedTool[] };

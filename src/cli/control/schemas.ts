@@ -22,6 +22,7 @@ const decision = z.object({ server: name, fingerprint: z.string().max(longestNam
 export const controlArgs = {
   identify: nothing,
   status: z.object({ server: name.optional() }),
+  usage: z.object({ server: name.optional() }),
   explain: z.object({ server: name }),
   logs: z.object({ server: name, lines: z.int().min(1).max(maxLogLines).optional() }),
   tools: offers,

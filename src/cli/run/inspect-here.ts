@@ -99,6 +99,7 @@ async function start(
 /** Commands that a page may send. A page must not change settings, because that could run programs. */
 const allowedCommands: ReadonlySet<string> = new Set<ControlCommand>([
   'status',
+  'usage',
   'explain',
   'logs',
   'tools',

@@ -1,7 +1,7 @@
 /** Formats the status of servers: a table, everything about one, and log lines. */
 
 import type { StateName } from '../../domain/host/explanation.ts';
-import type { ServerStatus } from '../../domain/host/status.ts';
+import type { ServerStatus, ServerUsage } from '../../domain/host/status.ts';
 import type { Step } from '../../domain/plan.ts';
 import {
   isUsable,
@@ -10,6 +10,7 @@ import {
   statesByConcern,
 } from '../../domain/server-state.ts';
 import type { Problem } from '../../domain/settings.ts';
+import { memoryUseText } from '../../policies/text/memory-text.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { counted } from './counted.ts';
 import { sinceText, untilText } from './durations.ts';
@@ -157,8 +158,12 @@ function rowOf(server: ServerStatus, nowMs: number, paint: Paint): Cell[] {
 }
 
 /** Everything about one server, one fact per line, in lines that fit `width`. */
-export function statusDetails(server: ServerStatus, nowMs: number, width: number): string[] {
-  const { source, lastError } = server;
+export function statusDetails(
+  server: ServerStatus & { readonly usage?: Omit<ServerUsage, 'server'> },
+  nowMs: number,
+  width: number,
+): string[] {
+  const { source, lastError, usage } = server;
   const place = source.file === undefined ? source.key : `${source.file}${lineOf(source.line)}`;
   const facts: readonly Fact[] = [
     ['server', server.name],
@@ -170,7 +175,9 @@ export function statusDetails(server: ServerStatus, nowMs: number, width: number
     ['attempt', server.attempt],
     ['next try', untilText(server.nextAttemptAt, nowMs)],
     ['restarts', server.restarts],
+    ['calls', usage?.calls],
     ['pid', server.pid],
+    ['memory', usage?.memory === undefined ? undefined : memoryUseText(usage.memory)],
     [
       'transport',
       server.era === undefined ? server.transport : `${server.transport}, ${server.era} era`,

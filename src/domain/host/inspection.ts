@@ -210,6 +210,8 @@ export interface InspectionPicture {
   readonly servers: readonly ServerStatus[];
   /** Absent before the first pass. */
   readonly troupe?: TroupeStatus;
+  /** Number of calls of each server that had any, as of its last pause or first call. */
+  readonly calls?: Readonly<Record<string, number>>;
 }
 
 /** Response of `GET api/session`. */

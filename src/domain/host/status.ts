@@ -103,6 +103,22 @@ export interface BudgetUse {
   readonly refused: readonly string[];
 }
 
+/** Memory of a process and of everything that it started. */
+export interface MemoryUse {
+  /** Resident memory; what processes share counts for each of them. */
+  readonly bytes: number;
+  readonly processCount: number;
+}
+
+/** What a server was used for, and what it uses now. */
+export interface ServerUsage {
+  readonly server: string;
+  /** Number of requests sent to it for callers since the troupe started, such as tool calls. */
+  readonly calls: number;
+  /** Absent without a process, and on systems without a process list, such as Windows. */
+  readonly memory?: MemoryUse;
+}
+
 export interface TroupeSnapshot {
   readonly troupe: TroupeStatus;
   /** The servers' statuses, sorted by name. */

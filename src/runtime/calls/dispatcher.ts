@@ -109,6 +109,11 @@ export class CallDispatcher {
     this.#results = new Results(ports);
   }
 
+  /** Returns the number of requests sent to a server. */
+  countOf(server: string): number {
+    return this.#running.countOf(server);
+  }
+
   /** Returns the servers whose calls may move to the background. */
   backgroundServers(): readonly string[] {
     return this.#ports.board

@@ -33,6 +33,8 @@ export class RunningCalls {
   readonly #ports: RunningCallsPorts;
   /** Servers, by session, that have received `calls.began` but not yet `calls.drained`. */
   readonly #work = new Map<SessionHandle, Work>();
+  /** Calls of each server since the start, over all its sessions. */
+  readonly #totals = new Map<string, number>();
   #isClosed = false;
 
   constructor(ports: RunningCallsPorts) {
@@ -40,13 +42,21 @@ export class RunningCalls {
   }
 
   began(handle: SessionHandle, view: ServerView): void {
+    const { name } = view.status;
+    const calls = this.countOf(name) + 1;
+    this.#totals.set(name, calls);
     const work = this.#work.get(handle);
     if (work !== undefined) {
       work.count += 1;
       return;
     }
     this.#work.set(handle, { view, count: 1, quietSince: 0, endWait: undefined });
-    sendFact(view, { type: 'calls.began', session: handle.session });
+    sendFact(view, { type: 'calls.began', session: handle.session, calls });
+  }
+
+  /** Returns the number of calls of a server since the start. */
+  countOf(server: string): number {
+    return this.#totals.get(server) ?? 0;
   }
 
   ended(handle: SessionHandle): void {
@@ -98,7 +108,9 @@ export class RunningCalls {
 
   #reportDrained(handle: SessionHandle, work: Work): void {
     this.#forget(handle, work);
-    sendFact(work.view, { type: 'calls.drained', session: handle.session });
+    const { session } = handle;
+    const calls = this.countOf(work.view.status.name);
+    sendFact(work.view, { type: 'calls.drained', session, calls });
   }
 
   /** Returns whether calls now go to a successor, so that this server gets no more. */

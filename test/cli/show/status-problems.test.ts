@@ -52,3 +52,38 @@ describe('status --problems', () => {
     expect(run.stderr).toContain('leave out the name');
   });
 });
+
+describe('what servers use', () => {
+  it('is read for one server and for --json, and not for the table', async () => {
+    let askedCount = 0;
+    const troupe = createStandIn({ servers: [statusOf('db', { pid: 4_711 }), statusOf('web')] });
+    troupe.usage = () => {
+      askedCount += 1;
+      const memory = { bytes: 71_400_000, processCount: 2 };
+      return Promise.resolve([
+        { server: 'db', calls: 12, memory },
+        { server: 'web', calls: 0 },
+      ]);
+    };
+    const { folder } = await upHere(troupe);
+    await runCliHere(['status'], { folder });
+    expect(askedCount).toBe(0);
+    const one = await runCliHere(['status', 'db'], { folder });
+    expect(one.stdout).toMatch(/^calls +12\npid +4711\nmemory +71 MB in 2 processes$/mu);
+    const json = await runCliHere(['status', '--json'], { folder });
+    const { servers } = JSON.parse(json.stdout) as { servers: { usage: unknown }[] };
+    expect(servers.map(({ usage }) => usage)).toEqual([
+      { calls: 12, memory: { bytes: 71_400_000, processCount: 2 } },
+      { calls: 0 },
+    ]);
+  });
+
+  it('is left out where the running troupe is too old to know', async () => {
+    const troupe = createStandIn({ servers: [statusOf('db')] });
+    troupe.usage = () => Promise.reject(new Error('unknown command'));
+    const { folder } = await upHere(troupe);
+    const run = await runCliHere(['status', 'db'], { folder });
+    expect(run).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(run.stdout).not.toMatch(/^(?:calls|memory)/mu);
+  });
+});

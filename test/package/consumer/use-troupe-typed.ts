@@ -10,6 +10,10 @@ import {
   TroupeError,
   type TroupeOptions,
 } from 'mcp-troupe';
+import type { TroupeChartElement } from 'mcp-troupe/chart';
+
+const shown: Pick<TroupeChartElement, 'server' | 'chart'> = { server: 'fixture', chart: 'circuit' };
+assert.equal(shown.chart, 'circuit');
 
 const options: TroupeOptions = {
   settings: { mcpServers: { fixture: { command: process.execPath, args: ['server.mjs'] } } },

@@ -4,6 +4,8 @@ import { createTroupe, version } from 'mcp-troupe';
 import manifest from 'mcp-troupe/package.json' with { type: 'json' };
 
 assert.equal(version, manifest.version);
+// Where pages are rendered, there are no elements.
+await import('mcp-troupe/chart');
 
 const troupe = createTroupe({ sources: ['troupe.json'] });
 await troupe.ready();

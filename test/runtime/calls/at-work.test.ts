@@ -49,6 +49,23 @@ describe('the server chart', () => {
     expect(told.at(-1)).toBe(`${there.clock.now()} calls.began`);
   });
 
+  it('leads to the number of calls in the records, and the usage counts those since', async () => {
+    const { there } = await overheard();
+    there.troupe.inspection.start();
+    for (let done = 0; done < 3; done += 1) await callOnce(there);
+    expect(there.troupe.inspection.picture()?.calls).toEqual({ db: 1 });
+    await there.advance(2_000);
+    expect(there.troupe.inspection.picture()?.calls).toEqual({ db: 3 });
+    const { first, last } = there.troupe.inspection;
+    expect(there.troupe.inspection.picture(first - 1)?.calls).toBeUndefined();
+    expect(there.troupe.inspection.picture(last)?.calls).toEqual({ db: 3 });
+    there.sessions.of('db').fail(crash());
+    await there.advance(60_000);
+    await callOnce(there);
+    await callOnce(there);
+    expect(await there.troupe.usage()).toEqual([{ server: 'db', calls: 5 }]);
+  });
+
   it('does not receive calls.drained while a call runs', async () => {
     const { there, told } = await overheard();
     await callOnce(there);

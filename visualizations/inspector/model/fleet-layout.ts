@@ -1,16 +1,16 @@
 /**
  * The positions of the fleet's servers. Only visible rows are drawn, so the layout is a list of rows with known
- * heights. As tiles, all rows are alike; in a compact list, a server with a problem has a row of its own, which has
+ * heights. As tiles and in a table, all rows are alike; in a compact list, a server with a problem has a row of its own, which has
  * room for the cause, and the others share rows.
  */
 
 import type { ServerStatus } from '../../../src/domain/host/status.ts';
 import type { ServerState } from '../../../src/domain/server-state.ts';
 import { isProblem } from './cause.ts';
-import type { FleetGroup } from './fleet-list.ts';
+import type { FleetGroup, FleetLook } from './fleet-list.ts';
 
 /** How a server is drawn. */
-export type FleetShape = 'tile' | 'line' | 'chip';
+export type FleetShape = 'tile' | 'line' | 'chip' | 'row';
 
 export type FleetRow =
   | {
@@ -48,6 +48,7 @@ export const sizes = {
   tile: { width: 232, height: 124, gap: 10 },
   line: { width: Infinity, height: 40, gap: 4 },
   chip: { width: 216, height: 34, gap: 6 },
+  row: { width: Infinity, height: 34, gap: 0 },
 } as const satisfies Record<FleetShape, ShapeSize>;
 
 // On a phone, the cause is below the name.
@@ -57,7 +58,7 @@ const headingHeight = 40;
 export function fleetLayout(
   groups: readonly FleetGroup[],
   width: number,
-  isCompact = false,
+  look: FleetLook = 'tiles',
 ): FleetLayout {
   const rows: FleetRow[] = [];
   const names: string[] = [];
@@ -67,7 +68,7 @@ export function fleetLayout(
       rows.push({ kind: 'heading', top, height: headingHeight, state, count: servers.length });
       top += headingHeight;
     }
-    for (const [kind, run] of runsOf(servers, isCompact)) {
+    for (const [kind, run] of runsOf(servers, look)) {
       const { width: least, gap } = sizes[kind];
       const height =
         kind === 'line' && width < narrow.below ? narrow.lineHeight : sizes[kind].height;
@@ -86,9 +87,10 @@ export function fleetLayout(
 /** Consecutive servers of one shape. */
 function runsOf(
   servers: readonly ServerStatus[],
-  isCompact: boolean,
+  look: FleetLook,
 ): readonly (readonly [FleetShape, readonly ServerStatus[]])[] {
-  if (!isCompact) return [['tile', servers]];
+  if (look === 'tiles') return [['tile', servers]];
+  if (look === 'table') return [['row', servers]];
   const runs: [FleetShape, ServerStatus[]][] = [];
   for (const status of servers) {
     const shape = isProblem(status) ? 'line' : 'chip';

@@ -1,13 +1,13 @@
 /** Filters, orders and groups the servers of the fleet. */
 
-import type { ServerStatus } from '../../../src/domain/host/status.ts';
+import type { MemoryUse, ServerStatus } from '../../../src/domain/host/status.ts';
 import {
   type ServerState,
   serverStates,
   statesByConcern,
 } from '../../../src/domain/server-state.ts';
 
-export const orders = ['name', 'state', 'changed', 'restarts', 'tools'] as const;
+export const orders = ['name', 'state', 'changed', 'calls', 'restarts', 'memory', 'tools'] as const;
 export type Order = (typeof orders)[number];
 
 export interface FleetChoice {
@@ -17,11 +17,12 @@ export interface FleetChoice {
   readonly states: readonly ServerState[];
   readonly grouped: boolean;
   readonly order: Order;
+  readonly isReversed?: boolean;
   /** Undefined: a list for many servers, tiles for few. */
   readonly look?: FleetLook;
 }
 
-export const fleetLooks = ['tiles', 'list'] as const;
+export const fleetLooks = ['tiles', 'list', 'table'] as const;
 export type FleetLook = (typeof fleetLooks)[number];
 
 // About as many tiles as fit on a screen.
@@ -31,6 +32,14 @@ const mostTiles = 30;
 export function lookFor({ look }: Pick<FleetChoice, 'look'>, serverCount: number): FleetLook {
   return look ?? (serverCount > mostTiles ? 'list' : 'tiles');
 }
+
+/** What servers are ranked by besides their status. */
+export interface FleetUsage {
+  readonly calls: ReadonlyMap<string, number>;
+  readonly memory: ReadonlyMap<string, MemoryUse> | undefined;
+}
+
+const noUsage: FleetUsage = { calls: new Map(), memory: undefined };
 
 export interface FleetGroup {
   /** Absent while servers are not grouped. */
@@ -43,13 +52,15 @@ const concernOf = new Map(statesByConcern.map((state, place) => [state, place]))
 export function fleetGroups(
   servers: Iterable<ServerStatus>,
   choice: FleetChoice,
+  usage: FleetUsage = noUsage,
 ): readonly FleetGroup[] {
   const words = choice.text.toLowerCase().split(/\s+/u).filter(Boolean);
   const chosen = new Set(choice.states);
   const shown = [...servers]
     .filter((status) => chosen.size === 0 || chosen.has(status.state))
     .filter((status) => words.every((word) => textOf(status).includes(word)))
-    .sort(comparisons[choice.order]);
+    .sort(comparisons(usage)[choice.order]);
+  if (choice.isReversed === true) shown.reverse();
   if (!choice.grouped) return shown.length === 0 ? [] : [{ servers: shown }];
   return statesByConcern.flatMap((state) => {
     const group = shown.filter((status) => status.state === state);
@@ -96,10 +107,20 @@ function textOf({
 const byName = (a: ServerStatus, b: ServerStatus): number =>
   a.name < b.name ? -1 : Number(a.name > b.name);
 
-const comparisons: Readonly<Record<Order, (a: ServerStatus, b: ServerStatus) => number>> = {
+type Comparison = (a: ServerStatus, b: ServerStatus) => number;
+
+const most =
+  (numberOf: (status: ServerStatus) => number): Comparison =>
+  (a, b) =>
+    numberOf(b) - numberOf(a) || byName(a, b);
+
+const comparisons = ({ calls, memory }: FleetUsage): Readonly<Record<Order, Comparison>> => ({
   name: byName,
   state: (a, b) => (concernOf.get(a.state) ?? 0) - (concernOf.get(b.state) ?? 0) || byName(a, b),
   changed: (a, b) => (a.since < b.since ? 1 : a.since > b.since ? -1 : byName(a, b)),
-  restarts: (a, b) => b.restarts - a.restarts || byName(a, b),
-  tools: (a, b) => b.tools - a.tools || byName(a, b),
-};
+  calls: most(({ name }) => calls.get(name) ?? 0),
+  restarts: most(({ restarts }) => restarts),
+  // Servers without a process come last.
+  memory: most(({ name }) => memory?.get(name)?.bytes ?? -1),
+  tools: most(({ tools }) => tools),
+});

@@ -20,6 +20,9 @@ export interface PartFacts {
 export const pictureScopes = ['details', 'overview', 'narrow'] as const;
 export type PictureScope = (typeof pictureScopes)[number];
 
+// A narrower frame, as on a phone, has no room for the events on the arrows.
+export const narrowPixels = 600;
+
 export interface FoldablePicture {
   readonly name: string;
   readonly parts: readonly PartFacts[];

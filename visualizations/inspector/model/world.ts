@@ -62,6 +62,7 @@ export function copyOf(world: World): World {
     ...world,
     actors: new Map(world.actors),
     servers: new Map(world.servers),
+    calls: new Map(world.calls),
     trails: new Map(world.trails),
     moves: new Map(world.moves),
   };

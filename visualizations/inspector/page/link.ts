@@ -12,7 +12,7 @@ import { openingMoment } from '../model/problems.ts';
 import { advance, worldOf } from '../model/world.ts';
 import { ask, RefusedError } from './api.ts';
 import { heard } from './clock.ts';
-import { enter, forget, hasToken } from './entry.ts';
+import { enter, forget, hasToken, request } from './entry.ts';
 import { forgetAddress } from './login.ts';
 import { go, showMoment } from './moments.ts';
 import { streamRecords } from './record-stream.ts';
@@ -67,7 +67,7 @@ function openRecording(): void {
 }
 
 function follow(from: number): void {
-  leave = streamRecords(from, {
+  leave = streamRecords(request, from, {
     record: (text) => take(JSON.parse(text) as InspectionRecord),
     gap: () => void connect(),
     opened() {

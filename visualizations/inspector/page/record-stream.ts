@@ -3,10 +3,11 @@
  * and resumes after an interruption.
  */
 
-import { request } from './entry.ts';
-
 // The server's own value; a troupe that restarts at the same address is found soon.
 const retryMs = 1_000;
+
+/** Requests a path of the inspector. */
+export type Get = (path: string, init?: RequestInit) => Promise<Response>;
 
 export interface RecordStreamEvents {
   readonly opened: () => void;
@@ -20,15 +21,22 @@ export interface RecordStreamEvents {
 }
 
 /** Reads records from number `from` on, until the returned function is called. */
-export function streamRecords(from: number, events: RecordStreamEvents): () => void {
+export function streamRecords(get: Get, from: number, events: RecordStreamEvents): () => void {
   const over = new AbortController();
-  void read(from, events, over.signal);
+  void read({ get, events, signal: over.signal }, from);
   return () => over.abort();
 }
 
-async function read(from: number, events: RecordStreamEvents, signal: AbortSignal): Promise<void> {
+interface Reading {
+  readonly get: Get;
+  readonly events: RecordStreamEvents;
+  readonly signal: AbortSignal;
+}
+
+async function read(reading: Reading, from: number): Promise<void> {
+  const { events, signal } = reading;
   for (let next = from; !signal.aborted; ) {
-    const connection = await readOnce(next, events, signal);
+    const connection = await readOnce(reading, next);
     if (signal.aborted) return;
     if (connection === 'refused') return events.refused();
     next = connection.next;
@@ -39,13 +47,12 @@ async function read(from: number, events: RecordStreamEvents, signal: AbortSigna
 
 /** Reads one connection to its end; returns the number of the next record. */
 async function readOnce(
+  { get, events, signal }: Reading,
   from: number,
-  events: RecordStreamEvents,
-  signal: AbortSignal,
 ): Promise<{ readonly next: number } | 'refused'> {
   let next = from;
   try {
-    const response = await request(`api/stream?from=${from}`, { signal });
+    const response = await get(`api/stream?from=${from}`, { signal });
     if (response.status !== 200 || response.body === null) return 'refused';
     events.opened();
     for await (const { id, event, data } of eventsOf(response.body)) {

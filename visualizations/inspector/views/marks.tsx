@@ -62,6 +62,7 @@ const icons = {
   save: 'M8 2v8M4.500 7 8 10.500 11.500 7M2.500 13.500h11',
   refresh: 'M13.500 8a5.500 5.500 0 1 1-1.600-3.900M13.500 2v3h-3',
   list: 'M2.500 4h11M2.500 8h11M2.500 12h7',
+  table: 'M2 3h12v10H2ZM2 6.300h12M2 9.700h12M6.500 3v10',
 } as const;
 
 export type IconName = keyof typeof icons;

@@ -6,6 +6,7 @@ import type { MachineFacts, PictureFacts } from '../../model/chart-facts.ts';
 import {
   type FoldChoices,
   foldingsOf,
+  narrowPixels,
   type PictureScope,
   pictureFile,
   unfoldedInOverview,
@@ -132,9 +133,6 @@ function PictureLabel({ picture, actor }: { picture: PictureFacts; actor: Pictur
     </>
   );
 }
-
-// A narrower frame, as on a phone, has no room for the events on the arrows.
-const narrowPixels = 600;
 
 /** A picture with the actor's active states, the parts around them unfolded. */
 export function ActorPicture(props: Shown) {

@@ -41,7 +41,8 @@ export class ChartDrawing {
   readonly #labels = new Map<SVGTextElement, string>();
   #folds: readonly Fold[] = [];
 
-  constructor(text: string) {
+  /** A read-only picture is one image, whose parts cannot be pressed. */
+  constructor(text: string, { isReadOnly = false } = {}) {
     this.svg = parsed(text);
     const { width, height } = this.svg.viewBox.baseVal;
     this.size = { width, height };
@@ -60,6 +61,7 @@ export class ChartDrawing {
     }
     this.#timers = svgElement('g', { class: 'timers' });
     this.svg.append(this.#timers);
+    if (isReadOnly) return;
     this.svg.setAttribute('role', 'group');
     for (const [path, state] of this.states)
       setAttributes(state, { tabindex: 0, role: 'button', 'aria-label': `State ${path}` });
@@ -273,7 +275,7 @@ function setAttributes(
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
 }
 
-const badge = { width: 76, height: 17 };
+const badge = { width: 88, height: 17 };
 
 /** After a line in a box, which has a monospaced font. */
 function endOf(line: SVGElement): { x: number; y: number } {

@@ -20,7 +20,9 @@ const orderNames: Readonly<Record<Order, string>> = {
   name: 'Name',
   state: 'Urgency',
   changed: 'Last change',
+  calls: 'Calls',
   restarts: 'Restarts',
+  memory: 'Memory',
   tools: 'Tools',
 };
 
@@ -46,7 +48,9 @@ export function FleetBar() {
           <select
             class="field"
             value={choice.order}
-            onChange={(event) => set({ order: event.currentTarget.value as Order })}
+            onChange={(event) =>
+              set({ order: event.currentTarget.value as Order, isReversed: false })
+            }
           >
             {orders.map((order) => (
               <option key={order} value={order}>
@@ -73,6 +77,7 @@ const lookNames: Readonly<Record<FleetLook, { readonly icon: IconName; readonly 
   {
     tiles: { icon: 'tiles', label: 'Tiles' },
     list: { icon: 'list', label: 'Compact list' },
+    table: { icon: 'table', label: 'Table' },
   };
 
 function LookSwitch() {

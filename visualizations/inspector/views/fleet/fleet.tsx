@@ -11,15 +11,17 @@ import {
   rowsWithin,
   sizes,
 } from '../../model/fleet-layout.ts';
-import { fleetGroups, lookFor } from '../../model/fleet-list.ts';
+import { type FleetLook, fleetGroups, lookFor } from '../../model/fleet-list.ts';
 import { toneOf } from '../../model/state-tones.ts';
 import { go } from '../../page/moments.ts';
 import { usePage } from '../../page/store.ts';
+import { type Usage, useUsage } from '../../page/use-usage.ts';
 import { Empty } from '../controls.tsx';
 import { StateMark } from '../marks.tsx';
 import { useFrame } from '../use-frame.ts';
 import { FleetBar } from './bar.tsx';
 import { ServerChip, ServerLine } from './compact.tsx';
+import { ServerRow, TableHead } from './table.tsx';
 import { Tile, type TileProps } from './tile.tsx';
 import { TileLogin } from './tile-login.tsx';
 
@@ -27,13 +29,14 @@ export function Fleet() {
   const revision = usePage((state) => state.revision);
   const world = usePage((state) => state.world);
   const choice = usePage((state) => state.fleet);
+  const look = lookFor(choice, world.servers.size);
+  const usage = useUsage(look === 'table' || choice.order === 'calls' || choice.order === 'memory');
   const groups = useMemo(
-    () => fleetGroups(world.servers.values(), choice),
+    () => fleetGroups(world.servers.values(), choice, usage),
     // The world is changed in place; the revision shows when.
-    [world, revision, choice],
+    [world, revision, choice, usage],
   );
   const isNone = world.servers.size === 0;
-  const look = lookFor(choice, world.servers.size);
   return (
     <section class="fleet" aria-label="Fleet">
       <FleetBar />
@@ -42,28 +45,40 @@ export function Fleet() {
       ) : groups.length === 0 ? (
         <Empty title="No matching server">Change or clear the filter.</Empty>
       ) : (
-        <TileList groups={groups} isCompact={look === 'list'} />
+        <Servers groups={groups} look={look} usage={usage} />
       )}
     </section>
+  );
+}
+
+function Servers(props: TileListProps) {
+  const choice = usePage((state) => state.fleet);
+  if (props.look !== 'table') return <TileList {...props} />;
+  return (
+    <div class="fleet-table" role="table" aria-label="Servers">
+      <TableHead {...choice} />
+      <TileList {...props} />
+    </div>
   );
 }
 
 // On both sides, in the style sheet.
 const scrollerPadding = 8;
 
-const shapes = { tile: Tile, line: ServerLine, chip: ServerChip } as const;
+const shapes = { tile: Tile, line: ServerLine, chip: ServerChip, row: ServerRow } as const;
 
 interface TileListProps {
   readonly groups: ReturnType<typeof fleetGroups>;
-  readonly isCompact: boolean;
+  readonly look: FleetLook;
+  readonly usage: Usage;
 }
 
-function TileList({ groups, isCompact }: TileListProps) {
+function TileList({ groups, look, usage }: TileListProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const { width, height, scrollTop } = useFrame(scroller);
   const layout = useMemo(
-    () => fleetLayout(groups, width - scrollerPadding, isCompact),
-    [groups, width, isCompact],
+    () => fleetLayout(groups, width - scrollerPadding, look),
+    [groups, width, look],
   );
   const chosen = usePage((state) => state.route.server);
   const [focused, setFocused] = useState<string>();
@@ -88,7 +103,7 @@ function TileList({ groups, isCompact }: TileListProps) {
     <div class="tile-scroller" ref={scroller} onKeyDown={press}>
       <div
         class="tile-space"
-        role="list"
+        role={look === 'table' ? 'rowgroup' : 'list'}
         aria-label={`${layout.names.length} servers`}
         style={{ height: `${layout.height}px` }}
       >
@@ -115,19 +130,18 @@ function TileList({ groups, isCompact }: TileListProps) {
               {row.servers.map((status, place) => (
                 <div
                   key={status.name}
-                  role="listitem"
-                  aria-setsize={layout.names.length}
-                  aria-posinset={row.place + place + 1}
+                  {...itemAttributes(row.kind, row.place + place + 1, layout.names.length)}
                 >
                   <ServerShape
                     kind={row.kind}
                     status={status}
                     isChosen={status.name === chosen}
                     isStop={status.name === stop}
+                    usage={usage}
                     onChoose={choose}
                     onFocus={setFocused}
                   />
-                  {status.state === 'authRequired' ? (
+                  {status.state === 'authRequired' && row.kind !== 'row' ? (
                     <TileLogin server={status.name} isStop={status.name === stop} />
                   ) : null}
                 </div>
@@ -140,7 +154,18 @@ function TileList({ groups, isCompact }: TileListProps) {
   );
 }
 
-function ServerShape({ kind, ...props }: TileProps & { readonly kind: FleetShape }) {
+function itemAttributes(kind: FleetShape, place: number, count: number) {
+  return kind === 'row'
+    ? ({ role: 'row', 'aria-rowindex': place } as const)
+    : ({ role: 'listitem', 'aria-setsize': count, 'aria-posinset': place } as const);
+}
+
+interface ShapeProps extends TileProps {
+  readonly kind: FleetShape;
+  readonly usage: Usage;
+}
+
+function ServerShape({ kind, ...props }: ShapeProps) {
   const Shape = shapes[kind];
   return <Shape {...props} />;
 }

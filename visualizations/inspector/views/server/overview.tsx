@@ -3,6 +3,7 @@
 import type { Explanation } from '../../../../src/domain/host/explanation.ts';
 import type { LastError, ServerStatus } from '../../../../src/domain/host/status.ts';
 import { isOnItsWay } from '../../../../src/domain/server-state.ts';
+import { memoryUseText } from '../../../../src/policies/text/memory-text.ts';
 import { spoken } from '../../model/announcements.ts';
 import { isProblem } from '../../model/cause.ts';
 import { duration } from '../../model/durations.ts';
@@ -10,6 +11,7 @@ import { shownLine } from '../../model/shown-text.ts';
 import { command } from '../../page/api.ts';
 import { usePage } from '../../page/store.ts';
 import { useAsked } from '../../page/use-asked.ts';
+import { type Usage, useUsage } from '../../page/use-usage.ts';
 import { CopyButton } from '../controls.tsx';
 import { Countdown } from '../fleet/tile.tsx';
 import { ServerLogin } from '../login/state.tsx';
@@ -20,6 +22,7 @@ export function Overview({ name }: { name: string }) {
   const { answer } = useAsked(isNow ? `explain ${name}` : undefined, status, () =>
     command<Explanation>('explain', { server: name }),
   );
+  const usage = useUsage(true, name);
   if (status === undefined) return null;
   // The failure comes first while it explains the state, and last once it is past.
   const isFirst = isProblem(status) || isOnItsWay(status.state);
@@ -35,7 +38,7 @@ export function Overview({ name }: { name: string }) {
       {answer === undefined ? null : <Why explanation={answer} />}
       {isFirst ? null : failure}
       {isFirst ? null : <Stderr error={lastError} />}
-      <Facts status={status} />
+      <Facts status={status} usage={usage} />
     </>
   );
 }
@@ -52,7 +55,9 @@ function NextStep({ step }: { step: string | undefined }) {
   );
 }
 
-function Facts({ status }: { status: ServerStatus }) {
+function Facts({ status, usage }: { status: ServerStatus; usage: Usage }) {
+  const { calls, memory, isRecording } = usage;
+  const use = memory?.get(status.name);
   const { source } = status;
   const place =
     source.file === undefined
@@ -70,6 +75,10 @@ function Facts({ status }: { status: ServerStatus }) {
       {status.pid === undefined ? null : <Fact name="Process">{String(status.pid)}</Fact>}
       {status.attempt === undefined ? null : <Fact name="Attempt">{String(status.attempt)}</Fact>}
       <Fact name="Restarts">{String(status.restarts)}</Fact>
+      <Fact name="Calls">{String(calls.get(status.name) ?? 0)}</Fact>
+      {status.pid === undefined || (use === undefined && !isRecording) ? null : (
+        <Fact name="Memory">{use === undefined ? 'not recorded' : memoryUseText(use)}</Fact>
+      )}
       {status.nextAttemptAt === undefined ? null : (
         <div>
           <dt>Next try in</dt>
