@@ -279,8 +279,14 @@ export interface CatalogPolicy {
 export interface CallPolicy {
   /** Deadline of one call, including waits. The key `timeoutMs` sets it. */
   readonly timeoutMs: number;
-  /** Maximum silence during a running call; null if only the deadline counts. */
-  readonly idleTimeoutMs: number | null;
+  /**
+   * Maximum silence during a running call; null if only the deadline counts. `{ "local": null,
+   * "remote": 300000 }` sets it by transport.
+   */
+  readonly idleTimeoutMs:
+    | number
+    | null
+    | { readonly local: number | null; readonly remote: number | null };
   /** Whether progress restarts the silence timer, and moves the deadline up to `maxTimeoutMs`. */
   readonly progressResets: boolean;
   /** How far progress may move a deadline that the caller did not set; null for not at all. */

@@ -1,6 +1,7 @@
 /** Runs the commands of the control socket. */
 
 import type { CallerCode } from '../../domain/caller-code.ts';
+import { longestTimerMs } from '../../domain/clock.ts';
 import type { ApprovalRequest } from '../../domain/host/approval.ts';
 import { troupeEventNames } from '../../domain/host/event.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
@@ -58,12 +59,15 @@ export function controlHandler(
       return { server, lines: lines === undefined ? all : all.slice(-lines) };
     },
     ...offering(troupe),
-    call({ server, tool, arguments: args, timeoutMs, requestId, permission }, context) {
+    async call({ server, tool, arguments: args, timeoutMs, requestId, permission }, context) {
       const { signal } = context;
       // Only the user can connect here, and has answered at the terminal.
       const askPermission = permission === undefined ? context.askPermission : () => permission;
       const options = { signal, requestId, timeoutMs, askPermission, client };
-      return troupe.callServerTool(server, tool, args ?? {}, defined(options));
+      const report = await troupe.callServerTool(server, tool, args ?? {}, defined(options));
+      const { background: id } = report.meta;
+      // The user waits for the result; the call still ends at its own deadline.
+      return id === undefined ? report : troupe.collect(id, { signal, timeoutMs: longestTimerMs });
     },
     questions: () => ({ questions: troupe.questions() }),
     answer({ id, action, content }) {

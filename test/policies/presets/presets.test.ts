@@ -70,7 +70,6 @@ const rows: readonly (readonly [string, PresetName, PolicyField, unknown])[] = [
 
   ['OMP-90', 'ohMyPi', 'health.mode', 'off'],
   ['OMP-40', 'default', 'health.treatMethodNotFoundAsAlive', true],
-  ['CB-03', 'codeBuddy', 'idle.stopMs', 300_000],
 
   ['OMP-93', 'ohMyPi', 'catalog.whileDown', 'keepStale'],
   ['OMP-57', 'ohMyPi', 'catalog.ttlMs', 2_592_000_000],
@@ -82,8 +81,9 @@ const rows: readonly (readonly [string, PresetName, PolicyField, unknown])[] = [
   ['CC-14', 'claudeCode', 'catalog.descriptionMaxLength', 2_048],
   ['DA-64', 'dockerResilient', 'catalog.cache', 'memory'],
 
-  ['CC-11', 'claudeCode', 'call.timeoutMs', 60_000],
-  ['CC-33', 'claudeCode', 'call.idleTimeoutMs', 300_000],
+  ['CC-11', 'claudeCode', 'connect.listTimeoutMs', 60_000],
+  ['CC-33', 'claudeCode', 'call.idleTimeoutMs', { local: null, remote: 300_000 }],
+  ['CC-33', 'claudeCode', 'call.backgroundAfterMs', 120_000],
   ['QW-86', 'qwenCode', 'call.idleTimeoutMs', 300_000],
   ['QW-86', 'qwenCode', 'call.timeoutMs', 600_000],
   ['OMP-25', 'ohMyPi', 'call.timeoutMs', 30_000],
