@@ -263,7 +263,10 @@ export interface CatalogPolicy {
   readonly whileDown: 'keepStale' | 'hide' | 'deferred';
   /** Where tool lists are kept after their session: nowhere, in memory, or on disk. */
   readonly cache: 'none' | 'memory' | 'disk';
-  /** How long a stored list is valid; null for no limit. */
+  /**
+   * How long a list is valid; null for no limit. A ready server's lists are then fetched again, after
+   * 24 days at most; a stored list is dropped.
+   */
   readonly ttlMs: number | null;
   /** Maximum number of stored lists; null for no limit. */
   readonly maxEntries: number | null;

@@ -96,6 +96,10 @@ export function controlHandler(
         return { status: requireServer(troupe, server) };
       return { status: await troupe.waitFor(server, 'stopped', { timeoutMs, signal }) };
     },
+    refresh: async ({ server, timeoutMs }, { signal }) => {
+      requireServer(troupe, server);
+      return { status: await troupe.refresh(server, defined({ timeoutMs, signal })) };
+    },
     ...loggingIn(troupe),
     reload() {
       troupe.send({ type: 'settings.reload' });

@@ -91,6 +91,7 @@ export interface ControlResults {
   start: { readonly status: ServerStatus };
   stop: { readonly status: ServerStatus };
   restart: { readonly status: ServerStatus };
+  refresh: { readonly status: ServerStatus };
   login: { readonly status: ServerStatus };
   finishLogin: { readonly server: string };
   logout: { readonly server: string } | StoredLogin;

@@ -113,6 +113,7 @@ const allowedCommands: ReadonlySet<string> = new Set<ControlCommand>([
   'start',
   'stop',
   'restart',
+  'refresh',
   'reload',
   'finishLogin',
   'logout',

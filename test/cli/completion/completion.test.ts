@@ -61,6 +61,7 @@ describe('a completion', () => {
       'reject',
       'revoke',
       'restart',
+      'refresh',
       'reload',
       'remove',
       'replay',

@@ -97,15 +97,18 @@ describe('a running call', () => {
       {},
       remote,
     ],
-  ])('ends after the idle timeout set by %s', async (_whose, policy, options, more = {}) => {
-    const { there, made, progress } = await running(policy, options, more);
-    await there.advance(400);
-    progress();
-    await there.advance(499);
-    expect(made.state).toBe('pending');
-    await there.advance(1);
-    expect(made.error).toMatchObject(late);
-  });
+  ])(
+    'ends after the idle timeout set by %s',
+    async (_whose, policy, options, more: object = {}) => {
+      const { there, made, progress } = await running(policy, options, more);
+      await there.advance(400);
+      progress();
+      await there.advance(499);
+      expect(made.state).toBe('pending');
+      await there.advance(1);
+      expect(made.error).toMatchObject(late);
+    },
+  );
 
   it("obeys both its caller's idle timeout and its caller's deadline", async () => {
     const { there, made, progress } = await running({}, { idleTimeoutMs: 500, timeoutMs: 1_000 });
