@@ -244,7 +244,7 @@ const dockerResilient = overridePolicy(defaultPolicy, {
 
 /** Starts with the first demand; a lost server waits for the next call. */
 const dockerBestEffort = overridePolicy(dockerResilient, {
-  restart: { on: 'never', maxAttempts: 0 },
+  restart: { on: 'never' },
   storm: noStormLimits,
 });
 

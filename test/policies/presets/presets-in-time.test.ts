@@ -213,6 +213,17 @@ describe("a lost server's tools", () => {
     expect(server.story.snapshotOf('db.0').value.catalog).toBe('none');
   });
 
+  it('CB-12: requests the lists of a ready server again after five minutes under codeBuddy', () => {
+    const server = readyUnder('codeBuddy');
+    const lists = () =>
+      server.story.sessions.of('db').commands.filter((each) => each === 'session.list').length;
+    const before = lists();
+    server.story.clock.advanceBy(299_999);
+    expect(lists()).toBe(before);
+    server.story.clock.advanceBy(1);
+    expect(lists()).toBe(before + 1);
+  });
+
   it.each([
     ['memory', 'deferred'],
     ['none', 'none'],
@@ -415,10 +426,13 @@ describe('a deadline', () => {
     },
   );
 
-  it('DA-69: dockerResilient gives a tool list request ten seconds', () => {
-    const server = under('dockerResilient');
+  it.each([
+    ['CC-11', 'claudeCode', 60_000],
+    ['DA-69', 'dockerResilient', 10_000],
+  ] as const)('%s: %s gives a tool list request %i ms', (_rows, preset, limitMs) => {
+    const server = under(preset);
     server.story.sessions.of('db').open();
-    server.story.clock.advanceBy(9_999);
+    server.story.clock.advanceBy(limitMs - 1);
     expect(server.state()).toBe('loadingTools');
     server.story.clock.advanceBy(1);
     expect(server.state()).toBe('stopping');

@@ -1,0 +1,63 @@
+/** Changes a number or rule of a preset at run time, which a test of its row in docs/parity.md must notice. */
+
+import { readFileSync } from 'node:fs';
+import { type PolicyField, type PresetName, presetNames } from '../../src/domain/policy.ts';
+import { equalData } from '../../src/policies/equal-data.ts';
+import { presets } from '../../src/policies/presets/presets.ts';
+import { root, shownRowsOf, testNamedIn } from '../../test/docs/documents.ts';
+import { presetRows } from '../../test/policies/presets/preset-rows.ts';
+import type { Mutant } from './chart-mutants.ts';
+
+// It compares the values themselves, not what follows from them.
+const tableTest = 'policies/presets/presets.test.ts';
+const placeholder = /%[sijdof#]|\$\{[^}]*\}|\$[\w.]+/u;
+
+const page = shownRowsOf(readFileSync(`${root}docs/parity.md`, 'utf8'));
+
+export const presetMutants: readonly Mutant[] = presetRows.flatMap(([ids, preset, field]) =>
+  ids.split(' ').flatMap((id) => mutantOf(id, preset, field)),
+);
+
+function mutantOf(id: string, preset: PresetName, field: PolicyField): readonly Mutant[] {
+  const row = page.find(({ cells }) => cells[0] === id);
+  if (row === undefined) return [];
+  const named = row.shownBy.flatMap((part) => testNamedIn(part) ?? []);
+  const titles = named
+    .filter(({ file }) => file !== tableTest)
+    .map(({ file, title }) => ({
+      file: `test/${file}`,
+      title: patternOf(title),
+    }));
+  const policy = preset === 'default' ? 'defaultPolicy' : preset;
+  const [group = '', key = ''] = field.split('.');
+  const value = JSON.stringify(otherThan(preset, group, key));
+  const find = 'export const presets:';
+  const change = `Object.assign(${policy}, { ${group}: { ...${policy}.${group}, ${key}: ${value} } });`;
+  return [
+    {
+      name: `${id} ${preset}.${field} = ${value}`,
+      file: 'src/policies/presets/presets.ts',
+      find,
+      replace: `${change}\n${find}`,
+      tests: [...new Set(titles.map(({ file }) => file))],
+      titles,
+    },
+  ];
+}
+
+function patternOf(title: string): RegExp {
+  const parts = title
+    .split(placeholder)
+    .map((part) => part.replace(/[.*+?^${}()|[\]\\]/gu, '\\$&'));
+  return new RegExp(`^${parts.join('.*')}$`, 'su');
+}
+
+/** Returns the value of the next preset that differs; a number may be unlike all of them. */
+function otherThan(preset: PresetName, group: string, key: string): unknown {
+  const valueOf = (name: PresetName): unknown =>
+    (presets[name] as unknown as Record<string, Record<string, unknown>>)[group]?.[key];
+  const value = valueOf(preset);
+  if (typeof value === 'number') return value * 2 + 1;
+  const other = presetNames.map(valueOf).find((each) => !equalData(each, value));
+  return other ?? (value === null ? 1 : !value);
+}
