@@ -1,18 +1,27 @@
 /** Changes a number or rule of a preset at run time, which a test of its row in docs/parity.md must notice. */
 
 import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
 import { type PolicyField, type PresetName, presetNames } from '../../src/domain/policy.ts';
 import { equalData } from '../../src/policies/equal-data.ts';
 import { presets } from '../../src/policies/presets/presets.ts';
-import { root, shownRowsOf, testNamedIn } from '../../test/docs/documents.ts';
-import { presetRows } from '../../test/policies/presets/preset-rows.ts';
+import { shownRowsOf, testNamedIn } from '../docs/shown-rows.ts';
 import type { Mutant } from './chart-mutants.ts';
 
 // It compares the values themselves, not what follows from them.
 const tableTest = '%s: %s has %s = %j';
 const placeholder = /%[sijdof#]|\$\{[^}]*\}|\$[\w.]+/u;
 
-const page = shownRowsOf(readFileSync(`${root}docs/parity.md`, 'utf8'));
+const read = (path: string): string => readFileSync(new URL(path, import.meta.url), 'utf8');
+const page = shownRowsOf(read('../../docs/parity.md'));
+
+/** Rows of docs/parity.md, with the field of a preset that they are about and its value. */
+export const presetRows = parse(read('preset-rows.yaml')) as readonly (readonly [
+  rows: string,
+  preset: PresetName,
+  field: PolicyField,
+  value: unknown,
+])[];
 
 export const presetMutants: readonly Mutant[] = presetRows.flatMap(([ids, preset, field]) =>
   ids.split(' ').flatMap((id) => mutantOf(id, preset, field)),

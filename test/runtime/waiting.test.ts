@@ -112,17 +112,17 @@ describe('refresh', () => {
     [
       'the list fails',
       'TIMEOUT_WAITING',
-      (it: Stage) => it.sessions.of('db').failList(failure('protocol')),
+      (there: Stage) => there.sessions.of('db').failList(failure('protocol')),
     ],
-    ['the session is lost', 'UNAVAILABLE', (it: Stage) => it.sessions.of('db').fail(crash())],
-    ['nothing comes in time', 'TIMEOUT_WAITING', (it: Stage) => it.advance(35_000)],
-    ['the troupe stops', 'UNAVAILABLE', (it: Stage) => void it.troupe.stop()],
+    ['the session is lost', 'UNAVAILABLE', (there: Stage) => there.sessions.of('db').fail(crash())],
+    ['nothing comes in time', 'TIMEOUT_WAITING', (there: Stage) => void there.advance(35_000)],
+    ['the troupe stops', 'UNAVAILABLE', (there: Stage) => void there.troupe.stop()],
   ])('rejects when %s', async (_why, code, happens) => {
     const there = await stage({ settings: db });
     there.obedient = new Set();
     const made = watch(there.troupe.refresh('db'));
     await there.settle();
-    await happens(there);
+    happens(there);
     await there.advance(5_000);
     expect(made.error).toMatchObject({ code, server: 'db' });
   });

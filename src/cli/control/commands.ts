@@ -96,10 +96,6 @@ export function controlHandler(
         return { status: requireServer(troupe, server) };
       return { status: await troupe.waitFor(server, 'stopped', { timeoutMs, signal }) };
     },
-    refresh: async ({ server, timeoutMs }, { signal }) => {
-      requireServer(troupe, server);
-      return { status: await troupe.refresh(server, defined({ timeoutMs, signal })) };
-    },
     ...loggingIn(troupe),
     reload() {
       troupe.send({ type: 'settings.reload' });
@@ -166,10 +162,14 @@ const absentCodes: ReadonlySet<CallerCode> = new Set([
 /** The requests about what servers offer besides calls of tools. */
 function offering(
   troupe: Troupe,
-): Pick<Commands, 'tools' | 'resources' | 'prompts' | 'readResource' | 'getPrompt'> {
+): Pick<Commands, 'tools' | 'resources' | 'prompts' | 'refresh' | 'readResource' | 'getPrompt'> {
   return {
     async tools({ server, timeoutMs = settleTimeoutMs }, { signal }) {
       return { tools: await listTools(troupe, server, { timeoutMs, signal }) };
+    },
+    async refresh({ server, timeoutMs }, { signal }) {
+      requireServer(troupe, server);
+      return { status: await troupe.refresh(server, defined({ timeoutMs, signal })) };
     },
     resources: ({ server, timeoutMs = settleTimeoutMs }, { signal }) =>
       listResources(troupe, server, { timeoutMs, signal }),

@@ -29,9 +29,8 @@ export async function listedAgain(
     if (view === undefined || !isUsable(view.status.state)) throw notUsable(server, view?.status);
     const { status } = view;
     if (catalogs.listedTools(status) !== tools) return status;
-    const { reason, lastError } = status;
-    if (reason === 'partialCatalog' && lastError?.message !== before?.status.lastError?.message)
-      throw notListed(server, lastError?.message);
+    const why = newGapIn(status, before?.status);
+    if (why !== undefined) throw notListed(server, why);
     if (signal?.aborted === true)
       throw new TroupeError('CANCELLED', `The wait for ${server} was cancelled.`, { server });
     if (clock.now() >= deadlineAt) throw notListed(server, `nothing came within ${timeoutMs} ms`);
@@ -40,6 +39,15 @@ export async function listedAgain(
       return () => ends.forEach((end) => end());
     });
   }
+}
+
+/** Returns why a list failed since the earlier status; undefined if none did. */
+function newGapIn(
+  { reason, lastError }: ServerStatus,
+  before: ServerStatus | undefined,
+): string | undefined {
+  const isNew = lastError?.message !== before?.lastError?.message;
+  return reason === 'partialCatalog' && isNew ? lastError?.message : undefined;
 }
 
 function notUsable(server: string, status: ServerStatus | undefined): TroupeError {
@@ -52,8 +60,8 @@ function notUsable(server: string, status: ServerStatus | undefined): TroupeErro
   );
 }
 
-function notListed(server: string, why: string | undefined): TroupeError {
-  const cause = why === undefined ? '' : `: ${why.replace(/\.$/, '')}`;
+function notListed(server: string, why: string): TroupeError {
+  const cause = `: ${why.replace(/\.$/, '')}`;
   return new TroupeError(
     'TIMEOUT_WAITING',
     `Server ${server} did not list its tools again${cause}. Its earlier list stays; see troupe status ${server}`,
