@@ -23,28 +23,17 @@ const summaries: Readonly<Record<Wish, string>> = {
 /** The answer may take as long as the server, plus a moment for the socket. */
 const extraMs = 2_000;
 
-/** `start`, `stop`, `restart`, `refresh` and `reload`. */
+/** Half of the requests that the troupe accepts at once. */
+const restartsAtOnce = 32;
+
+/** `start`, `stop`, `refresh`, `restart` and `reload`. */
 export const serverCommands: readonly CommandDefinition[] = [
-  ...(['start', 'stop', 'restart', 'refresh'] as const).map(
+  ...(['start', 'stop', 'refresh'] as const).map(
     (wish): CommandDefinition => ({
       usage: `${wish} <server>`,
       summary: summaries[wish],
       example: `troupe ${wish} db`,
-      async run({ launch, output }, [server = '']) {
-        const timeoutMs = launch.timeoutMs ?? settleTimeoutMs;
-        const { status } = await withRunning(launch, async (client) => {
-          const isStart = wish === 'start' || wish === 'restart';
-          const endProgress = isStart ? followStart(output, client, server) : undefined;
-          try {
-            return await client.request(wish, { server, timeoutMs }, timeoutMs + extraMs);
-          } finally {
-            endProgress?.();
-          }
-        });
-        output.document({ status });
-        output.lines([statusLine(status, Date.now())]);
-        if (wish === 'stop') output.lines(stopLater(status));
-      },
+      run: (session, [server = '']) => applyWish(session, wish, server),
     }),
   ),
   {
@@ -82,7 +71,8 @@ async function applyWish(
 ): Promise<void> {
   const timeoutMs = launch.timeoutMs ?? settleTimeoutMs;
   const { status } = await withRunning(launch, async (client) => {
-    const endProgress = wish === 'stop' ? undefined : followStart(output, client, [server]);
+    const isStart = wish === 'start' || wish === 'restart';
+    const endProgress = isStart ? followStart(output, client, [server]) : undefined;
     try {
       return await client.request(wish, { server, timeoutMs }, timeoutMs + extraMs);
     } finally {
