@@ -1,15 +1,16 @@
 /**
- * Breaks the charts on purpose and reports which breaks the chart tests notice:
- * `npm run mutants`, or `npm run mutants -- NAME…` for some of them. Each mutant
- * replaces one text of one file while vitest loads it; no file is written. All of
- * them take 100 s of CPU time. The exit code is 1 when a mutant survives or does not
- * load, when the unchanged charts fail, or when a text to be replaced does not occur
- * exactly once.
+ * Breaks the charts on purpose and reports which breaks the chart tests notice: `npm run mutants`.
+ * `npm run mutants -- presets` changes the presets' numbers instead, and reports which of them the
+ * tests that docs/parity.md names notice. Names, or the beginnings of names, after that choose some
+ * mutants. Each mutant replaces one text of one file while vitest loads it; no file is written. All
+ * charts take 100 s of CPU time, all presets ten minutes. The exit code is 1 when a mutant survives or does
+ * not load, when the unchanged code fails, or when a text to be replaced does not occur exactly once.
  */
 
 import { fileURLToPath } from 'node:url';
 import { startVitest, type TestModule } from 'vitest/node';
-import { type Mutant, mutants, staleMutants, testsOf } from './mutants/chart-mutants.ts';
+import { chartMutants, type Mutant, staleMutants } from './mutants/chart-mutants.ts';
+import { presetMutants } from './mutants/preset-mutants.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -35,7 +36,7 @@ function projectOf({ name, tests, mutant }: Project) {
     plugins: [{ name: 'mutant', enforce: 'pre' as const, transform }],
     test: {
       name,
-      include: tests.map((file) => `test/machines/${file}.test.ts`),
+      include: [...tests],
       pool: 'forks' as const,
       testTimeout: testTimeoutMs,
     },
@@ -45,8 +46,8 @@ function projectOf({ name, tests, mutant }: Project) {
 /** Returns the outcome of the tests by project. */
 async function run(chosen: readonly Mutant[]): Promise<ReadonlyMap<string, Outcome>> {
   const projects: readonly Project[] = [
-    { name: unchanged, tests: [...new Set(chosen.flatMap(testsOf))] },
-    ...chosen.map((mutant) => ({ name: mutant.name, tests: testsOf(mutant), mutant })),
+    { name: unchanged, tests: [...new Set(chosen.flatMap(({ tests }) => tests))] },
+    ...chosen.map((mutant) => ({ name: mutant.name, tests: mutant.tests, mutant })),
   ];
   // Outside CI, vitest writes golden files that are missing.
   process.env['CI'] = 'true';
@@ -61,25 +62,40 @@ async function run(chosen: readonly Mutant[]): Promise<ReadonlyMap<string, Outco
   const modules = vitest.state.getTestModules();
   await vitest.close();
   return new Map(
-    projects.map(({ name }) => [
+    projects.map(({ name, mutant }) => [
       name,
-      outcomeOf(modules.filter((module) => module.project.name === name)),
+      outcomeOf(
+        modules.filter((module) => module.project.name === name),
+        mutant?.titles,
+      ),
     ]),
   );
 }
 
-function outcomeOf(modules: readonly TestModule[]): Outcome {
+function outcomeOf(modules: readonly TestModule[], titles?: Mutant['titles']): Outcome {
+  if (titles !== undefined) return modules.some(isNoticed(titles)) ? 'killed' : 'survived';
   if (modules.length === 0) return 'does not load';
   if (modules.some((module) => module.errors().length > 0)) return 'does not load';
   return modules.every((module) => module.ok()) ? 'survived' : 'killed';
 }
 
-async function main(names: readonly string[]): Promise<boolean> {
-  const unknown = names.filter((name) => !mutants.some((mutant) => mutant.name === name));
-  const problems = [...unknown.map((name) => `no mutant "${name}"`), ...staleMutants(root)];
+function isNoticed(titles: NonNullable<Mutant['titles']>) {
+  return ({ children, relativeModuleId }: TestModule): boolean =>
+    [...children.allTests('failed')].some(({ name }) =>
+      titles.some(({ file, title }) => file === relativeModuleId && title.test(name)),
+    );
+}
+
+async function main(args: readonly string[]): Promise<boolean> {
+  const names = args.filter((arg) => arg !== 'presets');
+  const mutants = names.length === args.length ? chartMutants : presetMutants;
+  const unknown = names.filter((name) => !mutants.some((mutant) => mutant.name.startsWith(name)));
+  const stale = staleMutants(mutants, root);
+  const problems = [...unknown.map((name) => `no mutant "${name}"`), ...stale];
   for (const problem of problems) console.error(problem);
   if (problems.length > 0) return false;
-  const chosen = names.length === 0 ? mutants : mutants.filter(({ name }) => names.includes(name));
+  const isChosen = ({ name }: Mutant): boolean => names.some((start) => name.startsWith(start));
+  const chosen = names.length === 0 ? mutants : mutants.filter(isChosen);
   const startedAt = performance.now();
   const outcomes = await run(chosen);
   for (const { name, file } of chosen) console.log(`${outcomes.get(name)}: ${name} (${file})`);

@@ -108,6 +108,7 @@ export type ServerCommand =
   | { readonly type: 'server.stop' }
   | { readonly type: 'server.restart' }
   | { readonly type: 'server.reconnect' }
+  | { readonly type: 'server.refresh' }
   | { readonly type: 'server.retire' }
   /** The server's successor serves: the server ends as soon as its calls are done. */
   | { readonly type: 'server.relieve' }

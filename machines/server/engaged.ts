@@ -23,8 +23,8 @@
  * live: [*] -> connecting
  *   connecting -- session.opened --> loadingTools
  *   loadingTools -- session.listed --> ready
- *   ready -- session.listed | session.listFailed | probe.wanted | server.relieve | server.hung |
- *            after sustainedReady --> (stays)
+ *   ready -- session.listed | session.listFailed | probe.wanted | server.refresh | server.relieve |
+ *            server.hung | after sustainedReady --> (stays)
  *   ready -- server.relieved | server.idled | server.reconnect --> closing
  *   ready -- breaker.tripped [isToStay] --> closing
  *   closing -- server.start | server.stop | server.retire | server.relieve | server.restart |
@@ -124,6 +124,7 @@ export const engagedStates = serverSetup.createStateConfig({
             'session.listed': { actions: 'announceListing' },
             'session.listFailed': { actions: 'recordFailedList' },
             'probe.wanted': { actions: ['tellSessionToList', 'announceProbe'] },
+            'server.refresh': { actions: 'tellSessionToRefresh' },
             // Its calls may finish first; the region `activity` reports when they have.
             'server.relieve': { actions: 'wishRetire' },
             'server.relieved': 'closing',

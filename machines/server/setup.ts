@@ -180,6 +180,8 @@ export const serverSetup = setup({
     returnSlot: sendParent(newsOf('slot.returned')),
     /** Requests the tools, which is the circuit's probe. */
     tellSessionToList: sendTo('session', { type: 'session.list' }),
+    /** Requests all lists, because the user or the host wants them now. */
+    tellSessionToRefresh: sendTo('session', { type: 'session.refresh' }),
     /** Ends the session gracefully, within its own deadlines. */
     tellSessionToClose: sendTo('session', { type: 'session.close' }),
     /** Gives up the session because the server stopped answering health checks. */

@@ -19,24 +19,27 @@
  * open -- list.settled --> (stays)
  * tools -- session.list --> (stays)
  * tools: [*] -> current
- *   current -- tools.changed | session.list --> refreshing
+ *   current -- tools.changed | session.refresh | session.list --> refreshing
+ *   current -- after listExpiry [mayExpire] --> refreshing
  *   refreshing invokes tools
- *   refreshing -- tools.changed | policy.updated | error tools --> (stays)
+ *   refreshing -- tools.changed | session.refresh | policy.updated | error tools --> (stays)
  *   refreshing -- done tools --> current
  * resources: [*] -> choosing
  *   choosing -- always [isOffered] --> refreshing
  *   choosing -- always --> unoffered
- *   current -- resources.changed --> refreshing
+ *   current -- resources.changed | session.refresh --> refreshing
+ *   current -- after listExpiry [mayExpire] --> refreshing
  *   refreshing invokes resources
- *   refreshing -- resources.changed | policy.updated | error resources --> (stays)
+ *   refreshing -- resources.changed | session.refresh | policy.updated | error resources --> (stays)
  *   refreshing -- done resources --> current
  *   unoffered
  * prompts: [*] -> choosing
  *   choosing -- always [isOffered] --> refreshing
  *   choosing -- always --> unoffered
- *   current -- prompts.changed --> refreshing
+ *   current -- prompts.changed | session.refresh --> refreshing
+ *   current -- after listExpiry [mayExpire] --> refreshing
  *   refreshing invokes prompts
- *   refreshing -- prompts.changed | policy.updated | error prompts --> (stays)
+ *   refreshing -- prompts.changed | session.refresh | policy.updated | error prompts --> (stays)
  *   refreshing -- done prompts --> current
  *   unoffered
  * watch -- (see health.ts)
@@ -83,17 +86,29 @@ function refreshing(list: ListName) {
     },
     on: {
       [`${list}.changed`]: { actions: { type: 'announceChange', params: list } },
+      'session.refresh': { actions: { type: 'demandList', params: list } },
       // An event handled in a region does not reach the chart, so the policy is applied here too.
       'policy.updated': { actions: ['applyPolicy', { type: 'passDeadlineOn', params: list }] },
     },
   } as const;
 }
 
+/** Creates the state of a list that is not being refreshed. */
+function current(list: ListName) {
+  return {
+    on: { [`${list}.changed`]: 'refreshing', 'session.refresh': 'refreshing' },
+    after: { listExpiry: { guard: 'mayExpire', target: 'refreshing' } },
+  } as const;
+}
+
 const tools = sessionSetup.createStateConfig({
   initial: 'current',
-  on: { 'session.list': { actions: 'demandTools' } },
+  on: { 'session.list': { actions: { type: 'demandList', params: 'tools' } } },
   states: {
-    current: { on: { 'tools.changed': 'refreshing', 'session.list': 'refreshing' } },
+    current: {
+      ...current('tools'),
+      on: { ...current('tools').on, 'session.list': 'refreshing' },
+    },
     refreshing: refreshing('tools'),
   },
 });
@@ -108,7 +123,7 @@ const resources = sessionSetup.createStateConfig({
       ],
     },
     unoffered: {},
-    current: { on: { 'resources.changed': 'refreshing' } },
+    current: current('resources'),
     refreshing: refreshing('resources'),
   },
 });
@@ -123,7 +138,7 @@ const prompts = sessionSetup.createStateConfig({
       ],
     },
     unoffered: {},
-    current: { on: { 'prompts.changed': 'refreshing' } },
+    current: current('prompts'),
     refreshing: refreshing('prompts'),
   },
 });

@@ -253,8 +253,8 @@ export const sessionSetup = setup({
     ),
     /** Notifies the running list, which may be older than this change. */
     announceChange: sendTo((_, list: ListName) => list, { type: 'list.changed' }),
-    /** Requests a list of tools now, even during a pause. */
-    demandTools: sendTo('tools', { type: 'list.demanded' }),
+    /** Requests a list now, even during a pause. */
+    demandList: sendTo((_, list: ListName) => list, { type: 'list.demanded' }),
     /** Passes a new deadline to the chart that refreshes this list. */
     passDeadlineOn: sendTo(
       (_, list: ListName) => list,
@@ -350,6 +350,8 @@ export const sessionSetup = setup({
       list === 'tools' && outcome.type === 'failed',
     /** Whether the server offers this list. */
     isOffered: ({ context }, list: 'resources' | 'prompts') => context.offers[list],
+    /** Whether the policy limits how long a list is valid. */
+    mayExpire: ({ context }) => context.policy.catalog.ttlMs !== null,
     /** Whether more updates arrived during the pause. */
     hasMoreNews: stateIn({ open: { news: { gathering: 'changed' } } }),
 
@@ -366,6 +368,9 @@ export const sessionSetup = setup({
     connectDeadline: ({ context }) => connectTimeoutOf(context) ?? longestTimerMs,
     /** How long a list may take. */
     listDeadline: ({ context }) => context.policy.connect.listTimeoutMs,
+    // Without a limit, the longest wait that a timer can hold; the guard then ignores it.
+    listExpiry: ({ context }) =>
+      Math.min(context.policy.catalog.ttlMs ?? longestTimerMs, longestTimerMs),
     /** How long a graceful close may take before it is forced. */
     closeDeadline: ({ context }) => context.policy.close.totalMs,
     /** Longest time to close a session, including a forced end. */

@@ -56,7 +56,12 @@ export interface TroupeContext extends TroupeInput {
 
 export type TroupeEvent =
   | {
-      readonly type: 'server.start' | 'server.stop' | 'server.restart' | 'server.reconnect';
+      readonly type:
+        | 'server.start'
+        | 'server.stop'
+        | 'server.restart'
+        | 'server.reconnect'
+        | 'server.refresh';
       readonly server: string;
     }
   | {

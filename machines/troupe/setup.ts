@@ -165,6 +165,12 @@ export const troupeSetup = parts.extend({
     }),
     /** Passes the user's command to the server, and remembers a stop. */
     routeCommand: does(userCommands, routed),
+    /** Passes a request for fresh lists to the server that serves. */
+    passRefresh: does('server.refresh', ({ live }, { type, server }) => {
+      const present = live.get(server);
+      if (present?.leaving !== false) return {};
+      return { orders: [{ to: present.actorId, event: { type } }] };
+    }),
     /** Makes every server check its connection, spread over a window. */
     passWake: does('system.woke', ({ live }) => {
       const spreadMs = Math.max(leastWakeSpreadMs, wakeSpreadPerServerMs * live.size);

@@ -22,8 +22,8 @@
  * serving -- settings.reload | settings.changed | settings.loaded | settings.relocated |
  *            trust.changed | allow.changed | approval.grant | approval.reject | approval.revoke |
  *            approvals.changed | server.start | server.stop | server.restart | server.reconnect |
- *            auth.completed | system.woke | troupe.lookAgain | handover.due | done * | error slots |
- *            error settingsSource --> (stays)
+ *            server.refresh | auth.completed | system.woke | troupe.lookAgain | handover.due |
+ *            done * | error slots | error settingsSource --> (stays)
  * serving -- troupe.stop --> stopping
  * serving -- error * [isHandover] --> (stays)
  * serving -- error * --> (stays)
@@ -103,6 +103,7 @@ export const troupeMachine = troupeSetup.createMachine({
         'server.stop': { actions: ['endHandover', 'routeCommand'] },
         'server.restart': { actions: ['reconcile', 'routeCommand'] },
         'server.reconnect': { actions: ['reconcile', 'routeCommand'] },
+        'server.refresh': { actions: 'passRefresh' },
         'auth.completed': { actions: ['reconcile', 'routeCommand'] },
         'system.woke': { actions: ['passWake', 'reconcile'] },
         'troupe.lookAgain': { actions: 'reconcile' },

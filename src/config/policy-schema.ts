@@ -105,6 +105,14 @@ const delays = ruled(
   'a list of milliseconds, such as [500, 1000], or { "initialMs": 500, "factor": 2, "maxMs": 30000 }',
 );
 
+const silence = ruled(
+  z.union([
+    msOrNull('none'),
+    z.strictObject({ local: msOrNull('none'), remote: msOrNull('none') }),
+  ]),
+  'milliseconds, null for none, or { "local": null, "remote": 300000 }',
+);
+
 const closeSteps = ruled(
   list(
     z.strictObject({ by: choice('stdinEnd', 'SIGINT', 'SIGTERM', 'SIGKILL'), waitMs: ms(0) }),
@@ -241,7 +249,7 @@ export const policySchemas: {
   },
   call: {
     timeoutMs: ms(),
-    idleTimeoutMs: msOrNull('none'),
+    idleTimeoutMs: silence,
     progressResets: truth(),
     maxTimeoutMs: msOrNull('not at all'),
     backgroundAfterMs: msOrNull('never'),

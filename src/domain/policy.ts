@@ -263,7 +263,10 @@ export interface CatalogPolicy {
   readonly whileDown: 'keepStale' | 'hide' | 'deferred';
   /** Where tool lists are kept after their session: nowhere, in memory, or on disk. */
   readonly cache: 'none' | 'memory' | 'disk';
-  /** How long a stored list is valid; null for no limit. */
+  /**
+   * How long a list is valid; null for no limit. A ready server's lists are then fetched again, after
+   * 24 days at most; a stored list is dropped.
+   */
   readonly ttlMs: number | null;
   /** Maximum number of stored lists; null for no limit. */
   readonly maxEntries: number | null;
@@ -279,8 +282,14 @@ export interface CatalogPolicy {
 export interface CallPolicy {
   /** Deadline of one call, including waits. The key `timeoutMs` sets it. */
   readonly timeoutMs: number;
-  /** Maximum silence during a running call; null if only the deadline counts. */
-  readonly idleTimeoutMs: number | null;
+  /**
+   * Maximum silence during a running call; null if only the deadline counts. `{ "local": null,
+   * "remote": 300000 }` sets it by transport.
+   */
+  readonly idleTimeoutMs:
+    | number
+    | null
+    | { readonly local: number | null; readonly remote: number | null };
   /** Whether progress restarts the silence timer, and moves the deadline up to `maxTimeoutMs`. */
   readonly progressResets: boolean;
   /** How far progress may move a deadline that the caller did not set; null for not at all. */

@@ -40,6 +40,8 @@ export type SessionCommand =
   | { readonly type: 'session.giveUp'; readonly failure: Failure }
   /** Lists the tools; during a list, lists them once more after it. */
   | { readonly type: 'session.list' }
+  /** Fetches all lists of an open session again, even during a pause. */
+  | { readonly type: 'session.refresh' }
   | { readonly type: 'policy.updated'; readonly policy: ServerPolicy }
   /** The machine slept; `spreadMs` is the window over which health checks are spread. */
   | { readonly type: 'server.woke'; readonly spreadMs: number };

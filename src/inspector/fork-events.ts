@@ -24,6 +24,7 @@ const examples: Readonly<Record<ServerEvent['type'], Example | 'raised'>> = {
   'server.stop': bare,
   'server.restart': bare,
   'server.reconnect': bare,
+  'server.refresh': bare,
   'server.retire': bare,
   'server.relieve': bare,
   'server.demanded': bare,

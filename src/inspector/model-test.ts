@@ -102,6 +102,7 @@ const toServer: Readonly<Record<string, Step>> = {
   'server.stop': command('server.stop'),
   'server.restart': command('server.restart'),
   'server.reconnect': command('server.reconnect'),
+  'server.refresh': command('server.refresh'),
   'server.woke': () => "troupe.send({ type: 'system.woke' });",
   'server.demanded': (server) =>
     `void troupe.callServerTool(${quoted(server)}, 'tool1').catch(() => undefined);`,

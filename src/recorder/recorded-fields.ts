@@ -244,6 +244,7 @@ const allowed: Allowed = {
   'server.stop': ['server'],
   'server.restart': ['server'],
   'server.reconnect': ['server'],
+  'server.refresh': ['server'],
   'server.woke': ['spreadMs'],
   'admission.withdrawn': ['verdict'],
   'spec.updated': ['startup'],

@@ -33,6 +33,7 @@ import { allStatuses, serverHandle, streamable } from './status/streams.ts';
 import type { Troupe, TroupeOptions, WaitOptions } from './troupe.ts';
 import { isApprovalOrder } from './user/approvals.ts';
 import { isReadyAgain, presentStatus, waitForRequired, waitForStatus } from './waits/for-status.ts';
+import { listedAgain } from './waits/listed-again.ts';
 
 export type { TroupeParts } from './root-actor.ts';
 
@@ -168,6 +169,8 @@ function orders(services: Services, ended: Promise<void>) {
       );
     },
     ...loginRequests(services, { send, wait, clock }),
+    refresh: async (server, options = {}) =>
+      listedAgain(services, server, () => send({ type: 'server.refresh', server }), options),
     restartAndWait: async (server, options = {}) => {
       const before = board.view(server);
       send({ type: 'server.restart', server });

@@ -145,6 +145,7 @@ export function createStandIn(parts: StandInParts = {}): StandIn {
     backgroundServers: () => [],
     backgroundCalls: () => [],
     collect: notHere,
+    refresh: notHere,
     login: notHere,
     finishLogin: notHere,
     logout: notHere,

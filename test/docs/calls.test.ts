@@ -5,7 +5,8 @@ import { join } from 'node:path';
 
 import { describe, expect, it } from 'vitest';
 
-import { partsWithoutTest, root, shownRowsOf, titlesIn } from './documents.ts';
+import { shownRowsOf } from '../../scripts/docs/shown-rows.ts';
+import { partsWithoutTest, root, titlesIn } from './documents.ts';
 
 const heading = '## What proves that a call did not run';
 

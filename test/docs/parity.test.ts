@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { partsWithoutTest, root, shownRowsOf, testNamedIn } from './documents.ts';
+import { shownRowsOf, testNamedIn } from '../../scripts/docs/shown-rows.ts';
+import { partsWithoutTest, root } from './documents.ts';
 
 describe('the parity page', async () => {
   const rows = shownRowsOf(await readFile(join(root, 'docs/parity.md'), 'utf8')).map(

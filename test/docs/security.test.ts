@@ -5,7 +5,8 @@ import { join } from 'node:path';
 
 import { describe, expect, it } from 'vitest';
 
-import { partsWithoutTest, root, type ShownRow, shownRowsOf } from './documents.ts';
+import { type ShownRow, shownRowsOf } from '../../scripts/docs/shown-rows.ts';
+import { partsWithoutTest, root } from './documents.ts';
 
 const attackers = [
   'Servers',

@@ -165,6 +165,19 @@ describe("the gateway's lists", () => {
     expect(await third).toMatchObject(changed);
   });
 
+  it('notify clients of what a refresh finds', async () => {
+    const there = await gatewayStage({ settings: servers({ db: 'db' }) });
+    there.obedient = new Set();
+    const heard = await listen(there.url, await openSession(there.url));
+    const refreshed = there.troupe.refresh('db');
+    await there.settle();
+    there.sessions.of('db').list([tool('other')]);
+    expect(await heard.next()).toMatchObject({
+      value: { method: 'notifications/tools/list_changed' },
+    });
+    expect(await refreshed).toMatchObject({ state: 'ready', restarts: 0 });
+  });
+
   it('notify a client of earlier changes when it opens a stream', async () => {
     const there = await gatewayStage({ settings: servers({ db: 'db' }) });
     const session = await openSession(there.url);

@@ -1,5 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { bringUp, crash, failure, nextAttempt, remote, servers, stage, watch } from './stage.ts';
+import {
+  bringUp,
+  crash,
+  failure,
+  nextAttempt,
+  remote,
+  type Stage,
+  servers,
+  stage,
+  tool,
+  watch,
+} from './stage.ts';
 
 const db = servers({ db: 'srv' });
 
@@ -72,6 +83,60 @@ describe('waitFor', () => {
     void there.troupe.stop();
     await there.advance(5_000);
     expect(made.error?.code).toBe('SHUTTING_DOWN');
+  });
+});
+
+describe('refresh', () => {
+  it('lists a silent server again in its session and reports its new tools', async () => {
+    const there = await stage({ settings: db });
+    there.obedient = new Set();
+    const changed: string[] = [];
+    there.troupe.on('tools.changed', ({ servers: names }) => changed.push(...names));
+    const made = watch(there.troupe.refresh('db'));
+    await there.settle();
+    expect(made.state).toBe('pending');
+    there.sessions.of('db').list([tool('query'), tool('added')]);
+    await there.settle();
+    expect(made.value).toMatchObject({ state: 'ready', tools: 2, restarts: 0 });
+    expect(changed).toEqual(['db']);
+  });
+
+  it('resolves when the list is the same as before', async () => {
+    const there = await stage({ settings: db });
+    const made = watch(there.troupe.refresh('db'));
+    await there.settle();
+    expect(made.value).toMatchObject({ state: 'ready' });
+  });
+
+  it.each([
+    [
+      'the list fails',
+      'TIMEOUT_WAITING',
+      (there: Stage) => there.sessions.of('db').failList(failure('protocol')),
+    ],
+    ['the session is lost', 'UNAVAILABLE', (there: Stage) => there.sessions.of('db').fail(crash())],
+    ['nothing comes in time', 'TIMEOUT_WAITING', () => undefined],
+    ['the troupe stops', 'UNAVAILABLE', (there: Stage) => void there.troupe.stop()],
+  ])('rejects when %s', async (_why, code, happens) => {
+    const there = await stage({ settings: db });
+    there.obedient = new Set();
+    const made = watch(there.troupe.refresh('db'));
+    await there.settle();
+    happens(there);
+    await there.advance(35_000);
+    expect(made.error).toMatchObject({ code, server: 'db' });
+  });
+
+  it('is refused for a server that is not ready', async () => {
+    const there = await stage({ settings: servers({ db: { command: 'srv', startup: 'lazy' } }) });
+    const dormant = watch(there.troupe.refresh('db'));
+    await there.settle();
+    expect(dormant.error?.message).toContain('troupe start db');
+    there.troupe.send({ type: 'server.stop', server: 'db' });
+    await there.settle();
+    const stopped = watch(there.troupe.refresh('db'));
+    await there.settle();
+    expect(stopped.error).toMatchObject({ code: 'STOPPED' });
   });
 });
 

@@ -11,12 +11,13 @@ import type { Output } from '../show/output.ts';
 import { showStartProgress } from '../show/start-progress.ts';
 import { problemLines, statusLine } from '../show/status-lines.ts';
 
-type Wish = 'start' | 'stop' | 'restart';
+type Wish = 'start' | 'stop' | 'restart' | 'refresh';
 
 const summaries: Readonly<Record<Wish, string>> = {
   start: 'start a server that was stopped or gave up, and wait until it is ready',
   stop: 'stop a server; it stays stopped until it is started again',
   restart: 'stop and start a server with fresh retry budgets, and wait until it is ready',
+  refresh: "list a ready server's tools, resources and prompts again, in its session",
 };
 
 /** The answer may take as long as the server, plus a moment for the socket. */
@@ -25,9 +26,9 @@ const extraMs = 2_000;
 /** Half of the requests that the troupe accepts at once. */
 const restartsAtOnce = 32;
 
-/** `start`, `stop`, `restart` and `reload`. */
+/** `start`, `stop`, `refresh`, `restart` and `reload`. */
 export const serverCommands: readonly CommandDefinition[] = [
-  ...(['start', 'stop'] as const).map(
+  ...(['start', 'stop', 'refresh'] as const).map(
     (wish): CommandDefinition => ({
       usage: `${wish} <server>`,
       summary: summaries[wish],
@@ -70,7 +71,8 @@ async function applyWish(
 ): Promise<void> {
   const timeoutMs = launch.timeoutMs ?? settleTimeoutMs;
   const { status } = await withRunning(launch, async (client) => {
-    const endProgress = wish === 'stop' ? undefined : followStart(output, client, [server]);
+    const isStart = wish === 'start' || wish === 'restart';
+    const endProgress = isStart ? followStart(output, client, [server]) : undefined;
     try {
       return await client.request(wish, { server, timeoutMs }, timeoutMs + extraMs);
     } finally {

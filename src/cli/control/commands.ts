@@ -1,6 +1,7 @@
 /** Runs the commands of the control socket. */
 
 import type { CallerCode } from '../../domain/caller-code.ts';
+import { longestTimerMs } from '../../domain/clock.ts';
 import type { ApprovalRequest } from '../../domain/host/approval.ts';
 import { troupeEventNames } from '../../domain/host/event.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
@@ -59,12 +60,15 @@ export function controlHandler(
     },
     ...offering(troupe),
     usage: ({ server }) => usageOf(troupe, server),
-    call({ server, tool, arguments: args, timeoutMs, requestId, permission }, context) {
+    async call({ server, tool, arguments: args, timeoutMs, requestId, permission }, context) {
       const { signal } = context;
       // Only the user can connect here, and has answered at the terminal.
       const askPermission = permission === undefined ? context.askPermission : () => permission;
       const options = { signal, requestId, timeoutMs, askPermission, client };
-      return troupe.callServerTool(server, tool, args ?? {}, defined(options));
+      const report = await troupe.callServerTool(server, tool, args ?? {}, defined(options));
+      const { background: id } = report.meta;
+      // The user waits for the result; the call still ends at its own deadline.
+      return id === undefined ? report : troupe.collect(id, { signal, timeoutMs: longestTimerMs });
     },
     questions: () => ({ questions: troupe.questions() }),
     answer({ id, action, content }) {
@@ -168,10 +172,14 @@ async function usageOf(
 /** The requests about what servers offer besides calls of tools. */
 function offering(
   troupe: Troupe,
-): Pick<Commands, 'tools' | 'resources' | 'prompts' | 'readResource' | 'getPrompt'> {
+): Pick<Commands, 'tools' | 'resources' | 'prompts' | 'refresh' | 'readResource' | 'getPrompt'> {
   return {
     async tools({ server, timeoutMs = settleTimeoutMs }, { signal }) {
       return { tools: await listTools(troupe, server, { timeoutMs, signal }) };
+    },
+    async refresh({ server, timeoutMs }, { signal }) {
+      requireServer(troupe, server);
+      return { status: await troupe.refresh(server, defined({ timeoutMs, signal })) };
     },
     resources: ({ server, timeoutMs = settleTimeoutMs }, { signal }) =>
       listResources(troupe, server, { timeoutMs, signal }),

@@ -93,6 +93,7 @@ export interface ControlResults {
   start: { readonly status: ServerStatus };
   stop: { readonly status: ServerStatus };
   restart: { readonly status: ServerStatus };
+  refresh: { readonly status: ServerStatus };
   login: { readonly status: ServerStatus };
   finishLogin: { readonly server: string };
   logout: { readonly server: string } | StoredLogin;

@@ -63,6 +63,7 @@ export const controlArgs = {
   start: settle,
   stop: settle,
   restart: settle,
+  refresh: settle,
   login: settle.extend({ device: z.boolean().optional() }),
   /** The URL to which the browser was redirected. */
   finishLogin: z.object({ server: name, url: z.string().min(1).max(longestAddress) }),

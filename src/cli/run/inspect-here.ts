@@ -114,6 +114,7 @@ const allowedCommands: ReadonlySet<string> = new Set<ControlCommand>([
   'start',
   'stop',
   'restart',
+  'refresh',
   'reload',
   'finishLogin',
   'logout',

@@ -146,7 +146,7 @@ function rowOf(server: ServerStatus, nowMs: number, paint: Paint): Cell[] {
     { text: printableLine(server.name, longestCell) },
     { text: server.state, paint: (text) => paint(styleOf[server.state], text) },
     { text: reasonOf(server) ?? '' },
-    { text: server.tools === 0 ? '' : String(server.tools) },
+    { text: server.tools === 0 && !isUsable(server.state) ? '' : String(server.tools) },
     { text: server.pid === undefined ? '' : String(server.pid) },
     { text: sinceText(server.since, nowMs) },
     { text: untilText(server.nextAttemptAt, nowMs) },
@@ -216,7 +216,7 @@ export function statusLine(status: ServerStatus, nowMs: number): string {
   const next = untilText(status.nextAttemptAt, nowMs);
   const facts = [
     status.mayDownload === true ? 'may be downloading' : '',
-    status.tools > 0 ? counted(status.tools, 'tool') : '',
+    status.tools > 0 || isUsable(status.state) ? counted(status.tools, 'tool') : '',
     status.catalog === 'deferred' || status.catalog === 'stale' ? status.catalog : '',
     status.pid === undefined ? '' : `pid ${status.pid}`,
     status.attempt === undefined || status.attempt < 2 ? '' : `attempt ${status.attempt}`,

@@ -79,7 +79,8 @@ const lifecycle = nested(
       if (preset !== undefined) draft.putInto('policy', 'preset', preset, part);
     },
     required: 'required',
-    startup_timeout: duration('startupTimeoutMs'),
+    // There it is the deadline for connecting, and a required server has no other.
+    startup_timeout: duration('connectTimeoutMs', 'startupTimeoutMs'),
     call_timeout: duration('timeoutMs'),
     restart: (part, draft) => {
       const rule = translated(restarts, part, draft);
@@ -102,11 +103,11 @@ function translated(
   return undefined;
 }
 
-function duration(key: string): KeyRule {
+function duration(...keys: readonly string[]): KeyRule {
   return (part, draft) => {
     const ms = milliseconds(part.node);
     if (ms === undefined) draft.leave(part, 'this is not a duration; write 30s or 500ms');
-    else draft.put(key, scalar(part.line, ms), part);
+    else for (const key of keys) draft.put(key, scalar(part.line, ms), part);
   };
 }
 

@@ -36,6 +36,8 @@ export type HostEvent =
   | { readonly type: 'server.restart'; readonly server: string }
   /** Opens a new session; the restart budgets keep counting. */
   | { readonly type: 'server.reconnect'; readonly server: string }
+  /** Lists a ready server's tools, resources and prompts again, in its session. */
+  | { readonly type: 'server.refresh'; readonly server: string }
   /** Lets a gated server start. Without a fingerprint, it approves the current settings. */
   | { readonly type: 'approval.grant'; readonly server: string; readonly fingerprint?: string }
   /** Keeps a gated server from starting. */

@@ -119,7 +119,7 @@ const qwenCode = overridePolicy(defaultPolicy, {
   approval: { gatedScopes: ['project', 'workspace'] },
 });
 
-/** Makes three attempts, opens a circuit after failed calls, and stops idle servers. */
+/** Makes three attempts, and opens a circuit after failed calls. */
 const codeBuddy = overridePolicy(defaultPolicy, {
   naming: { template: '{server}.{tool}', aliases: ['{tool}'] },
   startup: {
@@ -141,7 +141,6 @@ const codeBuddy = overridePolicy(defaultPolicy, {
   storm: noStormLimits,
   // Always five minutes: nothing indicates that it grows.
   breaker: { threshold: 3, cooldownMs: 300_000, maxCooldownMs: 300_000 },
-  idle: { stopMs: 300_000 },
   catalog: { cache: 'memory', ttlMs: 300_000, pinTools: 'off' },
   call: { replay: 'once' },
   close: {
@@ -157,11 +156,17 @@ const claudeCode = overridePolicy(defaultPolicy, {
   startup: {
     ...retriesAnyway,
     ...stopsAfterLast,
-    // Three retries, and only where a retry may help.
+    // Three retries, and only where a retry may help: not after a status such as 404.
     maxAttempts: 4,
-    retryOn: failureKinds.filter(isTransient),
+    retryOn: failureKinds.filter((kind) => isTransient(kind) && kind !== 'protocol'),
   },
-  connect: { ...sameDeadline, missingVariable: 'keep', localSlots: 3 },
+  connect: {
+    ...sameDeadline,
+    missingVariable: 'keep',
+    localSlots: 3,
+    // Its deadline for any request but a call.
+    listTimeoutMs: 60_000,
+  },
   restart: {
     ...resetsAtOnce,
     on: 'remote',
@@ -173,7 +178,14 @@ const claudeCode = overridePolicy(defaultPolicy, {
   storm: noStormLimits,
   breaker: { threshold: 3, counts: 'connectionErrors', action: 'reconnect' },
   catalog: { whileDown: 'hide', cache: 'memory', ttlMs: null, maxEntries: 20, pinTools: 'off' },
-  call: { idleTimeoutMs: 300_000, replay: 'sessionExpired' },
+  call: {
+    // About 28 hours: silence ends a remote call long before that.
+    timeoutMs: 100_000_000,
+    maxTimeoutMs: null,
+    idleTimeoutMs: { local: null, remote: 300_000 },
+    backgroundAfterMs: 120_000,
+    replay: 'sessionExpired',
+  },
   result: {
     // It counts 25,000 tokens of about four characters each.
     textMaxLength: 100_000,
@@ -230,13 +242,13 @@ const dockerResilient = overridePolicy(defaultPolicy, {
   approval: { gatedScopes: [], perCall: true },
 });
 
-/** Starts with the first demand, and is never restarted automatically. */
+/** Starts with the first demand; a lost server waits for the next call. */
 const dockerBestEffort = overridePolicy(dockerResilient, {
-  restart: { on: 'never', maxAttempts: 0, afterGiveUp: 'stop' },
+  restart: { on: 'never' },
   storm: noStormLimits,
 });
 
-/** Starts at once, is required, and is never restarted automatically. */
+/** Starts at once and is required; a lost server waits for the next call. */
 const dockerStrict = overridePolicy(dockerBestEffort, {
   startup: { mode: 'eager', required: true, timeoutMs: 30_000 },
   connect: { localTimeoutMs: 30_000, remoteTimeoutMs: 30_000 },

@@ -242,8 +242,11 @@ export class CallDispatcher {
         if (done !== null) return done;
         // Watching began before this check, so no change is missed.
         if (changes.isNews() || call.permission?.isAsking === true) continue;
-        const deadlineAt = Math.min(call.deadlineAt, call.lost?.untilAt ?? call.deadlineAt);
         const { clock, signal } = bounds;
+        const givenUntilAt = call.lost?.untilAt ?? 0;
+        // Once past, it must not wake the call again: a backoff may last much longer.
+        const isGivenTime = clock.now() < givenUntilAt;
+        const deadlineAt = isGivenTime ? Math.min(call.deadlineAt, givenUntilAt) : call.deadlineAt;
         call.watch?.held('wait', this.#ports.board.status(call.server)?.state);
         await waitOnce({ clock, signal, deadlineAt }, (wake) => changes.onNext(wake));
       }

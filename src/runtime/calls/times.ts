@@ -1,6 +1,7 @@
 /** A call's time limits: its deadline, its idle timeout, and the minimum time left for sending it. */
 
 import type { CallPolicy } from '../../domain/policy.ts';
+import { isRemote } from '../../domain/server-spec.ts';
 import type { ProgressRenewal } from '../../domain/session.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import { defaultPolicy } from '../../policies/presets/default-policy.ts';
@@ -45,9 +46,9 @@ export function runningTimes(
   desired: DesiredServer,
   tool: string | undefined,
 ): Running {
-  const { idleTimeoutMs: policyIdle, maxTimeoutMs, progressResets } = desired.policy.call;
+  const { maxTimeoutMs, progressResets } = desired.policy.call;
   const leftMs = Math.max(1, deadlineAt - now);
-  const idleMs = options.idleTimeoutMs ?? policyIdle;
+  const idleMs = options.idleTimeoutMs ?? idleTimeoutMsOf(desired);
   const timeoutMs = Math.min(leftMs, idleMs ?? leftMs);
   const hearsProgress = options.onProgress !== undefined || idleMs !== null;
   const questionsMs = questionsMsOf({ startedAt, pausedMs, options }, deadlineAt, maxTimeoutMs);
@@ -85,6 +86,12 @@ const leastShare = 0.1;
  */
 export function leastLeftMs(startedAt: number, deadlineAt: number): number {
   return Math.min(leastAnswerMs, (deadlineAt - startedAt) * leastShare);
+}
+
+function idleTimeoutMsOf({ policy, transport }: DesiredServer): number | null {
+  const { idleTimeoutMs } = policy.call;
+  if (idleTimeoutMs === null || typeof idleTimeoutMs === 'number') return idleTimeoutMs;
+  return idleTimeoutMs[isRemote(transport) ? 'remote' : 'local'];
 }
 
 // For a server whose chart is being replaced; for others, the policy decides.

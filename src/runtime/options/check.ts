@@ -163,6 +163,7 @@ const hostEventSchema = z.discriminatedUnion('type', [
       'server.stop',
       'server.restart',
       'server.reconnect',
+      'server.refresh',
       'auth.completed',
     ]),
     server,

@@ -260,7 +260,7 @@ describe('troupe approve for several servers', () => {
   it('reports an approved server and decides nothing about it', async () => {
     const { folder, troupe } = await crowd();
     const run = await runCliHere(['approve', 'old'], { folder });
-    expect(run).toMatchObject({ exitCode: 0, stdout: 'already approved: old ready\n' });
+    expect(run).toMatchObject({ exitCode: 0, stdout: 'already approved: old ready: 0 tools\n' });
     expect(troupe.sent).toEqual([]);
     const json = await runCliHere(['approve', 'old', '--json'], { folder });
     expect(JSON.parse(json.stdout)).toMatchObject({

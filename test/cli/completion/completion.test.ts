@@ -60,6 +60,7 @@ describe('a completion', () => {
       'read',
       'reject',
       'revoke',
+      'refresh',
       'restart',
       'reload',
       'remove',

@@ -99,6 +99,22 @@ describe('the control socket', () => {
     expect(status.servers).toEqual([statusOf('db')]);
   });
 
+  it('waits for the result of a call that moved to the background', async () => {
+    const { socketPath, troupe } = await serve({
+      answer: async () => ({
+        ...reportOf('still running'),
+        meta: { server: 'db', tool: 'echo', attempts: 1, durationMs: 4, background: 'call-1' },
+      }),
+    });
+    const collected: string[] = [];
+    troupe.collect = async (id) => {
+      collected.push(id);
+      return reportOf('done');
+    };
+    const report = await (await client(socketPath)).request('call', { server: 'db', tool: 'echo' });
+    expect([collected, report]).toEqual([['call-1'], reportOf('done')]);
+  });
+
   it('rejects lines that are not requests and keeps the connection', async () => {
     const { socketPath } = await serve();
     const { socket, next } = await rawLines(socketPath);

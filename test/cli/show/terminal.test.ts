@@ -234,7 +234,7 @@ describe('the progress line', () => {
     troupe.become(statusOf('db', { pid: 7 }));
     const { exitCode, stdout, stderr } = await run.finished;
     expect(exitCode).toBe(0);
-    expect(stdout).toContain('db ready: pid 7');
+    expect(stdout).toContain('db ready: 0 tools, pid 7');
     expect(stderr.endsWith(erased)).toBe(true);
   });
 

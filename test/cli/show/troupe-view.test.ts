@@ -67,7 +67,12 @@ describe('the status', () => {
     const lastError = { code: 'BAD_RESPONSE', kind: 'protocol', message } as const;
     const partial = statusOf('db', { state: 'degraded', reason: 'partialCatalog', lastError });
     expect(statusLines([partial], now, 100, plain)[2]).toBe(`  ${message}`);
-    expect(statusLine(partial, now)).toBe(`db degraded (partialCatalog) - ${message}`);
+    expect(statusLine(partial, now)).toBe(`db degraded (partialCatalog): 0 tools - ${message}`);
+  });
+
+  it('shows that a server is ready without tools', () => {
+    expect(statusLine(statusOf('db'), now)).toBe('db ready: 0 tools');
+    expect(statusLines([statusOf('db')], now, 56, plain)[1]).toMatch(/db +ready +0/);
   });
 
   it('drops times and pids before truncating names or actions', () => {

@@ -180,6 +180,7 @@ export function leftAlone(events: Choices): Choices {
     'server.stop': [],
     'server.restart': [],
     'server.reconnect': [],
+    'server.refresh': [],
     'server.retire': [],
     'server.relieve': [],
     'admission.granted': [],

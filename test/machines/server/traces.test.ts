@@ -234,7 +234,7 @@ describe('a server', () => {
   });
 
   it('stays up for months when it has no idle deadline', () => {
-    const story = withReadyServer({ policy: { idle: { stopMs: null } } });
+    const story = withReadyServer({ policy: { idle: { stopMs: null }, catalog: { ttlMs: null } } });
     story.clock.advanceBy(2_147_483_647 * 2);
     expect(story.sessions.scripts).toHaveLength(1);
     expect(story.sessions.of('db').state).toBe('open');

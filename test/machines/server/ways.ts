@@ -68,6 +68,7 @@ const exampleOf: { readonly [Type in ServerEventType]: (session: number) => Even
   'server.stop': () => ({ type: 'server.stop' }),
   'server.restart': () => ({ type: 'server.restart' }),
   'server.reconnect': () => ({ type: 'server.reconnect' }),
+  'server.refresh': () => ({ type: 'server.refresh' }),
   'server.retire': () => ({ type: 'server.retire' }),
   'server.relieve': () => ({ type: 'server.relieve' }),
   'server.demanded': () => ({ type: 'server.demanded' }),

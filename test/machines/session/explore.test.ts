@@ -116,6 +116,7 @@ const starts: Choices = {
     isStarting(snapshot) ? [{ type: 'server.woke', spreadMs: 2_000 }] : [],
   'tools.changed': (snapshot) => (isStarting(snapshot) ? [{ type: 'tools.changed' }] : []),
   'session.list': [],
+  'session.refresh': [],
   'list.settled': [],
   'xstate.done.actor.resources': [],
   'xstate.done.actor.prompts': [],

@@ -117,6 +117,40 @@ describe("an open session's lists", () => {
     expect(lists()).toBe(2);
   });
 
+  it('are all requested on demand, in the same session, even during a list or a pause', () => {
+    const stage = stageSession();
+    stage.open({ resources: true, prompts: true });
+    const asked = (): readonly number[] =>
+      ['tools', 'resources', 'prompts'].map(
+        (list) => stage.requests.filter((name) => name === `${list}/listItems ${list}`).length,
+      );
+    const before = asked();
+    for (const list of ['resources', 'prompts'] as const)
+      stage.answer(`${list}/listItems`, listed());
+    stage.command({ type: 'session.refresh' });
+    const after = asked();
+    expect(after.map((count, place) => count - (before[place] ?? 0))).toEqual([1, 1, 1]);
+  });
+
+  it('are requested again once they expire', () => {
+    const stage = stageSession({ policy: { catalog: { ttlMs: 300_000 } } });
+    stage.open({ resources: true, prompts: true });
+    for (const list of ['resources', 'prompts'] as const)
+      stage.answer(`${list}/listItems`, listed());
+    stage.clock.advanceBy(299_999);
+    expect(stage.running).not.toContain('tools/listItems');
+    stage.clock.advanceBy(1_001);
+    for (const list of ['tools', 'resources', 'prompts'])
+      expect(stage.running).toContain(`${list}/listItems`);
+  });
+
+  it('never expire without a limit', () => {
+    const stage = stageSession({ policy: { catalog: { ttlMs: null } } });
+    stage.open();
+    stage.clock.advanceBy(2_147_483_647 * 2);
+    expect(stage.running).not.toContain('tools/listItems');
+  });
+
   it('are requested soon after a failure during which they changed', () => {
     const stage = open();
     stage.report({ type: 'tools.changed' });

@@ -63,6 +63,7 @@ const facts: readonly WireFact[] = [
 ];
 const commands: readonly SessionCommand[] = [
   { type: 'session.list' },
+  { type: 'session.refresh' },
   { type: 'session.giveUp', failure: failure('transport') },
   { type: 'server.woke', spreadMs: 2_000 },
   { type: 'policy.updated', policy: smallSession().policy },

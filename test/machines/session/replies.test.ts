@@ -31,6 +31,7 @@ const nothing = {
   'session.close': 'ignored',
   'session.giveUp': 'ignored',
   'session.list': 'ignored',
+  'session.refresh': 'ignored',
   'policy.updated': 'noted',
   'server.woke': 'ignored',
   'wire.sent': 'ignored',
@@ -127,7 +128,7 @@ const stays = {
   'part.broke': 'left',
 } as const;
 /** A new deadline counts from the next list on. */
-const refreshing = { ...stays, 'policy.updated': 'noted' } as const;
+const refreshing = { ...stays, 'policy.updated': 'noted', 'session.refresh': 'noted' } as const;
 const woken = { ...stays, 'server.woke': 'watch.waking' } as const;
 
 const regions: Readonly<Record<OpenState, Replies<OpenState | 'left'>>> = {
@@ -135,14 +136,23 @@ const regions: Readonly<Record<OpenState, Replies<OpenState | 'left'>>> = {
     ...stays,
     'tools.changed': 'tools.refreshing',
     'session.list': 'tools.refreshing',
+    'session.refresh': 'tools.refreshing',
   },
   'tools.refreshing': { ...refreshing, 'tools.changed': 'noted', 'session.list': 'noted' },
   'resources.unoffered': stays,
   'resources.refreshing': { ...refreshing, 'resources.changed': 'noted' },
-  'resources.current': { ...stays, 'resources.changed': 'resources.refreshing' },
+  'resources.current': {
+    ...stays,
+    'resources.changed': 'resources.refreshing',
+    'session.refresh': 'resources.refreshing',
+  },
   'prompts.unoffered': stays,
   'prompts.refreshing': { ...refreshing, 'prompts.changed': 'noted' },
-  'prompts.current': { ...stays, 'prompts.changed': 'prompts.refreshing' },
+  'prompts.current': {
+    ...stays,
+    'prompts.changed': 'prompts.refreshing',
+    'session.refresh': 'prompts.refreshing',
+  },
   'watch.unwatched': { ...woken, 'policy.updated': 'noted' },
   // The policy of this table switches health checks off.
   'watch.resting': { ...woken, 'policy.updated': 'watch.unwatched', 'wire.probed': 'noted' },

@@ -55,6 +55,7 @@ const exampleOf: { readonly [Type in SessionEventType]: EventOf<Type> } = {
   'session.close': { type: 'session.close' },
   'session.giveUp': { type: 'session.giveUp', failure: failure('transport') },
   'session.list': { type: 'session.list' },
+  'session.refresh': { type: 'session.refresh' },
   // The health checks of this policy are off.
   'policy.updated': { type: 'policy.updated', policy: smallSession().policy },
   'server.woke': { type: 'server.woke', spreadMs: 2_000 },

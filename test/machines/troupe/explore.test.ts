@@ -154,6 +154,7 @@ const silent: Events = {
   'server.stop': [],
   'server.restart': [{ type: 'server.restart', server: 'unknown' }],
   'server.reconnect': [{ type: 'server.reconnect', server: 'db' }],
+  'server.refresh': [{ type: 'server.refresh', server: 'db' }],
   'auth.completed': [{ type: 'auth.completed', server: 'db' }],
   'approval.grant': [{ type: 'approval.grant', server: 'db' }],
   'approval.reject': [],

@@ -47,6 +47,7 @@ const exampleOf: Readonly<Record<TroupeEventType, EventObject>> = {
   'server.stop': { type: 'server.stop', server } as EventObject,
   'server.restart': { type: 'server.restart', server } as EventObject,
   'server.reconnect': { type: 'server.reconnect', server } as EventObject,
+  'server.refresh': { type: 'server.refresh', server } as EventObject,
   'approval.grant': { type: 'approval.grant', server } as EventObject,
   'approval.reject': { type: 'approval.reject', server } as EventObject,
   'approval.revoke': { type: 'approval.revoke', server } as EventObject,

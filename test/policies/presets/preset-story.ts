@@ -35,7 +35,10 @@ export function under(
   overrides: PolicyOverrides = {},
 ): PresetStory {
   const story = startStory();
-  const policy = overridePolicy(withoutJitter(presets[preset]), overrides);
+  const policy = overridePolicy(
+    preset === 'default' ? withoutJitter(presets.default) : presets[preset],
+    overrides,
+  );
   story.load(settingsOf([entry('db', { transport, policy })]));
   const sessions = (): number => story.sessions.scripts.length;
   return {

@@ -62,10 +62,10 @@ const lossesOfReady: readonly Row[] = [
   row('DA-17 X7', 'dockerResilient', cleanExit, [], 'dormant'),
   row('DA-39 X4', 'dockerResilient', cut, upTo32, 'dormant'),
   row('DA-45 X7', 'dockerResilient', ended, upTo32, 'dormant'),
-  row('DA-17 DA-46', 'dockerStrict', crash, [], never),
-  row('DA-45', 'dockerStrict', ended, [], never),
-  row('DA-46', 'dockerBestEffort', crash, [], never),
-  row('DA-45', 'dockerBestEffort', cut, [], never),
+  row('DA-17 DA-46 DA-60', 'dockerStrict', crash, [], 'dormant'),
+  row('DA-45', 'dockerStrict', ended, [], 'dormant'),
+  row('DA-46 DA-60', 'dockerBestEffort', crash, [], 'dormant'),
+  row('DA-45', 'dockerBestEffort', cut, [], 'dormant'),
 ];
 
 function quietFrom(startS: number, firstS: number): readonly number[] {
@@ -93,6 +93,7 @@ const failingStarts: readonly Row[] = [
   row('CB-21', 'codeBuddy', ['stdio', 'unavailable'], seconds(0, 1, 3), exhausted),
   row('CC-27', 'claudeCode', ['stdio', 'unavailable'], seconds(0, 1, 3, 7), exhausted),
   row('CC-27', 'claudeCode', ['http', 'unknown'], [0], exhausted),
+  row('CC-35', 'claudeCode', ['http', 'protocol'], [0], exhausted),
   row('DA-30 DA-60', 'dockerResilient', ['stdio', 'unavailable'], [0], 'dormant'),
   row('DA-30 DA-60', 'dockerStrict', ['stdio', 'unavailable'], [0], 'dormant'),
   row('DA-30 DA-60', 'dockerBestEffort', ['http', 'unavailable'], [0], 'dormant'),
@@ -124,7 +125,7 @@ describe('a preset', () => {
   });
 
   it.each(['dockerResilient', 'dockerStrict', 'dockerBestEffort'] as const)(
-    'DA-60: %s retries a failed start when the server is next needed',
+    'DA-60: %s starts a server again when it is next needed, after a failed start or a loss',
     (preset) => {
       const server = under(preset);
       failingStart(server, 'unavailable');
@@ -132,6 +133,9 @@ describe('a preset', () => {
       expect(server.sessions()).toBe(2);
       server.serve();
       expect(server.state()).toBe('ready');
+      const { length } = afterLoss(server, 'crashed').triesAt;
+      server.story.tell('db.0', { type: 'server.demanded' });
+      expect(server.sessions()).toBe(3 + length);
     },
   );
 
@@ -209,11 +213,23 @@ describe("a lost server's tools", () => {
     expect(server.story.snapshotOf('db.0').value.catalog).toBe('none');
   });
 
+  it('CB-12: requests the lists of a ready server again after five minutes under codeBuddy', () => {
+    const server = readyUnder('codeBuddy');
+    const lists = () =>
+      server.story.sessions.of('db').commands.filter((each) => each === 'session.list').length;
+    const before = lists();
+    server.story.clock.advanceBy(299_999);
+    expect(lists()).toBe(before);
+    server.story.clock.advanceBy(1);
+    expect(lists()).toBe(before + 1);
+  });
+
   it.each([
     ['memory', 'deferred'],
     ['none', 'none'],
   ] as const)('CB-12: follow the cache setting while the server is idle (%s)', (cache, shown) => {
-    const server = readyUnder('codeBuddy', 'stdio', { catalog: { cache } });
+    const idle = { stopMs: 300_000 };
+    const server = readyUnder('codeBuddy', 'stdio', { catalog: { cache }, idle });
     server.story.clock.advanceBy(300_000);
     server.story.sessions.of('db').closed();
     expect([server.state(), server.story.snapshotOf('db.0').value.catalog]).toEqual([
@@ -333,7 +349,7 @@ describe('a circuit breaker', () => {
     ['X8', 'default', 5, 30_000],
     ['CB-14', 'codeBuddy', 3, 300_000],
   ] as const)('%s: under %s opens at failed call %i', (_rows, preset, threshold, cooldownMs) => {
-    const server = readyUnder(preset, 'stdio', { idle: { stopMs: null } });
+    const server = readyUnder(preset);
     server.failCalls(threshold - 1);
     expect(server.circuit()).toBe('closed');
     server.failCalls(1);
@@ -347,7 +363,7 @@ describe('a circuit breaker', () => {
   });
 
   it('CB-14: under codeBuddy waits five minutes each time and closes when its single probe succeeds', () => {
-    const server = readyUnder('codeBuddy', 'stdio', { idle: { stopMs: null } });
+    const server = readyUnder('codeBuddy');
     server.failCalls(3);
     server.story.clock.advanceBy(300_000);
     server.story.sessions.of('db').failList(failure('protocol'));
@@ -410,10 +426,13 @@ describe('a deadline', () => {
     },
   );
 
-  it('DA-69: dockerResilient gives a tool list request ten seconds', () => {
-    const server = under('dockerResilient');
+  it.each([
+    ['CC-11', 'claudeCode', 60_000],
+    ['DA-69', 'dockerResilient', 10_000],
+  ] as const)('%s: %s gives a tool list request %i ms', (_rows, preset, limitMs) => {
+    const server = under(preset);
     server.story.sessions.of('db').open();
-    server.story.clock.advanceBy(9_999);
+    server.story.clock.advanceBy(limitMs - 1);
     expect(server.state()).toBe('loadingTools');
     server.story.clock.advanceBy(1);
     expect(server.state()).toBe('stopping');
@@ -435,16 +454,9 @@ describe('a deadline', () => {
     expect(server.state()).toBe('stopped');
   });
 
-  it('CB-03: only codeBuddy stops a server after five minutes without a call', () => {
-    for (const preset of presetNames) {
-      const server = readyUnder(preset);
-      server.story.clock.advanceBy(299_999);
-      expect(server.state()).toBe('ready');
-      server.story.clock.advanceBy(1);
-      expect([preset, server.state()]).toEqual([
-        preset,
-        preset === 'codeBuddy' ? 'stopping' : 'ready',
-      ]);
-    }
+  it.each(presetNames)('%s keeps a server that gets no calls', (preset) => {
+    const server = readyUnder(preset, 'stdio', { catalog: { ttlMs: null } });
+    server.story.clock.advanceBy(86_400_000);
+    expect(server.state()).toBe('ready');
   });
 }); // prettier-ignore

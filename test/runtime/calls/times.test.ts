@@ -2,8 +2,12 @@ import { describe, expect, it } from 'vitest';
 import type { CallOptions } from '../../../src/index.ts';
 import { call, pong, type Stage, servers, stage, type Watched } from '../stage.ts';
 
-const under = (policy: object, more: object = {}) =>
-  servers({ db: { command: 'srv', policy, ...more } });
+const local = { command: 'srv' };
+const remote = { url: 'https://api.example/mcp' };
+const under = (policy: object, more: object = {}) => {
+  const place = 'url' in more ? {} : local;
+  return servers({ db: { ...place, policy, ...more } });
+};
 
 /** A call at work, and a way to tell of progress. */
 async function running(
@@ -86,15 +90,25 @@ describe('a running call', () => {
   it.each([
     ['its policy', { call: { timeoutMs: 3_000, idleTimeoutMs: 500 } }, {}],
     ['its caller', {}, { idleTimeoutMs: 500, timeoutMs: 3_000 }],
-  ])('ends after the idle timeout set by %s', async (_whose, policy, options) => {
-    const { there, made, progress } = await running(policy, options);
-    await there.advance(400);
-    progress();
-    await there.advance(499);
-    expect(made.state).toBe('pending');
-    await there.advance(1);
-    expect(made.error).toMatchObject(late);
-  });
+    ['its policy for local servers', { call: { idleTimeoutMs: { local: 500, remote: 9 } } }, {}],
+    [
+      'its policy for remote servers',
+      { call: { idleTimeoutMs: { local: 9, remote: 500 } } },
+      {},
+      remote,
+    ],
+  ])(
+    'ends after the idle timeout set by %s',
+    async (_whose, policy, options, more: object = {}) => {
+      const { there, made, progress } = await running(policy, options, more);
+      await there.advance(400);
+      progress();
+      await there.advance(499);
+      expect(made.state).toBe('pending');
+      await there.advance(1);
+      expect(made.error).toMatchObject(late);
+    },
+  );
 
   it("obeys both its caller's idle timeout and its caller's deadline", async () => {
     const { there, made, progress } = await running({}, { idleTimeoutMs: 500, timeoutMs: 1_000 });

@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 
 import { afterEach, describe, expect, it, vi } from 'vitest';
 
+import { presets } from '../../../../src/policies/presets/presets.ts';
 import { compiledProgram } from '../../../support/compiled-program.ts';
 import {
   type Bench,
@@ -118,6 +119,16 @@ describe('opening a stdio session', () => {
       message: 'The variable NO_SUCH_VARIABLE, which "env.DB" needs, is not set.',
       missing: { what: 'variable', name: 'NO_SUCH_VARIABLE' },
     });
+  });
+
+  it('keeps a reference to a variable that is not set, by policy, and says so', async () => {
+    const { bench: session } = await opened('', {
+      spec: fixtureSpec('ok', { value: '${NO_SUCH_VARIABLE}' }),
+      policy: { connect: presets.claudeCode.connect },
+    });
+    const outcome = await call(session, 'env');
+    expect(JSON.stringify(outcome)).toContain('${NO_SUCH_VARIABLE}');
+    await session.logged('is not set; the reference stays as it is');
   });
 
   it('passes only the configured environment and a short allow-list to the process', async () => {
