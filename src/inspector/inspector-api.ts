@@ -162,9 +162,9 @@ export function refused(
 }
 
 /** Runs `work`; a TroupeError becomes a refusal. */
-export function answered(work: () => unknown): Answer {
+export async function answered(work: () => unknown): Promise<Answer> {
   try {
-    return ok(work());
+    return ok(await work());
   } catch (error) {
     if (!(error instanceof TroupeError)) throw error;
     return refused(400, error.code, error.message);

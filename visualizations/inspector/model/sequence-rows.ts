@@ -243,7 +243,7 @@ function movedTo(leaves: readonly string[], was: readonly string[]): string {
 const ofXState = /^xstate\.(done|error)\.(?:actor|state)\.(.+?)(?:\.\d+)?$/u;
 
 /** A timer's event is named by its delay, and the end of an actor by the actor. */
-function eventName(type: string): string {
+export function eventName(type: string): string {
   return type.startsWith('xstate.after.')
     ? `after ${timerName(type)}`
     : type.replace(ofXState, '$1 $2');

@@ -8,6 +8,7 @@ import type { FleetChoice } from '../model/fleet-list.ts';
 import { History } from '../model/history.ts';
 import type { Route } from '../model/route.ts';
 import { type World, worldOf } from '../model/world.ts';
+import type { WayChoice } from './way.ts';
 
 /** The state of the connection to the troupe. */
 export type Link = 'loading' | 'live' | 'replay' | 'lost' | 'ended' | 'refused';
@@ -49,6 +50,8 @@ export interface PageState {
   readonly whatIf: boolean;
   /** The current fork. */
   readonly fork: ForkView | undefined;
+  /** The way to a state, while its panel is open. */
+  readonly way: WayChoice | undefined;
 }
 
 export interface PanelChoice {
@@ -97,6 +100,7 @@ let state: PageState = {
   filling: false,
   whatIf: false,
   fork: undefined,
+  way: undefined,
 };
 
 const listeners = new Set<() => void>();

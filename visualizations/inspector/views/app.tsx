@@ -25,10 +25,12 @@ export function App() {
   useEffect(listenForKeys, []);
   const server = usePage((state) => state.route.server);
   const view = usePage((state) => state.route.view);
-  const isForking = usePage((state) => state.whatIf && state.route.view === 'chart');
+  const isBeside = usePage(
+    (state) => (state.whatIf || state.way !== undefined) && state.route.view === 'chart',
+  );
   const login = usePage((state) => (state.revision, chosenLogin(state)));
-  // A fork takes the place of the panel.
-  const isChosen = server !== undefined && !isForking;
+  // A fork or a way takes the place of the panel.
+  const isChosen = server !== undefined && !isBeside;
   const { isHidden, width } = usePage((state) => state.panel);
   // In the fleet, a chosen server always has its panel.
   const isShown = isChosen && (!isHidden || view === 'fleet');
@@ -43,14 +45,14 @@ export function App() {
       <main id="main" tabIndex={-1}>
         <CurrentView />
       </main>
-      {isForking ? null : login !== undefined ? (
+      {isBeside ? null : login !== undefined ? (
         <LoginPanel key={login.actor} actor={login} />
       ) : isShown ? (
         <ServerPanel key={server} name={server} />
       ) : isChosen ? (
         <HiddenPanel name={server} />
       ) : null}
-      {!isForking && (login !== undefined || isShown) ? <PanelEdge /> : null}
+      {!isBeside && (login !== undefined || isShown) ? <PanelEdge /> : null}
       <TimeBar />
       <Dialogs />
       <Toasts />

@@ -128,7 +128,7 @@ function WhatIfButton() {
       disabled={!canFork && !isOpen}
       title={canFork ? 'Continue from this moment without I/O' : 'Choose a server first'}
       onClick={() => {
-        change({ whatIf: !isOpen });
+        change({ whatIf: !isOpen, way: undefined });
         if (!isOpen) go({ view: 'chart' });
       }}
     >

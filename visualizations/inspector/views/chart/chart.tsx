@@ -23,6 +23,7 @@ import { type PageState, usePage } from '../../page/store.ts';
 import { Empty, Tabs } from '../controls.tsx';
 import { useFrame } from '../use-frame.ts';
 import { ChartStage } from './stage.tsx';
+import { Way } from './way.tsx';
 import { WhatIf } from './what-if.tsx';
 
 export function ChartView() {
@@ -30,12 +31,15 @@ export function ChartView() {
   const facts = usePage((state) => state.facts);
   const isForking = usePage((state) => state.whatIf);
   const forked = usePage((state) => (state.whatIf ? forkedActor(state) : undefined));
+  const way = usePage((state) => state.way);
   const actor = forked ?? real;
   if (actor === undefined)
     return <Empty title="Nothing to draw yet">The root has not started.</Empty>;
   const machine = actor.machine === undefined ? undefined : facts?.machines[actor.machine];
+  const isOfWay = way !== undefined && machine !== undefined && way.actor === actor.actor;
+  const isDivided = isForking || isOfWay;
   return (
-    <section class={isForking ? 'chart-view forking' : 'chart-view'} aria-label="Chart">
+    <section class={isDivided ? 'chart-view forking' : 'chart-view'} aria-label="Chart">
       <div class="chart-side">
         {machine === undefined ? (
           <>
@@ -56,6 +60,7 @@ export function ChartView() {
         )}
       </div>
       {isForking && real !== undefined ? <WhatIf key={real.actor} actor={real} /> : null}
+      {isOfWay ? <Way actor={actor} machine={machine} way={way} /> : null}
     </section>
   );
 }
@@ -92,6 +97,13 @@ function Pictures(props: PicturesProps) {
     }),
   ];
   const [name, setName] = useState(all[0]?.picture.name);
+  const to = usePage((state) => (state.way?.actor === actor.actor ? state.way.to : undefined));
+  useEffect(() => {
+    const holds = ({ picture: { of } }: Shown): boolean =>
+      to === of || to?.startsWith(`${of}.`) === true;
+    const found = all.find((each) => each.actor === actor && holds(each));
+    if (found !== undefined) setName(found.picture.name);
+  }, [to]);
   const shown = all.find(({ picture }) => picture.name === name) ?? all[0];
   const tabs = all.map((each) => ({
     name: each.picture.name,
@@ -142,13 +154,13 @@ export function ActorPicture(props: Shown) {
   const isDetailed = usePage((state) => state.isDetailed);
   const scope = isDetailed ? 'details' : width < narrowPixels ? 'narrow' : 'overview';
   const [choices, setChoices] = useState<FoldChoices>(new Map());
-  const unfolded = useMemo(
-    () =>
-      isDetailed
-        ? unfoldedParts(picture, actor.leaves, choices)
-        : unfoldedInOverview(picture, actor.leaves, choices, { scope, frame: { width, height } }),
-    [picture, actor.leaves, choices, isDetailed, scope, width, height],
-  );
+  const to = usePage((state) => (state.way?.actor === actor.actor ? state.way.to : undefined));
+  const unfolded = useMemo(() => {
+    const shown = to === undefined ? actor.leaves : [...actor.leaves, to];
+    return isDetailed
+      ? unfoldedParts(picture, shown, choices)
+      : unfoldedInOverview(picture, shown, choices, { scope, frame: { width, height } });
+  }, [picture, actor.leaves, to, choices, isDetailed, scope, width, height]);
   const file = pictureFile(picture, unfolded, scope);
   const { text, isMissing } = useDrawn(picture, file, scope);
   return (

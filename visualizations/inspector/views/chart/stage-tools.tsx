@@ -1,7 +1,9 @@
 /** The buttons of a chart: how much it shows, how large, and whether it follows. */
 
 import type { RefObject } from 'preact';
+import type { PicturedActor } from '../../../../src/domain/host/inspection.ts';
 import { change, current, usePage } from '../../page/store.ts';
+import { endWay, openWay } from '../../page/way.ts';
 import { IconButton } from '../controls.tsx';
 
 /** Switches between the overview and everything that the chart says. */
@@ -19,6 +21,7 @@ interface StageToolsProps {
   readonly zoom: (factor: number) => void;
   readonly fit: () => void;
   readonly toggleFollowing: () => void;
+  readonly actor: PicturedActor;
 }
 
 export function StageTools({
@@ -27,6 +30,7 @@ export function StageTools({
   zoom,
   fit,
   toggleFollowing,
+  actor,
 }: StageToolsProps) {
   const isDetailed = usePage((state) => state.isDetailed);
   const isCovering = usePage((state) => state.isCovering);
@@ -50,6 +54,7 @@ export function StageTools({
       >
         Coverage
       </button>
+      {actor.machine === 'server' ? <WayButton actor={actor.actor} /> : null}
       <IconButton icon="minus" label="Smaller (−)" onPress={() => zoom(1 / 1.25)} />
       <span class="number zoom-scale" ref={scaleText} />
       <IconButton icon="plus" label="Larger (+)" onPress={() => zoom(1.25)} />
@@ -61,5 +66,20 @@ export function StageTools({
         onPress={toggleFollowing}
       />
     </div>
+  );
+}
+
+function WayButton({ actor }: { actor: string }) {
+  const isOpen = usePage((state) => state.way?.actor === actor);
+  return (
+    <button
+      type="button"
+      class="small-button"
+      aria-pressed={isOpen}
+      title="How to get to a state (W)"
+      onClick={() => (isOpen ? endWay() : openWay(actor))}
+    >
+      Way to…
+    </button>
   );
 }
