@@ -201,6 +201,12 @@ export function rowOf(record: InspectionRecord, was?: readonly string[]): Sequen
   }
 }
 
+/** The lifelines that a row touches; none for a line across all. */
+export function lanesOf(row: SequenceRow): readonly ActorKey[] {
+  if (row.draw === 'line') return [];
+  return row.draw === 'mark' ? [row.at] : [row.from, row.to];
+}
+
 export function labelOf(record: InspectionRecord, was: readonly string[] = []): string {
   switch (record.kind) {
     case 'event':

@@ -130,7 +130,8 @@ export class ChartDrawing {
     for (const [arrow, places] of numbers) {
       const way = arrow.querySelector<SVGPathElement>('.way');
       if (way === null) continue;
-      const { x, y } = way.getPointAtLength(way.getTotalLength() / 2);
+      // Near its start, where no label is.
+      const { x, y } = way.getPointAtLength(Math.min(way.getTotalLength() / 4, 16));
       this.#numbers.append(numberBadge(places, x, y));
     }
   }
