@@ -230,6 +230,8 @@ export interface InspectionSession {
   readonly lastT: number;
   /** Whether this version's pictures match the recorded charts. */
   readonly sameCharts: boolean;
+  /** Whether the journal is compared with another one. */
+  readonly isCompared: boolean;
 }
 
 /**

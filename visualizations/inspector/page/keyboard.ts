@@ -77,11 +77,12 @@ function fieldOf(target: EventTarget | null): HTMLElement | undefined {
 }
 
 function escape(field: HTMLElement | undefined): void {
-  const { dialog, whatIf, way, route } = current();
+  const { dialog, whatIf, isComparing, way, route } = current();
   if (dialog !== undefined) change({ dialog: undefined });
   else if (field !== undefined) field.blur();
   else if (whatIf) change({ whatIf: false });
   else if (way !== undefined) endWay();
+  else if (isComparing) change({ isComparing: false });
   else if (chosenLogin(current()) !== undefined) go({ actor: undefined });
   else if (route.server !== undefined) closePanel();
 }

@@ -1,6 +1,7 @@
 /** The state of the page. Views are notified at most once per frame. */
 
 import { useLayoutEffect, useReducer, useRef } from 'preact/hooks';
+import type { ComparisonView } from '../../../src/domain/host/comparison.ts';
 import type { ActorKey, ForkView, InspectionSession } from '../../../src/domain/host/inspection.ts';
 import type { Question } from '../../../src/domain/question.ts';
 import type { ChartFacts } from '../model/chart-facts.ts';
@@ -50,6 +51,10 @@ export interface PageState {
   readonly whatIf: boolean;
   /** The current fork. */
   readonly fork: ForkView | undefined;
+  /** Both journals at their first difference, in a replay that compares two. */
+  readonly comparison: ComparisonView | undefined;
+  /** Whether the panel for the comparison is open. */
+  readonly isComparing: boolean;
   /** The way to a state, while its panel is open. */
   readonly way: WayChoice | undefined;
 }
@@ -100,6 +105,8 @@ let state: PageState = {
   filling: false,
   whatIf: false,
   fork: undefined,
+  comparison: undefined,
+  isComparing: false,
   way: undefined,
 };
 

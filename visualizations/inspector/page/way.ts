@@ -16,13 +16,13 @@ export interface WayChoice {
 }
 
 export function openWay(actor: string): void {
-  change({ way: { actor }, whatIf: false });
+  change({ way: { actor }, whatIf: false, isComparing: false });
 }
 
 /** Searches from the shown moment. */
 export async function findWay(actor: string, to: string): Promise<void> {
   const choice: WayChoice = { actor, to };
-  change({ way: choice, whatIf: false });
+  change({ way: choice, whatIf: false, isComparing: false });
   const isCurrent = (): boolean => current().way === choice;
   try {
     const found = await post<WayView>('api/way', { actor, at: current().world.n, to });

@@ -26,10 +26,12 @@ export function App() {
   const server = usePage((state) => state.route.server);
   const view = usePage((state) => state.route.view);
   const isBeside = usePage(
-    (state) => (state.whatIf || state.way !== undefined) && state.route.view === 'chart',
+    (state) =>
+      (state.whatIf || state.isComparing || state.way !== undefined) &&
+      state.route.view === 'chart',
   );
   const login = usePage((state) => (state.revision, chosenLogin(state)));
-  // A fork or a way takes the place of the panel.
+  // A fork, a way or a comparison takes the place of the panel.
   const isChosen = server !== undefined && !isBeside;
   const { isHidden, width } = usePage((state) => state.panel);
   // In the fleet, a chosen server always has its panel.

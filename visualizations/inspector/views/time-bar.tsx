@@ -6,6 +6,7 @@ import { activity } from '../model/activity.ts';
 import { stamp } from '../model/durations.ts';
 import { actorOf } from '../model/world.ts';
 import { chosenLogin } from '../page/chosen.ts';
+import { showDifference } from '../page/comparison.ts';
 import { go } from '../page/moments.ts';
 import { change, usePage } from '../page/store.ts';
 import {
@@ -67,6 +68,7 @@ export function TimeBar() {
         />
       </div>
       <Where value={value} last={last} />
+      <DifferenceButton />
       <WhatIfButton />
       <button
         type="button"
@@ -128,12 +130,31 @@ function WhatIfButton() {
       disabled={!canFork && !isOpen}
       title={canFork ? 'Continue from this moment without I/O' : 'Choose a server first'}
       onClick={() => {
-        change({ whatIf: !isOpen, way: undefined });
+        change({ whatIf: !isOpen, way: undefined, isComparing: false });
         if (!isOpen) go({ view: 'chart' });
       }}
     >
       <Icon name="fork" />
       <span>What if</span>
+    </button>
+  );
+}
+
+/** Leads to the first difference to another journal. */
+function DifferenceButton() {
+  const isCompared = usePage((state) => state.comparison !== undefined);
+  const isOpen = usePage((state) => state.isComparing);
+  if (!isCompared) return null;
+  return (
+    <button
+      type="button"
+      class="head-button"
+      aria-pressed={isOpen}
+      title="The first difference between both journals"
+      onClick={() => (isOpen ? change({ isComparing: false }) : showDifference())}
+    >
+      <Icon name="compare" />
+      <span>Difference</span>
     </button>
   );
 }

@@ -3,15 +3,6 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { PicturedActor } from '../../../../src/domain/host/inspection.ts';
 import type { MachineFacts, PictureFacts } from '../../model/chart-facts.ts';
-import {
-  type FoldChoices,
-  foldingsOf,
-  narrowPixels,
-  type PictureScope,
-  pictureFile,
-  unfoldedInOverview,
-  unfoldedParts,
-} from '../../model/folding.ts';
 import { activeWord } from '../../model/lit-states.ts';
 import { isInUse, loginOf } from '../../model/logins.ts';
 import { shownLine } from '../../model/shown-text.ts';
@@ -21,8 +12,8 @@ import { forkedActor } from '../../page/fork.ts';
 import { go } from '../../page/moments.ts';
 import { type PageState, usePage } from '../../page/store.ts';
 import { Empty, Tabs } from '../controls.tsx';
-import { useFrame } from '../use-frame.ts';
-import { ChartStage } from './stage.tsx';
+import { ActorPicture, type PicturesProps, type Shown } from './actor-picture.tsx';
+import { Compared } from './compared.tsx';
 import { Way } from './way.tsx';
 import { WhatIf } from './what-if.tsx';
 
@@ -32,12 +23,13 @@ export function ChartView() {
   const isForking = usePage((state) => state.whatIf);
   const forked = usePage((state) => (state.whatIf ? forkedActor(state) : undefined));
   const way = usePage((state) => state.way);
+  const comparison = usePage((state) => (state.isComparing ? state.comparison : undefined));
   const actor = forked ?? real;
   if (actor === undefined)
     return <Empty title="Nothing to draw yet">The root has not started.</Empty>;
   const machine = actor.machine === undefined ? undefined : facts?.machines[actor.machine];
   const isOfWay = way !== undefined && machine !== undefined && way.actor === actor.actor;
-  const isDivided = isForking || isOfWay;
+  const isDivided = isForking || isOfWay || comparison !== undefined;
   return (
     <section class={isDivided ? 'chart-view forking' : 'chart-view'} aria-label="Chart">
       <div class="chart-side">
@@ -60,20 +52,10 @@ export function ChartView() {
         )}
       </div>
       {isForking && real !== undefined ? <WhatIf key={real.actor} actor={real} /> : null}
+      {comparison === undefined ? null : <Compared comparison={comparison} />}
       {isOfWay ? <Way actor={actor} machine={machine} way={way} /> : null}
     </section>
   );
-}
-
-interface PicturesProps {
-  readonly actor: PicturedActor;
-  readonly machine: MachineFacts;
-  readonly isFork: boolean;
-}
-
-/** A picture, and the actor shown in it. */
-interface Shown extends PicturesProps {
-  readonly picture: PictureFacts;
 }
 
 function shownOf(props: PicturesProps): readonly Shown[] {
@@ -144,77 +126,6 @@ function PictureLabel({ picture, actor }: { picture: PictureFacts; actor: Pictur
       <small>{activeWord(actor.leaves, of) ?? 'not active'}</small>
     </>
   );
-}
-
-/** A picture with the actor's active states, the parts around them unfolded. */
-export function ActorPicture(props: Shown) {
-  const { picture, actor } = props;
-  const body = useRef<HTMLDivElement>(null);
-  const { width, height } = useFrame(body);
-  const isDetailed = usePage((state) => state.isDetailed);
-  const scope = isDetailed ? 'details' : width < narrowPixels ? 'narrow' : 'overview';
-  const [choices, setChoices] = useState<FoldChoices>(new Map());
-  const to = usePage((state) => (state.way?.actor === actor.actor ? state.way.to : undefined));
-  const unfolded = useMemo(() => {
-    const shown = to === undefined ? actor.leaves : [...actor.leaves, to];
-    return isDetailed
-      ? unfoldedParts(picture, shown, choices)
-      : unfoldedInOverview(picture, shown, choices, { scope, frame: { width, height } });
-  }, [picture, actor.leaves, to, choices, isDetailed, scope, width, height]);
-  const file = pictureFile(picture, unfolded, scope);
-  const { text, isMissing } = useDrawn(picture, file, scope);
-  return (
-    <div class="chart-body" ref={body}>
-      {isMissing ? (
-        <Empty title="No picture">{`Cannot load charts/${file}.`}</Empty>
-      ) : text === undefined || width === 0 ? (
-        <div class="chart-stage" />
-      ) : (
-        <ChartStage
-          {...props}
-          text={text}
-          scope={scope}
-          unfolded={unfolded}
-          onFold={(path, isUnfolded) => setChoices(new Map([...choices, [path, isUnfolded]]))}
-        />
-      )}
-    </div>
-  );
-}
-
-/** Loaded drawings by file. */
-const drawn = new Map<string, string>();
-
-/** The text of a drawing; all foldings of a picture are loaded at once, so that folding is instant. */
-function useDrawn(
-  picture: PictureFacts,
-  file: string,
-  scope: PictureScope,
-): { readonly text: string | undefined; readonly isMissing: boolean } {
-  const [, setRead] = useState(0);
-  const [isMissing, setMissing] = useState(false);
-  useEffect(() => {
-    const files = foldingsOf(picture.parts).map((unfolded) =>
-      pictureFile(picture, unfolded, scope),
-    );
-    for (const each of files.filter((name) => !drawn.has(name))) {
-      fetchText(`charts/${each}`).then(
-        (found) => {
-          drawn.set(each, found);
-          setRead((count) => count + 1);
-        },
-        () => setMissing(true),
-      );
-    }
-  }, [picture, scope]);
-  const text = drawn.get(file);
-  return { text, isMissing: isMissing && text === undefined };
-}
-
-async function fetchText(path: string): Promise<string> {
-  const response = await fetch(path);
-  if (!response.ok) throw new Error(String(response.status));
-  return response.text();
 }
 
 /** Selects the actor: the root, the permits, a login, or a server's generations, handovers and sessions. */
