@@ -197,18 +197,17 @@ function sideOf(
 function deedsIn(source: InspectionSource, lane: string): readonly ComparedDeed[] {
   const lanes = new Lanes();
   for (const actor of source.picture(source.first - 1)?.actors ?? []) lanes.begin(actor);
-  const deeds: ComparedDeed[] = [];
-  for (let from = source.first; from <= source.last; from += pageCount) {
-    for (const record of source.records(from, pageCount)) {
-      const { n, t } = record;
-      for (const deed of lanes.deedsOf(record))
-        if (deed.lane === lane) deeds.push({ n, t, text: deed.text });
-    }
-  }
-  return deeds;
+  return recordsIn(source).flatMap((record) =>
+    lanes
+      .deedsOf(record)
+      .filter((deed) => deed.lane === lane)
+      .map(({ text }) => ({ n: record.n, t: record.t, text })),
+  );
 }
 
-const pageCount = 5_000;
+function recordsIn(source: InspectionSource): readonly InspectionRecord[] {
+  return source.records(source.first, source.last - source.first + 1);
+}
 
 interface Lane {
   readonly lane: string;

@@ -137,21 +137,28 @@ class WaySearch {
     for (let level = [start]; level.length > 0; ) {
       const next: ServerFork[] = [];
       for (const place of level) {
+        if (this.isCut) return undefined;
         if (performance.now() > sliceEnd) {
           await setImmediate();
           signal.throwIfAborted();
           sliceEnd = performance.now() + sliceMs;
         }
-        for (const neighbour of this.#neighboursOf(place)) {
-          if (this.#isThere(neighbour, place.records.length)) return neighbour;
-          const key = keyOf(neighbour.snapshot);
-          if (this.#known.has(key)) continue;
-          if (this.isCut) return undefined;
-          this.#known.add(key);
-          next.push(neighbour);
-        }
+        const end = this.#expand(place, next);
+        if (end !== undefined) return end;
       }
       level = next;
+    }
+    return undefined;
+  }
+
+  /** Adds what is new behind a place to `next`; returns the end of the way if it is there. */
+  #expand(place: ServerFork, next: ServerFork[]): ServerFork | undefined {
+    for (const neighbour of this.#neighboursOf(place)) {
+      if (this.#isThere(neighbour, place.records.length)) return neighbour;
+      const key = keyOf(neighbour.snapshot);
+      if (this.isCut || this.#known.has(key)) continue;
+      this.#known.add(key);
+      next.push(neighbour);
     }
     return undefined;
   }

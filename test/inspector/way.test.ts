@@ -79,10 +79,11 @@ describe('the way to a state', () => {
   });
 
   it('begins at the moment shown, also when more happened since', async () => {
-    const { way, inspection, sessions, settle } = await ready();
+    const script = await ready();
+    const { way, inspection } = script;
     const at = inspection.last;
-    sessions.of('db').fail({ kind: 'authRequired', message: 'It wants a login.' });
-    await settle();
+    script.sessions.of('db').fail({ kind: 'authRequired', message: 'It wants a login.' });
+    await script.settle();
     expect(await way('connection.parked.authRequired')).toMatchObject({ steps: [] });
     expect(typesOf(await way('connection.parked.authRequired', at))).toEqual([
       'xstate.done.actor.session',

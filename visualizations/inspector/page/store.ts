@@ -2,14 +2,18 @@
 
 import { useLayoutEffect, useReducer, useRef } from 'preact/hooks';
 import type { ComparisonView } from '../../../src/domain/host/comparison.ts';
-import type { ActorKey, ForkView, InspectionSession } from '../../../src/domain/host/inspection.ts';
+import type {
+  ActorKey,
+  ForkView,
+  InspectionSession,
+  WayView,
+} from '../../../src/domain/host/inspection.ts';
 import type { Question } from '../../../src/domain/question.ts';
 import type { ChartFacts } from '../model/chart-facts.ts';
 import type { FleetChoice } from '../model/fleet-list.ts';
 import { History } from '../model/history.ts';
 import type { Route } from '../model/route.ts';
 import { type World, worldOf } from '../model/world.ts';
-import type { WayChoice } from './way.ts';
 
 /** The state of the connection to the troupe. */
 export type Link = 'loading' | 'live' | 'replay' | 'lost' | 'ended' | 'refused';
@@ -64,6 +68,18 @@ export interface PanelChoice {
   readonly isHidden: boolean;
   /** In pixels, if the user changed it. */
   readonly width?: number;
+}
+
+/** The way to a state that the user asked for. */
+export interface WayChoice {
+  readonly actor: string;
+  /** Undefined until the user chooses a state. */
+  readonly to?: string;
+  /** Undefined during the search. */
+  readonly found?: WayView;
+  readonly problem?: string;
+  /** Place of the step that is shown alone. */
+  readonly step?: number;
 }
 
 export interface LoginAddress {

@@ -2,18 +2,7 @@
 
 import type { WayView } from '../../../src/domain/host/inspection.ts';
 import { messageOf, post } from './api.ts';
-import { change, current } from './store.ts';
-
-export interface WayChoice {
-  readonly actor: string;
-  /** Undefined until the user chooses a state. */
-  readonly to?: string;
-  /** Undefined during the search. */
-  readonly found?: WayView;
-  readonly problem?: string;
-  /** Place of the step that is shown alone. */
-  readonly step?: number;
-}
+import { change, current, type WayChoice } from './store.ts';
 
 export function openWay(actor: string): void {
   change({ way: { actor }, whatIf: false, isComparing: false });

@@ -1,7 +1,7 @@
 /** The page: header, view, the selected server beside it, and the time bar. */
 
 import { useEffect } from 'preact/hooks';
-import { chosenLogin } from '../page/chosen.ts';
+import { chosenLogin, isBesideChart } from '../page/chosen.ts';
 import { listenForKeys } from '../page/keyboard.ts';
 import { dismiss, usePage } from '../page/store.ts';
 import { ChartView } from './chart/chart.tsx';
@@ -25,11 +25,7 @@ export function App() {
   useEffect(listenForKeys, []);
   const server = usePage((state) => state.route.server);
   const view = usePage((state) => state.route.view);
-  const isBeside = usePage(
-    (state) =>
-      (state.whatIf || state.isComparing || state.way !== undefined) &&
-      state.route.view === 'chart',
-  );
+  const isBeside = usePage((state) => state.route.view === 'chart' && isBesideChart(state));
   const login = usePage((state) => (state.revision, chosenLogin(state)));
   // A fork, a way or a comparison takes the place of the panel.
   const isChosen = server !== undefined && !isBeside;

@@ -1,13 +1,13 @@
 /** The chart of the selected actor, with its active states at the shown moment. */
 
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { PicturedActor } from '../../../../src/domain/host/inspection.ts';
-import type { MachineFacts, PictureFacts } from '../../model/chart-facts.ts';
+import type { PictureFacts } from '../../model/chart-facts.ts';
 import { activeWord } from '../../model/lit-states.ts';
 import { isInUse, loginOf } from '../../model/logins.ts';
 import { shownLine } from '../../model/shown-text.ts';
 import { sessionOf } from '../../model/world.ts';
-import { chosenActor } from '../../page/chosen.ts';
+import { chosenActor, isBesideChart } from '../../page/chosen.ts';
 import { forkedActor } from '../../page/fork.ts';
 import { go } from '../../page/moments.ts';
 import { type PageState, usePage } from '../../page/store.ts';
@@ -22,14 +22,11 @@ export function ChartView() {
   const facts = usePage((state) => state.facts);
   const isForking = usePage((state) => state.whatIf);
   const forked = usePage((state) => (state.whatIf ? forkedActor(state) : undefined));
-  const way = usePage((state) => state.way);
-  const comparison = usePage((state) => (state.isComparing ? state.comparison : undefined));
+  const isDivided = usePage(isBesideChart);
   const actor = forked ?? real;
   if (actor === undefined)
     return <Empty title="Nothing to draw yet">The root has not started.</Empty>;
   const machine = actor.machine === undefined ? undefined : facts?.machines[actor.machine];
-  const isOfWay = way !== undefined && machine !== undefined && way.actor === actor.actor;
-  const isDivided = isForking || isOfWay || comparison !== undefined;
   return (
     <section class={isDivided ? 'chart-view forking' : 'chart-view'} aria-label="Chart">
       <div class="chart-side">
@@ -51,11 +48,21 @@ export function ChartView() {
           />
         )}
       </div>
-      {isForking && real !== undefined ? <WhatIf key={real.actor} actor={real} /> : null}
-      {comparison === undefined ? null : <Compared comparison={comparison} />}
-      {isOfWay ? <Way actor={actor} machine={machine} way={way} /> : null}
+      {isForking && real !== undefined ? (
+        <WhatIf key={real.actor} actor={real} />
+      ) : machine === undefined ? null : (
+        <Beside actor={actor} machine={machine} />
+      )}
     </section>
   );
+}
+
+/** The panel beside the chart, if a way or a comparison is open. */
+function Beside({ actor, machine }: Pick<PicturesProps, 'actor' | 'machine'>) {
+  const way = usePage(({ way: open }) => (open?.actor === actor.actor ? open : undefined));
+  const comparison = usePage((state) => (state.isComparing ? state.comparison : undefined));
+  if (comparison !== undefined) return <Compared comparison={comparison} />;
+  return way === undefined ? null : <Way actor={actor} machine={machine} way={way} />;
 }
 
 function shownOf(props: PicturesProps): readonly Shown[] {

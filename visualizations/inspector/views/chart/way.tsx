@@ -5,8 +5,8 @@ import type { MachineFacts } from '../../model/chart-facts.ts';
 import { duration } from '../../model/durations.ts';
 import { eventName } from '../../model/sequence-rows.ts';
 import { shownLine } from '../../model/shown-text.ts';
-import { usePage } from '../../page/store.ts';
-import { endWay, findWay, pointAtStep, type WayChoice } from '../../page/way.ts';
+import { usePage, type WayChoice } from '../../page/store.ts';
+import { endWay, findWay, pointAtStep } from '../../page/way.ts';
 import { CopyButton, IconButton } from '../controls.tsx';
 
 interface WayProps {

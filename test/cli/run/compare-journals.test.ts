@@ -2,11 +2,11 @@ import { createWriteStream } from 'node:fs';
 import path from 'node:path';
 import { finished } from 'node:stream/promises';
 import { describe, expect, it } from 'vitest';
-import type { InspectionSource } from '../../src/domain/host/inspection.ts';
-import { compareJournals } from '../../src/inspector/compare.ts';
-import { journalOf } from '../../src/recorder/journal.ts';
-import { createScriptedTroupe } from '../../src/testing/index.ts';
-import { runCliHere, temporaryFolder } from '../cli/run-cli.ts';
+import type { InspectionSource } from '../../../src/domain/host/inspection.ts';
+import { compareJournals } from '../../../src/inspector/compare.ts';
+import { journalOf } from '../../../src/recorder/journal.ts';
+import { createScriptedTroupe } from '../../../src/testing/index.ts';
+import { runCliHere, temporaryFolder } from '../run-cli.ts';
 
 type Script = ReturnType<typeof createScriptedTroupe>;
 
@@ -15,14 +15,14 @@ interface Run {
   readonly order?: readonly string[];
   readonly seed?: number;
   readonly pid?: number;
-  readonly then?: (script: Script) => Promise<void> | void;
+  readonly last?: (script: Script) => Promise<void> | void;
 }
 
 /** Lives with two servers, and saves the journal. */
 async function journal(
   folder: string,
   name: string,
-  { order = ['db', 'web'], seed = 1, pid = 7, then }: Run = {},
+  { order = ['db', 'web'], seed = 1, pid = 7, last }: Run = {},
 ): Promise<string> {
   const script = createScriptedTroupe({
     seed,
@@ -38,7 +38,7 @@ async function journal(
     await script.settle();
   }
   await script.advance(1_000);
-  await then?.(script);
+  await last?.(script);
   const file = path.join(folder, name);
   await write(file, troupe.inspection);
   await Promise.all([troupe.stop(), script.advance(10_000)]);
@@ -52,9 +52,9 @@ async function write(file: string, source: InspectionSource): Promise<void> {
   await finished(stream);
 }
 
-const crash = async ({ sessions, settle }: Script): Promise<void> => {
-  sessions.of('db').fail({ kind: 'crashed', message: 'It crashed.' });
-  await settle();
+const crash = async (script: Script): Promise<void> => {
+  script.sessions.of('db').fail({ kind: 'crashed', message: 'It crashed.' });
+  await script.settle();
 };
 
 describe('two journals', () => {
@@ -69,9 +69,9 @@ describe('two journals', () => {
 
   it('differ at the first record that only one of them has', async () => {
     const folder = temporaryFolder();
-    const a = await journal(folder, 'a.ndjson', { then: crash });
+    const a = await journal(folder, 'a.ndjson', { last: crash });
     const b = await journal(folder, 'b.ndjson', {
-      then: async (script) => {
+      last: async (script) => {
         script.sessions.of('db').fail({ kind: 'authRequired', message: 'It wants a login.' });
         await script.settle();
       },
@@ -102,7 +102,7 @@ describe('two journals', () => {
   it('are compared by troupe replay, which exits with 1 for a difference', async () => {
     const folder = temporaryFolder();
     const a = await journal(folder, 'a.ndjson');
-    const b = await journal(folder, 'b.ndjson', { then: crash });
+    const b = await journal(folder, 'b.ndjson', { last: crash });
     const same = await runCliHere(['replay', 'a.ndjson', '--compare', a], { folder });
     expect(same).toMatchObject({ exitCode: 0 });
     expect(same.stdout).toMatch(/^equal: \d+ and \d+ records\n$/u);
