@@ -5,7 +5,7 @@ import type { InspectionRecord } from '../../../src/domain/host/inspection.ts';
 import { activity } from '../model/activity.ts';
 import { stamp } from '../model/durations.ts';
 import { actorOf } from '../model/world.ts';
-import { chosenLogin } from '../page/chosen.ts';
+import { chosenActor, chosenLogin } from '../page/chosen.ts';
 import { showDifference } from '../page/comparison.ts';
 import { go } from '../page/moments.ts';
 import { change, usePage } from '../page/store.ts';
@@ -18,6 +18,7 @@ import {
   stopPlaying,
   toggleLive,
 } from '../page/travel.ts';
+import { endWay, openWay } from '../page/way.ts';
 import { IconButton } from './controls.tsx';
 import { Icon } from './marks.tsx';
 
@@ -69,6 +70,7 @@ export function TimeBar() {
       </div>
       <Where value={value} last={last} />
       <DifferenceButton />
+      <WayButton />
       <WhatIfButton />
       <button
         type="button"
@@ -136,6 +138,28 @@ function WhatIfButton() {
     >
       <Icon name="fork" />
       <span>What if</span>
+    </button>
+  );
+}
+
+/** Opens the panel that leads from this moment to a state. */
+function WayButton() {
+  const actor = usePage((state) => {
+    const chosen = state.route.view === 'chart' ? chosenActor(state) : undefined;
+    return state.revision >= 0 && chosen?.machine === 'server' ? chosen.actor : undefined;
+  });
+  const isOpen = usePage((state) => state.way !== undefined && state.way.actor === actor);
+  if (actor === undefined) return null;
+  return (
+    <button
+      type="button"
+      class="head-button way-button"
+      aria-pressed={isOpen}
+      title="How to get to a state (W)"
+      onClick={() => (isOpen ? endWay() : openWay(actor))}
+    >
+      <Icon name="target" />
+      <span>Way to…</span>
     </button>
   );
 }

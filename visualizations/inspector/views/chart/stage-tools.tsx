@@ -1,9 +1,7 @@
 /** The buttons of a chart: how much it shows, how large, and whether it follows. */
 
 import type { RefObject } from 'preact';
-import type { PicturedActor } from '../../../../src/domain/host/inspection.ts';
 import { change, current, usePage } from '../../page/store.ts';
-import { endWay, openWay } from '../../page/way.ts';
 import { IconButton } from '../controls.tsx';
 
 /** Switches between the overview and everything that the chart says. */
@@ -21,7 +19,6 @@ interface StageToolsProps {
   readonly zoom: (factor: number) => void;
   readonly fit: () => void;
   readonly toggleFollowing: () => void;
-  readonly actor: PicturedActor;
 }
 
 export function StageTools({
@@ -30,7 +27,6 @@ export function StageTools({
   zoom,
   fit,
   toggleFollowing,
-  actor,
 }: StageToolsProps) {
   const isDetailed = usePage((state) => state.isDetailed);
   const isCovering = usePage((state) => state.isCovering);
@@ -54,7 +50,6 @@ export function StageTools({
       >
         Coverage
       </button>
-      {actor.machine === 'server' ? <WayButton actor={actor.actor} /> : null}
       <IconButton icon="minus" label="Smaller (−)" onPress={() => zoom(1 / 1.25)} />
       <span class="number zoom-scale" ref={scaleText} />
       <IconButton icon="plus" label="Larger (+)" onPress={() => zoom(1.25)} />
@@ -66,20 +61,5 @@ export function StageTools({
         onPress={toggleFollowing}
       />
     </div>
-  );
-}
-
-function WayButton({ actor }: { actor: string }) {
-  const isOpen = usePage((state) => state.way?.actor === actor);
-  return (
-    <button
-      type="button"
-      class="small-button"
-      aria-pressed={isOpen}
-      title="How to get to a state (W)"
-      onClick={() => (isOpen ? endWay() : openWay(actor))}
-    >
-      Way to…
-    </button>
   );
 }

@@ -91,7 +91,7 @@ export function ChartStage(props: ChartStageProps) {
       />
       <div class="chart-corner">
         <Minimap drawing={drawing} lit={lit.lit} onView={stage.onView} onGo={stage.goTo} />
-        <StageTools {...stage} actor={actor} />
+        <StageTools {...stage} />
       </div>
       <CoverageNote drawing={drawing} actor={actor} machine={machine} picture={picture} />
       <Ignored actor={actor} isFork={isFork} />
