@@ -65,7 +65,7 @@ const examples: Readonly<Record<ServerEvent['type'], Example | 'raised'>> = {
 
 /** An example payload for an event type; undefined for events that only the chart itself raises. */
 export function exampleOf(type: string, moment: Moment): ReturnType<Example> | undefined {
-  const example = Object.hasOwn(examples, type) ? examples[type as ServerEvent['type']] : 'raised';
+  const example = isOutside(type) ? examples[type as ServerEvent['type']] : 'raised';
   return example === 'raised' ? undefined : example(moment);
 }
 
@@ -76,4 +76,9 @@ export function possibleEvents(snapshot: ServerSnapshot, at: number): ForkView['
     const example = exampleOf(type, moment);
     return example === undefined ? [] : [{ type, example }];
   });
+}
+
+/** Whether an event reaches the chart from outside; the others, the chart raises itself. */
+export function isOutside(type: string): boolean {
+  return Object.hasOwn(examples, type) && examples[type as ServerEvent['type']] !== 'raised';
 }

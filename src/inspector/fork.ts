@@ -15,6 +15,7 @@ import {
   builtInAction,
   createInertScope,
   type Effect,
+  type InertScope,
   parentTargetId,
 } from '../../machines/xstate-internals.ts';
 import { longestTimerMs } from '../domain/clock.ts';
@@ -25,6 +26,7 @@ import type {
   PicturedActor,
 } from '../domain/host/inspection.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
+import { defined } from '../policies/defined.ts';
 import { isRecord } from '../policies/is-record.ts';
 import {
   delayNameOf,
@@ -33,7 +35,7 @@ import {
   machineHashes,
   stateValueOf,
 } from '../recorder/chart-names.ts';
-import { changedFacts } from '../recorder/recorded-fields.ts';
+import { changedFacts, factsOf } from '../recorder/recorded-fields.ts';
 import type { ServerSnapshot } from '../runtime/status/status-of.ts';
 import { exampleOf, possibleEvents } from './fork-events.ts';
 
@@ -64,17 +66,40 @@ const longestAdvanceMs = 86_400_000;
 
 export class ServerFork {
   readonly #start: ForkStart;
-  readonly #inert = createInertScope();
+  readonly #inert: InertScope;
   readonly #records: InspectionRecord[] = [];
   #snapshot: ServerSnapshot;
   #timers: readonly Timer[];
   #t: number;
 
-  constructor(start: ForkStart) {
+  constructor(start: ForkStart, snapshot = snapshotOf(start), inert = createInertScope()) {
     this.#start = start;
+    this.#inert = inert;
     this.#t = start.t;
     this.#timers = start.actor.timers;
-    this.#snapshot = snapshotOf(start);
+    this.#snapshot = snapshot;
+  }
+
+  /** Returns a fork of this fork, which continues on its own. */
+  branch(): ServerFork {
+    const other = new ServerFork(this.#start, this.#snapshot, this.#inert);
+    other.#records.push(...this.#records);
+    other.#timers = this.#timers;
+    other.#t = this.#t;
+    return other;
+  }
+
+  get snapshot(): ServerSnapshot {
+    return this.#snapshot;
+  }
+
+  get records(): readonly InspectionRecord[] {
+    return this.#records;
+  }
+
+  /** How long each timer still runs, in milliseconds. */
+  get waits(): readonly number[] {
+    return this.#timers.map((timer) => Math.max(0, dueAt(timer) - this.#t));
   }
 
   view(): ForkView {
@@ -91,7 +116,7 @@ export class ServerFork {
         leaves: leavesOf(activeStates(this.#snapshot)),
         timers: this.#timers,
       },
-      events: possibleEvents(this.#snapshot, this.#now()),
+      events: possibleEvents(this.#snapshot, this.now),
     };
   }
 
@@ -107,9 +132,9 @@ export class ServerFork {
    */
   inject(event: Readonly<Record<string, unknown>>): void {
     const type = String(event['type']);
-    const example = exampleOf(type, { context: this.#snapshot.context, at: this.#now() });
+    const example = exampleOf(type, { context: this.#snapshot.context, at: this.now });
     if (example === undefined) {
-      const types = possibleEvents(this.#snapshot, this.#now()).map((it) => it.type);
+      const types = possibleEvents(this.#snapshot, this.now).map((it) => it.type);
       throw invalid(
         `servers never get the event "${type.slice(0, 100)}"; send one of ${types.join(', ')}`,
       );
@@ -128,18 +153,18 @@ export class ServerFork {
     if (!(ms >= 0 && ms <= longestAdvanceMs))
       throw invalid(`advanceMs must be from 0 to ${longestAdvanceMs} (a day)`);
     const end = this.#t + ms;
-    const due = (timer: Timer): number => timer.armedAt + timer.ms;
     for (;;) {
-      const [next] = this.#timers.toSorted((one, other) => due(one) - due(other));
-      if (next === undefined || due(next) > end) break;
-      this.#t = Math.max(this.#t, due(next));
+      const [next] = this.#timers.toSorted((one, other) => dueAt(one) - dueAt(other));
+      if (next === undefined || dueAt(next) > end) break;
+      this.#t = Math.max(this.#t, dueAt(next));
       this.#endTimer(next.id, true);
       this.#process({ type: next.id }, this.#start.actor.actor);
     }
     this.#t = end;
   }
 
-  #now(): number {
+  /** The time on the charts' clock. */
+  get now(): number {
     return this.#start.clockStart + this.#t;
   }
 
@@ -156,7 +181,7 @@ export class ServerFork {
     observed.transitions.length = 0;
     const next = this.#computed(event);
     const { type } = event;
-    this.#note({ kind: 'event', to: actor, ...(from === undefined ? {} : { from }), type });
+    this.#note({ kind: 'event', to: actor, type, ...defined({ from, facts: factsOf(event) }) });
     if (observed.transitions.length === 0) return this.#note({ kind: 'ignored', actor, type });
     const edges = observed.transitions.flatMap((transition) => edgeOf(transition) ?? []);
     this.#note({ kind: 'step', actor, type, edges });
@@ -227,6 +252,10 @@ export class ServerFork {
   }
 }
 
+function dueAt({ armedAt, ms }: Timer): number {
+  return armedAt + ms;
+}
+
 /** The first key whose value differs in type from the example's, or lacks one of its parts. */
 function misfitOf(
   example: Readonly<Record<string, unknown>>,
@@ -258,6 +287,39 @@ function invalid(message: string, cause?: unknown): TroupeError {
   return new TroupeError('INVALID_ARGUMENTS', message, { cause });
 }
 
+/**
+ * Forks a server at the moment after a record.
+ * @throws TroupeError `INVALID_ARGUMENTS` for a moment that is no longer recorded, an actor that was not a
+ *   server then, and records of another version's charts
+ */
+export function forkAt(
+  source: InspectionSource,
+  fork: string,
+  { actor, at }: { readonly actor: unknown; readonly at: unknown },
+): ServerFork {
+  if (typeof actor !== 'string' || typeof at !== 'number' || !Number.isSafeInteger(at) || at < 0)
+    throw invalid('send {"at": 120, "actor": "x:4"}');
+  const { machines, clockStart, version } = source;
+  if (machines.server !== machineHashes().server)
+    throw invalid(`this was recorded with another server chart; open it with version ${version}`);
+  const picture = source.picture(at);
+  const pictured = picture?.actors.find((each) => each.actor === actor);
+  const context = source.context(actor, at);
+  if (picture === undefined || pictured?.machine !== 'server' || context === undefined)
+    throw invalid(
+      `after record ${at} there is no server ${actor.slice(0, 100)}; fork a server at a recorded moment`,
+    );
+  return new ServerFork({
+    fork,
+    from: at,
+    actor: pictured,
+    // Everything a server's chart depends on is recorded.
+    context: context as unknown as ServerContext,
+    t: picture.t,
+    clockStart,
+  });
+}
+
 /** The forks that pages have open. */
 export class Forks {
   readonly #source: InspectionSource;
@@ -270,34 +332,13 @@ export class Forks {
 
   /**
    * `POST /api/fork`: forks a server at the moment after a record.
-   * @throws TroupeError `INVALID_ARGUMENTS` for a moment that is no longer recorded, an actor that was not a
-   *   server then, and records of another version's charts
+   * @throws TroupeError as {@link forkAt}
    */
   create(body: unknown): ForkView {
     const { actor, at } = isRecord(body) ? body : {};
-    if (typeof actor !== 'string' || typeof at !== 'number' || !Number.isSafeInteger(at) || at < 0)
-      throw invalid('send {"at": 120, "actor": "x:4"}');
-    const { machines, clockStart, version } = this.#source;
-    if (machines.server !== machineHashes().server)
-      throw invalid(`this was recorded with another server chart; open it with version ${version}`);
-    const picture = this.#source.picture(at);
-    const pictured = picture?.actors.find((each) => each.actor === actor);
-    const context = this.#source.context(actor, at);
-    if (picture === undefined || pictured?.machine !== 'server' || context === undefined)
-      throw invalid(
-        `after record ${at} there is no server ${actor.slice(0, 100)}; fork a server at a recorded moment`,
-      );
     this.#count += 1;
     const id = `f${this.#count}`;
-    const fork = new ServerFork({
-      fork: id,
-      from: at,
-      actor: pictured,
-      // Everything a server's chart depends on is recorded.
-      context: context as unknown as ServerContext,
-      t: picture.t,
-      clockStart,
-    });
+    const fork = forkAt(this.#source, id, { actor, at });
     this.#forks.set(id, fork);
     const [oldest] = this.#forks.keys();
     if (this.#forks.size > mostForks && oldest !== undefined) this.#forks.delete(oldest);

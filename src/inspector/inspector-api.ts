@@ -12,6 +12,7 @@ import { TroupeError } from '../domain/troupe-error.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { printableLine } from '../policies/text/printable.ts';
 import { machineHashes } from '../recorder/chart-names.ts';
+import { type ComparedJournal, comparisonOf } from './compare.ts';
 
 /** The data that the inspector shows, and the commands that a page can send. */
 export interface Inspected {
@@ -19,6 +20,8 @@ export interface Inspected {
   readonly mode: 'live' | 'replay';
   /** The project's folder, or the name of the journal file. */
   readonly title: string;
+  /** Another journal, and the first difference to it. */
+  readonly compared?: ComparedJournal;
   /**
    * Runs a command of the control socket. Absent in a replay.
    * @throws an error, which the page gets as a document
@@ -53,6 +56,8 @@ export function readAnswer(
       return ok(sessionOf(inspected));
     case 'picture//':
       return pictureAt(source, numberOf(query, 'at') ?? source.last);
+    case 'comparison//':
+      return inspected.compared && ok(comparisonOf(inspected.compared, inspected));
     case 'records//':
       return recordsFrom(source, numberOf(query, 'from') ?? 1, numberOf(query, 'limit'));
     case 'actors/*/context':
@@ -64,7 +69,7 @@ export function readAnswer(
   }
 }
 
-function sessionOf({ source, mode, title }: Inspected): InspectionSession {
+function sessionOf({ source, mode, title, compared }: Inspected): InspectionSession {
   const { startedAt, version, machines, first, last } = source;
   const ours = machineHashes();
   return {
@@ -76,6 +81,7 @@ function sessionOf({ source, mode, title }: Inspected): InspectionSession {
     last,
     firstT: source.picture(first - 1)?.t ?? 0,
     lastT: source.picture(last)?.t ?? 0,
+    isCompared: compared !== undefined,
     sameCharts: Object.entries(ours).every(
       ([key, hash]) => machines[key as keyof typeof machines] === hash,
     ),
@@ -162,9 +168,9 @@ export function refused(
 }
 
 /** Runs `work`; a TroupeError becomes a refusal. */
-export function answered(work: () => unknown): Answer {
+export async function answered(work: () => unknown): Promise<Answer> {
   try {
-    return ok(work());
+    return ok(await work());
   } catch (error) {
     if (!(error instanceof TroupeError)) throw error;
     return refused(400, error.code, error.message);

@@ -31,6 +31,7 @@ import { type PageFile, readPageFiles } from './page-files.ts';
 import { PageSessions } from './page-sessions.ts';
 import { RecordStreams } from './record-streams.ts';
 import { guardingHeaders, refuseForeign } from './request-guard.ts';
+import { wayTo } from './way.ts';
 
 const host = '127.0.0.1';
 
@@ -96,6 +97,7 @@ class InspectorRequests {
   readonly #files: ReadonlyMap<string, PageFile>;
   readonly #forks: Forks;
   readonly #outbox = new Outbox();
+  #isSearching = false;
 
   constructor(inspected: Inspected, files: ReadonlyMap<string, PageFile>, now: () => number) {
     this.#inspected = inspected;
@@ -180,6 +182,11 @@ class InspectorRequests {
             id === undefined ? this.#forks.create(body) : this.#forks.change(id, body),
           ),
         );
+      case 'POST /api/way': {
+        const gone = new AbortController();
+        response.on('close', () => gone.abort());
+        return this.#change(request, response, secret, (body) => this.#findWay(body, gone.signal));
+      }
       case 'DELETE /api/fork':
         this.#forks.remove(id ?? '');
         return void response.writeHead(204, guardingHeaders).end();
@@ -187,6 +194,17 @@ class InspectorRequests {
         const isRead = request.method === 'GET';
         send(response, (isRead && readAnswer(this.#inspected, path, query)) || notFound);
       }
+    }
+  }
+
+  /** Searches for one page at a time, because a search takes the troupe's own thread. */
+  async #findWay(body: unknown, signal: AbortSignal): Promise<Answer> {
+    if (this.#isSearching) return searching;
+    this.#isSearching = true;
+    try {
+      return await answered(() => wayTo(this.#inspected.source, body, signal));
+    } finally {
+      this.#isSearching = false;
     }
   }
 
@@ -202,10 +220,10 @@ class InspectorRequests {
     send(response, 'refusal' in body ? body.refusal : await handle(body.value));
   }
 
-  #sendTest(response: ServerResponse, query: URLSearchParams): void {
+  async #sendTest(response: ServerResponse, query: URLSearchParams): Promise<void> {
     const { source } = this.#inspected;
     const to = numberOf(query, 'to') ?? source.last;
-    const answer = answered(() => modelTestOf(source, query.get('actor') ?? '', to));
+    const answer = await answered(() => modelTestOf(source, query.get('actor') ?? '', to));
     if (answer.status === 200) sendText(response, 200, String(answer.document));
     else send(response, answer);
   }
@@ -239,6 +257,12 @@ class InspectorRequests {
 
 const notFound = refused(404, 'INVALID_ARGUMENTS', 'not found');
 const tooMuch = refused(429, 'OVERLOADED', 'too many commands at once; wait a second', true);
+const searching = refused(
+  429,
+  'OVERLOADED',
+  'another search for a way is under way; try again in some seconds',
+  true,
+);
 const tooManyWindows = refused(429, 'OVERLOADED', 'too many windows are open; close one', true);
 const unauthorized = refused(
   401,

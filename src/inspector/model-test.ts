@@ -97,6 +97,14 @@ const command =
   (server) =>
     `troupe.send({ type: '${type}', server: ${quoted(server)} });`;
 
+/** A call whose answer does not come in time. */
+const failCall: Step = (server) =>
+  [
+    `void troupe.callServerTool(${quoted(server)}, 'tool1').catch(() => undefined);`,
+    'await settle();',
+    "session.calls.at(-1)?.fail({ reason: 'timeout', written: true, message: 'It took too long.' });",
+  ].join('\n');
+
 const toServer: Readonly<Record<string, Step>> = {
   'server.start': command('server.start'),
   'server.stop': command('server.stop'),
@@ -109,6 +117,7 @@ const toServer: Readonly<Record<string, Step>> = {
 };
 
 const fromSession: Readonly<Record<string, Step>> = {
+  'call.failed': failCall,
   'session.opened': (_, { era }) => `session.open({ era: ${quoted(era)} });`,
   'session.listed': (_, { toolCount }) => `session.list(tools(${countIn(toolCount)}));`,
   'session.listFailed': (_, { failure }) => `session.failList(${failureText(failure)});`,
@@ -156,6 +165,16 @@ const automatic: ReadonlySet<string> = new Set([
   'session.closing',
 ]);
 
+/** Whether a test repeats this event. */
+export function hasStep(type: string): boolean {
+  return steps.has(type);
+}
+
+/** Whether this event follows from others in a test. */
+export function isAutomatic(type: string): boolean {
+  return automatic.has(type) || (type.startsWith('xstate.') && !steps.has(type));
+}
+
 function linesOf(events: readonly SeenEvent[], server: string): readonly string[] {
   const lines: string[] = [];
   let at: number | undefined;
@@ -163,7 +182,7 @@ function linesOf(events: readonly SeenEvent[], server: string): readonly string[
   for (const { type, facts = {}, t, session: present } of events) {
     const step = steps.get(type);
     if (step === undefined) {
-      if (automatic.has(type) || type.startsWith('xstate.')) continue;
+      if (isAutomatic(type)) continue;
       // Quoted, so that a forged journal cannot end the comment and continue as code.
       lines.push(`// Then ${quoted(type)} followed, which a script cannot express.`);
       continue;
@@ -245,7 +264,10 @@ function testText(
         : []),
       ...lines,
       `const status = () => troupe.status(${quoted(name)});`,
-      `for (let tries = 0; tries < 1_000 && status()?.state !== ${quoted(state)}; tries += 1) await advance(100);`,
+      `const isThere = () => ${Object.entries(wanted)
+        .map(([key, value]) => `status()?.${key} === ${quoted(value)}`)
+        .join(' && ')};`,
+      'for (let tries = 0; tries < 1_000 && !isThere(); tries += 1) await advance(100);',
       `expect(status()).toMatchObject(${literal(wanted)});`,
       'await Promise.all([troupe.stop(), advance(10_000)]);',
     ]),

@@ -1,6 +1,5 @@
-/** Reads a whole journal and shows any moment of it, like a running troupe. */
+/** Keeps a whole journal in memory and shows any moment of it, like a running troupe. */
 
-import { constants, open } from 'node:fs/promises';
 import type {
   ActorKey,
   InspectionPicture,
@@ -9,11 +8,8 @@ import type {
   JournalHead,
   StateRecord,
 } from '../domain/host/inspection.ts';
-import { TroupeError } from '../domain/troupe-error.ts';
-import { isRecord } from '../policies/is-record.ts';
-import { parsedJson } from '../policies/parsed-json.ts';
 import { applyRecord, type Canvas, canvasOf, pictureOf } from '../recorder/picture.ts';
-import { isJournalHead, isJournalRecord } from './journal-shape.ts';
+import { readJournal } from './journal-reader.ts';
 
 // Sixteen times the size of our own files; a larger file is not one of ours and would take too much memory.
 const maxBytes = 268_435_456;
@@ -22,27 +18,13 @@ const checkpointCount = 500;
 
 /** @throws TroupeError `USAGE` with the file, the line and the next step */
 export async function openJournal(file: string): Promise<InspectionSource> {
-  return new Journal(file, await readText(file));
-}
-
-async function readText(file: string): Promise<string> {
-  // Opening a pipe without a writer would block forever.
-  const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch(
-    (error: NodeJS.ErrnoException) => {
-      const why =
-        error.code === 'ENOENT' ? 'file does not exist' : `cannot be read (${error.code})`;
-      throw unusable(`${file}: ${why}; use a journal from troupe up --journal`);
-    },
-  );
+  const journal = await readJournal(file, maxBytes);
   try {
-    const found = await handle.stat();
-    if (!found.isFile())
-      throw unusable(`${file} is not a file; use a journal from troupe up --journal`);
-    if (found.size > maxBytes)
-      throw unusable(`${file} is larger than 256 MB; replay one of the parts it was rotated into`);
-    return await handle.readFile('utf8');
+    const source = new Journal(journal.head);
+    for await (const record of journal.records) source.add(record);
+    return source;
   } finally {
-    await handle.close();
+    await journal.close();
   }
 }
 
@@ -58,26 +40,14 @@ class Journal implements InspectionSource {
   /** Each actor's records with changes of its context. */
   readonly #changes = new Map<ActorKey, StateRecord[]>();
 
-  constructor(file: string, text: string) {
-    const lines = text.split('\n');
-    // A crash may have cut off the last line.
-    const torn = lines.pop();
-    const head = parsedJson(lines[0] ?? '');
-    if (!isJournalHead(head)) throw notAJournal(file, head ?? parsedJson(torn ?? ''));
+  readonly #canvas: Canvas;
+
+  constructor(head: JournalHead) {
     this.#head = head;
     ({ startedAt: this.startedAt, clockStart: this.clockStart } = head);
     ({ version: this.version, machines: this.machines } = head);
     this.#checkpoints = [head.picture];
-    const canvas = canvasOf(head.picture);
-    for (const [index, line] of lines.slice(1).entries()) {
-      const record = parsedJson(line);
-      if (!isJournalRecord(record) || record.n !== this.last + 1) {
-        throw unusable(
-          `${file}:${index + 2} is not a journal record; remove that line and all lines below it, then try again`,
-        );
-      }
-      this.#add(record, canvas);
-    }
+    this.#canvas = canvasOf(head.picture);
   }
 
   get first(): number {
@@ -120,26 +90,14 @@ class Journal implements InspectionSource {
     return () => undefined;
   }
 
-  #add(record: InspectionRecord, canvas: Canvas): void {
-    applyRecord(canvas, record);
+  add(record: InspectionRecord): void {
+    applyRecord(this.#canvas, record);
     this.#records.push(record);
-    if (this.#records.length % checkpointCount === 0) this.#checkpoints.push(pictureOf(canvas));
+    if (this.#records.length % checkpointCount === 0)
+      this.#checkpoints.push(pictureOf(this.#canvas));
     if (record.kind !== 'state' || record.changed === undefined) return;
     const changes = this.#changes.get(record.actor) ?? [];
     this.#changes.set(record.actor, changes);
     changes.push(record);
   }
-}
-
-function notAJournal(file: string, head: unknown): TroupeError {
-  const format = isRecord(head) ? head['format'] : undefined;
-  const why =
-    typeof format === 'number' && format > 1
-      ? 'was written by a newer version; use that version to replay it'
-      : 'is not the start of a journal; use a journal from troupe up --journal';
-  return unusable(`${file}:1 ${why}`);
-}
-
-function unusable(message: string): TroupeError {
-  return new TroupeError('USAGE', message);
 }

@@ -8,31 +8,9 @@ import { modelTestOf } from '../../src/inspector/model-test.ts';
 import { openJournal } from '../../src/inspector/replay-source.ts';
 import * as testing from '../../src/testing/index.ts';
 import { Random } from '../runtime/simulation/random.ts';
+import { runExported } from './exported-test.ts';
 
 type Script = ReturnType<typeof testing.createScriptedTroupe>;
-
-/** Runs the text of an exported test, with our own sources behind the name of the package. */
-async function run(text: string): Promise<string> {
-  const { outputText } = ts.transpileModule(text, {
-    compilerOptions: { target: ts.ScriptTarget.ES2023, module: ts.ModuleKind.CommonJS },
-  });
-  const tests: (readonly [string, () => Promise<void>])[] = [];
-  const note = (name: string, body: () => Promise<void>): void => {
-    tests.push([name, body]);
-  };
-  const packages: Readonly<Record<string, object>> = {
-    'mcp-troupe/testing': testing,
-    vitest: { expect, it: note },
-  };
-  // oxlint-disable-next-line typescript/no-implied-eval -- what is tested is a text that is a program
-  const load = new Function('require', 'exports', outputText);
-  load((name: string) => packages[name], {});
-  const [test] = tests;
-  if (test === undefined) throw new Error('the text holds no test');
-  const [name, body] = test;
-  await body();
-  return name;
-}
 
 const commands = ['server.start', 'server.stop', 'server.restart', 'server.reconnect'] as const;
 const kinds = ['crashed', 'transport', 'cleanExit', 'unavailable'] as const;
@@ -88,7 +66,7 @@ describe("a test exported from a server's records", () => {
     const status = troupe.status('db');
     const text = modelTestOf(inspection, actor?.actor ?? '', inspection.last);
     await Promise.all([troupe.stop(), script.advance(10_000)]);
-    expect(await run(text), text).toBe(
+    expect(await runExported(text), text).toBe(
       `leads db to ${status?.state}${status?.reason === undefined ? '' : ` (${status.reason})`}`,
     );
   });

@@ -20,6 +20,7 @@ import { identityOf } from '../control/running-troupe.ts';
 import type { ControlHandler, ControlServer } from '../control/server.ts';
 import { requireServer } from '../control/settled-servers.ts';
 import { controlSocketPath } from '../control/socket-path.ts';
+import { removeDeadCallSockets } from '../control/stale-sockets.ts';
 import { type ListenAddress, parseListenAddress, parseText } from '../flag-values.ts';
 import { noServers, rootFolders, troupeOptionsOf, unknownAllowed } from '../launch.ts';
 import { inspectHere, recordedAlways } from '../run/inspect-here.ts';
@@ -145,6 +146,7 @@ async function openControl(
   handler: ControlHandler,
 ): Promise<ControlServer | undefined> {
   const { openControlServer } = await import('../control/server.ts');
+  await removeDeadCallSockets(launch);
   try {
     return await openControlServer(controlSocketPath(launch), handler);
   } catch (error) {

@@ -19,6 +19,7 @@ import type { ControlEvent } from '../control/protocol.ts';
 import { identityOf } from '../control/running-troupe.ts';
 import type { ControlHandler } from '../control/server.ts';
 import { controlSocketPath } from '../control/socket-path.ts';
+import { removeDeadCallSockets } from '../control/stale-sockets.ts';
 import { parsePort } from '../flag-values.ts';
 import {
   hasSettings,
@@ -83,6 +84,7 @@ export const upCommand: CommandDefinition<UpFlags> = {
     const { openControlServer } = await import('../control/server.ts');
     // The socket opens first: a second `up` must fail before it starts a server.
     let answer: ControlHandler | undefined;
+    await removeDeadCallSockets(launch);
     const socket = await openControlServer(controlSocketPath(launch), async (...request) => {
       if (answer !== undefined) return answer(...request);
       throw new TroupeError('CONNECTING', 'the troupe is just starting; try again', {

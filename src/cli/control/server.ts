@@ -6,7 +6,7 @@
  * only itself.
  */
 
-import { chmodSync, renameSync, statSync, unlinkSync } from 'node:fs';
+import { chmodSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import path from 'node:path';
 import { ConnectionLimits, usualStrangers } from '../../../actors/host/connection-limits.ts';
@@ -16,7 +16,6 @@ import type { CallerCode } from '../../domain/caller-code.ts';
 import type { AskPermission } from '../../domain/permission.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { usageError } from '../../domain/user-errors.ts';
-import { connectControl } from './client.ts';
 import { errorDocumentOf } from './error-document.ts';
 import { readJsonLines } from './json-lines.ts';
 import {
@@ -28,6 +27,7 @@ import {
 } from './protocol.ts';
 import { type ControlCommand, checkedCommand, controlRequest } from './schemas.ts';
 import { makePrivateFolder } from './socket-path.ts';
+import { removeStaleSocket } from './stale-sockets.ts';
 
 /** Passed to a command besides its arguments. */
 export interface ControlContext {
@@ -103,38 +103,6 @@ export async function openControlServer(
       for (const socket of sockets) socket.destroy();
     },
   };
-}
-
-async function removeStaleSocket(socketPath: string): Promise<void> {
-  const before = inodeOf(socketPath);
-  if (before === undefined) return;
-  const client = await connectControl(socketPath);
-  if (client !== undefined) {
-    const owner = await client.request('identify', {}, 2_000).catch(() => undefined);
-    client.close();
-    const pid = owner === undefined ? '' : ` (pid ${owner.pid})`;
-    throw usageError(
-      `a troupe is already running for this project${pid}; use it, or stop it with Ctrl-C or kill`,
-    );
-  }
-  // Moved rather than removed: if another troupe has taken the path meanwhile, this is its live socket,
-  // and we move it back.
-  const aside = `${socketPath}.${process.pid}.stale`;
-  try {
-    renameSync(socketPath, aside);
-    if (inodeOf(aside) === before) unlinkSync(aside);
-    else renameSync(aside, socketPath);
-  } catch {
-    // Another process removed it first; listening will show.
-  }
-}
-
-function inodeOf(file: string): number | undefined {
-  try {
-    return statSync(file).ino;
-  } catch {
-    return undefined;
-  }
 }
 
 function serveClient(

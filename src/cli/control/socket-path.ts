@@ -28,12 +28,26 @@ export function callSocketPath(launch: Place, pid: number): string {
 
 /** The pids of single calls that may wait for answers. */
 export function callPids(launch: Place): readonly number[] {
+  const hash = launchHash(launch);
+  return callSockets(launch).flatMap((each) => (each.hash === hash ? [each.pid] : []));
+}
+
+export interface CallSocket {
+  readonly path: string;
+  /** The {@link launchHash} of the call's launch. */
+  readonly hash: string;
+  readonly pid: number;
+}
+
+/** The sockets of single calls, of all projects whose sockets are in the same folder. */
+export function callSockets(launch: Place): readonly CallSocket[] {
   const folder = path.dirname(callSocketPath(launch, 0));
   refuseForeignFolder(folder);
-  const pattern = new RegExp(`^${launchHash(launch)}-(\\d{${pidDigits}})\\.sock$`, 'u');
+  const pattern = new RegExp(`^([0-9a-f]+)-(\\d{${pidDigits}})\\.sock$`, 'u');
   return namesIn(folder).flatMap((name) => {
-    const digits = pattern.exec(name)?.[1];
-    return digits === undefined ? [] : [Number(digits)];
+    const [, hash, digits] = pattern.exec(name) ?? [];
+    if (hash === undefined || digits === undefined) return [];
+    return [{ path: path.join(folder, name), hash, pid: Number(digits) }];
   });
 }
 

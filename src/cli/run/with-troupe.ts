@@ -16,6 +16,7 @@ import { errorDocumentOf } from '../control/error-document.ts';
 import type { ControlEvent } from '../control/protocol.ts';
 import { findRunning, identityOf, withoutRunning } from '../control/running-troupe.ts';
 import { requireServer } from '../control/settled-servers.ts';
+import { removeDeadCallSockets } from '../control/stale-sockets.ts';
 import { type Launch, settingsInUse, troupeOptionsOf } from '../launch.ts';
 import { showStartProgress } from '../show/start-progress.ts';
 import { type AdHocServer, adHocError } from './ad-hoc.ts';
@@ -95,6 +96,7 @@ async function inProcess(
 ): Promise<number> {
   const { host, launch, output } = session;
   const createTroupe = await host.loadRuntime();
+  await removeDeadCallSockets(launch);
   const stop = listenForStop(host);
   let crashed = false;
   const crash = new Promise<never>((_, reject) => {

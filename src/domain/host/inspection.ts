@@ -230,6 +230,8 @@ export interface InspectionSession {
   readonly lastT: number;
   /** Whether this version's pictures match the recorded charts. */
   readonly sameCharts: boolean;
+  /** Whether the journal is compared with another one. */
+  readonly isCompared: boolean;
 }
 
 /**
@@ -299,4 +301,35 @@ export interface ForkView {
     readonly type: string;
     readonly example: Readonly<Record<string, unknown>>;
   }[];
+}
+
+/** The shortest way that a search found from a recorded moment of a server to a state of its chart. */
+export interface WayView {
+  readonly actor: ActorKey;
+  /** The record after which the way begins. */
+  readonly from: number;
+  /** Dotted path of the state. */
+  readonly to: string;
+  /** Undefined when no way was found. Empty: the state is active. */
+  readonly steps?: readonly WayStep[];
+  /** Number of states that the search distinguished and visited. */
+  readonly visited: number;
+  /** Whether the search stopped at its limit, so that there may be a way. */
+  readonly isCut: boolean;
+  /** A TypeScript test that walks the way, if there is one. */
+  readonly test?: string;
+  /** Events of the way for which the test has only a comment. */
+  readonly untold: readonly string[];
+}
+
+export interface WayStep {
+  /** An event, or the id of a timer that fires. */
+  readonly type: string;
+  readonly facts?: EventFacts;
+  /** Milliseconds since the previous step. */
+  readonly after: number;
+  /** The transitions taken, in order. */
+  readonly edges: readonly string[];
+  /** The active states after the step. */
+  readonly leaves: readonly string[];
 }

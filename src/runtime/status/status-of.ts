@@ -85,7 +85,7 @@ function rankOf({ reason }: Impairment): number {
   return degradedReasons.indexOf(reason);
 }
 
-function catalogOf(snapshot: ServerSnapshot): CatalogState {
+export function catalogOf(snapshot: ServerSnapshot): CatalogState {
   const { catalog } = snapshot.value;
   // Transient or final: seen only while the actor starts or is being stopped.
   return catalog === 'ended' || catalog === 'remembering' || catalog === 'lost' ? 'none' : catalog;

@@ -1,9 +1,11 @@
 /** Questions of a real server during a call without a running troupe and without a terminal. */
 
+import { readdirSync } from 'node:fs';
+import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 
-import { createPlace } from '../cli-process.ts';
+import { createPlace, type Place } from '../cli-process.ts';
 import { compiledCli } from '../compiled-cli.ts';
 
 const everything = fileURLToPath(
@@ -24,6 +26,10 @@ async function asking() {
       env: { [place.mark]: '1' },
     },
   });
+  return askingIn(place);
+}
+
+async function askingIn(place: Place) {
   const call = place.start('call', 'db', 'trigger-elicitation-request', '--config', place.settings);
   const [, id = ''] = await call.noted(/answer: troupe answer (\d+\.q\d+) name=….*\n.*waiting/u);
   return { place, call, id };
@@ -56,4 +62,20 @@ it('ends with Ctrl-C, which the server does not take for an answer', limit, asyn
   expect(call.stdout()).toBe('');
   expect(await place.run('questions')).toMatchObject({ exitCode: 3 });
   await place.isEmpty();
+});
+
+it('removes the socket of a killed call at the next start, and only that', limit, async () => {
+  const { place, call: killed } = await asking();
+  const { call, id } = await askingIn(place);
+  const folder = path.join(place.folder, 'state', 'run');
+  const sockets = () => readdirSync(folder).filter((name) => name.endsWith('.sock')).length;
+  expect(sockets()).toBe(2);
+  killed.child.kill('SIGKILL');
+  await killed.ended;
+  expect(sockets()).toBe(2);
+  await place.run('tools', 'db', '--config', place.settings);
+  expect(sockets()).toBe(1);
+  expect(await place.run('answer', id, 'decline')).toMatchObject({ exitCode: 0 });
+  await call.ended;
+  expect(sockets()).toBe(0);
 });

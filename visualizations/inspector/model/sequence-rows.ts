@@ -201,6 +201,12 @@ export function rowOf(record: InspectionRecord, was?: readonly string[]): Sequen
   }
 }
 
+/** The lifelines that a row touches; none for a line across all. */
+export function lanesOf(row: SequenceRow): readonly ActorKey[] {
+  if (row.draw === 'line') return [];
+  return row.draw === 'mark' ? [row.at] : [row.from, row.to];
+}
+
 export function labelOf(record: InspectionRecord, was: readonly string[] = []): string {
   switch (record.kind) {
     case 'event':
@@ -243,7 +249,7 @@ function movedTo(leaves: readonly string[], was: readonly string[]): string {
 const ofXState = /^xstate\.(done|error)\.(?:actor|state)\.(.+?)(?:\.\d+)?$/u;
 
 /** A timer's event is named by its delay, and the end of an actor by the actor. */
-function eventName(type: string): string {
+export function eventName(type: string): string {
   return type.startsWith('xstate.after.')
     ? `after ${timerName(type)}`
     : type.replace(ofXState, '$1 $2');

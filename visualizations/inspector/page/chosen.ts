@@ -19,3 +19,9 @@ export function chosenActor({ route, world }: PageState): PicturedActor | undefi
   if (route.server !== undefined) return actorOf(world, route.server);
   return [...world.actors.values()].find(({ machine }) => machine === 'troupe');
 }
+
+/** Whether a panel of the chart itself is open: a fork, a comparison, or a way of the chosen actor. */
+export function isBesideChart(state: PageState): boolean {
+  const { whatIf, isComparing, way } = state;
+  return whatIf || isComparing || (way !== undefined && chosenActor(state)?.actor === way.actor);
+}

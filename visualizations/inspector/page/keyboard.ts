@@ -6,6 +6,7 @@ import { closePanel } from './panel.ts';
 import { change, current } from './store.ts';
 import { switchTheme } from './theme.ts';
 import { step, stepToProblem, toggleLive } from './travel.ts';
+import { endWay } from './way.ts';
 
 /** In the order of the help. */
 export const globalKeys: readonly { readonly keys: string; readonly does: string }[] = [
@@ -39,7 +40,7 @@ const actions: Readonly<Record<string, () => void>> = {
 };
 
 // They work wherever the focus is beside the chart.
-const chartKeys: ReadonlySet<string> = new Set(['0', '+', '=', '-', 'c', 'd', 'f']);
+const chartKeys: ReadonlySet<string> = new Set(['0', '+', '=', '-', 'c', 'd', 'f', 'w']);
 
 function pressOnChart(key: string): void {
   document.querySelector('#chart-stage')?.dispatchEvent(new KeyboardEvent('keydown', { key }));
@@ -76,10 +77,12 @@ function fieldOf(target: EventTarget | null): HTMLElement | undefined {
 }
 
 function escape(field: HTMLElement | undefined): void {
-  const { dialog, whatIf, route } = current();
+  const { dialog, whatIf, isComparing, way, route } = current();
   if (dialog !== undefined) change({ dialog: undefined });
   else if (field !== undefined) field.blur();
   else if (whatIf) change({ whatIf: false });
+  else if (way !== undefined) endWay();
+  else if (isComparing) change({ isComparing: false });
   else if (chosenLogin(current()) !== undefined) go({ actor: undefined });
   else if (route.server !== undefined) closePanel();
 }

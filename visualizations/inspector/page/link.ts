@@ -12,6 +12,7 @@ import { openingMoment } from '../model/problems.ts';
 import { advance, worldOf } from '../model/world.ts';
 import { ask, RefusedError } from './api.ts';
 import { heard } from './clock.ts';
+import { openComparison } from './comparison.ts';
 import { enter, forget, hasToken, request } from './entry.ts';
 import { forgetAddress } from './login.ts';
 import { go, showMoment } from './moments.ts';
@@ -50,7 +51,8 @@ export async function connect(): Promise<void> {
     if (isLive) follow(picture.n);
     void loadFacts();
     await fill(session);
-    if (!isLive && current().route.at === undefined) openRecording();
+    if (session.isCompared) await openComparison();
+    else if (!isLive && current().route.at === undefined) openRecording();
     showMoment(current().route.at);
   } catch (error) {
     lose(error);

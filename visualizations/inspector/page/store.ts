@@ -1,7 +1,13 @@
 /** The state of the page. Views are notified at most once per frame. */
 
 import { useLayoutEffect, useReducer, useRef } from 'preact/hooks';
-import type { ActorKey, ForkView, InspectionSession } from '../../../src/domain/host/inspection.ts';
+import type { ComparisonView } from '../../../src/domain/host/comparison.ts';
+import type {
+  ActorKey,
+  ForkView,
+  InspectionSession,
+  WayView,
+} from '../../../src/domain/host/inspection.ts';
 import type { Question } from '../../../src/domain/question.ts';
 import type { ChartFacts } from '../model/chart-facts.ts';
 import type { FleetChoice } from '../model/fleet-list.ts';
@@ -49,6 +55,12 @@ export interface PageState {
   readonly whatIf: boolean;
   /** The current fork. */
   readonly fork: ForkView | undefined;
+  /** Both journals at their first difference, in a replay that compares two. */
+  readonly comparison: ComparisonView | undefined;
+  /** Whether the panel for the comparison is open. */
+  readonly isComparing: boolean;
+  /** The way to a state, while its panel is open. */
+  readonly way: WayChoice | undefined;
 }
 
 export interface PanelChoice {
@@ -56,6 +68,18 @@ export interface PanelChoice {
   readonly isHidden: boolean;
   /** In pixels, if the user changed it. */
   readonly width?: number;
+}
+
+/** The way to a state that the user asked for. */
+export interface WayChoice {
+  readonly actor: string;
+  /** Undefined until the user chooses a state. */
+  readonly to?: string;
+  /** Undefined during the search. */
+  readonly found?: WayView;
+  readonly problem?: string;
+  /** Place of the step that is shown alone. */
+  readonly step?: number;
 }
 
 export interface LoginAddress {
@@ -97,6 +121,9 @@ let state: PageState = {
   filling: false,
   whatIf: false,
   fork: undefined,
+  comparison: undefined,
+  isComparing: false,
+  way: undefined,
 };
 
 const listeners = new Set<() => void>();

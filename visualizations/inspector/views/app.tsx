@@ -1,7 +1,7 @@
 /** The page: header, view, the selected server beside it, and the time bar. */
 
 import { useEffect } from 'preact/hooks';
-import { chosenLogin } from '../page/chosen.ts';
+import { chosenLogin, isBesideChart } from '../page/chosen.ts';
 import { listenForKeys } from '../page/keyboard.ts';
 import { dismiss, usePage } from '../page/store.ts';
 import { ChartView } from './chart/chart.tsx';
@@ -25,10 +25,10 @@ export function App() {
   useEffect(listenForKeys, []);
   const server = usePage((state) => state.route.server);
   const view = usePage((state) => state.route.view);
-  const isForking = usePage((state) => state.whatIf && state.route.view === 'chart');
+  const isBeside = usePage((state) => state.route.view === 'chart' && isBesideChart(state));
   const login = usePage((state) => (state.revision, chosenLogin(state)));
-  // A fork takes the place of the panel.
-  const isChosen = server !== undefined && !isForking;
+  // A fork, a way or a comparison takes the place of the panel.
+  const isChosen = server !== undefined && !isBeside;
   const { isHidden, width } = usePage((state) => state.panel);
   // In the fleet, a chosen server always has its panel.
   const isShown = isChosen && (!isHidden || view === 'fleet');
@@ -43,14 +43,14 @@ export function App() {
       <main id="main" tabIndex={-1}>
         <CurrentView />
       </main>
-      {isForking ? null : login !== undefined ? (
+      {isBeside ? null : login !== undefined ? (
         <LoginPanel key={login.actor} actor={login} />
       ) : isShown ? (
         <ServerPanel key={server} name={server} />
       ) : isChosen ? (
         <HiddenPanel name={server} />
       ) : null}
-      {!isForking && (login !== undefined || isShown) ? <PanelEdge /> : null}
+      {!isBeside && (login !== undefined || isShown) ? <PanelEdge /> : null}
       <TimeBar />
       <Dialogs />
       <Toasts />

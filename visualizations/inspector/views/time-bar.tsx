@@ -5,7 +5,8 @@ import type { InspectionRecord } from '../../../src/domain/host/inspection.ts';
 import { activity } from '../model/activity.ts';
 import { stamp } from '../model/durations.ts';
 import { actorOf } from '../model/world.ts';
-import { chosenLogin } from '../page/chosen.ts';
+import { chosenActor, chosenLogin } from '../page/chosen.ts';
+import { showDifference } from '../page/comparison.ts';
 import { go } from '../page/moments.ts';
 import { change, usePage } from '../page/store.ts';
 import {
@@ -17,6 +18,7 @@ import {
   stopPlaying,
   toggleLive,
 } from '../page/travel.ts';
+import { endWay, openWay } from '../page/way.ts';
 import { IconButton } from './controls.tsx';
 import { Icon } from './marks.tsx';
 
@@ -67,6 +69,8 @@ export function TimeBar() {
         />
       </div>
       <Where value={value} last={last} />
+      <DifferenceButton />
+      <WayButton />
       <WhatIfButton />
       <button
         type="button"
@@ -128,12 +132,53 @@ function WhatIfButton() {
       disabled={!canFork && !isOpen}
       title={canFork ? 'Continue from this moment without I/O' : 'Choose a server first'}
       onClick={() => {
-        change({ whatIf: !isOpen });
+        change({ whatIf: !isOpen, way: undefined, isComparing: false });
         if (!isOpen) go({ view: 'chart' });
       }}
     >
       <Icon name="fork" />
       <span>What if</span>
+    </button>
+  );
+}
+
+/** Opens the panel that leads from this moment to a state. */
+function WayButton() {
+  const actor = usePage((state) => {
+    const chosen = state.route.view === 'chart' ? chosenActor(state) : undefined;
+    return state.revision >= 0 && chosen?.machine === 'server' ? chosen.actor : undefined;
+  });
+  const isOpen = usePage((state) => state.way !== undefined && state.way.actor === actor);
+  if (actor === undefined) return null;
+  return (
+    <button
+      type="button"
+      class="head-button way-button"
+      aria-pressed={isOpen}
+      title="How to get to a state (W)"
+      onClick={() => (isOpen ? endWay() : openWay(actor))}
+    >
+      <Icon name="target" />
+      <span>Way to…</span>
+    </button>
+  );
+}
+
+/** Leads to the first difference to another journal. */
+function DifferenceButton() {
+  const isCompared = usePage((state) => state.comparison !== undefined);
+  const isOpen = usePage((state) => state.isComparing);
+  if (!isCompared) return null;
+  return (
+    <button
+      type="button"
+      class="head-button"
+      aria-pressed={isOpen}
+      title="The first difference between both journals"
+      onClick={() => (isOpen ? change({ isComparing: false }) : showDifference())}
+    >
+      <Icon name="compare" />
+      <span>Difference</span>
     </button>
   );
 }

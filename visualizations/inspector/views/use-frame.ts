@@ -7,10 +7,11 @@ export interface Frame {
   readonly width: number;
   readonly height: number;
   readonly scrollTop: number;
+  readonly scrollLeft: number;
 }
 
 export function useFrame(ref: RefObject<HTMLElement | null>): Frame {
-  const [frame, setFrame] = useState<Frame>({ width: 0, height: 0, scrollTop: 0 });
+  const [frame, setFrame] = useState<Frame>({ width: 0, height: 0, scrollTop: 0, scrollLeft: 0 });
   useLayoutEffect(() => {
     const element = ref.current;
     if (element === null) return undefined;
@@ -19,11 +20,13 @@ export function useFrame(ref: RefObject<HTMLElement | null>): Frame {
         width: element.clientWidth,
         height: element.clientHeight,
         scrollTop: element.scrollTop,
+        scrollLeft: element.scrollLeft,
       };
       setFrame((last) =>
         last.width === next.width &&
         last.height === next.height &&
-        last.scrollTop === next.scrollTop
+        last.scrollTop === next.scrollTop &&
+        last.scrollLeft === next.scrollLeft
           ? last
           : next,
       );

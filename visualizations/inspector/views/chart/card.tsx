@@ -21,6 +21,8 @@ interface ChartCardProps {
   readonly hint: string;
   readonly onClose: () => void;
   readonly onGo: (target: Target) => void;
+  /** Asks for the way to a state. */
+  readonly onWay: (path: string) => void;
 }
 
 export function ChartCard(props: ChartCardProps) {
@@ -42,7 +44,8 @@ export function ChartCard(props: ChartCardProps) {
   );
 }
 
-function StateCard({ path, facts, machine, isPinned, onGo }: ChartCardProps & { path: string }) {
+function StateCard(props: ChartCardProps & { path: string }) {
+  const { path, facts, machine, isPinned, onGo, onWay } = props;
   const state = facts.states[path];
   const leaving = transitionsOf(facts, machine, path);
   return (
@@ -64,6 +67,13 @@ function StateCard({ path, facts, machine, isPinned, onGo }: ChartCardProps & { 
         </p>
       )}
       <Source place={state} isPinned={isPinned} />
+      {!isPinned || machine !== 'server' ? null : (
+        <p>
+          <button type="button" class="small-button" onClick={() => onWay(path)}>
+            How do I get here?
+          </button>
+        </p>
+      )}
       {!isPinned || leaving.length === 0 ? null : (
         <ul class="card-transitions">
           {leaving.map(([id, transition]) => (

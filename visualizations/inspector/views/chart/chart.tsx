@@ -1,28 +1,20 @@
 /** The chart of the selected actor, with its active states at the shown moment. */
 
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { PicturedActor } from '../../../../src/domain/host/inspection.ts';
-import type { MachineFacts, PictureFacts } from '../../model/chart-facts.ts';
-import {
-  type FoldChoices,
-  foldingsOf,
-  narrowPixels,
-  type PictureScope,
-  pictureFile,
-  unfoldedInOverview,
-  unfoldedParts,
-} from '../../model/folding.ts';
+import type { PictureFacts } from '../../model/chart-facts.ts';
 import { activeWord } from '../../model/lit-states.ts';
 import { isInUse, loginOf } from '../../model/logins.ts';
 import { shownLine } from '../../model/shown-text.ts';
 import { sessionOf } from '../../model/world.ts';
-import { chosenActor } from '../../page/chosen.ts';
+import { chosenActor, isBesideChart } from '../../page/chosen.ts';
 import { forkedActor } from '../../page/fork.ts';
 import { go } from '../../page/moments.ts';
 import { type PageState, usePage } from '../../page/store.ts';
 import { Empty, Tabs } from '../controls.tsx';
-import { useFrame } from '../use-frame.ts';
-import { ChartStage } from './stage.tsx';
+import { ActorPicture, type PicturesProps, type Shown } from './actor-picture.tsx';
+import { Compared } from './compared.tsx';
+import { Way } from './way.tsx';
 import { WhatIf } from './what-if.tsx';
 
 export function ChartView() {
@@ -30,12 +22,13 @@ export function ChartView() {
   const facts = usePage((state) => state.facts);
   const isForking = usePage((state) => state.whatIf);
   const forked = usePage((state) => (state.whatIf ? forkedActor(state) : undefined));
+  const isDivided = usePage(isBesideChart);
   const actor = forked ?? real;
   if (actor === undefined)
     return <Empty title="Nothing to draw yet">The root has not started.</Empty>;
   const machine = actor.machine === undefined ? undefined : facts?.machines[actor.machine];
   return (
-    <section class={isForking ? 'chart-view forking' : 'chart-view'} aria-label="Chart">
+    <section class={isDivided ? 'chart-view forking' : 'chart-view'} aria-label="Chart">
       <div class="chart-side">
         {machine === undefined ? (
           <>
@@ -55,20 +48,21 @@ export function ChartView() {
           />
         )}
       </div>
-      {isForking && real !== undefined ? <WhatIf key={real.actor} actor={real} /> : null}
+      {isForking && real !== undefined ? (
+        <WhatIf key={real.actor} actor={real} />
+      ) : machine === undefined ? null : (
+        <Beside actor={actor} machine={machine} />
+      )}
     </section>
   );
 }
 
-interface PicturesProps {
-  readonly actor: PicturedActor;
-  readonly machine: MachineFacts;
-  readonly isFork: boolean;
-}
-
-/** A picture, and the actor shown in it. */
-interface Shown extends PicturesProps {
-  readonly picture: PictureFacts;
+/** The panel beside the chart, if a way or a comparison is open. */
+function Beside({ actor, machine }: Pick<PicturesProps, 'actor' | 'machine'>) {
+  const way = usePage(({ way: open }) => (open?.actor === actor.actor ? open : undefined));
+  const comparison = usePage((state) => (state.isComparing ? state.comparison : undefined));
+  if (comparison !== undefined) return <Compared comparison={comparison} />;
+  return way === undefined ? null : <Way actor={actor} machine={machine} way={way} />;
 }
 
 function shownOf(props: PicturesProps): readonly Shown[] {
@@ -92,6 +86,13 @@ function Pictures(props: PicturesProps) {
     }),
   ];
   const [name, setName] = useState(all[0]?.picture.name);
+  const to = usePage((state) => (state.way?.actor === actor.actor ? state.way.to : undefined));
+  useEffect(() => {
+    const holds = ({ picture: { of } }: Shown): boolean =>
+      to === of || to?.startsWith(`${of}.`) === true;
+    const found = all.find((each) => each.actor === actor && holds(each));
+    if (found !== undefined) setName(found.picture.name);
+  }, [to]);
   const shown = all.find(({ picture }) => picture.name === name) ?? all[0];
   const tabs = all.map((each) => ({
     name: each.picture.name,
@@ -132,77 +133,6 @@ function PictureLabel({ picture, actor }: { picture: PictureFacts; actor: Pictur
       <small>{activeWord(actor.leaves, of) ?? 'not active'}</small>
     </>
   );
-}
-
-/** A picture with the actor's active states, the parts around them unfolded. */
-export function ActorPicture(props: Shown) {
-  const { picture, actor } = props;
-  const body = useRef<HTMLDivElement>(null);
-  const { width, height } = useFrame(body);
-  const isDetailed = usePage((state) => state.isDetailed);
-  const scope = isDetailed ? 'details' : width < narrowPixels ? 'narrow' : 'overview';
-  const [choices, setChoices] = useState<FoldChoices>(new Map());
-  const unfolded = useMemo(
-    () =>
-      isDetailed
-        ? unfoldedParts(picture, actor.leaves, choices)
-        : unfoldedInOverview(picture, actor.leaves, choices, { scope, frame: { width, height } }),
-    [picture, actor.leaves, choices, isDetailed, scope, width, height],
-  );
-  const file = pictureFile(picture, unfolded, scope);
-  const { text, isMissing } = useDrawn(picture, file, scope);
-  return (
-    <div class="chart-body" ref={body}>
-      {isMissing ? (
-        <Empty title="No picture">{`Cannot load charts/${file}.`}</Empty>
-      ) : text === undefined || width === 0 ? (
-        <div class="chart-stage" />
-      ) : (
-        <ChartStage
-          {...props}
-          text={text}
-          scope={scope}
-          unfolded={unfolded}
-          onFold={(path, isUnfolded) => setChoices(new Map([...choices, [path, isUnfolded]]))}
-        />
-      )}
-    </div>
-  );
-}
-
-/** Loaded drawings by file. */
-const drawn = new Map<string, string>();
-
-/** The text of a drawing; all foldings of a picture are loaded at once, so that folding is instant. */
-function useDrawn(
-  picture: PictureFacts,
-  file: string,
-  scope: PictureScope,
-): { readonly text: string | undefined; readonly isMissing: boolean } {
-  const [, setRead] = useState(0);
-  const [isMissing, setMissing] = useState(false);
-  useEffect(() => {
-    const files = foldingsOf(picture.parts).map((unfolded) =>
-      pictureFile(picture, unfolded, scope),
-    );
-    for (const each of files.filter((name) => !drawn.has(name))) {
-      fetchText(`charts/${each}`).then(
-        (found) => {
-          drawn.set(each, found);
-          setRead((count) => count + 1);
-        },
-        () => setMissing(true),
-      );
-    }
-  }, [picture, scope]);
-  const text = drawn.get(file);
-  return { text, isMissing: isMissing && text === undefined };
-}
-
-async function fetchText(path: string): Promise<string> {
-  const response = await fetch(path);
-  if (!response.ok) throw new Error(String(response.status));
-  return response.text();
 }
 
 /** Selects the actor: the root, the permits, a login, or a server's generations, handovers and sessions. */

@@ -35,6 +35,7 @@ export class ChartDrawing {
   readonly states = new Map<string, SVGGElement>();
   readonly #arrows = new Map<string, SVGGElement[]>();
   readonly #timers: SVGGElement;
+  readonly #numbers = svgElement('g', { class: 'way-numbers' });
   /** The line of each folded state of an overview, and its text while nothing is active inside. */
   readonly #insides = new Map<string, { readonly line: SVGTextElement; readonly text: string }>();
   /** The labels that name a taken event, with their own text. */
@@ -60,7 +61,7 @@ export class ChartDrawing {
       }
     }
     this.#timers = svgElement('g', { class: 'timers' });
-    this.svg.append(this.#timers);
+    this.svg.append(this.#timers, this.#numbers);
     if (isReadOnly) return;
     this.svg.setAttribute('role', 'group');
     for (const [path, state] of this.states)
@@ -101,6 +102,37 @@ export class ChartDrawing {
         if (!this.#labels.has(arrow)) this.#labels.set(arrow, text);
         arrow.textContent = centred(trigger, text.length);
       }
+    }
+  }
+
+  /**
+   * Marks the steps of a way to a state, each with its number on its last drawn arrow.
+   *
+   * @param only - place of the step to show alone
+   */
+  showWay(
+    steps: readonly (readonly string[])[],
+    only: number | undefined,
+    to: string | undefined,
+  ): void {
+    for (const old of this.svg.querySelectorAll('.on-way')) old.classList.remove('on-way');
+    this.#numbers.replaceChildren();
+    this.svg.classList.toggle('has-way', steps.length > 0);
+    if (to !== undefined) this.states.get(to)?.classList.add('on-way');
+    const numbers = new Map<SVGGElement, number[]>();
+    for (const [place, edges] of steps.entries()) {
+      if (only !== undefined && only !== place) continue;
+      const arrows = edges.flatMap((edge) => this.#arrows.get(edge) ?? []);
+      for (const arrow of arrows) arrow.classList.add('on-way');
+      const drawn = arrows.find((arrow) => arrow.querySelector('.way') !== null);
+      if (drawn !== undefined) numbers.set(drawn, [...(numbers.get(drawn) ?? []), place + 1]);
+    }
+    for (const [arrow, places] of numbers) {
+      const way = arrow.querySelector<SVGPathElement>('.way');
+      if (way === null) continue;
+      // Near its start, where no label is.
+      const { x, y } = way.getPointAtLength(Math.min(way.getTotalLength() / 4, 16));
+      this.#numbers.append(numberBadge(places, x, y));
     }
   }
 
@@ -316,6 +348,17 @@ function foldButton(path: string, isUnfolded: boolean, box: Box): SVGGElement {
     svgElement('path', { d: isUnfolded ? 'M7 12h10' : 'M7 12h10M12 7v10' }),
   );
   return button;
+}
+
+/** The steps that take an arrow: the first, and that there are more. */
+function numberBadge([first, ...more]: readonly number[], x: number, y: number): SVGGElement {
+  const text = more.length === 0 ? String(first) : `${first}…`;
+  const width = 10 + text.length * 7;
+  const element = svgElement('g', { transform: `translate(${x - width / 2} ${y - 9})` });
+  const label = svgElement('text', { 'text-anchor': 'middle', x: width / 2, y: 13 });
+  label.textContent = text;
+  element.append(svgElement('rect', { width, height: 18, rx: 9 }), label);
+  return element;
 }
 
 function timerBadge(): SVGGElement {

@@ -15,6 +15,7 @@ import { pathTo } from '../../model/path.ts';
 import { shownLine } from '../../model/shown-text.ts';
 import { now, useTicks } from '../../page/clock.ts';
 import { usePage } from '../../page/store.ts';
+import { findWay, openWay } from '../../page/way.ts';
 import { ChartCard } from './card.tsx';
 import { CoverageNote } from './coverage-note.tsx';
 import { ChartDrawing, type Fold, type ShownTimer, type Target } from './drawing.ts';
@@ -58,6 +59,7 @@ export function ChartStage(props: ChartStageProps) {
     drawing.nameInside(actor.leaves);
   }, [drawing, lit]);
   usePath(drawing, props);
+  useWay(drawing, actor);
   useLayoutEffect(() => drawing.choose(pinned ?? pointed), [drawing, pinned, pointed]);
   useMoves(drawing, actor, isFork);
   useTimers(drawing, actor, machine);
@@ -80,8 +82,9 @@ export function ChartStage(props: ChartStageProps) {
         aria-label={`${picture.title}: ${actor.leaves.join(', ')}`}
         tabIndex={0}
         onKeyDown={(event) => {
-          const show =
-            event.ctrlKey || event.metaKey || event.altKey ? undefined : toggles[event.key];
+          const wayKey = actor.machine === 'server' ? { w: () => openWay(actor.actor) } : {};
+          const keys: Readonly<Record<string, () => void>> = { ...toggles, ...wayKey };
+          const show = event.ctrlKey || event.metaKey || event.altKey ? undefined : keys[event.key];
           if (show === undefined) stage.press(event);
           else show();
         }}
@@ -101,6 +104,10 @@ export function ChartStage(props: ChartStageProps) {
           hint={isFolded(target) ? 'Click to unfold' : 'Click to keep this open'}
           onClose={() => setPinned(undefined)}
           onGo={setPinned}
+          onWay={(path) => {
+            setPinned(undefined);
+            void findWay(actor.actor, path);
+          }}
         />
       )}
     </>
@@ -153,6 +160,15 @@ function usePath(drawing: ChartDrawing, props: ChartStageProps): void {
       })),
     );
   }, [drawing, taken, actor.leaves, machine, isFork]);
+}
+
+/** Numbers the steps of the way to a state on their arrows. */
+function useWay(drawing: ChartDrawing, actor: PicturedActor): void {
+  const way = usePage((state) => (state.way?.actor === actor.actor ? state.way : undefined));
+  useLayoutEffect(
+    () => drawing.showWay(way?.found?.steps?.map(({ edges }) => edges) ?? [], way?.step, way?.to),
+    [drawing, way],
+  );
 }
 
 /** The longest timer, which charts use for disabled deadlines. */

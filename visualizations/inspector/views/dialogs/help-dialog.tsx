@@ -10,6 +10,7 @@ const chartKeys = [
   { keys: '0', does: 'The whole chart' },
   { keys: 'D', does: 'Overview or details' },
   { keys: 'C', does: 'Which transitions were taken' },
+  { keys: 'W', does: 'The way to a state' },
   { keys: 'F', does: 'Follow the active states' },
   { keys: '← ↑ → ↓', does: 'Move the chart' },
   { keys: 'Tab', does: 'To the next state' },

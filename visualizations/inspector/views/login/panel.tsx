@@ -5,7 +5,7 @@ import { serversOf } from '../../model/logins.ts';
 import { shownLine } from '../../model/shown-text.ts';
 import { go } from '../../page/moments.ts';
 import { usePage } from '../../page/store.ts';
-import { ActorPicture } from '../chart/chart.tsx';
+import { ActorPicture } from '../chart/actor-picture.tsx';
 import { IconButton } from '../controls.tsx';
 import { Icon, StateName } from '../marks.tsx';
 import { LoginActs } from './acts.tsx';

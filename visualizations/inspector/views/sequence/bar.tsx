@@ -21,9 +21,13 @@ interface SequenceBarProps {
   readonly text: string;
   readonly onText: (text: string) => void;
   readonly count: number;
+  /** Whether rows show their records' numbers. */
+  readonly isNumbered: boolean;
+  readonly onNumbered: (isNumbered: boolean) => void;
 }
 
-export function SequenceBar({ kinds, onKinds, text, onText, count }: SequenceBarProps) {
+export function SequenceBar(props: SequenceBarProps) {
+  const { kinds, onKinds, text, onText, count, isNumbered, onNumbered } = props;
   const server = usePage((state) => state.route.server);
   const held = usePage((state) => (state.revision, state.history.records.length));
   const filling = usePage((state) => state.filling);
@@ -56,6 +60,14 @@ export function SequenceBar({ kinds, onKinds, text, onText, count }: SequenceBar
           </button>
         ))}
       </div>
+      <button
+        type="button"
+        class="kind"
+        aria-pressed={isNumbered}
+        onClick={() => onNumbered(!isNumbered)}
+      >
+        Numbers
+      </button>
       {server === undefined ? null : (
         <button
           type="button"

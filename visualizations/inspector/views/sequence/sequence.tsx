@@ -15,12 +15,13 @@ import { usePage } from '../../page/store.ts';
 import { Empty } from '../controls.tsx';
 import { useFrame } from '../use-frame.ts';
 import { SequenceBar } from './bar.tsx';
+import { LaneIndex, type LaneView, OffScreen } from './lanes.tsx';
 import { RowDrawing, rowHeight } from './row-drawing.tsx';
 import { type FoundRow, useSequence } from './use-sequence.ts';
 
-const wideGutter = 150;
-/** For phones, which show only the time. */
-const narrowGutter = 84;
+const numberedGutter = 150;
+/** With only the time, as always on phones. */
+const usualGutter = 96;
 const narrow = 640;
 const mostLifelines = 40;
 const narrowest = 150;
@@ -30,29 +31,32 @@ export function Sequence() {
     new Set(['event', 'state', 'ignored', 'life']),
   );
   const [text, setText] = useState('');
+  const [isNumbered, setNumbered] = useState(false);
   const server = usePage((state) => state.route.server);
   const rows = useSequence({ kinds, text, ...(server === undefined ? {} : { server }) });
   return (
-    <section class="sequence" aria-label="Sequence">
+    <section class={isNumbered ? 'sequence numbered' : 'sequence'} aria-label="Sequence">
       <SequenceBar
         kinds={kinds}
         onKinds={setKinds}
         text={text}
         onText={setText}
         count={rows.length}
+        isNumbered={isNumbered}
+        onNumbered={setNumbered}
       />
       {rows.length === 0 ? (
         <Empty title="Nothing to show">
           No record matches; show more kinds or clear the filter.
         </Empty>
       ) : (
-        <Rows rows={rows} />
+        <Rows rows={rows} isNumbered={isNumbered} />
       )}
     </section>
   );
 }
 
-function Rows({ rows }: { rows: readonly FoundRow[] }) {
+function Rows({ rows, isNumbered }: { rows: readonly FoundRow[]; isNumbered: boolean }) {
   const scroller = useRef<HTMLDivElement>(null);
   const frame = useFrame(scroller);
   const at = usePage((state) => state.route.at);
@@ -62,16 +66,26 @@ function Rows({ rows }: { rows: readonly FoundRow[] }) {
   const atPlace = at === undefined ? -1 : placeOf(rows, at);
   const lines = useLifelines(rows, shown, actors);
   useKept(scroller, rows, at);
-  const gutter = frame.width < narrow ? narrowGutter : wideGutter;
+  const gutter = isNumbered && frame.width >= narrow ? numberedGutter : usualGutter;
   const width = Math.max(frame.width - 2, gutter + lines.length * narrowest);
   const column = (width - gutter) / Math.max(1, lines.length);
   const xs = useMemo(
     () => new Map(lines.map(({ key }, place) => [key, gutter + (place + 0.5) * column])),
     [lines, column, gutter],
   );
+  const view: LaneView = {
+    from: frame.scrollLeft + gutter,
+    to: frame.scrollLeft + frame.width,
+    goTo: (key) =>
+      scroller.current?.scrollTo({
+        left: (xs.get(key) ?? 0) - gutter - column / 2,
+        behavior: 'smooth',
+      }),
+  };
   return (
     <div class="sequence-scroller" ref={scroller} tabIndex={0} aria-label="Records" role="group">
       <div class="sequence-heads" style={{ width: `${width}px` }}>
+        <LaneIndex lines={lines} xs={xs} view={view} width={gutter} />
         {lines.map((line) => (
           <Head key={line.key} line={line} x={xs.get(line.key) ?? 0} width={column} />
         ))}
@@ -106,6 +120,8 @@ function Rows({ rows }: { rows: readonly FoundRow[] }) {
             xs={xs}
             width={width}
             gutter={gutter}
+            lines={lines}
+            view={view}
             isAt={first + place === atPlace}
             isSameTime={isAtSameTime(rows[first + place - 1], row)}
           />
@@ -216,10 +232,12 @@ interface RowProps {
   /** Room on the left for the number and the time. */
   readonly gutter: number;
   readonly xs: ReadonlyMap<string, number>;
+  readonly lines: readonly Lifeline[];
+  readonly view: LaneView;
   readonly isAt: boolean;
 }
 
-function Row({ found, isSameTime, top, width, gutter, xs, isAt }: RowProps) {
+function Row({ found, isSameTime, top, width, gutter, xs, lines, view, isAt }: RowProps) {
   const { record, was } = found;
   const row = rowOf(record, was);
   return (
@@ -246,6 +264,7 @@ function Row({ found, isSameTime, top, width, gutter, xs, isAt }: RowProps) {
       >
         <RowDrawing row={row} xs={xs} width={width} gutter={gutter} />
       </svg>
+      <OffScreen row={row} xs={xs} lines={lines} view={view} />
     </div>
   );
 }

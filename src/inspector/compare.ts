@@ -1,0 +1,333 @@
+/**
+ * Finds the first difference between two journals. Compared is what each server, its sessions and the root did
+ * in order; the order between servers is left to chance in every run. Times, pids, ports, ids and lengths of
+ * waits are left out. Both files are read side by side, so their size does not matter.
+ */
+
+import type {
+  ComparedDeed,
+  ComparedSide,
+  ComparisonView,
+  JournalDifference,
+} from '../domain/host/comparison.ts';
+import type {
+  InspectionRecord,
+  InspectionSource,
+  PicturedActor,
+} from '../domain/host/inspection.ts';
+import { printableLine } from '../policies/text/printable.ts';
+import { type JournalReading, readJournal } from './journal-reader.ts';
+
+export interface JournalComparison {
+  /** How many records of each journal were read. */
+  readonly records: { readonly a: number; readonly b: number };
+  /** Undefined when both are equal. */
+  readonly difference?: JournalDifference;
+}
+
+// Servers start in any order, but hardly so far apart. Some 20 MB.
+const usualWindow = 50_000;
+
+interface Deed extends ComparedDeed {
+  readonly lane: string;
+  readonly server: string | undefined;
+}
+
+/** @throws TroupeError `USAGE` with the file, the line and the next step */
+export async function compareJournals(
+  fileA: string,
+  fileB: string,
+  window = usualWindow,
+): Promise<JournalComparison> {
+  const a = new DeedReader(await readJournal(fileA));
+  try {
+    const b = new DeedReader(await readJournal(fileB));
+    try {
+      const difference = await firstDifference(a, b, window);
+      const records = { a: a.count, b: b.count };
+      return difference === undefined ? { records } : { records, difference };
+    } finally {
+      await b.close();
+    }
+  } finally {
+    await a.close();
+  }
+}
+
+async function firstDifference(
+  a: DeedReader,
+  b: DeedReader,
+  window: number,
+): Promise<JournalDifference | undefined> {
+  const lasts = new Map<string, ComparedDeed>();
+  /** What B did that A has not done yet, oldest first, by lane. */
+  const ahead = new Map<string, Deed[]>();
+  let aheadCount = 0;
+  for (let deed = await a.next(); deed !== undefined; deed = await a.next()) {
+    let other = ahead.get(deed.lane)?.shift();
+    if (other !== undefined) aheadCount -= 1;
+    while (other === undefined && aheadCount < window) {
+      const read = await b.next();
+      if (read === undefined) break;
+      if (read.lane === deed.lane) other = read;
+      else {
+        ahead.set(read.lane, [...(ahead.get(read.lane) ?? []), read]);
+        aheadCount += 1;
+      }
+    }
+    if (other?.text !== deed.text) {
+      const isCut = other === undefined && aheadCount >= window;
+      return differenceOf(deed, deed, other, lasts, isCut ? window : undefined);
+    }
+    lasts.set(deed.lane, shownOf(deed));
+  }
+  const left = [...ahead.values()].flatMap(([first]) => first ?? []);
+  const further = left.toSorted((one, two) => one.n - two.n)[0] ?? (await b.next());
+  return further && differenceOf(further, undefined, further, lasts, undefined);
+}
+
+function differenceOf(
+  { lane, server }: Deed,
+  a: Deed | undefined,
+  b: Deed | undefined,
+  lasts: ReadonlyMap<string, ComparedDeed>,
+  within: number | undefined,
+): JournalDifference {
+  const before = lasts.get(lane);
+  return {
+    ...(server === undefined ? {} : { server }),
+    actor: lane,
+    ...(before === undefined ? {} : { before }),
+    ...(a === undefined ? {} : { a: shownOf(a) }),
+    ...(b === undefined ? {} : { b: shownOf(b) }),
+    ...(within === undefined ? {} : { within }),
+  };
+}
+
+function shownOf({ n, t, text }: Deed): ComparedDeed {
+  return { n, t, text };
+}
+
+/** Reads what the actors of a journal did. */
+class DeedReader {
+  readonly #deeds: AsyncGenerator<Deed, void>;
+  count = 0;
+
+  readonly #journal: JournalReading;
+
+  constructor(journal: JournalReading) {
+    this.#journal = journal;
+    this.#deeds = this.#read();
+  }
+
+  async next(): Promise<Deed | undefined> {
+    const { value } = await this.#deeds.next();
+    return value ?? undefined;
+  }
+
+  async close(): Promise<void> {
+    await this.#deeds.return();
+    await this.#journal.close();
+  }
+
+  async *#read(): AsyncGenerator<Deed, void> {
+    const { head, records } = this.#journal;
+    const { n, t, actors } = head.picture;
+    const lanes = new Lanes();
+    for (const actor of actors) {
+      for (const deed of lanes.begin(actor)) yield { n, t, ...deed };
+    }
+    for await (const record of records) {
+      this.count += 1;
+      for (const deed of lanes.deedsOf(record)) yield { n: record.n, t: record.t, ...deed };
+    }
+  }
+}
+
+export interface ComparedJournal {
+  readonly title: string;
+  readonly source: InspectionSource;
+  readonly difference: JournalDifference;
+}
+
+// Enough to see what led to the difference, and what came of it.
+const deedsBefore = 3;
+const deedsAfter = 12;
+
+/** Describes both journals at their difference; `a` is the one that is shown. */
+export function comparisonOf(
+  { difference, ...b }: ComparedJournal,
+  a: Pick<ComparedJournal, 'title' | 'source'>,
+): ComparisonView {
+  return {
+    difference,
+    a: sideOf(a, difference, difference.a),
+    b: sideOf(b, difference, difference.b),
+  };
+}
+
+function sideOf(
+  { title, source }: Pick<ComparedJournal, 'title' | 'source'>,
+  { actor: lane, server }: JournalDifference,
+  deed: ComparedDeed | undefined,
+): ComparedSide {
+  const deeds = deedsIn(source, lane);
+  const place = deeds.findLastIndex((each) => each.n <= (deed?.n ?? source.last));
+  // The state that an event leads to is recorded after it.
+  const state = deeds
+    .slice(place, place + 2)
+    .find((each) => deed !== undefined && each.text.startsWith(enters));
+  const n = state?.n ?? deed?.n ?? source.last;
+  const actor = source
+    .picture(n)
+    ?.actors.find((each) =>
+      server === undefined
+        ? each.machine === 'troupe'
+        : each.machine === 'server' && each.server === server,
+    );
+  const from = Math.max(0, place - deedsBefore);
+  return {
+    title: printableLine(title, 200),
+    n,
+    deeds: deeds.slice(from, place + 1 + (deed === undefined ? 0 : deedsAfter)),
+    ...(actor === undefined ? {} : { actor }),
+  };
+}
+
+function deedsIn(source: InspectionSource, lane: string): readonly ComparedDeed[] {
+  const lanes = new Lanes();
+  for (const actor of source.picture(source.first - 1)?.actors ?? []) lanes.begin(actor);
+  return recordsIn(source).flatMap((record) =>
+    lanes
+      .deedsOf(record)
+      .filter((deed) => deed.lane === lane)
+      .map(({ text }) => ({ n: record.n, t: record.t, text })),
+  );
+}
+
+function recordsIn(source: InspectionSource): readonly InspectionRecord[] {
+  return source.records(source.first, source.last - source.first + 1);
+}
+
+interface Lane {
+  readonly lane: string;
+  readonly server: string | undefined;
+}
+
+const enters = 'enters ';
+
+/** The actors of a journal, by names that are the same in every run. */
+class Lanes {
+  readonly #names = new Map<string, string>();
+  readonly #servers = new Map<string, string>();
+  readonly #leaves = new Map<string, readonly string[]>();
+
+  /** Undefined for an actor whose deeds depend on other servers: a permit, for example. */
+  #add({
+    actor,
+    id,
+    parent,
+    machine,
+    server,
+  }: Pick<PicturedActor, 'actor' | 'id' | 'parent' | 'machine' | 'server'>): Lane | undefined {
+    const around = parent === undefined ? undefined : this.#names.get(parent);
+    const isServer = machine === 'server' && server !== undefined;
+    const name =
+      machine === 'troupe' ? 'troupe' : isServer ? server : `${around ?? 'outside'}/${stable(id)}`;
+    this.#names.set(actor, name);
+    if (server !== undefined) this.#servers.set(actor, server);
+    return this.#laneOf(actor);
+  }
+
+  deedsOf(record: InspectionRecord): readonly (Lane & { readonly text: string })[] {
+    switch (record.kind) {
+      case 'actor': {
+        const lane = this.#add(record);
+        return lane === undefined ? [] : [{ ...lane, text: 'begins' }];
+      }
+      case 'event': {
+        const lane = this.#laneOf(record.to);
+        // What the root hears is of many servers, in any order.
+        if (lane === undefined || lane.lane === 'troupe') return [];
+        const from = record.from === undefined ? 'outside' : this.#names.get(record.from);
+        const facts = factsText(record.facts ?? {});
+        return [
+          { ...lane, text: `gets ${stable(record.type)}${facts} from ${from ?? 'an actor'}` },
+        ];
+      }
+      case 'state':
+        return this.#enters(record.actor, record.life, record.leaves);
+      case 'ignored': {
+        const lane = this.#laneOf(record.actor);
+        return lane === undefined || lane.lane === 'troupe'
+          ? []
+          : [{ ...lane, text: `ignores ${stable(record.type)}` }];
+      }
+      case 'gone':
+        return [{ lane: record.server, server: record.server, text: 'leaves the settings' }];
+      case 'reconciled':
+        return record.plan.map(({ server, step }) => ({
+          lane: `${server}/plan`,
+          server,
+          text: `is planned: ${step}`,
+        }));
+      default:
+        return [];
+    }
+  }
+
+  /** An actor that exists at the start, in its states. */
+  begin(actor: PicturedActor): readonly (Lane & { readonly text: string })[] {
+    this.#add(actor);
+    return this.#enters(actor.actor, actor.life, actor.leaves);
+  }
+
+  #enters(
+    actor: string,
+    life: string,
+    leaves: readonly string[],
+  ): readonly (Lane & { readonly text: string })[] {
+    const lane = this.#laneOf(actor);
+    const before = this.#leaves.get(actor) ?? [];
+    this.#leaves.set(actor, leaves);
+    const entered = leaves.filter((leaf) => !before.includes(leaf));
+    if (lane === undefined || (life === 'active' && entered.length === 0)) return [];
+    return [{ ...lane, text: life === 'active' ? `${enters}${entered.join(', ')}` : `is ${life}` }];
+  }
+
+  #laneOf(actor: string): Lane | undefined {
+    const lane = this.#names.get(actor);
+    const server = this.#servers.get(actor);
+    return lane === undefined || (server === undefined && lane !== 'troupe')
+      ? undefined
+      : { lane, server };
+  }
+}
+
+/** Differ between runs that do the same. */
+const changing: ReadonlySet<string> = new Set([
+  'at',
+  'pid',
+  'nowMs',
+  'spreadMs',
+  'delayMs',
+  'seed',
+]);
+
+function factsText(facts: Readonly<Record<string, unknown>>): string {
+  const shown = Object.entries(facts).flatMap(([key, value]) =>
+    changing.has(key) ? [] : [`${key}=${stable(String(value))}`],
+  );
+  return shown.length === 0 ? '' : ` (${shown.join(', ')})`;
+}
+
+/** A name or text without what differs in every run. */
+function stable(text: string): string {
+  return text
+    .replaceAll(/\b[0-9a-f]{8}-[0-9a-f-]{27}\b/gu, '<id>')
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z?/gu, '<time>')
+    .replaceAll(/:\d{2,5}\b/gu, ':<port>')
+    .replaceAll(/\bpid \d+/gu, 'pid <pid>')
+    .replaceAll(/\bx:\d+\b/gu, '<actor>')
+    .replaceAll(/(?<=\w)\.[01]\b/gu, '');
+}

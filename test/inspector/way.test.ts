@@ -1,0 +1,138 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { WayView } from '../../src/domain/host/inspection.ts';
+import { wayTo } from '../../src/inspector/way.ts';
+import { createScriptedTroupe } from '../../src/testing/index.ts';
+import { runExported } from './exported-test.ts';
+
+const signal = new AbortController().signal;
+
+/** A ready server, with what led there recorded. */
+async function ready(entry: object = { command: 'db' }) {
+  const script = createScriptedTroupe({ seed: 3, settings: { mcpServers: { db: entry } } });
+  const { sessions, troupe } = script;
+  troupe.inspection.start();
+  await script.settle();
+  sessions.of('db').open({ era: 'modern' });
+  await script.settle();
+  sessions.of('db').list([{ name: 'tool1', inputSchema: { type: 'object' } }]);
+  await script.settle();
+  await script.advance(2_000);
+  const { inspection } = troupe;
+  const actor = inspection.picture()?.actors.find(({ machine }) => machine === 'server')?.actor;
+  const way = (to: string, at = inspection.last): Promise<WayView> =>
+    wayTo(inspection, { actor, at, to }, signal);
+  return { ...script, inspection, actor, way };
+}
+
+const typesOf = ({ steps = [] }: WayView): readonly string[] =>
+  steps.map(({ type }) => type.replace(/^xstate\.(after\.\w+).*/u, '$1'));
+
+describe('the way to a state', () => {
+  it('is the shortest sequence of events, with the transitions they take', async () => {
+    const { way } = await ready();
+    const { steps, untold } = await way('connection.parked.failed');
+    expect(untold).toEqual([]);
+    expect(steps).toMatchObject([
+      {
+        type: 'xstate.done.actor.session',
+        after: 0,
+        leaves: expect.arrayContaining(['connection.parked.failed.restartNever']),
+      },
+    ]);
+    expect(steps?.[0]?.edges).toContain('server.connection.settling.admitting#4');
+  });
+
+  it('prefers what happens by itself to commands, and counts attempts as the chart does', async () => {
+    const { way } = await ready();
+    const found = await way('connection.parked.failed.attemptsExhausted');
+    const lost = ['after.reconnectBackoff', 'slot.granted', 'xstate.done.actor.session'];
+    expect(typesOf(found)).toEqual([
+      'xstate.done.actor.session',
+      ...[lost, lost, lost, lost].flat(),
+    ]);
+    expect(found.steps?.[1]?.after).toBeGreaterThan(0);
+  });
+
+  it.each([
+    'connection.settling.wanting',
+    'connection.parked.backingOff.retrying',
+    'connection.parked.authRequired',
+    'connection.parked.suspended.crashLoop',
+    'connection.parked.failed.attemptsExhausted',
+    'connection.parked.failed.capabilityMissing',
+    'connection.parked.stopped',
+    'connection.engaged.queued',
+    'connection.engaged.live.loadingTools',
+    'connection.engaged.live.closing',
+    'catalog.deferred',
+    'circuit.open',
+    'circuit.halfOpen',
+  ])('has a test that passes: %s', async (to) => {
+    const { test = '', untold } = await (await ready()).way(to);
+    expect(untold).toEqual([]);
+    await runExported(test);
+  });
+
+  it('begins at the moment shown, also when more happened since', async () => {
+    const script = await ready();
+    const { way, inspection } = script;
+    const at = inspection.last;
+    script.sessions.of('db').fail({ kind: 'authRequired', message: 'It wants a login.' });
+    await script.settle();
+    expect(await way('connection.parked.authRequired')).toMatchObject({ steps: [] });
+    expect(typesOf(await way('connection.parked.authRequired', at))).toEqual([
+      'xstate.done.actor.session',
+    ]);
+  });
+
+  it('names the events that a test cannot repeat', async () => {
+    const { way } = await ready();
+    const found = await way('connection.parked.blocked.rejected');
+    expect(found.untold).toEqual(['admission.withdrawn']);
+    expect(found.test).toContain('// Then "admission.withdrawn" followed');
+  });
+
+  it('says how far it searched when there is no way', async () => {
+    const { inspection, actor } = await ready();
+    const to = 'connection.parked.failed.crashLoop';
+    const limits = [['all', 40]] as const;
+    expect(await wayTo(inspection, { actor, at: inspection.last, to }, signal, limits)).toEqual({
+      ...{ actor, from: inspection.last, to, untold: [] },
+      ...{ visited: 40, isCut: true },
+    });
+  });
+
+  it('is refused for an unknown state, and ends when its page leaves', async () => {
+    const { way, inspection, actor } = await ready();
+    await expect(way('connection.toString')).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' });
+    const to = 'connection.parked.failed.crashLoop';
+    const gone = AbortSignal.abort();
+    await expect(wayTo(inspection, { actor, at: inspection.last, to }, gone)).rejects.toThrow();
+  });
+
+  it('has a test that a project can run from a file', { timeout: 60_000 }, async () => {
+    const { test = '' } = await (await ready()).way('connection.parked.suspended.crashLoop');
+    const repository = fileURLToPath(new URL('../..', import.meta.url));
+    const folder = mkdtempSync(path.join(repository, 'test', 'way-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    writeFileSync(path.join(folder, 'way.test.ts'), test);
+    const testing = path.join(repository, 'src/testing/index.ts');
+    const config = { resolve: { alias: { 'mcp-troupe/testing': testing } } };
+    writeFileSync(
+      path.join(folder, 'vitest.config.mjs'),
+      `export default ${JSON.stringify(config)};\n`,
+    );
+    const vitest = path.join(repository, 'node_modules/vitest/vitest.mjs');
+    const run = spawn(process.execPath, [vitest, 'run', '--root', folder, '--reporter=verbose']);
+    let printed = '';
+    run.stdout.setEncoding('utf8').on('data', (text: string) => void (printed += text));
+    const [exitCode] = await once(run, 'close');
+    expect(printed).toContain('leads db to suspended (crashLoop)');
+    expect(exitCode, printed).toBe(0);
+  });
+});
