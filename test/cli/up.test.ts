@@ -196,7 +196,7 @@ describe('commands alongside a running troupe', () => {
       { type: 'server.restart', server: 'api' },
       { type: 'server.restart', server: 'db' },
     ]);
-    expect(run.stdout).toMatch(/^api ready\ndb failed \(restartNever\)/u);
+    expect(run.stdout).toMatch(/^api ready: 0 tools\ndb failed \(restartNever\)/u);
     expect(run.exitCode).toBeGreaterThan(1);
   });
 

@@ -1,6 +1,3 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-
 import { describe, expect, it } from 'vitest';
 
 import { readAnyTree } from '../../src/config/formats/settings-language.ts';
@@ -12,6 +9,7 @@ import {
 import { decodeSettings } from '../../src/config/settings-bytes.ts';
 import { type TreeNode, type TreePath, valueOf } from '../../src/config/settings-tree.ts';
 import { badTexts, harmlessMistakes, nested } from './bad-text-rows.ts';
+import { programFiles, readProgramFile } from './program-files.ts';
 
 const origin = { file: '/settings/troupe', scope: 'config', projectRoot: '/project' } as const;
 describe('an invalid settings file', () => {
@@ -82,10 +80,7 @@ describe("a settings file's bytes", () => {
   });
 });
 
-const folder = fileURLToPath(new URL('../fixtures/settings/', import.meta.url));
-const programs = readdirSync(folder)
-  .filter((name) => name.endsWith('.fixture'))
-  .map((name) => [name.replace('.fixture', ''), readFileSync(`${folder}${name}`, 'utf8')] as const);
+const programs = programFiles.map((name) => [name, readProgramFile(name)] as const);
 const isYaml = (text: string): boolean => /^(?:agents|extensions|mcpServers):/mu.test(text);
 const isJson = (text: string): boolean => /^\s*(?:\/\/.*\s*|\/\*[^]*?\*\/\s*)*\{/u.test(text);
 

@@ -1,6 +1,3 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
@@ -16,13 +13,7 @@ import {
   writtenPath,
 } from '../../src/config/settings-tree.ts';
 import { expandVariables } from '../../src/policies/expand-variables.ts';
-
-const folder = fileURLToPath(new URL('../fixtures/settings/', import.meta.url));
-const names = readdirSync(folder)
-  .filter((name) => name.endsWith('.fixture'))
-  .map((name) => name.replace('.fixture', ''));
-
-const fixture = (name: string): string => readFileSync(`${folder}${name}.fixture`, 'utf8');
+import { expectedOf, programFiles, readProgramFile } from './program-files.ts';
 
 /** Every key of an entry with the line and the key that it comes from. */
 function provenance(server: TreeMember): Readonly<Record<string, string>> {
@@ -44,8 +35,8 @@ async function conversionOf(text: string) {
 }
 
 describe("another program's settings", () => {
-  it.each(names)("convert with each part's position: %s", async (name) => {
-    const { format, servers, mcp, inputs, faults } = await conversionOf(fixture(name));
+  it.each(programFiles)("convert with each part's position: %s", async (name) => {
+    const { format, servers, mcp, inputs, faults } = await conversionOf(readProgramFile(name));
     const expected = {
       format,
       servers: servers.map((server) => ({
@@ -60,19 +51,17 @@ describe("another program's settings", () => {
         ({ line, path, message }) => `${line} ${path.join('.')}: ${message}`,
       ),
     };
-    await expect(`${JSON.stringify(expected, null, 2)}\n`).toMatchFileSnapshot(
-      `${folder}expected/${name}.json`,
-    );
+    await expect(`${JSON.stringify(expected, null, 2)}\n`).toMatchFileSnapshot(expectedOf(name));
   });
 });
 
 const origin = { file: '/home/me/settings', scope: 'config', projectRoot: '/project' } as const;
 
 describe("another program's settings file", () => {
-  it.each(names)(
+  it.each(programFiles)(
     'parses as a layer and reports every problem with a position and a remedy: %s',
     async (name) => {
-      const text = fixture(name);
+      const text = readProgramFile(name);
       const lineCount = text.split('\n').length;
       const { document, problems } = await parseSettingsFile(text, origin);
       const servers = document?.servers ?? [];
@@ -174,7 +163,7 @@ describe("another program's settings file", () => {
 
   it('applies its limits and requires approval for its servers in a project folder', async () => {
     const inFolder = { ...origin, scope: 'project' } as const;
-    const { document, problems } = await parseSettingsFile(fixture('qwen'), inFolder);
+    const { document, problems } = await parseSettingsFile(readProgramFile('qwen'), inFolder);
     expect(document?.mcp).toEqual({ allowed: ['one', 'two'], excluded: ['two'] });
     expect(document?.servers[0]?.desired).toMatchObject({ name: 'one', gated: true, trust: false });
     expect(problems).toContainEqual({
@@ -360,7 +349,7 @@ describe("another program's settings file", () => {
   });
 
   it('returns a document or a problem for any text and never throws', async () => {
-    const texts = names.map(fixture);
+    const texts = programFiles.map(readProgramFile);
     const cut = fc
       .tuple(fc.constantFrom(...texts), fc.nat(4_000), fc.nat(200), fc.string({ maxLength: 5 }))
       .map(

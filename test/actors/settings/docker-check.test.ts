@@ -61,6 +61,7 @@ describe("the check for Docker's gateway", () => {
     expect(await gateway.finding()).toBeUndefined();
     await gateway.settled();
     expect(await gateway.finding()).toEqual({ isThere: true });
+    await docker.ran(2);
     expect([...docker.runs].sort()).toEqual(['info --format {{.ServerVersion}}', 'mcp --help']);
     await docker.gone();
   });

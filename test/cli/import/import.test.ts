@@ -12,6 +12,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { placesOf, programNames } from '../../../src/cli/import/program-places.ts';
 import { parseSettings } from '../../../src/config/parse-settings.ts';
+import { readProgramFile } from '../../config/program-files.ts';
 import { runCliHere, temporaryFolder } from '../run-cli.ts';
 
 interface Report {
@@ -24,9 +25,6 @@ interface Report {
     readonly warnings: readonly { readonly key: string; readonly message: string }[];
   }[];
 }
-
-const fixture = (name: string): string =>
-  readFileSync(new URL(`../../fixtures/settings/${name}.fixture`, import.meta.url), 'utf8');
 
 function put(folder: string, name: string, text: string): string {
   const file = path.join(folder, name);
@@ -55,7 +53,7 @@ describe('troupe import', () => {
     const before =
       '{\r\n\t// mine\r\n\t"theme": "dark",\r\n\t"mcpServers": {\r\n\t\t"db": { "command": "db" }, // first\r\n\t},\r\n\t"last": [1]\r\n}\r\n';
     const to = put(folder, 'troupe.json', before);
-    const from = put(folder, 'any.name', fixture('windsurf'));
+    const from = put(folder, 'any.name', readProgramFile('windsurf'));
     const { exitCode, report } = await importHere(folder, '--from', from, '--to', to);
     expect(exitCode).toBe(0);
     const after = readFileSync(to, 'utf8');
@@ -116,7 +114,7 @@ describe('troupe import', () => {
 
   it('copies settings in our own format unchanged', async () => {
     const folder = temporaryFolder();
-    const from = put(folder, 'own.json', fixture('own'));
+    const from = put(folder, 'own.json', readProgramFile('own'));
     const to = path.join(folder, 'new', 'troupe.json');
     expect((await importHere(folder, '--from', from, '--to', to)).exitCode).toBe(0);
     const meaning = (file: string) => {
@@ -147,7 +145,7 @@ describe('troupe import', () => {
 
   it('never overwrites a server, writes the others, and exits with 2', async () => {
     const folder = temporaryFolder();
-    const from = put(folder, 'cursor.json', fixture('cursor'));
+    const from = put(folder, 'cursor.json', readProgramFile('cursor'));
     const to = put(folder, 'troupe.json', '{ "mcpServers": { "remote": { "command": "mine" } } }');
     const { exitCode, report } = await importHere(folder, '--from', from, '--to', to);
     expect(exitCode).toBe(2);
@@ -168,7 +166,7 @@ describe('troupe import', () => {
 
   it('writes nothing in a dry run and never prints values that look like secrets', async () => {
     const folder = temporaryFolder();
-    const from = put(folder, 'claude.json', fixture('claude-desktop'));
+    const from = put(folder, 'claude.json', readProgramFile('claude-desktop'));
     const to = path.join(folder, 'troupe.json');
     const run = await runCliHere(['import', '--from', from, '--to', to, '--dry-run'], { folder });
     expect(run.exitCode).toBe(0);
@@ -269,7 +267,7 @@ describe('troupe import', () => {
 
   it('disables servers that the other program excludes when it cannot copy the lists', async () => {
     const folder = temporaryFolder();
-    const from = put(folder, 'qwen.json', fixture('qwen'));
+    const from = put(folder, 'qwen.json', readProgramFile('qwen'));
     const to = put(folder, 'troupe.json', '{ "mcpServers": { "db": { "command": "db" } } }');
     await importHere(folder, '--from', from, '--to', to);
     const written = JSON.parse(readFileSync(to, 'utf8')) as Record<string, Record<string, unknown>>;

@@ -6,7 +6,7 @@
 import type { ProgramName } from '../../../src/cli/import/program-places.ts';
 
 export interface ProgramRow {
-  /** The file `test/fixtures/settings/NAME.fixture`. */
+  /** The name of a file in `test/fixtures/settings`. */
   readonly fixture: string;
   readonly program: ProgramName;
   /** Where the program keeps the file: below the home folder, or else in the project. */

@@ -5,11 +5,9 @@ import { describe, expect, it } from 'vitest';
 import { programNames } from '../../../src/cli/import/program-places.ts';
 import { parseSettingsFile } from '../../../src/config/parse-settings.ts';
 import type { Problem } from '../../../src/domain/settings.ts';
+import { readProgramFile } from '../../config/program-files.ts';
 import { runCliHere, temporaryFolder } from '../run-cli.ts';
 import { programRows } from './program-rows.ts';
-
-const fixture = (name: string): string =>
-  readFileSync(new URL(`../../fixtures/settings/${name}.fixture`, import.meta.url), 'utf8');
 
 interface Report {
   readonly targets: readonly {
@@ -91,7 +89,10 @@ describe("another program's file", () => {
       const folder = temporaryFolder();
       mkdirSync(path.join(folder, 'home'), { recursive: true });
       mkdirSync(path.join(folder, 'project'), { recursive: true });
-      const text = fixture(name).replaceAll('"/project"', JSON.stringify(`${folder}/project`));
+      const text = readProgramFile(name).replaceAll(
+        '"/project"',
+        JSON.stringify(`${folder}/project`),
+      );
       const file = put(folder, place, text);
       const direct = await readDirectly(file, path.join(folder, 'project'));
       expect(direct.servers).not.toEqual([]);
