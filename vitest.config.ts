@@ -121,9 +121,9 @@ export default defineConfig(({ mode }) => ({
     // Twice CI's cores, because half of the files mostly wait for processes. Those of the production
     // build never wait; they and those on Node 24 run beside other parts.
     maxWorkers: { [xstateProductionMode]: 1, node24: 2 }[mode] ?? 4,
-    // Ten seconds: the slowest tests start a Node process, which takes one on a busy machine.
-    testTimeout: 10_000,
-    hookTimeout: 10_000,
+    // The slowest tests take three seconds alone; a busy machine takes several times as long.
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
     teardownTimeout: 5_000,
     allowOnly: false,
     passWithNoTests: false,
