@@ -14,7 +14,7 @@ async function rulesIn(settings: unknown, file: string = origin.file) {
   return {
     tools: Object.fromEntries(
       (document?.servers ?? []).flatMap(({ desired: { name, tools } }) => {
-        const { exclude = [], permissions } = tools;
+        const { exclude, permissions } = tools;
         const ruled = {
           ...(exclude.length > 0 && { exclude }),
           ...(permissions && { permissions }),

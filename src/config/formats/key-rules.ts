@@ -69,7 +69,7 @@ export const toolList =
   (member, draft) =>
     draft.putInto('tools', list, member.node, member);
 
-export const approvalMessage =
+const approvalMessage =
   'per-call approval settings are not imported; set "mcp": { "permissions": { "ask": [...] } }';
 export const callApproval = leave(approvalMessage);
 /** Tools that need no approval: nothing here asks about them, unless the user has it so. */
@@ -149,7 +149,7 @@ export const unless =
 export const protection: KeyRule = unless(false, (member, draft) => {
   draft.leave(
     member,
-    'there is no sandbox here, so the server is disabled; set "enabled": true to run it without one',
+    'there is no sandbox here, so the server is disabled; to run it without one, import it with troupe import and set "enabled": true there',
   );
   draft.switchOff(member);
 });

@@ -10,7 +10,7 @@ import {
 } from '../settings-tree.ts';
 import type { Conversion } from './conversion.ts';
 import { convertEntry, type ForeignEntry, type KeyRule } from './entry-draft.ts';
-import { commandLine, drop, kept, keyRules, negated, nested, scalar, textAt } from './key-rules.ts';
+import { commandLine, drop, kept, keyRules, negated, nested, textAt } from './key-rules.ts';
 import { logInAt } from './log-in-rules.ts';
 import { restsOf, spelledServer, type ToolRule, withToolRules } from './tool-rules.ts';
 
@@ -97,13 +97,17 @@ function rulesAt(holder: TreeNode, path: TreePath): readonly ToolRule[] {
 
 /** Reports what a single agent may not do with these servers. */
 function rulesOfAgents(root: TreeNode, prefixes: readonly string[]): readonly Fault[] {
-  const rules = membersOf(memberOf(root, 'agent')?.node).flatMap(({ name, node }) =>
+  const ofAgents = membersOf(memberOf(root, 'agent')?.node).flatMap(({ name, node }) =>
     rulesAt(node, ['agent', name]),
   );
-  return rules.flatMap(({ pattern, verdict, from: { line, written = [] } }): readonly Fault[] => {
-    const isMeant = prefixes.some((prefix) => restsOf(pattern, prefix).length > 0);
-    return verdict === 'allow' || !isMeant ? [] : [{ line, path: written, message: agentMessage }];
-  });
+  return ofAgents.flatMap(
+    ({ pattern, verdict, from: { line, written = [] } }): readonly Fault[] => {
+      const isMeant = prefixes.some((prefix) => restsOf(pattern, prefix).length > 0);
+      return verdict === 'allow' || !isMeant
+        ? []
+        : [{ line, path: written, message: agentMessage }];
+    },
+  );
 }
 
 const agentMessage =
