@@ -286,7 +286,8 @@ describe("another program's settings file", () => {
     ['[mcp_servers.a]\ncommand = "x"\ncommand = "y"\n', 3, 'not valid TOML'],
     ['[mcp_servers.a]\n[mcp_servers.a]\n', 2, 'not valid TOML'],
     ['mcpServers:\n  a:\n    command: "x', 3, 'not valid YAML'],
-    ['mcpServers:\n\ta: {}\n', 2, 'not valid YAML'],
+    ['mcpServers:\n\ta: {}\n', 2, 'write spaces'],
+    ['mcpServers:\n  a:\n \tcommand: x\n', 3, 'write spaces'],
     ['# later\n\n# perhaps\n', 1, 'write at least {}'],
     ['# nothing\n---\n', 2, 'must be an object'],
   ])('reports the line of a syntax error: %#', async (text, line, next) => {

@@ -21,17 +21,26 @@ export function placeFactsOf({ launch, host }: Pick<CliSession, 'launch' | 'host
   return { platform: process.platform, home, env: host.env, projectRoot };
 }
 
+export interface Discovery {
+  readonly sources: readonly ImportSource[];
+  /** Whether every file could be read. */
+  readonly isWhole: boolean;
+}
+
 /**
  * Reads every file of a known program that has servers, except those that a troupe reads anyway. Notes those that
  * cannot be read.
  */
-export async function discoverSources(session: CliSession): Promise<readonly ImportSource[]> {
+export async function discoverSources(session: CliSession): Promise<Discovery> {
   const facts = placeFactsOf(session);
   const { projectRoot } = facts;
   const own = new Set(sourcesOf(session.launch).map(({ file }) => realOrPlanned(file)));
   const found: ImportSource[] = [];
-  const note = (file: string, message: string): void =>
+  let isWhole = true;
+  const note = (file: string, message: string): void => {
+    isWhole = false;
     session.output.note(printableLine(`skipped ${file}: ${message}`, 1_000));
+  };
   for (const program of programNames) {
     for (const file of placesOf(program, facts)) {
       if (own.has(realOrPlanned(file))) continue;
@@ -55,5 +64,5 @@ export async function discoverSources(session: CliSession): Promise<readonly Imp
       else if (conversion.servers.length > 0) found.push({ file, text: reading.text, program });
     }
   }
-  return found;
+  return { sources: found, isWhole };
 }

@@ -32,11 +32,13 @@ export interface Target {
   readonly plan: ImportPlan;
 }
 
-/** Runs `troupe import`; resolves with 2 when a server was skipped. */
+/** Runs `troupe import`; resolves with 2 when a server or a file was skipped. */
 export async function importServers(session: CliSession, choice: ImportFlags): Promise<number> {
   const { from, dryRun = false, yes = false } = choice;
   const isNamed = from !== undefined;
-  const sources = isNamed ? await readSources(session, from) : await discoverSources(session);
+  const { sources, isWhole } = isNamed
+    ? { sources: await readSources(session, from), isWhole: true }
+    : await discoverSources(session);
   // Plan all targets before writing the first one.
   const targets: Target[] = [];
   for (const [file, itsSources] of await byTargetOf(session, sources, choice.to))
@@ -47,10 +49,10 @@ export async function importServers(session: CliSession, choice: ImportFlags): P
   report(session, targets, isPreview);
   if (sources.length === 0) session.output.lines([nothingFound]);
   if (isPreview && !dryRun) await offer(session, targets);
-  const isWhole = targets.every(({ plan }) =>
+  const isComplete = targets.every(({ plan }) =>
     plan.servers.every(({ action }) => action === 'add' || action === 'same'),
   );
-  return isWhole ? 0 : 2;
+  return isWhole && isComplete ? 0 : 2;
 }
 
 async function writeAll(session: CliSession, targets: readonly Target[]): Promise<void> {

@@ -20,7 +20,7 @@ export interface InitFlags {
 /** Runs `troupe init`. */
 export async function initSettings(session: CliSession, flags: InitFlags): Promise<number> {
   const { launch, output } = session;
-  const sources = await discoverSources(session);
+  const { sources } = await discoverSources(session);
   const file = flags.scope === 'user' ? launch.userSettings : projectSettings(launch);
   const target = await planTarget(session, file, sources);
   const { servers, text, ...plan } = target.plan;
@@ -48,7 +48,7 @@ export async function initSettings(session: CliSession, flags: InitFlags): Promi
 
 /** Offers what other programs have, if anything; for a first start without settings. */
 export async function offerSettings(session: CliSession): Promise<void> {
-  if ((await discoverSources(session)).length === 0) return;
+  if ((await discoverSources(session)).sources.length === 0) return;
   session.output.lines([
     'there are no settings yet, but other programs on this machine have servers',
   ]);

@@ -11,7 +11,7 @@ import type { Conversion } from '../../config/formats/conversion.ts';
 import { convertSettings } from '../../config/formats/convert-settings.ts';
 import { readAnyTree } from '../../config/formats/settings-language.ts';
 import { parseInputs } from '../../config/inputs-section.ts';
-import { parseMcpSection } from '../../config/mcp-section.ts';
+import { type McpSection, parseMcpSection } from '../../config/mcp-section.ts';
 import { isSameServer } from '../../config/same-servers.ts';
 import {
   type Fault,
@@ -87,11 +87,14 @@ export async function planImport(
   for (const source of sources) {
     const origin: DocumentOrigin = { file: source.file, scope: 'config', projectRoot };
     const conversion = await conversionOf(source, projectRoot);
-    const switchOf = switchesOf(conversion, origin);
+    const { section, faults: ofSection } = sectionOf(conversion, origin);
+    const switchOf = switchesOf(section);
     const { inputs, faults } = inputsOf(conversion);
     const lost = isFresh ? [] : keptOut(conversion);
     problems.push(
-      ...[...conversion.faults, ...faults, ...lost].map((fault) => problemAt(origin, fault)),
+      ...[...conversion.faults, ...ofSection, ...faults, ...lost].map((fault) =>
+        problemAt(origin, fault),
+      ),
     );
     warnings.push(...(conversion.renamed ?? []).map((fault) => problemAt(origin, fault)));
     const isGateway = ({ name, node }: TreeMember): boolean => startsTroupe(name, valueOf(node));
@@ -100,7 +103,8 @@ export async function planImport(
     for (const member of conversion.servers.filter((each) => !gateways.includes(each))) {
       // A target without servers gets the lists as well.
       const isOn = isFresh ? undefined : switchOf(member.name);
-      const server = importOne(member, { ...origin, inputs }, taken, isOn);
+      const twin = conversion.servers.find((it) => it !== member && it.name === member.name);
+      const server = importOne(member, { ...origin, inputs, twin }, taken, isOn);
       servers.push(server.shown);
       warnings.push(...server.warnings);
       if (server.shown.action !== 'add') continue;
@@ -110,7 +114,7 @@ export async function planImport(
     }
     if (isFresh) {
       const added = membersOf(conversion.mcp?.node).filter(
-        ({ name }) => !existing.mcpKeys.has(name),
+        ({ name }) => name in section && !existing.mcpKeys.has(name),
       );
       mcpKeys.push(...added.map(({ name }) => name));
       additions.push(
@@ -198,18 +202,20 @@ function refuse(file: string, { line, message }: Pick<Fault, 'line' | 'message'>
   throw settingsError(`nothing is imported, because of ${file}:${line}: ${message}`);
 }
 
-/**
- * Whether the source's lists enable or disable a server; undefined when they do not mention it. An
- * invalid list stops the import.
- */
-function switchesOf(
+/** Parses the source's section `mcp`; an invalid limit stops the import. */
+function sectionOf(
   { mcp }: Conversion,
   { file }: DocumentOrigin,
-): (name: string) => boolean | undefined {
-  if (mcp === undefined) return () => undefined;
+): { readonly section: McpSection; readonly faults: readonly Fault[] } {
+  if (mcp === undefined) return { section: {}, faults: [] };
   const { section, faults } = parseMcpSection(mcp);
-  if (section === undefined)
-    return refuse(file, faults[0] ?? { line: mcp.line, message: 'fix it' });
+  return section === undefined
+    ? refuse(file, faults[0] ?? { line: mcp.line, message: 'fix it' })
+    : { section, faults };
+}
+
+/** Whether the source's lists enable or disable a server; undefined when they do not mention it. */
+function switchesOf(section: McpSection): (name: string) => boolean | undefined {
   const { allowed, excluded = [], disabledServers = [], enabledServers = [] } = section;
   return (name) => {
     const isLeftOut = excluded.includes(name) || allowed?.includes(name) === false;
@@ -220,7 +226,11 @@ function switchesOf(
 
 function importOne(
   member: TreeMember,
-  origin: DocumentOrigin & { readonly inputs: readonly InputDefinition[] },
+  origin: DocumentOrigin & {
+    readonly inputs: readonly InputDefinition[];
+    /** Another server of the source that has its name. */
+    readonly twin: TreeMember | undefined;
+  },
   taken: ReadonlyMap<string, TakenServer>,
   isOn: boolean | undefined,
 ): { shown: ImportedServer; warnings: readonly Problem[] } & TakenServer {
@@ -247,6 +257,12 @@ function importOne(
     warnings: warn,
   });
   if (desired.invalid !== undefined) return shown('invalid', placed(desired.invalid, from.key));
+  // Programs differ in which of the two counts.
+  if (origin.twin !== undefined)
+    return shown(
+      'invalid',
+      `line ${origin.twin.line} has this name, too; rename or remove one of the two`,
+    );
   const earlier = taken.get(name);
   if (earlier !== undefined && isSameAs(earlier, desired, [raw, entry])) return shown('same');
   if (earlier !== undefined)

@@ -15,9 +15,9 @@ import {
   seconds,
   textAt,
   textOf,
-  textsByName,
   toolList,
   valueMap,
+  variables,
 } from './key-rules.ts';
 import { logIn } from './log-in-rules.ts';
 
@@ -32,9 +32,9 @@ const gooseRules = keyRules({
   },
   cmd: 'command',
   uri: 'url',
-  ...kept('args', 'cwd', 'description', 'enabled'),
+  ...kept('args', 'cwd', 'headers', 'description', 'enabled'),
   envs: (member, draft) => {
-    if (draft.given('uri') === undefined) textsByName('env')(member, draft);
+    if (draft.given('uri') === undefined) variables(member, draft);
     else if (membersOf(member.node).length > 0)
       draft.leave(member, 'a remote server has no environment; write the values into "headers"');
   },
@@ -42,7 +42,6 @@ const gooseRules = keyRules({
   env_keys: (member, draft) => {
     if (draft.given('uri') === undefined) passedOn(member, draft);
   },
-  headers: textsByName('headers'),
   timeout: seconds('timeoutMs'),
   available_tools: (member, draft) => {
     // An empty list means all tools.
@@ -80,9 +79,7 @@ export function convertGoose(root: TreeNode): Conversion {
 }
 
 const crushRules = keyRules({
-  ...kept('type', 'command', 'args', 'cwd', 'url'),
-  env: textsByName('env'),
-  headers: textsByName('headers'),
+  ...kept('type', 'command', 'args', 'env', 'cwd', 'url', 'headers'),
   disabled: negated,
   disabled_tools: toolList('exclude'),
   enabled_tools: toolList('include'),

@@ -3,6 +3,7 @@
  * file name, and converts them to our format.
  */
 
+import { matchesGlob } from '../../policies/text/glob.ts';
 import { isServerName, legibleServerName } from '../../policies/text/name-rule.ts';
 import {
   type Fault,
@@ -34,13 +35,27 @@ interface Format {
   /** Finds the member that identifies this format; undefined = it is another format. */
   readonly sign: (root: TreeNode) => TreeMember | undefined;
   readonly convert: (root: TreeNode, context: ConversionContext) => Conversion;
+  /** Parts beside the servers that are only reported: paths of patterns, each with the next step. */
+  readonly unread?: Readonly<Record<string, string>>;
 }
+
+const toolsOfAgent =
+  'rules of the agent for tools are not imported; set "tools": { "exclude": [...] } of the server';
+const listOfServers = 'this list is not imported; add its servers to';
 
 const formats: Readonly<Record<FormatName, Format>> = {
   mcpServers: {
     program: 'mcp-troupe, Claude, Cursor, Windsurf, Gemini CLI or Qwen Code',
     sign: (root) => memberOf(root, 'mcpServers') ?? claudeProjects(root),
     convert: convertMcpServers,
+    unread: {
+      deniedMcpServers: `${listOfServers} "mcp": { "excluded": [...] }`,
+      allowedMcpServers: `${listOfServers} "mcp": { "allowed": [...] }`,
+      imports:
+        'files of other programs are not followed; import each, as in troupe import --from cursor',
+      'mcpSettings/allowedDomains':
+        'domains are not limited by this list; write "mcp": { "allowed": [{ "url": "https://HOST/*" }] }',
+    },
   },
   vscode: { program: 'VS Code', sign: serversOf, convert: convertVscode },
   codex: {
@@ -48,7 +63,11 @@ const formats: Readonly<Record<FormatName, Format>> = {
     sign: (root) => objectAt(root, 'mcp_servers'),
     convert: convertCodex,
   },
-  opencode: { program: 'opencode', sign: opencodeSign, convert: convertOpencode },
+  opencode: {
+    program: 'opencode',
+    sign: opencodeSign,
+    convert: convertOpencode,
+  },
   crush: {
     program: 'Crush',
     sign: (root) => {
@@ -69,6 +88,10 @@ const formats: Readonly<Record<FormatName, Format>> = {
     program: 'Zed',
     sign: (root) => objectAt(root, 'context_servers'),
     convert: convertZed,
+    unread: {
+      'agent/profiles/*/context_servers/*/tools/*': toolsOfAgent,
+      'agent/tool_permissions/tools/mcp:*': toolsOfAgent,
+    },
   },
   codebuddy: {
     program: 'CodeBuddy',
@@ -97,6 +120,9 @@ const decidingKeys: ReadonlySet<string> = new Set([
   'tools',
   'permission',
   'permissions',
+  'excludeTools',
+  'deniedMcpServers',
+  'allowedMcpServers',
   codebuddySetting,
   codebuddyDisabledTools,
   ...listKeys,
@@ -120,7 +146,8 @@ export function convertSettings(
   if (first === undefined) return undefined;
   if (second === undefined) {
     const conversion = first.format.convert(root, context);
-    return context.isOwn === true ? conversion : withValidNames(conversion);
+    if (context.isOwn === true) return conversion;
+    return withUnread(first.format, root, withValidNames(conversion));
   }
   const places = found
     .map(({ format, sign }) => `${format.program} ("${sign.name}", line ${sign.line})`)
@@ -163,6 +190,33 @@ function repeatedKey(node: TreeNode, path: TreePath): Fault | undefined {
   return undefined;
 }
 
+/** Reports the parts that are not read. */
+function withUnread({ unread = {} }: Format, root: TreeNode, conversion: Conversion): Conversion {
+  const faults = Object.entries(unread).flatMap(([path, message]) =>
+    membersAt(root, path.split('/')).map(
+      ([written, { line }]): Fault => ({ line, path: written, message }),
+    ),
+  );
+  return { ...conversion, faults: [...conversion.faults, ...faults] };
+}
+
+/** Finds what is false, and what holds something, by a path of patterns. */
+function membersAt(
+  node: TreeNode,
+  [key = '', ...rest]: readonly string[],
+): readonly (readonly [TreePath, TreeMember])[] {
+  const found = membersOf(node).filter(({ name }) => matchesGlob(key, name));
+  if (rest.length > 0)
+    return found.flatMap(({ name, node: inner }) =>
+      membersAt(inner, rest).map(([path, member]) => [[name, ...path], member] as const),
+    );
+  const isFilled = ({ node: { ...value } }: TreeMember): boolean => {
+    if (value.kind === 'scalar') return value.value === false;
+    return (value.kind === 'array' ? value.items : value.members).length > 0;
+  };
+  return found.filter(isFilled).map((member) => [[member.name], member] as const);
+}
+
 /** Changes names that are not valid here, also in the lists beside the servers. */
 function withValidNames(conversion: Conversion): Conversion {
   const { servers, mcp } = conversion;
@@ -196,7 +250,7 @@ function withValidNames(conversion: Conversion): Conversion {
   };
 }
 
-/** Changes the names in the lists of a section `mcp`. */
+/** Changes the names in the lists of a section `mcp`. Rules already have the valid ones. */
 function renamedIn(mcp: TreeNode, names: ReadonlyMap<string, string>): TreeNode {
   if (mcp.kind !== 'object') return mcp;
   const members = mcp.members.map((member): TreeMember => {

@@ -26,10 +26,11 @@ import {
   textAt,
   textOf,
   toolList,
-  unlessFalse,
+  unless,
   valueMap,
 } from './key-rules.ts';
 import { logInAt } from './log-in-rules.ts';
+import { rulesOfList, type ToolRule, withToolRules } from './tool-rules.ts';
 
 /** A complete toolset with its place and a suggested name. */
 interface Toolset extends ForeignEntry {
@@ -172,7 +173,8 @@ const rules = keyRules({
   config: leave(
     'Docker keeps the settings of servers in its catalogue; set them there: docker mcp config write',
   ),
-  allow_private_ips: unlessFalse(
+  allow_private_ips: unless(
+    false,
     remark('the address of a server in the settings may be private; no action needed'),
   ),
   toon: ofTheEditor,
@@ -197,11 +199,37 @@ export function convertDockerAgent(root: TreeNode): Conversion {
     return [withDefinition(toolset, definition)];
   });
   const unused = [...definitions.values()].filter(({ name }) => !used.has(name));
-  const servers = named([...unused, ...toolsets]).map((toolset) =>
-    convertEntry(toolset, 'dockerAgent', rules, faults),
-  );
+  const toolRules = rulesIn(root, faults);
+  const servers = named([...unused, ...toolsets]).map((toolset) => {
+    // Only tools of a toolset with a name of its own begin with it.
+    const own = ['name', 'ref'].flatMap((key) => textAt(toolset.node, key) ?? []);
+    const prefixes = own.map((name) => `${name}_`);
+    const isNamed = textAt(toolset.node, 'name') !== undefined;
+    const whole = withToolRules(toolset, toolRules, isNamed ? prefixes : ['', ...prefixes], faults);
+    return convertEntry(whole, 'dockerAgent', rules, faults);
+  });
   return { format: 'docker-agent', servers, faults };
 }
+
+/** What `permissions` deny or ask about. An argument's value may follow a tool's name. */
+function rulesIn(root: TreeNode, faults: Fault[]): readonly ToolRule[] {
+  const lists = membersOf(memberOf(root, 'permissions')?.node).flatMap((list) => {
+    const { name } = list;
+    return name === 'ask' || name === 'deny' ? rulesOfList(list, ['permissions', name], name) : [];
+  });
+  return lists.flatMap((rule): readonly ToolRule[] => {
+    const { line, written = [] } = rule.from;
+    // Other wildcards become a star, which forbids no less.
+    const pattern = rule.pattern.replaceAll(/\[[^\]]*\]|\?/gu, '*');
+    if (!pattern.includes(':')) return [{ ...rule, pattern }];
+    if (!pattern.startsWith('shell:'))
+      faults.push({ line, path: written, message: argumentMessage });
+    return [];
+  });
+}
+
+const argumentMessage =
+  'rules for arguments are not imported; if this is a tool of a server, add it to "tools": { "exclude": [...] } of that server';
 
 function definitionsOf(root: TreeNode): readonly Toolset[] {
   return membersOf(memberOf(root, 'mcps')?.node).flatMap(({ name, line, node }) =>

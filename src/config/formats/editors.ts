@@ -9,7 +9,7 @@ import {
   type TreePath,
 } from '../settings-tree.ts';
 import type { Conversion } from './conversion.ts';
-import { convertEntry, type ForeignEntry, type KeyRule, unknownKey } from './entry-draft.ts';
+import { convertEntry, type ForeignEntry, type KeyRule } from './entry-draft.ts';
 import {
   callAllowance,
   drop,
@@ -17,14 +17,16 @@ import {
   keyRules,
   leave,
   negated,
+  nested,
   ofTheEditor,
   protection,
   remoteLaunch,
   seconds,
   textAt,
   textOf,
-  textsByName,
   toolList,
+  unless,
+  variables,
 } from './key-rules.ts';
 import { headersProgram, logIn } from './log-in-rules.ts';
 
@@ -33,9 +35,7 @@ const vscodeRules = keyRules({
   type: (member, draft) => {
     if (textOf(member.node) !== 'http') draft.put('type', member.node, member);
   },
-  ...kept('command', 'args', 'cwd', 'url', 'envFile'),
-  env: textsByName('env'),
-  headers: textsByName('headers'),
+  ...kept('command', 'args', 'env', 'envFile', 'cwd', 'url', 'headers'),
   oauth: logIn,
   dev: ofTheEditor,
   gallery: drop,
@@ -59,17 +59,13 @@ export function convertVscode(root: TreeNode): Conversion {
   return { format: 'vscode', servers, ...(inputs && { inputs }), faults };
 }
 
+// Absent variables are written as null.
+const parts = nested(keyRules({ path: 'command', args: 'args', env: unless(null, variables) }));
+
 /** The program itself, or in older settings an object of `path`, `args` and `env`. */
 const command: KeyRule = (member, draft) => {
-  if (member.node.kind !== 'object') draft.put('command', member.node, member);
-  for (const part of membersOf(member.node)) {
-    const from = draft.placed(member, part);
-    const isNull = part.node.kind === 'scalar' && part.node.value === null;
-    if (part.name === 'path') draft.put('command', part.node, from);
-    else if (part.name !== 'args' && part.name !== 'env') unknownKey(from, draft);
-    // Absent variables are written as null.
-    else if (!isNull) draft.put(part.name, part.node, from);
-  }
+  if (member.node.kind === 'object') parts(member, draft);
+  else draft.put('command', member.node, member);
 };
 
 const zedRules = keyRules({

@@ -19,7 +19,11 @@ export type KeyRule = (member: TreeMember, draft: EntryDraft) => void;
 export type KeyRules = ReadonlyMap<string, KeyRule>;
 
 /** An entry in another program's form, with its path in the text. */
-export type ForeignEntry = TreeMember & { readonly written: TreePath };
+export interface ForeignEntry extends TreeMember {
+  readonly written: TreePath;
+  /** A part of our `tools`, from rules beside the servers. */
+  readonly ruledTools?: TreeMember;
+}
 
 /** Keys whose values are merged when several foreign keys set them. */
 const mergedKeys = ['env', 'headers', 'tls', 'oauth', 'tools', 'policy'];
@@ -206,7 +210,7 @@ export function convertEntry(
   faults: Fault[],
   isKept: (key: string) => boolean = () => false,
 ): TreeMember {
-  const { node } = entry;
+  const { node, ruledTools } = entry;
   // The entry's parser refuses a value that is not an object, or that holds a fault.
   if (node.kind !== 'object' || findFault(node) !== undefined) return entry;
   const drafted = (as: ReferenceStyle): EntryDraft => {
@@ -215,6 +219,7 @@ export function convertEntry(
       const orElse = isKept(member.name) ? keptKey : unknownKey;
       (rules.get(member.name) ?? orElse)(member, draft);
     }
+    if (ruledTools !== undefined) draft.put('tools', ruledTools.node, ruledTools);
     return draft;
   };
   const draft = drafted(style);

@@ -10,10 +10,13 @@ export function keyRules(rules: Readonly<Record<string, string | KeyRule>>): Key
   );
 }
 
-const keep =
-  (key: string): KeyRule =>
-  (member, draft) =>
-    draft.put(key, member.node, member);
+function keep(key: string): KeyRule {
+  if (key === 'env' || key === 'headers') return textsByName(key);
+  return (member, draft) => draft.put(key, member.node, member);
+}
+
+/** Variables of the environment. */
+export const variables: KeyRule = textsByName('env');
 
 /** Keys with the same name and meaning in both programs. */
 export function kept(...keys: readonly string[]): Readonly<Record<string, string>> {
@@ -66,7 +69,7 @@ export const toolList =
   (member, draft) =>
     draft.putInto('tools', list, member.node, member);
 
-export const approvalMessage =
+const approvalMessage =
   'per-call approval settings are not imported; set "mcp": { "permissions": { "ask": [...] } }';
 export const callApproval = leave(approvalMessage);
 /** Tools that need no approval: nothing here asks about them, unless the user has it so. */
@@ -85,11 +88,11 @@ export const instructions = remark(
 );
 
 /** Texts by name; a number or a boolean is passed on as text. */
-export const textsByName =
-  (key: 'env' | 'headers'): KeyRule =>
-  (member, draft) => {
+function textsByName(key: 'env' | 'headers'): KeyRule {
+  return (member, draft) => {
     const parts = membersOf(member.node);
-    if (parts.length === 0) draft.put(key, member.node, member);
+    const { node: whole } = member;
+    draft.put(key, whole.kind === 'object' ? { ...whole, members: [] } : whole, member);
     for (const part of parts) {
       const { name, node } = part;
       const value = node.kind === 'scalar' ? node.value : undefined;
@@ -97,13 +100,14 @@ export const textsByName =
       if (value === null)
         draft.leave(
           from,
-          'variables cannot be unset; a server gets only the variables it is given',
+          'a server gets only the variables it is given, so none can be unset; remove it',
         );
       else if (typeof value === 'number' || typeof value === 'boolean')
         draft.putInto(key, name, scalar(node.line, String(value)), from);
       else draft.putInto(key, name, node, from);
     }
   };
+}
 
 /** The program, or a list of the program and its arguments. */
 export const commandLine: KeyRule = (member, draft) => {
@@ -134,30 +138,29 @@ export const passedOn: KeyRule = (member, draft) => {
   }
 };
 
-/** Applies a rule to any value but false: a feature that is off need not be reported. */
-export const unlessFalse =
-  (rule: KeyRule): KeyRule =>
+/** Applies a rule to any other value: a feature that is off need not be reported. */
+export const unless =
+  (value: boolean | null, rule: KeyRule): KeyRule =>
   (member, draft) => {
-    if (member.node.kind !== 'scalar' || member.node.value !== false) rule(member, draft);
+    if (member.node.kind !== 'scalar' || member.node.value !== value) rule(member, draft);
   };
 
 /** Disables a server that would run less protected here, until the user enables it. */
-export const protection: KeyRule = unlessFalse((member, draft) => {
+export const protection: KeyRule = unless(false, (member, draft) => {
   draft.leave(
     member,
-    'there is no sandbox here, so the server is disabled; set "enabled": true to run it without one',
+    'there is no sandbox here, so the server is disabled; to run it without one, import it with troupe import and set "enabled": true there',
   );
   draft.switchOff(member);
 });
 
 /** Certificates are always checked; a key that only says so is dropped. */
-export const verified: KeyRule = (member, draft) => {
-  if (member.node.kind === 'scalar' && member.node.value === true) return;
-  draft.leave(
-    member,
+export const verified: KeyRule = unless(
+  true,
+  leave(
     'certificates are always checked; write "tls": { "ca": "FILE" } with the authority of the server',
-  );
-};
+  ),
+);
 
 /** Maps values of another program to ours. A map, because a user's text may be any key. */
 export function valueMap(values: Readonly<Record<string, string>>): ReadonlyMap<string, string> {

@@ -10,17 +10,13 @@
  */
 
 import { oauthKeys } from '../entry/oauth-schema.ts';
-import { membersOf, type TreeMember, type TreeNode } from '../settings-tree.ts';
+import { memberOf, membersOf, type TreeMember, type TreeNode } from '../settings-tree.ts';
 import { type EntryDraft, type KeyRule, unknownKey } from './entry-draft.ts';
-import { drop, keyRules, leave, remark, scalar, textOf } from './key-rules.ts';
+import { drop, keyRules, leave, remark, scalar, textAt, textOf, unless } from './key-rules.ts';
 
 /** Sets a key of `oauth`. An absent value may be written as null. */
-const asKey =
-  (name: string): KeyRule =>
-  (member, draft) => {
-    const isNull = member.node.kind === 'scalar' && member.node.value === null;
-    if (!isNull) draft.putInto('oauth', name, member.node, member);
-  };
+const asKey = (name: string): KeyRule =>
+  unless(null, (member, draft) => draft.putInto('oauth', name, member.node, member));
 
 const endpoint = leave(
   'the endpoints come from the metadata of the issuer; if it has none at the usual places, set "oauth": { "metadataUrl": … }',
@@ -35,10 +31,10 @@ const google = leave(
   'Google credentials are not read; set "headersCommand" to a program that prints { "Authorization": "Bearer …" }, with a token of gcloud auth print-access-token or print-identity-token',
 );
 
-const enabled: KeyRule = (member, draft) => {
-  if (member.node.kind === 'scalar' && member.node.value === true) return;
-  draft.leave(member, 'a server may demand a login at any time; write "oauth": false to refuse');
-};
+const enabled = unless(
+  true,
+  leave('a server may demand a login at any time; write "oauth": false to refuse'),
+);
 
 const parts = keyRules({
   authServerMetadataUrl: asKey('metadataUrl'),
@@ -71,9 +67,8 @@ const parts = keyRules({
 export const foreignOAuthKeys: readonly string[] = [...parts.keys()];
 
 /** Converts an object of login settings, or false. */
-export const logIn: KeyRule = (member, draft) => {
+export const logIn: KeyRule = unless(null, (member, draft) => {
   const { node } = member;
-  if (node.kind === 'scalar' && node.value === null) return;
   // Of another kind than an object or false, the entry's parser refuses it.
   if (node.kind !== 'object') draft.put('oauth', node, member);
   for (const written of membersOf(node)) {
@@ -83,7 +78,7 @@ export const logIn: KeyRule = (member, draft) => {
     const rule = isOurs ? asKey(part.name) : (parts.get(part.name) ?? orElse);
     rule(part, draft);
   }
-};
+});
 
 /**
  * The same for a program whose clients are registered with an address of its own.
@@ -103,7 +98,7 @@ export const logInAt =
 /** docker-agent puts the port that it listens on into the address. */
 function withPort(part: TreeMember, holder: TreeNode): TreeMember {
   const text = textOf(part.node);
-  const port = membersOf(holder).find(({ name }) => name === 'callbackPort')?.node;
+  const port = memberOf(holder, 'callbackPort')?.node;
   if (part.name !== 'callbackRedirectURL' || text === undefined) return part;
   if (port?.kind !== 'scalar') return part;
   const filled = text.replaceAll('${callbackPort}', String(port.value));
@@ -112,7 +107,7 @@ function withPort(part: TreeMember, holder: TreeNode): TreeMember {
 
 /** `auth`: `"oauth"` in mcporter, an object in Cursor and oh-my-pi. */
 const auth: KeyRule = (member, draft) => {
-  const word = textOf(member.node) ?? textOf(memberNamed(member, 'type'));
+  const word = textOf(member.node) ?? textAt(member.node, 'type');
   if (member.node.kind === 'object') {
     const members = member.node.members.filter(({ name }) => name !== 'type');
     logIn({ ...member, node: { ...member.node, members } }, draft);
@@ -124,10 +119,6 @@ const auth: KeyRule = (member, draft) => {
     'this kind of authentication is not imported; set "headers" or "headersCommand"',
   );
 };
-
-function memberNamed({ node }: TreeMember, name: string): TreeNode | undefined {
-  return membersOf(node).find((it) => it.name === name)?.node;
-}
 
 const providerType: KeyRule = (member, draft) => {
   // What every server gets.

@@ -9,6 +9,7 @@ import {
   commandLine,
   drop,
   instructions,
+  kept,
   keyRules,
   leave,
   negated,
@@ -19,7 +20,6 @@ import {
   scalar,
   seconds,
   textOf,
-  textsByName,
   toolList,
   valueMap,
   verified,
@@ -114,14 +114,18 @@ const requestOptions: KeyRule = nested(
 );
 
 /** Parameters in parentheses may follow a tool's name; only the name counts. */
+export function plainToolName(name: string): string {
+  return name.replace(/\(.*\)$/su, '');
+}
+
 const toolNames =
   (list: 'include' | 'exclude'): KeyRule =>
   (member, draft) => {
     const { node } = member;
     if (node.kind !== 'array') return toolList(list)(member, draft);
     const items = node.items.map((item) => {
-      const name = textOf(item)?.replace(/\(.*\)$/su, '');
-      return name === undefined ? item : scalar(item.line, name);
+      const name = textOf(item);
+      return name === undefined ? item : scalar(item.line, plainToolName(name));
     });
     return toolList(list)({ ...member, node: { ...node, items } }, draft);
   };
@@ -173,8 +177,7 @@ const rules = keyRules({
   tools,
   url,
   command: commandLine,
-  env: textsByName('env'),
-  headers: textsByName('headers'),
+  ...kept('env', 'headers'),
   startup: lazyIf(false),
   transport,
   transportType: transport,

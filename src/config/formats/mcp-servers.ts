@@ -25,9 +25,16 @@ import {
 } from './entry-draft.ts';
 import { textAt, textOf } from './key-rules.ts';
 import { foreignOAuthKeys } from './log-in-rules.ts';
-import { foreignEntryKeys, foreignTypes, rulesFor } from './mcp-servers-rules.ts';
+import { foreignEntryKeys, foreignTypes, plainToolName, rulesFor } from './mcp-servers-rules.ts';
 import { type Program, programOf } from './programs.ts';
 import type { ReferenceStyle } from './references.ts';
+import {
+  permissionsIn,
+  rulesOfList,
+  spelledServer,
+  type ToolRule,
+  withToolRules,
+} from './tool-rules.ts';
 
 const foreignWord =
   /\$(?:env:|\{(?:\{|env:|userHome\}|workspace\w*\}|cwd\}|\/\}|pathSeparator\}|file:|command:|config:))/u;
@@ -35,10 +42,13 @@ const foreignWord =
 export function convertMcpServers(root: TreeNode, context: ConversionContext): Conversion {
   const faults: Fault[] = [];
   const program = programOf(root, context);
+  const excluded = program?.style === 'gemini' ? toolsOfAllServers(root) : [];
   const convertAll = (holder: TreeNode, path: TreePath): readonly TreeMember[] => {
     const member = memberOf(holder, 'mcpServers');
     if (member === undefined) return [];
-    const entries = namedEntries(member, [...path, 'mcpServers'], faults);
+    const entries = namedEntries(member, [...path, 'mcpServers'], faults).map((entry) =>
+      withToolRules(entry, excluded, prefixesOf(entry), faults),
+    );
     const isOwn = context.isOwn === true;
     const isList = member.node.kind === 'array';
     const isTheirs = program !== undefined || isList || (!isOwn && entries.some(hasForeignKey));
@@ -53,8 +63,16 @@ export function convertMcpServers(root: TreeNode, context: ConversionContext): C
     ...everywhere.filter(({ name }) => !here.some((it) => it.name === name)),
     ...here,
   ];
-  if (program?.style === 'gemini') faults.push(...toolsOfAllServers(root));
-  const lists = listsOf(root, project?.node, context.isOwn === true ? undefined : rulesIn(root));
+  const lists = listsOf(
+    root,
+    project?.node,
+    context.isOwn === true
+      ? undefined
+      : permissionsIn(
+          root,
+          servers.map(({ name }) => name),
+        ),
+  );
   const mcp = withoutNameless(lists, faults);
   const inputs = memberOf(root, 'inputs');
   return { format: 'mcpServers', servers, ...(mcp && { mcp }), ...(inputs && { inputs }), faults };
@@ -127,39 +145,18 @@ function isForeignPart(key: string, { name, node }: TreeMember, style: Reference
 }
 
 /** Gemini CLI and Qwen Code also exclude tools by name alone, whatever their server. */
-function toolsOfAllServers(root: TreeNode): readonly Fault[] {
-  const tools = memberOf(root, 'tools');
-  const inTools = tools && memberOf(tools.node, 'exclude');
-  const given: readonly (readonly [TreePath, TreeMember | undefined])[] = [
-    [['excludeTools'], memberOf(root, 'excludeTools')],
-    [['tools', 'exclude'], inTools],
-  ];
-  const message =
-    'names of MCP tools in this list are not excluded here; move them to "excludeTools" of their servers';
-  return given.flatMap(([path, member]) =>
-    member?.node.kind === 'array' && member.node.items.length > 0
-      ? [{ line: member.line, path, message, severity: 'warning' as const }]
-      : [],
-  );
+function toolsOfAllServers(root: TreeNode): readonly ToolRule[] {
+  const tools = memberOf(root, 'tools')?.node;
+  return [
+    ...rulesOfList(memberOf(root, 'excludeTools'), ['excludeTools'], 'deny'),
+    ...rulesOfList(tools && memberOf(tools, 'exclude'), ['tools', 'exclude'], 'deny'),
+  ].map((rule) => ({ ...rule, pattern: plainToolName(rule.pattern) }));
 }
 
-/** The rules for MCP tools in `permissions` of Claude Code, Qwen Code and CodeBuddy. What they allow is not taken. */
-function rulesIn(root: TreeNode): TreeMember | undefined {
-  const permissions = memberOf(root, 'permissions');
-  if (permissions?.node.kind !== 'object') return undefined;
-  const members = permissions.node.members.flatMap((list): readonly TreeMember[] => {
-    if (!['ask', 'deny'].includes(list.name) || list.node.kind !== 'array') return [];
-    const items = list.node.items.flatMap((item) => {
-      const rule = textOf(item);
-      if (rule?.startsWith('mcp__') !== true || item.kind !== 'scalar') return [];
-      // A server alone stands for all of its tools.
-      return [{ ...item, value: /^mcp__.+__/u.test(rule) ? rule : `${rule}__*` }];
-    });
-    const written = ['permissions', list.name];
-    return items.length === 0 ? [] : [{ ...list, node: { ...list.node, items }, written }];
-  });
-  if (members.length === 0) return undefined;
-  return { ...permissions, node: { ...permissions.node, members }, written: ['permissions'] };
+/** How names of its tools may begin there; none is needed. */
+function prefixesOf({ name }: ForeignEntry): readonly string[] {
+  const spelled = spelledServer(name);
+  return ['', `${spelled}__`, `mcp__${spelled}__`, `mcp_${spelled}_`];
 }
 
 /** Lists that some programs keep outside `mcp`. All but the last only narrow; the last is ignored in a folder's files. */

@@ -6,23 +6,13 @@ import {
   membersOf,
   type TreeMember,
   type TreeNode,
+  type TreePath,
 } from '../settings-tree.ts';
 import type { Conversion } from './conversion.ts';
-import { convertEntry, type KeyRule } from './entry-draft.ts';
-import {
-  approvalMessage,
-  commandLine,
-  drop,
-  kept,
-  keyRules,
-  negated,
-  nested,
-  scalar,
-  textAt,
-  textOf,
-  toolList,
-} from './key-rules.ts';
+import { convertEntry, type ForeignEntry, type KeyRule } from './entry-draft.ts';
+import { commandLine, drop, kept, keyRules, negated, nested, textAt } from './key-rules.ts';
 import { logInAt } from './log-in-rules.ts';
+import { restsOf, spelledServer, type ToolRule, withToolRules } from './tool-rules.ts';
 
 const phases = nested(keyRules({ startup: 'connectTimeoutMs', request: 'timeoutMs' }));
 
@@ -49,8 +39,6 @@ const rules = keyRules({
       ? undefined
       : 'http://127.0.0.1:19876/mcp/oauth/callback',
   ),
-  // Added below, from the list `tools` beside the servers.
-  hiddenTools: toolList('exclude'),
 });
 
 export function convertOpencode(root: TreeNode): Conversion {
@@ -67,17 +55,13 @@ export function convertOpencode(root: TreeNode): Conversion {
     faults.push({ line: member.line, path: written, message });
     return [];
   });
-  const names = entries.map(({ name }) => name);
-  const hidden = ['tools', 'permission'].flatMap((key) =>
-    membersOf(memberOf(root, key)?.node).flatMap((it) => hiddenBy(key, it, names)),
-  );
-  faults.push(...askedAbout(root, names));
+  const toolRules = rulesAt(root, []);
+  const prefixOf = ({ name }: ForeignEntry): string => `${spelledServer(name)}_`;
   const servers = entries.map((entry) => {
-    const { name, node } = entry;
-    const added = hidden.flatMap(({ server, member }) => (server === name ? [member] : []));
-    const whole = node.kind === 'object' ? { ...node, members: [...node.members, ...added] } : node;
-    return convertEntry({ ...entry, node: whole }, 'opencode', rules, faults);
+    const whole = withToolRules(entry, toolRules, [prefixOf(entry)], faults);
+    return convertEntry(whole, 'opencode', rules, faults);
   });
+  faults.push(...rulesOfAgents(root, entries.map(prefixOf)));
   return { format: 'opencode', servers, faults };
 }
 
@@ -87,28 +71,44 @@ function isSwitch({ node }: TreeMember): boolean {
   );
 }
 
-/** `"db_drop*": false`, or `"deny"` as a permission, hides tools of the server `db`. */
-function hiddenBy(key: string, { name, line, node }: TreeMember, servers: readonly string[]) {
-  const server = serverOf(name, servers);
-  const isHidden = node.kind === 'scalar' && [false, 'deny'].some((word) => node.value === word);
-  if (server === undefined || !isHidden) return [];
-  const rest = name.startsWith(`${server}_`) ? name.slice(server.length + 1) : '*';
-  const list: TreeNode = { kind: 'array', line, items: [scalar(line, rest)] };
-  return [{ server, member: { name: 'hiddenTools', line, node: list, written: [key, name] } }];
+const verdicts = new Map<unknown, ToolRule['verdict']>([
+  [true, 'allow'],
+  [false, 'deny'],
+  ['allow', 'allow'],
+  ['ask', 'ask'],
+  ['deny', 'deny'],
+]);
+
+/** `"db_drop*": false`, or `"deny"` as a permission; a permission alone is for all tools. */
+function rulesAt(holder: TreeNode, path: TreePath): readonly ToolRule[] {
+  return ['tools', 'permission'].flatMap((key) => {
+    const member = memberOf(holder, key);
+    if (member === undefined) return [];
+    const { node } = member;
+    const whole: TreeMember = { ...member, name: '*', written: [...path, key] };
+    const parts = node.kind === 'object' ? node.members : [whole];
+    return parts.flatMap((part): readonly ToolRule[] => {
+      const from = { ...part, written: part.written ?? [...path, key, part.name] };
+      const verdict = part.node.kind === 'scalar' ? verdicts.get(part.node.value) : undefined;
+      return verdict === undefined ? [] : [{ pattern: part.name, verdict, from }];
+    });
+  });
 }
 
-/** Names of tools begin with their server's name. */
-function serverOf(pattern: string, servers: readonly string[]): string | undefined {
-  return servers
-    .filter((name) => pattern.startsWith(`${name}_`) || pattern.replace(/\*+$/u, '') === name)
-    .toSorted((one, other) => other.length - one.length)[0];
-}
-
-/** Reports permissions that ask about tools of these servers. */
-function askedAbout(root: TreeNode, servers: readonly string[]): readonly Fault[] {
-  return membersOf(memberOf(root, 'permission')?.node).flatMap(({ name, line, node }) =>
-    textOf(node) === 'ask' && serverOf(name, servers) !== undefined
-      ? [{ line, path: ['permission', name], message: approvalMessage }]
-      : [],
+/** Reports what a single agent may not do with these servers. */
+function rulesOfAgents(root: TreeNode, prefixes: readonly string[]): readonly Fault[] {
+  const ofAgents = membersOf(memberOf(root, 'agent')?.node).flatMap(({ name, node }) =>
+    rulesAt(node, ['agent', name]),
+  );
+  return ofAgents.flatMap(
+    ({ pattern, verdict, from: { line, written = [] } }): readonly Fault[] => {
+      const isMeant = prefixes.some((prefix) => restsOf(pattern, prefix).length > 0);
+      return verdict === 'allow' || !isMeant
+        ? []
+        : [{ line, path: written, message: agentMessage }];
+    },
   );
 }
+
+const agentMessage =
+  'rules of a single agent are not imported; set "tools": { "exclude": [...] } of the server to hide them from all';

@@ -27,7 +27,13 @@ import { maxDepth, TreeLimit, tooDeepMessage, tooManyTokens, yamlText } from '..
 /** Maximum number of aliases in a YAML text. A handful is usual, to share an environment between servers. */
 const maxAliases = 100;
 
-const notValid = 'the text is not valid YAML; fix it here or just above';
+function invalidAt(body: string, line: number): TreeLimit {
+  const isTab = /^ *\t/u.test(body.split('\n', line).at(-1) ?? '');
+  const message = isTab
+    ? 'a tab indents this line, which YAML does not allow; write spaces'
+    : 'the text is not valid YAML; fix it here or just above';
+  return new TreeLimit(message, line);
+}
 
 export function readYamlTree(body: string): TreeReading {
   const counter = new LineCounter();
@@ -36,7 +42,7 @@ export function readYamlTree(body: string): TreeReading {
     const composer = new Composer({ uniqueKeys: false });
     const [document, second] = composer.compose(boundedTokens(body, counter));
     const [error] = document?.errors ?? [];
-    if (error !== undefined) throw new TreeLimit(notValid, lineOf(error.pos[0]));
+    if (error !== undefined) throw invalidAt(body, lineOf(error.pos[0]));
     if (second !== undefined)
       throw new TreeLimit(
         'the file holds several YAML documents; keep one',
@@ -73,7 +79,8 @@ function boundedTokens(body: string, counter: LineCounter): readonly CST.Token[]
       refuse(`the text holds more than ${maxAliases} aliases; write the values themselves`);
     isScalarText = lexeme === scalarMark;
     const next = [...parser.next(lexeme)];
-    if (next.some(({ type }) => type === 'error')) refuse(notValid);
+    if (next.some(({ type }) => type === 'error'))
+      throw invalidAt(body, counter.linePos(parser.offset).line);
     tokens.push(...next);
     // Each level is one entry; the document and the innermost value take two more.
     if (parser.stack.length > maxDepth + 2) refuse(tooDeepMessage);

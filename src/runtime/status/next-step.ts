@@ -51,12 +51,15 @@ function stepToAuthorize({ name, noLogin }: DesiredServer, place: string): strin
 /** The command, or the edit where the command cannot edit what disables the server. */
 function stepToEnable({ name, source, disabledBy }: DesiredServer, place: string): string {
   const { file, scope, key } = source;
-  const isEditable = file !== undefined && scope !== 'managed' && key.startsWith('mcpServers');
+  const isOurs = file === undefined || key === `mcpServers.${name}`;
+  const isEditable = file !== undefined && scope !== 'managed' && isOurs;
   if (isEditable && (disabledBy === undefined || disabledBy.file === file))
     return `troupe enable ${name}`;
   if (disabledBy !== undefined)
     return `remove ${name} from mcp.disabledServers in ${placeOf(disabledBy.file, disabledBy.line)}`;
-  return `set "enabled": true for ${name} in ${place}`;
+  // Other programs have one key or the other.
+  const words = isOurs ? '"enabled": true' : '"enabled": true or "disabled": false';
+  return `set ${words} for ${name} in ${place}`;
 }
 
 /** The restart of a server, preceded by what has to be fixed for it to help. */

@@ -112,3 +112,49 @@ describe("another program's file", () => {
     },
   );
 });
+
+describe('troupe import of a file with mistakes', () => {
+  it.each([['--from', 'cursor'], ['--yes']])(
+    'writes neither of two servers with one name: %s %s',
+    async (...argv) => {
+      const folder = temporaryFolder();
+      const text =
+        '{ "mcpServers": { "a": { "command": "x" },\n"a": { "command": "y" }, "b": { "command": "z" } } }';
+      put(folder, '~/.cursor/mcp.json', text);
+      put(folder, 'README.md', '');
+      const to = path.join(folder, 'to.json');
+      const { servers, refusals } = await imported(folder, [...argv, '--to', to]);
+      expect(servers.map(({ name }) => name)).toEqual(['b']);
+      expect(refusals).toEqual(
+        [2, 1].map((line) => `line ${line} has this name, too; rename or remove one of the two`),
+      );
+    },
+  );
+
+  it('reports a list of servers that is no list, and does not write it', async () => {
+    const folder = temporaryFolder();
+    put(
+      folder,
+      '~/.omp/agent/mcp.json',
+      '{ "mcpServers": { "a": { "command": "x" } },\n"enabledServers": "a" }',
+    );
+    put(folder, 'README.md', '');
+    const { mcp, said } = await imported(folder, ['--from', 'oh-my-pi']);
+    expect({ mcp, said }).toEqual({ mcp: {}, said: ['2 enabledServers'] });
+  });
+
+  it('exits with 2 when it skips a file, even if it finds servers in others', async () => {
+    const folder = temporaryFolder();
+    put(folder, '~/.cursor/mcp.json', '{ "mcpServers": { "a": { "command": "x" } } }');
+    put(folder, 'README.md', '');
+    const argv = ['import', '--yes', '--project', path.join(folder, 'project')];
+    const options = { folder, env: { HOME: path.join(folder, 'home') } };
+    expect((await runCliHere(argv, options)).exitCode).toBe(0);
+    put(folder, '~/.codex/config.toml', '[mcp_servers.a]\ncommand = "x",\n');
+    const { exitCode, stderr } = await runCliHere(argv, options);
+    expect({ exitCode, stderr }).toEqual({
+      exitCode: 2,
+      stderr: expect.stringContaining('config.toml:2: the text is not valid TOML'),
+    });
+  });
+});

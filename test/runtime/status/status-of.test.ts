@@ -195,8 +195,10 @@ describe("a server's status", () => {
       stepFor({ disabledBy: { file: '/user.json', line: 9, key: 'mcp', scope: 'user' } }),
     ).toBe('remove db from mcp.disabledServers in /user.json:9');
     expect(stepFor({ source: { ...source, key: 'servers.db' } })).toBe(
-      'set "enabled": true for db in /project/troupe.json:7',
+      'set "enabled": true or "disabled": false for db in /project/troupe.json:7',
     );
+    // A command cannot find an entry whose name was changed.
+    expect(stepFor({ source: { ...source, key: 'mcpServers.d b' } })).toContain('set "enabled"');
     expect(stepFor({ source: { ...source, scope: 'managed' } })).toContain('set "enabled"');
     expect(stepFor({ source: { key: 'db', scope: 'config' } })).toBe(
       'set "enabled": true for db in the host\'s settings',
