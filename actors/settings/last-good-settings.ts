@@ -127,9 +127,10 @@ export function createSettingsReader(ports: SettingsReaderPorts) {
   let ofPlugins = pluginSettings(ports.plugins ?? [], projectRoot);
 
   async function readFiles(now: number): Promise<Seen> {
+    // The plugins may be replaced while files are read; one reading is about one list of plugins.
+    const brought = ofPlugins.map(({ plugin, parsed }) => ofPlugin(plugin, parsed));
     const present = await files.read(now);
     const sources = present.map(({ parsed }) => parsed);
-    const brought = ofPlugins.map(({ plugin, parsed }) => ofPlugin(plugin, parsed));
     for (const parsed of [...brought, overlay]) {
       if (parsed !== undefined) sources.push(await withFolders(parsed, ports));
     }

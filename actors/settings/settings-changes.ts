@@ -8,7 +8,9 @@
  *
  * Observable logic ignores events, so commands arrive through a port of the input:
  * `settings.reload` (read now, and ask Docker again if its gateway is wanted) and
- * `settings.changed` (replace the host's own settings). It emits nothing once it is stopped.
+ * `settings.changed` (replace the host's own settings). The reader itself reports that the host
+ * added servers or replaced its plugins, whose files are then watched. It emits nothing once it is
+ * stopped.
  */
 
 import { fromEventObservable, type Observer, type Subscribable } from 'xstate';

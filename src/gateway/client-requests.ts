@@ -111,7 +111,7 @@ export class ClientRequests {
         if (logins?.has(exposed, view.tools()) === true) {
           const server = logins.serverIn(args);
           about = server;
-          // The login itself is what every request does whose server requires one.
+          // As for any request, the client is asked to log in first if the server requires it.
           const result = await this.#converse(server, `login ${server}`, context, async () => ({
             ...logins.answer(server),
           }));

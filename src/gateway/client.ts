@@ -70,7 +70,7 @@ export interface ClientConnection {
 export const sessionlessClients = 'a client of 2026-07-28';
 let clientCount = 0;
 
-/** The SDK's server. It knows no tools, because the gateway's change; it only looks up their schemas. */
+/** The SDK's server. It has no tools of its own, because those of the gateway change; it only looks up their schemas. */
 class ProtocolServer extends McpServer {
   readonly #gateway: Gateway;
 
@@ -79,9 +79,18 @@ class ProtocolServer extends McpServer {
     this.#gateway = gateway;
   }
 
-  override toolInputSchemaJson(name: string): Record<string, unknown> | undefined {
-    const schema = this.#gateway.tools().find((tool) => tool['name'] === name)?.['inputSchema'];
-    return isRecord(schema) ? schema : undefined;
+  override toolInputSchemaJson(exposed: string): Record<string, unknown> | undefined {
+    const { view, troupe } = this.#gateway;
+    try {
+      // Also under a name that is not listed, but with which the tool can be called.
+      const meant = view.toolNamed(exposed);
+      return troupe
+        .tools()
+        .find(({ server, tool }) => server === meant.server && tool === meant.name)?.inputSchema;
+    } catch {
+      // The call itself reports an unknown name.
+      return undefined;
+    }
   }
 }
 

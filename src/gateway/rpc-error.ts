@@ -32,8 +32,8 @@ const unknownCodes: ReadonlySet<CallerCode> = new Set([
 const missingCapability = -32_021;
 
 /**
- * The error of a call whose server, of an older revision, asks for a message of a model, which the
- * client does not support. In that revision, such a request cannot be declined.
+ * The error of a call whose server, of an older revision, asks for a message of a model, for a client of
+ * 2026-07-28 that does not support that: its revision requires this error instead of a declined question.
  */
 export function withoutModel(server: string): TroupeError {
   const message = `${server} asked for a message of the client's model during this request, which the client does not support. The request was cancelled: check whether it took effect, and repeat it with a client that supports sampling.`;

@@ -119,7 +119,7 @@ function orders(services: Services, ended: Promise<void>) {
     if (progress.isOver()) return;
     progress.during(() => {
       if (order.type === 'roots.changed') return questions.roots.set(order.roots);
-      if (order.type === 'plugins.changed') return added.setPlugins(order.plugins);
+      if (order.type === 'plugins.changed') return services.setPlugins(order.plugins);
       if (!isApprovalOrder(order)) return root.send(order);
       approvals.decide(order, desired as DesiredServer, (it) => root.send(it));
     });

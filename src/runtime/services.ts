@@ -13,6 +13,7 @@ import { createSpecBook, type SpecBook } from '../../actors/settings/settings-ch
 import type { TroupeInput } from '../../machines/troupe/troupe.ts';
 import { mergeSettings } from '../config/merge-settings.ts';
 import type { FailureKind } from '../domain/failure.ts';
+import type { PluginSource } from '../domain/host/event.ts';
 import type { ServerStatus } from '../domain/host/status.ts';
 import type { PolicyChoice } from '../domain/policy.ts';
 import type { TroupeError } from '../domain/troupe-error.ts';
@@ -115,9 +116,11 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
   const permissions = new Permissions(options, { ...shared, settings });
   const callPorts = { ...parts, board, tools: catalogs.tools, sessions, approvals, permissions };
   const calls = new CallDispatcher({ ...callPorts, ...logins.forCalls, absentError });
-  const added = new AddedServers(reader, (list) => broughtBy(list, options, projectRoot));
+  const setPlugins = (plugins: readonly PluginSource[]): void =>
+    reader.setPlugins(broughtBy(plugins, options, projectRoot));
+  const changes = { added: new AddedServers(reader), setPlugins };
   const kept = { ...shared, specs, approvals, questions, catalogs, values, processes, logins };
-  return { ...kept, root, board, calls, added, reader, docker, progress, budget, absentError };
+  return { ...kept, ...changes, root, board, calls, reader, docker, progress, budget, absentError };
 }
 
 function valuesOf(

@@ -8,8 +8,8 @@ import {
 } from '../../src/config/parse-settings.ts';
 import { decodeSettings } from '../../src/config/settings-bytes.ts';
 import { type TreeNode, type TreePath, valueOf } from '../../src/config/settings-tree.ts';
+import { programFiles, readProgramFile } from '../support/program-files.ts';
 import { badTexts, harmlessMistakes, nested } from './bad-text-rows.ts';
-import { programFiles, readProgramFile } from './program-files.ts';
 
 const origin = { file: '/settings/troupe', scope: 'config', projectRoot: '/project' } as const;
 describe('an invalid settings file', () => {

@@ -13,7 +13,7 @@ import {
   writtenPath,
 } from '../../src/config/settings-tree.ts';
 import { expandVariables } from '../../src/policies/expand-variables.ts';
-import { expectedOf, programFiles, readProgramFile } from './program-files.ts';
+import { expectedOf, programFiles, readProgramFile } from '../support/program-files.ts';
 
 /** Every key of an entry with the line and the key that it comes from. */
 function provenance(server: TreeMember): Readonly<Record<string, string>> {

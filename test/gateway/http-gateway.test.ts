@@ -249,22 +249,26 @@ const inputSchema = {
 
 async function beginWithHeader() {
   const there = await gatewayStage();
-  there.tools.set('db', [tool('query', { inputSchema })]);
+  there.tools.set('db', [tool('query', { inputSchema }), tool('run.now', { inputSchema })]);
   there.sessions.of('db').notify();
   await there.settle();
-  const call = (args: object, headers: Readonly<Record<string, string>>): Promise<Response> => {
+  const call = (
+    args: object,
+    headers: Readonly<Record<string, string>>,
+    name = 'db__query',
+  ): Promise<Response> => {
     const _meta = {
       'io.modelcontextprotocol/protocolVersion': '2026-07-28',
       'io.modelcontextprotocol/clientCapabilities': {},
     };
-    const params = { name: 'db__query', arguments: args, _meta };
+    const params = { name, arguments: args, _meta };
     return post(
       there.url,
       { jsonrpc: '2.0', id: 7, method: 'tools/call', params },
       {
         'mcp-protocol-version': '2026-07-28',
         'mcp-method': 'tools/call',
-        'mcp-name': 'db__query',
+        'mcp-name': name,
         ...headers,
       },
     );
@@ -281,9 +285,12 @@ describe("a call whose server wants an argument as a header of the gateway's req
       { 'mcp-param-region': '=?base64?ZWFzdA?=' },
       { 'mcp-param-region': '=?base64?ZW!zdA==?=' },
     ]) {
-      const response = await call({ region: 'east' }, headers);
-      expect(response.status).toBe(400);
-      expect(await response.json()).toMatchObject({ id: 7, error: { code: -32_020 } });
+      // Clients see `run.now` under a longer name; its own is accepted, too.
+      for (const name of ['db__query', 'db__run.now']) {
+        const response = await call({ region: 'east' }, headers, name);
+        expect(response.status).toBe(400);
+        expect(await response.json()).toMatchObject({ id: 7, error: { code: -32_020 } });
+      }
     }
     expect(there.sessions.of('db').calls).toEqual([]);
   });

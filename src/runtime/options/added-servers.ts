@@ -1,10 +1,6 @@
-/** The servers and plugins that a host adds and removes while the troupe runs. */
+/** The servers that a host adds and removes one by one while the troupe runs. */
 
-import type {
-  BroughtByPlugins,
-  SettingsReader,
-} from '../../../actors/settings/last-good-settings.ts';
-import type { PluginSource } from '../../domain/host/event.ts';
+import type { SettingsReader } from '../../../actors/settings/last-good-settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { argumentsError } from '../../domain/user-errors.ts';
 import { isRecord } from '../../policies/is-record.ts';
@@ -17,21 +13,11 @@ type Entry = Readonly<Record<string, unknown>>;
 const shownLength = 128;
 
 export class AddedServers {
-  readonly #reader: Pick<SettingsReader, 'setAdded' | 'setPlugins'>;
-  readonly #broughtBy: (plugins: readonly PluginSource[]) => BroughtByPlugins;
+  readonly #reader: Pick<SettingsReader, 'setAdded'>;
   readonly #entries = new Map<string, Entry>();
 
-  constructor(
-    reader: Pick<SettingsReader, 'setAdded' | 'setPlugins'>,
-    broughtBy: (plugins: readonly PluginSource[]) => BroughtByPlugins,
-  ) {
+  constructor(reader: Pick<SettingsReader, 'setAdded'>) {
     this.#reader = reader;
-    this.#broughtBy = broughtBy;
-  }
-
-  /** Replaces the host's plugins. */
-  setPlugins(plugins: readonly PluginSource[]): void {
-    this.#reader.setPlugins(this.#broughtBy(plugins));
   }
 
   /**

@@ -12,7 +12,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { placesOf, programNames } from '../../../src/cli/import/program-places.ts';
 import { parseSettings } from '../../../src/config/parse-settings.ts';
-import { readProgramFile } from '../../config/program-files.ts';
+import { readProgramFile } from '../../support/program-files.ts';
 import { runCliHere, temporaryFolder } from '../run-cli.ts';
 
 interface Report {

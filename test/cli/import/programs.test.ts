@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { programNames } from '../../../src/cli/import/program-places.ts';
 import { parseSettingsFile } from '../../../src/config/parse-settings.ts';
 import type { Problem } from '../../../src/domain/settings.ts';
-import { readProgramFile } from '../../config/program-files.ts';
+import { readProgramFile } from '../../support/program-files.ts';
 import { runCliHere, temporaryFolder } from '../run-cli.ts';
 import { programRows } from './program-rows.ts';
 

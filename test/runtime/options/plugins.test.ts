@@ -71,6 +71,21 @@ describe('plugins', () => {
     expect(other.stateOf('plugin:tools:copy')).not.toBe('ready');
   });
 
+  it('keep a server that moves from an object to a file while settings are read', async () => {
+    const there = await stage({ settings: db, plugins: [lint] });
+    there.files.write('/project/lint.json', servers({ lint: 'lint' }));
+    there.files.onRead = () => {
+      there.files.onRead = undefined;
+      const plugins = [{ plugin: 'tools', file: 'lint.json' }];
+      there.troupe.send({ type: 'plugins.changed', plugins });
+    };
+    await tell(there, { type: 'settings.reload' });
+    await there.advance(1_000);
+    expect(there.stateOf('plugin:tools:lint')).toBe('ready');
+    const sessions = there.sessions.scripts.filter(({ input }) => input.server.endsWith(':lint'));
+    expect(sessions).toHaveLength(1);
+  });
+
   it('keep the last good settings when a change is invalid', async () => {
     const there = await stage({ plugins: [lint] });
     const plugins = [{ plugin: 'tools', settings: { mcpServers: [] } }];
