@@ -6,6 +6,7 @@ import { isUsable } from '../../domain/server-state.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { refusalAtRest } from '../calls/gate.ts';
 import type { Services } from '../services.ts';
+import type { ServerView } from '../status/board.ts';
 import type { ServerSnapshot } from '../status/status-of.ts';
 import type { WaitOptions } from '../troupe.ts';
 import { waitOnce } from '../wait-once.ts';
@@ -34,11 +35,7 @@ export async function listedAgain(
   const tools = before && toolsOf(before.status);
   request();
   for (;;) {
-    const view = board.view(server);
-    const session = view?.ref.getSnapshot().children.session;
-    if (view === undefined || session === undefined || !isUsable(view.status.state))
-      throw notUsable(server, view?.status);
-    const { status } = view;
+    const { status, session } = usable(server, board.view(server));
     const isListed = toolsOf(status) !== tools;
     const isOver = clock.now() >= deadlineAt;
     if (isListed && (isOver || !isListing(session))) return status;
@@ -47,14 +44,22 @@ export async function listedAgain(
       throw new TroupeError('CANCELLED', `The wait for ${server} was cancelled.`, { server });
     if (isOver) throw notListed(server, { message: `nothing came within ${timeoutMs} ms` });
     await waitOnce({ clock, deadlineAt, signal }, (wake) => {
-      const { unsubscribe } = session.subscribe({ next: wake, error: wake, complete: wake });
+      const settling = session.subscribe({ next: wake, error: wake, complete: wake });
       const unwatch = board.watch(server, wake);
       return () => {
-        unsubscribe();
+        settling.unsubscribe();
         unwatch();
       };
     });
   }
+}
+
+/** Returns the server's session. @throws TroupeError if the server is not ready. */
+function usable(server: string, view: ServerView | undefined) {
+  const session = view?.ref.getSnapshot().children.session;
+  if (view === undefined || session === undefined || !isUsable(view.status.state))
+    throw notUsable(server, view?.status);
+  return { status: view.status, session };
 }
 
 /** Returns whether a list is being fetched, or will be because the request came during a list. */
