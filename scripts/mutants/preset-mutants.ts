@@ -12,6 +12,9 @@ import type { Mutant } from './chart-mutants.ts';
 const tableTest = '%s: %s has %s = %j';
 const placeholder = /%[sijdof#]|\$\{[^}]*\}|\$[\w.]+/u;
 
+// Fields in which all presets agree.
+const otherValues: Partial<Record<PolicyField, unknown>> = { 'naming.collision': 'suffix' };
+
 const read = (path: string): string => readFileSync(new URL(path, import.meta.url), 'utf8');
 const page = shownRowsOf(read('../../docs/parity.md'));
 
@@ -39,7 +42,7 @@ function mutantOf(id: string, preset: PresetName, field: PolicyField): readonly 
     }));
   const policy = preset === 'default' ? 'defaultPolicy' : preset;
   const [group = '', key = ''] = field.split('.');
-  const value = JSON.stringify(otherThan(preset, group, key));
+  const value = JSON.stringify(otherValues[field] ?? otherThan(preset, group, key));
   const find = 'export const presets:';
   const change = `Object.assign(${policy}, { ${group}: { ...${policy}.${group}, ${key}: ${value} } });`;
   return [

@@ -85,7 +85,7 @@ const commonFlags = [
   flag('--json', 'print one JSON document, also for an error'),
   flag(
     '--timeout <ms>',
-    'how long start, stop, restart and tools wait (default: 120000), or a call (default: its server setting, or 60000)',
+    'how long start, stop, restart, refresh and tools wait (default: 120000), or a call (default: its server setting, or 60000)',
     parseMilliseconds,
   ),
 ];

@@ -534,8 +534,8 @@ export interface Troupe extends AsyncDisposable, Streamable<readonly ServerStatu
   /** Restarts a server and resolves once a later session is ready. */
   restartAndWait(server: string, options?: WaitOptions): Promise<ServerStatus>;
   /**
-   * Lists a ready server's tools, resources and prompts again, in its session. Resolves once its
-   * tools are listed, after at most 35 s by default.
+   * Lists a ready server's tools, resources and prompts again, in its session. Resolves once the
+   * server has answered for all of them, after at most 35 s by default.
    * @throws TroupeError with the reason why the server is not ready or did not list them.
    */
   refresh(server: string, options?: WaitOptions): Promise<ServerStatus>;

@@ -20,6 +20,7 @@ describe('a preset at work', () => {
     ['CB-24', 'codeBuddy', 2, 2],
     ['CC-10', 'claudeCode', 1, 1],
     ['DA-66', 'dockerResilient', 2, 2],
+    ['OMP-77', 'ohMyPi', 2, 2],
     ['QW-85', 'qwenCode', 1, 2],
   ] as const)(
     '%s: a lost call under %s is sent %i times, a harmless one %i times',
@@ -48,6 +49,7 @@ describe('a preset at work', () => {
     ['CB-13', 'codeBuddy', 'db.query', 'query'],
     ['CC-13', 'claudeCode', 'mcp__db__query', 'mcp__db__query'],
     ['DA-65', 'dockerBestEffort', 'db_query', 'db_query'],
+    ['OMP-74', 'ohMyPi', 'mcp__db_query', 'mcp__db__query'],
     ['DA-65', 'dockerResilient', 'db_query', 'db_query'],
   ] as const)(
     '%s: a tool under %s is called %s, and reached by %s',
@@ -63,6 +65,21 @@ describe('a preset at work', () => {
       expect(made.state).toBe('done');
     },
   );
+
+  it('OMP-76: a call under ohMyPi is not sent unless the user allows it', async () => {
+    const there = await stage({ settings: servers({ db: 'srv' }, { policy: 'ohMyPi' }) });
+    const made = call(there, 'db');
+    await there.settle();
+    expect(made.error).toMatchObject({ code: 'PERMISSION_DENIED' });
+  });
+
+  it('QW-07: a lost server under qwenCode shows no tools', async () => {
+    const there = await stage({ settings: under('qwenCode', { db: 'srv' }) });
+    expect(there.troupe.tools()).toHaveLength(1);
+    there.sessions.of('db').fail(crash());
+    await there.settle();
+    expect(there.troupe.tools()).toEqual([]);
+  });
 
   it('CC-14: a description under claudeCode is cut at 2,048 characters', async () => {
     const there = await stage({ settings: under('claudeCode', { db: 'srv' }) });

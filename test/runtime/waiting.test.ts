@@ -127,6 +127,49 @@ describe('refresh', () => {
     expect(made.error).toMatchObject({ code, server: 'db' });
   });
 
+  it('rejects at once when the list fails like the one before', async () => {
+    const there = await stage({ settings: db });
+    there.obedient = new Set();
+    for (let time = 0; time < 2; time += 1) {
+      const made = watch(there.troupe.refresh('db'));
+      await there.settle();
+      there.sessions.of('db').failList(failure('protocol', { message: 'no tools today' }));
+      await there.settle();
+      expect(made.error?.message).toContain('no tools today');
+    }
+  });
+
+  it('resolves with the status that the list leads to', async () => {
+    const there = await stage({ settings: db });
+    there.obedient = new Set();
+    const failed = watch(there.troupe.refresh('db'));
+    await there.settle();
+    there.sessions.of('db').failList(failure('protocol'));
+    await there.settle();
+    expect(failed.state).toBe('refused');
+    const made = watch(there.troupe.refresh('db'));
+    await there.settle();
+    there.sessions.of('db').list([tool('query')]);
+    await there.settle();
+    expect(made.value).toMatchObject({ state: 'ready' });
+  });
+
+  it('waits for the list after the one that was running at the request', async () => {
+    const there = await stage({ settings: db });
+    there.obedient = new Set();
+    void there.troupe.refresh('db');
+    await there.settle();
+    const made = watch(there.troupe.refresh('db'));
+    await there.settle();
+    there.sessions.of('db').list([tool('old')]);
+    await there.settle();
+    expect(made.state).toBe('pending');
+    await there.advance(1_000);
+    there.sessions.of('db').list([tool('old'), tool('added')]);
+    await there.settle();
+    expect(made.value).toMatchObject({ tools: 2 });
+  });
+
   it('is refused for a server that is not ready', async () => {
     const there = await stage({ settings: servers({ db: { command: 'srv', startup: 'lazy' } }) });
     const dormant = watch(there.troupe.refresh('db'));

@@ -184,6 +184,10 @@ export class SessionCatalog {
 
   #putTools(list: ItemList<ListedTool>): ListOutcome {
     const { client, ports, id, secrets } = this.#setup;
+    const gap = this.#gapIn(list, toolKind.method, 'tools') ?? null;
+    // A session without any list could not be used at all, so only a later list may fail here.
+    if (this.#tools !== undefined && gap !== null && list.items.length === 0)
+      return { type: 'failed', failure: gap };
     if (this.#tools === undefined) this.#putMissing();
     this.#tools = new Map(list.items.map((tool) => [tool.name, tool]));
     const instructions = client.getInstructions();
@@ -195,7 +199,6 @@ export class SessionCatalog {
       ...(list.gapCount > 0 && { partial: true }),
       secrets,
     });
-    const gap = this.#gapIn(list, toolKind.method, 'tools') ?? null;
     return { type: 'listed', at: ports.clock.now(), count: list.items.length, gap };
   }
 
@@ -229,11 +232,12 @@ export class SessionCatalog {
   }
 
   #putSide(kind: ListKind<unknown>, list: ItemList<unknown>) {
+    const gap = this.#gapIn(list, kind.method, kind.many);
+    if (gap !== undefined && list.items.length === 0) return { gap, isMissing: true };
     const lists: Partial<Record<string, readonly unknown[]>> = {
       [fieldOf[kind.method]]: list.items,
     };
     this.#setup.ports.catalogs.putSide(this.#setup.id, lists as Partial<SideLists>);
-    const gap = this.#gapIn(list, kind.method, kind.many);
     return gap && { gap, isMissing: false };
   }
 

@@ -24,8 +24,6 @@ const resetsAtOnce = { jitter: 'none', budgetReset: 'immediate' } as const;
 const noStormLimits = { crashLoop: null, reconnectStorm: null } as const;
 const upToHalfAMinute = { initialMs: 1_000, factor: 2, maxMs: 30_000 } as const;
 
-// It asks, fails or parks once, and forgets nothing by itself.
-
 // A list that lives as long as its session needs no expiry.
 const whileConnected = { ttlMs: null, maxEntries: null } as const;
 

@@ -1,9 +1,6 @@
-import { EventEmitter } from 'node:events';
-
 import type { SessionOwner, SessionPorts } from '../../../actors/session/ports.ts';
 import type { SettingsReader } from '../../../actors/settings/last-good-settings.ts';
 import type { Catalog } from '../../domain/catalog.ts';
-import type { ServerStatus } from '../../domain/host/status.ts';
 import type { ServerProfile, SessionHandle } from '../../domain/session.ts';
 import { LogWishes, WatchedResources } from './host-wishes.ts';
 import { OfferList } from './offer-list.ts';
@@ -23,7 +20,6 @@ export class Catalogs {
   readonly #ports: CatalogsPorts;
   readonly #stored: StoredCatalogs;
   readonly #store: CatalogStore;
-  readonly #listed = new EventEmitter().setMaxListeners(0);
   #isScheduled = false;
 
   constructor(ports: CatalogsPorts) {
@@ -32,7 +28,6 @@ export class Catalogs {
     const store = new CatalogStore((server) => {
       board().refresh(server);
       this.invalidate();
-      this.#listed.emit('listed');
     });
     this.#store = store;
     this.tools = new ToolList(store, ports);
@@ -89,17 +84,6 @@ export class Catalogs {
   /** Returns everything that a server announced, whether or not it is shown. */
   listedBy({ server, generation }: SessionOwner): Catalog {
     return this.#store.get(server, generation);
-  }
-
-  /** Returns the tools of a server's latest list, which are another object after each list. */
-  listedTools({ name, generation }: Pick<ServerStatus, 'name' | 'generation'>): unknown {
-    return this.#store.get(name, generation).tools;
-  }
-
-  /** Calls back whenever a server listed something. Returns the unsubscribe function. */
-  onListed(callback: () => void): () => void {
-    this.#listed.on('listed', callback);
-    return () => this.#listed.off('listed', callback);
   }
 
   /** Wraps a reader so that stored catalogs are loaded before a pass can spawn their servers. */

@@ -1,18 +1,27 @@
+import type { SnapshotFrom } from 'xstate';
+
+import type { refreshMachine } from '../../../machines/session/refresh.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import { isUsable } from '../../domain/server-state.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { refusalAtRest } from '../calls/gate.ts';
 import type { Services } from '../services.ts';
+import type { ServerView } from '../status/board.ts';
+import type { ServerSnapshot } from '../status/status-of.ts';
 import type { WaitOptions } from '../troupe.ts';
 import { waitOnce } from '../wait-once.ts';
+
+type SessionRef = NonNullable<ServerSnapshot['children']['session']>;
 
 // Half a minute for the list, which is its default deadline, and a moment for a list that just ended.
 const defaultTimeoutMs = 35_000;
 
+const lists = ['tools', 'resources', 'prompts'] as const;
+
 /**
- * Sends the request to list again, and waits for the server's tools.
+ * Sends the request to list again, and waits until the server has answered for all its lists.
  *
- * @throws TroupeError with the reason why they were not listed
+ * @throws TroupeError with the reason why its tools were not listed
  */
 export async function listedAgain(
   { board, catalogs, parts: { clock } }: Services,
@@ -21,33 +30,47 @@ export async function listedAgain(
   { signal, timeoutMs = defaultTimeoutMs }: WaitOptions,
 ): Promise<ServerStatus> {
   const deadlineAt = clock.now() + timeoutMs;
+  const toolsOf = ({ generation }: ServerStatus) => catalogs.listedBy({ server, generation }).tools;
   const before = board.view(server);
-  const tools = before && catalogs.listedTools(before.status);
+  const tools = before && toolsOf(before.status);
   request();
   for (;;) {
-    const view = board.view(server);
-    if (view === undefined || !isUsable(view.status.state)) throw notUsable(server, view?.status);
-    const { status } = view;
-    if (catalogs.listedTools(status) !== tools) return status;
-    const why = newGapIn(status, before?.status);
-    if (why !== undefined) throw notListed(server, why);
+    const { status, session } = usable(server, board.view(server));
+    const isListed = toolsOf(status) !== tools;
+    const isOver = clock.now() >= deadlineAt;
+    if (isListed && (isOver || !isListing(session))) return status;
+    if (!isListing(session)) throw notListed(server, session.getSnapshot().context.gaps.tools);
     if (signal?.aborted === true)
       throw new TroupeError('CANCELLED', `The wait for ${server} was cancelled.`, { server });
-    if (clock.now() >= deadlineAt) throw notListed(server, `nothing came within ${timeoutMs} ms`);
+    if (isOver) throw notListed(server, { message: `nothing came within ${timeoutMs} ms` });
     await waitOnce({ clock, deadlineAt, signal }, (wake) => {
-      const ends = [board.watch(server, wake), catalogs.onListed(wake)];
-      return () => ends.forEach((end) => end());
+      const settling = session.subscribe({ next: wake, error: wake, complete: wake });
+      const unwatch = board.watch(server, wake);
+      return () => {
+        settling.unsubscribe();
+        unwatch();
+      };
     });
   }
 }
 
-/** Returns why a list failed since the earlier status; undefined if none did. */
-function newGapIn(
-  { reason, lastError }: ServerStatus,
-  before: ServerStatus | undefined,
-): string | undefined {
-  const isNew = lastError?.message !== before?.lastError?.message;
-  return reason === 'partialCatalog' && isNew ? lastError?.message : undefined;
+/** Returns the server's session. @throws TroupeError if the server is not ready. */
+function usable(server: string, view: ServerView | undefined) {
+  const session = view?.ref.getSnapshot().children.session;
+  if (view === undefined || session === undefined || !isUsable(view.status.state))
+    throw notUsable(server, view?.status);
+  return { status: view.status, session };
+}
+
+/** Returns whether a list is being fetched, or will be because the request came during a list. */
+function isListing(session: SessionRef): boolean {
+  const { children } = session.getSnapshot();
+  return lists.some((list) => {
+    const refresh = children[list]?.getSnapshot() as
+      | SnapshotFrom<typeof refreshMachine>
+      | undefined;
+    return refresh?.matches('listing') === true || refresh?.matches({ pausing: 'due' }) === true;
+  });
 }
 
 function notUsable(server: string, status: ServerStatus | undefined): TroupeError {
@@ -60,8 +83,8 @@ function notUsable(server: string, status: ServerStatus | undefined): TroupeErro
   );
 }
 
-function notListed(server: string, why: string): TroupeError {
-  const cause = `: ${why.replace(/\.$/, '')}`;
+function notListed(server: string, gap: { readonly message: string } | null): TroupeError {
+  const cause = gap === null ? '' : `: ${gap.message.replace(/\.$/, '')}`;
   return new TroupeError(
     'TIMEOUT_WAITING',
     `Server ${server} did not list its tools again${cause}. Its earlier list stays; see troupe status ${server}`,

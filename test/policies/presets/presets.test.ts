@@ -28,11 +28,11 @@ const valueOf = (preset: PresetName, name: PolicyField): unknown => {
 };
 
 const ladders: readonly (readonly [string, PresetName, string])[] = [
-  ['X19', 'default', 'stdinEnd 2000, SIGTERM 2000, SIGKILL 250'],
-  ['OMP-110', 'ohMyPi', 'stdinEnd 0, SIGTERM 1000, SIGKILL 500'],
-  ['QW-112', 'qwenCode', 'SIGTERM 2000, SIGKILL 250'],
-  ['CB-25', 'codeBuddy', 'SIGTERM 5000, SIGTERM 0, SIGKILL 250'],
-  ['CC-05', 'claudeCode', 'SIGINT 100, SIGTERM 400, SIGKILL 50'],
+  ['X19', 'default', 'stdinEnd 2000, SIGTERM 2000, SIGKILL 250 to its tree'],
+  ['OMP-110', 'ohMyPi', 'stdinEnd 0, SIGTERM 1000, SIGKILL 500 to its group'],
+  ['QW-112', 'qwenCode', 'SIGTERM 2000, SIGKILL 250 to its tree'],
+  ['CB-25', 'codeBuddy', 'SIGTERM 5000, SIGTERM 0, SIGKILL 250 to its child'],
+  ['CC-05', 'claudeCode', 'SIGINT 100, SIGTERM 400, SIGKILL 50 to its child'],
 ];
 
 describe('the presets', () => {
@@ -42,7 +42,8 @@ describe('the presets', () => {
 
   it.each(ladders)('%s: %s closes in the steps %s', (_rows, preset, steps) => {
     const { close } = presets[preset];
-    expect(close.steps.map(({ by, waitMs }) => `${by} ${waitMs}`).join(', ')).toBe(steps);
+    const list = close.steps.map(({ by, waitMs }) => `${by} ${waitMs}`).join(', ');
+    expect(`${list} to its ${close.scope}`).toBe(steps);
   });
 
   it.each(presetNames)(

@@ -227,6 +227,11 @@ describe('a naming policy', () => {
     expect(exposeTools(pair('a.b', 'a-b'))).toHaveLength(2);
   });
 
+  it('of ohMyPi cuts a name at 64 characters, with a hash', () => {
+    const long = under(presets.ohMyPi.naming, server('db', 'x'.repeat(57)));
+    expect(namesOf(long)).toEqual([expect.stringMatching(/^mcp__db_x{47}_[0-9a-z]{8}$/)]);
+  });
+
   it('replaces invalid characters with underscores, including in a template', () => {
     const template = 'my tools: {tool}';
     expect(namesOf(under({ template }, server('db', 'query')))).toEqual(['my_tools:_query']);

@@ -45,6 +45,19 @@ describe('a running call', () => {
     expect(made.error).toMatchObject(late);
   });
 
+  it('QW-86: under qwenCode ends after ten minutes, whatever its progress', async () => {
+    const policy = { preset: 'qwenCode' };
+    const { there, made, progress } = await running(policy, { onProgress });
+    for (const ms of [250_000, 250_000]) {
+      await there.advance(ms);
+      progress();
+    }
+    await there.advance(99_999);
+    expect(made.state).toBe('pending');
+    await there.advance(1);
+    expect(made.error).toMatchObject(late);
+  });
+
   it('extends its deadline with each progress notification, up to maxTimeoutMs', async () => {
     const policy = { call: { timeoutMs: 1_000, maxTimeoutMs: 2_500 } };
     const { there, made, progress } = await running(policy, { onProgress });

@@ -58,4 +58,32 @@ describe('a list with a malformed item', () => {
     const { lastError } = await troupe.waitFor('peer', 'backingOff');
     expect(lastError?.kind).toBe('protocol');
   });
+
+  it.each([
+    ['tools', 'is not a list', { tools: {} }],
+    ['tools', 'has no usable item', { tools: [null] }],
+    ['resources', 'is not a list', { resources: {} }],
+    ['resources', 'has no usable item', { resources: [null] }],
+  ] as const)('keeps the earlier %s when a refreshed list %s', async (list, _what, garbage) => {
+    const results: Record<string, unknown> = {
+      initialize: {
+        protocolVersion: '2025-11-25',
+        capabilities: { tools: {}, resources: {} },
+        serverInfo: { name: 'peer', version: '1' },
+      },
+      'tools/list': { tools: [{ name: 'act', inputSchema }] },
+      'resources/list': { resources: [{ name: 'page', uri: 'a:1' }] },
+      'resources/templates/list': { resourceTemplates: [] },
+    };
+    const troupe = await started('json', { era: 'legacy', results });
+    await troupe.waitFor('peer', 'ready');
+    await troupe.refresh('peer');
+    results[`${list}/list`] = garbage;
+    const refreshed = troupe.refresh('peer');
+    if (list === 'tools')
+      await expect(refreshed).rejects.toMatchObject({ code: 'TIMEOUT_WAITING' });
+    else await refreshed;
+    expect(troupe.status('peer')).toMatchObject({ state: 'degraded', tools: 1 });
+    expect(troupe.resources().map(({ uri }) => uri)).toEqual(['a:1']);
+  });
 });
