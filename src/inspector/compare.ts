@@ -71,9 +71,9 @@ async function firstDifference(
       if (read === undefined) break;
       if (read.lane === deed.lane) other = read;
       else {
-        const waiting = ahead.get(read.lane);
-        if (waiting === undefined) ahead.set(read.lane, [read]);
-        else waiting.push(read);
+        const waiting = ahead.get(read.lane) ?? [];
+        waiting.push(read);
+        ahead.set(read.lane, waiting);
         aheadCount += 1;
       }
     }

@@ -89,10 +89,10 @@ describe('the way to a state', () => {
   });
 
   it('fails calls only on a usable server', async () => {
-    const { way, sessions, settle } = await ready();
-    sessions.of('db').fail({ kind: 'crashed', message: 'It crashed.' });
-    await settle();
-    const found = await way('circuit.open');
+    const script = await ready();
+    script.sessions.of('db').fail({ kind: 'crashed', message: 'It crashed.' });
+    await script.settle();
+    const found = await script.way('circuit.open');
     expect(typesOf(found)).toEqual([
       ...['after.reconnectBackoff', 'slot.granted', 'session.opened', 'session.listed'],
       ...Array.from({ length: 5 }, () => 'call.failed'),
