@@ -71,7 +71,9 @@ async function firstDifference(
       if (read === undefined) break;
       if (read.lane === deed.lane) other = read;
       else {
-        ahead.set(read.lane, [...(ahead.get(read.lane) ?? []), read]);
+        const waiting = ahead.get(read.lane) ?? [];
+        waiting.push(read);
+        ahead.set(read.lane, waiting);
         aheadCount += 1;
       }
     }

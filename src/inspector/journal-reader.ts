@@ -77,17 +77,25 @@ async function* recordsOf(
 }
 
 async function* linesOf(file: string, handle: FileHandle): AsyncGenerator<Line, void> {
-  let rest = '';
+  // A long line is joined once: to join it with every chunk would take minutes.
+  let rest: string[] = [];
+  let restLength = 0;
   for await (const chunk of handle.createReadStream({ encoding: 'utf8', autoClose: false })) {
-    const parts = (rest + String(chunk)).split('\n');
-    rest = parts.pop() ?? '';
-    for (const text of parts) yield { text, isTorn: false };
-    if (rest.length > longestLine)
+    const [first = '', ...others] = String(chunk).split('\n');
+    rest.push(first);
+    restLength += first.length;
+    const last = others.pop();
+    if (last !== undefined) {
+      for (const text of [rest.join(''), ...others]) yield { text, isTorn: false };
+      rest = [last];
+      restLength = last.length;
+    }
+    if (restLength > longestLine)
       throw unusable(
         `${file} has a line of more than 64 MB; use a journal from troupe up --journal`,
       );
   }
-  if (rest !== '') yield { text: rest, isTorn: true };
+  if (restLength > 0) yield { text: rest.join(''), isTorn: true };
 }
 
 function notAJournal(file: string, head: unknown): TroupeError {

@@ -286,6 +286,8 @@ function choicesIn(place: ServerFork, isScripted: boolean): Event[] {
       if (type === 'xstate.done.actor.session') return endsOf(place, isScripted);
       if (type === 'admission.withdrawn')
         return ['disabled', ...blockedReasons].map((verdict) => ({ type, verdict }));
+      // The chart counts late failures too, but a call begins, and fails, only on a usable server.
+      if (type === 'call.failed' && !place.snapshot.hasTag('usable')) return [];
       return ofNoUse.has(type) ? [] : [{ type }];
     });
 }

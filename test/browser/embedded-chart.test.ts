@@ -22,12 +22,16 @@ afterAll(() => browser.close());
 const html = `<!doctype html><html lang="en"><meta charset="utf-8"><title>A host</title>
 <meta name="color-scheme" content="light dark">
 <script type="module" src="/troupe-chart.js"></script>
+<script type="module" src="/troupe-chart.js?another-copy"></script>
 <troupe-chart id="followed" server="db" src="/troupe/"></troupe-chart>
 <troupe-chart id="given" server="db"></troupe-chart>
 <troupe-chart id="named" state="failed.attemptsExhausted"></troupe-chart>
 <troupe-chart id="circuit" chart="circuit" server="db"></troupe-chart></html>`;
 // Nothing but the page's own files, and no style in the page.
-const policy = "default-src 'none'; script-src 'self'; connect-src 'self'";
+const policy = [
+  "default-src 'none'; script-src 'self'; connect-src 'self'",
+  "require-trusted-types-for 'script'; trusted-types troupe-chart",
+].join('; ');
 
 function startTroupe(): Troupe {
   const folder = mkdtempSync(path.join(tmpdir(), 'troupe-embedded-'));
@@ -76,7 +80,7 @@ async function startHost(
   const server = createServer((request, response) => {
     if (/^\/troupe\/api\/(?:picture|stream)/u.test(request.url ?? '')) {
       passOn(request, response).catch(() => response.destroy());
-    } else if (request.url === '/troupe-chart.js') {
+    } else if (request.url?.startsWith('/troupe-chart.js') === true) {
       response.setHeader('content-type', 'text/javascript');
       response.end(readFileSync('dist/inspector/troupe-chart.js'));
     } else if (request.url === '/status') response.end(JSON.stringify(troupe.snapshot()));

@@ -18,11 +18,14 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
+// Leaves few states to visit before the search tries commands.
+const oneAttempt = { startup: { maxAttempts: 1 }, restart: { maxAttempts: 1 } };
+
 const screen = { viewport: { width: 1_440, height: 900 }, reducedMotion: 'reduce' } as const;
 
 /** A recorded troupe of ready servers. */
-async function ready(...names: readonly string[]) {
-  const mcpServers = Object.fromEntries(names.map((name) => [name, { command: name }]));
+async function ready(names: readonly string[], policy: object = {}) {
+  const mcpServers = Object.fromEntries(names.map((name) => [name, { command: name, policy }]));
   const script = createScriptedTroupe({ seed: 3, settings: { mcpServers } });
   const { troupe, sessions } = script;
   troupe.inspection.start();
@@ -44,7 +47,7 @@ function save(folder: string, name: string, { inspection }: Awaited<ReturnType<t
 
 describe('the way to a state', () => {
   it('is drawn and listed, with a test that passes, also in a replay', async () => {
-    const source = await openJournal(save(temporaryFolder(), 'a.ndjson', await ready('db')));
+    const source = await openJournal(save(temporaryFolder(), 'a.ndjson', await ready(['db'])));
     const { page } = await show(
       browser,
       { source, mode: 'replay', title: 'a.ndjson' },
@@ -74,8 +77,6 @@ describe('the way to a state', () => {
     expect(await runExported(test)).toBe('leads db to failed (attemptsExhausted)');
     await choice.selectOption('connection.engaged.live.ready');
     await page.getByText('This state is active.').waitFor();
-    await choice.selectOption('connection.parked.blocked.rejected');
-    await page.getByText('The test cannot repeat admission.withdrawn').waitFor();
     await page.keyboard.press('Escape');
     await page.keyboard.press('Escape');
     await page.locator('.way-steps').waitFor({ state: 'detached' });
@@ -83,7 +84,7 @@ describe('the way to a state', () => {
   });
 
   it('is asked for at a state of the chart', async () => {
-    const { inspection } = await ready('db');
+    const { inspection } = await ready(['db'], oneAttempt);
     const { page } = await show(
       browser,
       { source: inspection, mode: 'live', title: 'x' },
@@ -94,14 +95,18 @@ describe('the way to a state', () => {
     await page.getByRole('button', { name: 'How do I get here?' }).click();
     await page.getByText('2 steps, drawn in the chart.').waitFor();
     expect(await page.locator('.on-way[data-state="connection.retired"]').count()).toBe(1);
+    await page
+      .getByLabel('State', { exact: true })
+      .selectOption('connection.parked.blocked.rejected');
+    await page.getByText('The test cannot repeat admission.withdrawn').waitFor();
   });
 });
 
 describe('two journals', () => {
   it('are both shown at their first difference', async () => {
     const folder = temporaryFolder();
-    const a = save(folder, 'a.ndjson', await ready('db', 'web'));
-    const other = await ready('db', 'web');
+    const a = save(folder, 'a.ndjson', await ready(['db', 'web']));
+    const other = await ready(['db', 'web']);
     other.sessions.of('web').fail({ kind: 'crashed', message: 'It crashed.' });
     await other.settle();
     const b = save(folder, 'b.ndjson', other);
@@ -127,7 +132,7 @@ describe('two journals', () => {
 describe('a sequence that is wider than the screen', () => {
   it('leads to each lane by name, and hides record numbers at first', async () => {
     const names = Array.from({ length: 12 }, (_, place) => `srv${place}`);
-    const { inspection } = await ready(...names);
+    const { inspection } = await ready(names);
     const { page } = await show(
       browser,
       { source: inspection, mode: 'live', title: 'x' },

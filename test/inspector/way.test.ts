@@ -1,15 +1,18 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { WayView } from '../../src/domain/host/inspection.ts';
 import { wayTo } from '../../src/inspector/way.ts';
 import { createScriptedTroupe } from '../../src/testing/index.ts';
 import { runExported } from './exported-test.ts';
 
 const signal = new AbortController().signal;
+// Leaves few states to visit before the search tries commands.
+const oneAttempt = {
+  command: 'db',
+  policy: { startup: { maxAttempts: 1 }, restart: { maxAttempts: 1 } },
+};
 
 /** A ready server, with what led there recorded. */
 async function ready(entry: object = { command: 'db' }) {
@@ -59,23 +62,42 @@ describe('the way to a state', () => {
   });
 
   it.each([
-    'connection.settling.wanting',
     'connection.parked.backingOff.retrying',
     'connection.parked.authRequired',
     'connection.parked.suspended.crashLoop',
     'connection.parked.failed.attemptsExhausted',
     'connection.parked.failed.capabilityMissing',
-    'connection.parked.stopped',
     'connection.engaged.queued',
     'connection.engaged.live.loadingTools',
-    'connection.engaged.live.closing',
-    'catalog.deferred',
     'circuit.open',
     'circuit.halfOpen',
   ])('has a test that passes: %s', async (to) => {
     const { test = '', untold } = await (await ready()).way(to);
     expect(untold).toEqual([]);
     await runExported(test);
+  });
+
+  it.each([
+    'connection.settling.wanting',
+    'connection.parked.stopped',
+    'connection.engaged.live.closing',
+    'catalog.deferred',
+  ])('has a test that passes, with a command: %s', async (to) => {
+    const { test = '', untold } = await (await ready(oneAttempt)).way(to);
+    expect(untold).toEqual([]);
+    await runExported(test);
+  });
+
+  it('fails calls only on a usable server', async () => {
+    const script = await ready();
+    script.sessions.of('db').fail({ kind: 'crashed', message: 'It crashed.' });
+    await script.settle();
+    const found = await script.way('circuit.open');
+    expect(typesOf(found)).toEqual([
+      ...['after.reconnectBackoff', 'slot.granted', 'session.opened', 'session.listed'],
+      ...Array.from({ length: 5 }, () => 'call.failed'),
+    ]);
+    await runExported(found.test ?? '');
   });
 
   it('begins at the moment shown, also when more happened since', async () => {
@@ -91,7 +113,7 @@ describe('the way to a state', () => {
   });
 
   it('names the events that a test cannot repeat', async () => {
-    const { way } = await ready();
+    const { way } = await ready(oneAttempt);
     const found = await way('connection.parked.blocked.rejected');
     expect(found.untold).toEqual(['admission.withdrawn']);
     expect(found.test).toContain('// Then "admission.withdrawn" followed');
@@ -114,25 +136,13 @@ describe('the way to a state', () => {
     const gone = AbortSignal.abort();
     await expect(wayTo(inspection, { actor, at: inspection.last, to }, gone)).rejects.toThrow();
   });
+});
 
-  it('has a test that a project can run from a file', { timeout: 60_000 }, async () => {
-    const { test = '' } = await (await ready()).way('connection.parked.suspended.crashLoop');
-    const repository = fileURLToPath(new URL('../..', import.meta.url));
-    const folder = mkdtempSync(path.join(repository, 'test', 'way-'));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
-    writeFileSync(path.join(folder, 'way.test.ts'), test);
-    const testing = path.join(repository, 'src/testing/index.ts');
-    const config = { resolve: { alias: { 'mcp-troupe/testing': testing } } };
-    writeFileSync(
-      path.join(folder, 'vitest.config.mjs'),
-      `export default ${JSON.stringify(config)};\n`,
-    );
-    const vitest = path.join(repository, 'node_modules/vitest/vitest.mjs');
-    const run = spawn(process.execPath, [vitest, 'run', '--root', folder, '--reporter=verbose']);
-    let printed = '';
-    run.stdout.setEncoding('utf8').on('data', (text: string) => void (printed += text));
-    const [exitCode] = await once(run, 'close');
-    expect(printed).toContain('leads db to suspended (crashLoop)');
-    expect(exitCode, printed).toBe(0);
-  });
+describe('the copied test of a way, in a file of its own', async () => {
+  const { test = '' } = await (await ready()).way('connection.parked.suspended.crashLoop');
+  const folder = mkdtempSync(fileURLToPath(new URL('way-', import.meta.url)));
+  const file = path.join(folder, 'copied.test.ts');
+  writeFileSync(file, test);
+  // Vitest registers the file's test here.
+  await import(file).finally(() => rmSync(folder, { recursive: true }));
 });

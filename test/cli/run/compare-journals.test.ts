@@ -1,4 +1,4 @@
-import { createWriteStream } from 'node:fs';
+import { createWriteStream, truncateSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { finished } from 'node:stream/promises';
 import { describe, expect, it } from 'vitest';
@@ -97,6 +97,17 @@ describe('two journals', () => {
     const { difference } = await compareJournals(a, b);
     expect(difference).toMatchObject({ server: 'db', a: { n: expect.any(Number) } });
     expect(difference?.b).toBeUndefined();
+  });
+
+  it('are refused soon when one is a huge file without line breaks', async () => {
+    const file = path.join(temporaryFolder(), 'huge');
+    writeFileSync(file, '');
+    truncateSync(file, 80_000_000);
+    const before = process.cpuUsage();
+    await expect(compareJournals(file, file)).rejects.toThrow('has a line of more than 64 MB');
+    // Under a second; twenty when each chunk is joined with all before it.
+    const { user, system } = process.cpuUsage(before);
+    expect((user + system) / 1_000_000).toBeLessThan(5);
   });
 
   it('are compared by troupe replay, which exits with 1 for a difference', async () => {

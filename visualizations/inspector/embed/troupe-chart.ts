@@ -153,4 +153,6 @@ class TroupeChart extends Base implements TroupeChartElement {
   }
 }
 
-globalThis.customElements?.define('troupe-chart', TroupeChart);
+// Another copy of this file may be on the page already.
+if (globalThis.customElements?.get('troupe-chart') === undefined)
+  globalThis.customElements?.define('troupe-chart', TroupeChart);

@@ -130,8 +130,8 @@ export class ChartDrawing {
     for (const [arrow, places] of numbers) {
       const way = arrow.querySelector<SVGPathElement>('.way');
       if (way === null) continue;
-      // Near its start, where no label is.
-      const { x, y } = way.getPointAtLength(Math.min(way.getTotalLength() / 4, 16));
+      // At its start, where no label is.
+      const { x, y } = way.getPointAtLength(Math.min(way.getTotalLength() / 4, 6));
       this.#numbers.append(numberBadge(places, x, y));
     }
   }
@@ -281,7 +281,7 @@ export class ChartDrawing {
 function parsed(text: string): SVGSVGElement {
   // The page's content security policy forbids styles inside a picture.
   const plain = text.replace(/<style>[^<]*<\/style>/u, '');
-  const { documentElement } = new DOMParser().parseFromString(plain, 'image/svg+xml');
+  const { documentElement } = new DOMParser().parseFromString(trusted(plain), 'image/svg+xml');
   if (!(documentElement instanceof SVGSVGElement)) throw new Error('The picture cannot be read.');
   for (const strange of documentElement.querySelectorAll(
     'script,style,foreignObject,a,image,use',
@@ -289,6 +289,27 @@ function parsed(text: string): SVGSVGElement {
     strange.remove();
   }
   return document.importNode(documentElement, true);
+}
+
+interface HtmlPolicy {
+  readonly createHTML: (text: string) => string;
+}
+
+interface PolicyFactory {
+  readonly createPolicy: (name: string, policy: HtmlPolicy) => HtmlPolicy;
+}
+
+let htmlPolicy: HtmlPolicy | undefined;
+
+/** Marks a picture of ours as such for a host's page that requires trusted types. */
+function trusted(text: string): string {
+  const factory = (globalThis as { readonly trustedTypes?: PolicyFactory }).trustedTypes;
+  try {
+    htmlPolicy ??= factory?.createPolicy('troupe-chart', { createHTML: (html) => html });
+  } catch {
+    // The page forbids this policy, but may still take text.
+  }
+  return htmlPolicy?.createHTML(text) ?? text;
 }
 
 function svgElement<Name extends keyof SVGElementTagNameMap>(

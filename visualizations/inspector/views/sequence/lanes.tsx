@@ -32,10 +32,7 @@ export function LaneIndex({ lines, xs, view, width }: LanesProps & { width: numb
           event.currentTarget.value = '';
         }}
       >
-        <option value="">
-          {lines.length === 1 ? '1 lane' : `${lines.length} lanes`}
-          {hidden === 0 ? '' : `, ${hidden} hidden`}
-        </option>
+        <option value="">{lines.length === 1 ? '1 lane' : `${lines.length} lanes`}</option>
         {lines.map(({ key, name, role }) => {
           const side = sideOf(xs.get(key), view);
           const mark = side === 'left' ? '‹ ' : side === 'right' ? '› ' : '';
