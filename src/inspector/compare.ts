@@ -5,8 +5,8 @@
  */
 
 import type {
-  ComparedDeed,
   ComparedSide,
+  ComparedStep,
   ComparisonView,
   JournalDifference,
 } from '../domain/host/comparison.ts';
@@ -28,7 +28,7 @@ export interface JournalComparison {
 // Servers start in any order, but hardly so far apart. Some 20 MB.
 const usualWindow = 50_000;
 
-interface Deed extends ComparedDeed {
+interface Step extends ComparedStep {
   readonly lane: string;
   readonly server: string | undefined;
 }
@@ -39,9 +39,9 @@ export async function compareJournals(
   fileB: string,
   window = usualWindow,
 ): Promise<JournalComparison> {
-  const a = new DeedReader(await readJournal(fileA));
+  const a = new StepReader(await readJournal(fileA));
   try {
-    const b = new DeedReader(await readJournal(fileB));
+    const b = new StepReader(await readJournal(fileB));
     try {
       const difference = await firstDifference(a, b, window);
       const records = { a: a.count, b: b.count };
@@ -55,21 +55,21 @@ export async function compareJournals(
 }
 
 async function firstDifference(
-  a: DeedReader,
-  b: DeedReader,
+  a: StepReader,
+  b: StepReader,
   window: number,
 ): Promise<JournalDifference | undefined> {
-  const lasts = new Map<string, ComparedDeed>();
+  const lasts = new Map<string, ComparedStep>();
   /** What B did that A has not done yet, oldest first, by lane. */
-  const ahead = new Map<string, Deed[]>();
+  const ahead = new Map<string, Step[]>();
   let aheadCount = 0;
-  for (let deed = await a.next(); deed !== undefined; deed = await a.next()) {
-    let other = ahead.get(deed.lane)?.shift();
+  for (let step = await a.next(); step !== undefined; step = await a.next()) {
+    let other = ahead.get(step.lane)?.shift();
     if (other !== undefined) aheadCount -= 1;
     while (other === undefined && aheadCount < window) {
       const read = await b.next();
       if (read === undefined) break;
-      if (read.lane === deed.lane) other = read;
+      if (read.lane === step.lane) other = read;
       else {
         const waiting = ahead.get(read.lane) ?? [];
         waiting.push(read);
@@ -77,11 +77,11 @@ async function firstDifference(
         aheadCount += 1;
       }
     }
-    if (other?.text !== deed.text) {
+    if (other?.text !== step.text) {
       const isCut = other === undefined && aheadCount >= window;
-      return differenceOf(deed, deed, other, lasts, isCut ? window : undefined);
+      return differenceOf(step, step, other, lasts, isCut ? window : undefined);
     }
-    lasts.set(deed.lane, shownOf(deed));
+    lasts.set(step.lane, shownOf(step));
   }
   const left = [...ahead.values()].flatMap(([first]) => first ?? []);
   const further = left.toSorted((one, two) => one.n - two.n)[0] ?? (await b.next());
@@ -89,10 +89,10 @@ async function firstDifference(
 }
 
 function differenceOf(
-  { lane, server }: Deed,
-  a: Deed | undefined,
-  b: Deed | undefined,
-  lasts: ReadonlyMap<string, ComparedDeed>,
+  { lane, server }: Step,
+  a: Step | undefined,
+  b: Step | undefined,
+  lasts: ReadonlyMap<string, ComparedStep>,
   within: number | undefined,
 ): JournalDifference {
   const before = lasts.get(lane);
@@ -106,42 +106,42 @@ function differenceOf(
   };
 }
 
-function shownOf({ n, t, text }: Deed): ComparedDeed {
+function shownOf({ n, t, text }: Step): ComparedStep {
   return { n, t, text };
 }
 
 /** Reads what the actors of a journal did. */
-class DeedReader {
-  readonly #deeds: AsyncGenerator<Deed, void>;
+class StepReader {
+  readonly #steps: AsyncGenerator<Step, void>;
   count = 0;
 
   readonly #journal: JournalReading;
 
   constructor(journal: JournalReading) {
     this.#journal = journal;
-    this.#deeds = this.#read();
+    this.#steps = this.#read();
   }
 
-  async next(): Promise<Deed | undefined> {
-    const { value } = await this.#deeds.next();
+  async next(): Promise<Step | undefined> {
+    const { value } = await this.#steps.next();
     return value ?? undefined;
   }
 
   async close(): Promise<void> {
-    await this.#deeds.return();
+    await this.#steps.return();
     await this.#journal.close();
   }
 
-  async *#read(): AsyncGenerator<Deed, void> {
+  async *#read(): AsyncGenerator<Step, void> {
     const { head, records } = this.#journal;
     const { n, t, actors } = head.picture;
     const lanes = new Lanes();
     for (const actor of actors) {
-      for (const deed of lanes.begin(actor)) yield { n, t, ...deed };
+      for (const step of lanes.begin(actor)) yield { n, t, ...step };
     }
     for await (const record of records) {
       this.count += 1;
-      for (const deed of lanes.deedsOf(record)) yield { n: record.n, t: record.t, ...deed };
+      for (const step of lanes.stepsOf(record)) yield { n: record.n, t: record.t, ...step };
     }
   }
 }
@@ -153,8 +153,8 @@ export interface ComparedJournal {
 }
 
 // Enough to see what led to the difference, and what came of it.
-const deedsBefore = 3;
-const deedsAfter = 12;
+const stepsBefore = 3;
+const stepsAfter = 12;
 
 /** Describes both journals at their difference; `a` is the one that is shown. */
 export function comparisonOf(
@@ -171,15 +171,15 @@ export function comparisonOf(
 function sideOf(
   { title, source }: Pick<ComparedJournal, 'title' | 'source'>,
   { actor: lane, server }: JournalDifference,
-  deed: ComparedDeed | undefined,
+  step: ComparedStep | undefined,
 ): ComparedSide {
-  const deeds = deedsIn(source, lane);
-  const place = deeds.findLastIndex((each) => each.n <= (deed?.n ?? source.last));
+  const steps = stepsIn(source, lane);
+  const place = steps.findLastIndex((each) => each.n <= (step?.n ?? source.last));
   // The state that an event leads to is recorded after it.
-  const state = deeds
+  const state = steps
     .slice(place, place + 2)
-    .find((each) => deed !== undefined && each.text.startsWith(enters));
-  const n = state?.n ?? deed?.n ?? source.last;
+    .find((each) => step !== undefined && each.text.startsWith(enters));
+  const n = state?.n ?? step?.n ?? source.last;
   const actor = source
     .picture(n)
     ?.actors.find((each) =>
@@ -187,22 +187,22 @@ function sideOf(
         ? each.machine === 'troupe'
         : each.machine === 'server' && each.server === server,
     );
-  const from = Math.max(0, place - deedsBefore);
+  const from = Math.max(0, place - stepsBefore);
   return {
     title: printableLine(title, 200),
     n,
-    deeds: deeds.slice(from, place + 1 + (deed === undefined ? 0 : deedsAfter)),
+    steps: steps.slice(from, place + 1 + (step === undefined ? 0 : stepsAfter)),
     ...(actor === undefined ? {} : { actor }),
   };
 }
 
-function deedsIn(source: InspectionSource, lane: string): readonly ComparedDeed[] {
+function stepsIn(source: InspectionSource, lane: string): readonly ComparedStep[] {
   const lanes = new Lanes();
   for (const actor of source.picture(source.first - 1)?.actors ?? []) lanes.begin(actor);
   return recordsIn(source).flatMap((record) =>
     lanes
-      .deedsOf(record)
-      .filter((deed) => deed.lane === lane)
+      .stepsOf(record)
+      .filter((step) => step.lane === lane)
       .map(({ text }) => ({ n: record.n, t: record.t, text })),
   );
 }
@@ -224,7 +224,7 @@ class Lanes {
   readonly #servers = new Map<string, string>();
   readonly #leaves = new Map<string, readonly string[]>();
 
-  /** Undefined for an actor whose deeds depend on other servers: a permit, for example. */
+  /** Undefined for an actor whose steps depend on other servers: a permit, for example. */
   #add({
     actor,
     id,
@@ -241,7 +241,7 @@ class Lanes {
     return this.#laneOf(actor);
   }
 
-  deedsOf(record: InspectionRecord): readonly (Lane & { readonly text: string })[] {
+  stepsOf(record: InspectionRecord): readonly (Lane & { readonly text: string })[] {
     switch (record.kind) {
       case 'actor': {
         const lane = this.#add(record);

@@ -77,7 +77,7 @@ export async function wayTo(
     const common = { actor: key, from, to, visited, isCut };
     if (end !== undefined) return { ...common, ...wayOf(source, start, end, range) };
   }
-  return { actor: key, from, to, visited, isCut, untold: [] };
+  return { actor: key, from, to, visited, isCut, unrepeatable: [] };
 }
 
 function wayOf(
@@ -85,15 +85,15 @@ function wayOf(
   start: ServerFork,
   end: ServerFork,
   range: Range,
-): Pick<WayView, 'steps' | 'test' | 'untold'> {
+): Pick<WayView, 'steps' | 'test' | 'unrepeatable'> {
   const { actor, from, t } = start.view();
   const steps = stepsIn(end.records, actor, t);
-  const untold = steps.map(({ type }) => type).filter((type) => !isTold(type));
+  const unrepeatable = steps.map(({ type }) => type).filter((type) => !isRepeatable(type));
   // Otherwise, it is an end of a session that a test cannot repeat.
-  if (range === 'all' && untold.length === 0) untold.push('xstate.done.actor.session');
+  if (range === 'all' && unrepeatable.length === 0) unrepeatable.push('xstate.done.actor.session');
   const whole = continued(source, from, settled(end));
   const test = modelTestOf(whole, actor, whole.last);
-  return { steps, test, untold: [...new Set(untold)] };
+  return { steps, test, unrepeatable: [...new Set(unrepeatable)] };
 }
 
 function isState(path: string): boolean {
@@ -105,7 +105,7 @@ function isState(path: string): boolean {
 }
 
 /** Whether a test repeats an event, or it follows from others. */
-function isTold(type: string): boolean {
+function isRepeatable(type: string): boolean {
   return hasStep(type) || isAutomatic(type);
 }
 

@@ -38,8 +38,8 @@ const typesOf = ({ steps = [] }: WayView): readonly string[] =>
 describe('the way to a state', () => {
   it('is the shortest sequence of events, with the transitions they take', async () => {
     const { way } = await ready();
-    const { steps, untold } = await way('connection.parked.failed');
-    expect(untold).toEqual([]);
+    const { steps, unrepeatable } = await way('connection.parked.failed');
+    expect(unrepeatable).toEqual([]);
     expect(steps).toMatchObject([
       {
         type: 'xstate.done.actor.session',
@@ -72,8 +72,8 @@ describe('the way to a state', () => {
     'circuit.open',
     'circuit.halfOpen',
   ])('has a test that passes: %s', async (to) => {
-    const { test = '', untold } = await (await ready()).way(to);
-    expect(untold).toEqual([]);
+    const { test = '', unrepeatable } = await (await ready()).way(to);
+    expect(unrepeatable).toEqual([]);
     await runExported(test);
   });
 
@@ -83,8 +83,8 @@ describe('the way to a state', () => {
     'connection.engaged.live.closing',
     'catalog.deferred',
   ])('has a test that passes, with a command: %s', async (to) => {
-    const { test = '', untold } = await (await ready(oneAttempt)).way(to);
-    expect(untold).toEqual([]);
+    const { test = '', unrepeatable } = await (await ready(oneAttempt)).way(to);
+    expect(unrepeatable).toEqual([]);
     await runExported(test);
   });
 
@@ -115,7 +115,7 @@ describe('the way to a state', () => {
   it('names the events that a test cannot repeat', async () => {
     const { way } = await ready(oneAttempt);
     const found = await way('connection.parked.blocked.rejected');
-    expect(found.untold).toEqual(['admission.withdrawn']);
+    expect(found.unrepeatable).toEqual(['admission.withdrawn']);
     expect(found.test).toContain('// Then "admission.withdrawn" followed');
   });
 
@@ -124,7 +124,7 @@ describe('the way to a state', () => {
     const to = 'connection.parked.failed.crashLoop';
     const limits = [['all', 40]] as const;
     expect(await wayTo(inspection, { actor, at: inspection.last, to }, signal, limits)).toEqual({
-      ...{ actor, from: inspection.last, to, untold: [] },
+      ...{ actor, from: inspection.last, to, unrepeatable: [] },
       ...{ visited: 40, isCut: true },
     });
   });

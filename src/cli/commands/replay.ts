@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { ComparedDeed, JournalDifference } from '../../domain/host/comparison.ts';
+import type { ComparedStep, JournalDifference } from '../../domain/host/comparison.ts';
 import { defined } from '../../policies/defined.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { type CliSession, type CommandDefinition, flag } from '../command.ts';
@@ -101,8 +101,8 @@ function differenceLines(
   { actor, before, a, b, within }: JournalDifference,
   names: { readonly a: string; readonly b: string },
 ): readonly string[] {
-  const at = ({ n, t }: ComparedDeed): string => `record ${n} at ${(t / 1_000).toFixed(3)} s`;
-  const deed = (its: ComparedDeed | undefined): string =>
+  const at = ({ n, t }: ComparedStep): string => `record ${n} at ${(t / 1_000).toFixed(3)} s`;
+  const step = (its: ComparedStep | undefined): string =>
     its !== undefined
       ? `${printableLine(its.text, 1_000)} (${at(its)})`
       : within === undefined
@@ -110,8 +110,8 @@ function differenceLines(
         : `nothing more within ${within} records`;
   return [
     `first difference: ${printableLine(actor, 200)}`,
-    ...(before === undefined ? [] : [`  both: ${deed(before)}`]),
-    `  ${names.a}: ${deed(a)}`,
-    `  ${names.b}: ${deed(b)}`,
+    ...(before === undefined ? [] : [`  both: ${step(before)}`]),
+    `  ${names.a}: ${step(a)}`,
+    `  ${names.b}: ${step(b)}`,
   ];
 }

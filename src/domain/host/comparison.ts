@@ -3,7 +3,7 @@
 import type { PicturedActor } from './inspection.ts';
 
 /** What an actor did, at one record of a journal. */
-export interface ComparedDeed {
+export interface ComparedStep {
   readonly n: number;
   /** Milliseconds since the start of the recording. */
   readonly t: number;
@@ -15,11 +15,11 @@ export interface JournalDifference {
   readonly server?: string;
   /** Names of the server and of the actor in it: `db/session`. */
   readonly actor: string;
-  /** The last deed that both have; absent when the first one differs. */
-  readonly before?: ComparedDeed;
+  /** The last step that both have; absent when the first one differs. */
+  readonly before?: ComparedStep;
   /** Absent when this journal has nothing more of the actor. */
-  readonly a?: ComparedDeed;
-  readonly b?: ComparedDeed;
+  readonly a?: ComparedStep;
+  readonly b?: ComparedStep;
   /** Set when the search for a counterpart ended after so many records of other actors. */
   readonly within?: number;
 }
@@ -36,8 +36,8 @@ export interface ComparedSide {
   /** Name of the file. */
   readonly title: string;
   readonly n: number;
-  /** The actor's deeds before and after. */
-  readonly deeds: readonly ComparedDeed[];
+  /** The actor's steps before and after. */
+  readonly steps: readonly ComparedStep[];
   /** The server, or the root, after record `n`; absent when it is gone. */
   readonly actor?: PicturedActor;
 }

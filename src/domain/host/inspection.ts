@@ -319,7 +319,7 @@ export interface WayView {
   /** A TypeScript test that walks the way, if there is one. */
   readonly test?: string;
   /** Events of the way for which the test has only a comment. */
-  readonly untold: readonly string[];
+  readonly unrepeatable: readonly string[];
 }
 
 export interface WayStep {

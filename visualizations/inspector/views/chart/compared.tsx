@@ -64,13 +64,13 @@ interface SideProps {
   readonly from: number | undefined;
 }
 
-function Side({ side: { title, deeds }, isOver, from = Infinity }: SideProps) {
-  const start = deeds[0]?.t ?? 0;
+function Side({ side: { title, steps }, isOver, from = Infinity }: SideProps) {
+  const start = steps[0]?.t ?? 0;
   return (
     <div>
       <h3>{shownLine(title, 40)}</h3>
       <ol class="compared-lines">
-        {deeds.map(({ n, t, text }, place) => (
+        {steps.map(({ n, t, text }, place) => (
           <li key={place} class={n >= from ? 'differs' : ''}>
             <span class="number soft">
               {n} · +{duration(t - start)}

@@ -67,7 +67,7 @@ function StateChoice({ actor, machine, to }: Omit<WayProps, 'way'> & { to: strin
 }
 
 function Found({ found, machine }: { found: WayView; machine: MachineFacts }) {
-  const { steps, test, untold, visited, isCut } = found;
+  const { steps, test, unrepeatable, visited, isCut } = found;
   if (steps === undefined) {
     const count = visited.toLocaleString('en');
     return (
@@ -92,10 +92,10 @@ function Found({ found, machine }: { found: WayView; machine: MachineFacts }) {
       {test === undefined ? null : (
         <section>
           <h3>Test</h3>
-          {untold.length === 0 ? null : (
+          {unrepeatable.length === 0 ? null : (
             <p class="soft">
-              The test cannot repeat {untold.map(eventName).join(', ')}; add what causes it in your
-              troupe.
+              The test cannot repeat {unrepeatable.map(eventName).join(', ')}; add what causes it in
+              your troupe.
             </p>
           )}
           <p>
