@@ -117,7 +117,7 @@ function installInto(project: string, ...packages: readonly string[]): void {
 
 /** Uses our compiler and Node types, so that no development package is installed. */
 function compile(project: string, config: string): void {
-  const compiler = path.join(root, 'node_modules/typescript/bin/tsc');
+  const compiler = path.join(root, 'node_modules/@typescript/native/bin/tsc');
   const types = path.join(root, 'node_modules/@types');
   run(project, process.execPath, compiler, '-p', config, '--typeRoots', types);
 }

@@ -80,7 +80,7 @@ describe('the way to a state', () => {
     await page.keyboard.press('Escape');
     await page.keyboard.press('Escape');
     await page.locator('.way-steps').waitFor({ state: 'detached' });
-    expect(await page.locator('.chart-stage .on-way').count()).toBe(0);
+    await marked.first().waitFor({ state: 'detached' });
   });
 
   it('is asked for at a state of the chart', async () => {
@@ -147,10 +147,11 @@ describe('a sequence that is wider than the screen', () => {
     expect(await lanes.locator('option').allTextContents()).toContainEqual(
       expect.stringContaining(name ?? 'srv'),
     );
-    expect(await page.locator('.sequence-scroller').evaluate('(it) => it.scrollLeft')).not.toBe(0);
+    const offset = 'document.querySelector(".sequence-scroller").scrollLeft';
+    await expect.poll(() => page.evaluate(offset)).toBeGreaterThan(0);
     const first = await lanes.locator('option').nth(1).getAttribute('value');
     await lanes.selectOption(first ?? '');
-    await page.waitForFunction('document.querySelector(".sequence-scroller").scrollLeft === 0');
+    await expect.poll(() => page.evaluate(offset)).toBe(0);
     await page.setViewportSize({ width: 1_280, height: 800 });
     expect(await page.locator('.row-n').first().isVisible()).toBe(false);
     await page.getByRole('button', { name: 'Numbers' }).click();

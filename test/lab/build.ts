@@ -19,7 +19,7 @@ export async function build(): Promise<void> {
   process.once('exit', remove);
   // One fault row runs the troupe as a user with read access only.
   await mkdir(compiledFolder, { recursive: true, mode: 0o755 });
-  const tsc = join(rootFolder, 'node_modules/typescript/bin/tsc');
+  const tsc = join(rootFolder, 'node_modules/@typescript/native/bin/tsc');
   const args = [tsc, '-p', 'test/lab/tsconfig.json', '--outDir', compiledFolder];
   await promisify(execFile)(process.execPath, args, { cwd: rootFolder });
   // Hides the project's own package.json.

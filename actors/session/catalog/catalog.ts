@@ -57,6 +57,8 @@ export class SessionCatalog {
   readonly #gaps = new Map<string, string | undefined>();
   /** Tools by name; undefined until the first list. */
   #tools: ReadonlyMap<string, ListedTool> | undefined;
+  /** Kinds of other lists that this session has stored. */
+  readonly #sides = new Set<ListKind<unknown>>();
 
   constructor(setup: SessionCatalogSetup) {
     this.#setup = setup;
@@ -233,7 +235,9 @@ export class SessionCatalog {
 
   #putSide(kind: ListKind<unknown>, list: ItemList<unknown>) {
     const gap = this.#gapIn(list, kind.method, kind.many);
-    if (gap !== undefined && list.items.length === 0) return { gap, isMissing: true };
+    const isFirst = !this.#sides.has(kind);
+    if (!isFirst && gap !== undefined && list.items.length === 0) return { gap, isMissing: true };
+    this.#sides.add(kind);
     const lists: Partial<Record<string, readonly unknown[]>> = {
       [fieldOf[kind.method]]: list.items,
     };

@@ -76,11 +76,8 @@ function Rows({ rows, isNumbered }: { rows: readonly FoundRow[]; isNumbered: boo
   const view: LaneView = {
     from: frame.scrollLeft + gutter,
     to: frame.scrollLeft + frame.width,
-    goTo: (key) =>
-      scroller.current?.scrollTo({
-        left: (xs.get(key) ?? 0) - gutter - column / 2,
-        behavior: 'smooth',
-      }),
+    // At once: a smooth scroll would end unfinished when a new record is followed.
+    goTo: (key) => scroller.current?.scrollTo({ left: (xs.get(key) ?? 0) - gutter - column / 2 }),
   };
   return (
     <div class="sequence-scroller" ref={scroller} tabIndex={0} aria-label="Records" role="group">
