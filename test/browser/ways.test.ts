@@ -148,10 +148,10 @@ describe('a sequence that is wider than the screen', () => {
       expect.stringContaining(name ?? 'srv'),
     );
     const offset = 'document.querySelector(".sequence-scroller").scrollLeft';
-    await expect.poll(() => page.evaluate(offset)).toBeGreaterThan(0);
+    expect(await page.evaluate(offset)).toBeGreaterThan(0);
     const first = await lanes.locator('option').nth(1).getAttribute('value');
     await lanes.selectOption(first ?? '');
-    await expect.poll(() => page.evaluate(offset)).toBe(0);
+    expect(await page.evaluate(offset)).toBe(0);
     await page.setViewportSize({ width: 1_280, height: 800 });
     expect(await page.locator('.row-n').first().isVisible()).toBe(false);
     await page.getByRole('button', { name: 'Numbers' }).click();
