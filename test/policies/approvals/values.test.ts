@@ -108,9 +108,19 @@ describe("a server's values", () => {
       'login',
       'clientId from ${ID} (your environment)',
     ]);
+    expect(named.map(approvalValueLine).slice(-1)).toEqual([
+      ['login', 'identity.clientId from id (output of a command)'],
+    ]);
     expect(approvalValuesOf({ ...remote, oauth: false }, 'project')).toEqual([
       { field: 'oauth', text: 'false' },
     ]);
+  });
+
+  it.each([
+    [{ field: 'url', text: 'https://a.test/' }, ['setting', 'url is "https://a.test/"']],
+    [{ field: 'env.TOKEN' }, ['variable', 'TOKEN is set to a text that is not shown']],
+  ])('are shown in words: %j', (value, words) => {
+    expect(approvalValueLine(value)).toEqual(words);
   });
 
   it('contain no references in literal settings', () => {

@@ -207,6 +207,8 @@ describe('failure classification', () => {
         exitCode: 3,
         signal: 'SIGTERM',
         stderrTail: ['last'],
+        explanation: 'Error: no key',
+        missing: { what: 'variable', name: 'KEY' },
         retryAfterMs: 5,
       }),
     ).toEqual({
@@ -215,6 +217,8 @@ describe('failure classification', () => {
       exitCode: 3,
       signal: 'SIGTERM',
       stderrTail: ['last'],
+      explanation: 'Error: no key',
+      missing: { what: 'variable', name: 'KEY' },
       retryAfterMs: 5,
     });
   });

@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest';
 
 import type { Failure } from '../../../src/domain/failure.ts';
-import { isNotStartable, isSameExit } from '../../../src/policies/failures/restart-decision.ts';
+import {
+  isBusyStart,
+  isNotStartable,
+  isSameExit,
+} from '../../../src/policies/failures/restart-decision.ts';
 import { presets } from '../../../src/policies/presets/presets.ts';
 
 const exit: Failure = {
@@ -40,5 +44,27 @@ describe('a missing command', () => {
     expect(ending.map(([name]) => name)).toEqual(['default']);
     expect(isNotStartable({ loss: null, policy: presets.default })).toBe(false);
     expect(isNotStartable({ loss: exit, policy: presets.default })).toBe(false);
+  });
+});
+
+describe('a start that a busy server refused', () => {
+  const loss: Failure = { kind: 'unavailable', message: 'Not now.', httpStatus: 503 };
+  const facts = { loss, attempt: 1, hasServed: false, sameExits: 0, transport: 'http' } as const;
+
+  it('is repeated after a longer wait', () => {
+    expect(isBusyStart({ ...facts, policy: presets.default })).toBe(true);
+  });
+
+  it('is repeated although restarts are forbidden if the server then goes dormant', () => {
+    const { startup, restart } = presets.default;
+    const never = { ...presets.default, restart: { ...restart, on: 'never' as const } };
+    expect(isBusyStart({ ...facts, policy: never })).toBe(false);
+    const dormant = { ...never, startup: { ...startup, afterGiveUp: 'untilDemanded' as const } };
+    expect(isBusyStart({ ...facts, policy: dormant })).toBe(true);
+  });
+
+  it('is an ordinary failure if the server did not answer', () => {
+    const silent: Failure = { kind: 'crashed', message: 'It ended.' };
+    expect(isBusyStart({ ...facts, loss: silent, policy: presets.default })).toBe(false);
   });
 });
