@@ -5,6 +5,7 @@ import { closingLineReporter } from './test/support/closing-line-reporter.ts';
 export default defineConfig({
   test: {
     include: ['test/browser/**/*.test.ts'],
+    globalSetup: 'test/support/compiled-folder.ts',
     sequence: { shuffle: true },
     pool: 'forks',
     // One browser at a time: its time counts in some of them.

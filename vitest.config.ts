@@ -113,6 +113,7 @@ export default defineConfig(({ mode }) => ({
         test: { name, include, exclude, isolate: name === 'apart' },
       }),
     ),
+    globalSetup: here('test/support/compiled-folder.ts'),
     // A test that needs another to run before it is broken; a new order every run finds it.
     sequence: { shuffle: true, sequencer: ByProject },
     // Processes, not threads: the tests signal children and change directories, and a process
