@@ -38,6 +38,7 @@ function projectOf({ name, tests, mutant }: Project) {
       name,
       include: [...tests],
       pool: 'forks' as const,
+      globalSetup: `${root}test/support/compiled-folder.ts`,
       testTimeout: testTimeoutMs,
     },
   };

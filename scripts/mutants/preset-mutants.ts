@@ -12,8 +12,12 @@ import type { Mutant } from './chart-mutants.ts';
 const tableTest = '%s: %s has %s = %j';
 const placeholder = /%[sijdof#]|\$\{[^}]*\}|\$[\w.]+/u;
 
-// Fields in which all presets agree.
-const otherValues: Partial<Record<PolicyField, unknown>> = { 'naming.collision': 'suffix' };
+// Fields in which all presets agree, or whose next other value has the same effect.
+const otherValues: Partial<Record<PolicyField, unknown>> = {
+  'naming.collision': 'suffix',
+  'startup.withoutCache': 'block',
+  'health.mode': 'ping',
+};
 
 const read = (path: string): string => readFileSync(new URL(path, import.meta.url), 'utf8');
 const page = shownRowsOf(read('../../docs/parity.md'));

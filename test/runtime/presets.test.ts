@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import type { PresetName } from '../../src/domain/policy.ts';
+import { createStore, known, shownBy } from './catalog/stored-catalogs.ts';
 import { bringUp, call, crash, pong, remote, servers, stage, tool, watch } from './stage.ts';
 
 /** Under a preset, without its question before each call. */
@@ -120,6 +121,24 @@ describe('a preset at work', () => {
       ended.push(there.troupe.backgroundCalls()[0]?.state ?? '');
     }
     expect(ended).toEqual(['running', 'failed']);
+  });
+
+  it('OMP-52: ready() does not wait under ohMyPi for a server whose tools are unknown', async () => {
+    const there = await stage({ settings: under('ohMyPi', { db: 'srv' }), obedient: [] });
+    const ready = watch(there.troupe.ready());
+    await there.advance(250);
+    expect(ready.value).toMatchObject({ pending: ['db'] });
+  });
+
+  it('OMP-57: lists are stored under ohMyPi, and read for 30 days', async () => {
+    const store = createStore([known('db', 'query')]);
+    const settings = under('ohMyPi', { db: 'srv' });
+    const there = await stage({ settings, keepCatalogs: store.keepCatalogs, obedient: [] });
+    expect(shownBy(there)).toEqual(['mcp__db_query deferred']);
+    expect(store.maxAges).toEqual([30 * 86_400_000]);
+    bringUp(there.sessions.of('db'), [tool('new')]);
+    await there.settle();
+    expect(store.saved.at(-1)).toMatchObject({ catalog: { tools: [{ name: 'new' }] } });
   });
 
   it('CB-16: ready() waits for no server under codeBuddy', async () => {

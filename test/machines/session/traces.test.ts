@@ -1,6 +1,7 @@
 /** The life of one session, told as stories. */
 
 import { describe, expect, it } from 'vitest';
+import { presets } from '../../../src/policies/presets/presets.ts';
 import { golden } from '../story.ts';
 import {
   connected,
@@ -308,6 +309,20 @@ describe('an open session', () => {
     while (!stage.requests.includes('wire.probe')) stage.clock.runNext();
     stage.report({ type: 'wire.probed', answer: 'unknownMethod' });
     expect(stage.facts.at(-1)).toMatchObject({ type: 'session.silent' });
+  });
+
+  it('OMP-40: treats an unknown method as a sign of life under default', () => {
+    const { health } = presets.default;
+    const stage = open({ policy: { health: { ...health, mode: 'ping' } } });
+    while (!stage.requests.includes('wire.probe')) stage.clock.runNext();
+    stage.report({ type: 'wire.probed', answer: 'unknownMethod' });
+    expect(stage.facts.filter(({ type }) => type === 'session.silent')).toEqual([]);
+  });
+
+  it('OMP-90: does not check a quiet server under ohMyPi', () => {
+    const stage = open({ policy: { health: presets.ohMyPi.health } });
+    stage.clock.advanceBy(3_600_000);
+    expect(stage.requests).not.toContain('wire.probe');
   });
 
   it('starts and stops health checks when the policy is edited', () => {

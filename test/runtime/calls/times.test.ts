@@ -45,6 +45,16 @@ describe('a running call', () => {
     expect(made.error).toMatchObject(late);
   });
 
+  it('OMP-35: under ohMyPi lives on while it reports progress', async () => {
+    const policy = { preset: 'ohMyPi' };
+    const { there, made, progress } = await running(policy, { onProgress }, { trust: true });
+    for (const ms of [25_000, 25_000, 25_000]) {
+      await there.advance(ms);
+      progress();
+    }
+    expect(made.state).toBe('pending');
+  });
+
   it('QW-86: under qwenCode ends after ten minutes, whatever its progress', async () => {
     const policy = { preset: 'qwenCode' };
     const { there, made, progress } = await running(policy, { onProgress });

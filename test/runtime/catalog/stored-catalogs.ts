@@ -8,11 +8,13 @@ import { type Stage, tool } from '../stage.ts';
 /** A store that answers when the test says so. */
 export function createStore(entries: readonly Partial<CatalogEntry>[] = []) {
   const looks: string[][] = [];
+  const maxAges: (number | null)[] = [];
   const saved: CatalogEntry[] = [];
   let hold: Promise<void> = Promise.resolve();
   const files: CatalogFiles = {
     async load(owners) {
       looks.push(owners.map(({ server }) => server));
+      maxAges.push(...owners.map(({ maxAgeMs }) => maxAgeMs));
       await hold;
       return owners.flatMap(({ server, generation }) => entryFor({ server, generation }) ?? []);
     },
@@ -26,6 +28,8 @@ export function createStore(entries: readonly Partial<CatalogEntry>[] = []) {
   };
   return {
     looks,
+    /** Of the servers that were looked up, in milliseconds. */
+    maxAges,
     saved,
     keepCatalogs: () => files,
     /** Nothing is found from now on. */
