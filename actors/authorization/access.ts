@@ -10,9 +10,10 @@
 import type { FetchLike } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../../src/domain/clock.ts';
+import { isLoopback } from '../../src/policies/secure-url.ts';
 import { startDeadline } from '../host/time-limit.ts';
 import { addressOf, RequestFailedError } from '../transports/connection/failure.ts';
-import { AddressBlockedError, rangeOf } from '../transports/http/addresses.ts';
+import { AddressBlockedError } from '../transports/http/addresses.ts';
 import {
   type Answer,
   createGuardedFetch,
@@ -114,11 +115,6 @@ export function permittedUrl(text: string, what: string): URL {
     throw refused('discovery', `${what} ${addressOf(url)} holds a user name or password`);
   if (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url))) return url;
   throw refused('discovery', `${what} ${quoted(text)} is neither https nor http on this machine`);
-}
-
-export function isLoopback({ hostname }: URL): boolean {
-  if (hostname === 'localhost' || hostname.endsWith('.localhost')) return true;
-  return rangeOf(hostname.replace(/^\[|\]$/gu, '')) === 'loopback';
 }
 
 /** A request without a connection was never sent; a GET may run twice. */

@@ -13,7 +13,8 @@ import {
 
 import { defined } from '../../src/policies/defined.ts';
 import { isRecord } from '../../src/policies/is-record.ts';
-import { assertAvailable, type IssuerAccess, isLoopback } from './access.ts';
+import { isLoopback } from '../../src/policies/secure-url.ts';
+import { assertAvailable, type IssuerAccess } from './access.ts';
 import { clientAssertion, type SigningKey } from './client-assertion.ts';
 import type { Discovered } from './discovery.ts';
 import { forSdk, jsonOf } from './metadata.ts';

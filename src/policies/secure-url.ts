@@ -1,6 +1,7 @@
 /** Which addresses a login may use: https, and http on this machine. */
 
-const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/iu;
+// RFC 6761 reserves localhost and all names below it.
+const loopback = /^(?:(?:.+\.)?localhost|127(?:\.\d{1,3}){3}|\[::1\])$/iu;
 
 export function isLoopback(url: URL): boolean {
   return loopback.test(url.hostname);

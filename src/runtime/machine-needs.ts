@@ -11,6 +11,7 @@ import { reachTextsOf } from '../policies/approvals/values.ts';
 import { referencesIn, type Variables } from '../policies/expand-variables.ts';
 import { oauthTexts } from '../policies/log-in-texts.ts';
 import { proxyVariables } from '../policies/proxy-variables.ts';
+import { isLoopback } from '../policies/secure-url.ts';
 import { isPem } from '../policies/text/pem.ts';
 import { settingsPortsOf } from './options/settings-ports.ts';
 import type { TroupeOptions } from './troupe.ts';
@@ -49,8 +50,6 @@ export interface NeededFile {
   /** Empty: every remote server uses it. */
   readonly servers: readonly string[];
 }
-
-const loopback = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/u;
 
 /** Reads the settings of a troupe with these options. Starts nothing, connects to nothing and resolves no value. */
 export async function machineNeedsOf(options: TroupeOptions): Promise<MachineNeeds> {
@@ -162,8 +161,9 @@ function commandOf(spec: ServerSpec): string | undefined {
 /** The port of an address on this machine; undefined for other addresses and those with references. */
 function portOf(spec: ServerSpec): number | undefined {
   if (spec.type === 'stdio' || spec.type === 'memory' || !URL.canParse(spec.url)) return undefined;
-  const { hostname, port, protocol } = new URL(spec.url);
-  if (!loopback.test(hostname)) return undefined;
+  const url = new URL(spec.url);
+  if (!isLoopback(url)) return undefined;
+  const { port, protocol } = url;
   return port === '' ? (/^(?:https|wss):$/u.test(protocol) ? 443 : 80) : Number(port);
 }
 

@@ -6,6 +6,7 @@ describe('the address of a login', () => {
   it.each([
     'https://auth.example.com/login',
     'http://localhost:4000/login',
+    'http://app.localhost/login',
     'http://127.0.0.1/login',
     'http://127.8.9.10/login',
     'http://[::1]:8080/login',
