@@ -13,7 +13,7 @@ export interface Entry {
 }
 
 /** The contender that all others are compared with. */
-export const baseline = 'client';
+export const baseline = 'sdk1';
 
 /** The contender that the targets are for. */
 export const subject = 'troupe';
@@ -22,6 +22,16 @@ export const subject = 'troupe';
 export const control = 'client again';
 
 export const entries: Readonly<Record<string, Entry>> = {
+  sdk1: {
+    title: 'SDK 1.x',
+    load: async () => (await import('./contenders/sdk1.ts')).sdk1,
+    importOnly: () =>
+      Promise.all([
+        import('@modelcontextprotocol/sdk/client/index.js'),
+        import('@modelcontextprotocol/sdk/client/stdio.js'),
+        import('@modelcontextprotocol/sdk/client/streamableHttp.js'),
+      ]),
+  },
   client: {
     title: 'client 2.4',
     load: async () => (await import('./contenders/client.ts')).client,

@@ -17,7 +17,7 @@ import { parseArgs } from 'node:util';
 import { build, compiledFolder } from '../lab/build.ts';
 import { chosenNames, positiveNumber, readOrExit } from '../lab/command-line.ts';
 import { runChild } from '../lab/run-child.ts';
-import { control, entries } from './contenders.ts';
+import { baseline, control, entries, entryOf } from './contenders.ts';
 import { needsControl, type Row, rowsOf, tableOf } from './report.ts';
 import type { WorkContext } from './work.ts';
 import { works } from './works.ts';
@@ -112,13 +112,14 @@ async function run(): Promise<void> {
   const rows = await measure();
   const seconds = Math.round((performance.now() - from) / 1_000);
   const failed = [...failures].map(([what, count]) => `${what}: ${count} failed`);
+  const { title } = entryOf(baseline);
   const loads = `load average ${loadBefore} before, ${load()} after ${seconds} s`;
   if (flags.json) console.log(JSON.stringify({ machine, loads, seconds, rows, failed }, null, 2));
   else
     console.log(`${machine}
 ${loads}
-median (least-greatest); ratios are to client 2.4, made within each round; lower is better except for calls/s
-noise: client 2.4 to itself; when a target is closer to the ratio than that, the verdict is unclear
+median (least-greatest); ratios are to ${title}, made within each round; lower is better except for calls/s
+noise: ${title} to itself; when a target is closer to the ratio than that, the verdict is unclear
 
 ${tableOf(rows)}`);
   if (failed.length > 0) console.error(`\nCrashed or too late:\n  ${failed.join('\n  ')}`);
