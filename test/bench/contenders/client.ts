@@ -1,4 +1,4 @@
-/** The SDK's second line, `@modelcontextprotocol/client`, used by hand. */
+/** The SDK's second line, `@modelcontextprotocol/client`. */
 
 import {
   Client,
@@ -7,12 +7,13 @@ import {
 } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 
-import { contenderOf } from './sdk.ts';
+import { connectWith, contenderOf } from './sdk.ts';
 
-export const client = contenderOf<Transport>({
+const connect = connectWith<Transport>({
   newClient: () => new Client({ name: 'bench', version: '1.0.0' }),
-  stdio: ({ command, args }) =>
-    new StdioClientTransport({ command, args: [...args], stderr: 'ignore' }),
-  http: ({ url }) =>
-    new StreamableHTTPClientTransport(new URL(url)) as Transport & StreamableHTTPClientTransport,
+  stdio: (command, args) => new StdioClientTransport({ command, args, stderr: 'ignore' }),
+  http: (url) =>
+    new StreamableHTTPClientTransport(url) as Transport & StreamableHTTPClientTransport,
 });
+
+export const client = contenderOf(connect);

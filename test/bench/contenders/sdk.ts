@@ -1,11 +1,24 @@
 /**
- * An SDK's client as a good host uses it by hand: all servers connect in parallel, a failure stays with its
+ * A client as a good host uses it by hand: all servers connect in parallel, a failure stays with its
  * server, and a stop also terminates the sessions of HTTP servers.
  *
- * Both lines of the SDK have the same interface, so the modules come in.
+ * The clients have nearly the same interface, so what differs comes in.
  */
 
-import type { BenchServer, Contender, HttpServer, StdioServer } from '../contender.ts';
+import type { BenchServer, Contender, Fleet } from '../contender.ts';
+
+export interface Connection {
+  call(tool: string, args: Readonly<Record<string, unknown>>): Promise<unknown>;
+  pid?(): number | undefined;
+  onLost?(notify: () => void): void;
+  close(): Promise<void>;
+}
+
+/** Connects and lists the tools. */
+export type Connect = (server: BenchServer) => {
+  readonly listed: Promise<unknown>;
+  readonly connection: Connection;
+};
 
 interface SdkClient<Transport> {
   onclose?: (() => void) | undefined;
@@ -17,47 +30,60 @@ interface SdkClient<Transport> {
 
 interface Sdk<Transport> {
   readonly newClient: () => SdkClient<Transport>;
-  readonly stdio: (server: StdioServer) => Transport & { readonly pid: number | null };
-  readonly http: (server: HttpServer) => Transport & { terminateSession(): Promise<void> };
+  readonly stdio: (command: string, args: string[]) => Transport & { readonly pid: number | null };
+  readonly http: (url: URL) => Transport & { terminateSession(): Promise<void> };
 }
 
-function connect<Transport>(sdk: Sdk<Transport>, server: BenchServer) {
-  const client = sdk.newClient();
-  const stdio = server.kind === 'stdio' ? sdk.stdio(server) : undefined;
-  const http = server.kind === 'http' ? sdk.http(server) : undefined;
-  const listed = client
-    .connect((stdio ?? http) as Transport)
-    .then(async () => void (await client.listTools()));
-  // `listed()` reports a failure; until it is awaited, it must not end the process.
-  listed.catch(() => {});
-  return {
-    client,
-    listed,
-    pid: () => stdio?.pid ?? undefined,
-    async close() {
-      await http?.terminateSession();
-      await client.close();
-    },
+/** Connects with either line of the SDK. */
+export function connectWith<Transport>(sdk: Sdk<Transport>): Connect {
+  return (server) => {
+    const client = sdk.newClient();
+    const stdio = server.kind === 'stdio' ? sdk.stdio(server.command, [...server.args]) : undefined;
+    const http = server.kind === 'http' ? sdk.http(new URL(server.url)) : undefined;
+    const listed = client.connect((stdio ?? http) as Transport).then(() => client.listTools());
+    return {
+      listed,
+      connection: {
+        call: (name, args) => client.callTool({ name, arguments: args }),
+        pid: () => stdio?.pid ?? undefined,
+        onLost: (notify) => {
+          client.onclose = notify;
+        },
+        async close() {
+          await http?.terminateSession();
+          await client.close();
+        },
+      },
+    };
   };
 }
 
-export function contenderOf<Transport>(sdk: Sdk<Transport>): Contender {
+export function contenderOf(connect: Connect): Contender {
+  const start = (server: BenchServer) => {
+    const { listed, connection } = connect(server);
+    // `listed()` reports a failure; until it is awaited, it must not end the process.
+    listed.catch(() => {});
+    return { ...connection, listed };
+  };
   return {
-    open(servers) {
-      const members = new Map(servers.map((server) => [server.name, connect(sdk, server)]));
-      const get = (name: string): ReturnType<typeof connect<Transport>> => {
+    open(servers): Fleet {
+      const members = new Map(servers.map((server) => [server.name, start(server)]));
+      const get = (name: string): ReturnType<typeof start> => {
         const member = members.get(name);
         if (member === undefined) throw new Error(`There is no server ${name}.`);
         return member;
       };
       return {
-        listed: (name) => get(name).listed,
-        call: (name, tool, args) => get(name).client.callTool({ name: tool, arguments: args }),
-        pid: (name) => get(name).pid(),
-        lost: (name) =>
-          new Promise((resolve) => {
-            get(name).client.onclose = resolve;
-          }),
+        listed: async (name) => void (await get(name).listed),
+        call: (name, tool, args) => get(name).call(tool, args),
+        async change(server) {
+          const old = get(server.name);
+          const next = start(server);
+          members.set(server.name, next);
+          await Promise.all([old.close(), next.listed]);
+        },
+        pid: (name) => get(name).pid?.(),
+        lost: (name) => new Promise((resolve) => get(name).onLost?.(resolve)),
         async close() {
           await Promise.all([...members.values()].map((member) => member.close()));
         },
