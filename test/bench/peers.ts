@@ -25,6 +25,13 @@ export async function installPeers(names: readonly string[]): Promise<void> {
   if (wanted.every(isInstalled)) return;
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, 'package.json'), '{ "private": true }\n');
-  const words = ['install', '--no-save', '--no-audit', '--no-fund', '--ignore-scripts'];
+  const words = [
+    'install',
+    '--no-save',
+    '--no-audit',
+    '--no-fund',
+    '--ignore-scripts',
+    '--engine-strict=false',
+  ];
   await promisify(execFile)('npm', [...words, '--prefix', folder, ...wanted]);
 }

@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
+import type * as Package from '../../src/index.ts';
 import { compiledFolder, rootFolder } from '../lab/build.ts';
 
 interface PackageJson {
@@ -60,9 +61,10 @@ export function publishedCli(): string {
 }
 
 /** Imports the package as a host does; the sources where nothing was chosen. */
-export async function importPublished(): Promise<typeof import('../../src/index.ts')> {
+export async function importPublished(): Promise<typeof Package> {
   const chosen = process.env[mainVariable];
-  return chosen === undefined
-    ? await import('../../src/index.ts')
-    : ((await import(chosen)) as typeof import('../../src/index.ts'));
+  const imported: unknown = await (chosen === undefined
+    ? import('../../src/index.ts')
+    : import(chosen));
+  return imported as typeof Package;
 }

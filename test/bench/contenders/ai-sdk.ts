@@ -11,7 +11,7 @@ interface AiClient {
 // Installed when it is first used, so its types are not at hand.
 const [main, stdio] = ['@ai-sdk/mcp', '@ai-sdk/mcp/mcp-stdio'];
 const { createMCPClient } = (await import(main)) as {
-  createMCPClient(config: object): Promise<AiClient>;
+  readonly createMCPClient: (config: object) => Promise<AiClient>;
 };
 const { StdioMCPTransport } = (await import(stdio)) as {
   StdioMCPTransport: new (config: object) => object;

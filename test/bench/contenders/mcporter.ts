@@ -12,7 +12,7 @@ interface Runtime {
 // Installed when it is first used, so its types are not at hand.
 const main = 'mcporter';
 const { createRuntime } = (await import(main)) as {
-  createRuntime(options: object): Promise<Runtime>;
+  readonly createRuntime: (options: object) => Promise<Runtime>;
 };
 
 function definitionOf(server: BenchServer): object {

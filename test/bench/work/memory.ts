@@ -26,12 +26,12 @@ export async function heapBytes(): Promise<number> {
 async function job({ contender, servers, isDormant }: MemoryTask): Promise<unknown> {
   const { open, openDormant } = await entryOf(contender).load();
   if (isDormant && openDormant === undefined) return null;
-  const fleet = await (isDormant ? openDormant?.(servers) : open(servers));
-  if (!isDormant) await Promise.all(servers.map(({ name }) => fleet?.listed(name)));
+  const fleet = (isDormant ? await openDormant?.(servers) : undefined) ?? open(servers);
+  if (!isDormant) await Promise.all(servers.map(({ name }) => fleet.listed(name)));
   // What is loaded in the background or kept for a moment is not a server's cost.
   await pause(2_000);
   const bytes = await heapBytes();
-  await fleet?.close();
+  await fleet.close();
   return bytes;
 }
 
