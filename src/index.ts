@@ -95,6 +95,7 @@ export type {
   CloseStep,
   ConnectPolicy,
   Delays,
+  FirstAttempt,
   HealthPolicy,
   IdlePolicy,
   Jitter,

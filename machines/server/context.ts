@@ -74,6 +74,10 @@ export interface ServerContext extends ServerInput {
    * failed start.
    */
   readonly hasServed: boolean;
+  /** When the session became ready; monotonic, in milliseconds. */
+  readonly readyAt: number;
+  /** How long the last session that was lost had been ready, in milliseconds. */
+  readonly servedMs: number;
   /** The loss that `answeringLoss` has yet to handle. */
   readonly loss: Failure | null;
   /** The last failure, for display. */
@@ -173,7 +177,8 @@ export const floodsToSuspend = 3;
 export function afterEnd(context: ServerContext, end: SessionEnd): Partial<ServerContext> {
   const { attempt, floods, lastError, lossTimes, crashTimes, policy, sameExits } = context;
   const loss = withEvidence(lossOf(end), end);
-  const lost = { loss, lastError: loss };
+  const servedMs = end.wasOpen ? end.at - context.readyAt : 0;
+  const lost = { loss, lastError: loss, servedMs };
   // A server that was never started has not failed: the attempt does not count, and only the waits grow.
   if (!end.wasOpen)
     return {
@@ -232,7 +237,7 @@ export function reconnectWait(context: ServerContext): Partial<ServerContext> {
   const waits = context.waits + 1;
   const delayMs =
     busy === null
-      ? restartDelay(context.policy.restart, waits, chance)
+      ? restartDelay(context.policy.restart, waits, chance, context.servedMs)
       : busyDelay(busy, waits, chance);
   return { waits, delayMs: honourRetryAfter(delayMs, context) };
 }
@@ -245,6 +250,12 @@ export function quietWait(context: ServerContext): Partial<ServerContext> {
   const quietWaits = context.quietWaits + 1;
   const delayMs = quietDelay(rule, context.policy.restart.jitter, quietWaits, chance);
   return { quietWaits, delayMs: honourRetryAfter(delayMs, context) };
+}
+
+/** Returns whether a call that waits ends the wait: the first of an outage, unless the peer requested it. */
+export function endsOnDemand({ hasServed, loss, policy, waits }: ServerContext): boolean {
+  const isFirst = hasServed && waits === 1 && typeof policy.restart.first === 'object';
+  return isFirst && loss?.retryAfterMs === undefined;
 }
 
 function honourRetryAfter(delayMs: number, { loss, policy }: ServerContext): number {

@@ -114,7 +114,9 @@ export const engagedStates = serverSetup.createStateConfig({
         },
         loadingTools: {
           tags: ['busy', 'waits'],
-          on: { 'session.listed': { actions: 'announceListing', target: 'ready' } },
+          on: {
+            'session.listed': { actions: ['noteReadySince', 'announceListing'], target: 'ready' },
+          },
         },
         ready: {
           tags: 'usable',

@@ -23,6 +23,7 @@
  *   choosing -- always [isBusyStart] --> retrying
  *   choosing -- always [hasAttemptsLeft] --> retrying
  *   choosing -- always [isLostRemote] --> lost
+ *   retrying -- server.demanded [endsOnDemand] --> engaged
  *   retrying -- server.woke [isNotAskedToWait] --> retrying
  *   retrying -- after reconnectBackoff --> engaged
  *   lost -- server.woke [isNotAskedToWait] --> lost
@@ -127,7 +128,7 @@ export const parkedStates = serverSetup.createStateConfig({
     backingOff: {
       initial: 'choosing',
       on: {
-        // The current wait continues: a demand or a new setting must not shorten it.
+        // The current wait continues: a new setting must not shorten it, nor a demand but the first wait.
         'server.demanded': { actions: 'noteDemand' },
         'spec.updated': { actions: 'applySpec' },
       },
@@ -140,7 +141,14 @@ export const parkedStates = serverSetup.createStateConfig({
           ],
         },
         retrying: {
-          on: { 'server.woke': { ...tryingSoon, target: 'retrying' } },
+          on: {
+            'server.demanded': {
+              guard: 'endsOnDemand',
+              actions: 'noteDemand',
+              target: '#connection.engaged',
+            },
+            'server.woke': { ...tryingSoon, target: 'retrying' },
+          },
           after: { reconnectBackoff: '#connection.engaged' },
         },
         lost: {

@@ -48,6 +48,8 @@ export const serverMachine = serverSetup.createMachine({
     quietWaits: 0,
     sameExits: 0,
     hasServed: false,
+    readyAt: 0,
+    servedMs: 0,
     loss: null,
     lastError: null,
     crashTimes: [],

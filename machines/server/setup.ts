@@ -25,6 +25,7 @@ import { sessionMachine } from '../session/session.ts';
 import {
   afterEnd,
   afterExchange,
+  endsOnDemand,
   hangOf,
   isBeyondRetry,
   isCrashLooping,
@@ -116,6 +117,7 @@ export const serverSetup = setup({
     beginSession: assign(({ context: { session, attempt } }) => ({
       session: session + 1,
       attempt: attempt + 1,
+      servedMs: 0,
       loss: null,
       ...noPeer,
     })),
@@ -123,6 +125,11 @@ export const serverSetup = setup({
     noteOpened: assign(({ event }) => {
       assertEvent(event, 'session.opened');
       return { era: event.era, pid: event.pid ?? null };
+    }),
+    /** Records since when the session is ready. */
+    noteReadySince: assign(({ event }) => {
+      assertEvent(event, 'session.listed');
+      return { readyAt: event.at };
     }),
     /** Forgets the server's era, process and limits, because there is no session. */
     forgetPeer: assign(noPeer),
@@ -354,6 +361,8 @@ export const serverSetup = setup({
       failedChecks >= context.policy.health.failures,
     /** Whether the server is not being retired. */
     isToStay: ({ context }) => !context.retiring,
+    /** Whether a call need not wait for the first attempt of an outage. */
+    endsOnDemand: ({ context }) => endsOnDemand(context),
     // A server's own Retry-After takes precedence.
     isNotAskedToWait: ({ context }) => context.loss?.retryAfterMs === undefined,
     // Without a threshold, nothing is counted and nothing ever trips.

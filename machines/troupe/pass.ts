@@ -125,7 +125,7 @@ function causeOf(event: TroupeEvent): Cause {
 }
 
 /** Computes the outcome of a pass's steps. */
-export function outcomeOf(context: TroupeContext, { plan, wanted: all }: Pass): Outcome {
+function outcomeOf(context: TroupeContext, { plan, wanted: all }: Pass): Outcome {
   const live = new Map(context.live);
   const known = new Set(context.knownCatalogs);
   const births: ServerInput[] = [];

@@ -206,7 +206,10 @@ export const policySchemas: {
   },
   restart: {
     on: choice(...restartRules),
-    first: choice('immediate', 'delayed'),
+    first: ruled(
+      z.union([z.enum(['immediate', 'delayed']), z.strictObject({ sustainedMs: ms() })]),
+      '"immediate", "delayed" or { "sustainedMs": 10000 }',
+    ),
     delays,
     jitter: ruled(
       z.union([z.enum(['none', 'full']), fraction()]),

@@ -169,6 +169,9 @@ export type Delays =
  */
 export type Jitter = 'none' | 'full' | number;
 
+/** When the first attempt after a loss is made. */
+export type FirstAttempt = 'immediate' | 'delayed' | { readonly sustainedMs: number };
+
 /** What happens when a server that was ready is lost. */
 export interface RestartPolicy {
   /**
@@ -176,8 +179,12 @@ export interface RestartPolicy {
    * always, local never; `never`: a failed start is not retried either. The key `restart` sets it.
    */
   readonly on: RestartRule;
-  /** Whether the first attempt after a loss is delayed. It counts in either case. */
-  readonly first: 'immediate' | 'delayed';
+  /**
+   * When the first attempt after a loss is made: at once; after the first of the delays; or at once if
+   * the lost session was ready for `sustainedMs` and it is the first loss of its outage, and after a
+   * delay otherwise, which a call that waits for the server may end. The attempt counts in any case.
+   */
+  readonly first: FirstAttempt;
   /** The waits before the attempts: a list, whose last item repeats, or one growing wait. */
   readonly delays: Delays;
   /** `none`; `full`: anything between `floorMs` and the wait; a fraction: that much more or less. */

@@ -1,23 +1,31 @@
 /** Computes the waits before attempts. */
 
 import { longestTimerMs } from '../domain/clock.ts';
-import type { BusyBackoff, Jitter, QuietRetries, RestartPolicy } from '../domain/policy.ts';
+import type {
+  BusyBackoff,
+  FirstAttempt,
+  Jitter,
+  QuietRetries,
+  RestartPolicy,
+} from '../domain/policy.ts';
 
 /**
  * Draws the milliseconds to wait before an attempt after a loss.
  *
- * With an immediate first attempt the first wait is zero, and the delays start with
- * the second.
+ * With an immediate first attempt the first wait is zero, and the delays start with the second. A
+ * session that served long enough skips only the first wait; the later ones are as long as without.
  *
  * @param wait - counts the waits of this outage, from 1; may be infinite
  * @param chance - in [0, 1)
+ * @param servedMs - how long the lost session was ready
  */
 export function restartDelay(
   { first, delays, jitter }: Pick<RestartPolicy, 'first' | 'delays' | 'jitter'>,
   wait: number,
   chance: number,
+  servedMs = 0,
 ): number {
-  if (first === 'immediate' && wait <= 1) return 0;
+  if (wait <= 1 && isAtOnce(first, servedMs)) return 0;
   const place = first === 'immediate' ? wait - 1 : wait;
   if (!('factor' in delays)) {
     const rung = Math.min(Math.max(place, 1), delays.length) - 1;
@@ -30,6 +38,10 @@ export function restartDelay(
     Math.min(floorMs, maxMs),
     chance,
   );
+}
+
+function isAtOnce(first: FirstAttempt, servedMs: number): boolean {
+  return typeof first === 'object' ? servedMs >= first.sustainedMs : first === 'immediate';
 }
 
 /** Draws the wait before a quiet attempt after giving up. */

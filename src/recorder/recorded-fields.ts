@@ -48,6 +48,8 @@ const server: Readonly<Record<keyof ServerContext, Shown>> = {
   quietWaits: 'data',
   sameExits: 'data',
   hasServed: 'data',
+  readyAt: 'data',
+  servedMs: 'data',
   loss: 'data',
   lastError: 'data',
   crashTimes: 'data',

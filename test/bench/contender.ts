@@ -2,7 +2,7 @@
  * The interface of a contender: one way of running MCP servers.
  *
  * To add one, write `contenders/NAME.ts` that exports a `Contender`, and name it in
- * `contenders.ts`. The table shows "never" for a feature that a contender lacks.
+ * `contenders.ts`. The table shows "-" or "never" for a feature that a contender lacks.
  */
 
 export interface StdioServer {
@@ -33,11 +33,13 @@ export interface Fleet {
   /** Resolves when the tools of the server are listed. */
   listed(server: string): Promise<void>;
   call(server: string, tool: string, args: Readonly<Record<string, unknown>>): Promise<unknown>;
-  pid(server: string): number | undefined;
+  /** Replaces a running server by the one of this name; resolves when its tools are listed. Absent: unsupported. */
+  change?(server: BenchServer): Promise<void>;
+  pid?(server: string): number | undefined;
   /** Resolves when the contender notices by itself that the server is gone. */
-  lost(server: string): Promise<void>;
-  /** The planned backoff after the server's first loss. Absent: the contender does not reconnect. */
-  pauseAfterLossMs?(server: string): number | undefined;
+  lost?(server: string): Promise<void>;
+  /** Whether a call after a loss reaches the server again. Default: no. */
+  readonly reconnects?: boolean;
   /** Resolves when every process was asked to exit. */
   close(): Promise<void>;
 }

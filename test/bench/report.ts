@@ -1,7 +1,7 @@
 /** Turns rounds into rows, and rows into a table, as pure functions. */
 
 import { alignedTable } from '../lab/table.ts';
-import { baseline, control, entries, subject } from './contenders.ts';
+import { baseline, control, entries, peers, subject } from './contenders.ts';
 import {
   marginOf,
   pairedRatios,
@@ -135,20 +135,79 @@ function noiseText(noise: Noise | undefined): string {
   return `${middle} +-${Math.round(noise.margin * 100)} %`;
 }
 
+/** What an earlier run found: the ratio where the target is one, else the value. */
+function beforeText(row: Row, before: readonly Row[]): string {
+  const earlier = before.find(({ work, measure }) => work === row.work && measure === row.measure);
+  const cell = earlier?.cells.find(({ contender }) => contender === subject);
+  if (cell === undefined || cell.value === null) return '';
+  return cell.ratio === null
+    ? `${figure(cell.value.median)}${unitSuffix(row.unit)}`
+    : `x ${ratioDigits(cell.ratio.median)}`;
+}
+
 /** One line per row; medians, with the least and the greatest in brackets. */
-export function tableOf(rows: readonly Row[]): string {
-  const ofEach = Object.entries(entries).flatMap(([name, { title }]) =>
-    name === baseline ? [title] : [title, 'ratio'],
+export function tableOf(rows: readonly Row[], before?: readonly Row[]): string {
+  const titleOf = (name: string): string => entries[name]?.title ?? name;
+  const body = rows.map((row) => {
+    const cell = (name: string): Cell =>
+      row.cells.find(({ contender }) => contender === name) as Cell;
+    return [
+      row.title,
+      valueText(cell(baseline), row),
+      valueText(cell(subject), row),
+      ratioText(cell(subject)),
+      ...(before === undefined ? [] : [beforeText(row, before)]),
+      noiseText(row.noise),
+      row.target,
+      row.verdict ?? '',
+    ];
+  });
+  const earlier = before === undefined ? [] : ['before'];
+  const head = ['work', titleOf(baseline), titleOf(subject), 'ratio', ...earlier];
+  return alignedTable([[...head, 'noise', 'required', 'verdict'], ...body]);
+}
+
+/** The values of the peers, and their ratios to the baseline; empty without any. */
+export function peerTableOf(rows: readonly Row[]): string {
+  const measured = peers.filter((peer) =>
+    rows.some(({ cells }) =>
+      cells.some(({ contender, value }) => contender === peer && value !== null),
+    ),
   );
-  const body = rows.map((row) => [
-    row.title,
-    ...row.cells.flatMap((cell) => [
-      valueText(cell, row),
-      ...(cell.contender === baseline ? [] : [ratioText(cell)]),
-    ]),
-    noiseText(row.noise),
-    row.target,
-    row.verdict ?? '',
-  ]);
-  return alignedTable([['work', ...ofEach, 'noise', 'target', 'verdict'], ...body]);
+  if (measured.length === 0) return '';
+  const body = rows.flatMap((row) => {
+    const cells = row.cells.filter(({ contender }) => measured.includes(contender));
+    if (cells.every(({ value }) => value === null)) return [];
+    return [[row.title, ...cells.flatMap((cell) => [valueText(cell, row), ratioText(cell)])]];
+  });
+  const head = measured.flatMap((peer) => [entries[peer]?.title ?? peer, 'ratio']);
+  return alignedTable([['work', ...head], ...body]);
+}
+
+/** The rows that docs/speed.md shows: those of the standard works that have a target. */
+export function requiredRowsOf(works: readonly Work[]): readonly (readonly [string, string])[] {
+  return works.flatMap(({ isOptional = false, measures }) =>
+    measures.flatMap((of) =>
+      isOptional || of.target === undefined ? [] : [[of.title, targetText(of)] as const],
+    ),
+  );
+}
+
+/** The table of docs/speed.md: medians of the rows that have a target. */
+export function markdownOf(rows: readonly Row[]): string {
+  const lines = rows.flatMap((row) => {
+    const [base, ours] = [baseline, subject].map((name) =>
+      row.cells.find(({ contender }) => contender === name),
+    );
+    if (row.verdict === undefined || base === undefined || ours === undefined) return [];
+    const middle = ({ value }: Cell): string =>
+      value === null ? '-' : `${figure(value.median)}${unitSuffix(row.unit)}`;
+    const ratio = ours.ratio === null ? '-' : `${ratioDigits(ours.ratio.median)}x`;
+    return [
+      `| ${[row.title, middle(base), middle(ours), ratio, row.target, row.verdict].join(' | ')} |`,
+    ];
+  });
+  const titles = [baseline, subject].map((name) => entries[name]?.title ?? name);
+  const head = ['measurement', ...titles, 'ratio', 'required', 'verdict'];
+  return [`| ${head.join(' | ')} |`, `|${' --- |'.repeat(head.length)}`, ...lines].join('\n');
 }

@@ -6,10 +6,16 @@ import { startHttpHost } from '../lab/http-host.ts';
 import type { HttpServer, StdioServer } from './contender.ts';
 
 const stdioFile = fileURLToPath(new URL('servers/stdio-echo.mjs', import.meta.url));
+const sdkFile = fileURLToPath(new URL('servers/stdio-sdk.mjs', import.meta.url));
 const httpFile = fileURLToPath(new URL('servers/http-echo.mjs', import.meta.url));
 
 export function stdioServer(name: string, options: readonly string[] = []): StdioServer {
   return { kind: 'stdio', name, command: process.execPath, args: [stdioFile, ...options] };
+}
+
+/** A server written with the SDK. */
+export function sdkServer(name: string): StdioServer {
+  return { kind: 'stdio', name, command: process.execPath, args: [sdkFile] };
 }
 
 /** `server0`, `server1`, … */
@@ -26,6 +32,8 @@ export async function startHttpServers(options: readonly string[] = []) {
       name,
       url: `${host.origin}/${name}${query}`,
     }),
+    /** Where the host says how many sessions were not terminated. */
+    sessions: `${host.origin}/sessions`,
     stop: () => host.stop(),
   };
 }

@@ -25,6 +25,16 @@ export function measure(
 /** A measure that some contenders cannot reach. */
 export const perhapsNever = (of: Measure): Measure => ({ ...of, absent: 'never' });
 
+/** The time and this process's CPU time that a work takes, in milliseconds. */
+export async function timed<T>(work: () => Promise<T> | T) {
+  const from = performance.now();
+  const cpu = process.cpuUsage();
+  const result = await work();
+  const ms = performance.now() - from;
+  const { user, system } = process.cpuUsage(cpu);
+  return { result, ms, cpuMs: (user + system) / 1_000 };
+}
+
 export const atMost = (bound: number): Target => ({ of: 'value', atMost: bound });
 export const below = (bound: number): Target => ({ of: 'value', below: bound });
 export const ratioAtMost = (bound: number): Target => ({ of: 'ratio', atMost: bound });

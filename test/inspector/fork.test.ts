@@ -159,7 +159,7 @@ describe('a fork of a server that is backing off', () => {
     expect(records).toContainEqual(
       expect.objectContaining({
         kind: 'step',
-        edges: ['server.connection.parked.backingOff.retrying#1'],
+        edges: ['server.connection.parked.backingOff.retrying#2'],
       }),
     );
     expect(records.at(-1)).toMatchObject({ kind: 'state', life: 'active', leaves: state.leaves });

@@ -47,6 +47,15 @@ describe('the restart delay', () => {
     ]);
   });
 
+  it('skips only the first wait after a session that served long enough', () => {
+    const sustained = { ...growing('none'), first: { sustainedMs: 10_000 } } as const;
+    expect([1, 2, 3].map((wait) => restartDelay(sustained, wait, 0.5, 10_000))).toEqual([
+      0, 2_000, 4_000,
+    ]);
+    expect(restartDelay(sustained, 1, 0.5, 9_999)).toBe(1_000);
+    expect(restartDelay(sustained, 1, 0.5)).toBe(1_000);
+  });
+
   it('varies evenly in both directions with a jitter fraction, even above the maximum but not below the floor', () => {
     const around = growing(0.2);
     expect([0, 0.5, almostOne].map((chance) => restartDelay(around, 1, chance))).toEqual([

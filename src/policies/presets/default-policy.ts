@@ -70,8 +70,9 @@ export const defaultPolicy: ServerPolicy = {
     // A local server that ended cleanly did so on purpose; a remote one that went away
     // is expected back.
     on: 'auto',
-    // A process that has just died rarely starts better at once.
-    first: 'delayed',
+    // A process that died within ten seconds would rarely start better at once; one that served for
+    // longer usually does, and its first loss is no sign of a loop.
+    first: { sustainedMs: 10_000 },
     delays: {
       // Half a second: a restarting process is rarely back sooner.
       initialMs: 500,

@@ -20,7 +20,7 @@ const sameDeadline = { firstRunTimeoutMs: null } as const;
 const unlimitedStarts = { ...sameDeadline, localSlots: null, remoteSlots: null } as const;
 const retriesAnyway = { missing: 'retry', sameExits: null } as const;
 const stopsAfterLast = { busyBackoff: null, afterGiveUp: 'stop' } as const;
-const resetsAtOnce = { jitter: 'none', budgetReset: 'immediate' } as const;
+const resetsAtOnce = { first: 'delayed', jitter: 'none', budgetReset: 'immediate' } as const;
 const noStormLimits = { crashLoop: null, reconnectStorm: null } as const;
 const upToHalfAMinute = { initialMs: 1_000, factor: 2, maxMs: 30_000 } as const;
 

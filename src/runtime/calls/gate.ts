@@ -75,7 +75,8 @@ export function notStarted(status: ServerStatus): TroupeError {
 function gateWhileBackingOff(status: ServerStatus, wallNowMs: number, remainingMs: number): Gate {
   const next = status.nextAttemptAt;
   const retryAfterMs = next === undefined ? 1_000 : Math.max(0, Date.parse(next) - wallNowMs);
-  if (retryAfterMs < remainingMs) return { pass: 'wait', demand: false };
+  // The server's chart decides whether a call may end the wait.
+  if (retryAfterMs < remainingMs) return { pass: 'wait', demand: status.reason === 'retrying' };
   return refuse(status, 'BACKING_OFF', retryAfterMs);
 }
 

@@ -1,7 +1,8 @@
 /** This package, through its public interface only. */
 
-import { createTroupe, type Troupe } from '../../../src/index.ts';
+import type { Troupe } from '../../../src/index.ts';
 import type { BenchServer, Contender, Fleet } from '../contender.ts';
+import { importPublished } from '../published.ts';
 
 function settingsOf(servers: readonly BenchServer[], more: object = {}) {
   const entries = servers.map((server) => [
@@ -13,18 +14,28 @@ function settingsOf(servers: readonly BenchServer[], more: object = {}) {
   return { mcpServers: Object.fromEntries(entries) as object };
 }
 
-function fleetOf(troupe: Troupe): Fleet {
-  const pauses = new Map<string, number>();
-  // Only the first loss counts. The status that reports it comes before the one with the backoff.
-  troupe.on('status.changed', ({ status: { name, nextAttemptAt, since } }) => {
-    if (nextAttemptAt !== undefined && !pauses.has(name))
-      pauses.set(name, Date.parse(nextAttemptAt) - Date.parse(since));
-  });
+function fleetOf(troupe: Troupe, servers: readonly BenchServer[]): Fleet {
+  const current = new Map(servers.map((server) => [server.name, server]));
   return {
     async listed(server) {
       await troupe.waitFor(server, 'ready');
     },
     call: (server, tool, args) => troupe.callTool(`mcp__${server}__${tool}`, args),
+    async change(server) {
+      current.set(server.name, server);
+      const before = troupe.status(server.name)?.generation;
+      const replaced = new Promise<void>((resolve) => {
+        const unsubscribe = troupe.on('status.changed', ({ status }) => {
+          if (status.name !== server.name || status.generation === before) return;
+          unsubscribe();
+          resolve();
+        });
+      });
+      const settings = settingsOf([...current.values()]);
+      troupe.send({ type: 'settings.changed', settings });
+      await replaced;
+      await troupe.waitFor(server.name, 'ready');
+    },
     pid: (server) => troupe.status(server)?.pid,
     lost: (server) =>
       new Promise((resolve) => {
@@ -34,22 +45,24 @@ function fleetOf(troupe: Troupe): Fleet {
           resolve();
         });
       }),
-    pauseAfterLossMs: (server) => pauses.get(server),
+    reconnects: true,
     close: () => troupe.stop(),
   };
 }
 
+const { createTroupe } = await importPublished();
+
 export const troupe: Contender = {
-  open: (servers) => fleetOf(createTroupe({ settings: settingsOf(servers) })),
+  open: (servers) => fleetOf(createTroupe({ settings: settingsOf(servers) }), servers),
   async openDormant(servers) {
     const dormant = createTroupe({ settings: settingsOf(servers, { startup: 'lazy' }) });
     await dormant.ready();
-    return fleetOf(dormant);
+    return fleetOf(dormant, servers);
   },
   openWarm(servers, folder) {
     const warm = createTroupe({ settings: settingsOf(servers), stateDir: folder });
     return {
-      ...fleetOf(warm),
+      ...fleetOf(warm, servers),
       ready: () => warm.ready(),
       isShown: (server) => warm.tools().some((tool) => tool.server === server),
     };

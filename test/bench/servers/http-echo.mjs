@@ -3,12 +3,15 @@
  * path is a server, and every answer is plain JSON.
  *
  * Options in the URL: `?delay=MS` waits before the answer to `initialize`, `?hang` never
- * answers, `?tool=NAME` names the tool. `--big BYTES` sets the size of what `big` answers.
+ * answers, `?tool=NAME` names the tool. `--big BYTES` sets the size of what `big` answers. `GET
+ * /sessions` returns how many sessions were begun and not yet terminated.
  * Prints its port when it listens and ends with its standard input.
  */
 
+import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 
+const sessions = new Set();
 const bigBytes = Number(process.argv[process.argv.indexOf('--big') + 1] ?? 0) || 1;
 const schema = { type: 'object', properties: { text: { type: 'string' } } };
 const bigResult = JSON.stringify({ content: [{ type: 'text', text: 'x'.repeat(bigBytes) }] });
@@ -32,6 +35,12 @@ function resultOf({ method, params }, tool) {
   return method === 'ping' ? '{}' : undefined;
 }
 
+function beginSession() {
+  const id = randomUUID();
+  sessions.add(id);
+  return id;
+}
+
 function answer(message, query, response) {
   const { id, method } = message;
   if (id === undefined) {
@@ -46,7 +55,11 @@ function answer(message, query, response) {
   const body = Buffer.from(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},${rest}}`);
   const send = () => {
     response
-      .writeHead(200, { 'content-type': 'application/json', 'content-length': body.length })
+      .writeHead(200, {
+        'content-type': 'application/json',
+        'content-length': body.length,
+        ...(method === 'initialize' && { 'mcp-session-id': beginSession() }),
+      })
       .end(body);
   };
   const delayMs = method === 'initialize' ? Number(query.get('delay') ?? 0) : 0;
@@ -56,7 +69,12 @@ function answer(message, query, response) {
 
 const server = createServer((request, response) => {
   const query = new URL(request.url ?? '/', 'http://bench').searchParams;
+  if (request.url === '/sessions') {
+    response.end(String(sessions.size));
+    return;
+  }
   if (request.method !== 'POST') {
+    if (request.method === 'DELETE') sessions.delete(request.headers['mcp-session-id']);
     response.writeHead(request.method === 'DELETE' ? 200 : 405).end();
     return;
   }

@@ -7,10 +7,10 @@
  * hanging server would hold back the tools of all others until its request times out after 60 s.
  */
 
-import type { BenchServer } from '../contender.ts';
+import type { BenchServer, Fleet } from '../contender.ts';
 import { entryOf } from '../contenders.ts';
-import { startHttpServers, stdioServer } from '../servers.ts';
-import { isolatedRounds, measure, ratioAtMost, type Work } from '../work.ts';
+import { sdkServer, startHttpServers, stdioServer } from '../servers.ts';
+import { isolatedRounds, measure, ratioAtMost, timed, type Work } from '../work.ts';
 
 interface StartTask {
   readonly contender: string;
@@ -22,43 +22,46 @@ interface StartTask {
 async function job({ contender, servers, hanging }: StartTask): Promise<unknown> {
   const begin = performance.now();
   const { open } = await entryOf(contender).load();
-  const from = performance.now();
-  const fleet = open(servers);
   const names = servers.map(({ name }) => name).filter((name) => !hanging.includes(name));
-  const listed = names.map((name) => fleet.listed(name));
-  await Promise.any(listed);
-  const first = performance.now() - from;
-  await Promise.all(listed);
-  const end = performance.now();
-  await fleet.close();
-  return { first, all: end - from, withImport: end - begin };
+  let fleet: Fleet | undefined;
+  let end = 0;
+  const { result, ms, cpuMs } = await timed(async () => {
+    const opened = open(servers);
+    fleet = opened;
+    const from = performance.now();
+    const listed = names.map((name) => opened.listed(name));
+    await Promise.any(listed);
+    const first = performance.now() - from;
+    await Promise.all(listed);
+    end = performance.now();
+    return first;
+  });
+  await fleet?.close();
+  return { first: result, all: ms, cpu: cpuMs, withImport: end - begin };
 }
 
-interface Special {
+interface Start {
+  readonly title: string;
+  readonly count: number;
+  /** The required ratio of the time until all are listed. */
+  readonly most?: number;
+  readonly carrier?: 'lite' | 'sdk' | 'http';
   /** How long each server waits before it answers `initialize`. */
   readonly waitMs?: number;
   readonly oneHangs?: boolean;
 }
 
-// Rounds differ by a tenth by chance.
-const target = ratioAtMost(1.1);
-
-function startWork(
-  name: string,
-  carrier: 'stdio' | 'http',
-  count: number,
-  rounds: Work['rounds'],
-  { waitMs = 0, oneHangs = false }: Special = {},
-): Work {
-  const what = `${carrier === 'http' ? 'HTTP endpoint' : 'stdio server'}${count === 1 ? '' : 's'}`;
-  const wait = waitMs === 0 ? '' : ` that wait ${waitMs} ms`;
-  const title = `cold start, ${count} ${what}${wait}${oneHangs ? ', one hangs' : ''}`;
+function startWork(name: string, start: Start, rounds: Work['rounds']): Work {
+  const { count, most, carrier = 'lite', waitMs = 0, oneHangs = false } = start;
+  const title = `cold start, ${start.title}`;
+  const isOne = count === 1;
   const work: Work = {
     name,
     measures: [
-      ...(count > 1 ? [measure('first', `${title}: first`, 'ms')] : []),
-      measure('all', `${title}: all`, 'ms', target),
-      ...(name === 'start-1' ? [measure('withImport', `import and ${title}`, 'ms', target)] : []),
+      ...(isOne ? [] : [measure('first', `${title}: first`, 'ms')]),
+      measure('all', `${title}: all`, 'ms', most === undefined ? undefined : ratioAtMost(most)),
+      measure('cpu', `${title}: all, CPU`, 'ms'),
+      ...(isOne ? [measure('withImport', `import and ${title}`, 'ms')] : []),
     ],
     rounds,
     async run(context) {
@@ -67,17 +70,14 @@ function startWork(
       const hanging = oneHangs ? [`server${Math.floor(count / 2)}`] : [];
       const servers = Array.from({ length: count }, (_, index): BenchServer => {
         const server = `server${index}`;
-        const [key, value] = hanging.includes(server) ? ['hang', 1] : ['delay', waitMs];
-        return host === undefined
-          ? stdioServer(server, [`--${key}`, String(value)])
-          : host.server(server, `?${key}=${value}`);
+        if (host !== undefined) return host.server(server);
+        if (carrier === 'sdk') return sdkServer(server);
+        const options = hanging.includes(server) ? ['--hang', '1'] : ['--delay', String(waitMs)];
+        return stdioServer(server, options);
       });
       try {
-        return await isolatedRounds(context, work, (contender) => ({
-          contender,
-          servers,
-          hanging,
-        }));
+        const taskOf = (contender: string): StartTask => ({ contender, servers, hanging });
+        return await isolatedRounds(context, work, taskOf);
       } finally {
         await host?.stop();
       }
@@ -87,22 +87,29 @@ function startWork(
   return work;
 }
 
-const few = { full: 3, quick: 2 };
-const some = { full: 5, quick: 3 };
-const waiting = { waitMs: 500 };
-const hanging = { oneHangs: true };
+const some = { full: 7, quick: 3 };
 
 export const startWorks: readonly Work[] = [
-  startWork('start-1', 'stdio', 1, { full: 9, quick: 3 }),
-  startWork('start-10', 'stdio', 10, some),
-  startWork('start-30', 'stdio', 30, few),
-  startWork('start-100', 'stdio', 100, { full: 3, quick: 1 }),
-  startWork('start-http-100', 'http', 100, some),
-  startWork('start-wait-1', 'stdio', 1, some, waiting),
-  startWork('start-wait-10', 'stdio', 10, few, waiting),
-  startWork('start-wait-30', 'stdio', 30, few, waiting),
-  startWork('start-wait-http-100', 'http', 100, few, waiting),
-  startWork('start-hang-10', 'stdio', 10, few, hanging),
-  startWork('start-hang-30', 'stdio', 30, few, hanging),
-  startWork('start-hang-http-100', 'http', 100, few, hanging),
+  startWork('start-1', { title: '1 stdio server', count: 1 }, { full: 9, quick: 3 }),
+  startWork(
+    'start-sdk-10',
+    { title: '10 stdio servers written with the SDK', count: 10, carrier: 'sdk', most: 1 },
+    some,
+  ),
+  startWork('start-30', { title: '30 stdio servers', count: 30, most: 1.1 }, some),
+  startWork(
+    'start-wait-10',
+    { title: '10 stdio servers that wait 500 ms', count: 10, waitMs: 500, most: 1 },
+    some,
+  ),
+  startWork(
+    'start-http-100',
+    { title: '100 HTTP endpoints', count: 100, carrier: 'http', most: 1.1 },
+    some,
+  ),
+  startWork(
+    'start-hang-10',
+    { title: '10 stdio servers, one hangs', count: 10, oneHangs: true },
+    { full: 3, quick: 2 },
+  ),
 ];

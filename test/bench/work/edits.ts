@@ -1,19 +1,82 @@
-/** Edits of a settings file: how soon one is applied, and the effect of ten thousand in a minute. */
+/** Edits of settings: one of thirty servers changed beside a busy neighbour, and ten thousand edits in a minute. */
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
-import type { Troupe } from '../../../src/index.ts';
-import type { StdioServer } from '../contender.ts';
+import { type BenchServer } from '../contender.ts';
+import { entryOf } from '../contenders.ts';
+import { importPublished } from '../published.ts';
 import { stdioServer, stdioServers } from '../servers.ts';
-import { median } from '../statistics.ts';
-import { always, atMost, below, measure, ownRounds, type Work } from '../work.ts';
+import {
+  always,
+  atMost,
+  below,
+  isolatedRounds,
+  measure,
+  ownRounds,
+  ratioAtMost,
+  type Work,
+} from '../work.ts';
 import { heapBytes } from './memory.ts';
 
-// The same as in actors/settings/stream.ts: a deliberate wait is not a cost.
-const debounceMs = 300;
+interface ChangeTask {
+  readonly contender: string;
+  readonly servers: readonly BenchServer[];
+  readonly changed: BenchServer;
+}
+
+const serverCount = 30;
+const changeTitle = `change of 1 of ${serverCount} stdio servers`;
+const args = { text: 'a short text' };
+
+/** Changes a server while a neighbour is called without a pause; returns the longest of those calls too. */
+async function jobOfChange({ contender, servers, changed }: ChangeTask): Promise<unknown> {
+  const fleet = (await entryOf(contender).load()).open(servers);
+  await Promise.all(servers.map(({ name }) => fleet.listed(name)));
+  const neighbour = servers.at(-1)?.name ?? '';
+  // What a start still does in the background, and the compiler.
+  await pause(1_500);
+  for (let call = 0; call < 200; call += 1) await fleet.call(neighbour, 'echo', args);
+  const pids = servers.map(({ name }) => fleet.pid?.(name));
+  let longest = 0;
+  let isOver = false;
+  const calls = async (): Promise<void> => {
+    while (!isOver) {
+      const from = performance.now();
+      await fleet.call(neighbour, 'echo', args);
+      longest = Math.max(longest, performance.now() - from);
+    }
+  };
+  const calling = calls();
+  const from = performance.now();
+  await fleet.change?.(changed);
+  const time = performance.now() - from;
+  isOver = true;
+  await calling;
+  const others = servers.filter(
+    ({ name }, at) => name !== changed.name && fleet.pid?.(name) !== pids[at],
+  ).length;
+  await fleet.close();
+  return { time, gap: longest, others };
+}
+
+const changeWork: Work = {
+  name: 'change-1-of-30',
+  measures: [
+    measure('time', `${changeTitle}: listed again`, 'ms', ratioAtMost(1.1)),
+    measure('gap', `${changeTitle}: longest call of a neighbour`, 'ms', atMost(12)),
+    measure('others', `${changeTitle}: other servers restarted`, '', always(atMost(0))),
+  ],
+  rounds: { full: 7, quick: 3 },
+  run(context) {
+    const servers = stdioServers(serverCount);
+    const changed = stdioServer('server15', ['--tool', 'other']);
+    return isolatedRounds(context, changeWork, (contender) => ({ contender, servers, changed }));
+  },
+  job: jobOfChange,
+};
 
 /** Runs a task with a settings file and removes the file afterwards. */
 async function withSettings<Result>(
@@ -27,79 +90,6 @@ async function withSettings<Result>(
     await rm(folder, { recursive: true, force: true });
   }
 }
-
-/** From the end of the debounce until the edited server is ready, without its own start. */
-async function timeToApply(
-  troupe: Troupe,
-  name: string,
-  write: () => Promise<void>,
-): Promise<number> {
-  const before = troupe.status(name)?.generation;
-  const from = performance.now();
-  const replaced = new Promise<void>((resolve) => {
-    const unsubscribe = troupe.on('status.changed', ({ status }) => {
-      if (status.name !== name || status.generation === before) return;
-      unsubscribe();
-      resolve();
-    });
-  });
-  await write();
-  await replaced;
-  await troupe.waitFor(name, 'ready');
-  const total = performance.now() - from - debounceMs;
-  const { connectingMs = 0, loadingToolsMs = 0 } = troupe.explain(name)?.attempts.at(-1) ?? {};
-  return total - connectingMs - loadingToolsMs;
-}
-
-interface EditTask {
-  readonly servers: readonly StdioServer[];
-  /** New settings of some of these servers, applied one after the other. */
-  readonly edits: readonly StdioServer[];
-}
-
-const jobOfEdit = ({ servers, edits }: EditTask): Promise<unknown> =>
-  withSettings(async (file, write) => {
-    const current = new Map(servers.map((server) => [server.name, server]));
-    const writeAll = (): Promise<void> => {
-      const entries = [...current].map(([name, { command, args }]) => [name, { command, args }]);
-      return write({ mcpServers: Object.fromEntries(entries) as object });
-    };
-    await writeAll();
-    const { createTroupe } = await import('../../../src/index.ts');
-    const troupe = createTroupe({ sources: [file] });
-    await Promise.all(servers.map(({ name }) => troupe.waitFor(name, 'ready')));
-    // All watches are set up a second after the start.
-    await pause(1_500);
-    const pids = new Map(servers.map(({ name }) => [name, troupe.status(name)?.pid]));
-    const times: number[] = [];
-    for (const edited of edits) {
-      current.set(edited.name, edited);
-      times.push(await timeToApply(troupe, edited.name, writeAll));
-      pids.delete(edited.name);
-      await pause(500);
-    }
-    const others = [...pids].filter(([name, pid]) => troupe.status(name)?.pid !== pid).length;
-    await troupe.stop();
-    return { applied: median(times), others };
-  });
-
-const serverCount = 30;
-const editTitle = `edit of 1 of ${serverCount} stdio servers in a file`;
-
-const editWork: Work = {
-  name: 'edit',
-  measures: [
-    // Includes the end of the old process, but not the start of the new one.
-    measure('applied', `${editTitle}: ready, beyond debounce and start`, 'ms', below(50)),
-    measure('others', `${editTitle}: other servers restarted`, '', always(atMost(0))),
-  ],
-  rounds: { full: 3, quick: 2 },
-  run(context) {
-    const edits = [0, 7, 14, 21, 28].map((at) => stdioServer(`server${at}`, ['--tool', `t${at}`]));
-    return ownRounds(context, editWork, { servers: stdioServers(serverCount), edits }, 120_000);
-  },
-  job: jobOfEdit,
-};
 
 interface StormTask {
   readonly edits: number;
@@ -123,7 +113,7 @@ const stormSettings = (edit: number, prefix: string) => ({
 
 const jobOfStorm = ({ edits, durationMs }: StormTask): Promise<unknown> =>
   withSettings(async (file, write) => {
-    const { createTroupe } = await import('../../../src/index.ts');
+    const { createTroupe } = await importPublished();
     await write(stormSettings(0, 'file'));
     const troupe = createTroupe({ sources: [file], settings: stormSettings(0, 'host') });
     await troupe.ready();
@@ -172,4 +162,4 @@ const stormWork: Work = {
   job: jobOfStorm,
 };
 
-export const editWorks: readonly Work[] = [editWork, stormWork];
+export const editWorks: readonly Work[] = [changeWork, stormWork];

@@ -7,12 +7,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
-
-import { compiledFolder } from '../../lab/build.ts';
 import { startGateway } from '../../lab/gateway.ts';
+import type { Fleet } from '../contender.ts';
+import { baseline, entryOf } from '../contenders.ts';
+import { publishedCli } from '../published.ts';
 import { startHttpServers } from '../servers.ts';
 import { median, percentile } from '../statistics.ts';
 import { atMost, measure, ownRounds, turnsOf, type Values, type Work } from '../work.ts';
@@ -28,19 +26,17 @@ const callsInBlock = 100;
 const blocks = 8;
 
 async function job(routes: Readonly<Record<'direct' | 'ours', Route>>): Promise<Values> {
-  const clients = { direct: newClient(), ours: newClient() };
+  const { open } = await entryOf(baseline).load();
+  const fleetTo = ({ url }: Route): Fleet => open([{ kind: 'http', name: 'server', url }]);
+  const fleets = { direct: fleetTo(routes.direct), ours: fleetTo(routes.ours) };
   const times: Record<'direct' | 'ours', number[]> = { direct: [], ours: [] };
   const rates: number[] = [];
-  for (const name of ['direct', 'ours'] as const) {
-    const url = new URL(routes[name].url);
-    await clients[name].connect(new StreamableHTTPClientTransport(url) as Transport);
-    // Also waits until the gateway has the tool.
-    await clients[name].listTools();
-  }
+  // Also waits until the gateway has the tool.
+  await Promise.all([fleets.direct.listed('server'), fleets.ours.listed('server')]);
   for (let block = 0; block < blocks; block += 1) {
     for (const name of turnsOf(['direct', 'ours'], block) as ('direct' | 'ours')[]) {
-      const params = { name: routes[name].tool, arguments: { text: 'a short text' } };
-      const call = (): Promise<unknown> => clients[name].callTool(params);
+      const args = { text: 'a short text' };
+      const call = (): Promise<unknown> => fleets[name].call('server', routes[name].tool, args);
       const taken = await oneByOne(call, callsInBlock);
       const rate = name === 'ours' ? [await crowd(call, callsInBlock * 4)] : [];
       // In the first blocks the compilers of all processes are still at work.
@@ -49,7 +45,7 @@ async function job(routes: Readonly<Record<'direct' | 'ours', Route>>): Promise<
       rates.push(...rate);
     }
   }
-  await Promise.all([clients.direct.close(), clients.ours.close()]);
+  await Promise.all([fleets.direct.close(), fleets.ours.close()]);
   const [direct, ours] = [median(times.direct), median(times.ours)];
   return {
     direct,
@@ -59,8 +55,6 @@ async function job(routes: Readonly<Record<'direct' | 'ours', Route>>): Promise<
     oursRatio: ours / direct,
   };
 }
-
-const newClient = (): Client => new Client({ name: 'bench', version: '1.0.0' });
 
 export const gatewayWork: Work = {
   name: 'gateway',
@@ -76,8 +70,7 @@ export const gatewayWork: Work = {
     const folder = await mkdtemp(join(tmpdir(), 'mcp-troupe-bench-'));
     const host = await startHttpServers();
     const { url } = host.server('echo');
-    const cli = [join(compiledFolder, 'src/cli/main.js')];
-    const gateway = await startGateway(cli, folder, { echo: { url } });
+    const gateway = await startGateway([publishedCli()], folder, { echo: { url } });
     try {
       const routes = {
         direct: { url, tool: 'echo' },

@@ -4,6 +4,7 @@
  */
 
 import type { EmbeddedServer, EmbeddedTransport, Troupe } from '../../../src/index.ts';
+import { importPublished } from '../published.ts';
 import { median } from '../statistics.ts';
 import { atMost, measure, ownRounds, perhapsNever, type Work } from '../work.ts';
 
@@ -76,7 +77,7 @@ async function timeToList(troupe: Troupe, turn: number): Promise<{ ms: number; c
 }
 
 async function job(): Promise<unknown> {
-  const { createTroupe } = await import('../../../src/index.ts');
+  const { createTroupe } = await importPublished();
   const names = Array.from({ length: serverCount }, (_, at) => `server${at}`);
   const troupe = createTroupe({
     servers: Object.fromEntries(names.map((name, at) => [name, embedded(at)])),

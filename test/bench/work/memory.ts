@@ -1,17 +1,17 @@
-/** Heap per server: connected over HTTP and idle, or dormant. */
+/** Heap per server, as the slope between two sizes: what is paid once is no cost of a server. */
 
 import { setTimeout as pause } from 'node:timers/promises';
 
-import type { BenchServer, Contender, Fleet } from '../contender.ts';
+import type { BenchServer } from '../contender.ts';
 import { entryOf } from '../contenders.ts';
 import { startHttpServers, stdioServers } from '../servers.ts';
-import { below, isolatedRounds, measure, type Work } from '../work.ts';
+import type { Target } from '../statistics.ts';
+import { atMost, isolatedRounds, measure, ratioAtMost, type Work } from '../work.ts';
 
 interface MemoryTask {
   readonly contender: string;
-  /** Opened before the measurement: code and tables that exist once are not a server's cost. */
-  readonly warmUp: readonly BenchServer[];
   readonly servers: readonly BenchServer[];
+  readonly isDormant: boolean;
 }
 
 export async function heapBytes(): Promise<number> {
@@ -23,62 +23,56 @@ export async function heapBytes(): Promise<number> {
   return process.memoryUsage().heapUsed;
 }
 
-type Opener = (contender: Contender, servers: readonly BenchServer[]) => Promise<Fleet>;
-
-async function weigh(task: MemoryTask, open: Opener): Promise<unknown> {
-  const contender = await entryOf(task.contender).load();
-  const first = await open(contender, task.warmUp);
-  // Modules that load in the background, such as RxJS, are not a server's cost.
+async function job({ contender, servers, isDormant }: MemoryTask): Promise<unknown> {
+  const { open, openDormant } = await entryOf(contender).load();
+  if (isDormant && openDormant === undefined) return null;
+  const fleet = (isDormant ? await openDormant?.(servers) : undefined) ?? open(servers);
+  if (!isDormant) await Promise.all(servers.map(({ name }) => fleet.listed(name)));
+  // What is loaded in the background or kept for a moment is not a server's cost.
   await pause(2_000);
-  const before = await heapBytes();
-  const second = await open(contender, task.servers);
-  const bytes = (await heapBytes()) - before;
-  await Promise.all([first.close(), second.close()]);
-  return { heap: bytes / task.servers.length / 1024 };
+  const bytes = await heapBytes();
+  await fleet.close();
+  return bytes;
 }
 
-const liveCount = 100;
-const dormantCount = 1_000;
-const warmUpCount = 10;
-const rounds = { full: 3, quick: 2 };
+function heapWork(
+  kind: 'stdio' | 'http' | 'dormant',
+  [few, many]: readonly [number, number],
+  target?: Target,
+): Work {
+  const what = kind === 'dormant' ? 'dormant server' : `live ${kind} server`;
+  const work: Work = {
+    name: `heap-${kind}`,
+    measures: [measure('heap', `heap per ${what}, from ${few} to ${many}`, 'KB', target)],
+    rounds: { full: 3, quick: 1 },
+    async run(context) {
+      const host = kind === 'http' ? await startHttpServers() : undefined;
+      const serversOf = (count: number): readonly BenchServer[] =>
+        stdioServers(count).map((server) => host?.server(server.name) ?? server);
+      const child: typeof context.child = async (name, contender, limitMs) => {
+        const weigh = (count: number): Promise<unknown> =>
+          context.child(
+            name,
+            { contender, servers: serversOf(count), isDormant: kind === 'dormant' },
+            limitMs,
+          );
+        const [before, after] = [await weigh(few), await weigh(many)];
+        if (typeof before !== 'number' || typeof after !== 'number') return { heap: null };
+        return { heap: (after - before) / (many - few) / 1_024 };
+      };
+      try {
+        return await isolatedRounds({ ...context, child }, work, (contender) => contender);
+      } finally {
+        await host?.stop();
+      }
+    },
+    job,
+  };
+  return work;
+}
 
-const liveWork: Work = {
-  name: 'heap-http',
-  measures: [measure('heap', `heap per live HTTP server, ${liveCount}`, 'KB')],
-  rounds,
-  async run(context) {
-    const host = await startHttpServers();
-    const many = (prefix: string, count: number) =>
-      Array.from({ length: count }, (_, index) => host.server(`${prefix}${index}`));
-    const task = { warmUp: many('warm', warmUpCount), servers: many('server', liveCount) };
-    try {
-      return await isolatedRounds(context, liveWork, (contender) => ({ ...task, contender }));
-    } finally {
-      await host.stop();
-    }
-  },
-  job: (task: MemoryTask) =>
-    weigh(task, async ({ open }, servers) => {
-      const fleet = open(servers);
-      await Promise.all(servers.map(({ name }) => fleet.listed(name)));
-      return fleet;
-    }),
-};
-
-const dormantWork: Work = {
-  name: 'heap-dormant',
-  measures: [measure('heap', `heap per dormant server, ${dormantCount}`, 'KB', below(12))],
-  rounds,
-  run(context) {
-    const servers = stdioServers(dormantCount);
-    const warmUp = servers.slice(0, warmUpCount);
-    return isolatedRounds(context, dormantWork, (contender) => ({ contender, warmUp, servers }));
-  },
-  async job(task: MemoryTask) {
-    const { openDormant } = await entryOf(task.contender).load();
-    if (openDormant === undefined) return { heap: null };
-    return weigh(task, (_contender, servers) => openDormant(servers));
-  },
-};
-
-export const memoryWorks: readonly Work[] = [liveWork, dormantWork];
+export const memoryWorks: readonly Work[] = [
+  heapWork('stdio', [10, 40], ratioAtMost(1.3)),
+  heapWork('http', [20, 100]),
+  heapWork('dormant', [1_000, 4_000], atMost(6)),
+];

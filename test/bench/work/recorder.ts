@@ -3,9 +3,9 @@
  * reader. A call sends its server's chart two events: one when it begins, one when it ends.
  */
 
-import { recordedAlways } from '../../../src/cli/run/inspect-here.ts';
 import type { Troupe, TroupeOptions } from '../../../src/index.ts';
 import type { StdioServer } from '../contender.ts';
+import { importPublished } from '../published.ts';
 import { stdioServer } from '../servers.ts';
 import { median } from '../statistics.ts';
 import { below, measure, ownRounds, turnsOf, type Values, type Work } from '../work.ts';
@@ -20,17 +20,18 @@ const eventsPerCall = 2;
 const modes: readonly string[] = ['without', 'off', 'ring', 'on', 'watched'];
 
 /** The library records nothing by default; `troupe up` and `troupe serve` keep 2 MB. */
-function inspectOf(mode: string): Pick<TroupeOptions, 'inspect'> {
+async function inspectOf(mode: string): Promise<Pick<TroupeOptions, 'inspect'>> {
   if (mode === 'without') return {};
+  const { recordedAlways } = await import('../../../src/cli/run/inspect-here.ts');
   return { inspect: mode === 'ring' ? recordedAlways : mode !== 'off' };
 }
 
 async function job({ command, args }: Pick<StdioServer, 'command' | 'args'>): Promise<Values> {
-  const { createTroupe } = await import('../../../src/index.ts');
+  const { createTroupe } = await importPublished();
   const settings = { mcpServers: { echo: { command, args } } };
-  const troupes = new Map(
-    modes.map((mode) => [mode, createTroupe({ settings, ...inspectOf(mode) })]),
-  );
+  const troupes = new Map<string, Troupe>();
+  for (const mode of modes)
+    troupes.set(mode, createTroupe({ settings, ...(await inspectOf(mode)) }));
   let read = 0;
   const watched = troupes.get('watched')?.inspection;
   watched?.follow(() => {

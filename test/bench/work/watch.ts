@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
+import { importPublished } from '../published.ts';
 import { below, measure, ownRounds, type Work } from '../work.ts';
 
 const count = 1_000;
@@ -14,7 +15,7 @@ const settingsText = (name: string): string =>
   JSON.stringify({ mcpServers: { [name]: { command: 'node', args: [name], startup: 'lazy' } } });
 
 async function job(): Promise<unknown> {
-  const { createTroupe } = await import('../../../src/index.ts');
+  const { createTroupe } = await importPublished();
   const root = await mkdtemp(join(tmpdir(), 'mcp-troupe-bench-'));
   const files = Array.from({ length: count }, (_, index) => join(root, `${index}`, 'troupe.json'));
   for (const [index, file] of files.entries()) {

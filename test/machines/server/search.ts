@@ -1,5 +1,6 @@
 /** What a search through the server chart tries, and when it calls two states equal. */
 
+import { endsOnDemand } from '../../../machines/server/context.ts';
 import type { ServerEvent, ServerInput } from '../../../machines/server/server.ts';
 import { serverMachine } from '../../../machines/server/server.ts';
 import type { FailureKind } from '../../../src/domain/failure.ts';
@@ -198,8 +199,10 @@ const unlikeTransport: ReadonlySet<FailureKind> = new Set([
 ]);
 
 /** Equal for states that answer every event alike: without session numbers, times and messages. */
-function keyOf({ value, context }: ServerSnapshot): string {
+function keyOf(snapshot: ServerSnapshot): string {
+  const { value, context } = snapshot;
   const { loss, policy } = context;
+  const isBackingOff = snapshot.matches({ connection: { parked: 'backingOff' } });
   return JSON.stringify([
     value,
     context.retiring,
@@ -212,6 +215,7 @@ function keyOf({ value, context }: ServerSnapshot): string {
     // Beyond the last attempt a person's reconnects may count on; nothing more changes.
     Math.min(context.attempt, mostAttempts(policy) + 1),
     context.hasServed,
+    isBackingOff && endsOnDemand(context),
     loss?.httpStatus,
     loss?.missing,
     context.crashTimes.length,

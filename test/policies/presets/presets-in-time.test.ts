@@ -41,10 +41,10 @@ const lost = 'backingOff lost';
 const upTo32 = seconds(1, 3, 7, 15, 31);
 
 const lossesOfReady: readonly Row[] = [
-  row('X2 X3', 'default', crash, seconds(0.5, 1.5, 3.5, 7.5, 15.5), exhausted),
+  row('X2 X3', 'default', crash, seconds(0, 1, 3, 7, 15), exhausted),
   row('X7', 'default', cleanExit, [], never),
   // The quiet attempts follow: 15, 30, 60, 120 s and five minutes from then on.
-  row('X4', 'default', cut, [...seconds(0.5, 1.5, 3.5, 7.5, 15.5), ...quietFrom(15.5, 15)], lost),
+  row('X4', 'default', cut, [...seconds(0, 1, 3, 7, 15), ...quietFrom(15, 15)], lost),
   row('OMP-91 X3', 'ohMyPi', crash, seconds(0, 0.5, 1.5, 3.5, 7.5), exhausted),
   row('OMP-90 X7', 'ohMyPi', cleanExit, seconds(0, 0.5, 1.5, 3.5, 7.5), exhausted),
   row('OMP-97', 'ohMyPi', cut, [...seconds(0, 0.5, 1.5, 3.5, 7.5), ...quietFrom(7.5, 15)], lost),

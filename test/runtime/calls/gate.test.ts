@@ -63,7 +63,7 @@ const table: Record<ServerState, Row | Partial<Record<StateReason, Row>>> = {
   loadingTools: always('wait'),
   ready: usable,
   degraded: { healthCheck: usable, flooding: usable, partialCatalog: usable },
-  backingOff: { retrying: always('wait'), lost: always('wait') },
+  backingOff: { retrying: always('wait and demand'), lost: always('wait') },
   authRequired: always('AUTH_REQUIRED 11'),
   suspended: { crashLoop: always('SUSPENDED 6'), reconnectStorm: always('SUSPENDED 6') },
   failed: {
@@ -105,7 +105,7 @@ describe('the call gate', () => {
   it('makes a call wait for the next attempt only if it precedes the deadline', () => {
     const nextAttemptAt = new Date(wallNowMs + 1_000).toISOString();
     const status = statusIn('backingOff', 'retrying', { nextAttemptAt });
-    expect(answer(status, 1_001)).toBe('wait');
+    expect(answer(status, 1_001)).toBe('wait and demand');
     expect(answer(status, 1_000)).toBe('BACKING_OFF 5');
   });
 

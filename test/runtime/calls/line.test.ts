@@ -140,7 +140,7 @@ describe('calls to one server', () => {
     await there.settle();
     expect(made.map(({ state }) => state).filter((state) => state === 'refused')).toHaveLength(16);
     await there.advance(1_000);
-    expect(numbersAtWork(there)).toEqual([16, 17, 18, 19]);
+    expect(new Set(numbersAtWork(there))).toEqual(new Set([16, 17, 18, 19]));
   });
 
   it('leave no timer, listener or queue slot behind', async () => {

@@ -107,6 +107,19 @@ describe('a call', () => {
     expect(made.state).toBe('done');
   });
 
+  it('ends the first wait of an outage', async () => {
+    const there = await stage({ settings: db });
+    there.sessions.of('db').fail(crash());
+    await there.settle();
+    expect(there.stateOf('db')).toBe('backingOff.retrying');
+    const made = call(there, 'db');
+    await there.settle();
+    expect(there.stateOf('db')).toBe('ready');
+    there.sessions.of('db').calls[0]?.answer(pong);
+    await there.settle();
+    expect(made.state).toBe('done');
+  });
+
   it('fails immediately with BACKING_OFF when the next attempt is too late', async () => {
     const there = await stage({ settings: db, obedient: [] });
     there.sessions.of('db').fail({ ...crash(), retryAfterMs: 20_000 });

@@ -233,7 +233,7 @@ const rows: readonly Row[] = [
     state: 'backingOff.retrying',
     reach: () => lost({}, 'crashed'),
     guard: 'hasAttemptsLeft',
-    events: { ...revivals, 'server.reconnect': 'queued' },
+    events: { ...revivals, 'server.reconnect': 'queued', 'server.demanded': 'queued' },
     timers: ['reconnectBackoff'],
   },
   {

@@ -148,7 +148,7 @@ describe('a tool call', () => {
   it('records a retry and its reason', async () => {
     const { there, recorder } = await staged({
       command: 'srv',
-      policy: { call: { replay: 'once' } },
+      policy: { call: { replay: 'once' }, restart: { first: 'delayed' } },
     });
     const made = call(there, 'db');
     await there.settle();
