@@ -24,7 +24,6 @@ import {
   newest,
   type Order,
   type Outcome,
-  others,
   ownerOf,
   type TroupeContext,
   type TroupeEvent,
@@ -58,9 +57,7 @@ export function gatesOf(context: PlanningFacts, cause?: Turn): Gates {
     hostAllowed: context.hostAllowed,
     ...(context.launchBound === null ? {} : { launchBound: context.launchBound }),
     decisions: context.decisions,
-    ...(isBudgetEnforced(context)
-      ? { places: placesOf(context.live, new Set(context.halted), cause) }
-      : {}),
+    ...(isBudgetEnforced(context) ? { places: placesOf(context.live, context.halted, cause) } : {}),
   };
 }
 
@@ -86,7 +83,7 @@ export function passOf(context: PlanningFacts, { due, ...turn }: Cause = {}): Pa
   const servers = settings === null ? [] : admitAll(settings, gatesOf(context, turn));
   const plan = planChanges(servers, {
     live,
-    serving: new Set(context.serving),
+    serving: context.serving,
     ...(due === undefined ? {} : { due }),
     digestOf: settingsDigestOf,
   });
@@ -126,29 +123,31 @@ function causeOf(event: TroupeEvent): Cause {
 
 /** Computes the outcome of a pass's steps. */
 export function outcomeOf(context: TroupeContext, { plan, wanted: all }: Pass): Outcome {
-  const live = new Map(context.live);
-  const known = new Set(context.knownCatalogs);
+  const changes = new Map<string, LiveServer>();
   const births: ServerInput[] = [];
   const handovers: HandoverInput[] = [];
   const orders: Order[] = [];
   const born = new Set<string>();
   for (const { server, step } of plan) {
     if (step === 'keep') continue;
-    const now = live.get(server);
+    const now = changes.get(server) ?? context.live.get(server);
     const spawnCount = context.spawnCount + born.size;
     const move = moveOf(step, now, all.get(server), `${server}.${spawnCount % 2}`);
-    live.set(server, move.live);
+    changes.set(server, move.live);
     orders.push(...move.orders);
     if (move.birth === undefined) continue;
     const { wanted, actorId } = move.birth;
     const seat = { actorId, succeeds: now !== undefined, seed: context.seed + spawnCount };
-    births.push(inputOf(wanted, seat, context, known));
+    births.push(inputOf(wanted, seat, context));
     if (now !== undefined) handovers.push({ server, present: now.actorId, successor: actorId });
     born.add(server);
   }
   const spawnCount = context.spawnCount + born.size;
   const startWishes = context.startWishes.filter((server) => !born.has(server));
-  const halted = [...context.halted, ...births.filter(startsHalted).map((it) => it.actorId)];
+  const live = context.live.withAll(changes);
+  const halted = context.halted.withAll(
+    births.filter(startsHalted).map(({ actorId }) => [actorId, true]),
+  );
   return { facts: { live, spawnCount, startWishes, halted }, births, handovers, orders };
 }
 
@@ -169,8 +168,7 @@ function moveOf(
 function inputOf(
   { desired, verdict }: AdmittedServer,
   seat: Pick<ServerInput, 'actorId' | 'succeeds' | 'seed'>,
-  { stopWishes, startWishes }: TroupeContext,
-  knownCatalogs: ReadonlySet<string>,
+  { stopWishes, startWishes, knownCatalogs }: TroupeContext,
 ): ServerInput {
   const { name, generation, transport, startup, policy, mayDownload = false } = desired;
   return {
@@ -249,14 +247,15 @@ export function routed(
   const present = context.live.get(server);
   // A name refers to the generation that the settings want.
   const target = present && (successorOf(present) ?? present);
-  const orders = target?.leaving === false ? [{ to: target.actorId, event: { type } }] : [];
+  const isPassed = target?.leaving === false;
+  const orders = isPassed ? [{ to: target.actorId, event: { type } }] : [];
   const desired = desiredOf(context, server);
   const stopWishes = context.stopWishes.filter((wish) => wish.server !== server);
-  const startWishes = [...others(context.startWishes, server)];
+  const startWishes = context.startWishes.filter((wish) => wish !== server);
   if (type === 'server.stop') {
     if (desired === undefined) return { orders };
     stopWishes.push({ server, generation: desired.generation });
-  } else if (orders.length === 0 && desired !== undefined) {
+  } else if (!isPassed && desired !== undefined) {
     // The next server with this name gets the request in its input.
     startWishes.push(server);
   }
@@ -265,7 +264,7 @@ export function routed(
       ...(type === 'server.reconnect' ? {} : { stopWishes: newest(stopWishes, rememberedWishes) }),
       startWishes: newest(startWishes, rememberedWishes),
       // A server that halts again reports it; until then, its slot stays taken.
-      halted: others(context.halted, orders[0]?.to),
+      halted: isPassed ? context.halted.without(target.actorId) : context.halted,
     },
     orders,
   };
@@ -279,18 +278,16 @@ export function forgotten(
   const name = nameOf(actorId);
   const server = ownerOf(context, actorId);
   if (server === undefined) return {};
-  const live = new Map(context.live);
   const { beside, ...rest } = server;
   const left = rest.actorId === actorId ? beside : rest;
-  if (left === undefined) live.delete(name);
-  else live.set(name, left);
   return {
     facts: {
-      live,
-      serving: others(context.serving, actorId),
-      halted: others(context.halted, actorId),
+      live: left === undefined ? context.live.without(name) : context.live.with(name, left),
+      actors: context.actors.without(actorId),
+      serving: context.serving.without(actorId),
+      halted: context.halted.without(actorId),
     },
-    ends: beside === undefined ? [actorId] : [actorId, handoverIdOf(name)],
+    ends: beside === undefined ? [] : [handoverIdOf(name)],
     orders: [{ to: 'slots', event: { type: 'slot.returned', actorId } }],
   };
 }

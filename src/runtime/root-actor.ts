@@ -3,7 +3,6 @@
 import {
   type ActorOptions,
   type AnyActorLogic,
-  type AnyActorRef,
   type AnyStateMachine,
   createActor,
   type InspectionEvent,
@@ -29,6 +28,7 @@ import { serverMachine } from '../../machines/server/server.ts';
 import { refreshMachine } from '../../machines/session/refresh.ts';
 import { sessionMachine } from '../../machines/session/session.ts';
 import { slotsMachine } from '../../machines/slots.ts';
+import { childrenOf } from '../../machines/troupe/context.ts';
 import { isHandover } from '../../machines/troupe/handover.ts';
 import { type TroupeInput, troupeMachine } from '../../machines/troupe/troupe.ts';
 import type { Clock } from '../domain/clock.ts';
@@ -152,8 +152,7 @@ export function stoppingChildren<Machine extends AnyStateMachine>(machine: Machi
       return machine.transition(snapshot, event, scope);
     } catch (error) {
       // Children that the failed step would have started are not running yet.
-      const children: Readonly<Record<string, AnyActorRef | undefined>> = snapshot.children;
-      for (const child of Object.values(children)) if (child !== undefined) scope.stopChild(child);
+      for (const child of childrenOf(snapshot)) scope.stopChild(child);
       throw error;
     }
   };

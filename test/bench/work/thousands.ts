@@ -2,6 +2,8 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 
+import type { ServerRef } from '../../../machines/troupe/context.ts';
+import type { LiveServer } from '../../../src/domain/plan.ts';
 import { median } from '../statistics.ts';
 import { below, measure, ownRounds, type Work } from '../work.ts';
 
@@ -39,6 +41,7 @@ async function planTime(): Promise<number> {
   const { parseSettings } = await import('../../../src/config/parse-settings.ts');
   const { mergeSettings } = await import('../../../src/config/merge-settings.ts');
   const { outcomeOf, passOf, planOf } = await import('../../../machines/troupe/pass.ts');
+  const { GroupedMap } = await import('../../../src/policies/grouped-map.ts');
   const editions = [0, 1, 2, 3, 4, 5].map((edition) => {
     const origin = { file: 'host settings', scope: 'api', projectRoot: '/project' } as const;
     return mergeSettings([parseSettings(JSON.stringify(settingsOf(edition)), origin)]).settings;
@@ -50,13 +53,14 @@ async function planTime(): Promise<number> {
     launchBound: null,
     hostAllowed: null,
     decisions: [],
-    live: new Map(),
-    serving: [],
-    halted: [],
+    live: GroupedMap.of<LiveServer>(),
+    actors: GroupedMap.of<ServerRef>(),
+    serving: GroupedMap.of<true>(),
+    halted: GroupedMap.of<true>(),
     stopWishes: [],
     startWishes: [],
     removed: [],
-    knownCatalogs: [],
+    knownCatalogs: GroupedMap.of<true>(),
     spawnCount: 0,
     slots: { local: 3, remote: 20 },
     coreCount: 1,
