@@ -9,7 +9,7 @@ import type {
   SettingsCommands,
   SettingsFact,
 } from '../../src/domain/settings-facts.ts';
-import { placeOf } from '../../src/policies/admission/server-place.ts';
+import { serverNamed } from '../../src/policies/admission/server-place.ts';
 import type { GroupedMap } from '../../src/policies/grouped-map.ts';
 import type { SlotPool } from '../permit.ts';
 import type { ServerCommand, ServerInput, serverMachine } from '../server/server.ts';
@@ -154,7 +154,7 @@ export function ownerOf({ live }: TroupeContext, actorId: string): LiveServer | 
 }
 
 export function desiredOf(context: TroupeContext, server: string): DesiredServer | undefined {
-  return context.settings?.servers[placeOf(context.settings, server)];
+  return serverNamed(context.settings, server);
 }
 
 // Servers may share a generation and still list different tools.

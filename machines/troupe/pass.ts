@@ -13,8 +13,14 @@ import {
 } from '../../src/domain/plan.ts';
 import { admitAll, type Gates } from '../../src/policies/admission/admit.ts';
 import { placesOf, type Turn } from '../../src/policies/admission/server-budget.ts';
+import { serverNamed } from '../../src/policies/admission/server-place.ts';
+import { defined } from '../../src/policies/defined.ts';
 import { settingsDigestOf } from '../../src/policies/fingerprint.ts';
-import { type DueHandover, planChanges } from '../../src/policies/plan-changes.ts';
+import {
+  type DueHandover,
+  type PresentServers,
+  planChanges,
+} from '../../src/policies/plan-changes.ts';
 import { type ServerInput, startsHalted } from '../server/context.ts';
 import type { ServerCommand } from '../server/server.ts';
 import {
@@ -46,6 +52,8 @@ export type PlanningFacts = Pick<
 /** The part of an event that a pass needs. */
 export interface Cause extends Turn {
   readonly due?: DueHandover;
+  /** The only server to read, plan and change. Default: all. */
+  readonly only?: string;
 }
 
 /** Returns the current gates. */
@@ -78,8 +86,8 @@ export interface Pass {
   readonly wanted: ReadonlyMap<string, AdmittedServer>;
 }
 
-export function passOf(context: PlanningFacts, { due, ...turn }: Cause = {}): Pass {
-  const { settings, live } = context;
+export function passOf(context: PlanningFacts, { due, only, ...turn }: Cause = {}): Pass {
+  const { settings, live } = only === undefined ? context : narrowed(context, only);
   const servers = settings === null ? [] : admitAll(settings, gatesOf(context, turn));
   const plan = planChanges(servers, {
     live,
@@ -90,6 +98,19 @@ export function passOf(context: PlanningFacts, { due, ...turn }: Cause = {}): Pa
   return { plan, wanted: new Map(servers.map((server) => [server.desired.name, server])) };
 }
 
+/** Returns the part of the settings and of the live servers that concerns one name. */
+function narrowed(
+  { settings, live }: PlanningFacts,
+  name: string,
+): Pick<PlanningFacts, 'settings'> & Pick<PresentServers, 'live'> {
+  const desired = serverNamed(settings, name);
+  const server = live.get(name);
+  return {
+    settings: settings && { ...settings, servers: desired === undefined ? [] : [desired] },
+    live: new Map(server === undefined ? [] : [[name, server]]),
+  };
+}
+
 /**
  * Runs one pass: reads all desired and live servers, plans, and returns the steps' outcome. A
  * command does not change what is desired, so it needs no pass unless the server must claim a
@@ -97,8 +118,10 @@ export function passOf(context: PlanningFacts, { due, ...turn }: Cause = {}): Pa
  */
 export function reconciled(context: TroupeContext, event: TroupeEvent): Outcome {
   const cause = causeOf(event);
-  if (cause.claimant !== undefined && !isBudgetEnforced(context)) return {};
-  const pass = passOf(context, cause);
+  const isEnforced = isBudgetEnforced(context);
+  if (cause.claimant !== undefined && !isEnforced) return {};
+  // Without a budget, the end of one server changes nothing for the others.
+  const pass = passOf(context, isEnforced ? cause : { ...cause, ...defined({ only: cause.heir }) });
   const at = event.type === 'settings.loaded' ? { at: event.at } : {};
   return { ...outcomeOf(context, pass), news: { type: 'reconciled', plan: pass.plan, ...at } };
 }

@@ -13,7 +13,7 @@ import {
   setup,
 } from 'xstate';
 import type { SettingsFact, SettingsInput } from '../../src/domain/settings-facts.ts';
-import { placeOf } from '../../src/policies/admission/server-place.ts';
+import { placeOf, serverNamed } from '../../src/policies/admission/server-place.ts';
 import { decisionBy, withDecision } from '../../src/policies/approvals/records.ts';
 import { approvalFingerprint } from '../../src/policies/fingerprint.ts';
 import type { GroupedMap } from '../../src/policies/grouped-map.ts';
@@ -136,10 +136,11 @@ export const troupeSetup = parts.extend({
   actions: {
     /** Stores the new settings, and remembers removed names. */
     noteSettings: does(['settings.loaded', 'settings.relocated'], (context, { settings }) => {
-      const names = new Set(settings.servers.map(({ name }) => name));
-      const before = (context.settings?.servers ?? []).map(({ name }) => name);
-      const gone = [...context.removed, ...before].filter((name) => !names.has(name));
-      const removed = newest(gone, rememberedNames);
+      const isGone = (name: string): boolean => serverNamed(settings, name) === undefined;
+      const leaving = (context.settings?.servers ?? []).map(({ name }) => name).filter(isGone);
+      const left = context.removed.filter(isGone);
+      const isSame = leaving.length === 0 && left.length === context.removed.length;
+      const removed = isSame ? context.removed : newest([...left, ...leaving], rememberedNames);
       return { facts: { settings, startupGateMs: settings.startupGateMs, removed } };
     }),
     /** Records whether the folder is trusted. */

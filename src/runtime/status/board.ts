@@ -125,6 +125,11 @@ export class StatusBoard {
     return this.#isClosed;
   }
 
+  /** Number of servers that have a chart. */
+  get size(): number {
+    return this.#views.size;
+  }
+
   view(name: string): ServerView | undefined {
     return this.#views.get(name);
   }
