@@ -24,6 +24,7 @@ import type { LoginDemandStore } from '../../actors/stores/login-demands.ts';
 import type { PermissionStore, PermissionStorePorts } from '../../actors/stores/permissions.ts';
 import type { ImageShrinker } from '../../actors/stores/result-images.ts';
 import type { ResultFiles } from '../../actors/stores/results.ts';
+import { serverStart } from '../../machines/server/context.ts';
 import { serverMachine } from '../../machines/server/server.ts';
 import { refreshMachine } from '../../machines/session/refresh.ts';
 import { sessionMachine } from '../../machines/session/session.ts';
@@ -31,6 +32,7 @@ import { slotsMachine } from '../../machines/slots.ts';
 import { childrenOf } from '../../machines/troupe/context.ts';
 import { isHandover } from '../../machines/troupe/handover.ts';
 import { type TroupeInput, troupeMachine } from '../../machines/troupe/troupe.ts';
+import { sharingStarts } from '../../machines/xstate-internals.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { MemoryUse, TroupeState } from '../domain/host/status.ts';
 import type { Problem } from '../domain/settings.ts';
@@ -114,7 +116,10 @@ export function createRoot({ parts, input, settings, specs, session }: RootPorts
   const { listItems } = actors;
   const refresh = stoppingChildren(refreshMachine.provide({ actors: { listItems } }));
   const sessionLogic = stoppingChildren(sessionMachine.provide({ actors: { ...actors, refresh } }));
-  const server = stoppingChildren(serverMachine.provide({ actors: { session: sessionLogic } }));
+  const server = sharingStarts(
+    stoppingChildren(serverMachine.provide({ actors: { session: sessionLogic } })),
+    serverStart,
+  );
   const slots = stoppingChildren(slotsMachine);
   const troupe = troupeMachine.provide({ actors: { server, slots, settingsSource } });
   return createActor(stoppingChildren(troupe), {
