@@ -101,11 +101,10 @@ export class StoredCatalogs implements Pick<SessionPorts, 'catalogs'> {
     if (this.#isClosed) return;
     const clock = this.#clock;
     const present = this.#ports.root().getSnapshot().context.settings;
-    const desired = new Map(present?.servers.map((server) => [server.name, server]));
     const unused = [...this.#kept.values()].filter((kept) => this.#isUnused(kept));
     const left: { owner: SessionOwner; leftAt: number; leftMs: number }[] = [];
     for (const kept of unused) {
-      const leftMs = this.#leftMs(kept, desired.get(kept.owner.server));
+      const leftMs = this.#leftMs(kept, serverNamed(present, kept.owner.server));
       if (leftMs > 0) left.push({ ...kept, leftMs });
       else this.#forget(kept.owner);
     }

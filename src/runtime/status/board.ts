@@ -55,6 +55,11 @@ export interface ServerView {
   readonly leaving: boolean;
 }
 
+/** A server whose lists are shown. */
+export interface OfferingView extends ServerView {
+  readonly status: ServerStatus & { readonly catalog: Exclude<ServerStatus['catalog'], 'none'> };
+}
+
 export interface StatusBoardPorts {
   readonly root: RootRef;
   readonly clock: Clock;
@@ -91,6 +96,7 @@ export class StatusBoard {
   readonly #ports: StatusBoardPorts;
   readonly #watched = new Map<string, Watched>();
   readonly #views = new Map<string, ServerView>();
+  readonly #offering = new Map<string, OfferingView>();
   /** Emits `of NAME` at each change of that server, and `any` at each change of any server. */
   readonly #changes = new EventEmitter().setMaxListeners(0);
   /** Settings of servers that are still leaving after their entry was removed. */
@@ -123,6 +129,11 @@ export class StatusBoard {
   /** Whether every server is shown as stopped, and nothing will change any more. */
   get isClosed(): boolean {
     return this.#isClosed;
+  }
+
+  /** Returns the views of the servers whose lists are shown: of thousands, usually few. */
+  offering(): readonly OfferingView[] {
+    return [...this.#offering.values()];
   }
 
   /** Number of servers that have a chart. */
@@ -297,6 +308,7 @@ export class StatusBoard {
   #forget(name: string): void {
     this.#noteUnreported(name);
     this.#views.delete(name);
+    this.#offering.delete(name);
     if (!this.#desired.has(name)) this.#lastDesired.delete(name);
     else this.#restingSinceMs.set(name, this.#ports.clock.wallNow());
   }
@@ -318,7 +330,10 @@ export class StatusBoard {
     this.#ports.onSnapshot(name, watched.ref, snapshot);
     this.#noteUnreported(name);
     this.#restingSinceMs.delete(name);
-    this.#views.set(name, this.#viewOf(watched, snapshot, desired, server));
+    const view = this.#viewOf(watched, snapshot, desired, server);
+    this.#views.set(name, view);
+    if (isOffering(view)) this.#offering.set(name, view);
+    else this.#offering.delete(name);
   }
 
   #viewOf(
@@ -436,6 +451,10 @@ export class StatusBoard {
       source: desired.source,
     };
   }
+}
+
+function isOffering(view: ServerView): view is OfferingView {
+  return !view.leaving && view.status.catalog !== 'none';
 }
 
 /** Decisions whose next step names a list. */
