@@ -8,14 +8,17 @@
  */
 
 import {
+  type AnyActorLogic,
   type AnyActorRef,
   type AnyActorScope,
   type AnyEventObject,
   type AnyMachineSnapshot,
+  type AnyStateMachine,
   type AnyStateNode,
   type AnyTransitionDefinition,
   createActor,
   createMachine,
+  type InputFrom,
   type InspectionEvent,
 } from 'xstate';
 
@@ -63,6 +66,130 @@ export function scheduledBy(ref: AnyActorRef): readonly ScheduledEvent[] {
 
 /** Target of an event that an effect sends to the parent. */
 export const parentTargetId = '#_parent';
+
+interface ChildToSpawn {
+  readonly id: string;
+  readonly input: unknown;
+}
+
+/**
+ * Creates an action that spawns children into the chart's context rather than into `children`,
+ * which XState copies whenever one of them is spawned or stopped: with thousands, each such copy is
+ * slow, and stopping all of them takes quadratic time.
+ *
+ * In all other ways they are like children of XState's `spawn`: they start after the transition
+ * that spawned them, and their parent gets their events, their end and their errors. The chart
+ * itself stops those that are left when it ends.
+ *
+ * @param src - the name of the children's logic in the chart's setup
+ * @param keep - returns the action that puts the refs into the context
+ */
+export function spawnApart(
+  src: string,
+  children: readonly ChildToSpawn[],
+  keep: (refs: readonly AnyActorRef[]) => object,
+): () => void {
+  const resolve = ({ self }: AnyActorScope, snapshot: AnyMachineSnapshot) => {
+    const logic = snapshot.machine.implementations.actors[src] as AnyActorLogic;
+    const refs = children.map(({ id, input }) =>
+      createActor(logic, { id, input, src, parent: self }),
+    );
+    return [snapshot, refs, [keep(refs)]];
+  };
+  const execute = ({ defer }: AnyActorScope, refs: readonly AnyActorRef[]): void =>
+    defer(() => {
+      for (const ref of refs) ref.start();
+    });
+  // XState's own actions are such functions.
+  return Object.assign(() => {}, { type: 'xstate.spawnApart', resolve, execute });
+}
+
+/** Which inputs lead to the same start, and what each actor has of its own. */
+export interface StartShape<Input> {
+  /** Inputs with the same object and text start alike, except for their own fields. */
+  readonly keyOf: (input: Input) => readonly [shared: object, text: string];
+  /** The context's fields that are each actor's own, and that no start depends on. */
+  readonly ownOf: (input: Input) => object;
+}
+
+interface Start {
+  readonly snapshot: AnyMachineSnapshot;
+  readonly steps: readonly Microstep[];
+  /** What one region tells another within the start. */
+  readonly raised: readonly Effect[];
+}
+
+/**
+ * Makes a chart compute its initial snapshot once for each shape of input, and copy it for other
+ * actors. A start that does more than enter states, assign and raise is never copied. Inspection sees the
+ * same steps either way.
+ */
+export function sharingStarts<Machine extends AnyStateMachine>(
+  machine: Machine,
+  { keyOf, ownOf }: StartShape<InputFrom<Machine>>,
+): Machine {
+  const starts = new WeakMap<object, Map<string, Start | null>>();
+  const getInitialSnapshot = (scope: AnyActorScope, input: InputFrom<Machine>) => {
+    const [shared, text] = keyOf(input);
+    const known = starts.get(shared) ?? new Map<string, Start | null>();
+    starts.set(shared, known);
+    const start = known.get(text);
+    if (start === undefined) {
+      const { start: first, snapshot } = watchedStart(machine, scope, input);
+      known.set(text, first);
+      return snapshot;
+    }
+    if (start === null) return machine.getInitialSnapshot(scope, input);
+    const context = { ...(start.snapshot.context as object), ...ownOf(input) };
+    const snapshot = { ...start.snapshot, context } as AnyMachineSnapshot;
+    for (const step of start.steps) {
+      const event = { ...step.event, input };
+      systemOf(scope)._sendInspectionEvent({ ...step, actorRef: scope.self, event, snapshot });
+    }
+    for (const effect of start.raised)
+      scope.actionExecutor({ ...effect, info: undefined as never, exec: undefined });
+    return snapshot;
+  };
+  return Object.create(machine, { getInitialSnapshot: { value: getInitialSnapshot } }) as Machine;
+}
+
+function systemOf({ system }: AnyActorScope) {
+  // The public type hides how inspection events are sent.
+  return system as unknown as {
+    readonly _sendInspectionEvent: (event: InspectionEvent) => void;
+  };
+}
+
+/** Computes an initial snapshot. Without a start, the snapshot must not be copied. */
+function watchedStart(machine: AnyStateMachine, scope: AnyActorScope, input: unknown) {
+  const steps: Microstep[] = [];
+  const raised: Effect[] = [];
+  let isPlain = true;
+  const watched: AnyActorScope = {
+    ...scope,
+    defer: (effect) => {
+      isPlain = false;
+      scope.defer(effect);
+    },
+    actionExecutor: (action) => {
+      const { type, params } = action as Effect;
+      const builtIn = builtInAction({ type, params });
+      if (builtIn?.type === 'xstate.raise' && builtIn.params.delay === undefined)
+        raised.push({ type, params });
+      else isPlain = false;
+      scope.actionExecutor(action);
+    },
+    system: override(scope.system, {
+      _sendInspectionEvent: (event: InspectionEvent) => {
+        if (event.type === '@xstate.microstep') steps.push(event);
+        systemOf(scope)._sendInspectionEvent(event);
+      },
+    }),
+  };
+  const snapshot: AnyMachineSnapshot = machine.getInitialSnapshot(watched, input);
+  const start = isPlain && snapshot.status === 'active' ? { snapshot, steps, raised } : null;
+  return { snapshot, start };
+}
 
 /** One of XState's own actions, as inspection and {@link Effect} show it. */
 export type BuiltInAction =

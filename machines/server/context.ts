@@ -1,7 +1,6 @@
 /** The server chart's input, context and events, and the calculations that its actions and guards share. */
 
 import type { DoneActorEvent, ErrorActorEvent } from 'xstate';
-
 import { type Failure, isPermanent } from '../../src/domain/failure.ts';
 import type { QuietRetries, ServerPolicy, StormLimit } from '../../src/domain/policy.ts';
 import type { TransportKind } from '../../src/domain/server-spec.ts';
@@ -17,6 +16,7 @@ import {
   isSameExit,
 } from '../../src/policies/failures/restart-decision.ts';
 import { reachesLimit, recordInWindow } from '../../src/policies/window-limit.ts';
+import type { StartShape } from '../xstate-internals.ts';
 
 export interface ServerInput {
   /** This actor's id: the server's name and `.0` or `.1`. */
@@ -51,6 +51,15 @@ export interface Impairment {
 export function startsHalted({ verdict, stopWanted }: ServerInput): boolean {
   return verdict !== 'admitted' || stopWanted;
 }
+
+/** What the start of a server depends on: with thousands, nearly all start alike. */
+export const serverStart: StartShape<ServerInput> = {
+  keyOf: ({ actorId: _actorId, name: _name, generation: _generation, seed: _seed, ...rest }) => {
+    const { policy, ...facts } = rest;
+    return [policy, JSON.stringify(facts)];
+  },
+  ownOf: ({ actorId, name, generation, seed }) => ({ actorId, name, generation, seed }),
+};
 
 export interface ServerContext extends ServerInput {
   /** Whether the root is retiring this actor. Never reset. */

@@ -1,6 +1,6 @@
 /** The root's input, context and events, and an event's outcome. */
 
-import type { AnyActorRef } from 'xstate';
+import type { ActorRefFrom, AnyActorRef } from 'xstate';
 import type { ApprovalDecision } from '../../src/domain/host/approval.ts';
 import type { LiveServer, Step } from '../../src/domain/plan.ts';
 import type { DesiredServer, Settings, SlotCounts } from '../../src/domain/settings.ts';
@@ -9,9 +9,10 @@ import type {
   SettingsCommands,
   SettingsFact,
 } from '../../src/domain/settings-facts.ts';
-import { placeOf } from '../../src/policies/admission/server-place.ts';
+import { serverNamed } from '../../src/policies/admission/server-place.ts';
+import type { GroupedMap } from '../../src/policies/grouped-map.ts';
 import type { SlotPool } from '../permit.ts';
-import type { ServerCommand, ServerInput } from '../server/server.ts';
+import type { ServerCommand, ServerInput, serverMachine } from '../server/server.ts';
 import type { SlotGranted, SlotsEvent } from '../slots.ts';
 import type { HandoverDue, HandoverEvent, HandoverInput, ServerNews } from './handover.ts';
 
@@ -29,6 +30,8 @@ export interface TroupeInput {
   readonly startupGateMs: number;
 }
 
+export type ServerRef = ActorRefFrom<typeof serverMachine>;
+
 export interface TroupeContext extends TroupeInput {
   readonly hostAllowed: readonly string[] | null;
   readonly decisions: readonly ApprovalDecision[];
@@ -38,18 +41,20 @@ export interface TroupeContext extends TroupeInput {
   readonly startWishes: readonly string[];
   readonly settings: Settings | null;
   /** Live servers by name. */
-  readonly live: ReadonlyMap<string, LiveServer>;
+  readonly live: GroupedMap<LiveServer>;
   /**
-   * Ids of the server actors that are ready. Kept separate from `live`, which is expensive to
-   * change.
+   * The server actors by id: all children except the few in XState's own `children`, which it
+   * copies whenever one of them starts or ends.
    */
-  readonly serving: readonly string[];
+  readonly actors: GroupedMap<ServerRef>;
+  /** Ids of the server actors that are ready. */
+  readonly serving: GroupedMap<true>;
   /** Ids of the server actors that cannot continue until the user acts. */
-  readonly halted: readonly string[];
+  readonly halted: GroupedMap<true>;
   /** Names removed from the settings, newest last. */
   readonly removed: readonly string[];
-  /** Servers and generations whose tools are known, newest last. */
-  readonly knownCatalogs: readonly string[];
+  /** Servers and generations whose tools are known. */
+  readonly knownCatalogs: GroupedMap<true>;
   /** Number of server actors spawned so far; gives each its own jitter. */
   readonly spawnCount: number;
 }
@@ -123,7 +128,7 @@ export interface Order {
 export interface Outcome {
   /** Changes to the context. */
   readonly facts?: Partial<TroupeContext>;
-  /** Ids of the children that it stops. */
+  /** Ids of the children that it stops. A server that has ended needs no stop. */
   readonly ends?: readonly string[];
   readonly births?: readonly ServerInput[];
   readonly handovers?: readonly HandoverInput[];
@@ -149,7 +154,7 @@ export function ownerOf({ live }: TroupeContext, actorId: string): LiveServer | 
 }
 
 export function desiredOf(context: TroupeContext, server: string): DesiredServer | undefined {
-  return context.settings?.servers[placeOf(context.settings, server)];
+  return serverNamed(context.settings, server);
 }
 
 // Servers may share a generation and still list different tools.
@@ -161,7 +166,17 @@ export function newest<T>(list: readonly T[], count: number): readonly T[] {
   return list.slice(Math.max(0, list.length - count));
 }
 
-// Returns the same list if nothing is removed: thousands of servers report as they start.
-export function others(all: readonly string[], one: string | undefined): readonly string[] {
-  return one === undefined || !all.includes(one) ? all : all.filter((each) => each !== one);
+/** Returns all children of the root, given its snapshot. */
+export function childrenOf({
+  children = {},
+  context,
+}: {
+  readonly children?: Readonly<Record<string, AnyActorRef | undefined>>;
+  readonly context?: object;
+}): readonly AnyActorRef[] {
+  const { actors } = (context ?? {}) as Partial<TroupeContext>;
+  return [
+    ...Object.values(children).filter((child) => child !== undefined),
+    ...(actors?.values() ?? []),
+  ];
 }

@@ -13,8 +13,14 @@ import {
 } from '../../src/domain/plan.ts';
 import { admitAll, type Gates } from '../../src/policies/admission/admit.ts';
 import { placesOf, type Turn } from '../../src/policies/admission/server-budget.ts';
+import { serverNamed } from '../../src/policies/admission/server-place.ts';
+import { defined } from '../../src/policies/defined.ts';
 import { settingsDigestOf } from '../../src/policies/fingerprint.ts';
-import { type DueHandover, planChanges } from '../../src/policies/plan-changes.ts';
+import {
+  type DueHandover,
+  type PresentServers,
+  planChanges,
+} from '../../src/policies/plan-changes.ts';
 import { type ServerInput, startsHalted } from '../server/context.ts';
 import type { ServerCommand } from '../server/server.ts';
 import {
@@ -24,7 +30,6 @@ import {
   newest,
   type Order,
   type Outcome,
-  others,
   ownerOf,
   type TroupeContext,
   type TroupeEvent,
@@ -47,6 +52,8 @@ export type PlanningFacts = Pick<
 /** The part of an event that a pass needs. */
 export interface Cause extends Turn {
   readonly due?: DueHandover;
+  /** The only server to read, plan and change. Default: all. */
+  readonly only?: string;
 }
 
 /** Returns the current gates. */
@@ -58,9 +65,7 @@ export function gatesOf(context: PlanningFacts, cause?: Turn): Gates {
     hostAllowed: context.hostAllowed,
     ...(context.launchBound === null ? {} : { launchBound: context.launchBound }),
     decisions: context.decisions,
-    ...(isBudgetEnforced(context)
-      ? { places: placesOf(context.live, new Set(context.halted), cause) }
-      : {}),
+    ...(isBudgetEnforced(context) ? { places: placesOf(context.live, context.halted, cause) } : {}),
   };
 }
 
@@ -81,16 +86,29 @@ export interface Pass {
   readonly wanted: ReadonlyMap<string, AdmittedServer>;
 }
 
-export function passOf(context: PlanningFacts, { due, ...turn }: Cause = {}): Pass {
-  const { settings, live } = context;
+export function passOf(context: PlanningFacts, { due, only, ...turn }: Cause = {}): Pass {
+  const { settings, live } = only === undefined ? context : narrowed(context, only);
   const servers = settings === null ? [] : admitAll(settings, gatesOf(context, turn));
   const plan = planChanges(servers, {
     live,
-    serving: new Set(context.serving),
+    serving: context.serving,
     ...(due === undefined ? {} : { due }),
     digestOf: settingsDigestOf,
   });
   return { plan, wanted: new Map(servers.map((server) => [server.desired.name, server])) };
+}
+
+/** Returns the part of the settings and of the live servers that concerns one name. */
+function narrowed(
+  { settings, live }: PlanningFacts,
+  name: string,
+): Pick<PlanningFacts, 'settings'> & Pick<PresentServers, 'live'> {
+  const desired = serverNamed(settings, name);
+  const server = live.get(name);
+  return {
+    settings: settings && { ...settings, servers: desired === undefined ? [] : [desired] },
+    live: new Map(server === undefined ? [] : [[name, server]]),
+  };
 }
 
 /**
@@ -100,8 +118,10 @@ export function passOf(context: PlanningFacts, { due, ...turn }: Cause = {}): Pa
  */
 export function reconciled(context: TroupeContext, event: TroupeEvent): Outcome {
   const cause = causeOf(event);
-  if (cause.claimant !== undefined && !isBudgetEnforced(context)) return {};
-  const pass = passOf(context, cause);
+  const isEnforced = isBudgetEnforced(context);
+  if (cause.claimant !== undefined && !isEnforced) return {};
+  // Without a budget, the end of one server changes nothing for the others.
+  const pass = passOf(context, isEnforced ? cause : { ...cause, ...defined({ only: cause.heir }) });
   const at = event.type === 'settings.loaded' ? { at: event.at } : {};
   return { ...outcomeOf(context, pass), news: { type: 'reconciled', plan: pass.plan, ...at } };
 }
@@ -126,29 +146,31 @@ function causeOf(event: TroupeEvent): Cause {
 
 /** Computes the outcome of a pass's steps. */
 function outcomeOf(context: TroupeContext, { plan, wanted: all }: Pass): Outcome {
-  const live = new Map(context.live);
-  const known = new Set(context.knownCatalogs);
+  const changes = new Map<string, LiveServer>();
   const births: ServerInput[] = [];
   const handovers: HandoverInput[] = [];
   const orders: Order[] = [];
   const born = new Set<string>();
   for (const { server, step } of plan) {
     if (step === 'keep') continue;
-    const now = live.get(server);
+    const now = changes.get(server) ?? context.live.get(server);
     const spawnCount = context.spawnCount + born.size;
     const move = moveOf(step, now, all.get(server), `${server}.${spawnCount % 2}`);
-    live.set(server, move.live);
+    changes.set(server, move.live);
     orders.push(...move.orders);
     if (move.birth === undefined) continue;
     const { wanted, actorId } = move.birth;
     const seat = { actorId, succeeds: now !== undefined, seed: context.seed + spawnCount };
-    births.push(inputOf(wanted, seat, context, known));
+    births.push(inputOf(wanted, seat, context));
     if (now !== undefined) handovers.push({ server, present: now.actorId, successor: actorId });
     born.add(server);
   }
   const spawnCount = context.spawnCount + born.size;
   const startWishes = context.startWishes.filter((server) => !born.has(server));
-  const halted = [...context.halted, ...births.filter(startsHalted).map((it) => it.actorId)];
+  const live = context.live.withAll(changes);
+  const halted = context.halted.withAll(
+    births.filter(startsHalted).map(({ actorId }) => [actorId, true]),
+  );
   return { facts: { live, spawnCount, startWishes, halted }, births, handovers, orders };
 }
 
@@ -169,8 +191,7 @@ function moveOf(
 function inputOf(
   { desired, verdict }: AdmittedServer,
   seat: Pick<ServerInput, 'actorId' | 'succeeds' | 'seed'>,
-  { stopWishes, startWishes }: TroupeContext,
-  knownCatalogs: ReadonlySet<string>,
+  { stopWishes, startWishes, knownCatalogs }: TroupeContext,
 ): ServerInput {
   const { name, generation, transport, startup, policy, mayDownload = false } = desired;
   return {
@@ -249,14 +270,15 @@ export function routed(
   const present = context.live.get(server);
   // A name refers to the generation that the settings want.
   const target = present && (successorOf(present) ?? present);
-  const orders = target?.leaving === false ? [{ to: target.actorId, event: { type } }] : [];
+  const isPassed = target?.leaving === false;
+  const orders = isPassed ? [{ to: target.actorId, event: { type } }] : [];
   const desired = desiredOf(context, server);
   const stopWishes = context.stopWishes.filter((wish) => wish.server !== server);
-  const startWishes = [...others(context.startWishes, server)];
+  const startWishes = context.startWishes.filter((wish) => wish !== server);
   if (type === 'server.stop') {
     if (desired === undefined) return { orders };
     stopWishes.push({ server, generation: desired.generation });
-  } else if (orders.length === 0 && desired !== undefined) {
+  } else if (!isPassed && desired !== undefined) {
     // The next server with this name gets the request in its input.
     startWishes.push(server);
   }
@@ -265,7 +287,7 @@ export function routed(
       ...(type === 'server.reconnect' ? {} : { stopWishes: newest(stopWishes, rememberedWishes) }),
       startWishes: newest(startWishes, rememberedWishes),
       // A server that halts again reports it; until then, its slot stays taken.
-      halted: others(context.halted, orders[0]?.to),
+      halted: isPassed ? context.halted.without(target.actorId) : context.halted,
     },
     orders,
   };
@@ -279,18 +301,16 @@ export function forgotten(
   const name = nameOf(actorId);
   const server = ownerOf(context, actorId);
   if (server === undefined) return {};
-  const live = new Map(context.live);
   const { beside, ...rest } = server;
   const left = rest.actorId === actorId ? beside : rest;
-  if (left === undefined) live.delete(name);
-  else live.set(name, left);
   return {
     facts: {
-      live,
-      serving: others(context.serving, actorId),
-      halted: others(context.halted, actorId),
+      live: left === undefined ? context.live.without(name) : context.live.with(name, left),
+      actors: context.actors.without(actorId),
+      serving: context.serving.without(actorId),
+      halted: context.halted.without(actorId),
     },
-    ends: beside === undefined ? [actorId] : [actorId, handoverIdOf(name)],
+    ends: beside === undefined ? [] : [handoverIdOf(name)],
     orders: [{ to: 'slots', event: { type: 'slot.returned', actorId } }],
   };
 }

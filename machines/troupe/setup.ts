@@ -5,6 +5,7 @@
  */
 
 import {
+  type AnyActorRef,
   assertEvent,
   type EventDescriptor,
   type ExtractEvent,
@@ -12,12 +13,14 @@ import {
   setup,
 } from 'xstate';
 import type { SettingsFact, SettingsInput } from '../../src/domain/settings-facts.ts';
-import { placeOf } from '../../src/policies/admission/server-place.ts';
+import { placeOf, serverNamed } from '../../src/policies/admission/server-place.ts';
 import { decisionBy, withDecision } from '../../src/policies/approvals/records.ts';
 import { approvalFingerprint } from '../../src/policies/fingerprint.ts';
+import type { GroupedMap } from '../../src/policies/grouped-map.ts';
 import { notProvided } from '../not-provided.ts';
-import { serverMachine } from '../server/server.ts';
+import { type ServerInput, serverMachine } from '../server/server.ts';
 import { slotsMachine } from '../slots.ts';
+import { spawnApart } from '../xstate-internals.ts';
 import {
   actorsOf,
   catalogKey,
@@ -25,8 +28,8 @@ import {
   nameOf,
   newest,
   type Outcome,
-  others,
   ownerOf,
+  type ServerRef,
   type TroupeContext,
   type TroupeEmitted,
   type TroupeEvent,
@@ -64,10 +67,7 @@ const parts = setup({
   },
 });
 
-/**
- * Applies an event's outcome. Spawns all children at once, because every spawn copies the list of
- * children.
- */
+/** Applies an event's outcome. */
 function does<const Type extends EventDescriptor<TroupeEvent>>(
   types: Type | readonly Type[],
   answer: (context: TroupeContext, event: ExtractEvent<TroupeEvent, Type>) => Outcome,
@@ -76,16 +76,46 @@ function does<const Type extends EventDescriptor<TroupeEvent>>(
     assertEvent(event, types);
     const { facts, ends, births, handovers, orders, news } = answer(context, event);
     for (const actorId of ends ?? []) enqueue.stopChild(actorId);
-    if (facts !== undefined)
-      enqueue.assign(({ spawn }) => {
-        for (const input of births ?? []) spawn('server', { id: input.actorId, input });
-        for (const input of handovers ?? [])
-          spawn('handover', { id: handoverIdOf(input.server), input });
-        return facts;
-      });
-    for (const order of orders ?? []) enqueue.sendTo(order.to, order.event);
+    if (facts !== undefined) enqueue.assign(facts);
+    if (births !== undefined && births.length > 0) enqueue(spawnServers(births));
+    for (const input of handovers ?? [])
+      enqueue.spawnChild('handover', { id: handoverIdOf(input.server), input });
+    // One that is in neither place would be a bug, which XState turns into an error.
+    for (const order of orders ?? []) enqueue.sendTo(childNamed(order.to), order.event);
     if (news !== undefined) enqueue.emit(news);
   });
+}
+
+// One that is in neither place would be a bug; XState then fails the root.
+const childNamed =
+  (id: string) =>
+  ({ context }: { readonly context: TroupeContext }): AnyActorRef | string =>
+    context.actors.get(id) ?? id;
+
+/** Returns the action that spawns these servers. */
+function spawnServers(births: readonly ServerInput[]): () => void {
+  const children = births.map((input) => ({ id: input.actorId, input }));
+  return spawnApart('server', children, (refs) =>
+    parts.assign({
+      actors: ({ context: { actors } }) =>
+        actors.withAll(refs.map((ref) => [ref.id, ref as ServerRef])),
+    }),
+  );
+}
+
+function marked(ids: GroupedMap<true>, id: string, isMarked: boolean): GroupedMap<true> {
+  return isMarked ? ids.with(id, true) : ids.without(id);
+}
+
+/** Forgets the catalogs of generations that no longer exist, once there are too many. */
+function bounded(known: GroupedMap<true>, { live }: Pick<TroupeContext, 'live'>): GroupedMap<true> {
+  if (known.size <= rememberedCatalogs + live.size) return known;
+  const present = new Set(
+    [...live].flatMap(([name, server]) =>
+      actorsOf(server).map(({ generation }) => catalogKey(name, generation)),
+    ),
+  );
+  return known.withAll([...known.keys()].map((key) => [key, present.has(key) || undefined]));
 }
 
 /** Ignores a decision about settings that were edited after they were shown. */
@@ -106,10 +136,11 @@ export const troupeSetup = parts.extend({
   actions: {
     /** Stores the new settings, and remembers removed names. */
     noteSettings: does(['settings.loaded', 'settings.relocated'], (context, { settings }) => {
-      const names = new Set(settings.servers.map(({ name }) => name));
-      const before = (context.settings?.servers ?? []).map(({ name }) => name);
-      const gone = [...context.removed, ...before].filter((name) => !names.has(name));
-      const removed = newest(gone, rememberedNames);
+      const isGone = (name: string): boolean => serverNamed(settings, name) === undefined;
+      const leaving = (context.settings?.servers ?? []).map(({ name }) => name).filter(isGone);
+      const left = context.removed.filter(isGone);
+      const isSame = leaving.length === 0 && left.length === context.removed.length;
+      const removed = isSame ? context.removed : newest([...left, ...leaving], rememberedNames);
       return { facts: { settings, startupGateMs: settings.startupGateMs, removed } };
     }),
     /** Records whether the folder is trusted. */
@@ -123,9 +154,10 @@ export const troupeSetup = parts.extend({
     /** Records that this generation's list is stored. */
     noteCatalog: does('catalog.listed', (context, { server, generation }) => {
       const key = catalogKey(server, generation);
-      if (context.knownCatalogs.at(-1) === key) return {};
-      const known = [...others(context.knownCatalogs, key), key];
-      return { facts: { knownCatalogs: newest(known, rememberedCatalogs) } };
+      const known = context.knownCatalogs.with(key, true);
+      return known === context.knownCatalogs
+        ? {}
+        : { facts: { knownCatalogs: bounded(known, context) } };
     }),
     /** Drops a list that is no longer stored, and notifies its server. */
     forgetCatalog: does('catalog.forgotten', (context, { server, generation }) => {
@@ -135,20 +167,18 @@ export const troupeSetup = parts.extend({
         (it) => it.generation === generation && it.leaving === false,
       );
       return {
-        facts: { knownCatalogs: others(context.knownCatalogs, key) },
+        facts: { knownCatalogs: context.knownCatalogs.without(key) },
         orders: owners.map((it) => ({ to: it.actorId, event: { type: 'catalog.forgotten' } })),
       };
     }),
     /** Records a server's report, and passes it to its handover, if there is one. */
     noteNews: does(serverNews, (context, event) => {
       const { type, actorId } = event;
-      const serving = others(context.serving, actorId);
-      const halted = others(context.halted, actorId);
       const isBeside = ownerOf(context, actorId)?.beside !== undefined;
       return {
         facts: {
-          serving: type === 'server.readied' ? [...serving, actorId] : serving,
-          halted: type === 'server.halted' ? [...halted, actorId] : halted,
+          serving: marked(context.serving, actorId, type === 'server.readied'),
+          halted: marked(context.halted, actorId, type === 'server.halted'),
         },
         orders: isBeside ? [{ to: handoverIdOf(nameOf(actorId)), event }] : [],
       };
@@ -161,7 +191,7 @@ export const troupeSetup = parts.extend({
       const present = live.get(server);
       if (present?.beside === undefined || present.leaving !== false) return {};
       const move = endedHandover(present);
-      return { facts: { live: new Map(live).set(server, move.live) }, orders: move.orders };
+      return { facts: { live: live.with(server, move.live) }, orders: move.orders };
     }),
     /** Passes the user's command to the server, and remembers a stop. */
     routeCommand: does(userCommands, routed),
@@ -182,9 +212,13 @@ export const troupeSetup = parts.extend({
     retireAll: does('*', ({ live }) => {
       const moves = [...live].map(([name, server]) => [name, retired(server)] as const);
       return {
-        facts: { live: new Map(moves.map(([name, move]) => [name, move.live])) },
+        facts: { live: live.withAll(moves.map(([name, move]) => [name, move.live])) },
         orders: moves.flatMap(([, { orders }]) => orders),
       };
+    }),
+    /** Stops the servers that are left when the troupe ends. */
+    stopRest: parts.enqueueActions(({ context, enqueue }) => {
+      for (const ref of context.actors.values()) enqueue.stopChild(ref);
     }),
     /** Releases everything that an ended child held. */
     forgetChild: does(['xstate.done.actor.*', 'xstate.error.actor.*'], forgotten),

@@ -40,6 +40,7 @@
  * ```
  */
 
+import { GroupedMap } from '../../src/policies/grouped-map.ts';
 import { commandsFrom } from './context.ts';
 import { troupeSetup } from './setup.ts';
 
@@ -57,11 +58,12 @@ export const troupeMachine = troupeSetup.createMachine({
     stopWishes: [],
     startWishes: [],
     settings: null,
-    live: new Map(),
+    live: GroupedMap.of(),
+    actors: GroupedMap.of(),
     removed: [],
-    knownCatalogs: [],
-    serving: [],
-    halted: [],
+    knownCatalogs: GroupedMap.of(),
+    serving: GroupedMap.of(),
+    halted: GroupedMap.of(),
     spawnCount: 0,
   }),
   entry: 'startSlots',
@@ -149,6 +151,6 @@ export const troupeMachine = troupeSetup.createMachine({
       },
       after: { stopDeadline: 'stopped' },
     },
-    stopped: { type: 'final' },
+    stopped: { type: 'final', entry: 'stopRest' },
   },
 });

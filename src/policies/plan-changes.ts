@@ -12,9 +12,9 @@ import type { DesiredServer } from '../domain/settings.ts';
 /** The present state that a plan starts from. */
 export interface PresentServers {
   /** By server name. */
-  readonly live: ReadonlyMap<string, LiveServer>;
+  readonly live: Pick<ReadonlyMap<string, LiveServer>, 'get' | 'keys'>;
   /** Ids of the actors that are ready. */
-  readonly serving: ReadonlySet<string>;
+  readonly serving: Pick<ReadonlySet<string>, 'has'>;
   /** The handover to complete now. */
   readonly due?: DueHandover;
   /** Digest of what applies in place, compared with what was applied. */
@@ -51,7 +51,7 @@ export function planChanges(
 
 function stepsOfUnwanted(
   desired: readonly AdmittedServer[],
-  live: ReadonlyMap<string, LiveServer>,
+  live: PresentServers['live'],
 ): readonly Step[] {
   const wanted = new Set(desired.map((server) => server.desired.name));
   const unwanted = [...live.keys()].filter((server) => !wanted.has(server)).sort();

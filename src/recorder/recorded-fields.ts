@@ -19,6 +19,7 @@ import type { HandoverEvent, HandoverInput } from '../../machines/troupe/handove
 import type { TroupeEvent } from '../../machines/troupe/troupe.ts';
 import type { EventFacts, MachineKey } from '../domain/host/inspection.ts';
 import type { SessionEnd, WireCommand } from '../domain/session.ts';
+import { GroupedMap } from '../policies/grouped-map.ts';
 import { isRecord } from '../policies/is-record.ts';
 import { shownValue } from './shown-value.ts';
 
@@ -157,6 +158,7 @@ const troupe: Readonly<Record<keyof TroupeContext, Shown>> = {
   // Settings hold commands, environments and headers.
   settings: 'hidden',
   live: 'count',
+  actors: 'hidden',
   serving: 'count',
   halted: 'count',
   removed: 'count',
@@ -210,7 +212,7 @@ function shownOnce(value: unknown): unknown {
 }
 
 function sizeOf(value: unknown): number {
-  if (value instanceof Map) return value.size;
+  if (value instanceof Map || value instanceof GroupedMap) return value.size;
   if (Array.isArray(value)) return value.length;
   return isRecord(value) ? Object.keys(value).length : 0;
 }

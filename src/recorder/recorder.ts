@@ -7,7 +7,7 @@
  */
 
 import type { AnyActorRef, InspectionEvent } from 'xstate';
-import { nameOf } from '../../machines/troupe/context.ts';
+import { childrenOf, nameOf } from '../../machines/troupe/context.ts';
 import {
   activeStatesIfAny,
   type BuiltInAction,
@@ -327,7 +327,7 @@ export class Recorder implements InspectionSource {
       file.timers.set(id, { id, ms: delay, armedAt, event });
     }
     file.base = { stand: file.now, timers: new Map(file.timers), login };
-    for (const child of Object.values(snapshot.children ?? {})) this.#adopt(child);
+    for (const child of childrenOf(snapshot)) this.#adopt(child);
   }
 
   #now(): number {

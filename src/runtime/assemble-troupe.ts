@@ -12,6 +12,7 @@ import { isUsable } from '../domain/server-state.ts';
 import type { DesiredServer } from '../domain/settings.ts';
 import { TroupeError } from '../domain/troupe-error.ts';
 import { version } from '../domain/version.ts';
+import { serverNamed } from '../policies/admission/server-place.ts';
 import { changesNothing } from '../policies/plan-changes.ts';
 import { explainedPlan } from './explained-plan.ts';
 import { RecordedInspection } from './inspection.ts';
@@ -223,7 +224,7 @@ function sumOf(one: MemoryUse, other: MemoryUse): MemoryUse {
 /** @throws TroupeError with the reason why there is no such server */
 function desiredNamed(server: string, { root, absentError }: Services): DesiredServer {
   const { settings } = root.getSnapshot().context;
-  const desired = settings?.servers.find(({ name }) => name === server);
+  const desired = serverNamed(settings, server);
   if (desired === undefined) throw absentError(server);
   return desired;
 }
@@ -258,8 +259,8 @@ function follow(services: Services, inspection: RecordedInspection): Promise<voi
     root.subscribe({
       next: (snapshot) => {
         const { context } = snapshot;
-        const present = records.forgetWithRoot(context);
-        if (present !== undefined) logins.retain(present);
+        const isPresent = records.forgetWithRoot(context);
+        if (isPresent !== undefined) logins.retain(isPresent);
         progress.noteSnapshot(snapshot);
         if (progress.state === 'stopping') closeRequests(services);
         if (context.settings !== null) problems.setOfSettings(context.settings.problems);

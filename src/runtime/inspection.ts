@@ -2,6 +2,8 @@ import type { AnyActorRef } from 'xstate';
 import type { Clock } from '../domain/clock.ts';
 import type { Inspection, LoginFacts } from '../domain/host/inspection.ts';
 import type { TroupeSnapshot } from '../domain/host/status.ts';
+import { serverNamed } from '../policies/admission/server-place.ts';
+import { GroupedMap } from '../policies/grouped-map.ts';
 import { JournalWriter } from '../recorder/journal.ts';
 import { Recorder } from '../recorder/recorder.ts';
 import type { Listeners } from './listeners.ts';
@@ -69,9 +71,12 @@ function goneServers(recorder: Recorder): (snapshot: RootSnapshot) => void {
   let settings: RootSnapshot['context']['settings'] | undefined;
   return ({ context }) => {
     if (context.live === live && context.settings === settings) return;
+    const isPresent = (name: string): boolean =>
+      context.live.has(name) || serverNamed(context.settings, name) !== undefined;
+    const changed = context.live.changesSince(live ?? GroupedMap.of());
+    const mayBeOthers = context.settings !== settings || !changed.every(isPresent);
     live = context.live;
     settings = context.settings;
-    const desired = new Set(settings?.servers.map(({ name }) => name));
-    recorder.notePresent((name) => context.live.has(name) || desired.has(name));
+    if (mayBeOthers) recorder.notePresent(isPresent);
   };
 }

@@ -35,7 +35,7 @@ export function lazyLogins(shared: SharedPorts) {
       },
     },
     /** Forgets servers that were removed. */
-    retain: (present: ReadonlySet<string>): void => loaded?.retain(present),
+    retain: (isPresent: (server: string) => boolean): void => loaded?.retain(isPresent),
     async close(): Promise<void> {
       await (await loading)?.close();
     },

@@ -3,6 +3,7 @@ import { settingsReportOf } from '../config/settings-report.ts';
 import type { Step } from '../domain/plan.ts';
 import type { ReportedProblem } from '../domain/settings.ts';
 import { decisionsOf } from '../policies/approvals/records.ts';
+import { GroupedMap } from '../policies/grouped-map.ts';
 import { approvableSettings, storedApprovals } from './approvable-settings.ts';
 import { explainedPlan } from './explained-plan.ts';
 import { settingsPortsOf } from './options/settings-ports.ts';
@@ -25,9 +26,9 @@ export async function previewPlan(
     launchBound: options.allow ?? null,
     hostAllowed: null,
     decisions: decisionsOf(approvals.records()),
-    live: new Map(),
-    serving: [],
-    halted: [],
+    live: GroupedMap.of(),
+    serving: GroupedMap.of(),
+    halted: GroupedMap.of(),
   });
   return { steps, problems: settingsReportOf(reading.settings, reading.files).problems };
 }

@@ -3,7 +3,6 @@
 import {
   type ActorOptions,
   type AnyActorLogic,
-  type AnyActorRef,
   type AnyStateMachine,
   createActor,
   type InspectionEvent,
@@ -25,12 +24,15 @@ import type { LoginDemandStore } from '../../actors/stores/login-demands.ts';
 import type { PermissionStore, PermissionStorePorts } from '../../actors/stores/permissions.ts';
 import type { ImageShrinker } from '../../actors/stores/result-images.ts';
 import type { ResultFiles } from '../../actors/stores/results.ts';
+import { serverStart } from '../../machines/server/context.ts';
 import { serverMachine } from '../../machines/server/server.ts';
 import { refreshMachine } from '../../machines/session/refresh.ts';
 import { sessionMachine } from '../../machines/session/session.ts';
 import { slotsMachine } from '../../machines/slots.ts';
+import { childrenOf } from '../../machines/troupe/context.ts';
 import { isHandover } from '../../machines/troupe/handover.ts';
 import { type TroupeInput, troupeMachine } from '../../machines/troupe/troupe.ts';
+import { sharingStarts } from '../../machines/xstate-internals.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { MemoryUse, TroupeState } from '../domain/host/status.ts';
 import type { Problem } from '../domain/settings.ts';
@@ -114,7 +116,10 @@ export function createRoot({ parts, input, settings, specs, session }: RootPorts
   const { listItems } = actors;
   const refresh = stoppingChildren(refreshMachine.provide({ actors: { listItems } }));
   const sessionLogic = stoppingChildren(sessionMachine.provide({ actors: { ...actors, refresh } }));
-  const server = stoppingChildren(serverMachine.provide({ actors: { session: sessionLogic } }));
+  const server = sharingStarts(
+    stoppingChildren(serverMachine.provide({ actors: { session: sessionLogic } })),
+    serverStart,
+  );
   const slots = stoppingChildren(slotsMachine);
   const troupe = troupeMachine.provide({ actors: { server, slots, settingsSource } });
   return createActor(stoppingChildren(troupe), {
@@ -152,8 +157,7 @@ export function stoppingChildren<Machine extends AnyStateMachine>(machine: Machi
       return machine.transition(snapshot, event, scope);
     } catch (error) {
       // Children that the failed step would have started are not running yet.
-      const children: Readonly<Record<string, AnyActorRef | undefined>> = snapshot.children;
-      for (const child of Object.values(children)) if (child !== undefined) scope.stopChild(child);
+      for (const child of childrenOf(snapshot)) scope.stopChild(child);
       throw error;
     }
   };

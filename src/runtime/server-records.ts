@@ -7,6 +7,8 @@ import type { Clock } from '../domain/clock.ts';
 import type { Explanation } from '../domain/host/explanation.ts';
 import type { ServerStatus } from '../domain/host/status.ts';
 import type { LogOrigin, ServerLogLine } from '../domain/server-log.ts';
+import { serverNamed } from '../policies/admission/server-place.ts';
+import { GroupedMap } from '../policies/grouped-map.ts';
 import { explainServer } from './explain/explain.ts';
 import { ServerHistories } from './explain/server-history.ts';
 import type { Listeners } from './listeners.ts';
@@ -79,20 +81,30 @@ export class ServerRecords {
     return before;
   }
 
-  /** Forgets the servers that the root has forgotten. Returns those that it knows, if they may be others. */
-  forgetWithRoot(context: RootContext): ReadonlySet<string> | undefined {
+  /**
+   * Forgets the servers that the root has forgotten. Returns whether it knows a server, if it may
+   * have forgotten some.
+   */
+  forgetWithRoot(context: RootContext): ((server: string) => boolean) | undefined {
     const { live, settings, removed } = context;
     const seen = this.#seen;
     if (live === seen?.live && settings === seen.settings && removed === seen.removed)
       return undefined;
     this.#seen = context;
-    const present = new Set([...live.keys(), ...(settings?.servers ?? []).map(({ name }) => name)]);
-    this.#telemetry?.retain(present);
-    if (removed === seen?.removed) return present;
-    this.#histories.retain(new Set([...present, ...removed]));
-    this.#logs.retain(present, removed);
-    for (const name of this.#statuses.keys()) if (!present.has(name)) this.#statuses.delete(name);
-    return present;
+    const isPresent = (name: string): boolean =>
+      live.has(name) || serverNamed(settings, name) !== undefined;
+    const before = seen?.live ?? GroupedMap.of();
+    const gone = live.changesSince(before).filter((name) => !isPresent(name));
+    if (settings !== seen?.settings)
+      gone.push(...[...this.#statuses.keys()].filter((name) => !isPresent(name)));
+    this.#telemetry?.forget(gone);
+    for (const name of gone) this.#statuses.delete(name);
+    if (removed !== seen?.removed) {
+      const remembered = new Set(removed);
+      this.#histories.retain((name) => isPresent(name) || remembered.has(name));
+      this.#logs.retain(isPresent, removed);
+    }
+    return gone.length === 0 && settings === seen?.settings ? undefined : isPresent;
   }
 
   /** Ends the telemetry of all servers. */

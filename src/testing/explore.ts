@@ -60,6 +60,11 @@ export interface ExploreOptions<Machine extends AnyStateMachine> {
    * Default: state value, context and the names of the children, as JSON.
    */
   readonly key?: (snapshot: SnapshotFrom<Machine>) => string;
+  /**
+   * Returns the ids of the children that may end in a snapshot. Default: those that XState lists; a
+   * chart may keep more in its context.
+   */
+  readonly children?: (snapshot: SnapshotFrom<Machine>) => readonly string[];
   /** Returns a sentence for each rule that a snapshot breaks. Runs once per state. */
   readonly invariants?: (snapshot: SnapshotFrom<Machine>) => readonly string[];
   /** Returns a sentence for each rule that a transition breaks. Runs for each transition. */
@@ -206,9 +211,8 @@ class Search {
     const prefix = /^xstate\.(done|error)\.actor\./.exec(descriptor)?.[0];
     if (prefix !== undefined) {
       const wanted = descriptor.slice(prefix.length);
-      return Object.keys(snapshot.children)
-        .filter((id) => wanted === '*' || wanted === id)
-        .map((id) => prefix + id);
+      const ids = this.#options.children?.(snapshot) ?? Object.keys(snapshot.children);
+      return ids.filter((id) => wanted === '*' || wanted === id).map((id) => prefix + id);
     }
     if (!descriptor.endsWith('*')) return [descriptor];
     const start = descriptor.slice(0, -1);

@@ -6,6 +6,7 @@
 import { fileURLToPath } from 'node:url';
 import { NEVER } from 'rxjs';
 import {
+  type AnyActorRef,
   type AnyEventObject,
   createActor,
   fromEventObservable,
@@ -15,6 +16,7 @@ import { serverMachine } from '../../machines/server/server.ts';
 import { refreshMachine } from '../../machines/session/refresh.ts';
 import { sessionMachine } from '../../machines/session/session.ts';
 import { slotsMachine } from '../../machines/slots.ts';
+import { childrenOf } from '../../machines/troupe/context.ts';
 import { handoverMachine } from '../../machines/troupe/handover.ts';
 import { type TroupeEvent, troupeMachine } from '../../machines/troupe/troupe.ts';
 import type { Failure, FailureKind } from '../../src/domain/failure.ts';
@@ -83,7 +85,7 @@ export interface Story {
   load(settings: Settings): void;
   send(event: TroupeEvent): void;
   /** Sends to one server actor, as the call path does. */
-  tell(actorId: string, event: Parameters<ServerRef['send']>[0]): void;
+  tell(actorId: string, event: AnyEventObject): void;
   /** From now on every session obeys at once. */
   oblige(): void;
   /** Brings a server that has its permit to ready. */
@@ -99,7 +101,6 @@ export interface Story {
 }
 
 type Root = ReturnType<typeof createRootActor>;
-type ServerRef = NonNullable<ReturnType<Root['getSnapshot']>['children'][`${string}.0`]>;
 
 export interface StoryOptions {
   readonly server?: typeof serverMachine;
@@ -201,8 +202,8 @@ function createRootActor(
   return createActor(machine, { input, clock, inspect });
 }
 
-function childOf(root: Root, actorId: string): ServerRef {
-  const child = root.getSnapshot().children[actorId as `${string}.0`];
+function childOf(root: Root, actorId: string): AnyActorRef {
+  const child = childrenOf(root.getSnapshot()).find(({ id }) => id === actorId);
   if (child === undefined) throw new Error(`There is no actor "${actorId}".`);
   return child;
 }

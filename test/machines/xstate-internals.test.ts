@@ -15,6 +15,7 @@ import {
   cancel,
   createActor,
   emit,
+  enqueueActions,
   fromCallback,
   fromPromise,
   type InspectionEvent,
@@ -33,6 +34,7 @@ import {
   parentOf,
   parentTargetId,
   scheduledBy,
+  spawnApart,
   transitionsOfStep,
 } from '../../machines/xstate-internals.ts';
 import { VirtualClock } from '../../src/testing/virtual-clock.ts';
@@ -125,6 +127,47 @@ function builtIns(actions: readonly Effect[]) {
 const timerId = 'xstate.after.patience.sample.work.idle';
 
 describe("XState's internals", () => {
+  it('let an action spawn children into the context, which start after the transition', () => {
+    const log: string[] = [];
+    const child = setup({}).createMachine({
+      entry: [() => log.push('child starts'), sendParent({ type: 'hello' })],
+      on: { end: '.over', '*': { actions: () => log.push('child gets it') } },
+      initial: 'here',
+      states: { here: {}, over: { type: 'final' } },
+    });
+    const parent = setup({
+      types: { context: {} as { readonly refs: readonly AnyActorRef[] } },
+      actors: { child },
+    }).createMachine({
+      context: { refs: [] },
+      on: {
+        spawn: {
+          actions: [
+            enqueueActions(({ enqueue }) => {
+              enqueue(spawnApart('child', [{ id: 'one', input: {} }], (refs) => assign({ refs })));
+            }),
+            sendTo(({ context }) => context.refs[0] as AnyActorRef, { type: 'work' }),
+            () => log.push('transition ends'),
+          ],
+        },
+        hello: { actions: () => log.push('parent hears') },
+        'xstate.done.actor.one': { actions: () => log.push('child is done') },
+        stop: { actions: stopChild(({ context }) => context.refs[0] as AnyActorRef) },
+      },
+    });
+    const root = createActor(parent).start();
+    root.send({ type: 'spawn' });
+    const [one] = root.getSnapshot().context.refs;
+    expect(log).toEqual(['transition ends', 'child starts', 'child gets it', 'parent hears']);
+    expect(root.getSnapshot().children).toEqual({});
+    one?.send({ type: 'end' });
+    expect(log.at(-1)).toBe('child is done');
+    root.send({ type: 'spawn' });
+    const [two] = root.getSnapshot().context.refs;
+    root.send({ type: 'stop' });
+    expect(two?.getSnapshot().status).toBe('stopped');
+  });
+
   it('list the active states of a snapshot as nodes of its machine, with their ancestors', () => {
     const snapshot = createActor(sample).getSnapshot();
     const paths = activeStates(snapshot).map((node) => node.path.join('.'));

@@ -1,6 +1,7 @@
 /** What a running system is, read from its actors themselves, in the words of a picture. */
 
 import type { AnyActorRef, StateValue } from 'xstate';
+import { childrenOf } from '../../machines/troupe/context.ts';
 import { longestTimerMs } from '../../src/domain/clock.ts';
 import type { PicturedActor } from '../../src/domain/host/inspection.ts';
 
@@ -35,11 +36,10 @@ function byKey(left: TrueActor, right: TrueActor): number {
 }
 
 function livingBelow(ref: AnyActorRef): readonly AnyActorRef[] {
-  const { status, children = {} } = ref.getSnapshot() as {
+  const snapshot = ref.getSnapshot() as Parameters<typeof childrenOf>[0] & {
     readonly status: string;
-    readonly children?: Readonly<Record<string, AnyActorRef>>;
   };
-  return status === 'active' ? [ref, ...Object.values(children).flatMap(livingBelow)] : [];
+  return snapshot.status === 'active' ? [ref, ...childrenOf(snapshot).flatMap(livingBelow)] : [];
 }
 
 function truthOf(ref: AnyActorRef): TrueActor {

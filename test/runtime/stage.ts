@@ -1,7 +1,8 @@
 /** Short words for stories about a scripted troupe: servers that obey, and things that go wrong. */
 
 import { expect } from 'vitest';
-import type { AnyActorRef, InspectionEvent } from 'xstate';
+import type { AnyActorRef, AnyMachineSnapshot, InspectionEvent } from 'xstate';
+import { childrenOf } from '../../machines/troupe/context.ts';
 import type { Failure } from '../../src/domain/failure.ts';
 import type { CallFailure } from '../../src/domain/session.ts';
 import type { ListedTool, ToolResult } from '../../src/domain/tool.ts';
@@ -49,8 +50,8 @@ export function setUp({
     options.inspect?.(event);
   };
   const scripted = createScriptedTroupe({ ...options, inspect });
-  const childrenOf = (): Record<string, AnyActorRef> =>
-    root?.getSnapshot().children as Record<string, AnyActorRef>;
+  const children = (): readonly AnyActorRef[] =>
+    childrenOf(root?.getSnapshot() as AnyMachineSnapshot);
   const made: Stage = {
     ...scripted,
     obedient: obedient === undefined ? null : new Set(obedient),
@@ -62,7 +63,7 @@ export function setUp({
       return status.reason === undefined ? status.state : `${status.state}.${status.reason}`;
     },
     actorOf(server) {
-      const found = childrenOf()[`${server}.0`] ?? childrenOf()[`${server}.1`];
+      const found = children().find(({ id }) => id === `${server}.0` || id === `${server}.1`);
       if (found === undefined) throw new Error(`Server ${server} has no actor.`);
       return found;
     },
@@ -70,7 +71,10 @@ export function setUp({
       if (root === undefined) throw new Error('The root was not seen yet.');
       return root;
     },
-    childIds: () => Object.keys(childrenOf()).sort(),
+    childIds: () =>
+      children()
+        .map(({ id }) => id)
+        .sort(),
   };
   scripted.troupe.on('status.changed', ({ status: { name, state, reason } }) => {
     made.story.push(`${name} ${state}${reason === undefined ? '' : `.${reason}`}`);

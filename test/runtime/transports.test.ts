@@ -197,3 +197,17 @@ describe('an embedded server', () => {
     expect(there.snapshot().troupe.problems).toMatchObject([{ key: 'mcpServers' }]);
   });
 });
+
+describe('a stop of a hundred HTTP servers', () => {
+  it('ends each session with one DELETE', async () => {
+    const fixture = await startHttpFixture();
+    server = fixture;
+    const names = Array.from({ length: 100 }, (_, index) => `s${index}`);
+    const entries = names.map((name) => [name, { url: fixture.url, headers: { 'x-of': name } }]);
+    const there = start({ settings: { mcpServers: Object.fromEntries(entries) as object } });
+    await Promise.all(names.map((name) => there.waitFor(name, 'ready')));
+    await there.stop();
+    expect(fixture.seen.filter((method) => method === 'DELETE')).toHaveLength(100);
+    expect(there.snapshot().servers.every(({ state }) => state === 'stopped')).toBe(true);
+  });
+});

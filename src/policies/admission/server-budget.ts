@@ -30,8 +30,8 @@ export interface Turn extends Pick<Places, 'heir'> {
  * @param turn - the server that is about to start or has just ended
  */
 export function placesOf(
-  live: ReadonlyMap<string, LiveServer>,
-  halted: ReadonlySet<string>,
+  live: Iterable<readonly [name: string, server: LiveServer]>,
+  halted: Pick<ReadonlySet<string>, 'has'>,
   { claimant, heir }: Turn = {},
 ): Places {
   const held = new Set<string>();

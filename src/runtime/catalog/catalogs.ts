@@ -9,6 +9,11 @@ import { StoredCatalogs } from './stored-catalogs.ts';
 
 import { ToolList } from './tool-list.ts';
 
+// A model notices no difference, and a thousand servers that become ready at once cost a few lists.
+const announcePauseMs = 20;
+// Reading fewer takes less time than the events that follow.
+const fewServers = 64;
+
 /** What servers offer: where the lists come from, and what callers see of them. */
 export class Catalogs {
   readonly tools: ToolList;
@@ -21,6 +26,8 @@ export class Catalogs {
   readonly #stored: StoredCatalogs;
   readonly #store: CatalogStore;
   #isScheduled = false;
+  #announcedAt = Number.NEGATIVE_INFINITY;
+  #timer: unknown;
 
   constructor(ports: CatalogsPorts) {
     this.#ports = ports;
@@ -66,20 +73,30 @@ export class Catalogs {
 
   /**
    * Handles a server that was added, removed, or offers something else: reports once for all
-   * changes in one turn.
+   * changes in one turn. Each report reads all servers, so with many, they are 20 ms apart.
    */
   invalidate(): void {
     this.tools.invalidate();
     this.offers.invalidate();
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    queueMicrotask(() => {
-      this.#isScheduled = false;
-      this.tools.announce();
-      this.offers.announce();
-      this.#stored.prune();
-    });
+    const { parts, board } = this.#ports;
+    const { clock } = parts;
+    const restMs = this.#announcedAt + announcePauseMs - clock.now();
+    if (restMs > 0 && board().size > fewServers)
+      this.#timer = clock.setTimeout(this.#announce, restMs);
+    else queueMicrotask(this.#announce);
   }
+
+  readonly #announce = (): void => {
+    const { clock } = this.#ports.parts;
+    clock.clearTimeout(this.#timer);
+    this.#isScheduled = false;
+    this.#announcedAt = clock.now();
+    this.tools.announce();
+    this.offers.announce();
+    this.#stored.prune();
+  };
 
   /** Returns everything that a server announced, whether or not it is shown. */
   listedBy({ server, generation }: SessionOwner): Catalog {
@@ -101,6 +118,7 @@ export class Catalogs {
 
   /** Resolves once all catalogs are stored; returns undefined if none are stored. */
   close(): Promise<void> | undefined {
+    if (this.#isScheduled) this.#announce();
     return this.#stored.close();
   }
 }

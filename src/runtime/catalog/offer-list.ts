@@ -70,15 +70,14 @@ export class OfferList {
   #offers(): ReadonlyMap<string, Offer> {
     const { board, approvals } = this.#ports;
     const offers = board()
-      .views()
-      .flatMap(({ status, leaving, desired }): Offer[] => {
+      .offering()
+      .map(({ status, desired }): Offer => {
         const { name: server, generation, catalog } = status;
-        if (catalog === 'none' || leaving) return [];
         const known = this.#without(
           approvals.heldOffers(desired),
           this.#store.get(server, generation),
         );
-        return [{ server, catalog, known }];
+        return { server, catalog, known };
       });
     return new Map(offers.map((offer) => [offer.server, offer]));
   }

@@ -5,6 +5,7 @@ import type { Catalog } from '../../domain/catalog.ts';
 import { type Clock, longestTimerMs } from '../../domain/clock.ts';
 import type { ServerStatus } from '../../domain/host/status.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
+import { serverNamed } from '../../policies/admission/server-place.ts';
 import { redact } from '../../policies/text/redact.ts';
 import { redactedTools } from '../../policies/tools/schema-words.ts';
 import { type CatalogStore, type CatalogsPorts, type EraStore, keyOf } from './store.ts';
@@ -100,11 +101,10 @@ export class StoredCatalogs implements Pick<SessionPorts, 'catalogs'> {
     if (this.#isClosed) return;
     const clock = this.#clock;
     const present = this.#ports.root().getSnapshot().context.settings;
-    const desired = new Map(present?.servers.map((server) => [server.name, server]));
     const unused = [...this.#kept.values()].filter((kept) => this.#isUnused(kept));
     const left: { owner: SessionOwner; leftAt: number; leftMs: number }[] = [];
     for (const kept of unused) {
-      const leftMs = this.#leftMs(kept, desired.get(kept.owner.server));
+      const leftMs = this.#leftMs(kept, serverNamed(present, kept.owner.server));
       if (leftMs > 0) left.push({ ...kept, leftMs });
       else this.#forget(kept.owner);
     }
@@ -146,7 +146,7 @@ export class StoredCatalogs implements Pick<SessionPorts, 'catalogs'> {
 
   #save(owner: SessionOwner): void {
     const { settings } = this.#ports.root().getSnapshot().context;
-    const wanted = settings?.servers.find(({ name }) => name === owner.server);
+    const wanted = serverNamed(settings, owner.server);
     const extra = this.#extras.get(keyOf(owner));
     // A partial list would hide tools at the next start; the earlier complete one is better.
     if (wanted === undefined || extra?.partial === true) return;

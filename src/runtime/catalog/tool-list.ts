@@ -16,7 +16,7 @@ import {
   type ToolIndex,
   type ToolMatch,
 } from '../../policies/tools/search.ts';
-import type { ServerView } from '../status/board.ts';
+import type { OfferingView, ServerView } from '../status/board.ts';
 import type { CatalogStore, CatalogsPorts } from './store.ts';
 
 /** One tool of one server, by the server's own name. */
@@ -56,7 +56,10 @@ export class ToolList {
   all(): readonly ExposedTool[] {
     if (this.#isDirty) {
       const remarks: Remark[] = [];
-      const servers = this.#views().flatMap((view) => this.#shown(view));
+      const servers = this.#ports
+        .board()
+        .offering()
+        .map((view) => this.#shown(view));
       const kept = withinLimit(servers, remarks);
       const next = exposeTools(kept, (tool) => remarks.push(remarkAboutNameless(tool)));
       this.#remark(remarks);
@@ -169,16 +172,15 @@ export class ToolList {
       if (!before.has(remark.join(' '))) this.#ports.records.remark(...remark);
   }
 
-  #shown(view: ServerView): ServerTools[] {
+  #shown(view: OfferingView): ServerTools {
     const { catalog, name } = view.status;
-    if (catalog === 'none' || view.leaving) return [];
     const { tools: filter, policy, trust } = view.desired;
     const { naming } = policy;
     const { descriptionMaxLength } = policy.catalog;
     const held = this.#ports.approvals.heldTools(view.desired);
     const { tools: listed, shownTools = listed } = this.#catalogOf(view);
     const tools = shownTools.filter((tool) => !held.has(tool.name));
-    return [{ server: name, filter, catalog, tools, descriptionMaxLength, naming, trust }];
+    return { server: name, filter, catalog, tools, descriptionMaxLength, naming, trust };
   }
 }
 

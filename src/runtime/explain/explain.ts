@@ -20,6 +20,7 @@ import type { StormLimit } from '../../domain/policy.ts';
 import type { Verdict } from '../../domain/server-state.ts';
 import type { DesiredServer, Settings, SourceRef } from '../../domain/settings.ts';
 import { admit, admitAll, type Gates } from '../../policies/admission/admit.ts';
+import { serverNamed } from '../../policies/admission/server-place.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
 import { defined } from '../../policies/defined.ts';
 import { approvalFingerprint } from '../../policies/fingerprint.ts';
@@ -44,8 +45,7 @@ export function explainServer(
   const { settings } = root.context;
   const status = board.status(server);
   const ref = board.view(server)?.ref;
-  const desired =
-    board.view(server)?.desired ?? settings?.servers.find(({ name }) => name === server);
+  const desired = board.view(server)?.desired ?? serverNamed(settings, server);
   if (status === undefined || desired === undefined) return undefined;
   const gates = gatesOf(root.context);
   const admission = { desired, gates, settings: settings ?? { servers: [desired] } };

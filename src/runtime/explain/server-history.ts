@@ -96,9 +96,9 @@ export class ServerHistories {
   /**
    * Forgets every server except these. The root bounds the number of removed servers among them.
    */
-  retain(names: ReadonlySet<string>): void {
+  retain(isKept: (server: string) => boolean): void {
     for (const server of this.#histories.keys()) {
-      if (!names.has(server)) this.#histories.delete(server);
+      if (!isKept(server)) this.#histories.delete(server);
     }
   }
 }

@@ -5,8 +5,7 @@
 
 import { EventEmitter } from 'node:events';
 import type { ActorRefFrom, SnapshotFrom, Subscription } from 'xstate';
-import type { serverMachine } from '../../../machines/server/server.ts';
-import { actorsOf } from '../../../machines/troupe/context.ts';
+import { actorsOf, type ServerRef } from '../../../machines/troupe/context.ts';
 import { handoverIdOf, type handoverMachine } from '../../../machines/troupe/handover.ts';
 import type { troupeMachine } from '../../../machines/troupe/troupe.ts';
 import type { Clock } from '../../domain/clock.ts';
@@ -17,6 +16,7 @@ import type { DesiredServer } from '../../domain/settings.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
 import { defined } from '../../policies/defined.ts';
 import { equalTyped } from '../../policies/equal-typed.ts';
+import { GroupedMap } from '../../policies/grouped-map.ts';
 import type { HeldCount, RefusingLists } from './next-step.ts';
 
 import {
@@ -31,7 +31,8 @@ import {
 
 export type RootRef = ActorRefFrom<typeof troupeMachine>;
 export type RootSnapshot = SnapshotFrom<typeof troupeMachine>;
-export type ServerRef = ActorRefFrom<typeof serverMachine>;
+export type { ServerRef } from '../../../machines/troupe/context.ts';
+
 type HandoverRef = ActorRefFrom<typeof handoverMachine>;
 
 /** A server's status and the facts that calls need. */
@@ -52,6 +53,11 @@ export interface ServerView {
   readonly countsFailures: boolean;
   /** Whether the server is leaving: it takes no calls and shows no tools. */
   readonly leaving: boolean;
+}
+
+/** A server whose lists are shown. */
+export interface OfferingView extends ServerView {
+  readonly status: ServerStatus & { readonly catalog: Exclude<ServerStatus['catalog'], 'none'> };
 }
 
 export interface StatusBoardPorts {
@@ -90,6 +96,7 @@ export class StatusBoard {
   readonly #ports: StatusBoardPorts;
   readonly #watched = new Map<string, Watched>();
   readonly #views = new Map<string, ServerView>();
+  readonly #offering = new Map<string, OfferingView>();
   /** Emits `of NAME` at each change of that server, and `any` at each change of any server. */
   readonly #changes = new EventEmitter().setMaxListeners(0);
   /** Settings of servers that are still leaving after their entry was removed. */
@@ -122,6 +129,16 @@ export class StatusBoard {
   /** Whether every server is shown as stopped, and nothing will change any more. */
   get isClosed(): boolean {
     return this.#isClosed;
+  }
+
+  /** Returns the views of the servers whose lists are shown: of thousands, usually few. */
+  offering(): readonly OfferingView[] {
+    return [...this.#offering.values()];
+  }
+
+  /** Number of servers that have a chart. */
+  get size(): number {
+    return this.#views.size;
   }
 
   view(name: string): ServerView | undefined {
@@ -178,25 +195,23 @@ export class StatusBoard {
   }
 
   #followRoot(snapshot: RootSnapshot): void {
-    const { live, settings } = snapshot.context;
+    const { live, settings, hostAllowed } = snapshot.context;
     this.#isEnding ||= snapshot.value === 'stopping' || snapshot.value === 'stopped';
-    if (live === this.#live && settings === this.#settings) return;
-    const before: RootSnapshot['context']['live'] = this.#live ?? new Map();
+    if (
+      live === this.#live &&
+      settings === this.#settings &&
+      hostAllowed === this.#lists.hostAllowed
+    )
+      return;
+    const before = this.#live ?? GroupedMap.of();
     this.#live = live;
-    this.#followSettings(settings);
-    const haveListsChanged = this.#followLists(snapshot.context);
-    for (const [name, server] of before) {
-      if (live.get(name) !== server) this.#unwatchOthers(server, live.get(name));
-    }
     // Usually one of thousands of servers was added or removed, and the others are unchanged.
-    for (const [name, server] of live) {
-      if (before.get(name) === server && this.#isSeen(name, server, snapshot, haveListsChanged))
-        continue;
-      for (const { actorId } of actorsOf(server)) this.#watchActor(name, actorId, snapshot);
-      this.#update(name, server.actorId);
-    }
+    const changed = new Set([...live.changesSince(before), ...this.#postponed]);
     this.#postponed.clear();
-    for (const name of this.#views.keys()) if (!live.has(name)) this.#forget(name);
+    if (this.#followSettings(settings)) for (const name of this.#edited()) changed.add(name);
+    if (this.#followLists(snapshot.context))
+      for (const [name, { verdict }] of live) if (refusingVerdicts.has(verdict)) changed.add(name);
+    for (const name of changed) this.#follow(name, before.get(name), live.get(name), snapshot);
     // Only now, because a listener for one server may ask for all of them.
     for (const name of [...this.#unreported.keys()]) this.#report(name);
     this.#ports.onToolsMayDiffer();
@@ -212,11 +227,37 @@ export class StatusBoard {
     return live !== this.#live || settings !== this.#settings;
   }
 
-  #followSettings(settings: RootSnapshot['context']['settings']): void {
-    if (settings === this.#settings) return;
+  /** Follows one server of the root, which may be new, changed or gone. */
+  #follow(
+    name: string,
+    before: LiveServer | undefined,
+    now: LiveServer | undefined,
+    { context }: RootSnapshot,
+  ): void {
+    if (before !== undefined && before !== now) this.#unwatchOthers(before, now);
+    if (now === undefined) {
+      if (this.#views.has(name)) this.#forget(name);
+      return;
+    }
+    for (const { actorId } of actorsOf(now))
+      this.#watchActor(name, actorId, context.actors.get(actorId));
+    this.#update(name, now.actorId);
+  }
+
+  /** Returns the servers whose views show other settings than the current ones. */
+  #edited(): readonly string[] {
+    return [...this.#views]
+      .filter(([name, { desired }]) => desired !== this.#lastDesired.get(name))
+      .map(([name]) => name);
+  }
+
+  /** Returns true if the settings changed. */
+  #followSettings(settings: RootSnapshot['context']['settings']): boolean {
+    if (settings === this.#settings) return false;
     this.#settings = settings;
     this.#desired = new Map((settings?.servers ?? []).map((server) => [server.name, server]));
     for (const [name, desired] of this.#desired) this.#lastDesired.set(name, desired);
+    return true;
   }
 
   /** Returns true if lists that may refuse a server, or their sources, changed. */
@@ -231,23 +272,7 @@ export class StatusBoard {
     return true;
   }
 
-  /** Returns whether the current view has the current settings, lists and chart. */
-  #isSeen(
-    name: string,
-    { actorId, verdict }: LiveServer,
-    snapshot: RootSnapshot,
-    haveListsChanged: boolean,
-  ): boolean {
-    if (this.#postponed.has(name) || (haveListsChanged && refusingVerdicts.has(verdict)))
-      return false;
-    return (
-      this.#views.get(name)?.desired === this.#lastDesired.get(name) &&
-      this.#watched.get(actorId)?.ref === snapshot.children[actorId]
-    );
-  }
-
-  #watchActor(name: string, actorId: string, snapshot: RootSnapshot): void {
-    const ref = snapshot.children[actorId] as ServerRef | undefined;
+  #watchActor(name: string, actorId: string, ref: ServerRef | undefined): void {
     if (ref === undefined || this.#watched.get(actorId)?.ref === ref) return;
     this.#unwatch(actorId);
     const nowMs = this.#ports.clock.wallNow();
@@ -283,6 +308,7 @@ export class StatusBoard {
   #forget(name: string): void {
     this.#noteUnreported(name);
     this.#views.delete(name);
+    this.#offering.delete(name);
     if (!this.#desired.has(name)) this.#lastDesired.delete(name);
     else this.#restingSinceMs.set(name, this.#ports.clock.wallNow());
   }
@@ -304,7 +330,10 @@ export class StatusBoard {
     this.#ports.onSnapshot(name, watched.ref, snapshot);
     this.#noteUnreported(name);
     this.#restingSinceMs.delete(name);
-    this.#views.set(name, this.#viewOf(watched, snapshot, desired, server));
+    const view = this.#viewOf(watched, snapshot, desired, server);
+    this.#views.set(name, view);
+    if (isOffering(view)) this.#offering.set(name, view);
+    else this.#offering.delete(name);
   }
 
   #viewOf(
@@ -422,6 +451,10 @@ export class StatusBoard {
       source: desired.source,
     };
   }
+}
+
+function isOffering(view: ServerView): view is OfferingView {
+  return !view.leaving && view.status.catalog !== 'none';
 }
 
 /** Decisions whose next step names a list. */

@@ -5,6 +5,7 @@ import type { Problem } from '../../domain/settings.ts';
 import { isNearBudget } from '../../policies/admission/server-budget.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
 import { equalTyped } from '../../policies/equal-typed.ts';
+import { GroupedMap } from '../../policies/grouped-map.ts';
 
 /** Every part of the runtime that finds problems, in the order in which they are shown. */
 const sources = [
@@ -64,6 +65,8 @@ export class BudgetWatch {
   #lastUse = '';
   /** Names of the servers that are not at rest, which take the slots. */
   readonly #atWork = new Set<string>();
+  /** Names of the servers that have no slot. */
+  readonly #refused = new Set<string>();
   #wasNear = false;
   #seen: Pick<TroupeContext, 'settings' | 'live'> | undefined;
 
@@ -98,22 +101,40 @@ export class BudgetWatch {
    */
   update({ settings, live }: Pick<TroupeContext, 'settings' | 'live'>): boolean {
     if (this.#seen?.settings === settings && this.#seen.live === live) return false;
+    const before = this.#seen;
     this.#seen = { settings, live };
-    for (const name of this.#atWork) if (!live.has(name)) this.#atWork.delete(name);
+    const isNew = this.#followLive(live, before?.live) || before?.settings !== settings;
     if (settings?.budget === undefined) {
       this.use = undefined;
       this.#wasNear = false;
       this.#setMessage(undefined);
       return false;
     }
-    const refused = settings.servers
-      .map(({ name }) => name)
-      .filter((name) => live.get(name)?.verdict === 'overBudget');
+    const refused =
+      isNew || this.use === undefined
+        ? settings.servers.map(({ name }) => name).filter((name) => this.#refused.has(name))
+        : this.use.refused;
     const { max, mode, source } = settings.budget;
     this.#file = source?.file ?? 'settings';
     const use = { max, mode, taken: this.#atWork.size, refused };
     this.#setUse(use);
     return this.#isUnsettled(use);
+  }
+
+  /** Returns whether other servers are refused than before. */
+  #followLive(
+    live: TroupeContext['live'],
+    before: TroupeContext['live'] = GroupedMap.of(),
+  ): boolean {
+    let isNew = false;
+    for (const name of live.changesSince(before)) {
+      const server = live.get(name);
+      if (server === undefined) this.#atWork.delete(name);
+      if (this.#refused.has(name) === (server?.verdict === 'overBudget')) continue;
+      isNew = true;
+      if (!this.#refused.delete(name)) this.#refused.add(name);
+    }
+    return isNew;
   }
 
   #setUse(use: BudgetUse): void {

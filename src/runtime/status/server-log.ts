@@ -56,15 +56,16 @@ export class ServerLogs {
   }
 
   /** Keeps the current servers and, as far as they fit, the removed ones (newest last). */
-  retain(present: ReadonlySet<string>, departed: readonly string[]): void {
-    const kept = new Set(present);
+  retain(isPresent: (server: string) => boolean, departed: readonly string[]): void {
+    const kept = new Set<string>();
     let bytes = 0;
     for (const server of departed.toReversed()) {
       bytes += this.#logs.get(server)?.bytes ?? 0;
       if (bytes > departedBytes) break;
       kept.add(server);
     }
-    for (const server of this.#logs.keys()) if (!kept.has(server)) this.#logs.delete(server);
+    for (const server of this.#logs.keys())
+      if (!isPresent(server) && !kept.has(server)) this.#logs.delete(server);
   }
 }
 

@@ -112,19 +112,16 @@ export class ServerTelemetry {
     this.#metrics.passes(durationMs / 1_000, {});
   };
 
-  /** Ends the metrics of servers that no longer exist. */
-  retain(present: ReadonlySet<string>): void {
-    this.#forget((name) => !present.has(name));
-  }
-
   /** Ends the metrics of all servers. */
   close(): void {
-    this.#forget(() => true);
+    this.forget([...this.#known.keys()]);
   }
 
-  #forget(isGone: (name: string) => boolean): void {
-    for (const [name, known] of [...this.#known]) {
-      if (!isGone(name)) continue;
+  /** Ends the metrics of servers that no longer exist. */
+  forget(names: readonly string[]): void {
+    for (const name of names) {
+      const known = this.#known.get(name);
+      if (known === undefined) continue;
       for (const [of, running] of [...known.attempts]) this.#endAttempt(name, known, of, running);
       this.#metrics.states(-1, { ...this.#about(name), 'mcp_troupe.server.state': known.state });
       this.#known.delete(name);

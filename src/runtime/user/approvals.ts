@@ -22,8 +22,10 @@ import type {
   ToolPin,
 } from '../../domain/host/approval.ts';
 import type { HostEvent } from '../../domain/host/event.ts';
+import type { Step } from '../../domain/plan.ts';
 import type { DesiredServer, Problem } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
+import { serverNamed } from '../../policies/admission/server-place.ts';
 import {
   decisionBy,
   decisionsOf,
@@ -140,15 +142,17 @@ export class Approvals {
   /** Requests all missing approvals after every pass: an edit may have changed what a decision covers. */
   follow(): void {
     const root = this.#ports.root();
-    let isPassOver = false;
-    root.on('reconciled', () => {
-      isPassOver = true;
+    let passed: readonly Step[] = [];
+    root.on('reconciled', ({ plan }) => {
+      passed = plan;
     });
     root.subscribe({
       next: ({ context }) => {
-        if (!isPassOver) return;
-        isPassOver = false;
-        for (const desired of this.#servers()) {
+        const names = new Set(passed.map(({ server }) => server));
+        passed = [];
+        for (const name of names) {
+          const desired = serverNamed(context.settings, name);
+          if (desired === undefined) continue;
           if (context.live.get(desired.name)?.verdict === 'pendingApproval')
             this.#requestApproval(desired);
           else this.#noteUse(desired);

@@ -243,9 +243,9 @@ export class Authorizations {
   }
 
   /** Forgets servers that were removed, and ends logins that no server uses any more. */
-  retain(present: ReadonlySet<string>): void {
+  retain(isPresent: (server: string) => boolean): void {
     for (const [key, login] of this.#logins) {
-      const gone = [...login.servers].filter((server) => !present.has(server));
+      const gone = [...login.servers].filter((server) => !isPresent(server));
       for (const server of gone) this.#leave(server);
       // One that is under way ends by itself, and a forgotten one with its logout.
       const isIdle = isReady(login.actor.getSnapshot()) && login.waiting.length === 0;

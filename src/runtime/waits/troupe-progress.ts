@@ -9,7 +9,7 @@ import type { ServerStatus, TroupeState, TroupeStatus } from '../../domain/host/
 import { isOnItsWay, isUsable, needsUser } from '../../domain/server-state.ts';
 import { defined } from '../../policies/defined.ts';
 import { troupeStateOf } from '../root-actor.ts';
-import type { RootSnapshot, StatusBoard } from '../status/board.ts';
+import type { RootSnapshot, ServerView, StatusBoard } from '../status/board.ts';
 import type { StartReport } from '../troupe.ts';
 
 export class TroupeProgress {
@@ -21,6 +21,9 @@ export class TroupeProgress {
   #wokenAt: number | null = null;
   #lastReconcile: TroupeStatus['lastReconcile'];
   #settleReady: (() => void) | undefined;
+  /** Servers that were starting or stopping when all were last compared. */
+  readonly #awaited = new Set<string>();
+  readonly #blocking = new Set<string>();
 
   /** Resolves with the result of `Troupe.ready()`; never rejects. */
   readonly ready: Promise<StartReport>;
@@ -103,12 +106,29 @@ export class TroupeProgress {
   /** Resolves {@link ready} if there is nothing left to wait for. */
   checkReady(): void {
     if (this.#settleReady === undefined) return;
-    const board = this.#board();
     // Even without a first pass: settings that cannot be read must not keep a host waiting.
     const isGatePassed = this.#state !== 'starting';
-    const isAllSettled = this.#firstPassAt !== null && areSettled(awaitedStatuses(board));
-    const isHeldUp = this.#state === 'running' && !areSettled(blockingStatuses(board));
+    const isAllSettled = this.#firstPassAt !== null && this.#areSettled(this.#awaited, isAwaited);
+    const isHeldUp = this.#state === 'running' && !this.#areSettled(this.#blocking, isBlocking);
     if ((isGatePassed && !isHeldUp) || isAllSettled) this.#settleReady();
+  }
+
+  /** Returns whether none of these servers is starting or stopping. */
+  #areSettled(unsettled: Set<string>, isOf: (view: ServerView) => boolean): boolean {
+    const board = this.#board();
+    const isUnsettled = (name: string): boolean => {
+      const view = board.view(name);
+      const state = view?.status.state ?? board.status(name)?.state;
+      if (state === undefined || !isOnItsWay(state)) return false;
+      return view === undefined || isOf(view);
+    };
+    // Looking at all servers whenever one changes would take quadratic time.
+    for (const name of unsettled) {
+      if (isUnsettled(name)) return false;
+      unsettled.delete(name);
+    }
+    for (const { name } of board.statuses()) if (isUnsettled(name)) unsettled.add(name);
+    return unsettled.size === 0;
   }
 
   #enter(state: TroupeState): void {
@@ -118,27 +138,19 @@ export class TroupeProgress {
   }
 }
 
-/** Returns the servers that `ready()` waits for: all except background servers. */
-function awaitedStatuses(board: StatusBoard): readonly ServerStatus[] {
-  const isInBackground = ({ name }: ServerStatus): boolean =>
-    board.view(name)?.desired.policy.startup.mode === 'background';
-  return board.statuses().filter((status) => !isInBackground(status));
+/** Returns whether `ready()` waits for this server: it does for all except background servers. */
+function isAwaited({ desired }: ServerView): boolean {
+  return desired.policy.startup.mode !== 'background';
 }
 
 /**
- * Returns the servers without a catalog whose policy makes `ready()` wait for them however long
- * they take.
+ * Returns whether a server has no catalog and a policy that makes `ready()` wait for it however
+ * long it takes.
  */
-function blockingStatuses(board: StatusBoard): readonly ServerStatus[] {
-  return awaitedStatuses(board).filter(
-    ({ name, catalog }) =>
-      catalog === 'none' && board.view(name)?.desired.policy.startup.withoutCache === 'block',
-  );
-}
-
-/** Returns whether no server is starting or stopping. */
-function areSettled(statuses: readonly ServerStatus[]): boolean {
-  return statuses.every(({ state }) => !isOnItsWay(state));
+function isBlocking(view: ServerView): boolean {
+  const { status, desired } = view;
+  const isNeeded = desired.policy.startup.withoutCache === 'block';
+  return isAwaited(view) && status.catalog === 'none' && isNeeded;
 }
 
 /**

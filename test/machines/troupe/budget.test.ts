@@ -83,6 +83,6 @@ describe('a budget slot', () => {
 
   it('is freed when its server is gone', () => {
     const { halted: left } = after(loaded, halted('a.0'), ended('a.0')).context;
-    expect(left).toEqual(['b.1', 'c.0']);
+    expect([...left.keys()]).toEqual(['b.1', 'c.0']);
   });
 });

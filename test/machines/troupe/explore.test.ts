@@ -1,7 +1,7 @@
 /** Searches the root chart through: one name, edited, gated, stopped, broken, in every order. */
 
 import { describe, expect, it } from 'vitest';
-import { actorsOf } from '../../../machines/troupe/context.ts';
+import { actorsOf, childrenOf } from '../../../machines/troupe/context.ts';
 import { handoverIdOf } from '../../../machines/troupe/handover.ts';
 import { planOf, type TroupeEvent, troupeMachine } from '../../../machines/troupe/troupe.ts';
 import type { LiveServer } from '../../../src/domain/plan.ts';
@@ -25,16 +25,16 @@ const second = loaded([entry('db', { ...gated, generation: 'db-2' })]);
 const lazy = loaded([entry('db', { ...gated, startup: 'lazy' })]);
 
 const isServer = (id: string): boolean => id === 'db.0' || id === 'db.1';
-const childrenIn = ({ children }: TroupeSnapshot): readonly string[] =>
-  Object.keys(children).filter(
-    (id) => id !== 'slots' && id !== 'settingsSource' && children[id as 'db.0'] !== undefined,
-  );
+const idsIn = (snapshot: TroupeSnapshot): readonly string[] =>
+  childrenOf(snapshot).map(({ id }) => id);
+const childrenIn = (snapshot: TroupeSnapshot): readonly string[] =>
+  idsIn(snapshot).filter((id) => id !== 'slots' && id !== 'settingsSource');
 
 function keyOf(snapshot: TroupeSnapshot): string {
   const { value, context } = snapshot;
   return JSON.stringify([
     value,
-    Object.keys(snapshot.children).toSorted(),
+    idsIn(snapshot).toSorted(),
     [...context.live],
     context.settings?.servers.map(({ generation, startup }) => [generation, startup]),
     context.trusted,
@@ -42,7 +42,7 @@ function keyOf(snapshot: TroupeSnapshot): string {
     context.decisions,
     context.stopWishes,
     context.spawnCount % 2,
-    context.serving.toSorted(),
+    [...context.serving.keys()].toSorted(),
   ]);
 }
 
@@ -90,14 +90,16 @@ const looks: ReadonlySet<string> = new Set([
 
 const sentTo = ({ effects }: Step, isWanted: (id: string) => boolean): readonly string[] =>
   effects.flatMap(({ type, params }) => {
-    const { targetId, event } = params as { targetId?: string; event?: { type: string } };
-    return type === 'xstate.sendTo' && targetId !== undefined && isWanted(targetId)
+    const { to, event } = params as { to?: { id: string }; event?: { type: string } };
+    return type === 'xstate.sendTo' && to !== undefined && isWanted(to.id)
       ? [event?.type ?? '']
       : [];
   });
 
 const births = ({ effects }: Step): number =>
-  effects.filter(({ type }) => type === 'xstate.spawnChild').length;
+  effects
+    .filter(({ type }) => type === 'xstate.spawnApart')
+    .flatMap(({ params }) => params as readonly unknown[]).length;
 
 /** Hold for every transition. */
 const stepRules: Readonly<Record<string, (step: Step) => boolean>> = {
@@ -133,9 +135,7 @@ type Events = EventChoices<typeof troupeMachine>;
 /** As the servers tell it: by turns. */
 const readiness = (type: 'server.readied' | 'server.faltered') => (snapshot: TroupeSnapshot) =>
   actorsIn(snapshot)
-    .filter(
-      ({ actorId }) => snapshot.context.serving.includes(actorId) === (type === 'server.faltered'),
-    )
+    .filter(({ actorId }) => snapshot.context.serving.has(actorId) === (type === 'server.faltered'))
     .map(({ actorId }) => ({ type, actorId }));
 
 const silent: Events = {
@@ -225,6 +225,7 @@ const search = (events: Events) => () =>
     inputs: [troupeInput],
     events,
     key: keyOf,
+    children: idsIn,
     invariants,
     stepInvariants,
     goals: {

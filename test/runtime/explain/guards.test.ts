@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AnyActorRef, AnyTransitionDefinition, InspectionEvent } from 'xstate';
+import type { TroupeContext } from '../../../machines/troupe/context.ts';
 import type { ServerStatus } from '../../../src/domain/host/status.ts';
 import { Random } from '../simulation/random.ts';
 import { drawSteps, namesOf } from '../simulation/steps.ts';
@@ -50,7 +51,7 @@ function compareAll(
   lastRow: ReadonlyMap<AnyActorRef, AnyTransitionDefinition>,
   seen: WeakSet<ServerStatus>,
 ): readonly Comparison[] {
-  const { children, context } = root.getSnapshot() as RootLook;
+  const { context } = root.getSnapshot() as RootLook;
   return [...context.live].flatMap(([name, { actorId }]) => {
     const status = scripted.troupe.status(name);
     // What was compared before is the same object as long as nothing changes.
@@ -59,7 +60,7 @@ function compareAll(
     // What keeps a ready server from being well is not decided by the table.
     if (status.state === 'degraded' || status.state === 'stopping') return [];
     const decision = scripted.troupe.explain(name)?.decision;
-    const actor = children[actorId];
+    const actor = context.actors.get(actorId);
     if (decision === undefined || actor === undefined) return [];
     const row = lastRow.get(actor);
     return {
@@ -71,8 +72,7 @@ function compareAll(
 }
 
 interface RootLook {
-  readonly children: Readonly<Record<string, AnyActorRef>>;
-  readonly context: { readonly live: ReadonlyMap<string, { readonly actorId: string }> };
+  readonly context: TroupeContext;
 }
 
 describe('the guard in an explanation', () => {

@@ -4,12 +4,13 @@
  */
 
 import type { AnyActorRef } from 'xstate';
-import { actorsOf } from '../../../machines/troupe/context.ts';
+import { actorsOf, childrenOf } from '../../../machines/troupe/context.ts';
 import { handoverIdOf } from '../../../machines/troupe/handover.ts';
 import type { ServerStatus } from '../../../src/domain/host/status.ts';
 import type { LiveServer } from '../../../src/domain/plan.ts';
 import type { ServerState } from '../../../src/domain/server-state.ts';
 import { passesFilter } from '../../../src/policies/tools/filter.ts';
+import type { RootSnapshot } from '../../../src/runtime/status/board.ts';
 import type { SessionScript } from '../../../src/testing/scripted-session.ts';
 import type { SimulatedCall, World } from './world.ts';
 
@@ -21,13 +22,7 @@ interface Moment {
   readonly calls: readonly SimulatedCall[];
   /** Sessions that are not over, by server. */
   readonly open: ReadonlyMap<string, readonly SessionScript[]>;
-  readonly snapshot: {
-    readonly children: Record<string, AnyActorRef>;
-    readonly context: {
-      readonly live: ReadonlyMap<string, LiveServer>;
-      readonly halted: readonly string[];
-    };
-  };
+  readonly snapshot: Pick<RootSnapshot, 'children' | 'context'>;
 }
 
 /** The session of the one who serves, not of who is to follow or has to finish its calls. */
@@ -216,7 +211,8 @@ const setsNoStrayTimers: Check = ({ world, statuses, calls, snapshot }) => {
 };
 
 const ownsEveryActor: Check = ({ snapshot }) => {
-  const children = Object.keys(snapshot.children)
+  const children = childrenOf(snapshot)
+    .map(({ id }) => id)
     .filter((id) => id !== 'slots' && id !== 'settingsSource')
     .sort();
   const live = [...snapshot.context.live]
@@ -233,10 +229,13 @@ const ownsEveryActor: Check = ({ snapshot }) => {
 const knowsWhoHalted: Check = ({ snapshot }) => {
   const halted = [...snapshot.context.live.values()]
     .flatMap(actorsOf)
-    .filter(({ actorId }) => snapshot.children[actorId]?.getSnapshot().hasTag('atRest') === true)
+    .filter(
+      ({ actorId }) =>
+        snapshot.context.actors.get(actorId)?.getSnapshot().hasTag('atRest') === true,
+    )
     .map(({ actorId }) => actorId)
     .sort();
-  const known = [...snapshot.context.halted].sort();
+  const known = [...snapshot.context.halted.keys()].sort();
   return halted.join() === known.join()
     ? []
     : [`16: halted are ${halted.join()}, and the root knows of ${known.join()}`];

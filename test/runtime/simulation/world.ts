@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import type { AnyActorRef, InspectionEvent } from 'xstate';
 import type { HostEvent } from '../../../src/domain/host/event.ts';
 import { TroupeError } from '../../../src/domain/troupe-error.ts';
+import type { RootSnapshot } from '../../../src/runtime/status/board.ts';
 import type { SessionScript } from '../../../src/testing/scripted-session.ts';
 import {
   createScriptedTroupe,
@@ -281,8 +282,8 @@ export class World {
 
   /** Calls of a session that ended long ago; the session itself reports nothing once it was stopped. */
   #sendLateFact(server: string): void {
-    const { children } = this.root.getSnapshot() as { children: Record<string, AnyActorRef> };
-    const actor = children[`${server}.0`] ?? children[`${server}.1`];
+    const { actors } = (this.root.getSnapshot() as RootSnapshot).context;
+    const actor = actors.get(`${server}.0`) ?? actors.get(`${server}.1`);
     if (actor === undefined) return;
     const session = actor.getSnapshot().context.session - 1;
     const stamp = { session, at: this.now };

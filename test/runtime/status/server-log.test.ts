@@ -20,7 +20,7 @@ describe("a server's log", () => {
     const names = Array.from({ length: 100 }, (_, index) => `s${index}`);
     for (const name of names)
       for (let count = 0; count < 40; count += 1) logs.append(name, words('x'.repeat(2_000)));
-    logs.retain(new Set(['s0']), names.slice(1));
+    logs.retain((name) => name === 's0', names.slice(1));
     const kept = names.filter((name) => logs.of(name) !== undefined);
     expect(kept).toHaveLength(1 + 65);
     expect(kept.slice(0, 2)).toEqual(['s0', 's35']);

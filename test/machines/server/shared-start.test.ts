@@ -1,0 +1,92 @@
+/** A server that starts from a copied snapshot, compared with one that computes its own. */
+
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type AnyActorRef, createActor, type InspectionEvent, setup } from 'xstate';
+import { type ServerInput, serverStart } from '../../../machines/server/context.ts';
+import { serverMachine } from '../../../machines/server/server.ts';
+import { sharingStarts, spawnApart } from '../../../machines/xstate-internals.ts';
+import { defaultPolicy } from '../../../src/policies/presets/default-policy.ts';
+
+const shape = fc.record({
+  transport: fc.constantFrom('stdio' as const, 'http' as const),
+  startup: fc.constantFrom('eager' as const, 'lazy' as const),
+  verdict: fc.constantFrom('admitted' as const, 'disabled' as const, 'pendingApproval' as const),
+  policy: fc.constantFrom(defaultPolicy, { ...defaultPolicy }),
+  stopWanted: fc.boolean(),
+  startWanted: fc.boolean(),
+  succeeds: fc.boolean(),
+  hasStoredCatalog: fc.boolean(),
+  mayDownload: fc.boolean(),
+});
+const own = (name: string, seed: number) => ({
+  actorId: `${name}.0`,
+  name,
+  generation: `${name}-1`,
+  seed,
+});
+
+/** Starts servers below one parent, and returns what the last one is and did. */
+function startsOf(machine: typeof serverMachine, inputs: readonly ServerInput[]) {
+  const seen: InspectionEvent[] = [];
+  const heard: unknown[] = [];
+  const refs: AnyActorRef[] = [];
+  const parent = setup({ actors: { server: machine } }).createMachine({
+    entry: [
+      spawnApart(
+        'server',
+        inputs.map((input) => ({ id: input.actorId, input })),
+        (children) => () => refs.push(...children),
+      ),
+    ],
+    on: { '*': { actions: ({ event }) => heard.push(event) } },
+  });
+  const root = createActor(parent, { inspect: (event) => seen.push(event) }).start();
+  const last = refs.at(-1);
+  const { value, context, status, tags } = last?.getSnapshot();
+  const sent = heard.filter((event) => (event as ServerInput).actorId === inputs.at(-1)?.actorId);
+  const events = seen.flatMap((event): readonly unknown[] => {
+    if (event.actorRef !== last) return [];
+    if (event.type === '@xstate.event') return [event.event];
+    if (event.type === '@xstate.action') return [event.action.type];
+    return event.type === '@xstate.microstep'
+      ? [event._transitions.map(({ source, target }) => [source.id, target?.map(({ id }) => id)])]
+      : [event.type];
+  });
+  root.stop();
+  return { value, context, status, tags, sent, events };
+}
+
+describe('a server that starts like an earlier one', () => {
+  it('has the same snapshot, reports and records as one that computes its own', () => {
+    fc.assert(
+      fc.property(shape, fc.nat(), fc.nat(), (facts, seed, other) => {
+        const first = { ...facts, ...own('first', seed) };
+        const second = { ...facts, ...own('second', other) };
+        const sharing = sharingStarts(serverMachine, serverStart);
+        expect(startsOf(sharing, [first, second])).toEqual(startsOf(serverMachine, [second]));
+      }),
+    );
+  });
+
+  it('shares its states with it while both are dormant', () => {
+    const sharing = sharingStarts(serverMachine, serverStart);
+    const [one, two] = ['one', 'two'].map((name) => {
+      const input: ServerInput = {
+        ...own(name, 1),
+        transport: 'stdio',
+        startup: 'lazy',
+        verdict: 'admitted',
+        policy: defaultPolicy,
+        stopWanted: false,
+        startWanted: false,
+        succeeds: false,
+        hasStoredCatalog: false,
+        mayDownload: false,
+      };
+      return createActor(sharing, { input }).getSnapshot();
+    });
+    expect(one?.value).toBe(two?.value);
+    expect(two?.context.name).toBe('two');
+  });
+});

@@ -1,0 +1,114 @@
+/**
+ * Counts how much work grows with the number of servers: elements that array methods, maps and sets
+ * visit. Times depend on the machine; these numbers depend on the code alone.
+ */
+
+import { afterEach, describe, expect, it } from 'vitest';
+import type { AnyMachineSnapshot } from 'xstate';
+import { setUp } from './stage.ts';
+
+const restores: (() => void)[] = [];
+let visits = 0;
+
+function replace(holder: object, name: PropertyKey, wrap: (method: Method) => Method): void {
+  const before = Object.getOwnPropertyDescriptor(holder, name) as PropertyDescriptor;
+  Object.defineProperty(holder, name, { ...before, value: wrap(before.value as Method) });
+  restores.push(() => Object.defineProperty(holder, name, before));
+}
+
+type Method = (this: unknown, ...args: unknown[]) => unknown;
+
+const arrayMethods = [
+  'map',
+  'filter',
+  'flatMap',
+  'forEach',
+  'every',
+  'some',
+  'find',
+  'includes',
+  'indexOf',
+  'slice',
+  'sort',
+  'toSorted',
+  'reduce',
+] as const;
+
+/** Counts from now on until the test ends. */
+function countVisits(): void {
+  visits = 0;
+  for (const name of arrayMethods)
+    replace(
+      Array.prototype,
+      name,
+      (method) =>
+        function (...args) {
+          visits += (this as readonly unknown[]).length;
+          return method.apply(this, args);
+        },
+    );
+  for (const collection of [new Map(), new Set()])
+    replace(
+      Object.getPrototypeOf(collection.entries()) as object,
+      'next',
+      (method) =>
+        function (...args) {
+          visits += 1;
+          return method.apply(this, args);
+        },
+    );
+}
+
+afterEach(() => {
+  for (const restore of restores.splice(0)) restore();
+});
+
+async function visitsOf(work: () => Promise<void>): Promise<number> {
+  countVisits();
+  await work();
+  const counted = visits;
+  for (const restore of restores.splice(0)) restore();
+  return counted;
+}
+
+interface Counts {
+  readonly start: number;
+  readonly change: number;
+  readonly stop: number;
+  readonly children: number;
+}
+
+async function countsWith(count: number): Promise<Counts> {
+  const entries = Array.from({ length: count }, (_, index) => [
+    `s${index}`,
+    { command: 'node', args: [`${index}.mjs`], startup: 'lazy' },
+  ]);
+  const made = setUp({ settings: { mcpServers: Object.fromEntries(entries) as object } });
+  const { troupe } = made;
+  const start = await visitsOf(() => made.advance(1_000));
+  expect(troupe.snapshot().servers.filter(({ state }) => state === 'dormant').length).toBe(count);
+  const change = await visitsOf(async () => {
+    troupe.send({ type: 'server.start', server: 's3' });
+    await made.settle();
+    troupe.send({ type: 'server.stop', server: 's3' });
+    await made.settle();
+  });
+  expect(made.story.slice(-2)).toEqual(['s3 stopping', 's3 stopped']);
+  const { children } = made.rootOf().getSnapshot() as AnyMachineSnapshot;
+  const stop = await visitsOf(() => Promise.all([troupe.stop(), made.settle()]).then(() => {}));
+  return { start, change, stop, children: Object.keys(children).length };
+}
+
+describe('a troupe of lazy servers', () => {
+  it('starts and stops in linear time, and changes one server in constant time', async () => {
+    const few = await countsWith(10);
+    const some = await countsWith(100);
+    const many = await countsWith(1_000);
+    const exponent = (of: keyof Counts): number => Math.log10(many[of] / some[of]);
+    expect(exponent('start')).toBeLessThan(1.15);
+    expect(exponent('stop')).toBeLessThan(1.15);
+    expect(exponent('change')).toBeLessThan(0.2);
+    // XState copies them whenever one of them starts or ends.
+    expect([few, some, many].map(({ children }) => children)).toEqual([2, 2, 2]);
+  });
+});
