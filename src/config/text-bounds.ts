@@ -62,14 +62,31 @@ export function tooManyTokens({ tokens }: TextBounds): string {
   return `the text holds more than ${tokens} tokens; split it into several files`;
 }
 
+/** The cost of a text within its bounds. */
+export interface TextWeight {
+  readonly tokens: number;
+  readonly depth: number;
+}
+
 /** Finds the first place where the text is nested too deeply or holds too many tokens. */
 export function excessOf(
   text: string,
   language: 'json' | 'toml',
   bounds: TextBounds,
 ): Excess | undefined {
+  const weight = weightOf(text, language, bounds);
+  return 'message' in weight ? weight : undefined;
+}
+
+/** Counts tokens and levels, up to the first excess. */
+export function weightOf(
+  text: string,
+  language: 'json' | 'toml',
+  bounds: TextBounds,
+): TextWeight | Excess {
   const endOfQuiet = language === 'json' ? endInJson : endInToml;
   let depth = 0;
+  let deepest = 0;
   let count = 0;
   for (let at = 0; at < text.length; ) {
     const char = text[at] ?? '';
@@ -94,8 +111,9 @@ export function excessOf(
     count += 1;
     if (depth > maxDepth) return { offset: start, message: tooDeepMessage };
     if (count > bounds.tokens) return { offset: start, message: tooManyTokens(bounds) };
+    deepest = Math.max(deepest, depth);
   }
-  return undefined;
+  return { tokens: count, depth: deepest };
 }
 
 const blanks: ReadonlySet<string> = new Set([' ', '\t', '\n', '\r']);
