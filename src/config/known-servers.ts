@@ -53,7 +53,7 @@ export class KnownServers {
       const content = entryOf(member) ?? contentOf(member);
       const { line, written = [] } = member;
       const known = present.get(content) ?? before.get(content);
-      if (known !== undefined && isSamePath(known.written, written)) {
+      if (known !== undefined && isSamePath(known.written, written) && isMovable(known, line)) {
         if (known.latest.line !== line)
           known.latest = { line, server: movedTo(line, known.parsed) };
         present.set(content, known);
@@ -70,6 +70,11 @@ export class KnownServers {
     };
     return { parse, end };
   }
+}
+
+/** The message about an invalid entry may name a line. */
+function isMovable({ latest: { server, ...latest } }: Known, line: number): boolean {
+  return latest.line === line || server.desired.invalid === undefined;
 }
 
 function isSamePath(one: TreePath, other: TreePath): boolean {
@@ -111,7 +116,6 @@ function movedTo(line: number, { line: from, server }: Placed): ParsedServer {
     desired: {
       ...desired,
       source: { ...desired.source, line: desired.source.line + line - from },
-      ...(desired.invalid && { invalid: moved(desired.invalid) }),
     },
   };
 }

@@ -36,8 +36,8 @@ export interface TextBounds {
   readonly tokens: number;
 }
 
-/** The user's own settings: ten thousand servers of forty tokens each. */
-export const ownText: TextBounds = { length: maxSettingsBytes, tokens: 400_000 };
+/** The user's own settings: ten thousand servers of a hundred tokens each; an ordinary one has 45. */
+export const ownText: TextBounds = { length: maxSettingsBytes, tokens: 1_000_000 };
 
 /**
  * A file of a project folder, which is read before it is approved: a thousand servers of forty
@@ -46,7 +46,7 @@ export const ownText: TextBounds = { length: maxSettingsBytes, tokens: 400_000 }
 export const folderText: TextBounds = { length: 256_000, tokens: 40_000 };
 
 /** TOML, which only one program writes and which takes several times as long to parse as JSON. */
-export const tomlText: TextBounds = { length: maxSettingsBytes, tokens: 40_000 };
+export const tomlText: TextBounds = { length: 1_000_000, tokens: 40_000 };
 
 /**
  * YAML, in tokens of its parser: about ten a line, blanks and line ends included, and one for a

@@ -245,7 +245,6 @@ function newEntry(
   const [name, node] = member?.children ?? [];
   const isOne = errors.length === 0 && others.length === 0;
   if (!isOne || name === undefined || node === undefined) throw new Unusual();
-  if (node.offset + node.length !== whole.length - 1) throw new Unusual();
   const { depth } = weight;
   // Without the two brackets.
   const tokens = weight.tokens - 2;

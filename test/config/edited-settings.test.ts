@@ -56,12 +56,16 @@ const tails = ['}', '},', '} x', ''];
 interface Member {
   readonly name: string;
   readonly entry: string;
-  readonly gap: string;
+  /** Before and behind the name, before and behind the value. */
+  readonly gaps: readonly string[];
 }
 const member = fc.record({
   name: fc.constantFrom(...names),
   entry: fc.constantFrom(...entries.slice(0, 12), ...entries.slice(0, 12), ...entries),
-  gap: fc.constantFrom('', ' ', '\n', '\n', ...gaps),
+  gaps: fc.array(fc.constantFrom(...' \n \n \n '.split(''), ...gaps), {
+    minLength: 4,
+    maxLength: 4,
+  }),
 });
 const text = fc
   .record({
@@ -71,7 +75,8 @@ const text = fc
   })
   .map(({ head, members, tail }) => {
     const written = members.map(
-      ({ name, entry, gap }: Member) => `${gap}"${name}"${gap}:${gap}${entry}${gap}`,
+      ({ name, entry, gaps: [first, second, third, last] }: Member) =>
+        `${first}"${name}"${second}:${third}${entry}${last}`,
     );
     return `{${head}${written.join(',')}${tail}}`;
   });
@@ -106,7 +111,7 @@ describe('settings that are edited again and again', () => {
           expect(plain(found)).toEqual(plain(parseSettings(edit, origin)));
         }
       }),
-      { numRuns: 150 },
+      { numRuns: 100 },
     );
   });
 
