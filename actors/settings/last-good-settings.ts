@@ -6,19 +6,15 @@
  */
 
 import { dockerGatewayChoice, dockerGatewaySource } from '../../src/config/docker-gateway.ts';
-import {
-  type DocumentOrigin,
-  type FolderFault,
-  isPrivileged,
-} from '../../src/config/entry/server-entry.ts';
+import { type FolderFault, isPrivileged } from '../../src/config/entry/server-entry.ts';
 import { ofPlugin } from '../../src/config/layers.ts';
 import { type MergedSettings, mergeSettings } from '../../src/config/merge-settings.ts';
 import {
   foldersOf,
   type ParsedSettings,
-  parseSettings,
   parseSettingsFile,
   refuseFolders,
+  SettingsMemory,
 } from '../../src/config/parse-settings.ts';
 import type { HostRule } from '../../src/domain/host/rule.ts';
 import type { PolicyChoice } from '../../src/domain/policy.ts';
@@ -33,6 +29,13 @@ import {
   type ReadFile,
   readSettingsFile,
 } from './file.ts';
+import {
+  HostSettings,
+  keepGood,
+  type PluginSettings,
+  parsePluginSettings,
+  pause,
+} from './host-settings.ts';
 
 /** A settings file and its scope. */
 export interface SettingsFileRef {
@@ -43,12 +46,6 @@ export interface SettingsFileRef {
   readonly optional?: boolean;
   /** The plugin that brings the file; its name becomes part of its servers' names. */
   readonly plugin?: string;
-}
-
-/** Settings that a plugin brings without a file. */
-export interface PluginSettings {
-  readonly plugin: string;
-  readonly settings: Readonly<Record<string, unknown>>;
 }
 
 /** What a host's plugins bring. */
@@ -116,10 +113,9 @@ const deletionGraceMs = 2_000;
 
 export function createSettingsReader(ports: SettingsReaderPorts) {
   const { projectRoot } = ports;
-  let overlay =
-    ports.overlay === undefined
-      ? undefined
-      : keepGood(undefined, parseHostSettings(ports.overlay, projectRoot));
+  const overlay = new HostSettings(projectRoot);
+  if (ports.overlay !== undefined) overlay.replace(ports.overlay);
+  const addedServers = new HostSettings(projectRoot);
   let added: ReadonlyMap<string, unknown> | undefined;
   let tell = (_scope: ReadingScope): void => {};
   let seen: Seen | undefined;
@@ -131,7 +127,7 @@ export function createSettingsReader(ports: SettingsReaderPorts) {
     const brought = ofPlugins.map(({ plugin, parsed }) => ofPlugin(plugin, parsed));
     const present = await files.read(now);
     const sources = present.map(({ parsed }) => parsed);
-    for (const parsed of [...brought, overlay]) {
+    for (const parsed of [...brought, await overlay.parsed()]) {
       if (parsed !== undefined) sources.push(await withFolders(parsed, ports));
     }
     let finding: ReturnType<DockerGateway['finding']> | undefined;
@@ -140,8 +136,9 @@ export function createSettingsReader(ports: SettingsReaderPorts) {
 
   async function addedNow(): Promise<readonly ParsedSettings[]> {
     if (added === undefined) return [];
-    const parsed = parseHostSettings({ mcpServers: Object.fromEntries(added) }, projectRoot);
-    return [await withFolders(keepGood(undefined, parsed), ports)];
+    addedServers.replace({ mcpServers: Object.fromEntries(added) });
+    const parsed = await addedServers.parsed();
+    return parsed === undefined ? [] : [await withFolders(parsed, ports)];
   }
 
   async function readAll(now: number, scope: ReadingScope): Promise<SettingsReading> {
@@ -180,8 +177,7 @@ export function createSettingsReader(ports: SettingsReaderPorts) {
     },
     /** Replaces the host's own settings; applies to the next read. */
     setOverlay(settings: Readonly<Record<string, unknown>>): void {
-      const parsed = parseHostSettings(settings, projectRoot);
-      overlay = keepGood(overlay === undefined ? undefined : { parsed: overlay }, parsed);
+      overlay.replace(settings);
     },
     /** Replaces the servers that the host added one by one; a read uses the map's content at that time. */
     setAdded(servers: ReadonlyMap<string, unknown>): void {
@@ -206,11 +202,18 @@ export function createSettingsReader(ports: SettingsReaderPorts) {
 /** Reads all files, and remembers the last good content of each. */
 function createFileReader(ports: SettingsReaderPorts) {
   const memory = new Map<SettingsFileRef, Remembered>();
+  const entries = new WeakMap<SettingsFileRef, SettingsMemory>();
   let { files: refs } = ports;
+
+  function entriesOf(ref: SettingsFileRef): SettingsMemory {
+    const known = entries.get(ref) ?? new SettingsMemory();
+    entries.set(ref, known);
+    return known;
+  }
 
   async function readOne(ref: SettingsFileRef, now: number): Promise<Remembered> {
     const before = memory.get(ref);
-    const reading = await readFileOf(ref, before, ports);
+    const reading = await readFileOf(ref, before, entriesOf(ref), ports);
     if ('parsed' in reading) return { ...reading, parsed: asManaged(ref, reading.parsed) };
     if (before?.parsed.document === undefined) return { parsed: absent(ref) };
     const missingSince = before.missingSince ?? now;
@@ -253,15 +256,10 @@ function pluginSettings(
   projectRoot: string,
   before: readonly ParsedPlugin[] = [],
 ): readonly ParsedPlugin[] {
-  return plugins.map(({ plugin, settings }) => {
-    const parsed = parseHostSettings(settings, projectRoot, `plugin ${plugin}`);
-    return {
-      plugin,
-      parsed: keepGood(
-        before.find((each) => each.plugin === plugin),
-        parsed,
-      ),
-    };
+  return plugins.map((given) => {
+    const { plugin } = given;
+    const known = before.find((each) => each.plugin === plugin);
+    return { plugin, parsed: keepGood(known, parsePluginSettings(given, projectRoot)) };
   });
 }
 
@@ -274,6 +272,7 @@ interface ParsedPlugin {
 async function readFileOf(
   { file, scope, plugin }: SettingsFileRef,
   before: Remembered | undefined,
+  entries: SettingsMemory,
   { projectRoot, readFile = readSettingsFile }: SettingsReaderPorts,
 ): Promise<Remembered | { readonly missing: true }> {
   try {
@@ -291,7 +290,8 @@ async function readFileOf(
           text,
           openTo,
         };
-      const parsed = await parseSettingsFile(text, { file, scope, projectRoot });
+      const origin = { file, scope, projectRoot };
+      const parsed = await parseSettingsFile(text, origin, { memory: entries, pause });
       const named = plugin === undefined ? parsed : ofPlugin(plugin, parsed);
       const good = keepGood(before, named);
       const problems =
@@ -350,22 +350,6 @@ export async function readSettings(ports: SettingsReaderPorts): Promise<Settings
   return (await ports.docker?.settled()) ? reader.read(0) : reading;
 }
 
-/** Returns what was parsed, with the last good document in place of a broken one. */
-function keepGood(before: Remembered | undefined, parsed: ParsedSettings): ParsedSettings {
-  if (parsed.document !== undefined) return parsed;
-  const document = before?.parsed.document;
-  const consequence =
-    document === undefined
-      ? 'nothing of this file is used until it is fixed'
-      : 'the last good content of this file stays in force until it is fixed';
-  // One mistake may disable all of the file's servers, which the problem itself does not mention.
-  const problems = parsed.problems.map((problem) => ({
-    ...problem,
-    message: `${problem.message} (${consequence})`,
-  }));
-  return document === undefined ? { problems } : { document, problems };
-}
-
 function absent({ file, optional }: SettingsFileRef): ParsedSettings {
   if (optional === true) return { problems: [] };
   return { problems: [{ file, message: 'the file does not exist; create it or leave it out' }] };
@@ -375,22 +359,4 @@ function absent({ file, optional }: SettingsFileRef): ParsedSettings {
 function asManaged({ file, scope }: SettingsFileRef, parsed: ParsedSettings): ParsedSettings {
   if (scope !== 'managed' || parsed.document !== undefined) return parsed;
   return { ...parsed, document: { file, scope, servers: [], mcp: {} } };
-}
-
-/** Parsed from a document, so that the same rules apply to a host's object and a file. */
-function parseHostSettings(
-  settings: Readonly<Record<string, unknown>>,
-  projectRoot: string,
-  plugin?: string,
-): ParsedSettings {
-  const origin: DocumentOrigin =
-    plugin === undefined
-      ? { file: 'host settings', scope: 'api', projectRoot }
-      : { file: plugin, scope: 'plugin', projectRoot, isObject: true };
-  try {
-    return parseSettings(JSON.stringify(settings), origin);
-  } catch {
-    const message = 'the settings cannot be written as JSON; pass plain data only';
-    return { problems: [{ file: origin.file, message }] };
-  }
 }

@@ -17,7 +17,7 @@ import { fromEventObservable, type Observer, type Subscribable } from 'xstate';
 import { changedSinceStart } from '../../src/config/startup-gate.ts';
 import type { Clock } from '../../src/domain/clock.ts';
 import type { ServerSpec } from '../../src/domain/server-spec.ts';
-import type { DesiredServer, Problem, Settings } from '../../src/domain/settings.ts';
+import type { DesiredServer, Problem, Settings, SourceRef } from '../../src/domain/settings.ts';
 import type {
   SettingsCommand,
   SettingsCommands,
@@ -25,6 +25,7 @@ import type {
   SettingsInput,
 } from '../../src/domain/settings-facts.ts';
 import { equalTyped } from '../../src/policies/equal-typed.ts';
+import { keepDigests } from '../../src/policies/fingerprint.ts';
 import { type WatchFiles, watchSettingsFiles } from '../files/watcher.ts';
 import { withinTime } from '../host/time-limit.ts';
 import { confinesOfFile } from './file.ts';
@@ -184,8 +185,9 @@ function newsFor(
     const news = [...changedSinceStart(atStart, startupGate), ...watchProblems()];
     const servers = sharedWith(emitted, present.servers);
     const settings = { ...present, servers, problems: [...present.problems, ...news] };
-    if (emitted !== undefined && equalTyped(settings, emitted)) return undefined;
-    const isSame = emitted !== undefined && equalTyped(meaningOf(settings), meaningOf(emitted));
+    const difference = emitted === undefined ? 'meaning' : differenceOf(settings, emitted);
+    if (difference === 'none') return undefined;
+    const isSame = difference === 'lines';
     emitted = settings;
     specs.put(presentSpecs);
     return { type: isSame ? 'settings.relocated' : 'settings.loaded', settings, at: clock.now() };
@@ -200,23 +202,43 @@ function sharedWith(
   const known = new Map(before?.servers.map((server) => [server.name, server]));
   return servers.map((server) => {
     const same = known.get(server.name);
-    return same !== undefined && equalTyped(same, server) ? same : server;
+    if (same === undefined || same === server) return server;
+    if (equalTyped(same, server)) return same;
+    if (isMoved(same, server)) keepDigests(same, server);
+    return server;
   });
 }
 
-/**
- * Returns the part that is compared: everything except servers' line numbers, which any comment
- * moves; lists of names are sets.
- */
-function meaningOf(settings: Settings) {
-  const servers = settings.servers.map(({ source: { line: _line, ...source }, ...server }) => ({
-    ...server,
-    source,
-  }));
-  const { limits: _limits, allowed, excluded, ...rest } = settings;
+/** Whether nothing but the line differs, which any comment above moves. */
+function isMoved(one: DesiredServer, other: DesiredServer): boolean {
+  const { line } = other.source;
+  return equalTyped({ ...one, source: withLine(one.source, line) }, other);
+}
+
+function withLine({ line: _line, ...source }: SourceRef, line: number | undefined): SourceRef {
+  return line === undefined ? source : { ...source, line };
+}
+
+/** Tells a change of lines, which any comment causes, from one of what the settings say. */
+function differenceOf(now: Settings, before: Settings): 'none' | 'lines' | 'meaning' {
+  const { servers, ...rest } = now;
+  const { servers: earlier, ...others } = before;
+  let isMove = false;
+  const isSame = (server: DesiredServer, index: number): boolean => {
+    const other = earlier[index];
+    if (server === other) return true;
+    isMove = true;
+    return other !== undefined && isMoved(server, other);
+  };
+  if (servers.length !== earlier.length || !servers.every(isSame)) return 'meaning';
+  if (!isMove && equalTyped(rest, others)) return 'none';
+  return equalTyped(meaningOf(rest), meaningOf(others)) ? 'lines' : 'meaning';
+}
+
+/** Returns the part that is compared: lists of names are sets, and their lines do not count. */
+function meaningOf({ limits: _limits, allowed, excluded, ...rest }: Omit<Settings, 'servers'>) {
   // Absent allows every server; empty allows none.
-  const lists = { allowed: allowed?.toSorted(), excluded: excluded.toSorted() };
-  return { ...rest, ...lists, servers };
+  return { ...rest, allowed: allowed?.toSorted(), excluded: excluded.toSorted() };
 }
 
 export type SpecBook = ReturnType<typeof createSpecBook>;

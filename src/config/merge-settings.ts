@@ -19,7 +19,7 @@ import type {
 } from '../domain/settings.ts';
 import { defaultPolicy } from '../policies/presets/default-policy.ts';
 import { applyHostRules } from './apply-host-rules.ts';
-import { withPolicy } from './entry/server-entry.ts';
+import { type ParsedServer, withPolicy } from './entry/server-entry.ts';
 import { layersOf, winnersOf } from './layers.ts';
 import { type Limits, limitsOf, permissionsOf, placeOfKey } from './limits.ts';
 import { type ParsedDocument, type ParsedSettings, refuseCommands } from './parse-settings.ts';
@@ -63,17 +63,11 @@ export function mergeSettings(
   const startupGate = startupGateOf(base, own);
   const winners = winnersOf(documents);
   const switchedByOwn = switchesOf(own, own);
-  const treated = winners.servers.map((server) => ({
-    ...server,
-    desired: switchedByOwn(
-      withPolicy(base, server.policy, {
-        ...server.desired,
-        // A policy may gate more servers than those of folders, never fewer.
-        gated:
-          server.desired.gated || base.approval.gatedScopes.includes(server.desired.source.scope),
-      }),
-    ),
-  }));
+  const treated = winners.servers.map((server) => {
+    const desired = treatedUnder(base, server);
+    const switched = switchedByOwn(desired);
+    return switched === server.desired ? server : { ...server, desired: switched };
+  });
   const ruled = applyHostRules(treated, rules);
   // Only the user's own lists count here: a server that a folder disables must not make way for another.
   const ownLimits = limitsOf({ ...layers, narrowing: [] }, ruled);
@@ -115,6 +109,26 @@ export function mergeSettings(
       ],
     },
   };
+}
+
+// A server that the last reading had keeps its object, so that nothing is recomputed from it.
+const treatedServers = new WeakMap<
+  ParsedServer,
+  { readonly base: ServerPolicy; readonly desired: DesiredServer }
+>();
+
+/** Applies the troupe's policy to a server. */
+function treatedUnder(base: ServerPolicy, server: ParsedServer): DesiredServer {
+  const known = treatedServers.get(server);
+  if (known?.base === base) return known.desired;
+  const { gated, source } = server.desired;
+  const desired = withPolicy(base, server.policy, {
+    ...server.desired,
+    // A policy may gate more servers than those of folders, never fewer.
+    gated: gated || base.approval.gatedScopes.includes(source.scope),
+  });
+  treatedServers.set(server, { base, desired });
+  return desired;
 }
 
 /**

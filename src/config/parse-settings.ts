@@ -15,26 +15,28 @@ import {
   type FolderFault,
   isPrivileged,
   type ParsedServer,
-  parseServerEntry,
   problemAt,
 } from './entry/server-entry.ts';
 import { type Conversion, isOwnFile } from './formats/conversion.ts';
 import { convertSettings } from './formats/convert-settings.ts';
 import { readAnyTree } from './formats/settings-language.ts';
 import { parseInputs } from './inputs-section.ts';
+import { type EntryParser, KnownServers } from './known-servers.ts';
 import { type McpSection, parseMcpSection } from './mcp-section.ts';
 
 import {
   type Fault,
   memberOf,
   membersOf,
+  readableText,
   readTree,
   type TreeMember,
   type TreeNode,
   type TreeReading,
   writtenPath,
 } from './settings-tree.ts';
-import { folderText, ownText } from './text-bounds.ts';
+import { folderText, ownText, type TextBounds } from './text-bounds.ts';
+import { EntryTexts, readTreeByEntry } from './tree-by-entry.ts';
 
 /** A parsed settings text. */
 export interface ParsedDocument {
@@ -60,6 +62,9 @@ const maxServers = 10_000;
 // 50 µs here and a search along PATH.
 const maxFolderServers = 1_000;
 
+// Each costs about 80 µs.
+const entriesPerTurn = 100;
+
 const knownKeys = ['mcpServers', 'mcp', 'inputs', '$schema'] as const;
 
 /** Scopes whose files, or the host, hold settings in our form. */
@@ -67,20 +72,77 @@ const ownScopes: readonly Scope[] = ['managed', 'user', 'workspace', 'local', 'a
 
 /** Parses settings in JSON, of any program; a host's own settings need no other language. */
 export function parseSettings(text: string, origin: DocumentOrigin): ParsedSettings {
-  return settingsIn(readTree(text), origin);
+  return allTurns(settingsIn(readTree(text), origin, undefined));
 }
 
 /** Parses the text of a file, which may also be TOML or YAML. */
 export async function parseSettingsFile(
   text: string,
   origin: DocumentOrigin,
+  upkeep: Upkeep = { memory: new SettingsMemory(), pause: noPause },
 ): Promise<ParsedSettings> {
   const { file, scope } = origin;
   const bounds = isFolderScope(scope) ? folderText : ownText;
-  return settingsIn(await readAnyTree({ file, text, bounds }), origin);
+  const readJson = (json: string) => treeOfJson(json, bounds, upkeep);
+  const tree = await readAnyTree({ file, text, bounds, readJson });
+  return inTurns(settingsIn(tree, origin, upkeep.memory), upkeep);
 }
 
-function settingsIn(tree: TreeReading, origin: DocumentOrigin): ParsedSettings {
+/** Parses a host's settings, which are JSON. */
+export async function parseHostText(
+  text: string,
+  origin: DocumentOrigin,
+  upkeep: Upkeep,
+): Promise<ParsedSettings> {
+  const tree = await treeOfJson(text, ownText, upkeep);
+  return inTurns(settingsIn(tree, origin, upkeep.memory), upkeep);
+}
+
+/** What makes the next reading of the same source cheap, and this one considerate. */
+export interface Upkeep {
+  readonly memory: SettingsMemory;
+  /** Lets other work run; called every few milliseconds of a long parse, and never for a short one. */
+  readonly pause: () => Promise<void>;
+}
+
+/** What was found out about the texts of one source's latest settings. */
+export class SettingsMemory {
+  readonly texts = new EntryTexts();
+  readonly servers = new KnownServers();
+}
+
+async function noPause(): Promise<void> {}
+
+async function treeOfJson(text: string, bounds: TextBounds, upkeep: Upkeep): Promise<TreeReading> {
+  const readable = readableText(text, bounds);
+  if ('fault' in readable) return readable;
+  const root = await inTurns(readTreeByEntry(readable.body, bounds, upkeep.memory.texts), upkeep);
+  return root === undefined ? readTree(text, bounds) : { root };
+}
+
+async function inTurns<Result>(
+  turns: Generator<void, Result>,
+  { pause }: Pick<Upkeep, 'pause'>,
+): Promise<Result> {
+  for (;;) {
+    const turn = turns.next();
+    if (turn.done === true) return turn.value;
+    await pause();
+  }
+}
+
+function allTurns<Result>(turns: Generator<void, Result>): Result {
+  for (;;) {
+    const turn = turns.next();
+    if (turn.done === true) return turn.value;
+  }
+}
+
+function* settingsIn(
+  tree: TreeReading,
+  origin: DocumentOrigin,
+  memory: SettingsMemory | undefined,
+): Generator<void, ParsedSettings> {
   const fail = (fault: Fault): ParsedSettings => ({ problems: [problemAt(origin, fault)] });
   if ('fault' in tree) return fail(tree.fault);
 
@@ -93,14 +155,15 @@ function settingsIn(tree: TreeReading, origin: DocumentOrigin): ParsedSettings {
     const line = conversion.servers[0]?.line ?? root.line;
     return fail({ line, path: [], message: `there are more than ${most} servers; split the file` });
   }
-  return convertedSettings(conversion, root, origin);
+  return yield* convertedSettings(conversion, root, origin, memory);
 }
 
-function convertedSettings(
+function* convertedSettings(
   conversion: Conversion,
   root: TreeNode,
   origin: DocumentOrigin,
-): ParsedSettings {
+  memory: SettingsMemory | undefined,
+): Generator<void, ParsedSettings> {
   const { mcp } = conversion;
   const section = mcp === undefined ? { section: {}, faults: [] } : parseMcpSection(mcp);
   const isOurs = conversion.format === 'mcpServers';
@@ -116,7 +179,9 @@ function convertedSettings(
   ].map((fault) => problemAt(origin, fault));
   if (section.section === undefined) return { problems };
 
-  const parsed = parseServers(conversion.servers, origin, inputs);
+  const parser = (memory?.servers ?? new KnownServers()).parser(origin, inputs);
+  const parsed = yield* parseServers(conversion.servers, origin, parser);
+  parser.end();
   const { file, scope } = origin;
   const lines = 'lines' in section && { lines: section.lines };
   return {
@@ -191,15 +256,21 @@ function ignoredKeys(mcp: TreeMember, origin: DocumentOrigin): Fault[] {
     }));
 }
 
-function parseServers(
+function* parseServers(
   members: readonly TreeMember[],
   origin: DocumentOrigin,
-  inputs: readonly InputDefinition[],
-): { servers: readonly ParsedServer[]; problems: readonly Problem[] } {
+  parser: EntryParser,
+): Generator<void, { servers: readonly ParsedServer[]; problems: readonly Problem[] }> {
   const taken = new Map<string, { readonly member: TreeMember; readonly server: ParsedServer }>();
   const problems: Problem[] = [];
+  let newCount = 0;
   for (const member of members) {
-    const server = parseServerEntry(member, origin, inputs);
+    const { server, isNew } = parser.parse(member);
+    if (isNew) newCount += 1;
+    if (newCount === entriesPerTurn) {
+      newCount = 0;
+      yield;
+    }
     problems.push(...server.problems);
     const { name } = server.desired;
     const earlier = taken.get(name);
@@ -251,6 +322,7 @@ export function refuseFolders(
   document: ParsedDocument,
   faults: ReadonlyMap<string, FolderFault>,
 ): ParsedDocument {
+  if (faults.size === 0) return document;
   return refuseThose(document, ({ folder }) => {
     const fault = faults.get(folder?.path ?? '');
     return fault && folder?.problemOf(fault);

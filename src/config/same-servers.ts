@@ -33,7 +33,7 @@ export function distinctServers(
     for (const same of groupsBy(group, ({ desired }) => effectOf(desired)))
       noteLosers(same, same.reduce(higher), lost);
   const rest = running.filter((server) => !lost.has(server) && !server.desired.gated);
-  for (const same of groupsBy(rest, signatureOf)) {
+  for (const same of rest.some(isOfPlugin) ? groupsBy(rest, signatureOf) : []) {
     const winner = same.filter((it) => !isOfPlugin(it)).at(-1) ?? same[0];
     const ofPlugins = same.filter(isOfPlugin);
     if (winner !== undefined) noteLosers(ofPlugins, winner, lost);

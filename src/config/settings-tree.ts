@@ -9,7 +9,7 @@ import { type Node, type ParseError, parseTree, printParseErrorCode } from 'json
 import type { z } from 'zod';
 
 import { tooLong } from './settings-bytes.ts';
-import { excessOf, ownText, type TextBounds } from './text-bounds.ts';
+import { excessOf, ownText, type TextBounds, type TextWeight } from './text-bounds.ts';
 
 export type TreeNode = { readonly line: number } & (
   | { readonly kind: 'object'; readonly members: readonly TreeMember[] }
@@ -24,6 +24,42 @@ export interface TreeMember {
   readonly node: TreeNode;
   /** Its path in the text, if the tree was converted and has it elsewhere. */
   readonly written?: TreePath;
+  /** Identifies an unchanged text across readings. Use {@link entryOf}: a copy may hold another node. */
+  readonly entry?: EntryText;
+}
+
+/** The text of one member, its name included. It remains the same object as long as that text is present. */
+export interface EntryText extends TextWeight {
+  readonly name: string;
+  readonly lineBreaks: number;
+  /** The latest member with this text. */
+  member?: TreeMember;
+}
+
+/** Returns the text that alone decides a member; undefined when it was converted, or read as a whole. */
+export function entryOf(member: TreeMember): EntryText | undefined {
+  return member.entry?.member === member ? member.entry : undefined;
+}
+
+/** Returns a member with its path in the text, without reading its node. */
+export function placedAt(
+  member: TreeMember,
+  written: TreePath,
+): TreeMember & Required<Pick<TreeMember, 'written'>> {
+  const entry = entryOf(member);
+  if (entry === undefined) return { ...member, written };
+  const { name, line } = member;
+  const placed = {
+    name,
+    line,
+    written,
+    entry,
+    get node() {
+      return member.node;
+    },
+  };
+  entry.member = placed;
+  return placed;
 }
 
 export type TreePath = readonly (string | number)[];
@@ -191,7 +227,7 @@ export function firstOf<Item, Found>(
   return undefined;
 }
 
-function treeOf(node: Node, lineOf: (offset: number) => number): TreeNode {
+export function treeOf(node: Node, lineOf: (offset: number) => number): TreeNode {
   const line = lineOf(node.offset);
   const children = node.children ?? [];
   if (node.type === 'array')

@@ -36,8 +36,8 @@ export interface TextBounds {
   readonly tokens: number;
 }
 
-/** The user's own settings: ten thousand servers of forty tokens each. */
-export const ownText: TextBounds = { length: maxSettingsBytes, tokens: 400_000 };
+/** The user's own settings: ten thousand servers of a hundred tokens each; an ordinary one has 45. */
+export const ownText: TextBounds = { length: maxSettingsBytes, tokens: 1_000_000 };
 
 /**
  * A file of a project folder, which is read before it is approved: a thousand servers of forty
@@ -46,7 +46,7 @@ export const ownText: TextBounds = { length: maxSettingsBytes, tokens: 400_000 }
 export const folderText: TextBounds = { length: 256_000, tokens: 40_000 };
 
 /** TOML, which only one program writes and which takes several times as long to parse as JSON. */
-export const tomlText: TextBounds = { length: maxSettingsBytes, tokens: 40_000 };
+export const tomlText: TextBounds = { length: 1_000_000, tokens: 40_000 };
 
 /**
  * YAML, in tokens of its parser: about ten a line, blanks and line ends included, and one for a
@@ -62,14 +62,31 @@ export function tooManyTokens({ tokens }: TextBounds): string {
   return `the text holds more than ${tokens} tokens; split it into several files`;
 }
 
+/** The cost of a text within its bounds. */
+export interface TextWeight {
+  readonly tokens: number;
+  readonly depth: number;
+}
+
 /** Finds the first place where the text is nested too deeply or holds too many tokens. */
 export function excessOf(
   text: string,
   language: 'json' | 'toml',
   bounds: TextBounds,
 ): Excess | undefined {
+  const weight = weightOf(text, language, bounds);
+  return 'message' in weight ? weight : undefined;
+}
+
+/** Counts tokens and levels, up to the first excess. */
+export function weightOf(
+  text: string,
+  language: 'json' | 'toml',
+  bounds: TextBounds,
+): TextWeight | Excess {
   const endOfQuiet = language === 'json' ? endInJson : endInToml;
   let depth = 0;
+  let deepest = 0;
   let count = 0;
   for (let at = 0; at < text.length; ) {
     const char = text[at] ?? '';
@@ -94,8 +111,9 @@ export function excessOf(
     count += 1;
     if (depth > maxDepth) return { offset: start, message: tooDeepMessage };
     if (count > bounds.tokens) return { offset: start, message: tooManyTokens(bounds) };
+    deepest = Math.max(deepest, depth);
   }
-  return undefined;
+  return { tokens: count, depth: deepest };
 }
 
 const blanks: ReadonlySet<string> = new Set([' ', '\t', '\n', '\r']);

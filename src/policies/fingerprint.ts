@@ -109,6 +109,14 @@ const underPolicies = new WeakMap<ServerPolicy, { digest: string; byText: Map<st
 // A kilobyte each at worst, and usually a handful; beyond it some are hashed twice.
 const rememberedTexts = 1_000;
 
+/** Declares that two servers differ in nothing that is hashed, such as only in their lines. */
+export function keepDigests(from: DesiredServer, to: DesiredServer): void {
+  const ofSettings = settingsDigests.get(from);
+  if (ofSettings !== undefined) settingsDigests.set(to, ofSettings);
+  const ofApproval = approvalFingerprints.get(from);
+  if (ofApproval !== undefined) approvalFingerprints.set(to, ofApproval);
+}
+
 /**
  * Hashes any JSON value.
  *

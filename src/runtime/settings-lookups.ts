@@ -56,7 +56,9 @@ async function withGated<Reading extends MergedSettings>(
   lookUp: (desired: DesiredServer, spec: StdioSpec) => Promise<DesiredServer>,
 ): Promise<Reading> {
   const { settings, specs } = reading;
-  const servers = settings.servers.map(async (desired) => {
+  // Nearly always none or few of many.
+  if (!settings.servers.some(({ gated }) => gated)) return reading;
+  const servers = settings.servers.map((desired) => {
     const spec = desired.gated ? specs.get(desired.generation) : undefined;
     return spec?.type === 'stdio' ? lookUp(desired, spec) : desired;
   });
@@ -84,14 +86,21 @@ export function keyedReader(
   let key: Promise<Buffer> | undefined;
   // Unchanged settings keep their identity, by which passes compare.
   const keyed = new WeakMap<DesiredServer, DesiredServer>();
+  let names: ReadonlyMap<string, string> = new Map();
   return {
     ...reader,
     async read(now, scope) {
       const reading = await reader.read(now, scope);
       key ??= withinTime(clock, loadMs, load()).then((known) => known ?? randomBytes(32));
       const present = await key;
-      const of = (generation: string): string =>
-        createHmac('sha256', present).update(generation).digest('hex');
+      const before = names;
+      const current = new Map<string, string>();
+      const of = (generation: string): string => {
+        const known = current.get(generation) ?? before.get(generation);
+        const name = known ?? createHmac('sha256', present).update(generation).digest('hex');
+        current.set(generation, name);
+        return name;
+      };
       const servers = reading.settings.servers.map((desired) => {
         const known = keyed.get(desired);
         if (known !== undefined) return known;
@@ -101,6 +110,7 @@ export function keyedReader(
         return made;
       });
       const specs = [...reading.specs].map(([generation, spec]) => [of(generation), spec] as const);
+      names = current;
       return { ...reading, settings: { ...reading.settings, servers }, specs: new Map(specs) };
     },
   };

@@ -298,9 +298,11 @@ function folderOf(
   if (cwd === undefined || spec.type !== 'stdio') return undefined;
   if (cwd.includes('${') && values !== 'literal') return undefined;
   const shown = printableLine(spec.cwd, maxShownLength);
+  // Not its node, which would stay in memory.
+  const problem = problemInEntry(member, origin, ['cwd'], '');
   return {
     path: spec.cwd,
-    problemOf: (fault) => problemInEntry(member, origin, ['cwd'], folderMessages[fault](shown)),
+    problemOf: (fault) => ({ ...problem, message: folderMessages[fault](shown) }),
   };
 }
 

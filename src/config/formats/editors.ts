@@ -4,6 +4,7 @@ import {
   type Fault,
   memberOf,
   membersOf,
+  placedAt,
   type TreeMember,
   type TreeNode,
   type TreePath,
@@ -150,7 +151,7 @@ export function namedEntries(
   faults: Fault[],
 ): readonly ForeignEntry[] {
   if (node.kind !== 'array')
-    return membersOf(node).map((member) => ({ ...member, written: [...path, member.name] }));
+    return membersOf(node).map((member) => placedAt(member, [...path, member.name]));
   return node.items.flatMap((item, index): readonly ForeignEntry[] => {
     const { line } = item;
     const written = [...path, index];

@@ -8,6 +8,8 @@ import { closestName } from '../../policies/text/closest-name.ts';
 import { serverEntryKeys } from '../entry/schema.ts';
 import type { McpSection } from '../mcp-section.ts';
 import {
+  type EntryText,
+  entryOf,
   type Fault,
   memberOf,
   membersOf,
@@ -26,7 +28,7 @@ import {
 import { textAt, textOf } from './key-rules.ts';
 import { foreignOAuthKeys } from './log-in-rules.ts';
 import { foreignEntryKeys, foreignTypes, plainToolName, rulesFor } from './mcp-servers-rules.ts';
-import { type Program, programOf } from './programs.ts';
+import { isOfSomeProgram, type Program, programOf } from './programs.ts';
 import type { ReferenceStyle } from './references.ts';
 import {
   permissionsIn,
@@ -41,18 +43,27 @@ const foreignWord =
 
 export function convertMcpServers(root: TreeNode, context: ConversionContext): Conversion {
   const faults: Fault[] = [];
-  const program = programOf(root, context);
+  const program = programOf(root, context, isOurs);
   const excluded = program?.style === 'gemini' ? toolsOfAllServers(root) : [];
   const convertAll = (holder: TreeNode, path: TreePath): readonly TreeMember[] => {
     const member = memberOf(holder, 'mcpServers');
     if (member === undefined) return [];
-    const entries = namedEntries(member, [...path, 'mcpServers'], faults).map((entry) =>
-      withToolRules(entry, excluded, prefixesOf(entry), faults),
-    );
+    const named = namedEntries(member, [...path, 'mcpServers'], faults);
+    const entries =
+      excluded.length === 0
+        ? named
+        : named.map((entry) => withToolRules(entry, excluded, prefixesOf(entry), faults));
     const isOwn = context.isOwn === true;
     const isList = member.node.kind === 'array';
-    const isTheirs = program !== undefined || isList || (!isOwn && entries.some(hasForeignKey));
-    return entries.map((entry) => converted(entry, { program, isTheirs, isOwn }, faults));
+    const isTheirs =
+      program !== undefined ||
+      isList ||
+      (!isOwn && entries.some((entry) => !isOurs(entry) && hasForeignKey(entry)));
+    return entries.map((entry) =>
+      program === undefined && isOurs(entry)
+        ? entry
+        : converted(entry, { program, isTheirs, isOwn }, faults),
+    );
   };
   const everywhere = convertAll(root, []);
   // Claude Code keeps servers of single projects.
@@ -76,6 +87,25 @@ export function convertMcpServers(root: TreeNode, context: ConversionContext): C
   const mcp = withoutNameless(lists, faults);
   const inputs = memberOf(root, 'inputs');
   return { format: 'mcpServers', servers, ...(mcp && { mcp }), ...(inputs && { inputs }), faults };
+}
+
+// Of ten thousand entries one was edited.
+const oursByText = new WeakMap<EntryText, boolean>();
+
+/** Whether nothing in an entry hints at another program. Asked of known texts without a tree. */
+function isOurs(entry: TreeMember): boolean {
+  const text = entryOf(entry);
+  if (text === undefined) return false;
+  const known = oursByText.get(text);
+  if (known !== undefined) return known;
+  const members = membersOf(entry.node);
+  const is =
+    members.every(({ name }) => serverEntryKeys.includes(name)) &&
+    !members.some(hasTheirValue) &&
+    !isForeign(entry, isLiteral(entry) ? 'literal' : 'editor') &&
+    !isOfSomeProgram(entry);
+  oursByText.set(text, is);
+  return is;
 }
 
 interface Origin {

@@ -97,18 +97,35 @@ const programs: readonly Program[] = [
   },
 ];
 
-/** Finds the program that a file plainly belongs to; undefined for ours, and for any that several may share. */
-export function programOf(root: TreeNode, context: ConversionContext): Program | undefined {
+/**
+ * Finds the program that a file plainly belongs to; undefined for ours, and for any that several may share.
+ *
+ * @param isOurs - whether an entry is known not to hint at one
+ */
+export function programOf(
+  root: TreeNode,
+  context: ConversionContext,
+  isOurs: (entry: TreeMember) => boolean,
+): Program | undefined {
   const { program, file = '', isOwn = false } = context;
   const named = programs.find(
     ({ names, place }) => names.includes(program ?? '') || place.test(file),
   );
   if (named !== undefined || program !== undefined || isOwn) return named;
-  const entries = membersOf(memberOf(root, 'mcpServers')?.node);
-  const holds = ({ topKeys, entryKeys }: Program): boolean =>
-    topKeys.some((key) => memberOf(root, key) !== undefined) ||
-    entries.some(({ node }) => entryKeys.some((key) => memberOf(node, key) !== undefined));
+  const entries = membersOf(memberOf(root, 'mcpServers')?.node).filter((entry) => !isOurs(entry));
+  const holds = (each: Program): boolean =>
+    each.topKeys.some((key) => memberOf(root, key) !== undefined) ||
+    entries.some((entry) => hasKeyOf(each, entry));
   return programs.find(holds) ?? (entries.some(isOfGemini) ? programs[0] : undefined);
+}
+
+/** Returns whether an entry alone makes its file another program's. */
+export function isOfSomeProgram(entry: TreeMember): boolean {
+  return isOfGemini(entry) || programs.some((each) => hasKeyOf(each, entry));
+}
+
+function hasKeyOf({ entryKeys }: Program, { node }: TreeMember): boolean {
+  return entryKeys.some((key) => memberOf(node, key) !== undefined);
 }
 
 /** Only Gemini CLI and Qwen Code have these keys and also replace `$NAME`. */

@@ -17,17 +17,24 @@ export interface SettingsText {
   readonly text: string;
   /** Bounds for a JSON text. Default: those of the user's own settings. */
   readonly bounds?: TextBounds;
+  /** Reads a JSON text. */
+  readonly readJson?: (text: string, bounds?: TextBounds) => TreeReading | Promise<TreeReading>;
 }
 
 /** Never rejects because of the text: an unreadable one is reported as a fault. */
-export async function readAnyTree({ file, text, bounds }: SettingsText): Promise<TreeReading> {
+export async function readAnyTree({
+  file,
+  text,
+  bounds,
+  readJson = readTree,
+}: SettingsText): Promise<TreeReading> {
   const first = firstLine(text);
   if (first === '' && text.includes('#')) {
     const message = 'the text holds nothing but comments; write at least {}';
     return { fault: { line: 1, path: [], message } };
   }
   const language = /\.jsonc?$/iu.test(file) ? 'json' : languageOf(text, first);
-  if (language === 'json') return readTree(text, bounds);
+  if (language === 'json') return readJson(text, bounds);
   const readable = readableText(text, language === 'toml' ? tomlText : yamlText);
   if ('fault' in readable) return readable;
   if (language === 'toml') {

@@ -1,0 +1,115 @@
+/** Settings that are handed in as objects, by the host or by its plugins. */
+
+import type { DocumentOrigin } from '../../src/config/entry/server-entry.ts';
+import {
+  type ParsedSettings,
+  parseHostText,
+  parseSettings,
+  SettingsMemory,
+  type Upkeep,
+} from '../../src/config/parse-settings.ts';
+
+/** Settings that a plugin brings without a file. */
+export interface PluginSettings {
+  readonly plugin: string;
+  readonly settings: Readonly<Record<string, unknown>>;
+}
+
+/** Settings of the host: parsed like a file's, at the reading after they were replaced. */
+export class HostSettings {
+  readonly #origin: DocumentOrigin;
+  readonly #upkeep: Upkeep = { memory: new SettingsMemory(), pause };
+  /** Newest last; undefined for what is not plain data. */
+  #waiting: readonly (string | undefined)[] = [];
+  #parsed: ParsedSettings | undefined;
+
+  constructor(projectRoot: string) {
+    this.#origin = { ...hostOrigin, projectRoot };
+  }
+
+  /** As text, because the host may change its object later. */
+  replace(settings: Readonly<Record<string, unknown>>): void {
+    this.#waiting = [...this.#waiting, textOf(settings)].slice(-rememberedReplacements);
+  }
+
+  /** Undefined until there are any. */
+  async parsed(): Promise<ParsedSettings | undefined> {
+    const waiting = this.#waiting;
+    if (waiting.length === 0) return this.#parsed;
+    this.#waiting = [];
+    const [newest = unwritable, ...older] = await this.#parseLatest(waiting);
+    // An invalid one leaves the last good one in force, also if that was not read yet.
+    const good = older.find(({ document }) => document !== undefined) ?? this.#parsed;
+    this.#parsed = keepGood(good && { parsed: good }, newest);
+    return this.#parsed;
+  }
+
+  /** Newest first, up to the first that is valid as a whole. */
+  async #parseLatest(texts: readonly (string | undefined)[]): Promise<readonly ParsedSettings[]> {
+    const all: ParsedSettings[] = [];
+    for (const text of texts.toReversed()) {
+      const parsed =
+        text === undefined ? unwritable : await parseHostText(text, this.#origin, this.#upkeep);
+      all.push(parsed);
+      if (parsed.document !== undefined) break;
+    }
+    return all;
+  }
+}
+
+// Of a burst, one of the last eight is valid as a whole, or the one before the burst is kept.
+const rememberedReplacements = 8;
+
+const hostOrigin = { file: 'host settings', scope: 'api' } as const;
+
+const unwritable: ParsedSettings = unwritableIn(hostOrigin.file);
+
+function unwritableIn(file: string): ParsedSettings {
+  const message = 'the settings cannot be written as JSON; pass plain data only';
+  return { problems: [{ file, message }] };
+}
+
+function textOf(settings: Readonly<Record<string, unknown>>): string | undefined {
+  try {
+    return JSON.stringify(settings);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Parsed from a document, so that the same rules apply to an object and a file. */
+export function parsePluginSettings(
+  { plugin, settings }: PluginSettings,
+  projectRoot: string,
+): ParsedSettings {
+  const file = `plugin ${plugin}`;
+  const text = textOf(settings);
+  if (text === undefined) return unwritableIn(file);
+  return parseSettings(text, { file, scope: 'plugin', projectRoot, isObject: true });
+}
+
+/** Lets everything else run first. */
+export function pause(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+}
+
+/** Returns what was parsed, with the last good document in place of a broken one. */
+export function keepGood(
+  before: { readonly parsed: ParsedSettings } | undefined,
+  parsed: ParsedSettings,
+): ParsedSettings {
+  if (parsed.document !== undefined) return parsed;
+  const document = before?.parsed.document;
+  const consequence =
+    document === undefined
+      ? 'nothing of this file is used until it is fixed'
+      : 'the last good content of this file stays in force until it is fixed';
+  // One mistake may disable all of the file's servers, which the problem itself does not mention.
+  const problems = parsed.problems.map((problem) => ({
+    ...problem,
+    message: `${problem.message} (${consequence})`,
+  }));
+  return document === undefined ? { problems } : { document, problems };
+}

@@ -1,0 +1,134 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  type ParsedSettings,
+  parseSettings,
+  parseSettingsFile,
+  SettingsMemory,
+} from '../../src/config/parse-settings.ts';
+
+const pause = async (): Promise<void> => {};
+
+/** Everything that is observable, with what would be said of the folder. */
+function plain({ document, problems }: ParsedSettings) {
+  const servers = document?.servers.map(({ folder, ...server }) => ({
+    ...server,
+    folder: folder && [folder.path, folder.problemOf('missing'), folder.problemOf('notFolder')],
+  }));
+  return { problems, document: document && { ...document, servers } };
+}
+
+const entries = [
+  '{}',
+  '{ "command": "npx", "args": ["-y", "@my-org/db@1.2.3"], "env": { "A": "${A}" } }',
+  '{\n  "command": "node", // a comment\n  "cwd": "sub",\n  "policy": { "startup": { "mode": "lazy" } }\n}',
+  '{ "url": "https://example.com/mcp", "headers": { "X": "${input:id}" } }',
+  '{ "url": "https://example.com/mcp",\n "headers": { "X": { "command": ["pass", "x"] } } }',
+  '{ "command": "node", "comand": 1 }',
+  '{ "command": "node", "tools": {\n "exclude": ["a"],\n "incluide": [] } }',
+  '{ "command": "node", "httpUrl": "https://example.com" }',
+  '{ "command": "$HOME/x", "timeout": 5, "env": { "A": "$B" } }',
+  '{ "type": "stdio", "command": "\\u006eode", "command": "twice" }',
+  '{ "command": "a]}[", "args": ["/* no comment */", "\\""] /* { */ }',
+  '{ "command": ["node", "x"], "enabled": false }',
+  '"text"',
+  '[1, 2]',
+  '12 ',
+  'nul',
+  '{ "command": "no end }',
+];
+const gaps = ['', ' ', '\n', '\n\n  ', ' // }{\n', ' /* "x": */ ', '\r\n', ' // a\rb\n', '\u00a0'];
+const heads = [
+  '"mcpServers": {',
+  '"servers": {',
+  '"mcp": { "policy": { "startup": { "gateMs": 5 } } }, "mcpServers": {',
+  '"inputs": [{ "type": "promptString", "id": "id" }], "mcpServers": {',
+  '"projects": { "/project": { "mcpServers": { "inner": { "command": "x" } } } }, "mcpServers": {',
+  '"$version": 3, "mcpServers": {',
+  '"mcpServer": {}, "mcpServers": {',
+  '"mcpServers": {}, "mcpServers": {',
+  '"context_servers": {',
+  '"deep": [[[["x"]]]], "mcpServers": {',
+];
+const names = ['a', 'b', 'c d', 'é', 'mcp__x', '\\u0061', '__proto__'];
+const tails = ['}', '},', '} x', ''];
+
+interface Member {
+  readonly name: string;
+  readonly entry: string;
+  /** Before and behind the name, before and behind the value. */
+  readonly gaps: readonly string[];
+}
+const member = fc.record({
+  name: fc.constantFrom(...names),
+  entry: fc.constantFrom(...entries.slice(0, 12), ...entries.slice(0, 12), ...entries),
+  gaps: fc.array(fc.constantFrom(...' \n \n \n '.split(''), ...gaps), {
+    minLength: 4,
+    maxLength: 4,
+  }),
+});
+const text = fc
+  .record({
+    head: fc.constantFrom(heads[0] ?? '', heads[0] ?? '', ...heads),
+    members: fc.array(member, { maxLength: 6 }),
+    tail: fc.constantFrom('}', '}', '}', ...tails),
+  })
+  .map(({ head, members, tail }) => {
+    const written = members.map(
+      ({ name, entry, gaps: [first, second, third, last] }: Member) =>
+        `${first}"${name}"${second}:${third}${entry}${last}`,
+    );
+    return `{${head}${written.join(',')}${tail}}`;
+  });
+
+const origins = [
+  { file: '/home/me/troupe.json', scope: 'user' },
+  { file: '/home/me/servers.json', scope: 'config' },
+  { file: '/project/.mcp.json', scope: 'project' },
+  { file: '/home/me/.cursor/mcp.json', scope: 'user' },
+  { file: 'host settings', scope: 'api' },
+] as const;
+
+const toml = fc
+  .array(fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.constantFrom('"node"', '1', '"x"\ncwd = "s"')))
+  .map((all) =>
+    all.map(([name, value]) => `\n[mcp_servers.${name}]\ncommand = ${value}\n`).join(''),
+  );
+const yaml = fc
+  .array(fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.constantFrom('node', '[1]', 'x\n    cwd: s')))
+  .map((all) =>
+    ['mcpServers:', ...all.map(([name, value]) => `  ${name}:\n    command: ${value}`)].join('\n'),
+  );
+
+describe('settings that are edited again and again', () => {
+  it.each(origins)('mean what a first reading of $file finds', async ({ file, scope }) => {
+    const origin = { file, scope, projectRoot: '/project' } as const;
+    await fc.assert(
+      fc.asyncProperty(fc.array(text, { minLength: 2, maxLength: 6 }), async (edits) => {
+        const memory = new SettingsMemory();
+        for (const edit of edits) {
+          const found = await parseSettingsFile(edit, origin, { memory, pause });
+          expect(plain(found)).toEqual(plain(parseSettings(edit, origin)));
+        }
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it.each([
+    ['TOML', toml, '/home/me/.codex/config.toml'],
+    ['YAML', yaml, '/home/me/agent.yaml'],
+  ] as const)('mean what a first reading finds in %s', async (_language, texts, file) => {
+    const origin = { file, scope: 'user', projectRoot: '/project' } as const;
+    await fc.assert(
+      fc.asyncProperty(fc.array(texts, { minLength: 2, maxLength: 5 }), async (edits) => {
+        const memory = new SettingsMemory();
+        for (const edit of edits) {
+          const found = await parseSettingsFile(edit, origin, { memory, pause });
+          expect(plain(found)).toEqual(plain(await parseSettingsFile(edit, origin)));
+        }
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
