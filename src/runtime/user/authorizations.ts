@@ -54,6 +54,8 @@ interface Login {
   readonly id: CredentialId;
   readonly actor: LoginActor;
   readonly credential: Credential;
+  /** Where demands for the login are remembered; undefined if nowhere. */
+  readonly demands: LoginDemandStore | undefined;
   /** The names of the servers that share it. */
   readonly servers: Set<string>;
   /** The login settings of each server: those that do not identify the credential may differ. */
@@ -85,6 +87,7 @@ export class Authorizations {
   readonly #store: CredentialStore | undefined;
   readonly #demands: LoginDemandStore | undefined;
   readonly #logins = new Map<string, Login>();
+  readonly #chart = chartOf((key) => this.#logins.get(key) as Login);
   /** Numbers the charts, also after some were forgotten. */
   #created = 0;
   readonly #note: NoteLogin;
@@ -371,7 +374,7 @@ export class Authorizations {
     });
     const needsUser = settings === undefined || grantOf(settings) === undefined;
     const demands = auth.rememberMs > 0 ? this.#demands : undefined;
-    const actor = createActor(chartOf(credential, demands), {
+    const actor = createActor(this.#chart, {
       id: `login.${this.#created}`,
       clock,
       input: {
@@ -389,6 +392,7 @@ export class Authorizations {
       id,
       actor,
       credential,
+      demands,
       servers: new Set(),
       own: new Map(),
       reach: endpoint.reach,
