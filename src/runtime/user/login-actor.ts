@@ -16,9 +16,10 @@ import { defined } from '../../policies/defined.ts';
 
 export type LoginActor = ActorRefFrom<typeof authorizationMachine>;
 
-/** A login's credential, and where demands for the login are remembered, if anywhere. */
-interface LoginSteps {
+/** What the steps of a login need. */
+export interface LoginSteps {
   readonly credential: Credential;
+  /** Where demands for the login are remembered; undefined if nowhere. */
   readonly demands: LoginDemandStore | undefined;
 }
 
