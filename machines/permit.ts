@@ -28,7 +28,7 @@ export const permitIdOf = (actorId: string): string => `permit.${actorId}`;
 const patienceMs = {
   // One second: four times the core time that an SDK-based server needs before its session is open.
   local: 1_000,
-  // A remote start waits for the network, so this only spreads the requests: 200 a second to
+  // A remote start waits for the network, so this only spreads the requests: 2,000 a second to
   // endpoints that take their time.
   remote: 100,
 } as const;

@@ -39,8 +39,7 @@ interface Request extends Permit {
 // core are enough to keep it busy either way.
 const localPermitsPerCore = 8;
 
-// Twenty, as many as may start remotely at once: the sessions lost with a network all come back
-// without waiting.
+// Twenty: the sessions that a user loses with a network all come back without waiting.
 const fullStockCount = 20;
 // Five retries a second: a hundred servers that fail together are all retried within twenty
 // seconds, well within the wait for a permit, and the machine stays usable.

@@ -1,42 +1,468 @@
 /**
- * Creates the MCP client. The SDK takes longer to load than this whole package, so a session
- * imports this file, with `import()`, only when it opens. A host without servers never loads it,
- * and a server's process boots in the meantime. Code that imports a value from the SDK must be
- * reachable only through this file or `remote.ts`.
+ * The client side of MCP over one connection, in both protocol eras: the handshake, requests and
+ * their responses, subscriptions, and what the server sends by itself. Calls are sent by `call.ts`,
+ * and questions of older servers are answered by `question-wire.ts`; both get their messages before
+ * this client does.
+ *
+ * It replaces the SDK's client, which takes 57 ms of CPU time to load and parses every message with
+ * schemas. The first request of the handshake decides the era; `answers.ts` reads the answers.
  */
 
-import {
-  Client,
-  type ClientCapabilities,
-  type VersionNegotiationOptions,
+import type {
+  ClientCapabilities,
+  JSONRPCMessage,
+  SubscriptionFilter,
+  Transport,
 } from '@modelcontextprotocol/client';
 
+import type { Clock } from '../../src/domain/clock.ts';
+import { logLevels } from '../../src/domain/log-level.ts';
+import type { CallProgress, ListName } from '../../src/domain/session.ts';
 import { version } from '../../src/domain/version.ts';
-import { shareRequestIds } from './calls/light-calls.ts';
+import { isRecord } from '../../src/policies/is-record.ts';
+import { startDeadline } from '../host/time-limit.ts';
+import { AnsweredError, ProtocolFault } from '../transports/connection/errors.ts';
+import {
+  completed,
+  eraFault,
+  judgeProbe,
+  legacyVersions,
+  modernVersion,
+  oldFault,
+  type ProbeOutcome,
+  readDiscovery,
+  readGreeting,
+  type ServerFacts,
+  withoutType,
+} from './answers.ts';
+import { takeRequestId } from './calls/light-calls.ts';
+import type { EraVerdict } from './ports.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+type Request = Extract<JSONRPCMessage, { method: string; id: unknown }>;
+type Response = Exclude<JSONRPCMessage, { method: string }>;
 
 const clientInfo = { name: 'mcp-troupe', version };
+const methodNotFound = { code: -32_601, message: 'Method not found' };
+const discoverMethod = 'server/discover';
+const changedLists: ReadonlyMap<string, ListName> = new Map([
+  ['notifications/tools/list_changed', 'tools'],
+  ['notifications/resources/list_changed', 'resources'],
+  ['notifications/prompts/list_changed', 'prompts'],
+]);
+const subscriptionKey = 'io.modelcontextprotocol/subscriptionId';
 
 /** A notification from the server. */
 export type News =
-  | { readonly about: 'tools' | 'resources' | 'prompts' }
+  | { readonly about: ListName }
   | { readonly about: 'resource'; readonly uri: string }
   /** A message from the server's log. */
-  | { readonly about: 'message'; readonly params: Readonly<Record<string, unknown>> };
+  | { readonly about: 'message'; readonly params: Fields };
+
+/** How long to wait for a response. */
+export interface Within {
+  readonly clock: Clock;
+  readonly ms: number;
+}
+
+/** How the era of a connection is found. */
+export type Negotiation =
+  | { readonly mode: 'legacy' }
+  | {
+      /** `auto`: with a probe. */
+      readonly mode: 'modern' | 'auto';
+      /** Whether all messages share one channel, on which silence is a sign of an older server. */
+      readonly hasChannel: boolean;
+      /** Default: no limit. */
+      readonly within?: Within | undefined;
+    };
+
+export interface RequestOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Default: no limit. */
+  readonly within?: Within | undefined;
+  /** HTTP headers that belong to the request. */
+  readonly headers?: Record<string, string> | undefined;
+  readonly onProgress?: ((progress: CallProgress) => void) | undefined;
+  /** Whether a modern server may respond with questions. */
+  readonly mayAsk?: boolean;
+}
+
+type Probing = Exclude<Negotiation, { readonly mode: 'legacy' }>;
+
+interface Pending {
+  readonly resolve: (result: Fields) => void;
+  readonly reject: (error: unknown) => void;
+  readonly onProgress: RequestOptions['onProgress'];
+}
+
+interface Subscription {
+  readonly onOpen: () => void;
+  readonly onEnd: (error: Error) => void;
+}
 
 export function createClient(
-  versionNegotiation: VersionNegotiationOptions,
+  negotiation: Negotiation,
   onNews: (news: News) => void,
   capabilities: ClientCapabilities = {},
 ): Client {
-  const client = shareRequestIds(new Client(clientInfo, { versionNegotiation, capabilities }));
-  for (const about of ['tools', 'resources', 'prompts'] as const) {
-    client.setNotificationHandler(`notifications/${about}/list_changed`, () => onNews({ about }));
+  return new Client(negotiation, onNews, capabilities);
+}
+
+export class Client {
+  readonly #negotiation: Negotiation;
+  readonly #onNews: (news: News) => void;
+  readonly #capabilities: ClientCapabilities;
+  #transport: Transport | undefined;
+  #version: string | undefined;
+  #facts: ServerFacts | undefined;
+  readonly #pending = new Map<number, Pending>();
+  #subscriptions: Map<string, Subscription> | undefined;
+  #isProbing = false;
+  #isClosed = false;
+
+  constructor(
+    negotiation: Negotiation,
+    onNews: (news: News) => void,
+    capabilities: ClientCapabilities,
+  ) {
+    this.#negotiation = negotiation;
+    this.#onNews = onNews;
+    this.#capabilities = capabilities;
   }
-  client.setNotificationHandler('notifications/resources/updated', ({ params }) =>
-    onNews({ about: 'resource', uri: params.uri }),
-  );
-  client.setNotificationHandler('notifications/message', ({ params }) =>
-    onNews({ about: 'message', params }),
-  );
-  return client;
+
+  /** Undefined until the handshake is over. */
+  getProtocolEra(): 'legacy' | 'modern' | undefined {
+    if (this.#version === undefined) return undefined;
+    return this.#version >= modernVersion ? 'modern' : 'legacy';
+  }
+
+  getServerCapabilities(): ServerFacts['capabilities'] | undefined {
+    return this.#facts?.capabilities;
+  }
+
+  getServerVersion(): ServerFacts['info'] {
+    return this.#facts?.info;
+  }
+
+  getInstructions(): string | undefined {
+    return this.#facts?.instructions;
+  }
+
+  /** The modern server's own description, with which the next session needs no probe. */
+  getDiscoverResult(): ServerFacts['discovery'] {
+    return this.#facts?.discovery;
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Opens the connection and finishes the handshake; with a known era, without a probe. */
+  async connect(transport: Transport, prior?: EraVerdict): Promise<void> {
+    this.#listen(transport);
+    if (prior !== undefined) return this.#connectAs(transport, prior);
+    const negotiation = this.#negotiation;
+    if (negotiation.mode === 'legacy') {
+      await transport.start();
+      return this.#greet(transport);
+    }
+    let discovered: ServerFacts | undefined;
+    try {
+      this.#isProbing = true;
+      await transport.start();
+      discovered = await this.#probe(negotiation);
+      this.#isProbing = false;
+    } catch (error) {
+      await transport.close().catch(() => {});
+      throw error;
+    }
+    if (discovered === undefined) return this.#greet(transport);
+    this.#enter(transport, modernVersion, discovered);
+  }
+
+  /** Sends a request. Rejects as soon as the signal is aborted; the server is then notified. */
+  request(method: string, params: Fields = {}, options: RequestOptions = {}): Promise<Fields> {
+    const era = this.getProtocolEra() ?? 'legacy';
+    const result = this.#exchange(method, params, options, era);
+    return era === 'modern'
+      ? result.then((it) => completed(method, it, options.mayAsk === true))
+      : result.then(withoutType);
+  }
+
+  /** Probes whether the server is alive. */
+  async ping(options?: RequestOptions): Promise<void> {
+    await this.request('ping', undefined, options);
+  }
+
+  /** The probe of modern servers, which have no ping. */
+  async discover(options?: RequestOptions): Promise<void> {
+    readDiscovery(await this.request(discoverMethod, undefined, options));
+  }
+
+  /**
+   * Has a modern server announce changes. Resolves once it has agreed, with a promise that resolves
+   * when it stops.
+   */
+  listen(
+    filter: SubscriptionFilter,
+    signal: AbortSignal,
+    { clock, ms }: Within,
+  ): Promise<{ readonly ended: Promise<void> }> {
+    const id = `listen:${takeRequestId()}`;
+    const stream = new AbortController();
+    const subscriptions = (this.#subscriptions ??= new Map<string, Subscription>());
+    return new Promise((resolve, reject) => {
+      let end: () => void = () => {};
+      const ended = new Promise<void>((done) => {
+        end = done;
+      });
+      const onEnd = (error: Error): void => {
+        if (!subscriptions.delete(id)) return;
+        stopClock();
+        signal.removeEventListener('abort', stop);
+        stream.abort();
+        end();
+        reject(error);
+      };
+      const stop = (): void => {
+        if (!subscriptions.has(id)) return;
+        onEnd(new Error('The subscription was given up.'));
+        this.#cancel(id, 'The subscription was given up.');
+      };
+      const stopClock = startDeadline(clock, ms, stop);
+      const onOpen = (): void => {
+        stopClock();
+        resolve({ ended });
+      };
+      subscriptions.set(id, { onOpen, onEnd });
+      signal.addEventListener('abort', stop, { once: true });
+      const params = { _meta: this.#envelope(), notifications: filter };
+      this.#send({ jsonrpc: '2.0', id, method: 'subscriptions/listen', params } as JSONRPCMessage, {
+        requestSignal: stream.signal,
+        onRequestStreamEnd: () => onEnd(new Error('The stream of the subscription ended.')),
+      }).catch(onEnd);
+    });
+  }
+
+  async #connectAs(transport: Transport, prior: EraVerdict): Promise<void> {
+    const discovery = prior.kind === 'modern' ? readDiscovery(prior.discover) : undefined;
+    const isModern = discovery?.discovery?.supportedVersions.includes(modernVersion) === true;
+    if (prior.kind === 'modern' && !isModern)
+      throw eraFault('the stored era has no protocol version in common with this client');
+    await transport.start();
+    if (discovery === undefined) return this.#greet(transport);
+    this.#enter(transport, modernVersion, discovery);
+  }
+
+  /** The handshake of older servers. */
+  async #greet(transport: Transport): Promise<void> {
+    try {
+      const greeting = {
+        protocolVersion: legacyVersions[0],
+        capabilities: this.#capabilities,
+        clientInfo,
+      };
+      const facts = readGreeting(await this.#exchange('initialize', greeting, {}, 'legacy'));
+      this.#facts = facts;
+      transport.setProtocolVersion?.(facts.version);
+      await this.#send({ jsonrpc: '2.0', method: 'notifications/initialized' });
+      this.#version = facts.version;
+    } catch (error) {
+      void transport.close();
+      throw error;
+    }
+  }
+
+  /** Asks for the era. Returns what a modern server said of itself; undefined for an older one. */
+  async #probe(negotiation: Probing, isRepeated = false): Promise<ServerFacts | undefined> {
+    const { mode, hasChannel, within } = negotiation;
+    const outcome = await this.#exchange(discoverMethod, {}, { within }, 'probe').then(
+      (result): ProbeOutcome => ({ kind: 'result', result }),
+      (error: unknown): ProbeOutcome => {
+        if (this.#isClosed) return { kind: 'closed' };
+        const isLate = error instanceof ProtocolFault && error.code === 'REQUEST_TIMEOUT';
+        return isLate ? { kind: 'silent' } : { kind: 'failed', error };
+      },
+    );
+    const found = judgeProbe(outcome, hasChannel);
+    if (found.era === 'modern') return found.facts;
+    if (found.era === 'contradicted') {
+      if (isRepeated) throw found.error;
+      return this.#probe(negotiation, true);
+    }
+    if (mode === 'modern') throw oldFault(outcome.kind === 'closed');
+    // The session chart then starts the process again.
+    if (outcome.kind === 'closed') throw eraFault('the connection closed during the era probe');
+    return undefined;
+  }
+
+  #enter(transport: Transport, negotiated: string, facts: ServerFacts): void {
+    this.#facts = facts;
+    this.#version = negotiated;
+    transport.setProtocolVersion?.(negotiated);
+  }
+
+  #listen(transport: Transport): void {
+    this.#transport = transport;
+    transport.onmessage = (message) => this.#receive(message);
+    transport.onclose = () => this.#close();
+  }
+
+  #envelope(): Fields {
+    return {
+      'io.modelcontextprotocol/protocolVersion': this.#version ?? modernVersion,
+      'io.modelcontextprotocol/clientInfo': clientInfo,
+      'io.modelcontextprotocol/clientCapabilities': this.#capabilities,
+    };
+  }
+
+  #exchange(
+    method: string,
+    params: Fields,
+    { signal, within, headers, onProgress }: RequestOptions,
+    how: 'legacy' | 'modern' | 'probe',
+  ): Promise<Fields> {
+    const isModern = how !== 'legacy';
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted === true) return reject(givenUp(signal.reason));
+      const id = takeRequestId();
+      const hasStream = isModern && this.#transport?.hasPerRequestStream === true;
+      const stream = hasStream ? new AbortController() : undefined;
+      const giveUp = (reason: unknown): void => {
+        if (!this.#pending.has(id)) return;
+        fail(givenUp(reason));
+        if (stream !== undefined) stream.abort();
+        else if (how !== 'probe') this.#cancel(id, reason);
+      };
+      const abort = (): void => giveUp(signal?.reason);
+      const stopClock =
+        within && startDeadline(within.clock, within.ms, () => giveUp('Request timed out'));
+      const settle = (): boolean => {
+        stopClock?.();
+        signal?.removeEventListener('abort', abort);
+        return this.#pending.delete(id);
+      };
+      const fail = (error: unknown): void => {
+        if (settle()) reject(error as Error);
+      };
+      signal?.addEventListener('abort', abort, { once: true });
+      this.#pending.set(id, {
+        onProgress,
+        reject: fail,
+        resolve: (result) => {
+          if (settle()) resolve(result);
+        },
+      });
+      const token = onProgress && { progressToken: id };
+      const all = isModern || token ? this.#withMeta(params, isModern, token) : params;
+      const sent = Object.keys(all).length > 0 ? { params: all } : {};
+      this.#send({ jsonrpc: '2.0', id, method, ...sent } as JSONRPCMessage, {
+        ...(headers && { headers }),
+        ...(stream && { requestSignal: stream.signal }),
+      }).catch(fail);
+    });
+  }
+
+  #withMeta(params: Fields, isModern: boolean, added: Fields | undefined): Fields {
+    const envelope = isModern ? this.#envelope() : {};
+    return { ...params, _meta: { ...envelope, ...(params['_meta'] as object), ...added } };
+  }
+
+  async #send(message: JSONRPCMessage, options?: Parameters<Transport['send']>[1]): Promise<void> {
+    if (this.#isClosed || this.#transport === undefined)
+      throw new ProtocolFault('NOT_CONNECTED', 'Not connected');
+    await this.#transport.send(message, options);
+  }
+
+  #cancel(requestId: number | string, reason: unknown): void {
+    const meta = this.getProtocolEra() === 'modern' && { _meta: this.#envelope() };
+    const params = { requestId, reason: String(reason), ...meta };
+    // A connection that cannot send reports that elsewhere.
+    this.#send({ jsonrpc: '2.0', method: 'notifications/cancelled', params }).catch(() => {});
+  }
+
+  #receive(message: JSONRPCMessage): void {
+    if (!('method' in message)) this.#take(message);
+    else if ('id' in message) this.#reply(message);
+    else this.#hear(message.method, message.params ?? {});
+  }
+
+  #take(message: Response): void {
+    const { id } = message;
+    const subscription = typeof id === 'string' ? this.#subscriptions?.get(id) : undefined;
+    if (subscription !== undefined) {
+      const closed = new ProtocolFault('CONNECTION_CLOSED', 'The server ended the subscription.');
+      return subscription.onEnd('error' in message ? new AnsweredError(message.error) : closed);
+    }
+    // Some servers return a numeric id as a string.
+    const pending = this.#pending.get(Number(id));
+    if ('error' in message) pending?.reject(new AnsweredError(message.error));
+    else pending?.resolve(message.result as Fields);
+  }
+
+  /** Replies to a request that is not a question. Modern servers have no requests. */
+  #reply({ id, method }: Request): void {
+    if (this.#isProbing || this.getProtocolEra() === 'modern') return;
+    const reply = method === 'ping' ? { result: {} } : { error: methodNotFound };
+    // A connection that cannot send reports that elsewhere.
+    this.#send({ jsonrpc: '2.0', id, ...reply } as JSONRPCMessage).catch(() => {});
+  }
+
+  #hear(method: string, params: Fields): void {
+    if (this.#isProbing) return;
+    const list = changedLists.get(method);
+    if (list !== undefined) return this.#onNews({ about: list });
+    switch (method) {
+      case 'notifications/resources/updated': {
+        const { uri } = params;
+        return typeof uri === 'string' ? this.#onNews({ about: 'resource', uri }) : undefined;
+      }
+      case 'notifications/message':
+        if (isLogMessage(params)) this.#onNews({ about: 'message', params });
+        return;
+      case 'notifications/progress': {
+        const progress = progressIn(params);
+        const pending = this.#pending.get(Number(params['progressToken']));
+        return progress === undefined ? undefined : pending?.onProgress?.(progress);
+      }
+      case 'notifications/subscriptions/acknowledged': {
+        const meta = params['_meta'];
+        const id = isRecord(meta) ? meta[subscriptionKey] : undefined;
+        return this.#subscriptions?.get(String(id))?.onOpen();
+      }
+      case 'notifications/cancelled': {
+        const cancelled = new Error('The server cancelled the subscription.');
+        return this.#subscriptions?.get(String(params['requestId']))?.onEnd(cancelled);
+      }
+      default:
+    }
+  }
+
+  #close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    const closed = new ProtocolFault('CONNECTION_CLOSED', 'Connection closed');
+    for (const { onEnd } of [...(this.#subscriptions?.values() ?? [])]) onEnd(closed);
+    for (const { reject } of [...this.#pending.values()]) reject(closed);
+  }
+}
+
+function progressIn({ progress, total, message }: Fields): CallProgress | undefined {
+  if (typeof progress !== 'number') return undefined;
+  return {
+    progress,
+    ...(typeof total === 'number' && { total }),
+    ...(typeof message === 'string' && { message }),
+  };
+}
+
+function isLogMessage({ level, logger, data }: Fields): boolean {
+  const isLevel = logLevels.some((each) => each === level);
+  return isLevel && data !== undefined && (logger === undefined || typeof logger === 'string');
+}
+
+/** The failure rules treat a request that was given up like one without an answer. */
+function givenUp(reason: unknown): ProtocolFault {
+  return new ProtocolFault('REQUEST_TIMEOUT', String(reason));
 }

@@ -3,14 +3,11 @@
  * that an earlier session found, otherwise the result of a probe.
  */
 
-import type { VersionNegotiationOptions } from '@modelcontextprotocol/client';
-
-import { longestTimerMs } from '../../src/domain/clock.ts';
 import type { Failure } from '../../src/domain/failure.ts';
 import type { ServerSpec } from '../../src/domain/server-spec.ts';
+import type { Negotiation } from './client.ts';
 import type { EraVerdict, SessionPorts } from './ports.ts';
 
-const modernRevision = '2026-07-28';
 // A local server that supports the probe responds at once; others may stay silent.
 const stdioProbeMs = 1_500;
 
@@ -27,7 +24,7 @@ export const failuresInEveryEra: ReadonlySet<Failure['kind']> = new Set([
 ]);
 
 export interface EraChoice {
-  readonly negotiation: VersionNegotiationOptions;
+  readonly negotiation: Negotiation;
   readonly prior?: EraVerdict;
 }
 
@@ -37,15 +34,14 @@ export const oldHandshake: EraVerdict = { kind: 'legacy' };
 export function chooseEra(
   { era, type }: ServerSpec,
   generation: string,
-  { eras, leftWhenAsked }: Pick<SessionPorts, 'eras' | 'leftWhenAsked'>,
+  { clock, eras, leftWhenAsked }: Pick<SessionPorts, 'clock' | 'eras' | 'leftWhenAsked'>,
 ): EraChoice {
   if (era === 'legacy') return { negotiation: { mode: 'legacy' } };
-  if (era === 'modern') return { negotiation: { mode: { pin: modernRevision } } };
-  const negotiation: VersionNegotiationOptions = {
-    mode: 'auto',
-    // Over HTTP, silence means an outage; the connect deadline ends it.
-    probe: { timeoutMs: type === 'http' ? longestTimerMs : stdioProbeMs },
-  };
+  const hasChannel = type !== 'http';
+  if (era === 'modern') return { negotiation: { mode: 'modern', hasChannel } };
+  // Over HTTP, silence means an outage; the connect deadline ends it.
+  const within = type === 'http' ? undefined : { clock, ms: stdioProbeMs };
+  const negotiation: Negotiation = { mode: 'auto', hasChannel, within };
   const hasLeft = leftWhenAsked?.has(generation) === true;
   const prior = eras.get(generation) ?? (hasLeft ? oldHandshake : undefined);
   return { negotiation, ...(prior !== undefined && { prior }) };

@@ -25,39 +25,22 @@ import { createCaller } from './calls/call.ts';
 import type { AskableThings } from './calls/question.ts';
 import { SessionQuestions } from './calls/questions.ts';
 import { SessionCatalog } from './catalog/catalog.ts';
-import { modernResult } from './catalog/list.ts';
 import { logLevelReconciler } from './catalog/reconcile.ts';
-// Type-only: the SDK is loaded late, as that file explains.
 import type { News } from './client.ts';
 import type { Ending, Handshake, SessionIo } from './leaf-actors.ts';
-import { type Connected, type LoadSpeech, Opening, type SpeechLoading } from './opening-steps.ts';
+import { type Connected, Opening } from './opening-steps.ts';
 import type { SessionPorts } from './ports.ts';
 import { createProbe, type Probe } from './probe.ts';
-
-export type { LoadSpeech } from './opening-steps.ts';
 
 const remarkCharacters = 2_000;
 // As long as a failure message may be.
 const messageCharacters = 500;
 const logMethod = 'notifications/message';
 
-const loadSpeech: LoadSpeech = () => import('./client.ts');
-
-// Each takes some files, and loading the SDK takes dozens. Node never again reads a module for which
-// it once had no file left.
-const earlyLaunches = 4;
-
-/** Creates a session's I/O. Tests decide when the SDK is loaded. */
-export function createSessionIo(ports: SessionPorts, load: LoadSpeech = loadSpeech) {
-  let launches = 0;
-  /** Lets the first processes boot while the SDK is loaded, and the others after that. */
-  const admitLaunch = async (): Promise<void> => {
-    launches += 1;
-    // Why it cannot be loaded is reported when the session connects.
-    if (launches > earlyLaunches) await load().catch(() => undefined);
-  };
+/** Creates a session's I/O. */
+export function createSessionIo(ports: SessionPorts) {
   return (id: SessionId, report: (fact: WireFact) => void): SessionIo =>
-    new NetworkSession(id, ports, { load, admitLaunch }, report);
+    new NetworkSession(id, ports, report);
 }
 
 class NetworkSession implements SessionIo {
@@ -76,12 +59,7 @@ class NetworkSession implements SessionIo {
   /** Aborted when calls may no longer be sent; the reason says how the session ends. */
   readonly #over = new AbortController();
 
-  constructor(
-    id: SessionId,
-    ports: SessionPorts,
-    loading: SpeechLoading,
-    report: (fact: WireFact) => void,
-  ) {
+  constructor(id: SessionId, ports: SessionPorts, report: (fact: WireFact) => void) {
     this.#id = id;
     this.#ports = ports;
     this.#report = report;
@@ -93,7 +71,6 @@ class NetworkSession implements SessionIo {
     this.#opening = new Opening({
       id,
       ports,
-      ...loading,
       questions: this.#askable,
       events: {
         sending: (method) => {
@@ -188,7 +165,6 @@ class NetworkSession implements SessionIo {
     const { actorId, server, session } = this.#id;
     const { clock, questions: ports, logLevel = () => undefined } = this.#ports;
     const { secrets } = this.#opening;
-    if (era === 'modern') connection.stages.rewriteResult = modernResult;
     const catalog = this.#createCatalog(client, connection.kind === 'http' && era === 'modern');
     const questions =
       ports &&
@@ -204,6 +180,7 @@ class NetworkSession implements SessionIo {
     this.#open = { catalog, questions, probe };
     const reconcileLogLevel = logLevelReconciler(
       client,
+      clock,
       () => this.#isOpen(),
       logLevel,
       (error) => {

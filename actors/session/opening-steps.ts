@@ -3,9 +3,6 @@
  * client) and the step that closes it. The session chart decides which step is next.
  */
 
-import type { Client } from '@modelcontextprotocol/client';
-
-import { longestTimerMs } from '../../src/domain/clock.ts';
 import type { Failure } from '../../src/domain/failure.ts';
 import type { HeadersReason } from '../../src/domain/host/headers.ts';
 import type { ServerPolicy } from '../../src/domain/policy.ts';
@@ -36,8 +33,7 @@ import {
   type SpecValues,
 } from '../values/target.ts';
 import { type AskableThings, capabilitiesFor } from './calls/question.ts';
-// Type-only: the SDK is loaded late, as that file explains.
-import type * as speech from './client.ts';
+import { type Client, createClient, type News } from './client.ts';
 import { chooseEra, type EraChoice, failuresInEveryEra, oldHandshake } from './era.ts';
 import { withCurrentHeaders, withReportedTokens } from './header-authenticator.ts';
 import type { Ending, Handshake } from './leaf-actors.ts';
@@ -45,23 +41,13 @@ import type { EraVerdict, SessionPorts, SessionTarget } from './ports.ts';
 import type * as sessionRemote from './remote.ts';
 import { fallsBackToSse, mayBeOverSse, sseEra } from './sse-fallback.ts';
 
-type Speech = typeof speech;
-/** Loads the MCP client. */
-export type LoadSpeech = () => Promise<Speech>;
-
-export interface SpeechLoading {
-  readonly load: LoadSpeech;
-  /** Resolves when a process may be launched; the first ones boot while the client is loaded. */
-  readonly admitLaunch: () => Promise<void>;
-}
-
-interface OpeningSetup extends SpeechLoading {
+interface OpeningSetup {
   readonly id: SessionId;
   readonly ports: SessionPorts;
   readonly events: ConnectionEvents;
   /** The questions to announce; absent if none. */
   readonly questions: AskableThings | undefined;
-  readonly onNews: (news: speech.News) => void;
+  readonly onNews: (news: News) => void;
   /** Called when an open connection turns out to be lost. */
   readonly onLost: (error: unknown) => void;
 }
@@ -147,7 +133,7 @@ export class Opening {
     return { type: 'resolved', hasProcess: resolved.type === 'stdio', asksEra };
   }
 
-  /** Starts the process. The first ones boot while the SDK is loaded. */
+  /** Starts the process. */
   async launch(isSecond: boolean, signal: AbortSignal): Promise<void> {
     const target = this.#target;
     const resolved = this.#resolved;
@@ -158,7 +144,6 @@ export class Opening {
         'exited when it was asked for its protocol era; it is started again with the old handshake',
       );
     }
-    await this.#setup.admitLaunch();
     await assertFolder(resolved.launch.cwd);
     const launch = await this.#approved(resolved.launch, target);
     signal.throwIfAborted();
@@ -184,7 +169,8 @@ export class Opening {
     const prior = handshake === 'old' ? oldHandshake : era.prior;
     this.#sent = '';
     this.#assumed = prior;
-    const [{ createClient }, remote] = await this.#load(resolved.type);
+    const isRemote = resolved.type !== 'stdio' && resolved.type !== 'memory';
+    const remote = isRemote ? await this.#loadRemote() : undefined;
     signal.throwIfAborted();
     const { questions } = this.#setup;
     const client = createClient(
@@ -194,8 +180,7 @@ export class Opening {
     );
     await this.#carry(resolved, client, remote, signal);
     const connection = this.#connection as Connection;
-    const options = { timeout: longestTimerMs, ...(prior !== undefined && { prior }) };
-    await client.connect(connection.transport, options);
+    await client.connect(connection.transport, prior);
     signal.throwIfAborted();
     return { client, connection, era: this.#noteEra(client, target, prior) };
   }
@@ -383,16 +368,11 @@ export class Opening {
     }
   }
 
-  async #load(
-    type: Resolved['type'],
-  ): Promise<readonly [Speech, typeof sessionRemote | undefined]> {
+  async #loadRemote(): Promise<typeof sessionRemote> {
     try {
-      return await Promise.all([
-        this.#setup.load(),
-        type === 'stdio' || type === 'memory' ? undefined : import('./remote.ts'),
-      ]);
+      return await import('./remote.ts');
     } catch (cause) {
-      throw new Error('The client for MCP could not be loaded; install this package again', {
+      throw new Error('The client for HTTP could not be loaded; install this package again', {
         cause,
       });
     }

@@ -4,11 +4,9 @@
  * caller decides how long to wait.
  */
 
-import type { Client } from '@modelcontextprotocol/client';
-
-import { longestTimerMs } from '../../src/domain/clock.ts';
 import type { ProbeAnswer } from '../../src/domain/session.ts';
 import { describeError } from '../transports/connection/failure.ts';
+import type { Client } from './client.ts';
 
 const methodNotFound = -32601;
 
@@ -25,7 +23,7 @@ export function createProbe(
     present?.abort('Another probe was sent.');
     const question = new AbortController();
     present = question;
-    const options = { timeout: longestTimerMs, signal: question.signal };
+    const options = { signal: question.signal };
     const isModern = client.getProtocolEra() === 'modern';
     try {
       await (isModern ? client.discover(options) : client.ping(options));

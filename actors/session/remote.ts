@@ -3,14 +3,13 @@
  * process loads neither this file nor Node's HTTP and TLS modules.
  */
 
-import type { Client } from '@modelcontextprotocol/client';
-
 import type { TransportKind } from '../../src/domain/server-spec.ts';
 import type { Connection, ConnectionSetup } from '../transports/connection/connection.ts';
 import { createLiveness, type Liveness } from '../transports/http/liveness.ts';
 import type { RemoteEndpoint } from '../transports/http/reach.ts';
 import { HttpTransport } from '../transports/http/transport.ts';
 import { SseTransport } from '../transports/sse.ts';
+import type { Client } from './client.ts';
 
 export { openEndpoint } from '../transports/http/reach.ts';
 

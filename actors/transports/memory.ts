@@ -31,9 +31,6 @@ const messageCharacters = 300;
 
 export class MemoryTransport extends Connection {
   readonly kind = 'memory';
-  // With this field, the SDK takes silence after the era probe as a sign of a legacy server, as it
-  // does over stdio.
-  readonly stderr = null;
   readonly #server: EmbeddedServer;
   #end: EmbeddedTransport | undefined;
   #closed: Promise<void> | undefined;

@@ -6,7 +6,7 @@
  * never reopened: the connection has ended.
  */
 
-import { type JSONRPCMessage, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
+import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 
 import {
   Connection,
@@ -15,6 +15,7 @@ import {
   type Seen,
   serialize,
 } from './connection/connection.ts';
+import { RefusedError } from './connection/errors.ts';
 import { addressOf, describeError } from './connection/failure.ts';
 import { AddressBlockedError } from './http/addresses.ts';
 import { isEventStream, tooLongAnswer, unexpected } from './http/body.ts';
@@ -172,13 +173,10 @@ export class SseTransport extends Connection {
   }
 }
 
-async function refusalOf(answer: Answer, what: string): Promise<SdkHttpError> {
+async function refusalOf(answer: Answer, what: string): Promise<RefusedError> {
   const { status, statusText } = answer;
   const text = await answer.text().catch(() => '');
   const said = text === '' ? statusText : text;
-  return new SdkHttpError(
-    SdkErrorCode.ClientHttpNotImplemented,
-    `${what} (status ${status})${said === '' ? '' : `: ${said}`}`,
-    { status, statusText, text },
-  );
+  const message = `${what} (status ${status})${said === '' ? '' : `: ${said}`}`;
+  return new RefusedError(message, { status, statusText, text });
 }

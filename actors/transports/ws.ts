@@ -75,9 +75,6 @@ class RefusedError extends Error {
 
 export class WsTransport extends Connection {
   readonly kind = 'ws';
-  // With this field, the SDK takes silence after the era probe as a sign of a legacy server, as it
-  // does over stdio.
-  readonly stderr = null;
   readonly #endpoint: RemoteEndpoint;
   readonly #sockets: Sockets;
   #socket: WebSocket | undefined;

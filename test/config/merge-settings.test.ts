@@ -24,7 +24,7 @@ describe('merged settings', () => {
       settings: {
         servers: [],
         excluded: [],
-        slots: { local: 'auto', remote: 20 },
+        slots: { local: 'auto', remote: 200 },
         startupGateMs: 250,
         problems: [],
       },

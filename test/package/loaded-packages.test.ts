@@ -32,8 +32,8 @@ function packageOf(url: string): string | undefined {
   return /\/node_modules\/((?:@[^/]+\/)?[^/]+)\/(?!.*\/node_modules\/)/u.exec(url)?.[1];
 }
 
-/** The runtime dependencies that a process loaded, according to Node's coverage. */
-async function packagesLoadedBy(...args: readonly string[]): Promise<readonly string[]> {
+/** The files that a process loaded, according to Node's coverage. */
+async function urlsLoadedBy(...args: readonly string[]): Promise<readonly string[]> {
   const folder = await mkdtemp(join(tmpdir(), 'mcp-troupe-loaded-'));
   try {
     await new Promise<void>((resolve) => {
@@ -45,13 +45,18 @@ async function packagesLoadedBy(...args: readonly string[]): Promise<readonly st
         () => resolve(),
       );
     });
-    const loaded = new Set((await urlsIn(folder)).map(packageOf));
-    const manifest = await readFile(join(root, 'package.json'), 'utf8');
-    const { dependencies } = JSON.parse(manifest) as Manifest;
-    return Object.keys(dependencies).filter((name) => loaded.has(name));
+    return await urlsIn(folder);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** The runtime dependencies among the files that a process loaded. */
+async function packagesLoadedBy(...args: readonly string[]): Promise<readonly string[]> {
+  const loaded = new Set((await urlsLoadedBy(...args)).map(packageOf));
+  const manifest = await readFile(join(root, 'package.json'), 'utf8');
+  const { dependencies } = JSON.parse(manifest) as Manifest;
+  return Object.keys(dependencies).filter((name) => loaded.has(name));
 }
 
 describe('a process', () => {
@@ -63,6 +68,21 @@ describe('a process', () => {
       'xstate',
       'zod',
     ]);
+  });
+
+  it('loads nothing of the SDK for sessions with older servers', async () => {
+    const server = join(root, 'test/bench/servers/stdio-echo.mjs');
+    const settings = { mcpServers: { db: { command: process.execPath, args: [server] } } };
+    const script = `
+      const { createTroupe } = await import('./src/index.ts');
+      const troupe = createTroupe(${JSON.stringify({ settings })});
+      await troupe.callTool('mcp__db__echo', { text: 'hello' });
+      await import('./test/bench/servers.ts');
+      await troupe.stop();`;
+    const urls = await urlsLoadedBy('--input-type=module', '--eval', script);
+    // The last line but one of the script, so the call was answered.
+    expect(urls.some((url) => url.endsWith('/test/bench/servers.ts'))).toBe(true);
+    expect(urls.filter((url) => url.includes('/node_modules/@modelcontextprotocol/'))).toEqual([]);
   });
 
   it.each(['--help', 'status'])('loads only the command line for troupe %s', async (word) => {

@@ -155,7 +155,7 @@ describe('starting many servers', () => {
         [`r${index}`, remote],
       ]).flat() as [string, string | typeof remote][],
     );
-    const settings = servers(entries, { slots: { local: 3 } });
+    const settings = servers(entries, { slots: { local: 3, remote: 20 } });
     const there = await stage({ settings, obedient: [] });
     const opening = (): readonly string[] =>
       there.sessions.scripts

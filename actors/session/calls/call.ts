@@ -3,9 +3,6 @@
  * failure is a value that says whether the server may have run the tool.
  */
 
-import type { Client, RequestOptions } from '@modelcontextprotocol/client';
-
-import { longestTimerMs } from '../../../src/domain/clock.ts';
 import type {
   CallFailure,
   ServerProfile,
@@ -14,6 +11,7 @@ import type {
   SessionRequest,
 } from '../../../src/domain/session.ts';
 import type { ToolResult } from '../../../src/domain/tool.ts';
+import { argumentHeaders } from '../../../src/policies/calls/argument-headers.ts';
 import { verdictOf } from '../../../src/policies/calls/verdict.ts';
 import { classifyFailure } from '../../../src/policies/failures/classify.ts';
 import { explanationInWords } from '../../../src/policies/failures/explaining-line.ts';
@@ -27,7 +25,7 @@ import {
   UnwritableError,
 } from '../../transports/connection/connection.ts';
 import { describeError, endOf } from '../../transports/connection/failure.ts';
-import { schemaOf } from '../schema.ts';
+import type { Client, RequestOptions } from '../client.ts';
 import { type CallerSetup, createExchange, hearsProgress, metaOf } from './exchange.ts';
 import { type CallLightly, createLightCalls, type LightCallOptions } from './light-calls.ts';
 import { InputRequiredError, urlRequiredCode } from './question-rounds.ts';
@@ -41,8 +39,6 @@ const nameCharacters = 128;
 const closedMessage = 'The session is closed.';
 
 const wrongShape = 'the result of the tool has a wrong shape';
-
-const toolResult = schemaOf(isToolResult, wrongShape);
 
 function isToolResult(value: unknown): value is ToolResult {
   if (!isRecord(value)) return false;
@@ -81,11 +77,22 @@ function areRecords(value: unknown): boolean {
   return Array.isArray(value) && value.every((part) => isRecord(part));
 }
 
-function resultOf(method: SessionRequest['method']) {
-  return schemaOf(
-    (value): value is Record<string, unknown> => isRecord(value) && shapes[method].isFit(value),
-    `the result of ${method} has a wrong shape`,
-  );
+function checked(
+  method: SessionRequest['method'],
+  result: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  if (isAsked(result) || shapes[method].isFit(result)) return result;
+  throw invalidResult(method, `the result of ${method} has a wrong shape`);
+}
+
+function invalidResult(method: string, why: string): Error {
+  const error = new Error(`Invalid result for ${method}: ${why}`);
+  return Object.assign(error, { code: 'INVALID_RESULT' });
+}
+
+/** Whether the server responds with questions. */
+function isAsked(result: Readonly<Record<string, unknown>>): boolean {
+  return result['resultType'] === 'input_required';
 }
 
 const lightKinds: ReadonlySet<Connection['kind']> = new Set(['stdio', 'http']);
@@ -125,11 +132,10 @@ export function createCaller(
         };
       return attempt(setup, params, options, (leave) =>
         exchange.inFull(options, (added, own) =>
-          leave(() =>
-            client.request(
-              { method, params: { ...params, ...added } },
-              resultOf(method),
-              sendOptions(own),
+          leave(async () =>
+            checked(
+              method,
+              await client.request(method, { ...params, ...added }, sendOptions(own)),
             ),
           ),
         ),
@@ -165,10 +171,7 @@ async function attempt<Result>(
   let sendings = 0;
   const leave: Leave = (sendOnce) => {
     sendings += 1;
-    // The SDK's error for this has no code, and a server could send the same message.
-    return setup.client.transport === undefined
-      ? Promise.reject(new NotSentError(closedMessage))
-      : sendOnce();
+    return setup.client.isClosed ? Promise.reject(new NotSentError(closedMessage)) : sendOnce();
   };
   try {
     return { result: await send(leave) };
@@ -187,13 +190,8 @@ function isAborted(signal: AbortSignal | undefined): boolean {
 function sendOptions({ signal, onProgress }: SessionCallOptions): RequestOptions {
   return {
     ...(signal !== undefined && { signal }),
-    // Our own timer bounds the request; the SDK's timer must not fire first.
-    timeout: longestTimerMs,
-    // Questions are answered in `question-rounds.ts`: the SDK's loop has neither our limits nor our callers.
-    allowInputRequired: true,
-    ...(onProgress !== undefined && {
-      onprogress: onProgress as NonNullable<RequestOptions['onprogress']>,
-    }),
+    mayAsk: true,
+    ...(onProgress !== undefined && { onProgress }),
   };
 }
 
@@ -204,9 +202,7 @@ async function callLightly(
 ): Promise<ToolResult> {
   const result = await light(params, options);
   if (isToolResult(result)) return result;
-  throw Object.assign(new Error(`Invalid result for tools/call: ${wrongShape}`), {
-    code: 'INVALID_RESULT',
-  });
+  throw invalidResult('tools/call', wrongShape);
 }
 
 async function callTool(
@@ -215,19 +211,15 @@ async function callTool(
   rest: Readonly<Record<string, unknown>>,
   callOptions: SessionCallOptions,
 ): Promise<ToolResult> {
-  const options = sendOptions(callOptions);
-  const params = { name, ...rest };
-  if (connection.kind === 'http' && client.getProtocolEra() === 'modern') {
-    // Some tools of modern servers also require arguments as headers, which only `callTool` sends.
-    // Without a definition, the SDK would resend a call refused with HeaderMismatch (-32020).
-    const inputSchema = { ...toolNamed(name)?.inputSchema, type: 'object' as const };
-    const result = await client.callTool(params, {
-      ...options,
-      toolDefinition: { name, inputSchema },
-    });
-    return result as ToolResult;
-  }
-  return client.request({ method: 'tools/call', params }, toolResult, options);
+  // Some tools of modern servers also require arguments as headers.
+  const hasHeaders = connection.kind === 'http' && client.getProtocolEra() === 'modern';
+  const headers = hasHeaders
+    ? argumentHeaders(toolNamed(name)?.inputSchema, rest['arguments'])
+    : undefined;
+  const options = { ...sendOptions(callOptions), headers };
+  const result = await client.request('tools/call', { name, ...rest }, options);
+  if (isAsked(result) || isToolResult(result)) return result as unknown as ToolResult;
+  throw invalidResult('tools/call', wrongShape);
 }
 
 function callFailureOf(error: unknown, wasAborted: boolean, setup: CallerSetup): CallFailure {

@@ -3,8 +3,6 @@
  * several times, but its caller sees a single request.
  */
 
-import type { Client } from '@modelcontextprotocol/client';
-
 import type { Clock } from '../../../src/domain/clock.ts';
 import type { Failure } from '../../../src/domain/failure.ts';
 import type { LogLevel } from '../../../src/domain/log-level.ts';
@@ -14,6 +12,7 @@ import type { SessionCallOptions } from '../../../src/domain/session.ts';
 import type { ListedTool } from '../../../src/domain/tool.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
 import type { Connection, Seen } from '../../transports/connection/connection.ts';
+import type { Client } from '../client.ts';
 import { type CallDeadline, timeOf, withDeadline } from './deadline.ts';
 import type { LightCallOptions } from './light-calls.ts';
 import { inRounds, type RoundParams, withVisit } from './question-rounds.ts';

@@ -1,6 +1,6 @@
 /**
- * Sends `tools/call` without the SDK's client, which handles everything else: handshake, lists,
- * progress and questions. A call is one map entry and one timer; in the SDK's client it would cost
+ * Sends `tools/call` without the client, which handles everything else: handshake, lists,
+ * progress and questions. A call is one map entry and one timer; in the client it would cost
  * schemas, a second timer and a signal.
  *
  * Works only for protocols before the 2026-07-28 revision, in which a request is nothing but its
@@ -9,7 +9,7 @@
  * to the client, which ignores it.
  */
 
-import type { Client, JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../../../src/domain/clock.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
@@ -84,8 +84,7 @@ export function createLightCalls(
 
   return (params, { signal, time, onDeadline }) =>
     new Promise((resolve, reject) => {
-      const id = nextRequestId;
-      nextRequestId += 1;
+      const id = takeRequestId();
       const abort = (): void => giveUp(id, signal?.reason);
       const deadline = new CallDeadline(clock, time, () => giveUp(id, timedOut()));
       onDeadline?.(deadline);
@@ -108,14 +107,11 @@ export function createLightCalls(
  */
 let nextRequestId = 0;
 
-/** Makes a client use the same sequence. The SDK has no option for this; a test covers it. */
-export function shareRequestIds(client: Client): Client {
-  return Object.defineProperty(client, '_requestMessageId', {
-    get: () => nextRequestId,
-    set: (value: number) => {
-      nextRequestId = value;
-    },
-  });
+/** Returns the next id. */
+export function takeRequestId(): number {
+  const id = nextRequestId;
+  nextRequestId += 1;
+  return id;
 }
 
 function answeredError({ code, message, data }: { code: number; message: string; data?: unknown }) {

@@ -5,13 +5,14 @@
  * announces. A failed list of resources or prompts affects no other list.
  */
 
-import type { Client, SubscriptionFilter } from '@modelcontextprotocol/client';
+import type { SubscriptionFilter } from '@modelcontextprotocol/client';
 
 import type { SideLists } from '../../../src/domain/catalog.ts';
 import type { Failure } from '../../../src/domain/failure.ts';
 import type { ListName, ListOutcome, SessionId, WireFact } from '../../../src/domain/session.ts';
 import type { ListedTool } from '../../../src/domain/tool.ts';
 import { printableText } from '../../../src/policies/text/printable.ts';
+import type { Client } from '../client.ts';
 import type { SessionPorts } from '../ports.ts';
 import { promptKind, resourceKind, templateKind, toolKind, toolWithHeadersKind } from './items.ts';
 import { fieldOf, gapsInWords, type ItemList, type ListKind, listAll } from './list.ts';
@@ -73,6 +74,7 @@ export class SessionCatalog {
       });
     this.#reconcileSubscriptions = subscriptionReconciler({
       client,
+      clock: ports.clock,
       isOpen,
       wanted: () => ports.watched.of(id.server),
       onSubscribed: (uri) => this.updated(uri),

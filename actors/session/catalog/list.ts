@@ -3,12 +3,9 @@
  * affect the others.
  */
 
-import type { Client } from '@modelcontextprotocol/client';
-
-import { longestTimerMs } from '../../../src/domain/clock.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
 import { printableLine } from '../../../src/policies/text/printable.ts';
-import { schemaOf } from '../schema.ts';
+import type { Client } from '../client.ts';
 
 const maxPages = 64;
 const maxItems = 1_000;
@@ -56,14 +53,11 @@ export interface ItemList<Item> {
   readonly gaps: readonly string[];
 }
 
-const anyObject = schemaOf(isRecord, 'the result is not an object');
-
 /**
- * Fetches all pages of one list. The server must have the capability: without it, the SDK resolves
- * by itself and writes to stdout. Rejects as soon as the signal is aborted.
+ * Fetches all pages of one list. Rejects as soon as the signal is aborted.
  */
 export async function listAll<Item>(
-  client: Client,
+  client: Pick<Client, 'request'>,
   kind: ListKind<Item>,
   signal: AbortSignal,
 ): Promise<ItemList<Item>> {
@@ -71,15 +65,10 @@ export async function listAll<Item>(
   const seen = new Set<string>();
   let cursor: string | undefined;
   for (let page = 1; ; page += 1) {
-    const params = cursor === undefined ? {} : { params: { cursor } };
-    const result = await client.request({ method: kind.method, ...params }, anyObject, {
-      // Our own timer bounds the request; the SDK's timer must not fire first.
-      timeout: longestTimerMs,
-      signal,
-    });
-    const whole = wholeOf(result);
-    list.addPage(whole);
-    cursor = typeof whole['nextCursor'] === 'string' ? whole['nextCursor'] : undefined;
+    const params = cursor === undefined ? {} : { cursor };
+    const result = await client.request(kind.method, params, { signal });
+    list.addPage(result);
+    cursor = typeof result['nextCursor'] === 'string' ? result['nextCursor'] : undefined;
     if (cursor === undefined || list.isFull) break;
     const end = endOf(cursor, seen, page);
     if (end !== undefined) {
@@ -89,31 +78,6 @@ export async function listAll<Item>(
     seen.add(cursor);
   }
   return list.result();
-}
-
-// A symbol, so that no field of a server's response can collide with it.
-const wholePage = Symbol('the page as it came');
-
-/**
- * Adapts a result of the 2026-07-28 revision for the SDK. By that revision, a result without a type
- * is complete, but the SDK rejects it. A list page passes unchecked, because the SDK's schemas
- * reject the whole page for a single malformed item; `listAll` checks each item.
- */
-export function modernResult(
-  result: Readonly<Record<string, unknown>>,
-  method: string,
-): Record<string, unknown> {
-  const type = result['resultType'] ?? 'complete';
-  const isPage = Object.hasOwn(fieldOf, method) && type === 'complete';
-  if (!isPage) return { ...result, resultType: type };
-  const field = fieldOf[method as keyof typeof fieldOf];
-  const empty = { resultType: type, ttlMs: 0, cacheScope: 'private', [field]: [] };
-  return { ...empty, [wholePage]: result };
-}
-
-function wholeOf(result: Record<string | symbol, unknown>): Record<string, unknown> {
-  const whole = result[wholePage];
-  return isRecord(whole) ? whole : result;
 }
 
 /** Describes a list's gaps in one line. */

@@ -4,10 +4,11 @@
  * before the old one ends.
  */
 
-import type { Client, McpSubscription, SubscriptionFilter } from '@modelcontextprotocol/client';
+import type { SubscriptionFilter } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../../../src/domain/clock.ts';
 import { Reopening } from '../../transports/http/reopening.ts';
+import type { Client } from '../client.ts';
 
 const acknowledgeMs = 30_000;
 
@@ -64,8 +65,7 @@ function openStream(
   const listen = async (): Promise<void> => {
     let isAcknowledged = false;
     try {
-      const options = { timeout: acknowledgeMs, signal };
-      const subscription: McpSubscription = await client.listen(filter, options);
+      const { ended } = await client.listen(filter, signal, { clock, ms: acknowledgeMs });
       isAcknowledged = true;
       onSettled();
       if (!signal.aborted) {
@@ -73,7 +73,7 @@ function openStream(
         if (hasGap) onGap();
         hasGap = false;
       }
-      await subscription.closed;
+      await ended;
     } catch {
       // The next attempt follows after a longer wait.
     }

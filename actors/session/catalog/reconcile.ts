@@ -6,9 +6,9 @@
  * time. A resource that the server refused is not requested again in this session.
  */
 
-import type { Client } from '@modelcontextprotocol/client';
-
+import type { Clock } from '../../../src/domain/clock.ts';
 import type { LogLevel } from '../../../src/domain/log-level.ts';
+import type { Client } from '../client.ts';
 
 // Applies to each request; well below the limit for a whole list.
 const answerMs = 10_000;
@@ -16,12 +16,14 @@ const answerMs = 10_000;
 /** Returns a function that reconciles the server's subscriptions with the wanted ones. */
 export function subscriptionReconciler({
   client,
+  clock,
   isOpen,
   wanted,
   onSubscribed,
   onRefused,
 }: {
   readonly client: Client;
+  readonly clock: Clock;
   readonly isOpen: () => boolean;
   readonly wanted: () => readonly string[];
   /** Whether the server accepted the subscription. */
@@ -30,10 +32,11 @@ export function subscriptionReconciler({
 }): () => void {
   const subscribed = new Set<string>();
   const refused = new Set<string>();
+  const within = { clock, ms: answerMs };
 
   const subscribe = async (uri: string): Promise<void> => {
     try {
-      await client.subscribeResource({ uri }, { timeout: answerMs });
+      await client.request('resources/subscribe', { uri }, { within });
       subscribed.add(uri);
       if (isOpen()) onSubscribed(uri);
     } catch (error) {
@@ -44,7 +47,7 @@ export function subscriptionReconciler({
   const unsubscribe = async (uri: string): Promise<void> => {
     subscribed.delete(uri);
     // Updates that still arrive are dropped, because no host watches the resource.
-    await client.unsubscribeResource({ uri }, { timeout: answerMs }).catch(() => {});
+    await client.request('resources/unsubscribe', { uri }, { within }).catch(() => {});
   };
   return createCoalescer(async () => {
     const watched = new Set(wanted());
@@ -59,6 +62,7 @@ export function subscriptionReconciler({
 /** Returns a function that reconciles the server's log level with the wanted one. */
 export function logLevelReconciler(
   client: Client,
+  clock: Clock,
   isOpen: () => boolean,
   wanted: () => LogLevel | undefined,
   onRefused: (error: unknown) => void,
@@ -72,7 +76,7 @@ export function logLevelReconciler(
     if (client.getServerCapabilities()?.logging === undefined) return;
     known = level;
     try {
-      await client.setLoggingLevel(level, { timeout: answerMs });
+      await client.request('logging/setLevel', { level }, { within: { clock, ms: answerMs } });
     } catch (error) {
       if (isOpen()) onRefused(error);
     }

@@ -1,5 +1,5 @@
 /**
- * A session's connection, whether to a process or an HTTP endpoint: the SDK's callbacks, the
+ * A session's connection, whether to a process or an HTTP endpoint: the client's callbacks, the
  * message stages, and a single end. A connection opens once, is never reused, and leaves nothing
  * behind.
  */
@@ -129,7 +129,7 @@ export abstract class Connection implements Transport {
     this.over();
   }
 
-  /** Makes the SDK fail all pending requests; messages that arrive later are dropped. */
+  /** Makes the client fail all pending requests; messages that arrive later are dropped. */
   protected over(): void {
     if (this.isOver) return;
     this.isOver = true;

@@ -1,6 +1,6 @@
 /**
- * Describes exceptions from Node, undici, the SDK and servers; the policy classifies them later.
- * Works without the SDK, because a process that cannot be started fails before the SDK is loaded.
+ * Describes exceptions from Node, undici, the protocol layer and servers; the policy classifies
+ * them later.
  */
 
 import { STATUS_CODES } from 'node:http';
@@ -30,7 +30,7 @@ export function describeError(error: unknown, secrets: readonly string[]): Seen 
   const status = statusOf(error);
   const rpcCode = rpcCodeOf(error);
   const body = bodyOf(error);
-  // Our own error wrapped in the SDK's, whose wording helps no user.
+  // The cause of another error, whose wording helps no user.
   const request = chain.find((each) => each instanceof RequestFailedError);
   return {
     ...first,
@@ -60,11 +60,11 @@ function causeOf(error: unknown, secrets: readonly string[]): FailureCause {
   };
 }
 
-// The SDK's first request asks for the protocol's version; users see the same answer as to any other.
+// The first request asks for the protocol's version; users see the same answer as to any other.
 const ofFirstRequest = 'Version negotiation failed: ';
 
 /**
- * Strips the body of a refusal, which the SDK includes in full in its message. It may be a proxy's
+ * Strips the body of a refusal, which the error's message includes in full. It may be a proxy's
  * error page, so it is left out unless it is a JSON-RPC error, which is the server's own message.
  */
 function wordsOf(error: Error, depth = 0): string {
@@ -100,7 +100,7 @@ function ownCodeOf(error: unknown): string | undefined {
 }
 
 /**
- * Returns the SDK's error for a JSON-RPC error response, recognized by its numeric code and its
+ * Returns the error for a JSON-RPC error response, recognized by its numeric code and its
  * data: other errors with data have a string as their code, and those with a number have no data.
  */
 function rpcErrorOf(error: unknown): { readonly code: number; readonly data: unknown } | undefined {
@@ -109,7 +109,12 @@ function rpcErrorOf(error: unknown): { readonly code: number; readonly data: unk
   return typeof code === 'number' ? { code, data } : undefined;
 }
 
-function statusOf(error: unknown): number | undefined {
+/** Returns whether the error is a JSON-RPC error response. */
+export function isRpcAnswer(error: unknown): boolean {
+  return rpcErrorOf(error) !== undefined;
+}
+
+export function statusOf(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('status' in error)) return undefined;
   return typeof error.status === 'number' ? error.status : undefined;
 }

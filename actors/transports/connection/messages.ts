@@ -3,7 +3,7 @@
  *
  * A message that is nested too deeply or contains too many values is refused before it is parsed,
  * because parsing blocks the event loop. A malformed response becomes an error for the request it
- * names; the SDK would drop it and let the request time out. Requests whose response stream was
+ * names; dropping it would let the request time out. Requests whose response stream was
  * lost fail the same way.
  */
 

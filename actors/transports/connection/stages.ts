@@ -5,9 +5,8 @@
  *  2. parsing    JSON, then the shape of JSON-RPC                        `messages.ts`
  *  3. budget     unsolicited input is counted, refused or dropped        `input-budget.ts`
  *  4. questions  requests for the user: elicitation, sampling, roots     `question-wire.ts`
- *  5. calls      answers to calls that bypass the SDK's client           `light-calls.ts`
- *  6. result     adapts modern results that the SDK would reject         `list.ts`
- *  7. client     everything else goes to the SDK's client
+ *  5. calls      answers to calls                                        `light-calls.ts`
+ *  6. client     everything else                                         `client.ts`
  *
  * All of them are guarded: an exception while a server's input is handled ends that session with a
  * reason, which settles its calls. It reaches neither the host nor another server.
@@ -45,14 +44,10 @@ export class MessageStages {
   /** Set when the session opens; until then, everything goes to the client. */
   questions: Stage | undefined;
   calls: Stage | undefined;
-  /** Changes a result before the client gets it; receives the method that the result belongs to. */
-  rewriteResult:
-    | ((result: Record<string, unknown>, method: string) => Record<string, unknown>)
-    | undefined;
   readonly budget: InputBudget;
   readonly #setup: StageSetup;
-  /** Methods of the requests that were sent but not yet answered, by id. */
-  readonly #awaited = new Map<string | number, string>();
+  /** Ids of the requests that were sent but not yet answered. */
+  readonly #awaited = new Set<string | number>();
 
   constructor(setup: StageSetup) {
     this.#setup = setup;
@@ -63,10 +58,10 @@ export class MessageStages {
   sent(message: JSONRPCMessage): void {
     if (!('method' in message) || !('id' in message)) return;
     if (this.#awaited.size >= maxAwaited) {
-      const [oldest] = this.#awaited.keys();
+      const [oldest] = this.#awaited;
       if (oldest !== undefined) this.#awaited.delete(oldest);
     }
-    this.#awaited.set(message.id, message.method);
+    this.#awaited.add(message.id);
   }
 
   /** Runs stages 1 to 3 on a string. Returns its messages; none if it is not JSON-RPC. */
@@ -102,11 +97,10 @@ export class MessageStages {
   }
 
   #pass(message: JSONRPCMessage, client: Transport['onmessage']): void {
-    const method = 'method' in message ? undefined : this.#methodAnsweredBy(message);
-    if ('method' in message ? !this.#admits(message) : method === undefined) return;
+    if (!('method' in message ? this.#admits(message) : this.#isFirstAnswer(message))) return;
     if (this.questions?.(message) === true) return;
     if (this.calls?.(message) === true) return;
-    client?.(method === undefined ? message : this.#rewritten(message, method));
+    client?.(message);
   }
 
   #admits(message: Extract<JSONRPCMessage, { method: string }>): boolean {
@@ -118,22 +112,15 @@ export class MessageStages {
     return false;
   }
 
-  /** Returns the method of the request that this message answers for the first time, if any. */
-  #methodAnsweredBy(message: JSONRPCMessage): string | undefined {
+  /** Returns whether this message is the first to answer a request. */
+  #isFirstAnswer(message: JSONRPCMessage): boolean {
     const id = this.#awaitedIdOf(message);
-    const method = id === undefined ? undefined : this.#awaited.get(id);
-    if (id !== undefined) this.#awaited.delete(id);
-    return method;
+    return id !== undefined && this.#awaited.delete(id);
   }
 
   #awaitedIdOf(message: JSONRPCMessage): string | number | undefined {
     if ('method' in message || message.id === undefined) return undefined;
     // Some servers return a numeric id as a string.
     return [message.id, Number(message.id)].find((id) => this.#awaited.has(id));
-  }
-
-  #rewritten(message: JSONRPCMessage, method: string): JSONRPCMessage {
-    if (this.rewriteResult === undefined || !('result' in message)) return message;
-    return { ...message, result: this.rewriteResult(message.result, method) };
   }
 }

@@ -14,9 +14,10 @@ import {
   createInflateRaw,
 } from 'node:zlib';
 
-import { type JSONRPCMessage, SdkError, SdkErrorCode } from '@modelcontextprotocol/client';
+import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 
 import { maxMessageBytes } from '../connection/connection.ts';
+import { UnexpectedAnswerError } from '../connection/errors.ts';
 import { EnvelopeReader, refusedAnswer, tooManyBytes } from '../connection/messages.ts';
 
 // Compressing twice serves no one but an attacker.
@@ -26,12 +27,12 @@ const maxCodings = 2;
 export const headBytes = 4_096;
 
 /** The response exceeds the limit, so the rest of it was not read. */
-export class TooLongError extends SdkError {
+export class TooLongError extends UnexpectedAnswerError {
   /** The beginning of the response. */
   readonly head: Uint8Array;
 
   constructor(message: string, head: Uint8Array) {
-    super(SdkErrorCode.ClientHttpUnexpectedContent, message);
+    super(message);
     this.head = head;
   }
 }
@@ -56,9 +57,8 @@ export function tooLongAnswer(
 export const acceptedCodings = 'gzip, deflate, br';
 
 /** Creates the error for a response that violates the protocol. */
-export function unexpected(message: string, cause?: unknown): SdkError {
-  const error = new SdkError(SdkErrorCode.ClientHttpUnexpectedContent, message);
-  return cause === undefined ? error : Object.assign(error, { cause });
+export function unexpected(message: string, cause?: unknown): UnexpectedAnswerError {
+  return new UnexpectedAnswerError(message, cause);
 }
 
 /** Reads a body once. `explain` maps an error that interrupts it to the one its reader gets. */

@@ -14,12 +14,11 @@
 
 import type { IncomingMessage } from 'node:http';
 
-import { SdkError } from '@modelcontextprotocol/client';
-
 import type { Authenticator } from '../../../src/domain/authorization.ts';
 import type { Clock } from '../../../src/domain/clock.ts';
 import { version } from '../../../src/domain/version.ts';
 import { maxMessageBytes } from '../connection/connection.ts';
+import { ProtocolFault } from '../connection/errors.ts';
 import { addressOf, RequestFailedError, UnreachedError } from '../connection/failure.ts';
 import { Repetitions, readRefusal } from '../connection/refusal.ts';
 import { AddressBlockedError, type AddressRange } from './addresses.ts';
@@ -62,7 +61,7 @@ export function createGuardedFetch(home: URL, clock: Clock, options: FetchOption
       wasConnected = true;
     };
     const explain: Explain = (error) =>
-      error instanceof SdkError || order.signal?.aborted === true
+      error instanceof ProtocolFault || order.signal?.aborted === true
         ? error
         : new RequestFailedError(
             order.url,

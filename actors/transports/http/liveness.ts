@@ -3,13 +3,19 @@
  * server proves that it is alive. While calls are pending, its silence means that it is busy.
  */
 
-import { type Client, ProtocolError, SdkHttpError } from '@modelcontextprotocol/client';
-
-import { type Clock, longestTimerMs } from '../../../src/domain/clock.ts';
+import type { Clock } from '../../../src/domain/clock.ts';
+import { isRpcAnswer, statusOf } from '../connection/failure.ts';
 
 // Servers that sleep while idle need a few seconds to wake up.
 const silenceMs = 5_000;
 const tooManyRequests = 429;
+
+/** What a probe needs of a client. */
+export interface Probed {
+  readonly getProtocolEra: () => 'legacy' | 'modern' | undefined;
+  readonly ping: () => Promise<unknown>;
+  readonly discover: () => Promise<unknown>;
+}
 
 export type Liveness = ReturnType<typeof createLiveness>;
 
@@ -18,7 +24,7 @@ export type Liveness = ReturnType<typeof createLiveness>;
  * error of the failed probe, at most once.
  */
 export function createLiveness(
-  client: Pick<Client, 'ping' | 'discover' | 'getProtocolEra'>,
+  client: Probed,
   clock: Clock,
   isBusy: () => boolean,
   onLost: (error: unknown) => void,
@@ -43,11 +49,10 @@ export function createLiveness(
     }, silenceMs);
   };
   const ask = async (): Promise<void> => {
-    // Bounded by the timer, and by the end of the session.
-    const options = { timeout: longestTimerMs };
     try {
-      if (client.getProtocolEra() === 'modern') await client.discover(options);
-      else await client.ping(options);
+      // Bounded by the timer, and by the end of the session.
+      if (client.getProtocolEra() === 'modern') await client.discover();
+      else await client.ping();
     } catch (error) {
       if (!isAnswer(error)) return lose(error);
     }
@@ -81,6 +86,5 @@ export function createLiveness(
  * that the server is alive.
  */
 function isAnswer(error: unknown): boolean {
-  const isRefusal = error instanceof SdkHttpError && error.status === tooManyRequests;
-  return isRefusal || error instanceof ProtocolError;
+  return statusOf(error) === tooManyRequests || isRpcAnswer(error);
 }

@@ -7,14 +7,9 @@
  * fails at once instead of running into its timeout. A request that is given up is aborted.
  */
 
-import {
-  type JSONRPCMessage,
-  PROTOCOL_VERSION_META_KEY,
-  SdkErrorCode,
-  SdkHttpError,
-  type TransportSendOptions,
-} from '@modelcontextprotocol/client';
+import type { JSONRPCMessage, TransportSendOptions } from '@modelcontextprotocol/client';
 
+import { headerValue } from '../../../src/policies/calls/argument-headers.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
 import { startDeadline, withinTime } from '../../host/time-limit.ts';
 import {
@@ -24,6 +19,7 @@ import {
   type Seen,
   serialize,
 } from '../connection/connection.ts';
+import { RefusedError } from '../connection/errors.ts';
 import { describeError } from '../connection/failure.ts';
 import { ownErrorFor, streamLost } from '../connection/messages.ts';
 import { isEventStream, isJson, tooLongAnswer, unexpected } from './body.ts';
@@ -42,7 +38,7 @@ const drainMs = 1_000;
 
 export class HttpTransport extends Connection {
   readonly kind = 'http';
-  // The SDK then aborts a modern request's POST instead of sending a notification.
+  // A modern request is given up by the end of its POST instead of a notification.
   readonly hasPerRequestStream = true;
   readonly #url: URL;
   readonly #headers: Readonly<Record<string, string>>;
@@ -82,11 +78,6 @@ export class HttpTransport extends Connection {
   /** Whether a request that may take a long time is unanswered. */
   get isBusy(): boolean {
     return this.#posts.isWorking;
-  }
-
-  // The SDK reads it before it connects, and for its own records.
-  get sessionId(): string | undefined {
-    return this.#sessionId;
   }
 
   setProtocolVersion(version: string): void {
@@ -249,11 +240,7 @@ export class HttpTransport extends Connection {
       target === undefined
         ? text
         : `Redirect to ${target} not followed; use that URL if it is the intended server`;
-    throw new SdkHttpError(
-      SdkErrorCode.ClientHttpNotImplemented,
-      `Error POSTing to endpoint: ${reason}`,
-      { status, statusText, text },
-    );
+    throw new RefusedError(`Error POSTing to endpoint: ${reason}`, { status, statusText, text });
   }
 
   async #followAnswer(
@@ -378,7 +365,7 @@ function routingHeaders(message: JSONRPCMessage): Record<string, string> {
   return {
     'mcp-protocol-version': version,
     'mcp-method': message.method,
-    ...(typeof name === 'string' && { 'mcp-name': encodedName(name) }),
+    ...(typeof name === 'string' && { 'mcp-name': headerValue(name) }),
   };
 }
 
@@ -386,18 +373,8 @@ function routingHeaders(message: JSONRPCMessage): Record<string, string> {
 function claimedVersionOf(message: JSONRPCMessage): string | undefined {
   if (!('method' in message && 'id' in message)) return undefined;
   const meta = message.params?.['_meta'];
-  const version = isRecord(meta) ? meta[PROTOCOL_VERSION_META_KEY] : undefined;
+  const version = isRecord(meta) ? meta['io.modelcontextprotocol/protocolVersion'] : undefined;
   return typeof version === 'string' ? version : undefined;
-}
-
-/**
- * Encodes a name for a header. Headers contain plain ASCII; the 2026-07-28 revision encodes other
- * names in base64.
- */
-function encodedName(name: string): string {
-  const isPlain =
-    /^[\t -~]+$/u.test(name) && name.trim() === name && !/^=\?base64\?.*\?=$/u.test(name);
-  return isPlain ? name : `=?base64?${Buffer.from(name).toString('base64')}?=`;
 }
 
 function isOfNetwork({ code, causes = [] }: Seen): boolean {

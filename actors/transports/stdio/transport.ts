@@ -6,11 +6,7 @@
  * also ended the session. `close` ends the group step by step and resolves when it is empty;
  * `dispose` kills it.
  *
- * `launch` only starts the process, so that it boots while the SDK is loaded. `start` delivers the
- * messages that arrived before it.
- *
- * The SDK recognizes a stdio transport by its `pid` and `stderr` accessors. It then probes the era
- * of this process instead of starting a second one.
+ * `launch` only starts the process; `start` delivers the messages that arrived before it.
  */
 
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
@@ -103,10 +99,6 @@ export class StdioTransport extends Connection {
 
   override get pid(): number | undefined {
     return this.#child?.pid;
-  }
-
-  get stderr(): unknown {
-    return this.#child?.stderr ?? null;
   }
 
   /** Starts the process, once. */

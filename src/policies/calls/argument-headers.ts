@@ -76,3 +76,49 @@ function otherParts(schema: Readonly<Record<string, unknown>>): readonly unknown
 function partsOf(named: unknown): readonly unknown[] {
   return isRecord(named) ? Object.values(named) : [];
 }
+
+/**
+ * Returns the headers that a tool's input schema requires for its arguments. A schema with an invalid
+ * mark requires none; an argument that is missing, null or not plain has none.
+ */
+export function argumentHeaders(
+  inputSchema: Readonly<Record<string, unknown>> | undefined,
+  args: unknown,
+): Record<string, string> | undefined {
+  if (inputSchema === undefined || wrongArgumentHeader(inputSchema) !== undefined) return undefined;
+  const headers: Record<string, string> = {};
+  const collect = (schema: unknown, value: unknown): void => {
+    if (!isRecord(schema)) return;
+    const name = schema[mark];
+    const text = plainText(value);
+    if (typeof name === 'string' && text !== undefined)
+      headers[`mcp-param-${name}`] = headerValue(text);
+    const { properties } = schema;
+    if (!isRecord(properties)) return;
+    for (const [key, part] of Object.entries(properties))
+      collect(part, isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined);
+  };
+  collect(inputSchema, args);
+  return headers;
+}
+
+function plainText(value: unknown): string | undefined {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'boolean') return String(value);
+  if (typeof value !== 'number' || !Number.isFinite(value)) return undefined;
+  return Number.isInteger(value) && !Number.isSafeInteger(value) ? undefined : String(value);
+}
+
+/**
+ * Encodes a text for a header. Headers contain plain ASCII; the 2026-07-28 revision encodes other
+ * texts in base64.
+ */
+export function headerValue(text: string): string {
+  const isPlain =
+    /^[\t -~]+$/u.test(text) && text.trim() === text && !/^=\?base64\?.*\?=$/u.test(text);
+  return isPlain ? text : `=?base64?${base64(text)}?=`;
+}
+
+function base64(text: string): string {
+  return btoa(String.fromCharCode(...new TextEncoder().encode(text)));
+}

@@ -55,15 +55,16 @@ export const defaultPolicy: ServerPolicy = {
     // For all 64 pages together: as long as the connect, so that a start takes a
     // minute at worst.
     listTimeoutMs: 30_000,
-    // Five minutes: a hundred servers that need their full 30 s each pass through
-    // the 20 remote permits in under three. A longer wait means that one is stuck.
+    // Five minutes: a permit lapses after a second at most, so a longer wait means that
+    // something is stuck.
     queueTimeoutMs: 300_000,
     // A server that received "${TOKEN}" as its token would fail without a visible reason.
     missingVariable: 'fail',
     // A local start keeps a core busy or waits for something else, so the cores decide.
-    // A remote start costs a socket.
+    // A remote start costs a socket and a millisecond, so only a real crowd waits: two hundred
+    // sockets are a fifth of what a process may open on a system with the lowest usual limit.
     localSlots: 'auto',
-    remoteSlots: 20,
+    remoteSlots: 200,
   },
 
   restart: {

@@ -162,6 +162,7 @@ const claudeCode = overridePolicy(defaultPolicy, {
     ...sameDeadline,
     missingVariable: 'keep',
     localSlots: 3,
+    remoteSlots: 20,
     // Its deadline for any request but a call.
     listTimeoutMs: 60_000,
   },

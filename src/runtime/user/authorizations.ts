@@ -39,6 +39,7 @@ import {
   isReady,
   isSettled,
   type LoginActor,
+  type LoginSteps,
   tokenUnavailable,
   until,
 } from './login-actor.ts';
@@ -50,10 +51,9 @@ type Shown = Omit<TroupeEvents['auth.started'], 'server'>;
 /** Shows a login to the inspection: its actor, and who shares it. */
 export type NoteLogin = (login: AnyActorRef, facts: LoginFacts) => void;
 
-interface Login {
+interface Login extends LoginSteps {
   readonly id: CredentialId;
   readonly actor: LoginActor;
-  readonly credential: Credential;
   /** The names of the servers that share it. */
   readonly servers: Set<string>;
   /** The login settings of each server: those that do not identify the credential may differ. */
@@ -85,6 +85,7 @@ export class Authorizations {
   readonly #store: CredentialStore | undefined;
   readonly #demands: LoginDemandStore | undefined;
   readonly #logins = new Map<string, Login>();
+  readonly #chart = chartOf((key) => this.#logins.get(key) as Login);
   /** Numbers the charts, also after some were forgotten. */
   #created = 0;
   readonly #note: NoteLogin;
@@ -212,12 +213,11 @@ export class Authorizations {
    * @throws TroupeError `USAGE` if there are none
    */
   async forget(which: StoredLogin): Promise<void> {
-    const store = this.#store;
-    const found = loginsAt((await store?.list()) ?? [], which);
+    const found = loginsAt((await this.#store?.list()) ?? [], which);
     for (const { key, id } of found) {
       const endpoint = await endpointOf(id, this.#ports.parts.env);
       const known = this.#logins.get(key);
-      const login = known ?? (store && this.#create(id, '', endpoint, store));
+      const login = known ?? (this.#store && this.#create(id, '', endpoint, this.#store));
       if (login === undefined) continue;
       if (known === undefined) login.actor.start();
       await this.#end(login, id.resource);
@@ -371,7 +371,7 @@ export class Authorizations {
     });
     const needsUser = settings === undefined || grantOf(settings) === undefined;
     const demands = auth.rememberMs > 0 ? this.#demands : undefined;
-    const actor = createActor(chartOf(credential, demands), {
+    const actor = createActor(this.#chart, {
       id: `login.${this.#created}`,
       clock,
       input: {
@@ -389,6 +389,7 @@ export class Authorizations {
       id,
       actor,
       credential,
+      demands,
       servers: new Set(),
       own: new Map(),
       reach: endpoint.reach,

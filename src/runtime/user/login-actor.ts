@@ -16,30 +16,36 @@ import { defined } from '../../policies/defined.ts';
 
 export type LoginActor = ActorRefFrom<typeof authorizationMachine>;
 
+/** What the steps of a login need. */
+export interface LoginSteps {
+  readonly credential: Credential;
+  /** Where demands for the login are remembered; undefined if nowhere. */
+  readonly demands: LoginDemandStore | undefined;
+}
+
 /**
- * The chart with the steps of a credential.
- *
- * @param demands - where demands for a login are remembered; undefined: not at all
+ * Returns the chart of all logins; `stepsOf` finds a login by the key in its input. A chart of its
+ * own for each login would take a millisecond and a hundred kilobytes.
  */
-export function chartOf(credential: Credential, demands: LoginDemandStore | undefined) {
+export function chartOf(stepsOf: (key: string) => LoginSteps) {
   const step = <Done extends StepDone = TokenStepDone>(
-    run: (asked: StepInput, signal: AbortSignal) => Promise<Done>,
-  ) => fromPromise<Done, StepInput>(({ input, signal }) => run(input, signal));
+    run: (login: LoginSteps, asked: StepInput, signal: AbortSignal) => Promise<Done>,
+  ) => fromPromise<Done, StepInput>(({ input, signal }) => run(stepsOf(input.id), input, signal));
   return authorizationMachine.provide({
     actors: {
-      load: step<LoadStepDone>(async ({ id }, signal) => ({
+      load: step<LoadStepDone>(async ({ credential, demands }, { id }, signal) => ({
         ...(await credential.load(signal)),
         demands: (await demands?.read(id)) ?? {},
       })),
-      discover: step((_, signal) => credential.discover(signal)),
-      register: step((asked, signal) => credential.register(asked, signal)),
-      askUser: step((asked, signal) => credential.askUser(asked, signal)),
-      exchange: step((asked, signal) => credential.exchange(asked, signal)),
-      requestCode: step((asked, signal) => credential.requestCode(asked, signal)),
-      poll: step((asked, signal) => credential.poll(asked, signal)),
-      request: step((asked, signal) => credential.request(asked, signal)),
-      refresh: step((asked, signal) => credential.refresh(asked, signal)),
-      forget: step((_, signal) => credential.forget(signal)),
+      discover: step(({ credential }, _, signal) => credential.discover(signal)),
+      register: step(({ credential }, asked, signal) => credential.register(asked, signal)),
+      askUser: step(({ credential }, asked, signal) => credential.askUser(asked, signal)),
+      exchange: step(({ credential }, asked, signal) => credential.exchange(asked, signal)),
+      requestCode: step(({ credential }, asked, signal) => credential.requestCode(asked, signal)),
+      poll: step(({ credential }, asked, signal) => credential.poll(asked, signal)),
+      request: step(({ credential }, asked, signal) => credential.request(asked, signal)),
+      refresh: step(({ credential }, asked, signal) => credential.refresh(asked, signal)),
+      forget: step(({ credential }, _, signal) => credential.forget(signal)),
     },
   });
 }

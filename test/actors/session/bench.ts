@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 
 import { type AnyActorRef, createActor, type InspectionEvent, setup } from 'xstate';
-import { createSessionIo, type LoadSpeech } from '../../../actors/session/io.ts';
+import { createSessionIo } from '../../../actors/session/io.ts';
 import { createSessionActors, type SessionActors } from '../../../actors/session/leaf-actors.ts';
 import type { EraVerdict, SessionPorts } from '../../../actors/session/ports.ts';
 import { refreshMachine } from '../../../machines/session/refresh.ts';
@@ -118,10 +118,10 @@ export interface BenchOptions {
 
 export type StartBench = (options?: BenchOptions) => Bench;
 
-/** The real actors; a test decides when the SDK is loaded and when the first list begins. */
-export function realActors(load?: LoadSpeech) {
+/** The real actors; a test decides when the first list begins. */
+function realActors() {
   return (ports: SessionPorts, listAllowed: () => Promise<void>): SessionActors => {
-    const createIo = createSessionIo(ports, load);
+    const createIo = createSessionIo(ports);
     return createSessionActors((id, report) => {
       const io = createIo(id, report);
       return {

@@ -6,11 +6,10 @@
 
 import { getEventListeners } from 'node:events';
 
-import type { Client } from '@modelcontextprotocol/client';
 import { describe, expect, it } from 'vitest';
 
 import { createCaller } from '../../../../actors/session/calls/call.ts';
-import { createClient } from '../../../../actors/session/client.ts';
+import { type Client, createClient } from '../../../../actors/session/client.ts';
 import {
   type Connection,
   NotSentError,
@@ -46,7 +45,6 @@ interface Stage {
   readonly client: Client;
   readonly clock: VirtualClock;
   readonly troubles: Failure[];
-  readonly unknown: Error[];
   readonly handle: Pick<SessionHandle, 'callTool' | 'request'>;
   call(args?: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<Answer>;
 }
@@ -55,8 +53,6 @@ async function stageOf(isLight: boolean): Promise<Stage> {
   const transport = new CallTransport();
   const client = createClient({ mode: 'legacy' }, () => {});
   await client.connect(transport);
-  const unknown: Error[] = [];
-  client.onerror = (error) => unknown.push(error);
   const clock = new VirtualClock();
   const troubles: Failure[] = [];
   const connection = { kind: 'stdio', transport, stages: transport.stages, context: () => ({}) };
@@ -77,7 +73,6 @@ async function stageOf(isLight: boolean): Promise<Stage> {
     client,
     clock,
     troubles,
-    unknown,
     handle,
     call: (args = {}, signal) =>
       handle.callTool('echo', args, {
@@ -94,21 +89,19 @@ function settled(): Promise<void> {
 }
 
 /** Every test must leave no timer, and no pending call that a late answer could reach. */
-async function expectAtRest({ transport, clock, unknown }: Stage): Promise<void> {
+async function expectAtRest({ transport, clock }: Stage): Promise<void> {
   expect(clock.pendingCount).toBe(0);
-  const before = unknown.length;
   for (const { id } of transport.calls) {
     const late = { jsonrpc: '2.0', id: id as number, result: text('late') } as const;
     expect(transport.stages.calls?.(late) ?? false).toBe(false);
-    transport.onmessage?.(late);
+    expect(() => transport.onmessage?.(late)).not.toThrow();
   }
   await settled();
-  expect(unknown).toHaveLength(before + transport.calls.length);
 }
 
 describe.each([
-  ['without the SDK client', true],
-  ['through the SDK client', false],
+  ['without the client', true],
+  ['through the client', false],
 ])('a call made %s', (_way, isLight) => {
   it('sends the tool name and arguments and returns the result', async () => {
     const stage = await stageOf(isLight);
@@ -141,11 +134,11 @@ describe.each([
     expect(await called).toEqual({ result: text('one') });
   });
 
-  it("leaves other requests and the server's questions to the SDK client", async () => {
+  it("leaves other requests and the server's questions to the client", async () => {
     const stage = await stageOf(isLight);
     const called = stage.call();
     const { client, transport } = stage;
-    expect(await client.ping()).toEqual({});
+    expect(await client.request('ping')).toEqual({});
     transport.receive({ jsonrpc: '2.0', id: transport.calls[0]?.id, method: 'ping' });
     await settled();
     expect(transport.sent.at(-1)).toEqual({
@@ -249,13 +242,10 @@ describe.each([
     expect(stage.clock.pendingCount).toBe(0);
   });
 
-  it('fails once when the connection ends, even if the client throws', async () => {
+  it('fails once when the connection ends', async () => {
     const stage = await stageOf(isLight);
     const calls = [stage.call(), stage.call()];
-    stage.client.onclose = () => {
-      throw new Error('over already');
-    };
-    expect(() => stage.transport.close()).toThrow('over already');
+    await stage.transport.close();
     for (const outcome of await Promise.all(calls)) {
       expect(outcome).toMatchObject({
         failure: { reason: 'crashed', written: true, message: 'Connection closed' },

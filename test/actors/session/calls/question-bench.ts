@@ -86,7 +86,6 @@ export async function questionBench(choice: BenchChoice = {}): Promise<QuestionB
   const transport = new ScriptedTransport();
   const client = createClient({ mode: 'legacy' }, () => {}, capabilitiesFor(things));
   await client.connect(transport);
-  client.onerror = () => {};
   const clock = new VirtualClock();
   const origins = new WeakMap<object, number>();
   const connection = {

@@ -170,20 +170,6 @@ describe('the message stages', () => {
     expect(client).toHaveLength(0);
   });
 
-  it("rewrite results for the client according to the request's method", () => {
-    const { stages, client, receive, ask } = createStages();
-    stages.rewriteResult = (result, method) => ({ ...result, method });
-    const results = [{}, { resultType: 'input_required' }];
-    for (const [id, result] of results.entries()) {
-      ask(id);
-      receive({ id, result });
-    }
-    expect(client).toMatchObject([
-      { result: { method: 'ping' } },
-      { result: { resultType: 'input_required', method: 'ping' } },
-    ]);
-  });
-
   it('end the connection without throwing when a message cannot be handled', () => {
     const { stages, lost, receive } = createStages();
     stages.questions = () => {
