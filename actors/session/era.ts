@@ -8,7 +8,8 @@ import type { VersionNegotiationOptions } from '@modelcontextprotocol/client';
 import { longestTimerMs } from '../../src/domain/clock.ts';
 import type { Failure } from '../../src/domain/failure.ts';
 import type { ServerSpec } from '../../src/domain/server-spec.ts';
-import type { EraVerdict, SessionPorts } from './ports.ts';
+import type { EraVerdict } from '../../src/domain/session.ts';
+import type { SessionPorts } from './ports.ts';
 
 const modernRevision = '2026-07-28';
 // A local server that supports the probe responds at once; others may stay silent.

@@ -3,13 +3,18 @@
  * client) and the step that closes it. The session chart decides which step is next.
  */
 
-import type { Client } from '@modelcontextprotocol/client';
+import type { Client, PriorDiscovery } from '@modelcontextprotocol/client';
 
 import { longestTimerMs } from '../../src/domain/clock.ts';
 import type { Failure } from '../../src/domain/failure.ts';
 import type { HeadersReason } from '../../src/domain/host/headers.ts';
 import type { ServerPolicy } from '../../src/domain/policy.ts';
-import type { ResolveOutcome, SessionEvidence, SessionId } from '../../src/domain/session.ts';
+import type {
+  EraVerdict,
+  ResolveOutcome,
+  SessionEvidence,
+  SessionId,
+} from '../../src/domain/session.ts';
 import type { SessionPhase } from '../../src/policies/failures/classify.ts';
 import { defaultPolicy } from '../../src/policies/presets/default-policy.ts';
 import type { StdioLaunch } from '../processes/system.ts';
@@ -41,7 +46,7 @@ import type * as speech from './client.ts';
 import { chooseEra, type EraChoice, failuresInEveryEra, oldHandshake } from './era.ts';
 import { withCurrentHeaders, withReportedTokens } from './header-authenticator.ts';
 import type { Ending, Handshake } from './leaf-actors.ts';
-import type { EraVerdict, SessionPorts, SessionTarget } from './ports.ts';
+import type { SessionPorts, SessionTarget } from './ports.ts';
 import type * as sessionRemote from './remote.ts';
 import { fallsBackToSse, mayBeOverSse, sseEra } from './sse-fallback.ts';
 
@@ -194,7 +199,10 @@ export class Opening {
     );
     await this.#carry(resolved, client, remote, signal);
     const connection = this.#connection as Connection;
-    const options = { timeout: longestTimerMs, ...(prior !== undefined && { prior }) };
+    const options = {
+      timeout: longestTimerMs,
+      ...(prior !== undefined && { prior: prior as PriorDiscovery }),
+    };
     await client.connect(connection.transport, options);
     signal.throwIfAborted();
     return { client, connection, era: this.#noteEra(client, target, prior) };

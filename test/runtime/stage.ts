@@ -6,7 +6,7 @@ import type { Failure } from '../../src/domain/failure.ts';
 import type { CallFailure } from '../../src/domain/session.ts';
 import type { ListedTool, ToolResult } from '../../src/domain/tool.ts';
 import { TroupeError } from '../../src/domain/troupe-error.ts';
-import type { SessionScript } from '../../src/testing/scripted-session.ts';
+import type { SessionScript } from '../../src/testing/session-script.ts';
 import {
   createScriptedTroupe,
   type ScriptedTroupe,

@@ -28,7 +28,7 @@ type Opener = (contender: Contender, servers: readonly BenchServer[]) => Promise
 async function weigh(task: MemoryTask, open: Opener): Promise<unknown> {
   const contender = await entryOf(task.contender).load();
   const first = await open(contender, task.warmUp);
-  // Modules that load in the background, such as RxJS, are not a server's cost.
+  // Modules that load in the background are not a server's cost.
   await pause(2_000);
   const before = await heapBytes();
   const second = await open(contender, task.servers);

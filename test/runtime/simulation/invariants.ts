@@ -10,7 +10,7 @@ import type { ServerStatus } from '../../../src/domain/host/status.ts';
 import type { LiveServer } from '../../../src/domain/plan.ts';
 import type { ServerState } from '../../../src/domain/server-state.ts';
 import { passesFilter } from '../../../src/policies/tools/filter.ts';
-import type { SessionScript } from '../../../src/testing/scripted-session.ts';
+import type { SessionScript } from '../../../src/testing/session-script.ts';
 import type { SimulatedCall, World } from './world.ts';
 
 /** One moment of the world, looked at once for all checks. */

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import type { AnyActorRef, InspectionEvent } from 'xstate';
 import type { HostEvent } from '../../../src/domain/host/event.ts';
 import { TroupeError } from '../../../src/domain/troupe-error.ts';
-import type { SessionScript } from '../../../src/testing/scripted-session.ts';
+import type { SessionScript } from '../../../src/testing/session-script.ts';
 import {
   createScriptedTroupe,
   projectFile,
