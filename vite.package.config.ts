@@ -45,13 +45,20 @@ function loadedWith(graph: Graph, entry: string): ReadonlySet<string> {
   return seen;
 }
 
-/** Few files load faster than many: one for what any import of the library needs. */
+/**
+ * Few files load faster than many: one for what any import of the library needs, one for what the first file of
+ * the command line needs, and one for what both need.
+ */
 function chunkOf(id: string, graph: Graph): string | null {
   reached ??= {
     library: loadedWith(graph, entries.index),
     program: loadedWith(graph, entries['cli/main']),
   };
-  return reached.library.has(id) ? 'core' : null;
+  // Waits for the command, which must not wait for a file that waits for it.
+  if (id === root + entries['cli/main']) return null;
+  const isOfProgram = reached.program.has(id);
+  if (reached.library.has(id)) return isOfProgram ? 'base' : 'core';
+  return isOfProgram ? 'front' : null;
 }
 
 export default defineConfig({

@@ -6,7 +6,6 @@ import {
   type AnyActorRef,
   type AnyStateMachine,
   createActor,
-  type InspectionEvent,
 } from 'xstate';
 import type { KeeperPorts, ProcessKeeper } from '../../actors/processes/keeper.ts';
 import type { SessionActors } from '../../actors/session/leaf-actors.ts';

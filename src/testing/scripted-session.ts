@@ -24,7 +24,6 @@ import type {
   ListName,
   ListOutcome,
   ProbeAnswer,
-  ServerProfile,
   SessionCallOptions,
   SessionHandle,
   SessionId,

@@ -4,12 +4,14 @@
  */
 
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createStandIn, statusOf, toolOf } from '../cli/stand-in-troupe.ts';
+import { upHere } from '../cli/up-here.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const run = promisify(execFile);
@@ -31,12 +33,11 @@ interface Coverage {
 }
 
 /** The files that a process loads, by Node's coverage: packages by name, ours by path. */
-async function loadedBy(...words: readonly string[]): Promise<readonly string[]> {
+async function loadedBy(words: readonly string[], cwd = root): Promise<readonly string[]> {
   const coverage = await mkdtemp(join(tmpdir(), 'mcp-troupe-loaded-'));
   try {
-    const env = { ...process.env, NODE_V8_COVERAGE: coverage, MCP_TROUPE_HOME: coverage };
-    // A command without a running troupe exits with an error code, which does not matter here.
-    await run(process.execPath, words, { cwd: root, env }).catch(() => undefined);
+    const env = { ...process.env, NODE_V8_COVERAGE: coverage, MCP_TROUPE_HOME: join(cwd, 'state') };
+    await run(process.execPath, words, { cwd, env });
     const names = (await readdir(coverage)).filter((name) => name.startsWith('coverage-'));
     const texts = await Promise.all(names.map((name) => readFile(join(coverage, name), 'utf8')));
     const urls = texts.flatMap((text) =>
@@ -72,28 +73,30 @@ async function insideByPackage(): Promise<ReadonlyMap<string, readonly string[]>
 
 describe('the published code', () => {
   it('has only the packages inside that its decision names', async () => {
-    expect([...(await insideByPackage()).keys()].sort()).toEqual([
-      '@modelcontextprotocol/client',
-      '@modelcontextprotocol/core',
-      '@modelcontextprotocol/server',
-      'canonicalize',
-      'commander',
-      'env-paths',
-      'fast-deep-equal',
-      'is-safe-filename',
-      'jose',
-      'jsonc-parser',
-      'pkce-challenge',
-      'rxjs',
-      'tslib',
-      'zod',
-    ]);
+    expect(new Set((await insideByPackage()).keys())).toEqual(
+      new Set([
+        '@modelcontextprotocol/client',
+        '@modelcontextprotocol/core',
+        '@modelcontextprotocol/server',
+        'canonicalize',
+        'commander',
+        'env-paths',
+        'fast-deep-equal',
+        'is-safe-filename',
+        'jose',
+        'jsonc-parser',
+        'pkce-challenge',
+        'rxjs',
+        'tslib',
+        'zod',
+      ]),
+    );
   });
 
   it('has the licence of each of them', async () => {
     const licences = await readFile(join(folder, 'THIRD-PARTY-LICENSES.md'), 'utf8');
     const listed = [...licences.matchAll(/^## (\S+) - /gmu)].map(([, name]) => name);
-    expect(listed.sort()).toEqual([...(await insideByPackage()).keys()].sort());
+    expect(new Set(listed)).toEqual(new Set((await insideByPackage()).keys()));
   });
 
   it('has no more of RxJS than the operators in use', async () => {
@@ -104,10 +107,28 @@ describe('the published code', () => {
 });
 
 describe('a process', () => {
-  it('loads three files and XState when it imports mcp-troupe', async () => {
+  it('loads four files and XState when it imports mcp-troupe', async () => {
     const entry = pathToFileURL(join(folder, 'src/index.js')).href;
-    const loaded = await loadedBy('--eval', `import(${JSON.stringify(entry)})`);
+    const loaded = await loadedBy(['--eval', `import(${JSON.stringify(entry)})`]);
     expect(new Set(loaded.filter((file) => !file.startsWith('src/')))).toEqual(new Set(['xstate']));
-    expect(loaded.filter((file) => file.startsWith('src/')).length).toBeLessThanOrEqual(3);
+    expect(loaded.filter((file) => file.startsWith('src/')).length).toBeLessThanOrEqual(4);
+  });
+
+  it('loads three small files for a line that a running troupe answers', async () => {
+    const tools = [toolOf('db', 'query')];
+    const { folder: project } = await upHere(createStandIn({ servers: [statusOf('db')], tools }));
+    const lines = ['--version', 'status', 'status db --json', 'tools db', 'call db query a=1'];
+    const files = await Promise.all(
+      lines.map((line) => loadedBy([join(folder, 'src/cli/main.js'), ...line.split(' ')], project)),
+    );
+    for (const loaded of files) expect(loaded).toHaveLength(3);
+    const sizes = (files[0] ?? []).map(async (file) => (await stat(join(folder, file))).size);
+    const bytes = (await Promise.all(sizes)).reduce((sum, each) => sum + each, 0);
+    expect(bytes).toBeLessThan(150_000);
+  });
+
+  it('runs every other command of the bundled command line', async () => {
+    const { stdout } = await run(process.execPath, [join(folder, 'src/cli/main.js'), 'help', 'up']);
+    expect(stdout).toMatch(/^Usage: troupe up/u);
   });
 });

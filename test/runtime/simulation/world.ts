@@ -4,13 +4,13 @@ import { createHash } from 'node:crypto';
 import type { AnyActorRef, InspectionEvent } from 'xstate';
 import type { HostEvent } from '../../../src/domain/host/event.ts';
 import { TroupeError } from '../../../src/domain/troupe-error.ts';
-import type { SessionScript } from '../../../src/testing/session-script.ts';
 import {
   createScriptedTroupe,
   projectFile,
   type ScriptedTroupe,
   settingsFile,
 } from '../../../src/testing/scripted-troupe.ts';
+import type { SessionScript } from '../../../src/testing/session-script.ts';
 import { DesiredModel, type Entry, type FileContent } from './desired-model.ts';
 import { Peers } from './peers.ts';
 import { QuestionLedger } from './question-ledger.ts';
