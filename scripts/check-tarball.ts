@@ -77,6 +77,7 @@ function showFiles({ files, size, unpackedSize }: Packed): void {
     'LICENSE',
     'CHANGELOG.md',
     'package.json',
+    'dist/THIRD-PARTY-LICENSES.md',
     'dist/src/cli/main.js',
     'dist/inspector/index.html',
     'dist/inspector/charts/charts.json',

@@ -17,7 +17,7 @@ import type {
 
 import type { Clock } from '../../src/domain/clock.ts';
 import { logLevels } from '../../src/domain/log-level.ts';
-import type { CallProgress, ListName } from '../../src/domain/session.ts';
+import type { CallProgress, EraVerdict, ListName } from '../../src/domain/session.ts';
 import { version } from '../../src/domain/version.ts';
 import { isRecord } from '../../src/policies/is-record.ts';
 import { startDeadline } from '../host/time-limit.ts';
@@ -36,7 +36,6 @@ import {
   withoutType,
 } from './answers.ts';
 import { takeRequestId } from './calls/light-calls.ts';
-import type { EraVerdict } from './ports.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 type Request = Extract<JSONRPCMessage, { method: string; id: unknown }>;

@@ -6,7 +6,12 @@
 import type { Failure } from '../../src/domain/failure.ts';
 import type { HeadersReason } from '../../src/domain/host/headers.ts';
 import type { ServerPolicy } from '../../src/domain/policy.ts';
-import type { ResolveOutcome, SessionEvidence, SessionId } from '../../src/domain/session.ts';
+import type {
+  EraVerdict,
+  ResolveOutcome,
+  SessionEvidence,
+  SessionId,
+} from '../../src/domain/session.ts';
 import type { SessionPhase } from '../../src/policies/failures/classify.ts';
 import { defaultPolicy } from '../../src/policies/presets/default-policy.ts';
 import type { StdioLaunch } from '../processes/system.ts';
@@ -37,7 +42,7 @@ import { type Client, createClient, type News } from './client.ts';
 import { chooseEra, type EraChoice, failuresInEveryEra, oldHandshake } from './era.ts';
 import { withCurrentHeaders, withReportedTokens } from './header-authenticator.ts';
 import type { Ending, Handshake } from './leaf-actors.ts';
-import type { EraVerdict, SessionPorts, SessionTarget } from './ports.ts';
+import type { SessionPorts, SessionTarget } from './ports.ts';
 import type * as sessionRemote from './remote.ts';
 import { fallsBackToSse, mayBeOverSse, sseEra } from './sse-fallback.ts';
 

@@ -3,8 +3,6 @@
  * session calls them from its own code, never from a chart.
  */
 
-import type { PriorDiscovery } from '@modelcontextprotocol/client';
-
 import type { Authenticator } from '../../src/domain/authorization.ts';
 import type { SideLists } from '../../src/domain/catalog.ts';
 import type { Clock } from '../../src/domain/clock.ts';
@@ -20,17 +18,11 @@ import type {
 } from '../../src/domain/question.ts';
 import type { LogOrigin } from '../../src/domain/server-log.ts';
 import type { ServerSpec } from '../../src/domain/server-spec.ts';
-import type { SessionHandle, SessionInput } from '../../src/domain/session.ts';
+import type { EraVerdict, SessionHandle, SessionInput } from '../../src/domain/session.ts';
 import type { ListedTool } from '../../src/domain/tool.ts';
 import type { ProcessKeeper } from '../processes/keeper.ts';
 import type { RemoteEndpoint } from '../transports/http/reach.ts';
 import type { ValueSource } from '../values/source.ts';
-
-/**
- * The era that a server was found to speak, as plain JSON; with it, the next session needs no
- * probe.
- */
-export type EraVerdict = PriorDiscovery;
 
 /** The settings that a session needs to open a server. */
 export interface SessionTarget {

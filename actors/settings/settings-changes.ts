@@ -27,7 +27,6 @@ import type {
 import { equalTyped } from '../../src/policies/equal-typed.ts';
 import { keepDigests } from '../../src/policies/fingerprint.ts';
 import { type WatchFiles, watchSettingsFiles } from '../files/watcher.ts';
-import { withinTime } from '../host/time-limit.ts';
 import { confinesOfFile } from './file.ts';
 import type {
   ReadingScope,
@@ -35,7 +34,7 @@ import type {
   SettingsReaderPorts,
   SettingsReading,
 } from './last-good-settings.ts';
-import type { SettingsSignal, settingsStream } from './stream.ts';
+import { type SettingsSignal, settingsStream } from './stream.ts';
 
 export interface SettingsPorts extends Pick<SettingsReaderPorts, 'projectRoot' | 'docker'> {
   readonly clock: Clock;
@@ -44,14 +43,7 @@ export interface SettingsPorts extends Pick<SettingsReaderPorts, 'projectRoot' |
   readonly specs: { put(specs: ReadonlyMap<string, ServerSpec>): void };
   /** Watches files. Default: on the disk. */
   readonly watch?: WatchFiles;
-  /** Creates the stream. Default: loaded when startup is over. */
-  readonly stream?: typeof settingsStream;
 }
-
-// Loading RxJS takes 80 ms, during which nothing else runs, and when a host starts, all its servers
-// send their first messages. One second is past startup; an edit has to wait only within that
-// second.
-const startQuietMs = 1_000;
 
 /** Creates the actor logic that reads settings and emits their changes. */
 export function createSettingsSource(ports: SettingsPorts) {
@@ -126,48 +118,36 @@ function follow(
   return { unsubscribe: end };
 }
 
-/** Reads at once, and passes everything later to the stream once it is loaded. */
+/** Reads at once, and passes everything later to the stream. */
 function startReading(
-  { clock, reader, stream: present }: SettingsPorts,
+  { clock, reader }: SettingsPorts,
   newsOf: (reading: SettingsReading) => SettingsFact | undefined,
   observer: Required<Pick<Observer<SettingsFact>, 'next' | 'error'>>,
 ): { readonly signal: (kind: SettingsSignal) => void; readonly stop: () => void } {
   const read = (scope: ReadingScope) => reader.read(clock.now(), scope);
   const early = new Set<SettingsSignal>();
-  const commanded = new AbortController();
-  const quiet =
-    present === undefined
-      ? withinTime(clock, startQuietMs, new Promise(() => {}), commanded.signal)
-      : undefined;
   let isOver = false;
   let subscription: { unsubscribe(): void } | undefined;
-  let deliver = (kind: SettingsSignal): void => {
-    early.add(kind);
-    // A user waits for a command, whereas an edit this early can wait.
-    if (kind !== 'touched') commanded.abort();
-  };
+  let deliver = (kind: SettingsSignal): void => void early.add(kind);
 
   const run = async (): Promise<void> => {
     const first = await read('all');
     if (isOver) return;
     const fact = newsOf(first);
     if (fact !== undefined) observer.next(fact);
-    if (first.againInMs !== undefined) early.add('touched');
-    if (present === undefined) await quiet;
-    const stream = present ?? (await import('./stream.ts')).settingsStream;
     if (isOver) return;
+    if (first.againInMs !== undefined) early.add('touched');
     const signals = (receive: typeof deliver): void => {
       deliver = receive;
       for (const kind of early) receive(kind);
     };
-    subscription = stream({ clock, signals, read, newsOf }).subscribe(observer);
+    subscription = settingsStream({ clock, signals, read, newsOf }).subscribe(observer);
   };
   run().catch(observer.error);
   return {
     signal: (kind) => deliver(kind),
     stop: () => {
       isOver = true;
-      commanded.abort();
       subscription?.unsubscribe();
     },
   };

@@ -1,7 +1,4 @@
-/**
- * Turns signals into a stream with one fact for each real change of the settings.
- * `settings-changes.ts` loads this file, and RxJS with it, when startup is over.
- */
+/** Turns signals into a stream with one fact for each real change of the settings. */
 
 import {
   audit,

@@ -12,12 +12,12 @@ import { readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Catalog } from '../../src/domain/catalog.ts';
 import type { Clock } from '../../src/domain/clock.ts';
+import type { EraVerdict } from '../../src/domain/session.ts';
 import type { Problem } from '../../src/domain/settings.ts';
 import { isRecord } from '../../src/policies/is-record.ts';
 import { codeOf, draftSuffix, makeFolders, readPlain, replaceWhole } from '../files/file-system.ts';
 import { promptKind, resourceKind, templateKind, toolKind } from '../session/catalog/items.ts';
 import { fieldOf, type ListKind } from '../session/catalog/list.ts';
-import type { EraVerdict } from '../session/ports.ts';
 
 const suffix = '.json';
 const damagedSuffix = '.damaged';

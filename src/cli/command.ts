@@ -3,11 +3,26 @@
  * `program.ts` lists them all. Help, completion and the table in the README are made from the definition.
  */
 
-import { Option } from 'commander';
 import type { CliHost } from './cli-host.ts';
 import { gatherText, once } from './flag-values.ts';
 import type { Launch } from './launch.ts';
 import type { Output } from './show/output.ts';
+
+/** A flag as data: a plain command line is read without a parser that knows every command. */
+export interface FlagDefinition {
+  /** In commander's notation: `--lines <count>`. */
+  readonly flags: string;
+  readonly description: string;
+  /** The allowed values. Default: any. */
+  readonly choices?: readonly string[];
+  /** The value of a flag that is given without one. */
+  readonly preset?: string;
+  /**
+   * Parses a value, given the result for the previous one.
+   * @throws InvalidFlagValue
+   */
+  readonly parse?: (text: string, previous: never) => unknown;
+}
 
 /** Passed to each command after the common flags were parsed. */
 export interface CliSession {
@@ -30,7 +45,7 @@ export interface CommandDefinition<Flags = never> {
   readonly example: string;
   /** The allowed values of the first argument. Default: any. */
   readonly choices?: readonly string[];
-  readonly options?: readonly Option[];
+  readonly options?: readonly FlagDefinition[];
   /** Resolves with the exit code, or with nothing for 0; `runCli` prints the errors. */
   readonly run: (
     session: CliSession,
@@ -44,19 +59,47 @@ export function flag(
   flags: string,
   description: string,
   parse?: (text: string) => unknown,
-): Option {
-  const option = new Option(flags, description);
-  return parse === undefined ? option : option.argParser(once(parse));
+): FlagDefinition {
+  return parse === undefined ? { flags, description } : { flags, description, parse: once(parse) };
+}
+
+/** Declares a flag that may be repeated. */
+export function textsFlag(flags: string, description: string): FlagDefinition {
+  return { flags, description, parse: gatherText };
 }
 
 /** For commands that keep a troupe running. The SDK comes from the caller's `node --import`. */
-export const telemetryFlag: Option = flag(
+export const telemetryFlag: FlagDefinition = flag(
   '--telemetry',
   'record spans and metrics with the OpenTelemetry SDK loaded into this process',
 );
 
 /** For commands that keep a troupe running. */
-export const rootFlag: Option = flag(
+export const rootFlag: FlagDefinition = textsFlag(
   '--root <dir>',
   'folder that servers see as a root; may be repeated; default: they see none',
-).argParser(gatherText);
+);
+
+export interface ArgumentDefinition {
+  readonly name: string;
+  readonly isRequired: boolean;
+  /** Whether it takes all words that are left. */
+  readonly isVariadic: boolean;
+}
+
+/** The name of a command, from its usage. */
+export function nameOf({ usage }: Pick<CommandDefinition, 'usage'>): string {
+  return usage.split(' ', 1)[0] ?? '';
+}
+
+/** The arguments of a command, from its usage. */
+export function argumentsOf({
+  usage,
+}: Pick<CommandDefinition, 'usage'>): readonly ArgumentDefinition[] {
+  const [, ...words] = usage.split(' ');
+  return words.map((word) => ({
+    name: word.replace(/^[<[]|(?:\.\.\.)?[>\]]$/gu, ''),
+    isRequired: word.startsWith('<'),
+    isVariadic: word.includes('...'),
+  }));
+}

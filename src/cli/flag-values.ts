@@ -1,9 +1,11 @@
-/** Parses the values of flags; a parser throws commander's error, which names the flag. */
+/** Parses the values of flags. */
 
-import { InvalidArgumentError } from 'commander';
 import { usageError } from '../domain/user-errors.ts';
 import { isServerName } from '../policies/text/name-rule.ts';
 import { longestName, maxLogLines } from './control/protocol.ts';
+
+/** A value that a flag does not take; the program adds which. */
+export class InvalidFlagValue extends Error {}
 
 /** The longest delay of a Node timer, in milliseconds. */
 const maxTimerMs = 2 ** 31 - 1;
@@ -11,7 +13,7 @@ const maxTimerMs = 2 ** 31 - 1;
 /** Rejects a second value: if the last one won, a mistake would go unnoticed. */
 export function once<Value>(parse: (text: string) => Value) {
   return (text: string, previous: Value | undefined): Value => {
-    if (previous !== undefined) throw new InvalidArgumentError('It was given twice; use it once.');
+    if (previous !== undefined) throw new InvalidFlagValue('It was given twice; use it once.');
     return parse(text);
   };
 }
@@ -30,10 +32,10 @@ export function parseNames(text: string): readonly string[] {
   const names = text.split(',').map((name) => name.trim());
   for (const name of names) {
     if (name === '') {
-      throw new InvalidArgumentError('It contains an empty name; write names like db,api.');
+      throw new InvalidFlagValue('It contains an empty name; write names like db,api.');
     }
     if (!isServerName(name)) {
-      throw new InvalidArgumentError(
+      throw new InvalidFlagValue(
         'Server names have 1 to 100 characters: letters, digits and . _ : -',
       );
     }
@@ -47,7 +49,7 @@ const wholeNumber =
   (text: string): number => {
     const value = /^(?:0|[1-9]\d{0,9})$/.test(text) ? Number(text) : Number.NaN;
     if (value >= least && value <= most) return value;
-    throw new InvalidArgumentError(`Write a whole number from ${least} to ${most}.`);
+    throw new InvalidFlagValue(`Write a whole number from ${least} to ${most}.`);
   };
 
 export const parseMilliseconds = wholeNumber(1, maxTimerMs);
@@ -55,7 +57,7 @@ export const parseLineCount = wholeNumber(1, maxLogLines);
 
 /** Accepts any text but an empty one. */
 export function parseText(text: string): string {
-  if (text === '') throw new InvalidArgumentError('It must not be empty.');
+  if (text === '') throw new InvalidFlagValue('It must not be empty.');
   return text;
 }
 
@@ -73,7 +75,7 @@ export function parseListenAddress(text: string): ListenAddress {
   const match = /^(?:(\[[\da-fA-F:.]+\]|[\w.-]+):)?(0|[1-9]\d{0,4})$/.exec(text);
   const port = Number(match?.[2]);
   if (match === null || port > maxPort) {
-    throw new InvalidArgumentError(
+    throw new InvalidFlagValue(
       `Write PORT or HOST:PORT, with a port from 0 to ${maxPort} (0 = any free port).`,
     );
   }

@@ -1,10 +1,9 @@
 /** The command line: commands, common flags and exit codes. */
 
-import { Command, CommanderError } from 'commander';
-import { exitCodeFor } from '../domain/caller-code.ts';
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { printableLine } from '../policies/text/printable.ts';
 import type { CliHost } from './cli-host.ts';
-import { type CommandDefinition, flag } from './command.ts';
+import { type CommandDefinition, type FlagDefinition, nameOf } from './command.ts';
 import { approvalCommands } from './commands/approve.ts';
 import { callCommand } from './commands/call.ts';
 import { checkCommand } from './commands/check.ts';
@@ -30,13 +29,15 @@ import { settingsCommands } from './commands/settings.ts';
 import { statusCommand } from './commands/status.ts';
 import { toolsCommand } from './commands/tools.ts';
 import { upCommand } from './commands/up.ts';
+import { commonFlags } from './common-flags.ts';
 import { completeCommand } from './completion/scripts.ts';
 import { completeWords, type Suggestions } from './completion/words.ts';
-import { errorDocumentOf, usageErrorOf } from './control/error-document.ts';
-import { checkName, gatherText, parseMilliseconds, parseNames, parseText } from './flag-values.ts';
-import { type CommonFlags, launchOf } from './launch.ts';
+import { InvalidFlagValue } from './flag-values.ts';
+import type { CommonFlags } from './launch.ts';
+import { reportError, runCommand } from './run-command.ts';
 import { runShortForm, type ShortForm } from './short-form.ts';
-import { Output, widthOf } from './show/output.ts';
+import { widthOf } from './show/output.ts';
+import { usageErrorOf } from './usage-errors.ts';
 
 /** Shells show a note on one line beside the word, and cut it. */
 const longestNote = 200;
@@ -71,29 +72,9 @@ const commands: readonly CommandDefinition[] = [
   completionCommand,
 ];
 
-const commonFlags = [
-  flag('--config <file>', 'settings file; may be repeated, later files win').argParser(gatherText),
-  flag('--project <dir>', 'project folder (default: this folder)', parseText),
-  flag(
-    '--state-dir <dir>',
-    'folder for the socket and stored decisions (default: $MCP_TROUPE_HOME, or the data folder of your system)',
-    parseText,
-  ),
-  flag('--allow <names>', 'only these servers may connect; "" allows none', parseNames),
-  flag('--trust', 'trust the files in the project folder; does not approve servers'),
-  flag('--bare', 'read only --config and managed settings, not those of the user or the project'),
-  flag('--json', 'print one JSON document, also for an error'),
-  flag(
-    '--timeout <ms>',
-    'how long start, stop, restart, refresh and tools wait (default: 120000), or a call (default: its server setting, or 60000)',
-    parseMilliseconds,
-  ),
-];
-
 /** Runs a command line and resolves with the exit code. Never rejects. */
 export async function runCli(host: CliHost): Promise<number> {
   if (host.argv[0] === completeCommand) return answerShell(host, host.argv.slice(1));
-  const json = asksForJson(host.argv);
   let exitCode = 0;
   let short: ShortForm | undefined;
   const onExitCode = (code: number): void => {
@@ -109,12 +90,8 @@ export async function runCli(host: CliHost): Promise<number> {
   } catch (error) {
     // Help or the version was printed.
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
-    const document = errorDocumentOf(error);
-    new Output(host, json).error(document);
-    if (document.code === 'INTERNAL' && host.env['TROUPE_DEBUG'] !== undefined) {
-      host.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
-    }
-    return exitCodeFor(document);
+    const isUsage = error instanceof CommanderError;
+    return reportError(host, isUsage ? usageErrorOf(error, 'troupe --help') : error);
   }
 }
 
@@ -136,12 +113,6 @@ function suggestionLines(suggestions: Suggestions): readonly string[] {
     note === undefined || note === '' ? word : `${word}\t${printableLine(note, longestNote)}`,
   );
   return ['words', ...words];
-}
-
-/** Looks for `--json` before parsing, because parsing may fail. */
-function asksForJson(argv: readonly string[]): boolean {
-  const end = argv.indexOf('--');
-  return argv.slice(0, end === -1 ? argv.length : end).includes('--json');
 }
 
 /**
@@ -171,7 +142,7 @@ export function createProgram(
     .helpCommand(false)
     .exitOverride()
     .allowExcessArguments(false);
-  for (const option of commonFlags) program.addOption(option);
+  for (const each of commonFlags) program.addOption(optionOf(each));
   for (const definition of [...commands, helpCommand(program)])
     addCommand(program, definition, host, onExitCode);
   program.on('command:*', onNoCommand);
@@ -193,29 +164,28 @@ function addCommand(
     .addHelpText('after', `\nExample:\n  ${definition.example}\n`);
   if (definition.alias !== undefined) command.alias(definition.alias);
   command.exitOverride((error) => {
-    throw error.exitCode === 0 ? error : usageErrorOf(error, `troupe help ${command.name()}`);
+    throw error.exitCode === 0 ? error : usageErrorOf(error, `troupe help ${nameOf(definition)}`);
   });
   if (definition.choices !== undefined) command.registeredArguments[0]?.choices(definition.choices);
-  for (const option of definition.options ?? []) command.addOption(option);
+  for (const each of definition.options ?? []) command.addOption(optionOf(each));
   command.action(async () => {
-    const flags = command.optsWithGlobals<CommonFlags>();
-    const launch = launchOf(flags, host.cwd, host.env, host.managedSettings);
-    const output = new Output(host, launch.json);
-    const args = command.processedArgs
+    const words = command.processedArgs
       .flat()
       .filter((arg): arg is string => typeof arg === 'string');
-    rejectInvalidNames(command);
-    const exitCode = await definition.run({ host, launch, output }, args, flags as never);
-    onExitCode(exitCode ?? 0);
+    onExitCode(await runCommand(host, definition, words, command.optsWithGlobals<CommonFlags>()));
   });
 }
 
-/** Rejects names that the socket would reject, with a clearer message. */
-function rejectInvalidNames(command: Command): void {
-  command.registeredArguments.forEach((argument, index) => {
-    const given: unknown = command.processedArgs[index];
-    // In place of a name, `call` takes a tool's arguments, which may be long.
-    if (typeof given === 'string' && !given.includes('='))
-      checkName(argument.name(), given, command.name());
+function optionOf({ flags, description, choices, preset, parse }: FlagDefinition): Option {
+  const option = new Option(flags, description);
+  if (choices !== undefined) option.choices(choices);
+  if (preset !== undefined) option.preset(preset);
+  if (parse === undefined) return option;
+  return option.argParser((text, previous) => {
+    try {
+      return parse(text, previous as never);
+    } catch (error) {
+      throw error instanceof InvalidFlagValue ? new InvalidArgumentError(error.message) : error;
+    }
   });
 }

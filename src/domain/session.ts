@@ -21,6 +21,15 @@ export interface SessionId {
   readonly session: number;
 }
 
+/**
+ * The era that a server was found to speak, as plain JSON; with it, the next session needs no
+ * probe.
+ */
+export type EraVerdict =
+  | { readonly kind: 'legacy' }
+  /** With the server's answer to the probe, as the SDK received it. */
+  | { readonly kind: 'modern'; readonly discover: object };
+
 /** The session chart's input. */
 export interface SessionInput extends SessionId {
   readonly transport: TransportKind;

@@ -5,9 +5,7 @@ import {
   type AnyActorLogic,
   type AnyStateMachine,
   createActor,
-  type InspectionEvent,
 } from 'xstate';
-import type { OpenTelemetry } from '../../actors/host/open-telemetry.ts';
 import type { KeeperPorts, ProcessKeeper } from '../../actors/processes/keeper.ts';
 import type { SessionActors } from '../../actors/session/leaf-actors.ts';
 import type { SessionPorts } from '../../actors/session/ports.ts';
@@ -17,11 +15,8 @@ import {
   createSettingsSource,
   type SettingsPorts,
 } from '../../actors/settings/settings-changes.ts';
-import type { ApprovalStore, ApprovalStorePorts } from '../../actors/stores/approvals.ts';
-import type { CatalogFiles, CatalogFilesPorts } from '../../actors/stores/catalogs.ts';
 import type { CredentialStore } from '../../actors/stores/credentials.ts';
 import type { LoginDemandStore } from '../../actors/stores/login-demands.ts';
-import type { PermissionStore, PermissionStorePorts } from '../../actors/stores/permissions.ts';
 import type { ImageShrinker } from '../../actors/stores/result-images.ts';
 import type { ResultFiles } from '../../actors/stores/results.ts';
 import { serverStart } from '../../machines/server/context.ts';
@@ -36,11 +31,12 @@ import { sharingStarts } from '../../machines/xstate-internals.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { MemoryUse, TroupeState } from '../domain/host/status.ts';
 import type { Problem } from '../domain/settings.ts';
-import type { FindExecutable, ReadEnvFileNames } from './settings-lookups.ts';
+import type { ReplaceableParts } from './replaceable-parts.ts';
+import type { ReadEnvFileNames } from './settings-lookups.ts';
 import type { RootRef, RootSnapshot } from './status/board.ts';
 
 /** What a troupe needs besides the host's options. */
-export interface TroupeParts {
+export interface TroupeParts extends ReplaceableParts {
   readonly clock: Clock;
   readonly seed: number;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -56,22 +52,12 @@ export interface TroupeParts {
    * the host reports it.
    */
   readonly watchSleep?: (onWoke: () => void) => () => void;
-  /** Stores the user's decisions about servers. */
-  readonly keepApprovals: (
-    ports: Pick<ApprovalStorePorts, 'projectRoot' | 'onProblems'>,
-  ) => ApprovalStore;
-  /** Stores what the user allows for more than one call. */
-  readonly keepPermissions: (
-    ports: Pick<PermissionStorePorts, 'projectRoot' | 'onProblems'>,
-  ) => PermissionStore;
   /** Stores logins. Default: none can be made. */
   readonly keepCredentials?: (
     onProblems: (problems: readonly Problem[]) => void,
   ) => CredentialStore;
   /** Stores which servers demanded a login, for later runs. Default: none are stored. */
   readonly keepLoginDemands?: () => LoginDemandStore;
-  /** Resolves the commands of gated servers. Default: commands are started as written. */
-  readonly findExecutable?: FindExecutable;
   /**
    * Loads the installation's key, with which displayed generations are keyed. Default: they are not
    * keyed.
@@ -79,25 +65,19 @@ export interface TroupeParts {
   readonly generationKey?: () => Promise<Buffer>;
   /** Reads the variable names in gated servers' files. Default: they are not read, and no approval binds to them. */
   readonly readEnvFileNames?: ReadEnvFileNames;
-  /** Stores catalogs beyond the run. Default: they are not stored. */
-  readonly keepCatalogs?: (onProblems: CatalogFilesPorts['onProblems']) => CatalogFiles;
   /** Stores the omitted parts of results. Default: they are not stored. */
   readonly resultFiles?: ResultFiles;
-  /** Receives spans and metrics. Default: none. */
-  readonly telemetry?: OpenTelemetry | undefined;
   /** Shrinks images in results. Default: they stay unchanged. */
   readonly images?: ImageShrinker;
   /** Reads settings files. Default: from the disk. */
   readonly settings?: Pick<SettingsReaderPorts, 'readFile' | 'checkFolder'> &
-    Pick<SettingsPorts, 'watch' | 'stream'>;
+    Pick<SettingsPorts, 'watch'>;
   /** Creates the check for Docker's gateway. Default: the gateway counts as available. */
   readonly watchDocker?: (
     ports: Required<Pick<DockerGatewayPorts, 'projectRoot' | 'processes'>>,
   ) => DockerGateway;
   /** Reports listeners that threw and actors that broke. */
   readonly report: (message: string, error: unknown) => void;
-  /** Sees every event of the charts. It must not throw or have side effects. */
-  readonly inspect?: (event: InspectionEvent) => void;
 }
 
 export interface RootPorts {

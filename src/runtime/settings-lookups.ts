@@ -6,13 +6,7 @@ import type { Clock } from '../domain/clock.ts';
 import type { StdioSpec } from '../domain/server-spec.ts';
 import { type DesiredServer, isFolderScope } from '../domain/settings.ts';
 import { defined } from '../policies/defined.ts';
-
-/**
- * Resolves a command as of now; returns undefined if it leads nowhere or cannot be resolved.
- *
- * @param within - real path of the only folder that may be read; absent for no limit
- */
-export type FindExecutable = (spec: StdioSpec, within?: string) => Promise<string | undefined>;
+import type { FindExecutable } from './replaceable-parts.ts';
 
 /**
  * Returns the project folder for a server that it brings; the server's paths outside it are not

@@ -22,12 +22,6 @@ export {
   explore,
 } from './explore.ts';
 export { type LintOptions, lintChart } from './lint-chart.ts';
-export type {
-  ScriptedCall,
-  ScriptedCommand,
-  ScriptedSessions,
-  SessionScript,
-} from './scripted-session.ts';
 export {
   createScriptedTroupe,
   type MemoryFiles,
@@ -39,5 +33,11 @@ export {
   type SettingsContent,
   settingsFile,
 } from './scripted-troupe.ts';
+export type {
+  ScriptedCall,
+  ScriptedCommand,
+  ScriptedSessions,
+  SessionScript,
+} from './session-script.ts';
 export { recordTrace, type Trace, type TraceOptions } from './trace.ts';
 export { VirtualClock, type VirtualClockOptions } from './virtual-clock.ts';

@@ -4,12 +4,13 @@
  */
 
 import type { WatchListener } from '../../actors/files/watcher.ts';
-import { settingsStream } from '../../actors/settings/stream.ts';
 import { createApprovalStore } from '../../actors/stores/approvals.ts';
 import { createPermissionStore } from '../../actors/stores/permissions.ts';
 import { assembleTroupe, type TroupeParts } from '../runtime/assemble-troupe.ts';
+import type { ReplaceableParts } from '../runtime/replaceable-parts.ts';
 import type { Troupe, TroupeOptions } from '../runtime/troupe.ts';
-import { createScriptedSessions, type ScriptedSessions } from './scripted-session.ts';
+import { createScriptedSessions } from './scripted-session.ts';
+import type { ScriptedSessions } from './session-script.ts';
 import { VirtualClock, type VirtualClockOptions } from './virtual-clock.ts';
 
 /** Content of a settings file: its text, or an object to be written as JSON. */
@@ -35,17 +36,7 @@ export interface ScriptedTroupeOptions
       | 'seed'
       | 'trusted'
     >,
-    Partial<
-      Pick<
-        TroupeParts,
-        | 'findExecutable'
-        | 'inspect'
-        | 'keepApprovals'
-        | 'keepCatalogs'
-        | 'keepPermissions'
-        | 'telemetry'
-      >
-    > {
+    Partial<ReplaceableParts> {
   /** The content of the user's own file, {@link settingsFile}. Default: no servers. */
   readonly settings?: SettingsContent;
   /** The content of the folder's file, {@link projectFile}; its servers need approval. Default: no file. */
@@ -208,8 +199,6 @@ function createMemoryFiles() {
     touch: () => changed(),
   };
   const ports: TroupeParts['settings'] = {
-    // Loaded already, so that later steps depend on the clock alone.
-    stream: settingsStream,
     readFile: async (file) => {
       const text = texts.get(file);
       files.onRead?.(file, text);

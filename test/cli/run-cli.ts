@@ -6,7 +6,7 @@ import path from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { onTestFinished } from 'vitest';
 import type { CliHost, StopSignal, TerminalStream } from '../../src/cli/cli-host.ts';
-import { runCli } from '../../src/cli/program.ts';
+import { runLine } from '../../src/cli/plain-line.ts';
 import type { Troupe, TroupeOptions } from '../../src/runtime/troupe.ts';
 
 export interface CliRun {
@@ -27,6 +27,8 @@ export interface CliSetting {
   /** Height of those terminals. Default: unknown. */
   readonly rows?: number;
   readonly openFile?: (file: string) => Promise<boolean>;
+  /** Default: as `troupe` runs a line. */
+  readonly runner?: (host: CliHost) => Promise<number>;
 }
 
 /** A temporary folder that is removed after the test. */
@@ -86,7 +88,8 @@ export function startCliHere(argv: readonly string[], setting: CliSetting): Ongo
     onCrash: () => () => undefined,
     ...(setting.openFile === undefined ? {} : { openFile: setting.openFile }),
   };
-  const finished = runCli(host).then((exitCode) => ({
+  const { runner = runLine } = setting;
+  const finished = runner(host).then((exitCode) => ({
     exitCode,
     stdout: out.text(),
     stderr: err.text(),

@@ -11,8 +11,8 @@ import {
   type HttpGatewayOptions,
   startHttpGateway,
 } from '../../src/gateway/http-gateway.ts';
-import type { ScriptedCall } from '../../src/testing/scripted-session.ts';
 import type { ScriptedTroupeOptions } from '../../src/testing/scripted-troupe.ts';
+import type { ScriptedCall } from '../../src/testing/session-script.ts';
 import { initialize } from '../fixtures/initialize.ts';
 import { type Stage, servers, stage } from '../runtime/stage.ts';
 

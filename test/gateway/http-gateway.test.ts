@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import type { ScriptedCall } from '../../src/testing/scripted-session.ts';
+import type { ScriptedCall } from '../../src/testing/session-script.ts';
 import { callFailure, pong, servers, tool } from '../runtime/stage.ts';
 import { connect, gatewayStage, join, lines, listen, openSession, post } from './gateway-stage.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import type { ScriptedCall } from '../../src/testing/scripted-session.ts';
+import type { ScriptedCall } from '../../src/testing/session-script.ts';
 import { callFailure, pong } from '../runtime/stage.ts';
 import { connect, type GatewayStage, gatewayStage, openSession, post } from './gateway-stage.ts';
 

@@ -5,7 +5,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { longestTimerMs } from '../../src/domain/clock.ts';
-import type { SessionScript } from '../../src/testing/scripted-session.ts';
+import type { SessionScript } from '../../src/testing/session-script.ts';
 import { Random } from '../runtime/simulation/random.ts';
 import { entry, failure, settingsOf, startStory } from './story.ts';
 

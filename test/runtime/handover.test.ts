@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import type { TroupeError } from '../../src/domain/troupe-error.ts';
-import type { SessionScript } from '../../src/testing/scripted-session.ts';
+import type { SessionScript } from '../../src/testing/session-script.ts';
 import { crash, failure, type Stage, servers, stage, tool } from './stage.ts';
 
 const seamless = (arg: string, more: Readonly<Record<string, unknown>> = {}) => ({

@@ -7,8 +7,8 @@ import { describe, expect, it } from 'vitest';
 
 import type { AnyActorRef } from 'xstate';
 import type { TroupeContext } from '../../machines/troupe/context.ts';
-import type { SessionScript } from '../../src/testing/scripted-session.ts';
 import { projectFile, settingsFile } from '../../src/testing/scripted-troupe.ts';
+import type { SessionScript } from '../../src/testing/session-script.ts';
 import { Random } from './simulation/random.ts';
 import { crash, type Stage, servers, stage } from './stage.ts';
 

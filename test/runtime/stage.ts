@@ -7,12 +7,12 @@ import type { Failure } from '../../src/domain/failure.ts';
 import type { CallFailure } from '../../src/domain/session.ts';
 import type { ListedTool, ToolResult } from '../../src/domain/tool.ts';
 import { TroupeError } from '../../src/domain/troupe-error.ts';
-import type { SessionScript } from '../../src/testing/scripted-session.ts';
 import {
   createScriptedTroupe,
   type ScriptedTroupe,
   type ScriptedTroupeOptions,
 } from '../../src/testing/scripted-troupe.ts';
+import type { SessionScript } from '../../src/testing/session-script.ts';
 
 export interface Stage extends ScriptedTroupe {
   /** The actor of a server that lives now. */

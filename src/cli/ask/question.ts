@@ -234,3 +234,10 @@ function commandOf(id: string, words: readonly string[], at: TypedAt | undefined
   const places = flags.map((flag) => quotedFor('shell', flag));
   return ['troupe answer', id, ...words, ...places].join(' ');
 }
+
+/** Prints a question, and the command that answers it. */
+export function noteQuestion({ launch, host, output }: CliSession, question: Question): void {
+  const hint = answerHint(question, { launch, cwd: host.cwd });
+  const lines = [...questionLines(question), `  answer: ${hint}`, '  waiting for the answer'];
+  output.note(lines.join('\n'));
+}

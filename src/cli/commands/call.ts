@@ -5,15 +5,14 @@ import { TroupeError } from '../../domain/troupe-error.ts';
 import { usageError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import type { CallReport } from '../../runtime/troupe.ts';
-import { answerHere } from '../ask/call-questions.ts';
-import { createPermissionPrompt } from '../ask/permission.ts';
+import { answerHere } from '../ask/answer-here.ts';
 import { type CliSession, type CommandDefinition, flag } from '../command.ts';
 import type { ControlArgs } from '../control/schemas.ts';
 import { checkName } from '../flag-values.ts';
 import { type AdHocFlags, adHocDetails, adHocFlags } from '../run/ad-hoc.ts';
-import { openBrowser } from '../run/address-file.ts';
 import { listedTool, type UsedServer, usedTool } from '../run/used-tool.ts';
-import { type UsedTroupe, withTroupe } from '../run/with-troupe.ts';
+import type { UsedTroupe } from '../run/used-troupe.ts';
+import { withTroupe } from '../run/with-troupe.ts';
 import { resultLines } from '../show/tool-result-text.ts';
 import { argumentsFromJson, argumentsFromWords, type ToolArguments } from '../tool-arguments.ts';
 
@@ -60,7 +59,7 @@ export const callCommand: CommandDefinition<AdHocFlags & { readonly args?: strin
         (definition === undefined || words.length === 0
           ? {}
           : argumentsFromWords(words, definition.inputSchema));
-      const open = session.host.openFile ?? openBrowser;
+      const open = session.host.openFile ?? openLater;
       const requestId =
         troupe.client === undefined ? undefined : answerHere(session, troupe.client, server, open);
       const call = defined({ server, tool, arguments: args, timeoutMs, requestId });
@@ -68,6 +67,12 @@ export const callCommand: CommandDefinition<AdHocFlags & { readonly args?: strin
     });
   },
 };
+
+/** Loaded late: few questions have an address. */
+async function openLater(address: string): Promise<boolean> {
+  const { openBrowser } = await import('../run/address-file.ts');
+  return openBrowser(address);
+}
 
 function missingTool({ shown, server }: UsedServer): TroupeError {
   if (server === undefined)
@@ -89,9 +94,11 @@ async function sendCall(
   try {
     return await request('call', call, timeoutMs + extraMs);
   } catch (error) {
-    const prompt = client === undefined ? undefined : createPermissionPrompt(session);
     const needsPermission = error instanceof TroupeError && error.code === 'PERMISSION_DENIED';
-    if (!needsPermission || !error.retryable || prompt === undefined) throw error;
+    if (!needsPermission || !error.retryable || client === undefined) throw error;
+    const { createPermissionPrompt } = await import('../ask/permission.ts');
+    const prompt = createPermissionPrompt(session);
+    if (prompt === undefined) throw error;
     const permission = await prompt({ server, tool, arguments: args }, new AbortController());
     return request('call', { ...call, permission }, timeoutMs + extraMs);
   }

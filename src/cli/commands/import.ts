@@ -1,4 +1,3 @@
-import { Option } from 'commander';
 import { type CommandDefinition, flag } from '../command.ts';
 import { parseText } from '../flag-values.ts';
 import type { ImportFlags } from '../import/import-servers.ts';
@@ -15,10 +14,13 @@ export const initCommand: CommandDefinition<InitFlags> = {
   ].join('\n\n'),
   example: 'troupe init --yes',
   options: [
-    new Option(
-      '--scope <scope>',
-      "which file: the project's troupe.json, or your own (default: project)",
-    ).choices(['user', 'project']),
+    {
+      ...flag(
+        '--scope <scope>',
+        "which file: the project's troupe.json, or your own (default: project)",
+      ),
+      choices: ['user', 'project'],
+    },
     flag('--yes', 'write without asking'),
   ],
   async run(session, _args, flags) {

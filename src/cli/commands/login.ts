@@ -8,7 +8,8 @@ import { createPrompt } from '../ask/terminal.ts';
 import { type CliSession, type CommandDefinition, flag } from '../command.ts';
 import { parseText } from '../flag-values.ts';
 import { openPage } from '../run/address-file.ts';
-import { type UsedTroupe, withTroupe } from '../run/with-troupe.ts';
+import type { UsedTroupe } from '../run/used-troupe.ts';
+import { withTroupe } from '../run/with-troupe.ts';
 import { statusLine } from '../show/status-lines.ts';
 
 /** Long enough to find a password; the policy `auth.loginTimeoutMs` ends the login earlier. */

@@ -8,7 +8,8 @@ import type { CliSession, CommandDefinition } from '../command.ts';
 import { checkName } from '../flag-values.ts';
 import { type AdHocFlags, adHocDetails, adHocFlags } from '../run/ad-hoc.ts';
 import { requestMs, type UsedServer, usedServer } from '../run/used-tool.ts';
-import { type UsedTroupe, withTroupe } from '../run/with-troupe.ts';
+import type { UsedTroupe } from '../run/used-troupe.ts';
+import { withTroupe } from '../run/with-troupe.ts';
 import { columnsOf, cutTo } from '../show/table.ts';
 import { resultLines } from '../show/tool-result-text.ts';
 

@@ -1,6 +1,5 @@
-import { Option } from 'commander';
-import { type CommandDefinition, flag } from '../command.ts';
-import { gatherText, parseOpenPort, parseText } from '../flag-values.ts';
+import { type CommandDefinition, flag, textsFlag } from '../command.ts';
+import { parseOpenPort, parseText } from '../flag-values.ts';
 import type { AddFlags } from '../settings/add-server.ts';
 
 /** `add`: writes a server into a settings file. */
@@ -16,22 +15,17 @@ const addCommand: CommandDefinition<AddFlags> = {
     "  troupe add api https://api.example.com/mcp --header 'Authorization: Bearer ${TOKEN}'\n" +
     '  troupe add github https://api.githubcopilot.com/mcp/ --oauth-client-id ID --oauth-callback-port 8080',
   options: [
-    flag('--env <name=value>', 'a variable of the process; may be repeated').argParser(gatherText),
+    textsFlag('--env <name=value>', 'a variable of the process; may be repeated'),
     flag('--cwd <dir>', 'working folder of the process (default: the project folder)', parseText),
-    flag('--header <name=value>', 'a header of every request; may be repeated').argParser(
-      gatherText,
-    ),
-    new Option('--type <transport>', 'how to talk to a URL (default: follows from it)').choices([
-      'stdio',
-      'http',
-      'sse',
-      'ws',
-    ]),
-    new Option('--scope <scope>', 'whose settings (default: project)').choices([
-      'user',
-      'project',
-      'local',
-    ]),
+    textsFlag('--header <name=value>', 'a header of every request; may be repeated'),
+    {
+      ...flag('--type <transport>', 'how to talk to a URL (default: follows from it)'),
+      choices: ['stdio', 'http', 'sse', 'ws'],
+    },
+    {
+      ...flag('--scope <scope>', 'whose settings (default: project)'),
+      choices: ['user', 'project', 'local'],
+    },
     flag('--account <name>', 'the account to log in with, if there are several', parseText),
     flag('--oauth-client-id <id>', 'a client that you registered with the issuer', parseText),
     flag(
@@ -44,7 +38,7 @@ const addCommand: CommandDefinition<AddFlags> = {
       'the port that the client is registered with (default: any free port)',
       parseOpenPort,
     ),
-    flag('--oauth-scope <scope>', 'a scope to request; may be repeated').argParser(gatherText),
+    textsFlag('--oauth-scope <scope>', 'a scope to request; may be repeated'),
     flag('--yes', 'approve it without a terminal'),
   ],
   async run(session, [name = '', ...words], flags) {

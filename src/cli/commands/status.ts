@@ -1,10 +1,9 @@
 import type { ServerStatus, ServerUsage, TroupeSnapshot } from '../../domain/host/status.ts';
 import { usageError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
-import { type CliSession, type CommandDefinition, flag } from '../command.ts';
+import { type CommandDefinition, flag } from '../command.ts';
 import type { ControlClient } from '../control/client.ts';
 import { withRunning } from '../control/running-troupe.ts';
-import { followEvents } from '../run/follow-events.ts';
 import { sinceText } from '../show/durations.ts';
 import type { Output } from '../show/output.ts';
 import {
@@ -16,7 +15,6 @@ import {
   summaryText,
 } from '../show/status-lines.ts';
 import { columnsOf, wrapText } from '../show/table.ts';
-import { createTroupeView } from '../show/troupe-view.ts';
 
 interface StatusFlags {
   readonly watch?: true;
@@ -48,7 +46,10 @@ export const statusCommand: CommandDefinition<StatusFlags> = {
       const snapshot = await client.request('status', defined({ server }));
       const isShown = (status: ServerStatus): boolean =>
         server === undefined ? !problems || needsAttention(status) : status.name === server;
-      if (watch) return watchStatus(session, client, snapshot, isShown);
+      if (watch) {
+        const { watchStatus } = await import('../run/watch-status.ts');
+        return watchStatus(session, client, snapshot, isShown);
+      }
       const chosen = problems ? byConcern(snapshot.servers).filter(isShown) : snapshot.servers;
       // Only whoever looks closely pays for a look at the processes.
       const usage = launch.json || server !== undefined ? await usageOf(client, server) : noUsage;
@@ -106,45 +107,4 @@ function overview(
   // The shell's prompt takes a line as well.
   if (!output.interactive || lines.length < output.height) return lines;
   return [...head, ...tableOf(byConcern(chosen)), ...problems, ...wrapText(summary, output.width)];
-}
-
-/** Assembles the table from the status changes that the socket sends. */
-async function watchStatus(
-  session: CliSession,
-  client: ControlClient,
-  first: TroupeSnapshot,
-  isShown: (status: ServerStatus) => boolean,
-): Promise<number> {
-  const servers = new Map(first.servers.map((server) => [server.name, server]));
-  const source = {
-    snapshot: (): TroupeSnapshot => ({
-      troupe: first.troupe,
-      servers: [...servers.values()].filter(isShown).sort((a, b) => (a.name < b.name ? -1 : 1)),
-    }),
-    footer: [`pid ${first.troupe.pid}; Ctrl-C closes this view, not the troupe`],
-  };
-  const view = createTroupeView(session, source);
-  for (const status of first.servers.filter(isShown))
-    view.event({ type: 'status.changed', status });
-  const refresh = async (): Promise<void> => {
-    const { servers: present } = await client.request('status', {});
-    const names = new Set(present.map((server) => server.name));
-    for (const name of servers.keys()) if (!names.has(name)) servers.delete(name);
-  };
-  const followed = ['status.changed', 'reconciled', 'settings.invalid'] as const;
-  try {
-    return await followEvents(session.host, client, followed, (event) => {
-      if (event.type === 'status.changed') {
-        const before = servers.get(event.status.name);
-        servers.set(event.status.name, event.status);
-        // A server that no longer needs attention leaves the view with its last change.
-        if (!isShown(event.status) && (before === undefined || !isShown(before))) return;
-      }
-      // A removed server sends no last status, so compare the names after each pass.
-      if (event.type === 'reconciled') refresh().catch(() => undefined);
-      view.event(event);
-    });
-  } finally {
-    view.end();
-  }
 }

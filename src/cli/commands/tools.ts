@@ -1,15 +1,12 @@
-import type { ServerStatus } from '../../domain/host/status.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
 import { usageError } from '../../domain/user-errors.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 import { quotedFor } from '../../policies/text/quoted.ts';
 import { indexTools, searchTools } from '../../policies/tools/search.ts';
 import { type CliSession, type CommandDefinition, flag } from '../command.ts';
-import { isSettled, unreadSettings, unusableError } from '../control/settled-servers.ts';
-import { noServers, unknownAllowed } from '../launch.ts';
 import { type AdHocFlags, adHocDetails, adHocFlags } from '../run/ad-hoc.ts';
 import { listedTool, listedTools, usedTool } from '../run/used-tool.ts';
-import { type UsedTroupe, withTroupe } from '../run/with-troupe.ts';
+import { withTroupe } from '../run/with-troupe.ts';
 import { fitTable } from '../show/table.ts';
 import { exampleWords, signatureLines, toolDetails } from '../show/tool-lines.ts';
 
@@ -53,35 +50,17 @@ export const toolsCommand: CommandDefinition<AdHocFlags & { readonly search?: st
       const show = server === undefined ? showTools : showSignatures;
       if (troupe.client !== undefined) show(session, found);
       else {
+        const { notesOfRun } = await import('../run/one-off-tools.ts');
         const snapshot = await troupe.request('status', {});
-        const unread = unreadSettings(snapshot.servers, snapshot.troupe.problems);
-        if (unread !== undefined && tools.length === 0) throw unread;
-        if (unread !== undefined) session.output.note(unread.message);
+        const { before, after } = notesOfRun(session.launch, snapshot, troupe, { tools, server });
+        for (const note of before) session.output.note(note);
         show(session, found);
-        for (const note of unknownAllowed(session.launch, snapshot.servers))
-          session.output.note(note);
-        if (snapshot.servers.length === 0) session.output.note(noServers(session.launch));
-        if (server === undefined) noteToolless(session, snapshot.servers, troupe);
+        for (const note of after) session.output.note(note);
       }
       return 0;
     });
   },
 };
-
-/** Notes why a server of a one-off troupe has no tools. */
-function noteToolless(
-  { output }: CliSession,
-  servers: readonly ServerStatus[],
-  { explained }: UsedTroupe,
-): void {
-  for (const status of servers.filter(({ tools }) => tools === 0)) {
-    const next = `see troupe tools ${status.name}`;
-    const error = unusableError(status);
-    if (status.state === 'dormant') output.note(`${status.name} starts on demand; ${next}`);
-    else if (!isSettled(status)) output.note(`${status.name} is still ${status.state}; ${next}`);
-    else if (error !== undefined) output.note(explained(error).message);
-  }
-}
 
 function showTools({ output }: CliSession, tools: readonly ExposedTool[]): void {
   output.document({ tools });

@@ -64,9 +64,14 @@ export const upCommand: CommandDefinition<UpFlags> = {
   options: [
     rootFlag,
     telemetryFlag,
-    flag('--inspect [port]', 'print a link to the live charts in a browser; default: any free port')
-      .preset('0')
-      .argParser(parsePort),
+    {
+      ...flag(
+        '--inspect [port]',
+        'print a link to the live charts in a browser; default: any free port',
+      ),
+      preset: '0',
+      parse: parsePort,
+    },
     flag(
       '--journal [file]',
       'record what the charts do, for troupe replay; default: a file in the state folder',

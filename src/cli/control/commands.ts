@@ -13,14 +13,10 @@ import type { Troupe } from '../../runtime/troupe.ts';
 import { waitOnce } from '../../runtime/wait-once.ts';
 import { listPrompts, listResources, listTools } from './offers.ts';
 import type { ControlEvent, ControlResults, Identity } from './protocol.ts';
+import { settleTimeoutMs } from './protocol.ts';
 import type { ControlArgs, ControlCommand } from './schemas.ts';
 import type { ControlContext, ControlHandler } from './server.ts';
-import {
-  requireServer,
-  settleTimeoutMs,
-  unusableError,
-  waitUntilSettled,
-} from './settled-servers.ts';
+import { requireServer, unusableError, waitUntilSettled } from './settled-servers.ts';
 
 // A decision is applied within one pass, which takes milliseconds; after this, the answer reports the
 // current state.

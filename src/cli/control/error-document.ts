@@ -1,11 +1,7 @@
 /** Converts any thrown value into an error document. */
 
-import { CommanderError } from 'commander';
 import { type ErrorDocument, exitCodeOf } from '../../domain/caller-code.ts';
-import type { TroupeError } from '../../domain/troupe-error.ts';
-import { usageError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
-import { closestName } from '../../policies/text/closest-name.ts';
 import { printableLine } from '../../policies/text/printable.ts';
 
 /** Enough for a sentence with two paths. */
@@ -13,7 +9,6 @@ const longestMessage = 1_000;
 
 /** Unexpected errors become `INTERNAL`. */
 export function errorDocumentOf(error: unknown): ErrorDocument {
-  if (error instanceof CommanderError) return usageErrorOf(error, 'troupe --help').toJSON();
   if (isErrorDocument(error)) {
     const { code, server, tool, retryable, outcome, retryAfterMs, message } = error;
     const shown = printableLine(message, longestMessage);
@@ -42,30 +37,4 @@ export function isErrorDocument(value: unknown): value is ErrorDocument {
     typeof outcome === 'string' &&
     typeof retryable === 'boolean'
   );
-}
-
-/** Commander's words for an argument that is none of its choices. */
-const notAllowed =
-  /^command-argument value '(.*)' is invalid for argument '(\w+)'\. Allowed choices are (.*?)\.?$/u;
-
-/**
- * Rewrites commander's message in our style; commander writes `error: …` and its guess on a second line.
- *
- * @param help - the command that prints the help
- */
-export function usageErrorOf(error: CommanderError, help: string): TroupeError {
-  // Thrown after printing the help, when no command was given.
-  const text = error.code === 'commander.help' ? 'no command was given' : error.message;
-  const [said = '', guess] = text.replace(/^error: /, '').split('\n');
-  const [, value, name, list] = notAllowed.exec(said) ?? [];
-  if (value !== undefined && list !== undefined) {
-    const closest = closestName(value, list.split(', '));
-    const next =
-      closest === undefined ? `use one of ${list}; see ${help}` : `did you mean ${closest}?`;
-    const kind = `${/^[aeiou]/u.test(name ?? '') ? 'an' : 'a'} ${name}`;
-    return usageError(`${printableLine(value, 100)} is not ${kind}; ${next}`);
-  }
-  const meant = guess?.match(/Did you mean (.*)\?\)$/)?.[1];
-  const next = meant === undefined ? `see ${help}` : `did you mean ${meant}?`;
-  return usageError(printableLine(`${said.replace(/\.$/, '')}; ${next}`, longestMessage));
 }

@@ -37,6 +37,9 @@ export const maxRequestBytes = 1_048_576;
 /** A result may hold all tools, or one tool's result of at most 16 MB, escaped. */
 export const maxAnswerBytes = 134_217_728;
 
+/** As long as the first start by a package runner may take; other servers settle by their own deadlines. */
+export const settleTimeoutMs = 120_000;
+
 /** The longest name of a server or tool. */
 export const longestName = 300;
 

@@ -12,9 +12,6 @@ import { realClock } from '../../runtime/real-clock.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
 import { waitOnce } from '../../runtime/wait-once.ts';
 
-/** As long as the first start by a package runner may take; other servers settle by their own deadlines. */
-export const settleTimeoutMs = 120_000;
-
 /** Whether a server's state only changes through the user or a timer. */
 export function isSettled(status: ServerStatus): boolean {
   return !isOnItsWay(status.state);

@@ -1,14 +1,13 @@
 /** A server named on the command line: used once, beside the settings. */
 
-import type { Option } from 'commander';
 import type { TroupeError } from '../../domain/troupe-error.ts';
 import { reworded, usageError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import { quotedFor } from '../../policies/text/quoted.ts';
 import type { HostPolicy, TroupeOptions } from '../../runtime/troupe.ts';
-import { flag } from '../command.ts';
-import { settleTimeoutMs } from '../control/settled-servers.ts';
-import { gatherText, pairsOf, parseText } from '../flag-values.ts';
+import { type FlagDefinition, flag, textsFlag } from '../command.ts';
+import { settleTimeoutMs } from '../control/protocol.ts';
+import { pairsOf, parseText } from '../flag-values.ts';
 import type { Launch } from '../launch.ts';
 import { shellWords } from '../shell-words.ts';
 
@@ -33,15 +32,11 @@ export interface AdHocServer {
 }
 
 /** For commands that use a server once. */
-export const adHocFlags: readonly Option[] = [
+export const adHocFlags: readonly FlagDefinition[] = [
   flag('--stdio <command>', 'use the server that this command starts; no shell runs', parseText),
   flag('--url <url>', 'use the server at this address', parseText),
-  flag('--env <name=value>', 'set a variable of the --stdio server; may be repeated').argParser(
-    gatherText,
-  ),
-  flag('--header <name=value>', 'send a header to the --url server; may be repeated').argParser(
-    gatherText,
-  ),
+  textsFlag('--env <name=value>', 'set a variable of the --stdio server; may be repeated'),
+  textsFlag('--header <name=value>', 'send a header to the --url server; may be repeated'),
 ];
 
 const isAddress = (word: string): boolean => /^(?:https?|wss?):\/\//iu.test(word);

@@ -1,9 +1,8 @@
 /** Runs the command line in this process and exits with its exit code. */
 
-import { setTimeout as delay } from 'node:timers/promises';
 import { version } from '../../domain/version.ts';
 import type { CliHost, StopSignal } from '../cli-host.ts';
-import { runCli } from '../program.ts';
+import { runLine } from '../plain-line.ts';
 
 // An active reader empties a full pipe within a second.
 const flushMs = 1_000;
@@ -52,11 +51,11 @@ export async function runInThisProcess(
       return () => process.off('uncaughtException', listener);
     },
   };
-  const exitCode = await runCli(host);
+  const exitCode = await runLine(host);
   // A pipe may still hold the end of our output. A slow reader such as `less` may take its time, but only
   // a moment after a stop signal.
   const isWritten = new Promise<void>((resolve) => process.stdout.write('', () => resolve()));
-  if (wasStopped) void delay(flushMs).then(giveUpOutput);
+  if (wasStopped) setTimeout(giveUpOutput, flushMs);
   await Promise.race([isWritten, isGivenUp]);
   process.exit(exitCode);
 }

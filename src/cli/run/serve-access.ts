@@ -1,14 +1,13 @@
 /** Who may use a gateway over HTTP: the flags of `troupe serve` that say so, and what they need. */
 
-import { InvalidArgumentError, type Option } from 'commander';
 import type { IssuerKeys } from '../../../actors/authorization/issuer-keys.ts';
 import type { Clock } from '../../domain/clock.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { usageError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
 import type { CliHost } from '../cli-host.ts';
-import { flag } from '../command.ts';
-import { gatherText, type ListenAddress } from '../flag-values.ts';
+import { type FlagDefinition, flag } from '../command.ts';
+import { gatherText, InvalidFlagValue, type ListenAddress } from '../flag-values.ts';
 
 export interface AccessFlags {
   readonly http?: ListenAddress;
@@ -23,7 +22,7 @@ export interface AccessFlags {
 export const loopbackHosts: ReadonlySet<string> = new Set(['127.0.0.1', '::1', 'localhost']);
 const wildcardHosts: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
 
-export const accessOptions: readonly Option[] = [
+export const accessOptions: readonly FlagDefinition[] = [
   flag(
     '--auth <kind>',
     'who may connect over HTTP: token (default) = clients with the token file; oauth = clients with an access token of --issuer',
@@ -39,7 +38,7 @@ export const accessOptions: readonly Option[] = [
     "the audience of accepted tokens; if it is a web address, also the gateway's public one; default: its URL",
     parseAudience,
   ),
-  flag('--scope <name>', 'a scope that tokens must have; repeatable').argParser(gatherScope),
+  { ...flag('--scope <name>', 'a scope that tokens must have; repeatable'), parse: gatherScope },
 ];
 
 /** Whether only the user who started the gateway can be its client, as far as can be known. */
@@ -116,7 +115,7 @@ const quotable = /^[\x21\x23-\x5b\x5d-\x7e]{1,500}$/;
 
 function parseKind(text: string): 'token' | 'oauth' {
   if (text === 'token' || text === 'oauth') return text;
-  throw new InvalidArgumentError('Write token or oauth; for neither, use --no-auth.');
+  throw new InvalidFlagValue('Write token or oauth; for neither, use --no-auth.');
 }
 
 function parseIssuer(text: string): string {
@@ -127,17 +126,17 @@ function parseIssuer(text: string): string {
     url?.protocol === 'https:' ||
     (url?.protocol === 'http:' && loopbackHosts.has(url.hostname.replace(/^\[|\]$/g, '')));
   if (isPlain && isSafe && quotable.test(text)) return text;
-  throw new InvalidArgumentError(
+  throw new InvalidFlagValue(
     'Write an https address (http only on this machine) without query, fragment, user name and quotes.',
   );
 }
 
 function parseAudience(text: string): string {
   if (quotable.test(text)) return text;
-  throw new InvalidArgumentError('Write an address or a name without spaces and quotes.');
+  throw new InvalidFlagValue('Write an address or a name without spaces and quotes.');
 }
 
 function gatherScope(text: string, previous: readonly string[] | undefined): readonly string[] {
   if (quotable.test(text)) return gatherText(text, previous);
-  throw new InvalidArgumentError('Write one scope, without spaces and quotes; repeat the flag.');
+  throw new InvalidFlagValue('Write one scope, without spaces and quotes; repeat the flag.');
 }

@@ -4,8 +4,8 @@ import type { ExposedTool } from '../../domain/tool.ts';
 import { defined } from '../../policies/defined.ts';
 import { changedTool, unknownTool } from '../../runtime/errors/call-refusal.ts';
 import type { CliSession } from '../command.ts';
+import { settleTimeoutMs } from '../control/protocol.ts';
 import { findRunning } from '../control/running-troupe.ts';
-import { settleTimeoutMs } from '../control/settled-servers.ts';
 import { type Launch, troupeOptionsOf } from '../launch.ts';
 import { mayBeJoined, type ToolTarget, toolTarget } from '../tool-target.ts';
 import {
@@ -15,7 +15,7 @@ import {
   adHocServerOf,
   isAdHocWord,
 } from './ad-hoc.ts';
-import type { UsedTroupe } from './with-troupe.ts';
+import type { UsedTroupe } from './used-troupe.ts';
 
 /** The answer may take as long as the servers, plus a moment for the socket. */
 const extraMs = 2_000;

@@ -119,7 +119,7 @@ export function cutTo(text: string, width: number): string {
   if (width <= 0) return '';
   let kept = '';
   let used = 0;
-  for (const { segment } of graphemes.segment(text)) {
+  for (const { segment } of graphemesOf(text)) {
     const next = used + columnsOf(segment);
     if (next > width - 1) break;
     kept += segment;
@@ -128,8 +128,16 @@ export function cutTo(text: string, width: number): string {
   return `${kept}…`;
 }
 
-const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
-const plain = /^[\x20-\x7e]*$/;
+let segmenter: Intl.Segmenter | undefined;
+
+/** Creating a segmenter takes longer than the rest of most commands. */
+function graphemesOf(text: string): Intl.Segments {
+  segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' });
+  return segmenter.segment(text);
+}
+
+// One column each: ASCII, Latin letters and signs without the soft hyphen, dashes, quotes and the ellipsis.
+const plain = /^[\x20-\x7e\u00a0-\u00ac\u00ae-\u02ff\u2010-\u2026]*$/u;
 // East Asian wide and fullwidth characters and emoji, which take two columns; the variation selector
 // requests an emoji.
 const wide =
@@ -144,7 +152,7 @@ const drawnAlone = /[^\p{Mn}\p{Me}\p{Cf}]/gu;
 export function columnsOf(text: string): number {
   if (plain.test(text)) return text.length;
   let columns = 0;
-  for (const { segment } of graphemes.segment(text)) columns += columnsOfCluster(segment);
+  for (const { segment } of graphemesOf(text)) columns += columnsOfCluster(segment);
   return columns;
 }
 

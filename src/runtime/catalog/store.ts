@@ -1,5 +1,6 @@
-import type { EraVerdict, SessionOwner, SessionPorts } from '../../../actors/session/ports.ts';
+import type { SessionOwner, SessionPorts } from '../../../actors/session/ports.ts';
 import { type Catalog, emptyCatalog, type SideLists } from '../../domain/catalog.ts';
+import type { EraVerdict } from '../../domain/session.ts';
 import type { DesiredServer } from '../../domain/settings.ts';
 import { deepFreeze } from '../../policies/deep-freeze.ts';
 import { equalData } from '../../policies/equal-data.ts';

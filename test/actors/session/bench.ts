@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { type AnyActorRef, createActor, type InspectionEvent, setup } from 'xstate';
 import { createSessionIo } from '../../../actors/session/io.ts';
 import { createSessionActors, type SessionActors } from '../../../actors/session/leaf-actors.ts';
-import type { EraVerdict, SessionPorts } from '../../../actors/session/ports.ts';
+import type { SessionPorts } from '../../../actors/session/ports.ts';
 import { refreshMachine } from '../../../machines/session/refresh.ts';
 import { sessionMachine } from '../../../machines/session/session.ts';
 import type { SideLists } from '../../../src/domain/catalog.ts';
@@ -17,6 +17,7 @@ import type { EmbeddedServer } from '../../../src/domain/host/embedded.ts';
 import type { PolicyOverrides } from '../../../src/domain/policy.ts';
 import type { ServerSpec, StdioSpec } from '../../../src/domain/server-spec.ts';
 import type {
+  EraVerdict,
   ListOutcome,
   ProbeAnswer,
   SessionEnd,

@@ -1,7 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { WatchListener } from '../../../actors/files/watcher.ts';
 import { createDockerGateway } from '../../../actors/settings/docker-gateway.ts';
-import { settingsStream } from '../../../actors/settings/stream.ts';
 import type { DockerFinding } from '../../../src/config/docker-gateway.ts';
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
 import { namesOf, startSettings } from './bench.ts';
@@ -33,7 +32,6 @@ async function start(initial = on) {
     projectRoot: '/project',
     clock,
     docker,
-    stream: settingsStream,
     readFile: async () => ({ text }),
     checkFolder: async () => undefined,
     watch: (_files, changes) => {

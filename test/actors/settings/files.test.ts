@@ -26,7 +26,6 @@ import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { watchSettingsFiles } from '../../../actors/files/watcher.ts';
 import { checkFolder, readSettingsFile } from '../../../actors/settings/file.ts';
-import { settingsStream } from '../../../actors/settings/stream.ts';
 import { realClock } from '../../../src/runtime/real-clock.ts';
 import { namesOf, serversText, startSettings } from './bench.ts';
 
@@ -62,7 +61,6 @@ async function start(
     files: [{ file, scope: 'config' }],
     projectRoot: root,
     clock: realClock,
-    stream: settingsStream,
     watch: (files, listener) =>
       watchSettingsFiles(files, {
         ...listener,
@@ -188,7 +186,6 @@ describe('a watched settings file', () => {
       files: [{ file, scope: 'project', optional: true }],
       projectRoot: root,
       clock: realClock,
-      stream: settingsStream,
       watch: (files, listener) => watchSettingsFiles(files, { ...listener, slowed: () => {} }),
     });
     onTestFinished(() => bench.stop());

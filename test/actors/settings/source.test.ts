@@ -4,7 +4,6 @@ import type { WatchListener } from '../../../actors/files/watcher.ts';
 import type { FileReading } from '../../../actors/settings/file.ts';
 import { readSettings, type SettingsFileRef } from '../../../actors/settings/last-good-settings.ts';
 import { createSpecBook } from '../../../actors/settings/settings-changes.ts';
-import { settingsStream } from '../../../actors/settings/stream.ts';
 import type { Settings } from '../../../src/domain/settings.ts';
 import { VirtualClock } from '../../../src/testing/virtual-clock.ts';
 import { namesOf, serversText, startSettings } from './bench.ts';
@@ -33,7 +32,6 @@ function start(
     files: [mine, project],
     projectRoot: '/project',
     clock,
-    stream: settingsStream,
     ...(options.overlay === undefined ? {} : { overlay: options.overlay }),
     checkFolder: async (folder) => ((options.folders?.has(folder) ?? true) ? undefined : 'missing'),
     readFile: async (file) => {

@@ -1,5 +1,4 @@
-import { throwError } from 'rxjs';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { WatchListener } from '../../../actors/files/watcher.ts';
 import {
   createSettingsReader,
@@ -12,7 +11,7 @@ import { type BenchPorts, namesOf, serversText, startSettings } from './bench.ts
 const file = '/me/troupe.json';
 const ports = { files: [{ file, scope: 'config' }], projectRoot: '/project' } as const;
 
-/** A source that loads its stream as in production, on virtual time. */
+/** A source on virtual time. */
 function start(more: Partial<BenchPorts> = {}) {
   const clock = new VirtualClock();
   let text = serversText({ a: 'x' });
@@ -40,31 +39,26 @@ function start(more: Partial<BenchPorts> = {}) {
       text = serversText({ [name]: 'x' });
       listener?.changed();
     },
-    async advance(ms: number) {
-      await clock.advanceAndSettle(ms);
-      await vi.dynamicImportSettled();
-      await clock.advanceAndSettle(0);
-    },
+    advance: (ms: number) => clock.advanceAndSettle(ms),
     times: () => bench.facts.map(({ at }) => at),
     lastNames: () => namesOf(bench.facts.at(-1)?.settings as Settings),
   };
 }
 
-describe('a settings source whose stream is not loaded yet', () => {
-  it('reads immediately, picks up early edits after the start and debounces later ones', async () => {
+describe('a settings source that starts', () => {
+  it('reads immediately and debounces edits from the start', async () => {
     const source = start();
     await source.advance(0);
     expect(source.lastNames()).toEqual(['a']);
     source.write('b');
     source.write('c');
-    await source.advance(999);
+    await source.advance(299);
     expect(source.times()).toEqual([0]);
     await source.advance(1);
-    await source.advance(300);
     source.write('d');
     await source.advance(300);
     expect(source.lastNames()).toEqual(['d']);
-    expect(source.times()).toEqual([0, 1_300, 1_600]);
+    expect(source.times()).toEqual([0, 300, 600]);
     expect(source.clock.pendingCount).toBe(0);
   });
 
@@ -91,15 +85,14 @@ describe('a settings source whose stream is not loaded yet', () => {
       },
     };
     const source = start({ reader: asking });
-    await source.advance(1_000);
     await source.advance(300);
     await source.advance(60_000);
-    expect(reads).toEqual([0, 1_300, 6_300]);
+    expect(reads).toEqual([0, 300, 5_300]);
   });
 
   it.each([
     ['before the first read', 0],
-    ['while loading', 1],
+    ['after it', 1],
   ])('emits nothing and leaves no timer or watch when stopped %s', async (_when, readings) => {
     const source = start();
     if (readings > 0) await source.next();
@@ -116,8 +109,20 @@ describe('a settings source whose stream is not loaded yet', () => {
 describe('an exception in the settings stream', () => {
   it('fails the actor without leaving a timer or watch', async () => {
     const fault = new Error('a fault');
-    const source = start({ stream: () => throwError(() => fault) });
+    const reader = createSettingsReader({ ...ports, readFile: async () => ({ text: '{}' }) });
+    let reads = 0;
+    const failing: SettingsReader = {
+      ...reader,
+      async read(now, scope) {
+        reads += 1;
+        if (reads > 1) throw fault;
+        return reader.read(now, scope);
+      },
+    };
+    const source = start({ reader: failing });
     await source.advance(0);
+    source.write('b');
+    await source.advance(300);
     expect(source.failures).toEqual([fault]);
     expect(source.isWatching()).toBe(false);
     expect(source.facts).toHaveLength(1);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { logLine } from '../../../src/cli/commands/logs.ts';
 import { explanationLines } from '../../../src/cli/show/explanation-lines.ts';
+import { logLine } from '../../../src/cli/show/log-line.ts';
 import { columnsOf, wrapText } from '../../../src/cli/show/table.ts';
 import type { Explanation } from '../../../src/domain/host/explanation.ts';
 import type { ServerLogLine } from '../../../src/domain/server-log.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { CallFailure } from '../../../src/domain/session.ts';
-import type { ScriptedCall } from '../../../src/testing/scripted-session.ts';
+import type { ScriptedCall } from '../../../src/testing/session-script.ts';
 import { call, callFailure, crash, pong, remote, servers, stage } from '../stage.ts';
 
 const db = servers({ db: 'srv' });

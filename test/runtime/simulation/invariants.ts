@@ -11,7 +11,7 @@ import type { LiveServer } from '../../../src/domain/plan.ts';
 import type { ServerState } from '../../../src/domain/server-state.ts';
 import { passesFilter } from '../../../src/policies/tools/filter.ts';
 import type { RootSnapshot } from '../../../src/runtime/status/board.ts';
-import type { SessionScript } from '../../../src/testing/scripted-session.ts';
+import type { SessionScript } from '../../../src/testing/session-script.ts';
 import type { SimulatedCall, World } from './world.ts';
 
 /** One moment of the world, looked at once for all checks. */

@@ -6,7 +6,7 @@ import type {
   ScriptedCall,
   ScriptedCommand,
   SessionScript,
-} from '../../../src/testing/scripted-session.ts';
+} from '../../../src/testing/session-script.ts';
 import type { VirtualClock } from '../../../src/testing/virtual-clock.ts';
 import type { QuestionLedger } from './question-ledger.ts';
 import type { Random } from './random.ts';

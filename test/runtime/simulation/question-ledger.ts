@@ -5,7 +5,7 @@
 
 import type { QuestionBody, QuestionHandler } from '../../../src/domain/question.ts';
 import type { Troupe } from '../../../src/runtime/troupe.ts';
-import type { ScriptedCall, SessionScript } from '../../../src/testing/scripted-session.ts';
+import type { ScriptedCall, SessionScript } from '../../../src/testing/session-script.ts';
 import type { Random } from './random.ts';
 
 const form: QuestionBody = {

@@ -5,13 +5,13 @@ import type { AnyActorRef, InspectionEvent } from 'xstate';
 import type { HostEvent } from '../../../src/domain/host/event.ts';
 import { TroupeError } from '../../../src/domain/troupe-error.ts';
 import type { RootSnapshot } from '../../../src/runtime/status/board.ts';
-import type { SessionScript } from '../../../src/testing/scripted-session.ts';
 import {
   createScriptedTroupe,
   projectFile,
   type ScriptedTroupe,
   settingsFile,
 } from '../../../src/testing/scripted-troupe.ts';
+import type { SessionScript } from '../../../src/testing/session-script.ts';
 import { DesiredModel, type Entry, type FileContent } from './desired-model.ts';
 import { Peers } from './peers.ts';
 import { QuestionLedger } from './question-ledger.ts';

@@ -10,8 +10,8 @@ import type {
 } from '../../../src/domain/question.ts';
 import { TroupeError } from '../../../src/domain/troupe-error.ts';
 import type { CallOptions } from '../../../src/runtime/troupe.ts';
-import type { ScriptedCall } from '../../../src/testing/scripted-session.ts';
 import type { ScriptedTroupeOptions } from '../../../src/testing/scripted-troupe.ts';
+import type { ScriptedCall } from '../../../src/testing/session-script.ts';
 import { type Stage, stage } from '../stage.ts';
 
 const nameForm: QuestionBody = {

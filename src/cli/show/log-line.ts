@@ -1,0 +1,12 @@
+/** Lines of a server's log. */
+
+import type { ServerLogLine } from '../../domain/server-log.ts';
+import { printableLine } from '../../policies/text/printable.ts';
+
+// The maximum length of a log line.
+const longestLine = 2_000;
+
+/** Time, session and stream precede every line, so a server cannot fake a line of another stream. */
+export function logLine({ at, session, stream, line }: ServerLogLine): string {
+  return `${at} #${session} ${stream.padEnd(6)} | ${printableLine(line, longestLine)}`;
+}

@@ -1,0 +1,36 @@
+/** Rewrites commander's errors in our style. */
+
+import type { CommanderError } from 'commander';
+import type { TroupeError } from '../domain/troupe-error.ts';
+import { usageError } from '../domain/user-errors.ts';
+import { closestName } from '../policies/text/closest-name.ts';
+import { printableLine } from '../policies/text/printable.ts';
+
+/** Enough for a sentence with two paths. */
+const longestMessage = 1_000;
+
+/** Commander's words for an argument that is none of its choices. */
+const notAllowed =
+  /^command-argument value '(.*)' is invalid for argument '(\w+)'\. Allowed choices are (.*?)\.?$/u;
+
+/**
+ * Rewrites commander's message in our style; commander writes `error: …` and its guess on a second line.
+ *
+ * @param help - the command that prints the help
+ */
+export function usageErrorOf(error: CommanderError, help: string): TroupeError {
+  // Thrown after printing the help, when no command was given.
+  const text = error.code === 'commander.help' ? 'no command was given' : error.message;
+  const [said = '', guess] = text.replace(/^error: /, '').split('\n');
+  const [, value, name, list] = notAllowed.exec(said) ?? [];
+  if (value !== undefined && list !== undefined) {
+    const closest = closestName(value, list.split(', '));
+    const next =
+      closest === undefined ? `use one of ${list}; see ${help}` : `did you mean ${closest}?`;
+    const kind = `${/^[aeiou]/u.test(name ?? '') ? 'an' : 'a'} ${name}`;
+    return usageError(`${printableLine(value, 100)} is not ${kind}; ${next}`);
+  }
+  const meant = guess?.match(/Did you mean (.*)\?\)$/)?.[1];
+  const next = meant === undefined ? `see ${help}` : `did you mean ${meant}?`;
+  return usageError(printableLine(`${said.replace(/\.$/, '')}; ${next}`, longestMessage));
+}
