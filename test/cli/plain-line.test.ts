@@ -97,6 +97,7 @@ describe('a plain line', () => {
   });
 
   it.each([
+    ['no command', []],
     ['another command', ['up']],
     ['a flag in front', ['--json', 'status']],
     ['an unknown flag', ['status', '--jsno']],
