@@ -132,7 +132,7 @@ describe("XState's internals", () => {
   it('let timers be found by actor, which fire, are cancelled and end with their actor', () => {
     const clock = new VirtualClock();
     const fired: string[] = [];
-    const child = setup({}).createMachine({
+    const waiter = setup({}).createMachine({
       initial: 'waiting',
       states: {
         waiting: { after: { 10: 'over' }, on: { stay: 'resting' } },
@@ -140,10 +140,10 @@ describe("XState's internals", () => {
         resting: {},
       },
     });
-    const machine = setup({ actors: { child } }).createMachine({
+    const machine = setup({ actors: { waiter } }).createMachine({
       invoke: [
-        { src: 'child', id: 'one' },
-        { src: 'child', id: 'two' },
+        { src: 'waiter', id: 'one' },
+        { src: 'waiter', id: 'two' },
       ],
       after: { 20: { actions: () => fired.push('parent') } },
       on: { say: { actions: raise({ type: 'said' }, { delay: 5 }) } },
@@ -169,7 +169,7 @@ describe("XState's internals", () => {
 
   it('let an action spawn children into the context, which start after the transition', () => {
     const log: string[] = [];
-    const child = setup({}).createMachine({
+    const server = setup({}).createMachine({
       entry: [() => log.push('child starts'), sendParent({ type: 'hello' })],
       on: { end: '.over', '*': { actions: () => log.push('child gets it') } },
       initial: 'here',
@@ -177,14 +177,14 @@ describe("XState's internals", () => {
     });
     const parent = setup({
       types: { context: {} as { readonly refs: readonly AnyActorRef[] } },
-      actors: { child },
+      actors: { server },
     }).createMachine({
       context: { refs: [] },
       on: {
         spawn: {
           actions: [
             enqueueActions(({ enqueue }) => {
-              enqueue(spawnApart('child', [{ id: 'one', input: {} }], (refs) => assign({ refs })));
+              enqueue(spawnApart('server', [{ id: 'one', input: {} }], (refs) => assign({ refs })));
             }),
             sendTo(({ context }) => context.refs[0] as AnyActorRef, { type: 'work' }),
             () => log.push('transition ends'),
