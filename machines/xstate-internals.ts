@@ -54,11 +54,61 @@ export interface ScheduledEvent {
   readonly id: string;
   readonly event: AnyEventObject;
   readonly delay: number;
-  /** Wall-clock milliseconds, whichever clock the system has. */
+  /** Wall-clock milliseconds. */
   readonly startedAt: number;
 }
 
+type Timers = Map<AnyActorRef, Map<string, ScheduledEvent & { readonly timer: unknown }>>;
+
+const timersOf = new WeakMap<object, Timers>();
+
+interface TimerClock {
+  setTimeout(callback: () => void, delayMs: number): unknown;
+  clearTimeout(timer: unknown): void;
+  wallNow(): number;
+}
+
+/**
+ * Makes a system find an actor's timers at once. XState's own scheduler looks through the timers of
+ * all actors whenever one of them ends.
+ */
+export function indexTimers({ system }: AnyActorRef, clock: TimerClock): void {
+  const timers: Timers = new Map();
+  let count = 0;
+  timersOf.set(system, timers);
+  const forget = (source: AnyActorRef, id: string): unknown => {
+    const own = timers.get(source);
+    const timer = own?.get(id)?.timer;
+    own?.delete(id);
+    if (own?.size === 0) timers.delete(source);
+    return timer;
+  };
+  const cancel = (source: AnyActorRef, id: string): void => {
+    const timer = forget(source, id);
+    if (timer !== undefined) clock.clearTimeout(timer);
+  };
+  const scheduler: Scheduler = {
+    schedule(source, target, event, delay, id = `timer ${(count += 1)}`) {
+      const timer = clock.setTimeout(() => {
+        forget(source, id);
+        systemOf({ system })._relay(source, target, event);
+      }, delay);
+      const own = timers.get(source) ?? new Map<string, ScheduledEvent & { timer: unknown }>();
+      timers.set(source, own.set(id, { id, event, delay, startedAt: clock.wallNow(), timer }));
+    },
+    cancel,
+    cancelAll(source) {
+      for (const id of [...(timers.get(source)?.keys() ?? [])]) cancel(source, id);
+    },
+  };
+  Object.assign(system, { scheduler });
+}
+
+type Scheduler = AnyActorRef['system']['scheduler'];
+
 export function scheduledBy(ref: AnyActorRef): readonly ScheduledEvent[] {
+  const timers = timersOf.get(ref.system);
+  if (timers !== undefined) return [...(timers.get(ref)?.values() ?? [])];
   return Object.values(ref.system.getSnapshot()._scheduledEvents).filter(
     ({ source }) => (source as AnyActorRef) === ref,
   );
@@ -153,10 +203,11 @@ export function sharingStarts<Machine extends AnyStateMachine>(
   return Object.create(machine, { getInitialSnapshot: { value: getInitialSnapshot } }) as Machine;
 }
 
-function systemOf({ system }: AnyActorScope) {
-  // The public type hides how inspection events are sent.
+function systemOf({ system }: Pick<AnyActorScope, 'system'>) {
+  // The public type hides how events are sent.
   return system as unknown as {
     readonly _sendInspectionEvent: (event: InspectionEvent) => void;
+    readonly _relay: (source: AnyActorRef, target: AnyActorRef, event: AnyEventObject) => void;
   };
 }
 

@@ -322,8 +322,7 @@ export class Recorder implements InspectionSource {
     file.isStarted = true;
     for (const { event, id, delay, startedAt } of scheduledBy(ref)) {
       if (delay >= longestTimerMs) continue;
-      // XState uses the wall clock here, whatever clock it was given.
-      const armedAt = Math.min(0, startedAt - Date.now());
+      const armedAt = Math.min(0, startedAt - this.#clock.wallNow());
       file.timers.set(id, { id, ms: delay, armedAt, event });
     }
     file.base = { stand: file.now, timers: new Map(file.timers), login };

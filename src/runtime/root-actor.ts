@@ -27,7 +27,7 @@ import { slotsMachine } from '../../machines/slots.ts';
 import { childrenOf } from '../../machines/troupe/context.ts';
 import { isHandover } from '../../machines/troupe/handover.ts';
 import { type TroupeInput, troupeMachine } from '../../machines/troupe/troupe.ts';
-import { sharingStarts } from '../../machines/xstate-internals.ts';
+import { indexTimers, sharingStarts } from '../../machines/xstate-internals.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { MemoryUse, TroupeState } from '../domain/host/status.ts';
 import type { Problem } from '../domain/settings.ts';
@@ -102,12 +102,14 @@ export function createRoot({ parts, input, settings, specs, session }: RootPorts
   );
   const slots = stoppingChildren(slotsMachine);
   const troupe = troupeMachine.provide({ actors: { server, slots, settingsSource } });
-  return createActor(stoppingChildren(troupe), {
+  const root = createActor(stoppingChildren(troupe), {
     // XState does not use the handles, so they may have any type.
     clock: clock as NonNullable<ActorOptions<AnyActorLogic>['clock']>,
     ...(parts.inspect === undefined ? {} : { inspect: parts.inspect }),
     input,
   });
+  indexTimers(root, clock);
+  return root;
 }
 
 /** Describes an actor that broke, and what happens next. */

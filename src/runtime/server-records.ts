@@ -95,16 +95,20 @@ export class ServerRecords {
       live.has(name) || serverNamed(settings, name) !== undefined;
     const before = seen?.live ?? GroupedMap.of();
     const gone = live.changesSince(before).filter((name) => !isPresent(name));
-    if (settings !== seen?.settings)
-      gone.push(...[...this.#statuses.keys()].filter((name) => !isPresent(name)));
-    this.#telemetry?.forget(gone);
-    for (const name of gone) this.#statuses.delete(name);
+    const isNew = settings !== seen?.settings;
+    if (isNew) gone.push(...[...this.#statuses.keys()].filter((name) => !isPresent(name)));
+    this.#forget(gone);
     if (removed !== seen?.removed) {
       const remembered = new Set(removed);
       this.#histories.retain((name) => isPresent(name) || remembered.has(name));
       this.#logs.retain(isPresent, removed);
     }
-    return gone.length === 0 && settings === seen?.settings ? undefined : isPresent;
+    return gone.length > 0 || isNew ? isPresent : undefined;
+  }
+
+  #forget(servers: readonly string[]): void {
+    this.#telemetry?.forget(servers);
+    for (const name of servers) this.#statuses.delete(name);
   }
 
   /** Ends the telemetry of all servers. */

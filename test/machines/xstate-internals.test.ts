@@ -19,6 +19,7 @@ import {
   fromCallback,
   fromPromise,
   type InspectionEvent,
+  raise,
   sendParent,
   sendTo,
   setup,
@@ -30,6 +31,7 @@ import {
   builtInAction,
   createInertScope,
   type Effect,
+  indexTimers,
   machineIdOf,
   parentOf,
   parentTargetId,
@@ -127,9 +129,47 @@ function builtIns(actions: readonly Effect[]) {
 const timerId = 'xstate.after.patience.sample.work.idle';
 
 describe("XState's internals", () => {
+  it('let timers be found by actor, which fire, are cancelled and end with their actor', () => {
+    const clock = new VirtualClock();
+    const fired: string[] = [];
+    const waiter = setup({}).createMachine({
+      initial: 'waiting',
+      states: {
+        waiting: { after: { 10: 'over' }, on: { stay: 'resting' } },
+        over: { entry: () => fired.push('child') },
+        resting: {},
+      },
+    });
+    const machine = setup({ actors: { waiter } }).createMachine({
+      invoke: [
+        { src: 'waiter', id: 'one' },
+        { src: 'waiter', id: 'two' },
+      ],
+      after: { 20: { actions: () => fired.push('parent') } },
+      on: { say: { actions: raise({ type: 'said' }, { delay: 5 }) } },
+    });
+    const root = createActor(machine, { clock });
+    indexTimers(root, clock);
+    root.start();
+    root.send({ type: 'say' });
+    const { one, two } = root.getSnapshot().children;
+    const startedAt = clock.wallNow();
+    expect(scheduledBy(root)).toMatchObject([
+      { delay: 20, startedAt },
+      { delay: 5, startedAt },
+    ]);
+    one?.send({ type: 'stay' });
+    expect([one, two].map((ref) => scheduledBy(ref as AnyActorRef).length)).toEqual([0, 1]);
+    clock.advanceBy(10);
+    expect(fired).toEqual(['child']);
+    root.stop();
+    expect(scheduledBy(root)).toEqual([]);
+    expect(clock.pendingCount).toBe(0);
+  });
+
   it('let an action spawn children into the context, which start after the transition', () => {
     const log: string[] = [];
-    const child = setup({}).createMachine({
+    const server = setup({}).createMachine({
       entry: [() => log.push('child starts'), sendParent({ type: 'hello' })],
       on: { end: '.over', '*': { actions: () => log.push('child gets it') } },
       initial: 'here',
@@ -137,14 +177,14 @@ describe("XState's internals", () => {
     });
     const parent = setup({
       types: { context: {} as { readonly refs: readonly AnyActorRef[] } },
-      actors: { child },
+      actors: { server },
     }).createMachine({
       context: { refs: [] },
       on: {
         spawn: {
           actions: [
             enqueueActions(({ enqueue }) => {
-              enqueue(spawnApart('child', [{ id: 'one', input: {} }], (refs) => assign({ refs })));
+              enqueue(spawnApart('server', [{ id: 'one', input: {} }], (refs) => assign({ refs })));
             }),
             sendTo(({ context }) => context.refs[0] as AnyActorRef, { type: 'work' }),
             () => log.push('transition ends'),

@@ -2,6 +2,7 @@
 
 import type { AnyActorRef, StateValue } from 'xstate';
 import { childrenOf } from '../../machines/troupe/context.ts';
+import { scheduledBy } from '../../machines/xstate-internals.ts';
 import { longestTimerMs } from '../../src/domain/clock.ts';
 import type { PicturedActor } from '../../src/domain/host/inspection.ts';
 
@@ -44,14 +45,13 @@ function livingBelow(ref: AnyActorRef): readonly AnyActorRef[] {
 
 function truthOf(ref: AnyActorRef): TrueActor {
   const { value } = ref.getSnapshot() as { readonly value?: StateValue };
-  const scheduled = Object.values(ref.system.getSnapshot()._scheduledEvents);
   return {
     actor: ref.sessionId,
     id: ref.id,
     leaves: value === undefined ? [] : leavesOf(value).toSorted(),
-    timers: scheduled
+    timers: scheduledBy(ref)
       // As long as a timer can be: the chart's way to have none.
-      .filter(({ source, delay }) => (source as unknown) === ref && delay < longestTimerMs)
+      .filter(({ delay }) => delay < longestTimerMs)
       // One that was given no id gets a random one.
       .map(({ id, event, delay }) => `${/[.:]|Deadline$/u.test(id) ? id : event.type} ${delay}`)
       .sort(),

@@ -3,6 +3,7 @@
  * visit. Times depend on the machine; these numbers depend on the code alone.
  */
 
+import { setImmediate as turnOfLoop } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { AnyMachineSnapshot } from 'xstate';
 import { setUp } from './stage.ts';
@@ -85,7 +86,18 @@ async function countsWith(count: number): Promise<Counts> {
   ]);
   const made = setUp({ settings: { mcpServers: Object.fromEntries(entries) as object } });
   const { troupe } = made;
-  const start = await visitsOf(() => made.advance(1_000));
+  let isApplied = false;
+  troupe.on('reconciled', () => {
+    isApplied = true;
+  });
+  const start = await visitsOf(async () => {
+    // Reading many entries lets the event loop run in between.
+    while (!isApplied) {
+      await made.advance(10);
+      await turnOfLoop();
+    }
+    await made.advance(1_000);
+  });
   expect(troupe.snapshot().servers.filter(({ state }) => state === 'dormant').length).toBe(count);
   const change = await visitsOf(async () => {
     troupe.send({ type: 'server.start', server: 's3' });

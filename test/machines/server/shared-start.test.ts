@@ -42,8 +42,8 @@ function startsOf(machine: typeof serverMachine, inputs: readonly ServerInput[])
     on: { '*': { actions: ({ event }) => heard.push(event) } },
   });
   const root = createActor(parent, { inspect: (event) => seen.push(event) }).start();
-  const last = refs.at(-1);
-  const { value, context, status, tags } = last?.getSnapshot();
+  const last = refs.at(-1) as AnyActorRef;
+  const { value, context, status, tags } = last.getSnapshot();
   const sent = heard.filter((event) => (event as ServerInput).actorId === inputs.at(-1)?.actorId);
   const events = seen.flatMap((event): readonly unknown[] => {
     if (event.actorRef !== last) return [];

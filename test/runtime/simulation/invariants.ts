@@ -3,11 +3,9 @@
  * what is wrong in one line that begins with the number of the invariant.
  */
 
-import type { AnyActorRef } from 'xstate';
 import { actorsOf, childrenOf } from '../../../machines/troupe/context.ts';
 import { handoverIdOf } from '../../../machines/troupe/handover.ts';
 import type { ServerStatus } from '../../../src/domain/host/status.ts';
-import type { LiveServer } from '../../../src/domain/plan.ts';
 import type { ServerState } from '../../../src/domain/server-state.ts';
 import { passesFilter } from '../../../src/policies/tools/filter.ts';
 import type { RootSnapshot } from '../../../src/runtime/status/board.ts';
