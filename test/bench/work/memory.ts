@@ -25,7 +25,8 @@ export async function heapBytes(): Promise<number> {
 
 async function job({ contender, servers, isDormant }: MemoryTask): Promise<unknown> {
   const { open, openDormant } = await entryOf(contender).load();
-  if (isDormant && openDormant === undefined) return null;
+  // Not null, which would mean that it failed.
+  if (isDormant && openDormant === undefined) return 'unsupported';
   const fleet = (isDormant ? await openDormant?.(servers) : undefined) ?? open(servers);
   if (!isDormant) await Promise.all(servers.map(({ name }) => fleet.listed(name)));
   // What is loaded in the background or kept for a moment is not a server's cost.
