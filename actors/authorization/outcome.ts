@@ -10,6 +10,7 @@ import type {
   AuthorizationFailureKind,
 } from '../../src/domain/authorization.ts';
 import { redactWords } from '../../src/policies/text/redact-words.ts';
+import { ProtocolFault } from '../transports/connection/errors.ts';
 import { RequestFailedError } from '../transports/connection/failure.ts';
 import { AddressBlockedError } from '../transports/http/addresses.ts';
 
@@ -72,7 +73,8 @@ function failureOf(error: unknown): StepFailure {
     return refused(isBlocked ? 'discovery' : 'unavailable', sentence(error.message)).failure;
   }
   // The body's coding is unknown or broken.
-  if (error instanceof SdkError) return refused('discovery', sentence(error.message)).failure;
+  if (error instanceof ProtocolFault || error instanceof SdkError)
+    return refused('discovery', sentence(error.message)).failure;
   throw error;
 }
 
