@@ -3,7 +3,6 @@
  * visit. Times depend on the machine; these numbers depend on the code alone.
  */
 
-import { setImmediate as turnOfLoop } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { AnyMachineSnapshot } from 'xstate';
 import { setUp } from './stage.ts';
@@ -94,7 +93,9 @@ async function countsWith(count: number): Promise<Counts> {
     // Reading many entries lets the event loop run in between.
     while (!isApplied) {
       await made.advance(10);
-      await turnOfLoop();
+      await new Promise((resolve) => {
+        setImmediate(resolve);
+      });
     }
     await made.advance(1_000);
   });
