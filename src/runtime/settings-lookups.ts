@@ -52,7 +52,7 @@ async function withGated<Reading extends MergedSettings>(
   const { settings, specs } = reading;
   // Nearly always none or few of many.
   if (!settings.servers.some(({ gated }) => gated)) return reading;
-  const servers = settings.servers.map((desired) => {
+  const servers = settings.servers.map(async (desired) => {
     const spec = desired.gated ? specs.get(desired.generation) : undefined;
     return spec?.type === 'stdio' ? lookUp(desired, spec) : desired;
   });

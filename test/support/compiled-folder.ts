@@ -12,7 +12,7 @@ declare module 'vitest' {
   }
 }
 
-export default function setUp(project: TestProject): () => void {
+export function setup(project: TestProject): () => void {
   const folder = mkdtempSync(path.join(tmpdir(), 'troupe-compiled-'));
   // For its programs' packages, which stay outside the bundles.
   const packages = fileURLToPath(new URL('../../node_modules', import.meta.url));
