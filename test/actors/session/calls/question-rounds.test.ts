@@ -179,7 +179,9 @@ describe('a multi-round request', () => {
   });
 
   it("pauses the server's timeout while a question is open, up to the caller's limit", async () => {
-    const { asked, result, clock, request } = begin([asks({ a: form }), done], { questionsMs: 5_000 });
+    const { asked, result, clock, request } = begin([asks({ a: form }), done], {
+      questionsMs: 5_000,
+    });
     await clock.advanceAndSettle(5_500);
     asked[0]?.answer({ action: 'cancel' });
     expect(await result).toBe('ok');
