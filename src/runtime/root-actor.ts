@@ -1,11 +1,6 @@
 /** Creates the root actor: the charts, with the I/O of the given parts. */
 
-import {
-  type ActorOptions,
-  type AnyActorLogic,
-  type AnyStateMachine,
-  createActor,
-} from 'xstate';
+import { type ActorOptions, type AnyActorLogic, type AnyStateMachine, createActor } from 'xstate';
 import type { KeeperPorts, ProcessKeeper } from '../../actors/processes/keeper.ts';
 import type { SessionActors } from '../../actors/session/leaf-actors.ts';
 import type { SessionPorts } from '../../actors/session/ports.ts';
