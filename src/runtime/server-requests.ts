@@ -40,7 +40,7 @@ export function offers({ catalogs, progress, root, absentError }: Services) {
 
 /** Creates the methods of a troupe that send requests to servers. */
 export function requests(services: Services) {
-  const { board, calls, catalogs, problems, root } = services;
+  const { calls, catalogs } = services;
 
   /** Runs the work once the settings have been read, observed by telemetry if there is any. */
   const run = <Report extends CallReport | RequestReport<unknown>>(
@@ -68,14 +68,6 @@ export function requests(services: Services) {
       );
     });
 
-  /** Finds a tool's server, even while the server's tools are not known yet. */
-  const addressOfTool = (exposedName: string) => {
-    return addressOf(exposedName, catalogs.tools, board, () => [
-      ...root.getSnapshot().context.removed,
-      ...problems.all().flatMap(({ server }) => server ?? []),
-    ]);
-  };
-
   return {
     catalog: () => {
       const tools = catalogs.tools.all();
@@ -96,7 +88,7 @@ export function requests(services: Services) {
       rejecting(() => {
         checkName('name of the tool', name);
         return run('tools/call', options, (rest, watch) =>
-          calls.call(addressOfTool(name), args, rest, watch),
+          calls.call(addressOfTool(services, name), args, rest, watch),
         );
       }),
     callServerTool: (server, tool, args = {}, options = {}) =>
@@ -127,6 +119,14 @@ export function requests(services: Services) {
     permissions: () => calls.permissions.store.choices(),
     forgetPermissions: (which = {}) => calls.permissions.store.forget(which),
   } satisfies Partial<Troupe>;
+}
+
+/** Finds a tool's server, even while the server's tools are not known yet. */
+function addressOfTool({ board, catalogs, problems, root }: Services, exposedName: string) {
+  return addressOf(exposedName, catalogs.tools, board, () => [
+    ...root.getSnapshot().context.removed,
+    ...problems.all().flatMap(({ server }) => server ?? []),
+  ]);
 }
 
 /** Rejects with what the work throws; an async function would cost a call three more turns. */

@@ -165,10 +165,9 @@ export class Requests {
   }
 
   #cancel(requestId: number, reason: unknown): void {
-    const { abandon } = this.#connection;
     // A modern server is notified by the end of the request's own stream, where it has one.
-    if (this.#envelope !== undefined && abandon !== undefined) {
-      abandon.call(this.#connection, requestId);
+    if (this.#envelope !== undefined && this.#connection.abandon !== undefined) {
+      this.#connection.abandon(requestId);
       return;
     }
     const meta = this.#envelope && { _meta: this.#envelope };

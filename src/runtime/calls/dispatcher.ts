@@ -8,7 +8,6 @@
  */
 
 import type { OpenTelemetry } from '../../../actors/host/open-telemetry.ts';
-import type { Clock } from '../../domain/clock.ts';
 import type {
   CallFailure,
   SessionCallOptions,
@@ -17,12 +16,7 @@ import type {
 } from '../../domain/session.ts';
 import type { ToolResult } from '../../domain/tool.ts';
 import type { TroupeError } from '../../domain/troupe-error.ts';
-import {
-  mayRunTwice,
-  type RepeatedTool,
-  type Replay,
-  replayOf,
-} from '../../policies/calls/replay-decision.ts';
+import { mayRunTwice, type RepeatedTool, replayOf } from '../../policies/calls/replay-decision.ts';
 import { defined } from '../../policies/defined.ts';
 import type { ToolList } from '../catalog/tool-list.ts';
 import { asTroupeError, callErrorOf, countsForCircuit, type Subject } from '../errors/call.ts';
@@ -39,13 +33,10 @@ import { CallTelemetry, type CallWatch } from '../telemetry/calls.ts';
 import type { CallOptions, CallReport, RequestReport } from '../troupe.ts';
 import type { Approvals } from '../user/approvals.ts';
 import type { Permissions } from '../user/permissions.ts';
-import { type WaitBounds, waitOnce } from '../wait-once.ts';
+import { waitOnce } from '../wait-once.ts';
 import { BackgroundCalls } from './background.ts';
-import {
-  CallPermissions,
-  type CallPermissionsPorts,
-  type PendingCall,
-} from './call-permissions.ts';
+import { boundsOf, type Call, type Done, type Hold, type Target } from './call.ts';
+import { CallPermissions, type CallPermissionsPorts } from './call-permissions.ts';
 import { gateFor, notStarted, refusalAtRest } from './gate.ts';
 import { type Operation, requestOperation, ToolOperation, type ToolSubject } from './operation.ts';
 import { Results, type ResultsPorts, toolAnswer } from './results.ts';
@@ -65,42 +56,6 @@ export interface CallDispatcherPorts extends CallPermissionsPorts, RunningCallsP
 // One second: a session that lost a request usually closes immediately. One that is still
 // open afterwards is healthy and may be used again.
 const replacementMs = 1_000;
-
-interface Done<Result, About extends Subject> extends RequestReport<Result> {
-  readonly about: About;
-}
-
-/** Why a call cannot be sent now: it waits for a permission, its turn, or the server. */
-type Hold = 'permission' | 'queue' | 'wait';
-
-interface Call extends PendingCall {
-  readonly semaphore: CallSemaphore;
-  readonly watch: CallWatch | undefined;
-  /** Whether the semaphore counts it as active. */
-  isActive: boolean;
-  /** Tracks the server's status once the call had to wait. */
-  changes: StatusChanges | undefined;
-  sends: number;
-  wasQueued: boolean;
-  /**
-   * The server's last session when this call first demanded it; null if it has not been demanded.
-   */
-  demandedAfter: { readonly actorId: string; readonly session: number } | null;
-  /** A first attempt that was lost, and how long the call waits for a new session. */
-  lost: {
-    readonly handle: SessionHandle;
-    readonly error: TroupeError;
-    readonly replay: Replay;
-    readonly untilAt: number;
-  } | null;
-}
-
-/** The server and the session to which a call is sent, and what it is about. */
-interface Target<About extends Subject> {
-  readonly view: ServerView;
-  readonly handle: SessionHandle;
-  readonly about: About;
-}
 
 export class CallDispatcher {
   readonly #ports: CallDispatcherPorts;
@@ -216,9 +171,9 @@ export class CallDispatcher {
     }
     onBegun?.(call);
     return this.#sent(call, operation).then(
-      (done) => {
+      (answered) => {
         this.#end(call);
-        return report(done);
+        return report(answered);
       },
       (error: unknown) => {
         this.#end(call);
@@ -510,13 +465,4 @@ export class CallDispatcher {
     const isTrusted = this.#ports.permissions.isTrusted(desired);
     return { isTrusted, annotations: shown?.annotations };
   }
-}
-
-/** Returns the end of a call's wait: its deadline, or the time given to a replacement of its session. */
-function boundsOf({ deadlineAt, lost, options }: Call, clock: Clock): WaitBounds {
-  const givenUntilAt = lost?.untilAt ?? 0;
-  // Once past, it must not wake the call again: a backoff may last much longer.
-  const isGivenTime = clock.now() < givenUntilAt;
-  const endAt = isGivenTime ? Math.min(deadlineAt, givenUntilAt) : deadlineAt;
-  return { clock, signal: options.signal, deadlineAt: endAt };
 }
