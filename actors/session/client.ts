@@ -35,7 +35,7 @@ import {
   type ServerFacts,
   withoutType,
 } from './answers.ts';
-import { takeRequestId } from './calls/light-calls.ts';
+import { takeRequestId } from './calls/requests.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 type Request = Extract<JSONRPCMessage, { method: string; id: unknown }>;
@@ -236,7 +236,7 @@ export class Client {
       };
       subscriptions.set(id, { onOpen, onEnd });
       signal.addEventListener('abort', stop, { once: true });
-      const params = { _meta: this.#envelope(), notifications: filter };
+      const params = { _meta: this.envelope(), notifications: filter };
       this.#send({ jsonrpc: '2.0', id, method: 'subscriptions/listen', params } as JSONRPCMessage, {
         requestSignal: stream.signal,
         onRequestStreamEnd: () => onEnd(new Error('The stream of the subscription ended.')),
@@ -308,7 +308,8 @@ export class Client {
     transport.onclose = () => this.#close();
   }
 
-  #envelope(): Fields {
+  /** Returns the metadata that every request of a modern session carries. */
+  envelope(): Fields {
     return {
       'io.modelcontextprotocol/protocolVersion': this.#version ?? modernVersion,
       'io.modelcontextprotocol/clientInfo': clientInfo,
@@ -364,7 +365,7 @@ export class Client {
   }
 
   #withMeta(params: Fields, isModern: boolean, added: Fields | undefined): Fields {
-    const envelope = isModern ? this.#envelope() : {};
+    const envelope = isModern ? this.envelope() : {};
     return { ...params, _meta: { ...envelope, ...(params['_meta'] as object), ...added } };
   }
 
@@ -375,7 +376,7 @@ export class Client {
   }
 
   #cancel(requestId: number | string, reason: unknown): void {
-    const meta = this.getProtocolEra() === 'modern' && { _meta: this.#envelope() };
+    const meta = this.getProtocolEra() === 'modern' && { _meta: this.envelope() };
     const params = { requestId, reason: String(reason), ...meta };
     // A connection that cannot send reports that elsewhere.
     this.#send({ jsonrpc: '2.0', method: 'notifications/cancelled', params }).catch(() => {});

@@ -40,7 +40,7 @@ export function offers({ catalogs, progress, root, absentError }: Services) {
 
 /** Creates the methods of a troupe that send requests to servers. */
 export function requests(services: Services) {
-  const { board, calls, catalogs, problems, root } = services;
+  const { calls, catalogs } = services;
 
   /** Runs the work once the settings have been read, observed by telemetry if there is any. */
   const run = <Report extends CallReport | RequestReport<unknown>>(
@@ -48,32 +48,25 @@ export function requests(services: Services) {
     options: CallOptions,
     work: (rest: CallOptions, watch?: CallWatch) => Promise<Report>,
   ): Promise<Report> => {
+    const begin = (watch?: CallWatch): Promise<Report> =>
+      services.progress.hasReadSettings()
+        ? work(options, watch)
+        : afterFirstPass(services, options).then((rest) => work(rest, watch));
     const { telemetry } = calls;
-    const begin = async (watch?: CallWatch): Promise<Report> =>
-      work(
-        services.progress.hasReadSettings() ? options : await afterFirstPass(services, options),
-        watch,
-      );
     return telemetry === undefined ? begin() : telemetry.during(method, options, begin);
   };
 
-  const ask = async <Result>(
+  const ask = <Result>(
     server: string,
     request: SessionRequest,
     options: CallOptions = {},
-  ): Promise<RequestReport<Result>> => {
-    checkName('name of the server', server);
-    return run(request.method, options, (rest, watch) =>
-      calls.ask<Result>(server, request, rest, watch),
-    );
-  };
-
-  /** Finds a tool's server, even while the server's tools are not known yet. */
-  const addressOfTool = (exposedName: string) => {
-    const { removed } = root.getSnapshot().context;
-    const missing = problems.all().flatMap(({ server }) => server ?? []);
-    return addressOf(exposedName, catalogs.tools, board, [...removed, ...missing]);
-  };
+  ): Promise<RequestReport<Result>> =>
+    rejecting(() => {
+      checkName('name of the server', server);
+      return run(request.method, options, (rest, watch) =>
+        calls.ask<Result>(server, request, rest, watch),
+      );
+    });
 
   return {
     catalog: () => {
@@ -91,19 +84,21 @@ export function requests(services: Services) {
         },
       };
     },
-    callTool: async (name, args = {}, options = {}) => {
-      checkName('name of the tool', name);
-      return run('tools/call', options, (rest, watch) =>
-        calls.call(addressOfTool(name), args, rest, watch),
-      );
-    },
-    callServerTool: async (server, tool, args = {}, options = {}) => {
-      checkName('name of the server', server);
-      checkName('name of the tool', tool);
-      return run('tools/call', options, (rest, watch) =>
-        calls.call({ server, tool }, args, rest, watch),
-      );
-    },
+    callTool: (name, args = {}, options = {}) =>
+      rejecting(() => {
+        checkName('name of the tool', name);
+        return run('tools/call', options, (rest, watch) =>
+          calls.call(addressOfTool(services, name), args, rest, watch),
+        );
+      }),
+    callServerTool: (server, tool, args = {}, options = {}) =>
+      rejecting(() => {
+        checkName('name of the server', server);
+        checkName('name of the tool', tool);
+        return run('tools/call', options, (rest, watch) =>
+          calls.call({ server, tool }, args, rest, watch),
+        );
+      }),
     readResource: async (server, uri, options) => {
       checkName('address of the resource', uri);
       return ask<ResourceResult>(server, { method: 'resources/read', params: { uri } }, options);
@@ -124,6 +119,23 @@ export function requests(services: Services) {
     permissions: () => calls.permissions.store.choices(),
     forgetPermissions: (which = {}) => calls.permissions.store.forget(which),
   } satisfies Partial<Troupe>;
+}
+
+/** Finds a tool's server, even while the server's tools are not known yet. */
+function addressOfTool({ board, catalogs, problems, root }: Services, exposedName: string) {
+  return addressOf(exposedName, catalogs.tools, board, () => [
+    ...root.getSnapshot().context.removed,
+    ...problems.all().flatMap(({ server }) => server ?? []),
+  ]);
+}
+
+/** Rejects with what the work throws; an async function would cost a call three more turns. */
+function rejecting<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return work();
+  } catch (error) {
+    return Promise.reject(error as TroupeError);
+  }
 }
 
 /**

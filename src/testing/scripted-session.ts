@@ -7,11 +7,10 @@
  */
 
 import { fromCallback, fromPromise, type PromiseActorLogic } from 'xstate';
-import { CallDeadline, timeOf } from '../../actors/session/calls/deadline.ts';
+import { Deadline, Deadlines } from '../../actors/session/calls/deadlines.ts';
 import type { SessionActors } from '../../actors/session/leaf-actors.ts';
 import type { SessionPorts } from '../../actors/session/ports.ts';
 import type { SideLists } from '../domain/catalog.ts';
-import type { Clock } from '../domain/clock.ts';
 import type { Failure } from '../domain/failure.ts';
 import type { LogLevel } from '../domain/log-level.ts';
 import type { QuestionAnswer, QuestionBody } from '../domain/question.ts';
@@ -134,6 +133,7 @@ class Script implements SessionScript {
   readonly #ports: ScriptedSessionPorts;
   readonly #report: (fact: WireFact) => void;
   readonly #sessions: ScriptedSessions;
+  readonly #deadlines: Deadlines;
   /** Questions that belong to no call. */
   readonly #wanted = new Set<AbortController>();
   #onConnected: ((outcome: ConnectOutcome) => void) | undefined;
@@ -149,6 +149,7 @@ class Script implements SessionScript {
   ) {
     this.input = input;
     this.#ports = ports;
+    this.#deadlines = new Deadlines(ports.clock);
     this.#report = report;
     this.#sessions = sessions;
   }
@@ -266,11 +267,11 @@ class Script implements SessionScript {
     const controller = new AbortController();
     const wanted = call?.wanted ?? this.#wanted;
     wanted.add(controller);
-    call?.deadline.hold();
+    call?.hold();
     try {
       return await questions.ask(this.input.server, body, call?.options.party, controller.signal);
     } finally {
-      call?.deadline.release();
+      call?.release();
       wanted.delete(controller);
     }
   }
@@ -326,7 +327,7 @@ class Script implements SessionScript {
       Promise.resolve({ failure: { reason, written: false, message } });
     if (options.signal?.aborted === true) return notSent('cancelled', cancelled);
     if (this.state !== 'open') return notSent('notSent', 'The session is closed.');
-    const call = new Call(tool, args, options, this.#ports.clock);
+    const call = new Call(tool, args, options, this.#deadlines);
     this.calls.push(call);
     this.#sessions.onCall?.(this, call);
     return call.outcome;
@@ -351,15 +352,15 @@ const cancelled = 'The call was cancelled.';
 /** How a call ended. */
 type Answer = { readonly result: object } | { readonly failure: CallFailure };
 
-class Call implements ScriptedCall {
+class Call extends Deadline implements ScriptedCall {
   readonly tool: string;
   readonly args: Readonly<Record<string, unknown>>;
   readonly outcome: Promise<Answer>;
   isSettled = false;
   /** Questions that belong to this call. */
   readonly wanted = new Set<AbortController>();
-  readonly deadline: CallDeadline;
   readonly options: SessionCallOptions;
+  readonly #deadlines: Deadlines;
   #resolve: (outcome: Answer) => void = () => {};
   readonly #onAbort = (): void =>
     this.fail({ reason: 'cancelled', written: true, message: cancelled });
@@ -368,8 +369,10 @@ class Call implements ScriptedCall {
     tool: string,
     args: Readonly<Record<string, unknown>>,
     options: SessionCallOptions,
-    clock: Clock,
+    deadlines: Deadlines,
   ) {
+    super(deadlines, options);
+    this.#deadlines = deadlines;
     this.tool = tool;
     this.args = args;
     this.options = options;
@@ -377,9 +380,11 @@ class Call implements ScriptedCall {
       this.#resolve = resolve;
     });
     options.signal?.addEventListener('abort', this.#onAbort, { once: true });
-    const late = (): void =>
-      this.fail({ reason: 'timeout', written: true, message: 'Request timed out' });
-    this.deadline = new CallDeadline(clock, timeOf(options), late);
+    deadlines.add(this);
+  }
+
+  override onLate(): void {
+    this.fail({ reason: 'timeout', written: true, message: 'Request timed out' });
   }
 
   answer(result: ToolResult | Readonly<Record<string, unknown>>): void {
@@ -392,7 +397,7 @@ class Call implements ScriptedCall {
 
   progress(progress: CallProgress): void {
     if (this.isSettled) return;
-    this.deadline.renew();
+    this.renew();
     this.options.onProgress?.(progress);
   }
 
@@ -400,7 +405,7 @@ class Call implements ScriptedCall {
     if (this.isSettled) return;
     this.isSettled = true;
     this.options.signal?.removeEventListener('abort', this.#onAbort);
-    this.deadline.stop();
+    this.#deadlines.remove(this);
     for (const controller of this.wanted) controller.abort();
     this.#resolve(outcome);
   }

@@ -3,6 +3,11 @@
  * failure is a value that says whether the server may have run the tool.
  */
 
+import type { Clock } from '../../../src/domain/clock.ts';
+import type { Failure } from '../../../src/domain/failure.ts';
+import type { LogLevel } from '../../../src/domain/log-level.ts';
+import type { ClassifyRule } from '../../../src/domain/policy.ts';
+import type { InputRound } from '../../../src/domain/question.ts';
 import type {
   CallFailure,
   ServerProfile,
@@ -10,7 +15,7 @@ import type {
   SessionHandle,
   SessionRequest,
 } from '../../../src/domain/session.ts';
-import type { ToolResult } from '../../../src/domain/tool.ts';
+import type { ListedTool, ToolResult } from '../../../src/domain/tool.ts';
 import { argumentHeaders } from '../../../src/policies/calls/argument-headers.ts';
 import { verdictOf } from '../../../src/policies/calls/verdict.ts';
 import { classifyFailure } from '../../../src/policies/failures/classify.ts';
@@ -25,10 +30,24 @@ import {
   UnwritableError,
 } from '../../transports/connection/connection.ts';
 import { describeError, endOf } from '../../transports/connection/failure.ts';
-import type { Client, RequestOptions } from '../client.ts';
-import { type CallerSetup, createExchange, hearsProgress, metaOf } from './exchange.ts';
-import { type CallLightly, createLightCalls, type LightCallOptions } from './light-calls.ts';
-import { InputRequiredError, urlRequiredCode } from './question-rounds.ts';
+import { completed, withoutType } from '../answers.ts';
+import type { Client } from '../client.ts';
+import {
+  InputRequiredError,
+  inRounds,
+  type RoundParams,
+  urlRequiredCode,
+  withVisit,
+} from './question-rounds.ts';
+import { QuestionWire } from './question-wire.ts';
+import type { SessionQuestions } from './questions.ts';
+import {
+  capabilitiesKey,
+  closedMessage,
+  type OpenRequest,
+  type Outgoing,
+  Requests,
+} from './requests.ts';
 
 // Users read a server's error message; a longer one helps none of them.
 const messageCharacters = 4_096;
@@ -36,9 +55,39 @@ const messageCharacters = 4_096;
 const rpcDataCharacters = 4_096;
 // The limit for every displayed name.
 const nameCharacters = 128;
-const closedMessage = 'The session is closed.';
+const logLevelKey = 'io.modelcontextprotocol/logLevel';
 
-const wrongShape = 'the result of the tool has a wrong shape';
+export interface CallerSetup {
+  readonly server: string;
+  readonly clock: Clock;
+  readonly client: Client;
+  readonly connection: Connection;
+  readonly secrets: readonly string[];
+  /** Answers the server's questions; absent if there can be none. */
+  readonly questions?: SessionQuestions | undefined;
+  /**
+   * Aborted as soon as the session starts to end; nothing is sent from then on. The abort reason
+   * says how the session ends.
+   */
+  readonly over: AbortSignal;
+  readonly toolNamed: (name: string) => ListedTool | undefined;
+  /** The wanted log level of a modern server, which is sent with each request. */
+  readonly logLevel: () => LogLevel | undefined;
+  /** Reads the policy from the current settings. */
+  readonly rules: () => readonly ClassifyRule[];
+  /** Called when a call fails in a way that may affect the whole session. */
+  readonly onTrouble: (failure: Failure, seen: Seen) => void;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+type Answer<Result> = { readonly result: Result } | { readonly failure: CallFailure };
+/** Returns the result in the shape that callers rely on; throws if it has another one. */
+type Check<Result> = (result: Fields) => Result;
+
+function checkTool(result: Fields): ToolResult {
+  if (isToolResult(result)) return result;
+  throw invalidResult('tools/call', 'the result of the tool has a wrong shape');
+}
 
 function isToolResult(value: unknown): value is ToolResult {
   if (!isRecord(value)) return false;
@@ -77,12 +126,11 @@ function areRecords(value: unknown): boolean {
   return Array.isArray(value) && value.every((part) => isRecord(part));
 }
 
-function checked(
-  method: SessionRequest['method'],
-  result: Readonly<Record<string, unknown>>,
-): Record<string, unknown> {
-  if (isAsked(result) || shapes[method].isFit(result)) return result;
-  throw invalidResult(method, `the result of ${method} has a wrong shape`);
+function checkFor(method: SessionRequest['method']): Check<Record<string, unknown>> {
+  return (result) => {
+    if (isRecord(result) && shapes[method].isFit(result)) return result;
+    throw invalidResult(method, `the result of ${method} has a wrong shape`);
+  };
 }
 
 function invalidResult(method: string, why: string): Error {
@@ -90,57 +138,149 @@ function invalidResult(method: string, why: string): Error {
   return Object.assign(error, { code: 'INVALID_RESULT' });
 }
 
-/** Whether the server responds with questions. */
-function isAsked(result: Readonly<Record<string, unknown>>): boolean {
-  return result['resultType'] === 'input_required';
-}
-
-const lightKinds: ReadonlySet<Connection['kind']> = new Set(['stdio', 'http']);
-
 /** Creates the part of a session's handle that sends requests. */
 export function createCaller(
   setup: CallerSetup,
 ): Pick<SessionHandle, 'profile' | 'callTool' | 'request'> {
-  const { client, clock, connection } = setup;
-  const isLight = lightKinds.has(connection.kind) && client.getProtocolEra() !== 'modern';
-  const light = isLight
-    ? createLightCalls(clock, connection.transport, connection.stages)
-    : undefined;
-  const exchange = createExchange(setup);
+  const { client, connection, toolNamed } = setup;
+  const sender = new Sender(setup);
+  const hasHeaders = sender.isModern && connection.kind === 'http';
   return {
     profile: profileOf(client),
-    // Arguments are checked here, because JSON silently omits functions.
-    callTool: (tool, args, options) =>
-      attempt(setup, args, options, (leave) => {
-        // The SDK's client matches progress to its own request ids.
-        const lightly = hearsProgress(options) ? undefined : light;
-        return lightly === undefined
-          ? exchange.inFull(options, (added, own) =>
-              leave(() => callTool(setup, tool, { arguments: args, ...added }, own)),
-            )
-          : exchange.lightly(options, (own) =>
-              leave(() =>
-                callLightly(lightly, { name: tool, arguments: args, ...metaOf(options) }, own),
-              ),
-            );
-      }),
-    async request({ method, params }, options) {
-      const { capability } = shapes[method];
-      if (!setup.over.aborted && client.getServerCapabilities()?.[capability] === undefined)
-        return {
-          failure: failed('unsupported', false, `The server does not offer ${capability}.`),
-        };
-      return attempt(setup, params, options, (leave) =>
-        exchange.inFull(options, (added, own) =>
-          leave(async () =>
-            checked(
-              method,
-              await client.request(method, { ...params, ...added }, sendOptions(own)),
-            ),
-          ),
-        ),
-      );
+    callTool: (name, args, options) => {
+      const outgoing = {
+        method: 'tools/call' as const,
+        params: { name, arguments: args },
+        meta: options.meta,
+        headers: hasHeaders ? argumentHeaders(toolNamed(name)?.inputSchema, args) : undefined,
+      };
+      // Arguments are checked here, because JSON silently omits functions.
+      return sender.send(args, outgoing, options, checkTool);
     },
+    request: ({ method, params }, options) => {
+      const { capability } = shapes[method];
+      if (!setup.over.aborted && client.getServerCapabilities()?.[capability] === undefined) {
+        const message = `The server does not offer ${capability}.`;
+        return Promise.resolve({ failure: failed('unsupported', false, message) });
+      }
+      const outgoing = { method, params: { ...params }, meta: options.meta };
+      return sender.send(params, outgoing, options, checkFor(method));
+    },
+  };
+}
+
+/** Sends requests, in rounds where the server asks questions first. */
+class Sender {
+  readonly isModern: boolean;
+  readonly #setup: CallerSetup;
+  readonly #requests: Requests;
+  readonly #isAskable: boolean;
+  /** Whether a wanted log level is sent with each request. */
+  readonly #isLogging: boolean;
+  /** The questions of a server that asks while a request is in flight. */
+  readonly #wire: QuestionWire | undefined;
+
+  constructor(setup: CallerSetup) {
+    const { client, clock, connection, questions } = setup;
+    this.#setup = setup;
+    this.isModern = client.getProtocolEra() === 'modern';
+    this.#isLogging = this.isModern && client.getServerCapabilities()?.logging !== undefined;
+    this.#isAskable = questions?.isAskable === true;
+    if (!this.isModern && this.#isAskable && questions !== undefined)
+      this.#wire = new QuestionWire(connection, clock, questions);
+    this.#requests = new Requests(clock, connection, this.isModern ? client.envelope() : undefined);
+  }
+
+  send<Result extends object>(
+    given: unknown,
+    outgoing: Outgoing,
+    options: SessionCallOptions,
+    check: Check<Result>,
+  ): Promise<Answer<Result>> {
+    const refusal = this.#refusalOf(given, options);
+    if (refusal !== undefined) return Promise.resolve({ failure: refusal });
+    const request = this.#requests.begin(options);
+    const hasStages = this.isModern || this.#isAskable || options.party?.onQuestion !== undefined;
+    return new Promise((resolve) => {
+      const onFailure = (error: unknown): void => {
+        this.#requests.end(request);
+        resolve({ failure: this.#failureOf(error, request) });
+      };
+      const onResult = (result: Fields): void => {
+        try {
+          const checked = hasStages ? (result as unknown as Result) : check(withoutType(result));
+          this.#requests.end(request);
+          resolve({ result: checked });
+        } catch (error) {
+          onFailure(error);
+        }
+      };
+      if (hasStages)
+        this.#inStages(request, outgoing, options, check).then(
+          (result) => onResult(result as unknown as Fields),
+          onFailure,
+        );
+      else this.#requests.send(request, outgoing, onResult, onFailure);
+    });
+  }
+
+  /** Sends a request whose server may ask questions before it answers. */
+  #inStages<Result extends object>(
+    request: OpenRequest,
+    outgoing: Outgoing,
+    { party, round }: SessionCallOptions,
+    check: Check<Result>,
+  ): Promise<Result> {
+    const { clock, questions } = this.#setup;
+    const exchange = async (added: RoundParams, onSent?: (id: number) => void): Promise<Result> => {
+      const params = { ...outgoing.params, ...added };
+      const meta = this.#metaOf(outgoing, round);
+      const result = await this.#requests.exchange(request, { ...outgoing, params, meta }, onSent);
+      if (!this.isModern) return check(withoutType(result));
+      const read = completed(outgoing.method, result, true);
+      return read['resultType'] === undefined ? check(read) : (read as unknown as Result);
+    };
+    const rounds = { clock, questions, party, request };
+    if (this.isModern) {
+      if (round !== undefined) return exchange(paramsOf(round));
+      return withVisit(rounds, () => inRounds(rounds, exchange));
+    }
+    const wire = this.#wire;
+    return withVisit(rounds, () =>
+      wire === undefined
+        ? exchange({})
+        : wire.during(party, request, (onSent) => exchange({}, onSent)),
+    );
+  }
+
+  #metaOf({ meta }: Outgoing, round: InputRound | undefined): Outgoing['meta'] {
+    const level = this.#isLogging ? this.#setup.logLevel() : undefined;
+    return {
+      ...meta,
+      // Those of a caller that handles the rounds itself replace ours.
+      ...(round?.capabilities !== undefined && { [capabilitiesKey]: round.capabilities }),
+      ...(level !== undefined && { [logLevelKey]: level }),
+    };
+  }
+
+  #refusalOf(given: unknown, { signal }: SessionCallOptions): CallFailure | undefined {
+    if (isAborted(signal)) return cancelled(false);
+    if (this.#setup.over.aborted) return failed('notSent', false, closedMessage);
+    return isRecord(given) ? undefined : invalidArguments('they are not an object');
+  }
+
+  #failureOf(error: unknown, { signal, sends }: OpenRequest): CallFailure {
+    const failure = callFailureOf(error, isAborted(signal), this.#setup);
+    // The server responded to an earlier attempt with a question, and may already have begun.
+    return sends > 1 ? { ...failure, written: true } : failure;
+  }
+}
+
+/** Parameters added by a caller that handles the rounds itself. */
+function paramsOf({ inputResponses, requestState }: InputRound): RoundParams {
+  return {
+    ...(inputResponses !== undefined && { inputResponses }),
+    ...(requestState !== undefined && { requestState }),
   };
 }
 
@@ -157,69 +297,9 @@ function profileOf(client: Client): ServerProfile | undefined {
   };
 }
 
-type Leave = <Result>(send: () => Promise<Result>) => Promise<Result>;
-
-async function attempt<Result>(
-  setup: CallerSetup,
-  args: unknown,
-  { signal }: SessionCallOptions,
-  send: (leave: Leave) => Promise<Result>,
-): Promise<{ readonly result: Result } | { readonly failure: CallFailure }> {
-  if (isAborted(signal)) return { failure: cancelled(false) };
-  if (setup.over.aborted) return { failure: failed('notSent', false, closedMessage) };
-  if (!isRecord(args)) return { failure: invalidArguments('they are not an object') };
-  let sendings = 0;
-  const leave: Leave = (sendOnce) => {
-    sendings += 1;
-    return setup.client.isClosed ? Promise.reject(new NotSentError(closedMessage)) : sendOnce();
-  };
-  try {
-    return { result: await send(leave) };
-  } catch (error) {
-    const failure = callFailureOf(error, isAborted(signal), setup);
-    // The server responded to an earlier attempt with a question, and may already have begun.
-    return { failure: sendings > 1 ? { ...failure, written: true } : failure };
-  }
-}
-
 /** This is a function because TypeScript assumes that the value survives an `await`. */
 function isAborted(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true;
-}
-
-function sendOptions({ signal, onProgress }: SessionCallOptions): RequestOptions {
-  return {
-    ...(signal !== undefined && { signal }),
-    mayAsk: true,
-    ...(onProgress !== undefined && { onProgress }),
-  };
-}
-
-async function callLightly(
-  light: CallLightly,
-  params: Readonly<Record<string, unknown>>,
-  options: LightCallOptions,
-): Promise<ToolResult> {
-  const result = await light(params, options);
-  if (isToolResult(result)) return result;
-  throw invalidResult('tools/call', wrongShape);
-}
-
-async function callTool(
-  { client, connection, toolNamed }: CallerSetup,
-  name: string,
-  rest: Readonly<Record<string, unknown>>,
-  callOptions: SessionCallOptions,
-): Promise<ToolResult> {
-  // Some tools of modern servers also require arguments as headers.
-  const hasHeaders = connection.kind === 'http' && client.getProtocolEra() === 'modern';
-  const headers = hasHeaders
-    ? argumentHeaders(toolNamed(name)?.inputSchema, rest['arguments'])
-    : undefined;
-  const options = { ...sendOptions(callOptions), headers };
-  const result = await client.request('tools/call', { name, ...rest }, options);
-  if (isAsked(result) || isToolResult(result)) return result as unknown as ToolResult;
-  throw invalidResult('tools/call', wrongShape);
 }
 
 function callFailureOf(error: unknown, wasAborted: boolean, setup: CallerSetup): CallFailure {

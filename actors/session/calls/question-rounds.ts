@@ -12,9 +12,9 @@ import type { QuestionAnswer, QuestionBody, QuestionParty } from '../../../src/d
 import { isRecord } from '../../../src/policies/is-record.ts';
 import { printableLine } from '../../../src/policies/text/printable.ts';
 import { pause } from '../../host/time-limit.ts';
-import { type CallTime, renew, withDeadline } from './deadline.ts';
 import { kindOf, readQuestion, resultOf, rootsResult } from './question.ts';
 import type { SessionQuestions } from './questions.ts';
+import type { OpenRequest } from './requests.ts';
 
 // As many as the SDKs accept: ten pages make a long form.
 const maxRounds = 10;
@@ -33,10 +33,7 @@ interface RoundsSetup {
   /** The session's questions; undefined if they are never answered. */
   readonly questions: SessionQuestions | undefined;
   readonly party: QuestionParty | undefined;
-  /** The caller's signal. */
-  readonly signal: AbortSignal | undefined;
-  /** The time that all rounds share. */
-  readonly time: CallTime;
+  readonly request: Pick<OpenRequest, 'signal' | 'onFailure' | 'hold' | 'release' | 'renew'>;
 }
 
 /**
@@ -95,22 +92,22 @@ async function askMeanwhile<Answer>(
   setup: RoundsSetup,
   ask: (asking: Asking) => Promise<Answer>,
 ): Promise<Answer> {
-  let isOver = false;
+  const { request } = setup;
+  const controller = new AbortController();
+  const { signal } = controller;
+  request.onFailure = (reason) => controller.abort(reason);
+  // The caller may have aborted since the last response.
+  if (request.signal?.aborted === true) controller.abort(request.signal.reason);
+  request.hold();
   try {
-    return await withDeadline(setup.clock, setup, async (signal, deadline) => {
-      deadline.hold();
-      try {
-        return await ask(new Asking(setup, signal));
-      } finally {
-        deadline.release();
-        isOver = signal.aborted;
-        // A question counts as progress.
-        renew(setup.time);
-      }
-    });
+    return await ask(new Asking(setup, signal));
   } catch (error) {
-    const isLate = isOver && setup.signal?.aborted !== true;
+    const isLate = signal.aborted && request.signal?.aborted !== true;
     throw isLate ? new InputRequiredError('Its question was not answered in time') : error;
+  } finally {
+    request.release();
+    // A question counts as progress.
+    request.renew();
   }
 }
 

@@ -7,7 +7,7 @@
  * (`question-owner.ts`). Any other question is for the host, which may decline it.
  */
 
-import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
+import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 
 import type { Clock } from '../../../src/domain/clock.ts';
 import type {
@@ -24,19 +24,19 @@ import {
 } from '../../../src/policies/calls/question-owner.ts';
 import { isRecord } from '../../../src/policies/is-record.ts';
 import type { Connection } from '../../transports/connection/connection.ts';
-import type { CallDeadline } from './deadline.ts';
 import { kindOf, readQuestion, resultOf, rootsResult } from './question.ts';
 import type { SessionQuestions } from './questions.ts';
+import type { OpenRequest } from './requests.ts';
 
 const invalidParams = -32_602;
 // The specification's code for sampling that the user rejected.
 const rejected = -1;
 
-/** A caller's request, until it ends. */
+/** One message of a caller's request, until it is answered. */
 interface WireCall {
+  readonly request: Pick<OpenRequest, 'hold' | 'release'>;
   readonly party: QuestionParty | undefined;
   readonly client: QuestionClient | undefined;
-  deadline: CallDeadline | undefined;
   /** The open questions that may belong to the request. */
   readonly open: Set<OpenQuestion>;
   /** When the caller stopped waiting, in monotonic milliseconds. */
@@ -59,60 +59,41 @@ type ServerRequest = Extract<JSONRPCMessage, { method: string; id: unknown }>;
 
 export class QuestionWire {
   readonly #connection: Connection;
-  readonly #transport: Transport;
   readonly #clock: Clock;
   readonly #questions: SessionQuestions;
   readonly #calls = new AskingCalls<WireCall>();
   readonly #open = new Map<string | number, OpenQuestion>();
-  #sending: WireCall | undefined;
 
   constructor(connection: Connection, clock: Clock, questions: SessionQuestions) {
     this.#connection = connection;
-    this.#transport = connection.transport;
     this.#clock = clock;
     this.#questions = questions;
     connection.stages.questions = (message) => this.#takes(message);
-    const send = this.#transport.send.bind(this.#transport);
-    this.#transport.send = (message, options) => {
-      this.#noteSent(message);
-      return send(message, options);
-    };
     questions.onRootsChanged(() => {
       this.#send({ jsonrpc: '2.0', method: 'notifications/roots/list_changed' });
     });
   }
 
-  /** Sends a call's request, which is the first message that `send` sends before it returns. */
+  /**
+   * Lets a request be asked about while a message of it is in flight. `exchange` sends the message,
+   * and reports its id before it returns.
+   */
   async during<Result>(
     party: QuestionParty | undefined,
-    send: (call: WireCall) => Promise<Result>,
+    request: WireCall['request'],
+    exchange: (onSent: (id: number) => void) => Promise<Result>,
   ): Promise<Result> {
-    const call: WireCall = {
-      party,
-      client: party?.client,
-      deadline: undefined,
-      open: new Set(),
-      leftAt: undefined,
-    };
-    this.#sending = call;
+    const client = party?.client;
+    const call: WireCall = { request, party, client, open: new Set(), leftAt: undefined };
     try {
-      const sent = send(call);
-      this.#sending = undefined;
-      return await sent;
+      return await exchange((id) => this.#calls.sent(id, call));
     } finally {
-      this.#sending = undefined;
       call.leftAt = this.#clock.now();
       for (const question of call.open) {
         question.calls.delete(call);
         if (question.calls.size === 0) question.controller.abort();
       }
     }
-  }
-
-  #noteSent(message: JSONRPCMessage): void {
-    if (this.#sending === undefined || !('method' in message) || !('id' in message)) return;
-    this.#calls.sent(Number(message.id), this.#sending);
-    this.#sending = undefined;
   }
 
   /** Returns whether it consumed the message. */
@@ -193,13 +174,13 @@ export class QuestionWire {
   ): Promise<QuestionAnswer | undefined> {
     const calls = [...question.calls];
     this.#open.set(id, question);
-    for (const { open, deadline } of calls) {
+    for (const { open, request } of calls) {
       open.add(question);
-      deadline?.hold();
+      request.hold();
     }
     const answer = await this.#questions.ask(body, party, question.controller.signal);
-    for (const { open, deadline } of calls) {
-      deadline?.release();
+    for (const { open, request } of calls) {
+      request.release();
       open.delete(question);
     }
     this.#open.delete(id);
@@ -232,7 +213,7 @@ export class QuestionWire {
 
   #send(message: JSONRPCMessage): void {
     // A connection that cannot send reports that elsewhere.
-    this.#transport.send(message).catch(() => {});
+    this.#connection.transport.send(message).catch(() => {});
   }
 }
 

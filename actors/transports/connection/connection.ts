@@ -86,6 +86,11 @@ export abstract class Connection implements Transport {
    */
   drain?(): void;
   /**
+   * Gives up a request by ending its own stream, which tells a modern server to stop. Absent where
+   * requests have no streams of their own.
+   */
+  abandon?(id: string | number): void;
+  /**
    * Returns the request on whose response stream this message arrived; undefined if it arrived
    * another way. Absent where all messages share one stream.
    */
@@ -137,6 +142,9 @@ export abstract class Connection implements Transport {
     this.onclose?.();
   }
 }
+
+/** What `send` returns when it has handed the message over before it returns. */
+export const alreadySent: Promise<void> = Promise.resolve();
 
 /** The largest message that any transport reads, in bytes; honest results are far smaller. */
 export const maxMessageBytes = 16 * 1024 * 1024;

@@ -29,7 +29,7 @@ export interface InputEvents {
   resumed(): void;
 }
 
-// A server that reports progress ten times a second for each of 16 calls stays below this.
+// A server that reports progress three times a second for each of 64 calls stays below this.
 const notificationsPerSecond = 200;
 // Servers ask for sampling or elicitation now and then; a request costs ten times as much as a
 // notification.

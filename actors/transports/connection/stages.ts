@@ -5,7 +5,7 @@
  *  2. parsing    JSON, then the shape of JSON-RPC                        `messages.ts`
  *  3. budget     unsolicited input is counted, refused or dropped        `input-budget.ts`
  *  4. questions  requests for the user: elicitation, sampling, roots     `question-wire.ts`
- *  5. calls      answers to calls                                        `light-calls.ts`
+ *  5. requests   answers and progress of requests of callers             `requests.ts`
  *  6. client     everything else                                         `client.ts`
  *
  * All of them are guarded: an exception while a server's input is handled ends that session with a
@@ -120,7 +120,9 @@ export class MessageStages {
 
   #awaitedIdOf(message: JSONRPCMessage): string | number | undefined {
     if ('method' in message || message.id === undefined) return undefined;
+    const { id } = message;
+    if (this.#awaited.has(id)) return id;
     // Some servers return a numeric id as a string.
-    return [message.id, Number(message.id)].find((id) => this.#awaited.has(id));
+    return typeof id === 'string' && this.#awaited.has(Number(id)) ? Number(id) : undefined;
   }
 }

@@ -107,6 +107,10 @@ export class HttpTransport extends Connection {
     }
   }
 
+  override abandon(id: string | number): void {
+    this.#giveUp(id);
+  }
+
   override requestOf(message: JSONRPCMessage): string | number | undefined {
     return this.#origins.get(message);
   }

@@ -28,6 +28,7 @@ import {
 import type { Group, StdioLaunch } from '../../processes/system.ts';
 import { assertSameProgram } from '../../values/executable-path.ts';
 import {
+  alreadySent,
   Connection,
   type ConnectionSetup,
   maxMessageBytes,
@@ -55,6 +56,8 @@ const exitGraceMs = 250;
 const lastWordsMs = 30_000;
 // Sent from outside, so that nothing the server wrote explains them.
 const sentSignals: ReadonlySet<string> = new Set(['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP']);
+// A write wakes a sleeping server, so one for many lines is cheaper; a pipe takes 64 KB at once.
+const maxUnwritten = 65_536;
 // A skipped line delays all others; in this time, a pipe can carry many times the skip limit.
 const skipMs = 2_000;
 const tooLong = {
@@ -74,6 +77,13 @@ export class StdioTransport extends Connection {
   #reader: LineReader | undefined;
   /** Number of times reading yielded to other servers. */
   #turns = 0;
+  /** Lines of this turn, which are written together at its end. */
+  #unwritten = '';
+  readonly #flush = (): void => {
+    const lines = this.#unwritten;
+    this.#unwritten = '';
+    if (lines !== '') this.#child?.stdin.write(lines);
+  };
   /** Called when everything that arrived has been read; set while the end is awaited. */
   #onRead: (() => void) | undefined;
   #exit: { readonly exitCode?: number; readonly signal?: string } | undefined;
@@ -115,7 +125,16 @@ export class StdioTransport extends Connection {
     this.#child?.stdout.resume();
   }
 
-  async send(message: JSONRPCMessage): Promise<void> {
+  send(message: JSONRPCMessage): Promise<void> {
+    try {
+      this.#write(message);
+      return alreadySent;
+    } catch (error) {
+      return Promise.reject(error as NotSentError);
+    }
+  }
+
+  #write(message: JSONRPCMessage): void {
     const stdin = this.#child?.stdin;
     if (this.isOver || this.#isClosing || stdin === undefined || !stdin.writable)
       throw new NotSentError('Not connected');
@@ -123,7 +142,9 @@ export class StdioTransport extends Connection {
       throw new NotSentError('The server does not read its input.');
     const line = `${serialize(message)}\n`;
     this.noteSent(message);
-    stdin.write(line);
+    if (this.#unwritten === '') process.nextTick(this.#flush);
+    this.#unwritten += line;
+    if (this.#unwritten.length >= maxUnwritten) this.#flush();
   }
 
   override context(): Partial<Seen> {
@@ -143,6 +164,7 @@ export class StdioTransport extends Connection {
   }
 
   close(): Promise<void> {
+    this.#flush();
     this.#isClosing = true;
     this.#closed ??= this.#end();
     this.over();

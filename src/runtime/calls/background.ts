@@ -29,7 +29,7 @@ interface Entry {
   readonly waiting: Set<() => void>;
 }
 
-// Four times one server's active calls. Bounds the memory for a host that never collects.
+// As many as one server's active calls. Bounds the memory for a host that never collects.
 const maxCalls = 64;
 // An hour: a caller that has not collected the result by then will not come back for it.
 const keptMs = 3_600_000;

@@ -48,9 +48,10 @@ export class CallPermissions {
    *
    * @throws TroupeError `PERMISSION_DENIED`.
    */
-  isWaiting(call: PendingCall, { args, find }: Wanted, view: ServerView | null): boolean {
+  isWaiting(call: PendingCall, wanted: Wanted, view: ServerView | null): boolean {
+    const { args } = wanted;
     if (args !== undefined && view !== null && this.#isUnasked(call, view)) {
-      this.#ask(call, args, view, find(view).shown);
+      this.#ask(call, args, view, wanted.find(view).shown);
     }
     return call.permission?.isAsking ?? false;
   }

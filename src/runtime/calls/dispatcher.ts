@@ -14,13 +14,9 @@ import type {
   SessionHandle,
   SessionRequest,
 } from '../../domain/session.ts';
+import type { ToolResult } from '../../domain/tool.ts';
 import type { TroupeError } from '../../domain/troupe-error.ts';
-import {
-  mayRunTwice,
-  type RepeatedTool,
-  type Replay,
-  replayOf,
-} from '../../policies/calls/replay-decision.ts';
+import { mayRunTwice, type RepeatedTool, replayOf } from '../../policies/calls/replay-decision.ts';
 import { defined } from '../../policies/defined.ts';
 import type { ToolList } from '../catalog/tool-list.ts';
 import { asTroupeError, callErrorOf, countsForCircuit, type Subject } from '../errors/call.ts';
@@ -37,15 +33,12 @@ import { CallTelemetry, type CallWatch } from '../telemetry/calls.ts';
 import type { CallOptions, CallReport, RequestReport } from '../troupe.ts';
 import type { Approvals } from '../user/approvals.ts';
 import type { Permissions } from '../user/permissions.ts';
-import { type WaitBounds, waitOnce } from '../wait-once.ts';
+import { waitOnce } from '../wait-once.ts';
 import { BackgroundCalls } from './background.ts';
-import {
-  CallPermissions,
-  type CallPermissionsPorts,
-  type PendingCall,
-} from './call-permissions.ts';
+import { boundsOf, type Call, type Done, type Hold, type Target } from './call.ts';
+import { CallPermissions, type CallPermissionsPorts } from './call-permissions.ts';
 import { gateFor, notStarted, refusalAtRest } from './gate.ts';
-import { type Operation, requestOperation, toolOperation } from './operation.ts';
+import { type Operation, requestOperation, ToolOperation, type ToolSubject } from './operation.ts';
 import { Results, type ResultsPorts, toolAnswer } from './results.ts';
 import { RunningCalls, type RunningCallsPorts, sendFact } from './running-calls.ts';
 import { deadlineOf, leastLeftMs, runningTimes } from './times.ts';
@@ -63,28 +56,6 @@ export interface CallDispatcherPorts extends CallPermissionsPorts, RunningCallsP
 // One second: a session that lost a request usually closes immediately. One that is still
 // open afterwards is healthy and may be used again.
 const replacementMs = 1_000;
-
-interface Done<Result, About extends Subject> extends RequestReport<Result> {
-  readonly about: About;
-}
-
-interface Call extends PendingCall {
-  readonly semaphore: CallSemaphore;
-  readonly watch: CallWatch | undefined;
-  sends: number;
-  wasQueued: boolean;
-  /**
-   * The server's last session when this call first demanded it; null if it has not been demanded.
-   */
-  demandedAfter: { readonly actorId: string; readonly session: number } | null;
-  /** A first attempt that was lost, and how long the call waits for a new session. */
-  lost: {
-    readonly handle: SessionHandle;
-    readonly error: TroupeError;
-    readonly replay: Replay;
-    readonly untilAt: number;
-  } | null;
-}
 
 export class CallDispatcher {
   readonly #ports: CallDispatcherPorts;
@@ -122,73 +93,122 @@ export class CallDispatcher {
       .map(({ status }) => status.name);
   }
 
-  /** @throws TroupeError, always with an `outcome`. */
-  async call(
+  /** Rejects with a TroupeError, always with an `outcome`. */
+  call(
     address: ToolAddress,
     args: Readonly<Record<string, unknown>>,
     options: CallOptions,
     watch?: CallWatch,
   ): Promise<CallReport> {
-    const operation = toolOperation(address, args, this.#ports.tools);
-    const { board, clock } = this.#ports;
-    const { backgroundAfterMs: afterMs = null } =
-      board.view(address.server)?.desired.policy.call ?? {};
-    let begun: Pick<Call, 'sends'> | undefined;
-    const call = async (): Promise<CallReport> => {
-      const done = await this.#enter(operation, options, watch, (it) => void (begun = it));
-      const { tool } = done.about;
-      const answer = toolAnswer(done.result, { server: done.meta.server, tool }, this.#ports);
-      try {
-        return { result: await this.#results.shape(answer), meta: { ...done.meta, tool } };
-      } catch (error) {
-        throw asTroupeError(error, done.meta.server, 'executed');
-      }
-    };
-    if (afterMs === null) return call();
+    const { board, clock, tools } = this.#ports;
+    const operation = new ToolOperation(address, args, tools);
+    const { server } = address;
+    const afterMs = board.view(server)?.desired.policy.call.backgroundAfterMs ?? null;
+    if (afterMs === null) return this.#enter(operation, options, watch, this.#reportTool);
     const tool =
       operation.toolAtEntry() ?? ('tool' in address ? address.tool : address.exposedName);
-    const sends = (): number => begun?.sends ?? 0;
-    const followed = { server: address.server, tool, startedAt: clock.now(), sends };
-    const running = call();
+    let begun: Pick<Call, 'sends'> | undefined;
+    const running = this.#enter(operation, options, watch, this.#reportTool, (call) => {
+      begun = call;
+    });
     watch?.follow(running);
-    return this.background.follow(running, followed, afterMs);
+    const sends = (): number => begun?.sends ?? 0;
+    return this.background.follow(
+      running,
+      { server, tool, startedAt: clock.now(), sends },
+      afterMs,
+    );
   }
 
-  /** @throws TroupeError, always with an `outcome`. */
-  async ask<Result>(
+  /** Rejects with a TroupeError, always with an `outcome`. */
+  ask<Result>(
     server: string,
     request: SessionRequest,
     options: CallOptions,
     watch?: CallWatch,
   ): Promise<RequestReport<Result>> {
     const operation = requestOperation(server, request, this.#ports.approvals);
-    const { result, meta } = await this.#enter(operation, options, watch);
-    // The session has checked the shape that the method requires.
-    return { result: result as Result, meta };
+    return this.#enter(operation, options, watch, ({ result, meta }) => ({
+      // The session has checked the shape that the method requires.
+      result: result as Result,
+      meta,
+    }));
   }
 
-  async #enter<Result, About extends Subject>(
+  readonly #reportTool = (
+    done: Done<ToolResult, ToolSubject>,
+  ): CallReport | Promise<CallReport> => {
+    const { server } = done.meta;
+    const { tool } = done.about;
+    try {
+      const shaped = this.#results.shape(toolAnswer(done.result, { server, tool }, this.#ports));
+      const meta = { ...done.meta, tool };
+      if (!(shaped instanceof Promise)) return { result: shaped, meta };
+      return shaped.then(
+        (result) => ({ result, meta }),
+        (error: unknown) => {
+          throw asTroupeError(error, server, 'executed');
+        },
+      );
+    } catch (error) {
+      throw asTroupeError(error, server, 'executed');
+    }
+  };
+
+  /** Sends a call now if nothing stands in its way; otherwise waits first. */
+  #enter<Result, About extends Subject, Report>(
     operation: Operation<Result, About>,
     options: CallOptions,
     watch: CallWatch | undefined,
+    report: (done: Done<Result, About>) => Report | Promise<Report>,
     onBegun?: (call: Pick<Call, 'sends'>) => void,
-  ): Promise<Done<Result, About>> {
+  ): Promise<Report> {
+    let call: Call;
+    try {
+      call = this.#begin(operation, options, watch);
+    } catch (error) {
+      return Promise.reject(error as TroupeError);
+    }
+    onBegun?.(call);
+    return this.#sent(call, operation).then(
+      (answered) => {
+        this.#end(call);
+        return report(answered);
+      },
+      (error: unknown) => {
+        this.#end(call);
+        const { server, sends, lost } = call;
+        const failure = asTroupeError(error, server, sends === 0 ? 'not_executed' : 'unknown');
+        // The first attempt may have run, so a later error must not report `not_executed`.
+        throw lost?.replay === 'mayRepeat' ? ifNeverSent(failure, lost.error) : failure;
+      },
+    );
+  }
+
+  #begin(operation: Operation<unknown, Subject>, options: CallOptions, watch?: CallWatch): Call {
     const { clock, board, absentError } = this.#ports;
     const { server } = operation;
     const view = board.view(server);
     const status = view?.status ?? board.status(server);
     if (status === undefined) throw absentError(server);
     watch?.aimedAt(status);
-    const semaphore = this.#semaphores.get(server) ?? new CallSemaphore();
-    this.#semaphores.set(server, semaphore);
+    let semaphore = this.#semaphores.get(server);
+    if (semaphore === undefined) {
+      semaphore = new CallSemaphore();
+      this.#semaphores.set(server, semaphore);
+    }
     const startedAt = clock.now();
     const times = { startedAt, pausedMs: 0, options };
     const call: Call = {
       server,
       semaphore,
       watch,
-      ...times,
+      startedAt,
+      pausedMs: 0,
+      options,
       deadlineAt: deadlineOf(times, server, view?.desired, operation.toolAtEntry()),
+      isActive: false,
+      changes: undefined,
       sends: 0,
       wasQueued: false,
       permission: null,
@@ -196,18 +216,15 @@ export class CallDispatcher {
       lost: null,
     };
     semaphore.enter(() => overloaded(server));
-    onBegun?.(call);
-    try {
-      return await this.#run(call, operation);
-    } catch (error) {
-      const failure = asTroupeError(error, server, call.sends === 0 ? 'not_executed' : 'unknown');
-      // The first attempt may have run, so a later error must not report `not_executed`.
-      throw call.lost?.replay === 'mayRepeat' ? ifNeverSent(failure, call.lost.error) : failure;
-    } finally {
-      this.#permissions.end(call);
-      semaphore.leave();
-      if (semaphore.isEmpty) this.#semaphores.delete(server);
-    }
+    return call;
+  }
+
+  #end(call: Call): void {
+    const { semaphore, server } = call;
+    call.changes?.end();
+    this.#permissions.end(call);
+    semaphore.leave();
+    if (semaphore.isEmpty) this.#semaphores.delete(server);
   }
 
   /** Ends every call that is still waiting with `SHUTTING_DOWN`. */
@@ -217,61 +234,90 @@ export class CallDispatcher {
     this.#running.close();
   }
 
-  async #run<Result, About extends Subject>(
+  #sent<Result, About extends Subject>(
     call: Call,
     operation: Operation<Result, About>,
   ): Promise<Done<Result, About>> {
-    const bounds: WaitBounds = {
-      clock: this.#ports.clock,
-      // A question to the user extends it.
-      get deadlineAt() {
-        return call.deadlineAt;
-      },
-      signal: call.options.signal,
-    };
-    const changes = new StatusChanges(this.#ports.board, call.server);
     try {
-      for (;;) {
-        const view = this.#admit(call);
-        if (this.#permissions.isWaiting(call, operation, view)) {
-          call.watch?.held('permission');
-          await this.#permissions.answered(call);
-          continue;
-        }
-        const done = view === null ? null : await this.#inTurn(call, operation, bounds);
-        if (done !== null) return done;
-        // Watching began before this check, so no change is missed.
-        if (changes.isNews() || call.permission?.isAsking === true) continue;
-        const { clock, signal } = bounds;
-        const givenUntilAt = call.lost?.untilAt ?? 0;
-        // Once past, it must not wake the call again: a backoff may last much longer.
-        const isGivenTime = clock.now() < givenUntilAt;
-        const deadlineAt = isGivenTime ? Math.min(call.deadlineAt, givenUntilAt) : call.deadlineAt;
-        call.watch?.held('wait', this.#ports.board.status(call.server)?.state);
-        await waitOnce({ clock, signal, deadlineAt }, (wake) => changes.onNext(wake));
-      }
-    } finally {
-      changes.end();
+      const step = this.#attempt(call, operation);
+      if (typeof step === 'string') return this.#sentLater(call, operation, step);
+      return step.then((done) => done ?? this.#sentLater(call, operation, 'wait'));
+    } catch (error) {
+      return Promise.reject(error as TroupeError);
     }
   }
 
-  /** Sends the call once the semaphore admits it. Returns null if it must be checked again. */
-  async #inTurn<Result, About extends Subject>(
+  /** Waits and tries again until the call has been answered. */
+  async #sentLater<Result, About extends Subject>(
     call: Call,
     operation: Operation<Result, About>,
-    bounds: WaitBounds,
-  ): Promise<Done<Result, About> | null> {
-    const { semaphore } = call;
-    if (!semaphore.tryAcquire()) {
-      call.wasQueued = true;
-      call.watch?.held('queue');
-      if (!(await semaphore.acquire(bounds))) return null;
+    first: Hold,
+  ): Promise<Done<Result, About>> {
+    for (let hold = first; ; ) {
+      await this.#wait(call, hold);
+      const step = this.#attempt(call, operation);
+      if (typeof step !== 'string') {
+        const done = await step;
+        if (done !== null) return done;
+      }
+      hold = typeof step === 'string' ? step : 'wait';
     }
+  }
+
+  /**
+   * Sends the call unless it has to wait, and says why. Resolves with null if it provably never ran
+   * and may be retried.
+   */
+  #attempt<Result, About extends Subject>(
+    call: Call,
+    operation: Operation<Result, About>,
+  ): Promise<Done<Result, About> | null> | Hold {
     try {
-      return await this.#send(call, operation);
-    } finally {
-      semaphore.release();
+      const view = this.#admit(call);
+      if (this.#permissions.isWaiting(call, operation, view))
+        return this.#released(call, 'permission');
+      const handle = view === null ? undefined : this.#handleFor(call, view);
+      if (view === null || handle === undefined) return this.#released(call, 'wait');
+      if (!call.isActive && !call.semaphore.tryAcquire()) return 'queue';
+      call.isActive = true;
+      const about = operation.find(view);
+      // The rules may have changed since the call began or was allowed.
+      if (!this.#permissions.isAllowed(call, operation, view, about.shown))
+        return this.#released(call, 'wait');
+      this.#refuseAtLast(call, view, about);
+      return this.#send(call, operation, { view, handle, about });
+    } catch (error) {
+      this.#released(call, 'wait');
+      throw error;
     }
+  }
+
+  #released(call: Call, hold: Hold): Hold {
+    if (call.isActive) call.semaphore.release();
+    call.isActive = false;
+    return hold;
+  }
+
+  async #wait(call: Call, hold: Hold): Promise<void> {
+    const { board, clock } = this.#ports;
+    const { semaphore, watch } = call;
+    if (hold === 'permission') {
+      watch?.held('permission');
+      return this.#permissions.answered(call);
+    }
+    if (hold === 'queue') {
+      call.wasQueued = true;
+      watch?.held('queue');
+      const { deadlineAt, options } = call;
+      call.isActive = await semaphore.acquire({ clock, deadlineAt, signal: options.signal });
+      if (call.isActive) return;
+    }
+    call.changes ??= new StatusChanges(board, call.server);
+    const { changes } = call;
+    // Watching began before this check, so no change is missed.
+    if (changes.isNews() || call.permission?.isAsking === true) return;
+    watch?.held('wait', board.status(call.server)?.state);
+    await waitOnce(boundsOf(call, clock), (wake) => changes.onNext(wake));
   }
 
   /** Returns the server to send to, or null to wait for a change; throws a refusal. */
@@ -319,52 +365,56 @@ export class CallDispatcher {
     return handle === lost?.handle && isGivenTime ? undefined : handle;
   }
 
-  /** Sends the call once. Returns null if it provably never ran and may be retried. */
-  async #send<Result, About extends Subject>(
+  #send<Result, About extends Subject>(
     call: Call,
     operation: Operation<Result, About>,
+    target: Target<About>,
   ): Promise<Done<Result, About> | null> {
-    const { clock } = this.#ports;
-    // Time may have passed in the queue, so the gate decides again just before sending.
-    const view = this.#admit(call);
-    const handle = view === null ? undefined : this.#handleFor(call, view);
-    if (view === null || handle === undefined) return null;
-    const about = operation.find(view);
-    // The rules may have changed since the call began or was allowed.
-    if (!this.#permissions.isAllowed(call, operation, view, about.shown)) return null;
-    this.#refuseAtLast(call, view, about);
-    const now = clock.now();
-    const { desired } = view;
-    const { session } = handle;
+    const { view, handle, about } = target;
     const { signal, onProgress, round, requestId, onQuestion, client } = call.options;
+    const now = this.#ports.clock.now();
     call.sends += 1;
     call.watch?.found(about.tool);
     const options: SessionCallOptions = {
-      ...runningTimes(call, { deadlineAt: call.deadlineAt, now }, desired, about.tool),
+      ...runningTimes(call, { deadlineAt: call.deadlineAt, now }, view.desired, about.tool),
       // The party that answers the server's questions about this call.
       party: defined({ tool: about.tool, requestId, onQuestion, client }),
-      ...defined({ signal, onProgress, round }),
+      ...(signal !== undefined && { signal }),
+      ...(onProgress !== undefined && { onProgress }),
+      ...(round !== undefined && { round }),
     };
     this.#running.began(handle, view);
-    const sent =
+    const answered =
       call.watch === undefined
         ? operation.perform(handle, about, options)
         : call.watch.send((meta) => operation.perform(handle, about, { ...options, ...meta }));
-    const answer = await sent.finally(() => {
-      this.#running.ended(handle);
-    });
-    if ('failure' in answer) return this.#fail(call, view, handle, about, answer.failure);
-    if (this.#ports.board.view(view.status.name)?.countsFailures === true)
-      sendFact(view, { type: 'call.succeeded', session });
-    return {
-      result: answer.result,
-      about,
-      meta: {
-        server: view.status.name,
-        attempts: call.sends,
-        durationMs: Math.round(clock.now() - call.startedAt),
+    return answered.then(
+      (answer) => {
+        this.#running.ended(handle);
+        this.#released(call, 'wait');
+        return 'failure' in answer
+          ? this.#fail(call, target, answer.failure)
+          : this.#succeed(call, target, answer.result);
       },
-    };
+      (error: unknown) => {
+        this.#running.ended(handle);
+        this.#released(call, 'wait');
+        throw error;
+      },
+    );
+  }
+
+  #succeed<Result, About extends Subject>(
+    { sends, startedAt }: Call,
+    { view, handle, about }: Target<About>,
+    result: Result,
+  ): Done<Result, About> {
+    const { name: server } = view.status;
+    const { session } = handle;
+    if (this.#ports.board.view(server)?.countsFailures === true)
+      sendFact(view, { type: 'call.succeeded', session });
+    const durationMs = Math.round(this.#ports.clock.now() - startedAt);
+    return { result, about, meta: { server, attempts: sends, durationMs } };
   }
 
   /**
@@ -384,13 +434,7 @@ export class CallDispatcher {
     }
   }
 
-  #fail(
-    call: Call,
-    view: ServerView,
-    handle: SessionHandle,
-    about: Subject,
-    failure: CallFailure,
-  ): null {
+  #fail(call: Call, { view, handle, about }: Target<Subject>, failure: CallFailure): null {
     const { counts } = view.desired.policy.breaker;
     if (countsForCircuit(failure, counts) && this.#isNews(view, handle)) {
       const at = this.#ports.clock.now();

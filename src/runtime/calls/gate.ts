@@ -24,6 +24,8 @@ export interface GateTimes {
   readonly circuitUntilMs: number;
 }
 
+const go: Gate = { pass: 'go' };
+
 /** Decides by admission and the user's stop before the connection's phase. */
 export function gateFor(status: ServerStatus, times: GateTimes): Gate {
   const { wallNowMs, remainingMs, circuitUntilMs } = times;
@@ -31,7 +33,7 @@ export function gateFor(status: ServerStatus, times: GateTimes): Gate {
     case 'ready':
     case 'degraded':
       return status.circuit === 'closed'
-        ? { pass: 'go' }
+        ? go
         : refuse(status, 'CIRCUIT_OPEN', circuitUntilMs - wallNowMs);
     case 'dormant':
     case 'stopping':

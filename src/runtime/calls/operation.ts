@@ -22,14 +22,14 @@ export interface Operation<Result, About extends Subject> {
   /** A tool call's arguments, which may need a permission. */
   readonly args?: Readonly<Record<string, unknown>>;
   /** Returns the tool whose deadline applies, if it is known yet. */
-  readonly toolAtEntry: () => string | undefined;
+  toolAtEntry(): string | undefined;
   /** Finds the request's subject once the server is ready; throws if it does not exist. */
-  readonly find: (view: ServerView) => About;
-  readonly perform: (
+  find(view: ServerView): About;
+  perform(
     handle: SessionHandle,
     about: About,
     options: SessionCallOptions,
-  ) => Promise<{ readonly result: Result } | { readonly failure: CallFailure }>;
+  ): Promise<{ readonly result: Result } | { readonly failure: CallFailure }>;
 }
 
 /** A tool as it is currently shown. */
@@ -38,21 +38,32 @@ export interface ToolSubject extends Subject {
   readonly shown: ExposedTool;
 }
 
-export function toolOperation(
-  address: ToolAddress,
-  args: Readonly<Record<string, unknown>>,
-  tools: ToolList,
-): Operation<ToolResult, ToolSubject> {
-  return {
-    server: address.server,
-    args,
-    toolAtEntry: () => ('tool' in address ? address.tool : tools.named(address.exposedName)?.tool),
-    find: (view) => {
-      const shown = findTool(address, view, tools);
-      return { tool: shown.tool, words: shown.tool, shown };
-    },
-    perform: (handle, { tool }, options) => handle.callTool(tool, args, options),
-  };
+export class ToolOperation implements Operation<ToolResult, ToolSubject> {
+  readonly server: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  readonly #address: ToolAddress;
+  readonly #tools: ToolList;
+
+  constructor(address: ToolAddress, args: Readonly<Record<string, unknown>>, tools: ToolList) {
+    this.server = address.server;
+    this.args = args;
+    this.#address = address;
+    this.#tools = tools;
+  }
+
+  toolAtEntry(): string | undefined {
+    const address = this.#address;
+    return 'tool' in address ? address.tool : this.#tools.named(address.exposedName)?.tool;
+  }
+
+  find(view: ServerView): ToolSubject {
+    const shown = findTool(this.#address, view, this.#tools);
+    return { tool: shown.tool, words: shown.tool, shown };
+  }
+
+  perform(handle: SessionHandle, { tool }: ToolSubject, options: SessionCallOptions) {
+    return handle.callTool(tool, this.args, options);
+  }
 }
 
 export function requestOperation(

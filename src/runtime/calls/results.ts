@@ -76,13 +76,17 @@ export class Results {
    * Returns the result as its caller gets it.
    * @throws TroupeError `RESULT_TOO_LARGE`, `AUTH_REQUIRED` or `BAD_RESPONSE`, always `executed`.
    */
-  async shape(given: ToolAnswer): Promise<ToolResult> {
+  shape(given: ToolAnswer): ToolResult | Promise<ToolResult> {
     refuse(given, this.#ports.noteChallenge);
-    const answer = { ...given, result: withoutFiles(given.result) };
+    const result = withoutFiles(given.result);
+    const { binaries, imageMaxBytes, imageMaxPixels, textMaxLength } = given.policy;
+    const isLight = binaries === 'keep' && imageMaxBytes === null && imageMaxPixels === null;
+    return isLight && textMaxLength === null ? result : this.#shrink({ ...given, result }, isLight);
+  }
+
+  async #shrink(answer: ToolAnswer, isLight: boolean): Promise<ToolResult> {
     const { policy } = answer;
-    const isLight = policy.binaries === 'keep' && policy.imageMaxBytes === null;
-    const light =
-      isLight && policy.imageMaxPixels === null ? answer.result : await this.#lighten(answer);
+    const light = isLight ? answer.result : await this.#lighten(answer);
     return policy.textMaxLength === null ? light : this.#cut(light, policy.textMaxLength, policy);
   }
 

@@ -63,14 +63,14 @@ function shownTool(
  * Finds the server of an exposed name or an unambiguous alias, even while its tools are not known
  * yet.
  *
- * @param absent - names of servers that are missing for a known reason
+ * @param absent - returns the names of servers that are missing for a known reason
  * @throws TroupeError `TOOL_UNKNOWN`.
  */
 export function addressOf(
   exposedName: string,
   tools: ToolList,
   board: StatusBoard,
-  absent: readonly string[],
+  absent: () => readonly string[],
 ): ToolAddress {
   const known = tools.named(exposedName);
   if (known !== undefined) return { server: known.server, exposedName };
@@ -90,7 +90,7 @@ export function addressOf(
       return longest(name, view === undefined ? namings : [namingOf(view)]);
     }),
     // A removed server's naming is unknown.
-    ...absent.map((name) => longest(name, namings)),
+    ...absent().map((name) => longest(name, namings)),
   ];
   const [best] = candidates.sort((a, b) => b.length - a.length);
   if (best === undefined || best.length === 0) throw unknownTool(exposedName, tools.all());

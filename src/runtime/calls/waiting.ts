@@ -2,9 +2,10 @@ import type { TroupeError } from '../../domain/troupe-error.ts';
 import type { StatusBoard } from '../status/board.ts';
 import { type WaitBounds, waitOnce } from '../wait-once.ts';
 
-// Enough for any model's burst; further calls are queued.
-const maxActive = 16;
-// Four times the above; a call further back would likely time out, so it is refused immediately.
+// Enough for any model's burst; further calls are queued. With 16, a fast server sleeps between
+// calls, and each wake-up costs more than the call.
+const maxActive = 64;
+// As many again; a call further back would likely time out, so it is refused immediately.
 const maxQueued = 64;
 
 /** Bounds the active and the queued calls to one server. */

@@ -156,9 +156,9 @@ const crowds: Rows = {
   F71: {
     inject: '1,000 calls at once to s:counts-at-work',
     expect: {
-      mostAtWork: 16,
-      done: 80,
-      overloaded: 920,
+      mostAtWork: 64,
+      done: 128,
+      overloaded: 872,
       slowestRefusalMs: { atMost: 500 },
       othersP99Ms: { atMost: 250 },
     },

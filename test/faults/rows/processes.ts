@@ -94,8 +94,8 @@ const sick: Rows = {
     // Some queued calls are sent when the first ones time out, but no more than it takes to open
     // the circuit.
     expect: {
-      refusedAtOnce: 920,
-      timedOut: { atMost: 20 },
+      refusedAtOnce: 872,
+      timedOut: { atMost: 68 },
       unsettled: 0,
       grownMb: { atMost: 128 },
       stopped: 'stopped',

@@ -34,11 +34,11 @@ const numbersAtWork = (there: Stage): unknown[] =>
   there.sessions.of('db').calls.map(({ args }) => args['number']);
 
 describe('calls to one server', () => {
-  it('fail with OVERLOADED beyond 16 running and 64 queued', async () => {
+  it('fail with OVERLOADED beyond 64 running and 64 queued', async () => {
     const there = await stage({ settings });
-    const made = numbered(there, 80);
+    const made = numbered(there, 128);
     await there.settle();
-    expect(there.sessions.of('db').calls).toHaveLength(16);
+    expect(there.sessions.of('db').calls).toHaveLength(64);
     expect(made.every(({ state }) => state === 'pending')).toBe(true);
 
     const [refused] = numbered(there, 1);
@@ -56,28 +56,28 @@ describe('calls to one server', () => {
 
   it('count toward the limit while they wait for the server', async () => {
     const there = await stage({ settings, obedient: [] });
-    const made = numbered(there, 81);
+    const made = numbered(there, 129);
     await there.settle();
-    expect(made.filter(({ state }) => state === 'pending')).toHaveLength(80);
-    expect(made[80]?.error?.code).toBe('OVERLOADED');
+    expect(made.filter(({ state }) => state === 'pending')).toHaveLength(128);
+    expect(made[128]?.error?.code).toBe('OVERLOADED');
   });
 
   it('are sent in order of arrival', async () => {
     const there = await stage({ settings });
-    const made = numbered(there, 80);
+    const made = numbered(there, 128);
     await there.settle();
     const { calls } = there.sessions.of('db');
-    for (let done = 0; done < 80; done += 1) {
+    for (let done = 0; done < 128; done += 1) {
       calls[done]?.answer(pong);
       await there.settle();
     }
-    expect(numbersAtWork(there)).toEqual(Array.from({ length: 80 }, (_, number) => number));
+    expect(numbersAtWork(there)).toEqual(Array.from({ length: 128 }, (_, number) => number));
     expect(made.every(({ state }) => state === 'done')).toBe(true);
   });
 
   it('admit a new call as soon as one settles', async () => {
     const there = await stage({ settings });
-    numbered(there, 80);
+    numbered(there, 128);
     await there.settle();
     there.sessions.of('db').calls[0]?.answer(pong);
     await there.settle();
@@ -88,7 +88,7 @@ describe('calls to one server', () => {
 
   it('keep their turns when a queued call is aborted', async () => {
     const there = await stage({ settings });
-    numbered(there, 16);
+    numbered(there, 64);
     const controller = new AbortController();
     const [aborted] = numbered(there, 1, controller.signal);
     const [next] = numbered(there, 1);
@@ -98,14 +98,14 @@ describe('calls to one server', () => {
     expect(aborted?.error).toMatchObject({ code: 'CANCELLED', outcome: 'not_executed' });
     there.sessions.of('db').calls[0]?.answer(pong);
     await there.settle();
-    there.sessions.of('db').calls[16]?.answer(pong);
+    there.sessions.of('db').calls[64]?.answer(pong);
     await there.settle();
     expect(next?.state).toBe('done');
   });
 
   it('keep their turns when a call is aborted as its turn comes', async () => {
     const there = await stage({ settings });
-    numbered(there, 16);
+    numbered(there, 64);
     const controller = new AbortController();
     const [aborted] = numbered(there, 1, controller.signal);
     const [next] = numbered(there, 1);
@@ -125,22 +125,22 @@ describe('calls to one server', () => {
 
   it('fail with OVERLOADED when their deadline passes in the queue', async () => {
     const there = await stage({ settings });
-    numbered(there, 16);
+    numbered(there, 64);
     const made = call(there, 'db', { timeoutMs: 2_000 });
     await there.advance(2_000);
     expect(made.error).toMatchObject({ code: 'OVERLOADED', outcome: 'not_executed' });
-    expect(there.sessions.of('db').calls).toHaveLength(16);
+    expect(there.sessions.of('db').calls).toHaveLength(64);
   });
 
   it('go from the queue to the next session when the current one is lost', async () => {
     const there = await stage({ settings });
-    const made = numbered(there, 20);
+    const made = numbered(there, 68);
     await there.settle();
     there.sessions.of('db').fail(crash());
     await there.settle();
-    expect(made.map(({ state }) => state).filter((state) => state === 'refused')).toHaveLength(16);
+    expect(made.map(({ state }) => state).filter((state) => state === 'refused')).toHaveLength(64);
     await there.advance(1_000);
-    expect(new Set(numbersAtWork(there))).toEqual(new Set([16, 17, 18, 19]));
+    expect(new Set(numbersAtWork(there))).toEqual(new Set([64, 65, 66, 67]));
   });
 
   it('leave no timer, listener or queue slot behind', async () => {
@@ -154,10 +154,10 @@ describe('calls to one server', () => {
     expect(made.every(({ state }) => state === 'refused')).toBe(true);
     await there.advance(1);
     expect(there.clock.pendingCount).toBe(before);
-    const again = numbered(there, 80);
+    const again = numbered(there, 128);
     await there.settle();
     expect(again.every(({ state }) => state === 'pending')).toBe(true);
-    expect(there.sessions.of('db').calls.filter(({ isSettled }) => !isSettled)).toHaveLength(16);
+    expect(there.sessions.of('db').calls.filter(({ isSettled }) => !isSettled)).toHaveLength(64);
   });
 });
 

@@ -160,7 +160,10 @@ describe('shaping a result', () => {
     readonly images?: ImageShrinker;
   }
 
-  function shaped(result: unknown, { policy, files, images }: Given = {}): Promise<ToolResult> {
+  async function shaped(
+    result: unknown,
+    { policy, files, images }: Given = {},
+  ): Promise<ToolResult> {
     return new Results({ resultFiles: files, images }).shape({
       result: result as ToolResult,
       server: 'db',

@@ -165,14 +165,14 @@ describe('a running call', () => {
 describe('a call close to its deadline', () => {
   it('is not sent from the queue', async () => {
     const there = await stage({ settings: servers({ db: 'srv' }) });
-    for (let n = 0; n < 16; n += 1) call(there, 'db');
+    for (let n = 0; n < 64; n += 1) call(there, 'db');
     const made = call(there, 'db', { timeoutMs: 1_000 });
     await there.advance(990);
     there.sessions.of('db').calls[0]?.answer(pong);
     await there.settle();
     expect(made.error).toMatchObject({ code: 'OVERLOADED', outcome: 'not_executed' });
     expect(made.error?.retryable).toBe(true);
-    expect(there.sessions.of('db').calls).toHaveLength(16);
+    expect(there.sessions.of('db').calls).toHaveLength(64);
   });
 
   it('is not sent to a server that becomes ready too late', async () => {

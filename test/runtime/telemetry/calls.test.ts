@@ -187,13 +187,13 @@ describe('a tool call', () => {
 
   it('records the time in the queue', async () => {
     const { there, recorder } = await staged();
-    for (let index = 0; index < 17; index += 1) call(there, 'db');
+    for (let index = 0; index < 65; index += 1) call(there, 'db');
     await there.settle();
     const { calls } = there.sessions.of('db');
-    expect(calls).toHaveLength(16);
+    expect(calls).toHaveLength(64);
     for (const each of calls) each.answer(pong);
     await there.settle();
-    calls[16]?.answer(pong);
+    calls[64]?.answer(pong);
     await there.settle();
     const queue = recorder.span('mcp_troupe.call.queue');
     const { spanId } = queue.parentSpanContext ?? {};

@@ -112,18 +112,18 @@ describe('permission rules in settings', () => {
 
   it('apply as soon as they change, even to queued calls', async () => {
     const there = await stage({ settings: under({ allow: ['*'] }) });
-    for (let n = 0; n < 16; n += 1) call(there, 'db');
+    for (let n = 0; n < 64; n += 1) call(there, 'db');
     const made = call(there, 'db');
     await there.apply(under({ deny: ['mcp__db__query'] }));
     sent(there)[0]?.answer(pong);
     await there.settle();
     expect(made.error).toMatchObject(denied);
-    expect(sent(there)).toHaveLength(16);
+    expect(sent(there)).toHaveLength(64);
   });
 
   it('are checked before a queued call is sent when they are added meanwhile', async () => {
     const there = await stage({ settings: db });
-    for (let n = 0; n < 16; n += 1) call(there, 'db');
+    for (let n = 0; n < 64; n += 1) call(there, 'db');
     const made = call(there, 'db');
     await there.apply(under({ deny: ['mcp__db__query'] }));
     sent(there)[0]?.answer(pong);
@@ -134,15 +134,15 @@ describe('permission rules in settings', () => {
   it("apply to a queued, allowed call when they require the user's answer", async () => {
     const who = person();
     const there = await stage({ settings: under({ allow: ['*'] }), askPermission: who.ask });
-    for (let n = 0; n < 16; n += 1) call(there, 'db');
+    for (let n = 0; n < 64; n += 1) call(there, 'db');
     const made = call(there, 'db');
     await there.settle();
     await there.apply(asking);
     sent(there)[0]?.answer(pong);
     await there.settle();
-    expect([who.questions.length, sent(there).length]).toEqual([1, 16]);
+    expect([who.questions.length, sent(there).length]).toEqual([1, 64]);
     await who.says(there, 'allow');
-    sent(there)[16]?.answer(pong);
+    sent(there)[64]?.answer(pong);
     await there.settle();
     expect([made.state, who.questions.length]).toEqual(['done', 1]);
   });

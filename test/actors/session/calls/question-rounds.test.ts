@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 
-import { type CallTime, timeOf } from '../../../../actors/session/calls/deadline.ts';
+import { Deadline, Deadlines } from '../../../../actors/session/calls/deadlines.ts';
 import { inRounds, type RoundParams } from '../../../../actors/session/calls/question-rounds.ts';
 import { SessionQuestions } from '../../../../actors/session/calls/questions.ts';
 import type { QuestionKind, RootFolder } from '../../../../src/domain/question.ts';
@@ -19,6 +19,22 @@ interface Choice {
   readonly questionsMs?: number;
 }
 
+class Request extends Deadline {
+  readonly signal: AbortSignal;
+  onFailure: (reason: unknown) => void = () => {};
+
+  constructor(deadlines: Deadlines, signal: AbortSignal, times: Choice & { timeoutMs: number }) {
+    super(deadlines, times);
+    this.signal = signal;
+    signal.addEventListener('abort', () => this.onFailure(signal.reason));
+    deadlines.add(this);
+  }
+
+  override onLate(): void {
+    this.onFailure(Object.assign(new Error('Request timed out'), { code: 'REQUEST_TIMEOUT' }));
+  }
+}
+
 /** A server that gives these answers in turn and then repeats the last one. */
 function begin(answers: readonly object[], choice: Choice = {}) {
   const { kinds = ['form', 'url'], folders, timeoutMs = 1_000, questionsMs } = choice;
@@ -33,10 +49,12 @@ function begin(answers: readonly object[], choice: Choice = {}) {
     onDeclined: () => {},
   });
   const abort = new AbortController();
-  const time: CallTime = timeOf({ timeoutMs, ...(questionsMs !== undefined && { questionsMs }) });
+  const times = { timeoutMs, ...(questionsMs !== undefined && { questionsMs }) };
+  const deadlines = new Deadlines(clock);
+  const request = new Request(deadlines, abort.signal, times);
   const sent: RoundParams[] = [];
   const party = { tool: 'query' };
-  const setup = { clock, questions, party, signal: abort.signal, time };
+  const setup = { clock, questions, party, request };
   const result = inRounds<object>(setup, (added) => {
     sent.push(added);
     return Promise.resolve(answers[Math.min(sent.length, answers.length) - 1] as object);
@@ -44,7 +62,8 @@ function begin(answers: readonly object[], choice: Choice = {}) {
     () => 'ok',
     (error: unknown) => (error instanceof Error ? `${error.name}: ${error.message}` : error),
   );
-  return { asked, clock, questions, abort, sent, result, time };
+  void result.then(() => deadlines.remove(request));
+  return { asked, clock, questions, abort, sent, result, request };
 }
 
 const asks = (inputRequests: object, requestState?: unknown) => ({
@@ -160,10 +179,12 @@ describe('a multi-round request', () => {
   });
 
   it("pauses the server's timeout while a question is open, up to the caller's limit", async () => {
-    const { asked, result, clock, time } = begin([asks({ a: form }), done], { questionsMs: 5_000 });
+    const { asked, result, clock, request } = begin([asks({ a: form }), done], {
+      questionsMs: 5_000,
+    });
     await clock.advanceAndSettle(5_500);
     asked[0]?.answer({ action: 'cancel' });
     expect(await result).toBe('ok');
-    expect(time).toMatchObject({ leftMs: 500, questionsMs: 0 });
+    expect(request.dueAt - clock.now()).toBe(500);
   });
 });

@@ -1,7 +1,6 @@
 /**
- * The light path of `tools/call` against that of the SDK's client: the same script of a
- * server, the same outcome, and the same words on the wire. Who wants to hear of progress
- * takes the latter, so that is how a test chooses.
+ * Callers' requests without and with progress: the same script of a server, the same outcome, and the
+ * same messages.
  */
 
 import { getEventListeners } from 'node:events';
@@ -100,8 +99,8 @@ async function expectAtRest({ transport, clock }: Stage): Promise<void> {
 }
 
 describe.each([
-  ['without the client', true],
-  ['through the client', false],
+  ['without progress', true],
+  ['with progress', false],
 ])('a call made %s', (_way, isLight) => {
   it('sends the tool name and arguments and returns the result', async () => {
     const stage = await stageOf(isLight);

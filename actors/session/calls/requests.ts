@@ -1,0 +1,245 @@
+/**
+ * Sends the requests of callers over an open connection: `tools/call`, `resources/read`,
+ * `prompts/get` and `completion/complete`, in both protocol eras. The client handles the rest:
+ * handshake, lists, subscriptions and requests from the server.
+ *
+ * A request is one object from its first sending to its result, however many rounds of questions lie
+ * between. It settles exactly once: by its response, its deadline, its caller's abort, a failed send,
+ * or the end of the connection. A later response goes to the client, which ignores it.
+ */
+
+import type { JSONRPCMessage } from '@modelcontextprotocol/client';
+
+import type { Clock } from '../../../src/domain/clock.ts';
+import type {
+  CallProgress,
+  SessionCallOptions,
+  SessionRequest,
+} from '../../../src/domain/session.ts';
+import { isRecord } from '../../../src/policies/is-record.ts';
+import {
+  alreadySent,
+  type Connection,
+  NotSentError,
+} from '../../transports/connection/connection.ts';
+import { AnsweredError } from '../../transports/connection/errors.ts';
+import { Deadline, Deadlines } from './deadlines.ts';
+
+export const closedMessage = 'The session is closed.';
+
+type Method = 'tools/call' | SessionRequest['method'];
+type Fields = Readonly<Record<string, unknown>>;
+
+// Written out, because importing a value would load the SDK.
+export const capabilitiesKey = 'io.modelcontextprotocol/clientCapabilities';
+
+/** A message to send for a request. */
+export interface Outgoing {
+  readonly method: Method;
+  readonly params: Fields;
+  readonly meta: Fields | undefined;
+  /** HTTP headers that belong to this message. */
+  readonly headers?: Record<string, string> | undefined;
+}
+
+type Settle = (value: unknown) => void;
+
+/** One request of a caller. */
+export class OpenRequest extends Deadline {
+  readonly signal: AbortSignal | undefined;
+  readonly onProgress: ((progress: CallProgress) => void) | undefined;
+  /** The id of the last message sent for it. */
+  id = -1;
+  /** The number of messages sent for it. */
+  sends = 0;
+  onAnswer: (result: Fields) => void = ignore;
+  /** Called when it cannot go on, whether or not a message is in flight. */
+  onFailure: Settle = ignore;
+  readonly #requests: Requests;
+
+  constructor(requests: Requests, deadlines: Deadlines, options: SessionCallOptions) {
+    super(deadlines, options);
+    this.#requests = requests;
+    this.signal = options.signal;
+    this.onProgress = options.onProgress;
+  }
+
+  /** Whether the server is asked to report progress. */
+  get hearsProgress(): boolean {
+    return this.onProgress !== undefined || this.isRenewable;
+  }
+
+  override onLate(): void {
+    this.#requests.giveUp(this, timedOut());
+  }
+
+  /** The signal's listener. */
+  handleEvent(): void {
+    this.#requests.giveUp(this, this.signal?.reason);
+  }
+}
+
+export class Requests {
+  readonly #connection: Connection;
+  readonly #envelope: Fields | undefined;
+  readonly #deadlines: Deadlines;
+  readonly #inFlight = new Map<number, OpenRequest>();
+  #isClosed = false;
+
+  constructor(clock: Clock, connection: Connection, envelope: Fields | undefined) {
+    this.#connection = connection;
+    this.#envelope = envelope;
+    this.#deadlines = new Deadlines(clock);
+    connection.stages.calls = (message) => this.#takes(message);
+    const { transport } = connection;
+    const { onclose } = transport;
+    transport.onclose = () => {
+      try {
+        onclose?.();
+      } finally {
+        this.#close();
+      }
+    };
+  }
+
+  begin(options: SessionCallOptions): OpenRequest {
+    const request = new OpenRequest(this, this.#deadlines, options);
+    this.#deadlines.add(request);
+    request.signal?.addEventListener('abort', request, { once: true });
+    return request;
+  }
+
+  /** Sends one message for a request, which has none in flight; returns the message's id. */
+  send(
+    request: OpenRequest,
+    { method, params, meta, headers }: Outgoing,
+    onAnswer: (result: Fields) => void,
+    onFailure: Settle,
+  ): number {
+    const id = takeRequestId();
+    request.id = id;
+    request.sends += 1;
+    request.onAnswer = onAnswer;
+    request.onFailure = onFailure;
+    this.#inFlight.set(id, request);
+    if (this.#isClosed || request.signal?.aborted === true) {
+      this.#fail(request, id, new NotSentError(closedMessage));
+      return id;
+    }
+    const all = this.#paramsOf(params, meta, request.hearsProgress ? id : undefined);
+    const message: JSONRPCMessage = { jsonrpc: '2.0', id, method, params: all };
+    const sent = this.#connection.transport.send(message, headers && { headers });
+    if (sent !== alreadySent) sent.catch((error: unknown) => this.#fail(request, id, error));
+    return id;
+  }
+
+  /** Sends one message for a request, and resolves with its result. */
+  exchange(
+    request: OpenRequest,
+    outgoing: Outgoing,
+    onSent?: (id: number) => void,
+  ): Promise<Fields> {
+    return new Promise((resolve, reject) => {
+      const id = this.send(request, outgoing, resolve, reject);
+      onSent?.(id);
+    });
+  }
+
+  /** Ends a request. */
+  end(request: OpenRequest): void {
+    request.signal?.removeEventListener('abort', request);
+    this.#deadlines.remove(request);
+  }
+
+  /** Fails a request; the server is notified if it is working on it. */
+  giveUp(request: OpenRequest, reason: unknown): void {
+    if (this.#inFlight.delete(request.id)) this.#cancel(request.id, reason);
+    request.onFailure(reason);
+  }
+
+  #paramsOf(params: Fields, meta: Fields | undefined, progressToken: number | undefined): Fields {
+    if (this.#envelope === undefined && meta === undefined && progressToken === undefined)
+      return params;
+    const token = progressToken !== undefined && { progressToken };
+    return { ...params, _meta: { ...this.#envelope, ...meta, ...token } };
+  }
+
+  #cancel(requestId: number, reason: unknown): void {
+    // A modern server is notified by the end of the request's own stream, where it has one.
+    if (this.#envelope !== undefined && this.#connection.abandon !== undefined) {
+      this.#connection.abandon(requestId);
+      return;
+    }
+    const meta = this.#envelope && { _meta: this.#envelope };
+    const params = { requestId, reason: String(reason), ...meta };
+    const message: JSONRPCMessage = { jsonrpc: '2.0', method: 'notifications/cancelled', params };
+    // A connection that cannot send reports that elsewhere.
+    this.#connection.transport.send(message).catch(() => {});
+  }
+
+  /** Takes the responses to these requests, and their progress. */
+  #takes(message: JSONRPCMessage): boolean {
+    if ('method' in message)
+      return message.method === 'notifications/progress' && this.#hearsProgress(message.params);
+    const request = this.#asked(message.id);
+    if (request === undefined) return false;
+    this.#inFlight.delete(request.id);
+    if ('error' in message) request.onFailure(new AnsweredError(message.error));
+    else request.onAnswer(message.result);
+    return true;
+  }
+
+  #asked(id: unknown): OpenRequest | undefined {
+    // Some servers return a numeric id as a string.
+    return this.#inFlight.get(typeof id === 'number' ? id : Number(id));
+  }
+
+  #hearsProgress(params: unknown): boolean {
+    const { progressToken, progress, total, message } = isRecord(params) ? params : {};
+    const request = this.#asked(progressToken);
+    if (request?.hearsProgress !== true || typeof progress !== 'number') return false;
+    request.renew();
+    try {
+      request.onProgress?.({
+        progress,
+        ...(typeof total === 'number' && { total }),
+        ...(typeof message === 'string' && { message }),
+      });
+    } catch {
+      // The caller's exception is not the server's fault, and the call goes on.
+    }
+    return true;
+  }
+
+  #fail(request: OpenRequest, id: number, error: unknown): void {
+    if (this.#inFlight.delete(id)) request.onFailure(error);
+  }
+
+  #close(): void {
+    this.#isClosed = true;
+    for (const [id, request] of [...this.#inFlight]) {
+      const closed = { code: 'CONNECTION_CLOSED' };
+      this.#fail(request, id, Object.assign(new Error('Connection closed'), closed));
+    }
+  }
+}
+
+/**
+ * Request ids form one sequence for all of this process's connections. An id is never reused, so a
+ * late response matches no other request, even if a server or proxy sends it on another connection.
+ * The sequence starts at 0, which leaves two billion ids for servers that store them in 32 bits.
+ */
+let nextRequestId = 0;
+
+/** Returns the next id. */
+export function takeRequestId(): number {
+  const id = nextRequestId;
+  nextRequestId += 1;
+  return id;
+}
+
+function timedOut(): Error {
+  return Object.assign(new Error('Request timed out'), { code: 'REQUEST_TIMEOUT' });
+}
+
+function ignore(): void {}

@@ -1,0 +1,58 @@
+/** One call to a server, from its entry to its answer. */
+
+import type { Clock } from '../../domain/clock.ts';
+import type { SessionHandle } from '../../domain/session.ts';
+import type { TroupeError } from '../../domain/troupe-error.ts';
+import type { Replay } from '../../policies/calls/replay-decision.ts';
+import type { Subject } from '../errors/call.ts';
+import type { ServerView } from '../status/board.ts';
+import type { CallWatch } from '../telemetry/calls.ts';
+import type { RequestReport } from '../troupe.ts';
+import type { WaitBounds } from '../wait-once.ts';
+import type { PendingCall } from './call-permissions.ts';
+import type { CallSemaphore, StatusChanges } from './waiting.ts';
+
+export interface Done<Result, About extends Subject> extends RequestReport<Result> {
+  readonly about: About;
+}
+
+/** Why a call cannot be sent now: it waits for a permission, its turn, or the server. */
+export type Hold = 'permission' | 'queue' | 'wait';
+
+export interface Call extends PendingCall {
+  readonly semaphore: CallSemaphore;
+  readonly watch: CallWatch | undefined;
+  /** Whether the semaphore counts it as active. */
+  isActive: boolean;
+  /** Tracks the server's status once the call had to wait. */
+  changes: StatusChanges | undefined;
+  sends: number;
+  wasQueued: boolean;
+  /**
+   * The server's last session when this call first demanded it; null if it has not been demanded.
+   */
+  demandedAfter: { readonly actorId: string; readonly session: number } | null;
+  /** A first attempt that was lost, and how long the call waits for a new session. */
+  lost: {
+    readonly handle: SessionHandle;
+    readonly error: TroupeError;
+    readonly replay: Replay;
+    readonly untilAt: number;
+  } | null;
+}
+
+/** The server and the session to which a call is sent, and what it is about. */
+export interface Target<About extends Subject> {
+  readonly view: ServerView;
+  readonly handle: SessionHandle;
+  readonly about: About;
+}
+
+/** Returns the end of a call's wait: its deadline, or the time given to a replacement of its session. */
+export function boundsOf({ deadlineAt, lost, options }: Call, clock: Clock): WaitBounds {
+  const givenUntilAt = lost?.untilAt ?? 0;
+  // Once past, it must not wake the call again: a backoff may last much longer.
+  const isGivenTime = clock.now() < givenUntilAt;
+  const endAt = isGivenTime ? Math.min(deadlineAt, givenUntilAt) : deadlineAt;
+  return { clock, signal: options.signal, deadlineAt: endAt };
+}
