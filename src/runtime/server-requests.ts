@@ -48,11 +48,13 @@ export function requests(services: Services) {
     options: CallOptions,
     work: (rest: CallOptions, watch?: CallWatch) => Promise<Report>,
   ): Promise<Report> => {
+    const { telemetry } = calls;
+    const isSettled = services.progress.hasReadSettings();
+    if (isSettled && telemetry === undefined) return work(options);
     const begin = (watch?: CallWatch): Promise<Report> =>
-      services.progress.hasReadSettings()
+      isSettled
         ? work(options, watch)
         : afterFirstPass(services, options).then((rest) => work(rest, watch));
-    const { telemetry } = calls;
     return telemetry === undefined ? begin() : telemetry.during(method, options, begin);
   };
 

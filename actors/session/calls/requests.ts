@@ -57,7 +57,7 @@ export class OpenRequest extends Deadline {
   onFailure: Settle = ignore;
   readonly #requests: Requests;
 
-  constructor(requests: Requests, deadlines: Deadlines, options: SessionCallOptions) {
+  constructor(requests: Requests, deadlines: Deadlines<OpenRequest>, options: SessionCallOptions) {
     super(deadlines, options);
     this.#requests = requests;
     this.signal = options.signal;
@@ -82,8 +82,9 @@ export class OpenRequest extends Deadline {
 export class Requests {
   readonly #connection: Connection;
   readonly #envelope: Fields | undefined;
-  readonly #deadlines: Deadlines;
-  readonly #inFlight = new Map<number, OpenRequest>();
+  readonly #deadlines: Deadlines<OpenRequest>;
+  /** The places of the requests with a message in flight, by the id of that message. */
+  readonly #inFlight = new Map<number, number>();
   #isClosed = false;
 
   constructor(clock: Clock, connection: Connection, envelope: Fields | undefined) {
@@ -121,7 +122,7 @@ export class Requests {
     request.sends += 1;
     request.onAnswer = onAnswer;
     request.onFailure = onFailure;
-    this.#inFlight.set(id, request);
+    this.#inFlight.set(id, request.place);
     if (this.#isClosed || request.signal?.aborted === true) {
       this.#fail(request, id, new NotSentError(closedMessage));
       return id;
@@ -189,9 +190,12 @@ export class Requests {
     return true;
   }
 
-  #asked(id: unknown): OpenRequest | undefined {
+  #asked(given: unknown): OpenRequest | undefined {
     // Some servers return a numeric id as a string.
-    return this.#inFlight.get(typeof id === 'number' ? id : Number(id));
+    const id = typeof given === 'number' ? given : Number(given);
+    const place = this.#inFlight.get(id);
+    const request = place === undefined ? undefined : this.#deadlines.at(place);
+    return request?.id === id ? request : undefined;
   }
 
   #hearsProgress(params: unknown): boolean {
@@ -217,9 +221,11 @@ export class Requests {
 
   #close(): void {
     this.#isClosed = true;
-    for (const [id, request] of [...this.#inFlight]) {
+    for (const id of [...this.#inFlight.keys()]) {
       const closed = { code: 'CONNECTION_CLOSED' };
-      this.#fail(request, id, Object.assign(new Error('Connection closed'), closed));
+      const request = this.#asked(id);
+      const error = Object.assign(new Error('Connection closed'), closed);
+      if (request !== undefined) this.#fail(request, id, error);
     }
   }
 }

@@ -17,7 +17,6 @@ import type {
 import type { ToolResult } from '../../domain/tool.ts';
 import type { TroupeError } from '../../domain/troupe-error.ts';
 import { mayRunTwice, type RepeatedTool, replayOf } from '../../policies/calls/replay-decision.ts';
-import { defined } from '../../policies/defined.ts';
 import type { ToolList } from '../catalog/tool-list.ts';
 import { asTroupeError, callErrorOf, countsForCircuit, type Subject } from '../errors/call.ts';
 import {
@@ -170,18 +169,29 @@ export class CallDispatcher {
       return Promise.reject(error as TroupeError);
     }
     onBegun?.(call);
-    return this.#sent(call, operation).then(
-      (answered) => {
-        this.#end(call);
-        return report(answered);
-      },
-      (error: unknown) => {
-        this.#end(call);
-        const { server, sends, lost } = call;
-        const failure = asTroupeError(error, server, sends === 0 ? 'not_executed' : 'unknown');
-        // The first attempt may have run, so a later error must not report `not_executed`.
-        throw lost?.replay === 'mayRepeat' ? ifNeverSent(failure, lost.error) : failure;
-      },
+    const onDone = (done: Done<Result, About>): Report | Promise<Report> => {
+      this.#end(call);
+      return report(done);
+    };
+    const onError = (error: unknown): never => {
+      this.#end(call);
+      throw endOf(call, error);
+    };
+    let step: Promise<Done<Result, About> | null> | Hold;
+    try {
+      step = this.#attempt(call, operation);
+    } catch (error) {
+      this.#end(call);
+      return Promise.reject(endOf(call, error));
+    }
+    if (typeof step === 'string')
+      return this.#sentLater(call, operation, step).then(onDone, onError);
+    return step.then(
+      (done) =>
+        done === null
+          ? this.#sentLater(call, operation, 'wait').then(onDone, onError)
+          : onDone(done),
+      onError,
     );
   }
 
@@ -232,19 +242,6 @@ export class CallDispatcher {
     this.#isClosed = true;
     this.#permissions.close();
     this.#running.close();
-  }
-
-  #sent<Result, About extends Subject>(
-    call: Call,
-    operation: Operation<Result, About>,
-  ): Promise<Done<Result, About>> {
-    try {
-      const step = this.#attempt(call, operation);
-      if (typeof step === 'string') return this.#sentLater(call, operation, step);
-      return step.then((done) => done ?? this.#sentLater(call, operation, 'wait'));
-    } catch (error) {
-      return Promise.reject(error as TroupeError);
-    }
   }
 
   /** Waits and tries again until the call has been answered. */
@@ -378,7 +375,12 @@ export class CallDispatcher {
     const options: SessionCallOptions = {
       ...runningTimes(call, { deadlineAt: call.deadlineAt, now }, view.desired, about.tool),
       // The party that answers the server's questions about this call.
-      party: defined({ tool: about.tool, requestId, onQuestion, client }),
+      party: {
+        ...(about.tool !== undefined && { tool: about.tool }),
+        ...(requestId !== undefined && { requestId }),
+        ...(onQuestion !== undefined && { onQuestion }),
+        ...(client !== undefined && { client }),
+      },
       ...(signal !== undefined && { signal }),
       ...(onProgress !== undefined && { onProgress }),
       ...(round !== undefined && { round }),
@@ -465,4 +467,11 @@ export class CallDispatcher {
     const isTrusted = this.#ports.permissions.isTrusted(desired);
     return { isTrusted, annotations: shown?.annotations };
   }
+}
+
+/** Returns the error of a call that ended with one. */
+function endOf({ server, sends, lost }: Call, error: unknown): TroupeError {
+  const failure = asTroupeError(error, server, sends === 0 ? 'not_executed' : 'unknown');
+  // The first attempt may have run, so a later error must not report `not_executed`.
+  return lost?.replay === 'mayRepeat' ? ifNeverSent(failure, lost.error) : failure;
 }
