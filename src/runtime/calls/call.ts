@@ -4,7 +4,8 @@ import type { Clock } from '../../domain/clock.ts';
 import type { SessionHandle } from '../../domain/session.ts';
 import type { TroupeError } from '../../domain/troupe-error.ts';
 import type { Replay } from '../../policies/calls/replay-decision.ts';
-import type { Subject } from '../errors/call.ts';
+import { asTroupeError, type Subject } from '../errors/call.ts';
+import { ifNeverSent } from '../errors/call-refusal.ts';
 import type { ServerView } from '../status/board.ts';
 import type { CallWatch } from '../telemetry/calls.ts';
 import type { RequestReport } from '../troupe.ts';
@@ -55,4 +56,11 @@ export function boundsOf({ deadlineAt, lost, options }: Call, clock: Clock): Wai
   const isGivenTime = clock.now() < givenUntilAt;
   const endAt = isGivenTime ? Math.min(deadlineAt, givenUntilAt) : deadlineAt;
   return { clock, signal: options.signal, deadlineAt: endAt };
+}
+
+/** Returns the error of a call that ended with one. */
+export function errorOf({ server, sends, lost }: Call, error: unknown): TroupeError {
+  const failure = asTroupeError(error, server, sends === 0 ? 'not_executed' : 'unknown');
+  // The first attempt may have run, so a later error must not report `not_executed`.
+  return lost?.replay === 'mayRepeat' ? ifNeverSent(failure, lost.error) : failure;
 }

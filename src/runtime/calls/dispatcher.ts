@@ -19,14 +19,7 @@ import type { TroupeError } from '../../domain/troupe-error.ts';
 import { mayRunTwice, type RepeatedTool, replayOf } from '../../policies/calls/replay-decision.ts';
 import type { ToolList } from '../catalog/tool-list.ts';
 import { asTroupeError, callErrorOf, countsForCircuit, type Subject } from '../errors/call.ts';
-import {
-  cancelled,
-  ifNeverSent,
-  outOfTime,
-  overloaded,
-  shuttingDown,
-  tooLate,
-} from '../errors/call-refusal.ts';
+import { cancelled, outOfTime, overloaded, shuttingDown, tooLate } from '../errors/call-refusal.ts';
 import type { ServerView } from '../status/board.ts';
 import { CallTelemetry, type CallWatch } from '../telemetry/calls.ts';
 import type { CallOptions, CallReport, RequestReport } from '../troupe.ts';
@@ -34,7 +27,7 @@ import type { Approvals } from '../user/approvals.ts';
 import type { Permissions } from '../user/permissions.ts';
 import { waitOnce } from '../wait-once.ts';
 import { BackgroundCalls } from './background.ts';
-import { boundsOf, type Call, type Done, type Hold, type Target } from './call.ts';
+import { boundsOf, type Call, type Done, errorOf, type Hold, type Target } from './call.ts';
 import { CallPermissions, type CallPermissionsPorts } from './call-permissions.ts';
 import { gateFor, notStarted, refusalAtRest } from './gate.ts';
 import { type Operation, requestOperation, ToolOperation, type ToolSubject } from './operation.ts';
@@ -169,30 +162,29 @@ export class CallDispatcher {
       return Promise.reject(error as TroupeError);
     }
     onBegun?.(call);
-    const onDone = (done: Done<Result, About>): Report | Promise<Report> => {
+    const reported = (done: Done<Result, About>): Report | Promise<Report> => {
       this.#end(call);
       return report(done);
     };
-    const onError = (error: unknown): never => {
+    const failed = (error: unknown): never => {
       this.#end(call);
-      throw endOf(call, error);
+      throw errorOf(call, error);
     };
-    let step: Promise<Done<Result, About> | null> | Hold;
     try {
-      step = this.#attempt(call, operation);
+      const step = this.#attempt(call, operation);
+      if (typeof step === 'string')
+        return this.#sentLater(call, operation, step).then(reported, failed);
+      return step.then(
+        (done) =>
+          done === null
+            ? this.#sentLater(call, operation, 'wait').then(reported, failed)
+            : reported(done),
+        failed,
+      );
     } catch (error) {
       this.#end(call);
-      return Promise.reject(endOf(call, error));
+      return Promise.reject(errorOf(call, error));
     }
-    if (typeof step === 'string')
-      return this.#sentLater(call, operation, step).then(onDone, onError);
-    return step.then(
-      (done) =>
-        done === null
-          ? this.#sentLater(call, operation, 'wait').then(onDone, onError)
-          : onDone(done),
-      onError,
-    );
   }
 
   #begin(operation: Operation<unknown, Subject>, options: CallOptions, watch?: CallWatch): Call {
@@ -467,11 +459,4 @@ export class CallDispatcher {
     const isTrusted = this.#ports.permissions.isTrusted(desired);
     return { isTrusted, annotations: shown?.annotations };
   }
-}
-
-/** Returns the error of a call that ended with one. */
-function endOf({ server, sends, lost }: Call, error: unknown): TroupeError {
-  const failure = asTroupeError(error, server, sends === 0 ? 'not_executed' : 'unknown');
-  // The first attempt may have run, so a later error must not report `not_executed`.
-  return lost?.replay === 'mayRepeat' ? ifNeverSent(failure, lost.error) : failure;
 }
