@@ -36,7 +36,10 @@ export async function readSettingsFile(file: string, within?: string): Promise<F
     const found = await readPlain(way?.place ?? file, maxSettingsBytes, { followsLink: true });
     if (found === undefined)
       return { message: 'this is not a file; put a settings file in its place' };
-    return { ...decodeSettings(found.bytes), ...openTo(found.stats) };
+    return {
+      ...decodeSettings(found.bytes, Math.max(found.stats.size, found.bytes.length)),
+      ...openTo(found.stats),
+    };
   } catch (error) {
     const code = codeOf(error);
     if (code === 'ENOENT' || code === 'ENOTDIR') return { missing: true };

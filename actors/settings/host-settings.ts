@@ -88,6 +88,14 @@ export function parsePluginSettings(
   return parseSettings(text, { file, scope: 'plugin', projectRoot, isObject: true });
 }
 
+/** Pauses between two steps whose time grows with the number of servers, if that is large. */
+export async function pauseAmong({ length }: readonly unknown[]): Promise<void> {
+  if (length >= manyServers) await pause();
+}
+
+// A step takes 1 to 2 µs per server.
+const manyServers = 1_000;
+
 /** Lets everything else run first. */
 export function pause(): Promise<void> {
   return new Promise((resolve) => {

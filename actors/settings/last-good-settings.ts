@@ -35,6 +35,7 @@ import {
   type PluginSettings,
   parsePluginSettings,
   pause,
+  pauseAmong,
 } from './host-settings.ts';
 
 /** A settings file and its scope. */
@@ -146,6 +147,7 @@ export function createSettingsReader(ports: SettingsReaderPorts) {
     seen = around;
     const sources = [...around.sources, ...(await addedNow())];
     sources.push(...(await gatewayAmong(sources, ports, around)));
+    await pauseAmong(sources.flatMap(({ document }) => document?.servers ?? []));
     return {
       ...mergeSettings(sources, undefined, ports.policy, ports.rules),
       files: around.files,

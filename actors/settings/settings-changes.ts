@@ -28,6 +28,7 @@ import { equalTyped } from '../../src/policies/equal-typed.ts';
 import { keepDigests } from '../../src/policies/fingerprint.ts';
 import { type WatchFiles, watchSettingsFiles } from '../files/watcher.ts';
 import { confinesOfFile } from './file.ts';
+import { pauseAmong } from './host-settings.ts';
 import type {
   ReadingScope,
   SettingsReader,
@@ -124,7 +125,11 @@ function startReading(
   newsOf: (reading: SettingsReading) => SettingsFact | undefined,
   observer: Required<Pick<Observer<SettingsFact>, 'next' | 'error'>>,
 ): { readonly signal: (kind: SettingsSignal) => void; readonly stop: () => void } {
-  const read = (scope: ReadingScope) => reader.read(clock.now(), scope);
+  const read = async (scope: ReadingScope): Promise<SettingsReading> => {
+    const reading = await reader.read(clock.now(), scope);
+    await pauseAmong(reading.settings.servers);
+    return reading;
+  };
   const early = new Set<SettingsSignal>();
   let isOver = false;
   let subscription: { unsubscribe(): void } | undefined;

@@ -6,7 +6,6 @@
  * a file, an environment or a clock.
  */
 
-import type { InputDefinition } from '../domain/input.ts';
 import { isFolderScope, type Problem, type Scope } from '../domain/settings.ts';
 
 import { closestName } from '../policies/text/closest-name.ts';

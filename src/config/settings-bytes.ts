@@ -9,11 +9,14 @@ export const maxSettingsBytes = 8_000_000;
  *
  * Only UTF-8 is read. Other encodings are refused by name rather than guessed: a
  * guess could turn one server's command into another.
+ *
+ * @param size - the file's, of which a part may have been read
  */
 export function decodeSettings(
   bytes: Uint8Array,
+  size = bytes.length,
 ): { readonly text: string } | { readonly message: string } {
-  if (bytes.length > maxSettingsBytes) return { message: tooLong(maxSettingsBytes) };
+  if (bytes.length > maxSettingsBytes) return { message: tooLong(size, maxSettingsBytes) };
   const [first, second] = bytes;
   const hasWideMark = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff);
   if (hasWideMark) return { message: 'the file is UTF-16; save it as UTF-8' };
@@ -27,6 +30,7 @@ export function decodeSettings(
   }
 }
 
-export function tooLong(most: number): string {
-  return `the settings are longer than ${most} bytes; split them into several files`;
+/** Names both sizes: whoever writes settings by a program cannot see either. */
+export function tooLong(size: number, most: number): string {
+  return `the settings are longer than ${most} bytes (they have ${size}); split them into several files, and name each with --config or in "sources"`;
 }

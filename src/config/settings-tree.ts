@@ -85,7 +85,7 @@ export function readableText(
   const faultAt = (offset: number, message: string) => ({
     fault: { line: lineFinder(body)(offset), path: [], message },
   });
-  if (body.length > length) return faultAt(0, tooLong(length));
+  if (body.length > length) return faultAt(0, tooLong(body.length, length));
   if (body.trim() === '') return faultAt(0, 'the text is empty; write at least {}');
   const nul = body.indexOf('\0');
   if (nul !== -1) return faultAt(nul, 'the text holds a NUL character; save it as UTF-8 text');

@@ -1,5 +1,7 @@
 /** Mistakes in a whole text: at which line and key, and what the message says next. */
 
+import { maxSettingsBytes } from '../../src/config/settings-bytes.ts';
+
 type BadText = readonly [
   what: string,
   text: string,
@@ -27,7 +29,7 @@ export const badTexts: readonly BadText[] = [
   ['with a NUL', '{\n\0}', 2, undefined, 'save it as UTF-8'],
   ['nested too deeply', `\n${nested(257)}`, 2, undefined, 'flatten it'],
   ['nested beyond any call stack', `\n${'['.repeat(200_000)}`, 2, undefined, 'flatten it'],
-  ['longer than a megabyte', `{}${' '.repeat(1_000_000)}`, 1, undefined, 'split them'],
+  ['longer than allowed', `{}${' '.repeat(maxSettingsBytes)}`, 1, undefined, 'split them'],
   [
     'an object with an array of servers',
     '{\n"mcpServers": [] }',

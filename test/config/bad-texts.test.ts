@@ -6,7 +6,7 @@ import {
   parseSettings,
   parseSettingsFile,
 } from '../../src/config/parse-settings.ts';
-import { decodeSettings } from '../../src/config/settings-bytes.ts';
+import { decodeSettings, maxSettingsBytes } from '../../src/config/settings-bytes.ts';
 import { type TreeNode, type TreePath, valueOf } from '../../src/config/settings-tree.ts';
 import { programFiles, readProgramFile } from '../support/program-files.ts';
 import { badTexts, harmlessMistakes, nested } from './bad-text-rows.ts';
@@ -68,7 +68,7 @@ describe("a settings file's bytes", () => {
     ['UTF-16 without a byte order mark', bytes(0x7b, 0x00, 0x7d, 0x00), 'save it as UTF-8'],
     ['all NUL', new Uint8Array(64), 'save it as UTF-8'],
     ['not UTF-8', bytes(0x7b, 0xc3, 0x28, 0x7d), 'save it as UTF-8'],
-    ['more than a megabyte', new Uint8Array(1_000_001).fill(0x20), 'split them'],
+    ['more than allowed', new Uint8Array(maxSettingsBytes + 1).fill(0x20), 'split them'],
   ])('are rejected when they are %s', (_what, content, next) => {
     expect(decodeSettings(content)).toEqual({ message: expect.stringContaining(next) });
   });
@@ -124,7 +124,7 @@ describe('a damaged settings file', () => {
   it.each(programs)(
     'from %s is rejected as a whole with one reason and a remedy',
     async (_name, text) => {
-      const big = Buffer.from(text + '\n'.repeat(1_000_001 - Buffer.byteLength(text)));
+      const big = Buffer.from(text + '\n'.repeat(maxSettingsBytes + 1 - Buffer.byteLength(text)));
       const wide = Buffer.from(text, 'utf16le');
       const damaged: readonly (readonly [Uint8Array, string])[] = [
         [big, 'split them'],

@@ -26,6 +26,7 @@ import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { watchSettingsFiles } from '../../../actors/files/watcher.ts';
 import { checkFolder, readSettingsFile } from '../../../actors/settings/file.ts';
+import { maxSettingsBytes } from '../../../src/config/settings-bytes.ts';
 import { realClock } from '../../../src/runtime/real-clock.ts';
 import { namesOf, serversText, startSettings } from './bench.ts';
 
@@ -368,7 +369,7 @@ describe('a settings file that becomes invalid', () => {
     ['a folder', (file) => mkdirSync(file)],
     ['a named pipe', (file) => void execFileSync(pipeMaker, [file])],
     ['a device', (file) => symlinkSync('/dev/zero', file)],
-    ['larger than a megabyte', (file) => writeFileSync(file, one.padEnd(1_000_001))],
+    ['too large', (file) => writeFileSync(file, one.padEnd(maxSettingsBytes + 1))],
     ['truncated', (file) => writeFileSync(file, one.slice(0, 12))],
     ['filled with zeros', (file) => writeFileSync(file, Buffer.alloc(64))],
     ['a link cycle', (file) => symlinkSync(file, file)],
@@ -462,12 +463,15 @@ describe('reading a settings file', () => {
     expect(await readSettingsFile(file)).toEqual({ message: expect.stringContaining('ELOOP') });
   });
 
-  it('reads at most a megabyte', async () => {
+  it('is read up to its maximum size, and names both sizes beyond it', async () => {
     const file = path.join(temporaryFolder(), 'troupe.json');
-    writeFileSync(file, '{}'.padEnd(1_000_000));
+    writeFileSync(file, '{}'.padEnd(maxSettingsBytes));
     expect(await readSettingsFile(file)).toHaveProperty('text');
-    appendFileSync(file, ' ');
-    expect(await readSettingsFile(file)).toEqual({ message: expect.stringContaining('split') });
+    appendFileSync(file, '     ');
+    expect(await readSettingsFile(file)).toEqual({
+      message:
+        'the settings are longer than 8000000 bytes (they have 8000005); split them into several files, and name each with --config or in "sources"',
+    });
   });
 });
 
