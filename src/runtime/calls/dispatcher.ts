@@ -162,29 +162,31 @@ export class CallDispatcher {
       return Promise.reject(error as TroupeError);
     }
     onBegun?.(call);
-    const reported = (done: Done<Result, About>): Report | Promise<Report> => {
-      this.#end(call);
-      return report(done);
-    };
     const failed = (error: unknown): never => {
       this.#end(call);
       throw errorOf(call, error);
     };
+    const later = (hold: Hold): Promise<Report> =>
+      this.#sentLater(call, operation, hold).then(
+        (done) => this.#ended(call, done, report),
+        failed,
+      );
     try {
       const step = this.#attempt(call, operation);
-      if (typeof step === 'string')
-        return this.#sentLater(call, operation, step).then(reported, failed);
+      if (typeof step === 'string') return later(step);
       return step.then(
-        (done) =>
-          done === null
-            ? this.#sentLater(call, operation, 'wait').then(reported, failed)
-            : reported(done),
+        (done) => (done === null ? later('wait') : this.#ended(call, done, report)),
         failed,
       );
     } catch (error) {
       this.#end(call);
       return Promise.reject(errorOf(call, error));
     }
+  }
+
+  #ended<Answer, Report>(call: Call, done: Answer, report: (done: Answer) => Report): Report {
+    this.#end(call);
+    return report(done);
   }
 
   #begin(operation: Operation<unknown, Subject>, options: CallOptions, watch?: CallWatch): Call {
