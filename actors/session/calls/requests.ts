@@ -131,6 +131,8 @@ export class Requests {
       this.#fail(request, id, new NotSentError(closedMessage));
       return;
     }
+    // Its time ran out between two rounds; no response could find it.
+    if (request.place < 0) return this.#fail(request, id, timedOut());
     onSending?.(id);
     const all = this.#paramsOf(params, meta, request.hearsProgress ? id : undefined);
     const message: JSONRPCMessage = { jsonrpc: '2.0', id, method, params: all };

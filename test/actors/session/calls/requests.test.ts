@@ -8,6 +8,7 @@ import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 
 import { createCaller } from '../../../../actors/session/calls/call.ts';
+import { Requests } from '../../../../actors/session/calls/requests.ts';
 import { type Client, createClient } from '../../../../actors/session/client.ts';
 import {
   type Connection,
@@ -307,6 +308,18 @@ it('a call whose argument cannot be read for a header is not sent', async () => 
       message: expect.stringMatching(/no region for (?!hunter22)/u),
     },
   });
+  expect(transport.calls).toEqual([]);
+});
+
+it('a request whose time ran out between two rounds is not sent again', async () => {
+  const transport = new CallTransport();
+  const clock = new VirtualClock();
+  const connection = { transport, stages: transport.stages } as unknown as Connection;
+  const requests = new Requests(clock, connection, undefined);
+  const request = requests.begin({ timeoutMs: 1_000 });
+  clock.advanceBy(1_000);
+  const outgoing = { method: 'tools/call', params: {}, meta: undefined } as const;
+  await expect(requests.exchange(request, outgoing)).rejects.toThrow('Request timed out');
   expect(transport.calls).toEqual([]);
 });
 
