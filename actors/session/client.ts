@@ -17,7 +17,7 @@ import type {
 
 import type { Clock } from '../../src/domain/clock.ts';
 import { logLevels } from '../../src/domain/log-level.ts';
-import type { CallProgress, EraVerdict, ListName } from '../../src/domain/session.ts';
+import type { EraVerdict, ListName } from '../../src/domain/session.ts';
 import { version } from '../../src/domain/version.ts';
 import { isRecord } from '../../src/policies/is-record.ts';
 import { startDeadline } from '../host/time-limit.ts';
@@ -80,11 +80,6 @@ export interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
   /** Default: no limit. */
   readonly within?: Within | undefined;
-  /** HTTP headers that belong to the request. */
-  readonly headers?: Record<string, string> | undefined;
-  readonly onProgress?: ((progress: CallProgress) => void) | undefined;
-  /** Whether a modern server may respond with questions. */
-  readonly mayAsk?: boolean;
 }
 
 type Probing = Exclude<Negotiation, { readonly mode: 'legacy' }>;
@@ -92,7 +87,6 @@ type Probing = Exclude<Negotiation, { readonly mode: 'legacy' }>;
 interface Pending {
   readonly resolve: (result: Fields) => void;
   readonly reject: (error: unknown) => void;
-  readonly onProgress: RequestOptions['onProgress'];
 }
 
 interface Subscription {
@@ -185,7 +179,7 @@ export class Client {
     const era = this.getProtocolEra() ?? 'legacy';
     const result = this.#exchange(method, params, options, era);
     return era === 'modern'
-      ? result.then((it) => completed(method, it, options.mayAsk === true))
+      ? result.then((it) => completed(method, it, false))
       : result.then(withoutType);
   }
 
@@ -320,7 +314,7 @@ export class Client {
   #exchange(
     method: string,
     params: Fields,
-    { signal, within, headers, onProgress }: RequestOptions,
+    { signal, within }: RequestOptions,
     how: 'legacy' | 'modern' | 'probe',
   ): Promise<Fields> {
     const isModern = how !== 'legacy';
@@ -348,25 +342,16 @@ export class Client {
       };
       signal?.addEventListener('abort', abort, { once: true });
       this.#pending.set(id, {
-        onProgress,
         reject: fail,
         resolve: (result) => {
           if (settle()) resolve(result);
         },
       });
-      const token = onProgress && { progressToken: id };
-      const all = isModern || token ? this.#withMeta(params, isModern, token) : params;
+      const all = isModern ? { ...params, _meta: this.envelope() } : params;
       const sent = Object.keys(all).length > 0 ? { params: all } : {};
-      this.#send({ jsonrpc: '2.0', id, method, ...sent } as JSONRPCMessage, {
-        ...(headers && { headers }),
-        ...(stream && { requestSignal: stream.signal }),
-      }).catch(fail);
+      const options = stream && { requestSignal: stream.signal };
+      this.#send({ jsonrpc: '2.0', id, method, ...sent } as JSONRPCMessage, options).catch(fail);
     });
-  }
-
-  #withMeta(params: Fields, isModern: boolean, added: Fields | undefined): Fields {
-    const envelope = isModern ? this.envelope() : {};
-    return { ...params, _meta: { ...envelope, ...(params['_meta'] as object), ...added } };
   }
 
   async #send(message: JSONRPCMessage, options?: Parameters<Transport['send']>[1]): Promise<void> {
@@ -421,11 +406,6 @@ export class Client {
       case 'notifications/message':
         if (isLogMessage(params)) this.#onNews({ about: 'message', params });
         return;
-      case 'notifications/progress': {
-        const progress = progressIn(params);
-        const pending = this.#pending.get(Number(params['progressToken']));
-        return progress === undefined ? undefined : pending?.onProgress?.(progress);
-      }
       case 'notifications/subscriptions/acknowledged': {
         const meta = params['_meta'];
         const id = isRecord(meta) ? meta[subscriptionKey] : undefined;
@@ -446,15 +426,6 @@ export class Client {
     for (const { onEnd } of [...(this.#subscriptions?.values() ?? [])]) onEnd(closed);
     for (const { reject } of [...this.#pending.values()]) reject(closed);
   }
-}
-
-function progressIn({ progress, total, message }: Fields): CallProgress | undefined {
-  if (typeof progress !== 'number') return undefined;
-  return {
-    progress,
-    ...(typeof total === 'number' && { total }),
-    ...(typeof message === 'string' && { message }),
-  };
 }
 
 function isLogMessage({ level, logger, data }: Fields): boolean {

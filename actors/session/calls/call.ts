@@ -152,10 +152,17 @@ export function createCaller(
         method: 'tools/call' as const,
         params: { name, arguments: args },
         meta: options.meta,
-        headers: hasHeaders ? argumentHeaders(toolNamed(name)?.inputSchema, args) : undefined,
       };
       // Arguments are checked here, because JSON silently omits functions.
-      return sender.send(args, outgoing, options, checkTool);
+      if (!hasHeaders) return sender.send(args, outgoing, options, checkTool);
+      try {
+        const headers = argumentHeaders(toolNamed(name)?.inputSchema, args);
+        return sender.send(args, { ...outgoing, headers }, options, checkTool);
+      } catch (error) {
+        // An argument that throws when it is read.
+        const why = error instanceof Error ? error.message : String(error);
+        return Promise.resolve({ failure: invalidArguments(redactWords(why, setup.secrets)) });
+      }
     },
     request: ({ method, params }, options) => {
       const { capability } = shapes[method];
@@ -232,10 +239,14 @@ class Sender {
     check: Check<Result>,
   ): Promise<Result> {
     const { clock, questions } = this.#setup;
-    const exchange = async (added: RoundParams, onSent?: (id: number) => void): Promise<Result> => {
+    const exchange = async (
+      added: RoundParams,
+      onSending?: (id: number) => void,
+    ): Promise<Result> => {
       const params = { ...outgoing.params, ...added };
-      const meta = this.#metaOf(outgoing, round);
-      const result = await this.#requests.exchange(request, { ...outgoing, params, meta }, onSent);
+      const meta = this.isModern ? this.#metaOf(outgoing, round) : outgoing.meta;
+      const sent = { ...outgoing, params, meta };
+      const result = await this.#requests.exchange(request, sent, onSending);
       if (!this.isModern) return check(withoutType(result));
       const read = completed(outgoing.method, result, true);
       return read['resultType'] === undefined ? check(read) : (read as unknown as Result);
@@ -249,7 +260,7 @@ class Sender {
     return withVisit(rounds, () =>
       wire === undefined
         ? exchange({})
-        : wire.during(party, request, (onSent) => exchange({}, onSent)),
+        : wire.during(party, request, (onSending) => exchange({}, onSending)),
     );
   }
 
@@ -303,7 +314,7 @@ function isAborted(signal: AbortSignal | undefined): boolean {
 }
 
 function callFailureOf(error: unknown, wasAborted: boolean, setup: CallerSetup): CallFailure {
-  // The SDK reports an abort as a timeout, so the signal decides first.
+  // The caller's reason for an abort may be any value, so the signal decides first.
   if (wasAborted) return cancelled(!(error instanceof NotSentError));
   if (error instanceof UnwritableError)
     return invalidArguments(redactWords(error.message, setup.secrets));
@@ -343,8 +354,8 @@ function rpcDataOf(error: unknown, secrets: readonly string[]): Pick<CallFailure
 }
 
 /**
- * Returns the message for a failed call. The SDK reports only "Connection closed"; the connection
- * adds how the process ended.
+ * Returns the message for a failed call. Its error says only "Connection closed"; the connection adds
+ * how the process ended.
  */
 function inWords(seen: Seen): string {
   const end = endOf(seen);

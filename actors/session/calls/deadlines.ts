@@ -1,7 +1,7 @@
 /**
  * Ends requests that get no response in time, with one timer for all requests of a connection, set
- * for the earliest deadline on the injected clock. The SDK's own timer fires before any input is read
- * after the event loop was blocked, and would fail a request whose response has already arrived.
+ * for the earliest deadline on the injected clock. One of Node's timers would fire before any input is
+ * read after the event loop was blocked, and fail a request whose response has already arrived.
  *
  * While the server waits for our answer to a question, its timeout is paused, within the caller's limit.
  */

@@ -1,6 +1,6 @@
 /**
  * Handles questions from servers with a protocol before 2026-07-28: intercepts them among the
- * incoming messages and sends the answers. The SDK's client refuses kinds that were not announced.
+ * incoming messages and sends the answers. The client refuses kinds that were not announced.
  *
  * A question is passed to a caller only if it certainly belongs there: it arrived on the response
  * stream of the call's own POST, or all calls that it may belong to are of one client
@@ -76,12 +76,12 @@ export class QuestionWire {
 
   /**
    * Lets a request be asked about while a message of it is in flight. `exchange` sends the message,
-   * and reports its id before it returns.
+   * and reports its id just before.
    */
   async during<Result>(
     party: QuestionParty | undefined,
     request: WireCall['request'],
-    exchange: (onSent: (id: number) => void) => Promise<Result>,
+    exchange: (onSending: (id: number) => void) => Promise<Result>,
   ): Promise<Result> {
     const client = party?.client;
     const call: WireCall = { request, party, client, open: new Set(), leftAt: undefined };

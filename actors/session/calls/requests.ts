@@ -110,13 +110,17 @@ export class Requests {
     return request;
   }
 
-  /** Sends one message for a request, which has none in flight; returns the message's id. */
+  /**
+   * Sends one message for a request, which has none in flight. `onSending` gets the message's id just
+   * before it is sent, because the response may arrive before sending returns.
+   */
   send(
     request: OpenRequest,
     { method, params, meta, headers }: Outgoing,
     onAnswer: (result: Fields) => void,
     onFailure: Settle,
-  ): number {
+    onSending?: (id: number) => void,
+  ): void {
     const id = takeRequestId();
     request.id = id;
     request.sends += 1;
@@ -125,24 +129,25 @@ export class Requests {
     this.#inFlight.set(id, request.place);
     if (this.#isClosed || request.signal?.aborted === true) {
       this.#fail(request, id, new NotSentError(closedMessage));
-      return id;
+      return;
     }
+    // Its time ran out between two rounds; no response could find it.
+    if (request.place < 0) return this.#fail(request, id, timedOut());
+    onSending?.(id);
     const all = this.#paramsOf(params, meta, request.hearsProgress ? id : undefined);
     const message: JSONRPCMessage = { jsonrpc: '2.0', id, method, params: all };
     const sent = this.#connection.transport.send(message, headers && { headers });
     if (sent !== alreadySent) sent.catch((error: unknown) => this.#fail(request, id, error));
-    return id;
   }
 
   /** Sends one message for a request, and resolves with its result. */
   exchange(
     request: OpenRequest,
     outgoing: Outgoing,
-    onSent?: (id: number) => void,
+    onSending?: (id: number) => void,
   ): Promise<Fields> {
     return new Promise((resolve, reject) => {
-      const id = this.send(request, outgoing, resolve, reject);
-      onSent?.(id);
+      this.send(request, outgoing, resolve, reject, onSending);
     });
   }
 
@@ -172,7 +177,7 @@ export class Requests {
       return;
     }
     const meta = this.#envelope && { _meta: this.#envelope };
-    const params = { requestId, reason: String(reason), ...meta };
+    const params = { requestId, reason: inWords(reason), ...meta };
     const message: JSONRPCMessage = { jsonrpc: '2.0', method: 'notifications/cancelled', params };
     // A connection that cannot send reports that elsewhere.
     this.#connection.transport.send(message).catch(() => {});
@@ -246,6 +251,12 @@ export function takeRequestId(): number {
 
 function timedOut(): Error {
   return Object.assign(new Error('Request timed out'), { code: 'REQUEST_TIMEOUT' });
+}
+
+/** Describes why a caller aborted, which may be any value, even one that has no text. */
+function inWords(reason: unknown): string {
+  const hasText = typeof reason === 'string' || reason instanceof Error;
+  return hasText ? String(reason) : 'The call was cancelled.';
 }
 
 function ignore(): void {}

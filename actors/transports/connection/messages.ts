@@ -197,7 +197,7 @@ function wrong(id: unknown, why: string): readonly JSONRPCMessage[] {
   return isId(id) ? [ownErrorFor(id, badResponse, why)] : [];
 }
 
-/** Returns whether a value is an id that the SDK accepts: a string or an integer. */
+/** Returns whether a value is an id that MCP allows: a string or an integer. */
 function isId(value: unknown): value is string | number {
   return typeof value === 'string' || Number.isSafeInteger(value);
 }

@@ -10,9 +10,9 @@ import { type AddressRange, blocked, rangeOf } from './addresses.ts';
 import { openTunnel, type Proxy } from './proxy.ts';
 import type { Ways } from './reach.ts';
 
-// One for each call that may be in flight, and one each for the list, the ping and the final
-// DELETE.
-const maxIdleSockets = 20;
+// One for each of 64 calls that may be in flight, and one each for the list, the ping, a notification
+// and the final DELETE.
+const maxIdleSockets = 68;
 // Node gives each address of a host a quarter of a second, less than the round trip to a distant
 // host.
 const addressAttemptMs = 1_000;

@@ -148,7 +148,7 @@ export class StdioTransport extends Connection {
   }
 
   override context(): Partial<Seen> {
-    // For a call that was cut off, the SDK's error says no more than "Connection closed".
+    // For a call that was cut off, the client's error says no more than "Connection closed".
     return { ...this.#breach, ...this.#leftBehind() };
   }
 

@@ -120,5 +120,7 @@ export function headerValue(text: string): string {
 }
 
 function base64(text: string): string {
-  return btoa(String.fromCharCode(...new TextEncoder().encode(text)));
+  // One byte at a time: a long text as arguments of one call would exceed the stack.
+  const bytes = Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte));
+  return btoa(bytes.join(''));
 }

@@ -1,7 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { wrongArgumentHeader } from '../../../src/policies/calls/argument-headers.ts';
+import {
+  argumentHeaders,
+  wrongArgumentHeader,
+} from '../../../src/policies/calls/argument-headers.ts';
 
 const marked = (name: unknown, type: unknown = 'string') => ({ type, 'x-mcp-header': name });
 const tool = (properties: Readonly<Record<string, unknown>>, more = {}) => ({
@@ -91,4 +94,11 @@ describe('x-mcp-header annotations', () => {
       }),
     );
   });
+});
+
+it('writes a text of any length as a header', () => {
+  const text = 'é'.repeat(200_000);
+  const header = argumentHeaders(tool({ a: marked('A') }), { a: text })?.['mcp-param-A'];
+  const encoded = /^=\?base64\?(.*)\?=$/u.exec(header ?? '')?.[1];
+  expect(Buffer.from(encoded ?? '', 'base64').toString() === text).toBe(true);
 });

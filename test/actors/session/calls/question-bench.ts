@@ -47,6 +47,7 @@ export function createPorts(kinds: QuestionPorts['kinds'], folders?: RootFolder[
 }
 
 export interface QuestionBench {
+  readonly transport: ScriptedTransport;
   readonly clock: VirtualClock;
   readonly handle: Pick<SessionHandle, 'callTool' | 'request'>;
   readonly asked: readonly Asked[];
@@ -120,6 +121,7 @@ export async function questionBench(choice: BenchChoice = {}): Promise<QuestionB
   const calls = () => allSent.filter(({ method }) => method === 'tools/call');
   const handshake = allSent.find(({ method }) => method === 'initialize')?.['params'];
   return {
+    transport,
     clock,
     handle,
     asked,

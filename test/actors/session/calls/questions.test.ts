@@ -15,8 +15,8 @@ const urlOf = (url: string, elicitationId = 'e1') => ({
 });
 
 describe.each([
-  ['without the SDK client', true],
-  ['through the SDK client', false],
+  ['without progress', true],
+  ['with progress', false],
 ])('a question during a call made %s', (_way, isLight) => {
   it('belongs to the only call in flight', async () => {
     const bench = await questionBench({ isLight });
@@ -92,6 +92,30 @@ describe.each([
     await bench.clock.advanceAndSettle(1_000);
     expect(await called).toBe('timeout');
   });
+});
+
+describe('a call that is answered before sending returns', () => {
+  it('does not count as in flight', async () => {
+    const bench = await questionBench();
+    const { transport } = bench;
+    const send = transport.send.bind(transport);
+    transport.send = (message) => {
+      const sent = send(message);
+      void bench.answerCall(0);
+      return sent;
+    };
+    expect(await bench.call('first')).toBe('ok');
+    transport.send = send;
+    void bench.call('second');
+    await bench.ask(1, elicit, nameForm);
+    expect(bench.asked.map(({ party }) => party?.tool)).toEqual(['second']);
+  });
+});
+
+it('a request to an older server has none of the metadata of modern requests', async () => {
+  const bench = await questionBench();
+  void bench.call('first', { round: { capabilities: { sampling: {} } } });
+  expect(bench.sent('tools/call')[0]?.['params']).toEqual({ name: 'first', arguments: {} });
 });
 
 describe('an abandoned call', () => {

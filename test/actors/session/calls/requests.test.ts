@@ -8,6 +8,7 @@ import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 
 import { createCaller } from '../../../../actors/session/calls/call.ts';
+import { Requests } from '../../../../actors/session/calls/requests.ts';
 import { type Client, createClient } from '../../../../actors/session/client.ts';
 import {
   type Connection,
@@ -15,6 +16,7 @@ import {
 } from '../../../../actors/transports/connection/connection.ts';
 import type { Failure } from '../../../../src/domain/failure.ts';
 import type { CallFailure, SessionHandle } from '../../../../src/domain/session.ts';
+import type { ListedTool } from '../../../../src/domain/tool.ts';
 import { VirtualClock } from '../../../../src/testing/virtual-clock.ts';
 import { ScriptedTransport, type Sent } from '../../../fixtures/scripted-transport.ts';
 
@@ -228,6 +230,17 @@ describe.each([
     await expectAtRest(stage);
   });
 
+  it('ends when its caller aborts with a reason that has no text', async () => {
+    const stage = await stageOf(isLight);
+    const { signal, abort } = controllerOf();
+    const called = stage.call({}, signal);
+    abort(Object.create(null));
+    expect(await called).toMatchObject({ failure: { reason: 'cancelled', written: true } });
+    expect(stage.transport.cancellations).toEqual([
+      { requestId: stage.transport.calls[0]?.id, reason: 'The call was cancelled.' },
+    ]);
+  });
+
   it('reports that it was not sent when the connection refuses it', async () => {
     const stage = await stageOf(isLight);
     stage.transport.refusal = new NotSentError('The server does not read its input.');
@@ -259,6 +272,56 @@ function controllerOf(): { signal: AbortSignal; abort: (reason: unknown) => void
   const controller = new AbortController();
   return { signal: controller.signal, abort: (reason) => controller.abort(reason) };
 }
+
+it('a call whose argument cannot be read for a header is not sent', async () => {
+  const transport = new CallTransport();
+  const client = {
+    getProtocolEra: () => 'modern',
+    getServerCapabilities: () => ({}),
+    getServerVersion: () => undefined,
+    envelope: () => ({}),
+  };
+  const connection = { kind: 'http', transport, stages: transport.stages, context: () => ({}) };
+  const region = { type: 'string', 'x-mcp-header': 'Region' };
+  const inputSchema = { type: 'object', properties: { region } };
+  const { callTool } = createCaller({
+    server: 'db',
+    clock: new VirtualClock(),
+    client: client as unknown as Client,
+    connection: connection as unknown as Connection,
+    secrets: ['hunter22'],
+    over: new AbortController().signal,
+    toolNamed: () => ({ name: 'echo', inputSchema }) as ListedTool,
+    logLevel: () => undefined,
+    rules: () => [],
+    onTrouble: () => {},
+  });
+  const args = {
+    get region(): string {
+      throw new Error('no region for hunter22');
+    },
+  };
+  expect(await callTool('echo', args, { timeoutMs: 1_000 })).toEqual({
+    failure: {
+      reason: 'invalidArguments',
+      written: false,
+      message: expect.stringMatching(/no region for (?!hunter22)/u),
+    },
+  });
+  expect(transport.calls).toEqual([]);
+});
+
+it('a request whose time ran out between two rounds is not sent again', async () => {
+  const transport = new CallTransport();
+  const clock = new VirtualClock();
+  const connection = { transport, stages: transport.stages } as unknown as Connection;
+  const requests = new Requests(clock, connection, undefined);
+  const request = requests.begin({ timeoutMs: 1_000 });
+  clock.advanceBy(1_000);
+  const outgoing = { method: 'tools/call', params: {}, meta: undefined } as const;
+  await expect(requests.exchange(request, outgoing)).rejects.toThrow('Request timed out');
+  expect(transport.calls).toEqual([]);
+});
 
 describe('request ids', () => {
   it('are never reused, on any connection or path', async () => {

@@ -33,6 +33,16 @@ describe('connections', () => {
     expect(server.connections()).toBe(3);
   });
 
+  it('are all kept after as many requests as one server may run', async () => {
+    const server = await peer(echo);
+    const one = guarded(server.origin);
+    const burst = () => Promise.all(Array.from({ length: 64 }, () => post(one, server.origin)));
+    await burst();
+    await turn();
+    await burst();
+    expect(server.connections()).toBe(64);
+  });
+
   it.each([
     ['four seconds', 0, 4_000],
     ['one second less than the server announced', 3_000, 2_000],
