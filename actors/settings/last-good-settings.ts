@@ -156,26 +156,34 @@ export function createSettingsReader(ports: SettingsReaderPorts) {
   }
 
   let last: SettingsReading = { ...mergeSettings([], undefined, ports.policy), files: [] };
+  let turn: Promise<unknown> = Promise.resolve();
+
+  async function readSafely(now: number, scope: ReadingScope): Promise<SettingsReading> {
+    try {
+      const reading = await readAll(now, scope);
+      const { againInMs: _againInMs, ...lasting } = reading;
+      last = lasting;
+      return reading;
+    } catch (error) {
+      // A bug of ours: running servers continue with the last settings.
+      const message = `the settings could not be merged (${String(error)}); please report this`;
+      const problem = { file: 'settings', message: printableLine(message, 500) };
+      const { settings } = last;
+      return { ...last, settings: { ...settings, problems: [...settings.problems, problem] } };
+    }
+  }
+
   return {
     /**
      * Reads everything again; for `added`, only the servers that the host added one by one. Never
-     * rejects.
+     * rejects. A reading begins when the one before has ended: both would use what is remembered.
      *
      * @param now - monotonic milliseconds
      */
-    async read(now: number, scope: ReadingScope = 'all'): Promise<SettingsReading> {
-      try {
-        const reading = await readAll(now, scope);
-        const { againInMs: _againInMs, ...lasting } = reading;
-        last = lasting;
-        return reading;
-      } catch (error) {
-        // A bug of ours: running servers continue with the last settings.
-        const message = `the settings could not be merged (${String(error)}); please report this`;
-        const problem = { file: 'settings', message: printableLine(message, 500) };
-        const { settings } = last;
-        return { ...last, settings: { ...settings, problems: [...settings.problems, problem] } };
-      }
+    read(now: number, scope: ReadingScope = 'all'): Promise<SettingsReading> {
+      const reading = turn.then(() => readSafely(now, scope));
+      turn = reading;
+      return reading;
     },
     /** Replaces the host's own settings; applies to the next read. */
     setOverlay(settings: Readonly<Record<string, unknown>>): void {

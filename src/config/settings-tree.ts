@@ -24,21 +24,37 @@ export interface TreeMember {
   readonly node: TreeNode;
   /** Its path in the text, if the tree was converted and has it elsewhere. */
   readonly written?: TreePath;
-  /** Identifies an unchanged text across readings. Use {@link entryOf}: a copy may hold another node. */
-  readonly entry?: EntryText;
 }
 
 /** The text of one member, its name included. It remains the same object as long as that text is present. */
 export interface EntryText extends TextWeight {
   readonly name: string;
   readonly lineBreaks: number;
-  /** The latest member with this text. */
-  member?: TreeMember;
 }
+
+// A text outlives its members: a reference to them would keep their trees in memory.
+const textsOfMembers = new WeakMap<TreeMember, EntryText>();
 
 /** Returns the text that alone decides a member; undefined when it was converted, or read as a whole. */
 export function entryOf(member: TreeMember): EntryText | undefined {
-  return member.entry?.member === member ? member.entry : undefined;
+  return textsOfMembers.get(member);
+}
+
+/** Creates the member that a text alone decides. A copy of it may hold another node, and has no text. */
+export function memberOfText(
+  entry: EntryText,
+  { name, line, written, nodeOf }: Omit<TreeMember, 'node'> & { readonly nodeOf: () => TreeNode },
+): TreeMember {
+  const member: TreeMember = {
+    name,
+    line,
+    ...(written && { written }),
+    get node() {
+      return nodeOf();
+    },
+  };
+  textsOfMembers.set(member, entry);
+  return member;
 }
 
 /** Returns a member with its path in the text, without reading its node. */
@@ -49,17 +65,8 @@ export function placedAt(
   const entry = entryOf(member);
   if (entry === undefined) return { ...member, written };
   const { name, line } = member;
-  const placed = {
-    name,
-    line,
-    written,
-    entry,
-    get node() {
-      return member.node;
-    },
-  };
-  entry.member = placed;
-  return placed;
+  const placed = memberOfText(entry, { name, line, written, nodeOf: () => member.node });
+  return placed as typeof placed & Required<Pick<TreeMember, 'written'>>;
 }
 
 export type TreePath = readonly (string | number)[];

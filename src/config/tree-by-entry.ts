@@ -12,6 +12,7 @@ import { type Node, type ParseError, parseTree } from 'jsonc-parser';
 import {
   type EntryText,
   lineFinder,
+  memberOfText,
   type TreeMember,
   type TreeNode,
   treeOf,
@@ -139,7 +140,7 @@ class Outline {
       this.#weight = 0;
       yield;
     }
-    return memberOfText(text, line, entry, node);
+    return memberAt(line, text, entry, node);
   }
 
   #entryOf(text: string): { readonly entry: EntryText; readonly node?: Node } {
@@ -253,24 +254,21 @@ function newEntry(
 }
 
 /** Its node is built when it is first used, which never happens to a known text. */
-function memberOfText(
-  text: string,
+function memberAt(
   line: number,
+  text: string,
   entry: EntryText,
   parsed: Node | undefined,
 ): TreeMember {
   let tree: TreeNode | undefined;
-  const member: TreeMember = {
+  return memberOfText(entry, {
     name: entry.name,
     line,
-    entry,
-    get node() {
+    nodeOf: () => {
       tree ??= nodeOf(text, line, parsed);
       return tree;
     },
-  };
-  entry.member = member;
-  return member;
+  });
 }
 
 function nodeOf(text: string, line: number, parsed: Node | undefined): TreeNode {

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -6,8 +8,14 @@ import {
   parseSettingsFile,
   SettingsMemory,
 } from '../../src/config/parse-settings.ts';
+import { memberOf, membersOf, placedAt, type TreeNode } from '../../src/config/settings-tree.ts';
+import { ownText } from '../../src/config/text-bounds.ts';
+import { EntryTexts, readTreeByEntry } from '../../src/config/tree-by-entry.ts';
 
 const pause = async (): Promise<void> => {};
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
 
 /** Everything that is observable, with what would be said of the folder. */
 function plain({ document, problems }: ParsedSettings) {
@@ -130,5 +138,22 @@ describe('settings that are edited again and again', () => {
       }),
       { numRuns: 50 },
     );
+  });
+
+  it('keep the texts of their entries in memory, and not the trees', async () => {
+    const texts = new EntryTexts();
+    const treesOf = (body: string): readonly WeakRef<TreeNode>[] => {
+      const { value: root } = readTreeByEntry(body, ownText, texts).next();
+      const servers = memberOf(root as TreeNode, 'mcpServers');
+      return membersOf(servers?.node).map((member) => {
+        const { node } = placedAt(member, ['mcpServers', member.name]);
+        return new WeakRef(node);
+      });
+    };
+    const trees = treesOf('{"mcpServers":{"a":{"command":"x"},"b":{"command":"y"}}}');
+    await new Promise(setImmediate);
+    collectGarbage();
+    expect(trees.map((tree) => tree.deref())).toEqual([undefined, undefined]);
+    expect(texts.get('"a":{"command":"x"}')).toMatchObject({ name: 'a' });
   });
 });

@@ -113,3 +113,13 @@ describe('settings that cannot be merged', () => {
     expect((await reader.read(3)).settings.problems).toEqual([]);
   });
 });
+
+describe('a reading that begins during another', () => {
+  it('finds the settings that the other one is still parsing', async () => {
+    const entries = Array.from({ length: 300 }, (_, index) => [`s${index}`, { command: 'x' }]);
+    const reader = createSettingsReader({ files: [], projectRoot: '/project' });
+    reader.setOverlay({ mcpServers: Object.fromEntries(entries) as object });
+    const readings = await Promise.all([reader.read(0), reader.read(0)]);
+    expect(readings.map(({ settings }) => settings.servers.length)).toEqual([300, 300]);
+  });
+});
