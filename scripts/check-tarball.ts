@@ -79,6 +79,7 @@ function showFiles({ files, size, unpackedSize }: Packed): void {
     'package.json',
     'dist/THIRD-PARTY-LICENSES.md',
     'dist/src/cli/main.js',
+    'dist/inspector/THIRD-PARTY-LICENSES.md',
     'dist/inspector/index.html',
     'dist/inspector/charts/charts.json',
     'dist/inspector/troupe-chart.js',
