@@ -79,6 +79,7 @@ function showFiles({ files, size, unpackedSize }: Packed): void {
     'package.json',
     'dist/THIRD-PARTY-LICENSES.md',
     'dist/src/cli/main.js',
+    'dist/inspector/THIRD-PARTY-LICENSES.md',
     'dist/inspector/index.html',
     'dist/inspector/charts/charts.json',
     'dist/inspector/troupe-chart.js',
@@ -97,20 +98,19 @@ function showFiles({ files, size, unpackedSize }: Packed): void {
   if (others.length > 0) throw new Error(`should not be in the tarball: ${others.join(', ')}`);
 }
 
-/** An empty project with the tarball as its only dependency, and our programs. Returns the tarball. */
-function install(project: string): string {
+/** An empty project with the tarball as its only dependency, and our programs. */
+function prepare(project: string): void {
   const [packed] = JSON.parse(
     run(root, 'npm', 'pack', '--json', '--silent', '--pack-destination', project),
   ) as [Packed];
   showFiles(packed);
-  installInto(project, `./${packed.filename}`);
-  return path.join(project, packed.filename);
-}
-
-function installInto(project: string, ...packages: readonly string[]): void {
   cpSync(path.join(root, 'test/package/consumer'), project, { recursive: true });
   cpSync(path.join(root, 'test/fixtures/stdio-server.mjs'), path.join(project, 'server.mjs'));
   writeFileSync(path.join(project, 'package.json'), '{ "private": true, "type": "module" }\n');
+  install(project, `./${packed.filename}`);
+}
+
+function install(project: string, ...packages: readonly string[]): void {
   // As for an installer, whatever our own settings are.
   const options = ['--prefer-offline', '--no-audit', '--no-fund', '--engine-strict=false'];
   run(project, 'npm', 'install', ...options, ...packages);
@@ -136,34 +136,34 @@ function useLibrary(project: string): void {
 const nextMajors = ['ai@7.0.173', 'openai@7.57.0'];
 
 /**
- * Runs last, because it links our copies of the optional peers, which the other steps must do without.
- * The next major versions of two are installed beside the tarball, which shows that its ranges admit
- * them, and used in the same way.
+ * Runs last, because it adds the optional peers, which the other steps must do without: first the next major
+ * versions of two, which npm rejects unless our ranges admit them, then the present ones in their place.
  */
-function useAdapters(project: string, tarball: string): void {
-  const next = path.join(project, 'next');
-  mkdirSync(next);
-  installInto(next, tarball, ...nextMajors);
-  link(next, ['@langchain/core', '@statelyai/inspect']);
-  link(project, ['ai', '@langchain/core', 'openai', '@statelyai/inspect']);
+function useAdapters(project: string): void {
+  install(project, ...nextMajors);
+  link(project, ['@langchain/core', '@statelyai/inspect']);
   // Our own tests compile the adapters with the present versions.
-  compile(next, 'tsconfig.adapters.json');
-  const program = 'out/use-adapters.js';
-  cpSync(path.join(next, program), path.join(project, program));
-  for (const folder of [next, project]) run(folder, process.execPath, program);
+  compile(project, 'tsconfig.adapters.json');
+  const useThem = (): string => run(project, process.execPath, 'out/use-adapters.js');
+  useThem();
+  link(project, ['ai', 'openai']);
+  useThem();
 }
 
+/** Puts our copies of packages in the place of what the project has. */
 function link(project: string, packages: readonly string[]): void {
   for (const name of packages) {
     const place = path.join(project, 'node_modules', name);
+    rmSync(place, { recursive: true, force: true });
     mkdirSync(path.dirname(place), { recursive: true });
     symlinkSync(path.join(root, 'node_modules', name), place, 'dir');
   }
 }
 
 function useCommandLine(project: string): void {
-  const troupe = (...args: readonly string[]): string =>
-    run(project, 'npx', '--no', '--', 'troupe', ...args);
+  // What `npx troupe` runs.
+  const program = path.join(project, 'node_modules/.bin/troupe');
+  const troupe = (...args: readonly string[]): string => run(project, program, ...args);
   expectText('troupe --version', troupe('--version'), manifest.version);
   expectText('troupe --help', troupe('--help'), /^Usage: troupe [^]*\bcall\b/);
   expectText(
@@ -175,10 +175,10 @@ function useCommandLine(project: string): void {
 
 const project = realpathSync(mkdtempSync(path.join(tmpdir(), 'troupe-tarball-')));
 try {
-  const tarball = install(project);
+  prepare(project);
   useLibrary(project);
   useCommandLine(project);
-  useAdapters(project, tarball);
+  useAdapters(project);
   console.log('The packed package works.');
 } catch (error) {
   console.error(`\nThe packed package does not work: ${(error as Error).message}`);

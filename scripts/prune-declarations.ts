@@ -9,12 +9,11 @@ import manifest from '../package.json' with { type: 'json' };
 import { root } from './generated-files.ts';
 
 const suffix = '.d.ts';
-const imported = /\b(?:from|import\()\s*'([^']+)'/gu;
-const installed = [
-  ...Object.keys(manifest.dependencies),
-  ...Object.keys(manifest.peerDependencies),
-  'node:',
-];
+// The compiler writes types that it inferred as import("name"), with double quotes.
+const imported = /\b(?:from|import\()\s*['"]([^'"]+)['"]/gu;
+const packages = [...Object.keys(manifest.dependencies), ...Object.keys(manifest.peerDependencies)];
+const isInstalled = (name: string): boolean =>
+  name.startsWith('node:') || packages.some((each) => name === each || name.startsWith(`${each}/`));
 
 function reachable(entries: readonly string[]): ReadonlySet<string> {
   const seen = new Set<string>();
@@ -25,7 +24,7 @@ function reachable(entries: readonly string[]): ReadonlySet<string> {
     for (const [, name = ''] of readFileSync(file, 'utf8').matchAll(imported)) {
       if (name.startsWith('.'))
         open.push(path.resolve(path.dirname(file), name.replace(/\.ts$/u, suffix)));
-      else if (!installed.some((each) => name.startsWith(each)))
+      else if (!isInstalled(name))
         throw new Error(`${path.relative(root, file)} names ${name}, which is not installed`);
     }
   }

@@ -28,6 +28,8 @@ const pageBuild: UserConfig = {
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: true,
+    // For the element as well, which has no other packages inside.
+    license: { fileName: 'THIRD-PARTY-LICENSES.md' },
   },
   plugins: [chartStyle()],
 };

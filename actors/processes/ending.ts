@@ -31,8 +31,11 @@ export interface GroupEnding extends Group {
 /** Resolves with whether no process is left. */
 export async function endGroup(ending: GroupEnding): Promise<boolean> {
   if (ending.hasCrashed) {
-    if (ending.descendants !== undefined) signalAll(await ending.descendants(), 'SIGKILL');
-    return isEmptyWithin(ending, crashedMs);
+    const left = (await ending.descendants?.()) ?? [];
+    signalAll(left, 'SIGKILL');
+    // A snapshot of all processes is most of our part of a restart, so only killed processes get a second one.
+    const descendants = left.length === 0 ? undefined : ending.descendants;
+    return isEmptyWithin({ ...ending, descendants }, crashedMs);
   }
   for (const step of ending.steps) if (await isGoneAfter(step, ending)) return true;
   // No process outlives the last step, whatever the policy.

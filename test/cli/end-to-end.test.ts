@@ -1,6 +1,8 @@
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { InspectionRecord } from '../../src/domain/host/inspection.ts';
 import { Browser } from '../inspector/browser.ts';
 import { createPlace } from './cli-process.ts';
@@ -235,5 +237,16 @@ describe('the command line with real servers', { timeout: patience }, () => {
     await once(up.child, 'exit');
     expect(up.stderr()).toBe('');
     await place.isEmpty();
+  });
+
+  it.runIf(existsSync('/dev/full'))('reports output that a full disk does not take', () => {
+    const full = openSync('/dev/full', 'w');
+    onTestFinished(() => closeSync(full));
+    const { status, stderr } = spawnSync(process.execPath, [...cli.words, 'help', 'call'], {
+      stdio: ['ignore', full, 'pipe'],
+      encoding: 'utf8',
+    });
+    expect(stderr).toBe('troupe: the output cannot be written (ENOSPC); free some space\n');
+    expect(status).toBe(1);
   });
 });

@@ -6,6 +6,8 @@ import { runLine } from '../plain-line.ts';
 
 // An active reader empties a full pipe within a second.
 const flushMs = 1_000;
+// Codes of a write that failed for lack of space.
+const fullCodes: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 const stopSignals: readonly StopSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 /** Runs `troupe` with these arguments, and ends the process. */
@@ -19,8 +21,10 @@ export async function runInThisProcess(
   const isGivenUp = new Promise<void>((resolve) => {
     giveUpOutput = resolve;
   });
+  let unwritten: string | undefined;
   // A reader that closes early (`| head`) is not an error; without a listener it would crash the process.
-  process.stdout.on('error', () => {
+  process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
+    if (fullCodes.has(code)) unwritten ??= code;
     for (const listener of closed) listener();
   });
   process.stderr.on('error', () => undefined);
@@ -57,5 +61,7 @@ export async function runInThisProcess(
   const isWritten = new Promise<void>((resolve) => process.stdout.write('', () => resolve()));
   if (wasStopped) setTimeout(giveUpOutput, flushMs);
   await Promise.race([isWritten, isGivenUp]);
-  process.exit(exitCode);
+  if (unwritten === undefined) process.exit(exitCode);
+  process.stderr.write(`troupe: the output cannot be written (${unwritten}); free some space\n`);
+  process.exit(exitCode === 0 ? 1 : exitCode);
 }

@@ -123,4 +123,37 @@ describe('ending a process group', () => {
     expect(await end).toEqual([null, 'SIGKILL']);
     expect(await escapedEnd).toEqual([null, 'SIGKILL']);
   });
+
+  it.each([
+    ['once when nothing else is left', false, 1],
+    ['again after it killed a process that left the group', true, 2],
+  ])('after a crash takes a snapshot of descendants %s', async (_when, hasEscaped, most) => {
+    const leader = spawn(process.execPath, ['-e', ''], { detached: true, stdio: 'ignore' });
+    const escaped = await startDeaf();
+    const escapedEnd = once(escaped.child, 'exit');
+    const exited = once(leader, 'exit');
+    await exited;
+    let snapshots = 0;
+    const isGone = await endGroup({
+      system: posixSystem,
+      leader: leader.pid as number,
+      clock: realClock,
+      exited,
+      hasExited: () => true,
+      descendants: async () => {
+        snapshots += 1;
+        if (!hasEscaped) return [];
+        if (snapshots > 1) await escapedEnd;
+        return [escaped.pid].filter(isRunning);
+      },
+      hasCrashed: true,
+      endInput: () => {},
+      scope: 'tree',
+      steps: [],
+    });
+    expect(isGone).toBe(true);
+    expect(snapshots).toBe(most);
+    expect(isRunning(escaped.pid)).toBe(!hasEscaped);
+    escaped.child.kill('SIGKILL');
+  });
 });
