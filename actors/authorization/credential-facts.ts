@@ -1,5 +1,7 @@
 /** What the steps of a login read from settings and from a stored credential. */
 
+import type { DpopSession } from '@modelcontextprotocol/client';
+
 import type { TokenFacts } from '../../src/domain/authorization.ts';
 import { defined } from '../../src/policies/defined.ts';
 import { isLoopback } from '../../src/policies/secure-url.ts';
@@ -54,4 +56,17 @@ export function grantOf(settings: ResolvedOAuth): MachineGrant | undefined {
   const { issuer, clientId, clientSecret, idToken } = identity;
   const provider = { issuer, clientId, subjectToken: idToken, ...defined({ clientSecret }) };
   return { type: grant, provider };
+}
+
+/** Returns the headers that present a token with a request to the server. */
+export async function tokenHeaders(
+  { accessToken, tokenType }: { readonly accessToken: string; readonly tokenType: string },
+  method: string,
+  url: URL,
+  session: DpopSession | undefined,
+): Promise<Readonly<Record<string, string>>> {
+  if (tokenType !== 'DPoP' || session === undefined)
+    return { authorization: `Bearer ${accessToken}` };
+  const proof = await session.buildProof({ htm: method, htu: url, accessToken });
+  return { authorization: `DPoP ${accessToken}`, dpop: proof };
 }

@@ -4,7 +4,7 @@ import type { CredentialId } from '../../src/domain/authorization.ts';
 import type { Reach } from '../transports/http/reach.ts';
 import type { ResolvedOAuth } from '../values/oauth.ts';
 import { createIssuerConnection, type IssuerAccess, type IssuerConnection } from './access.ts';
-import { registeredRedirects, type StoredClient } from './client.ts';
+import type { StoredClient } from './client.ts';
 import { ownPlaceOf } from './credential-facts.ts';
 import type { CredentialPorts } from './credential-ports.ts';
 import { type Outcome, refused } from './outcome.ts';
@@ -82,6 +82,7 @@ export async function listenFor(
   { callbackPort, redirectUri }: Pick<ResolvedOAuth, 'callbackPort' | 'redirectUri'>,
   known: StoredClient | undefined,
 ): Promise<Outcome<RedirectListener>> {
+  const { registeredRedirects } = await import('./client.ts');
   const earlier = known === undefined ? [] : registeredRedirects(known.information);
   const ports = earlier.map((uri) => Number(new URL(uri).port)).filter((each) => each > 0);
   try {

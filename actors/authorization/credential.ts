@@ -4,6 +4,9 @@
  *
  * A token is renewed under the store's lock. Whoever gets the lock second finds a newer generation
  * and takes it over instead of using a refresh token that was already used.
+ *
+ * The steps that talk to an issuer use the SDK's OAuth, which is slow to load. They import it when
+ * they run, so a remote server that wants no login does not pay for it.
  */
 
 import type { JsonWebKey } from 'node:crypto';
@@ -19,21 +22,19 @@ import { defined } from '../../src/policies/defined.ts';
 import { CredentialStoreError, type StoredCredential } from '../stores/credentials-record.ts';
 import type { ResolvedOAuth } from '../values/oauth.ts';
 import { type Challenge, latestChallenge, readChallenge } from './challenge.ts';
-import { type Client, findClient } from './client.ts';
-import { clientSettingsOf, factsOf, grantOf, isPast } from './credential-facts.ts';
+import type { Client } from './client.ts';
+import { clientSettingsOf, factsOf, grantOf, isPast, tokenHeaders } from './credential-facts.ts';
 import { type Asked, type CredentialPorts, plain, type Scopes } from './credential-ports.ts';
 import { IssuerWay, listenFor, responseTo } from './credential-way.ts';
-import { beginDeviceLogin, type DeviceLogin, pollDeviceLogin, withoutDevice } from './device.ts';
-import { type Discovered, discover } from './discovery.ts';
-import { createDpopKey, type DpopKey, restoreDpopKey, tokenHeaders } from './dpop.ts';
+import type { DeviceLogin } from './device.ts';
+import type { Discovered } from './discovery.ts';
+import type { DpopKey } from './dpop.ts';
 import { KnownClients } from './known-clients.ts';
-import { requestToken } from './machine-grants.ts';
 import type { Outcome, StepFailure } from './outcome.ts';
 import type { RedirectListener } from './redirect-listener.ts';
-import { type AuthorizationRequest, beginAuthorization } from './request.ts';
-import { revoke } from './revocation.ts';
+import type { AuthorizationRequest } from './request.ts';
 import { hasLess, scopeList, scopesFor } from './scopes.ts';
-import { exchange, refresh, type Tokens } from './tokens.ts';
+import type { Tokens } from './tokens.ts';
 
 // A token that expires this soon would expire on its way.
 const usableMs = 5_000;
@@ -115,7 +116,10 @@ export class Credential {
   async register(asked: Asked, signal: AbortSignal): Promise<StepDone> {
     const found = this.#found;
     if (found === undefined) throw new Error('the issuer is not known yet');
-    if (asked.isOnDevice && !found.offers.device) return this.#failed(withoutDevice(found));
+    if (asked.isOnDevice && !found.offers.device) {
+      const { withoutDevice } = await import('./device.ts');
+      return this.#failed(withoutDevice(found));
+    }
     this.#listener?.close();
     this.#listener = undefined;
     const settings: Partial<ResolvedOAuth> = this.#ports.settings() ?? {};
@@ -139,6 +143,7 @@ export class Credential {
       throw new Error('there is no client yet');
     const redirectUri = this.#ports.settings()?.redirectUri ?? listener.redirectUri;
     const scope = this.#scope(found, asked);
+    const { beginAuthorization } = await import('./request.ts');
     const begun = await beginAuthorization(this.#way.access(signal), found, client, {
       redirectUri,
       ...defined({ scope }),
@@ -162,10 +167,11 @@ export class Credential {
     const [found, client] = [this.#found, this.#client];
     if (found === undefined || client === undefined) throw new Error('there is no client yet');
     const scope = this.#scope(found, asked);
+    const { beginDeviceLogin } = await import('./device.ts');
     const begun = await beginDeviceLogin(this.#way.access(signal), found, client, scope);
     if (begun.failed !== undefined) return this.#done(begun, asked);
     const login = begun.value;
-    const key = this.#isDpopWanted(found) ? await createDpopKey() : undefined;
+    const key = this.#isDpopWanted(found) ? await createKey() : undefined;
     this.#device = { login, key };
     const { intervalMs, lifetimeMs } = login;
     if (!signal.aborted) this.#ports.showCode({ ...login, scopes: scopeList(scope) });
@@ -177,6 +183,7 @@ export class Credential {
     if (!found || !client || !device) throw new Error('there is no code yet');
     const { login, key } = device;
     const access = this.#way.access(signal);
+    const { pollDeviceLogin } = await import('./device.ts');
     const outcome = await pollDeviceLogin(access, found, client, login, key?.session);
     if (outcome.failed !== undefined) return this.#failed(outcome.failed);
     const { value } = outcome;
@@ -190,7 +197,8 @@ export class Credential {
     const [found, client] = [this.#found, this.#client];
     const [request, response] = [this.#request, this.#response];
     if (!found || !client || !request || !response) throw new Error('there is no response yet');
-    const key = this.#isDpopWanted(found) ? await createDpopKey() : undefined;
+    const key = this.#isDpopWanted(found) ? await createKey() : undefined;
+    const { exchange } = await import('./tokens.ts');
     const outcome = await exchange(this.#way.access(signal), found, client, {
       request,
       response,
@@ -217,6 +225,7 @@ export class Credential {
       const client = await this.#findClient(found.value, asked, signal);
       if (client.failed !== undefined) return client;
       const key = await this.#dpopKey(current, found.value);
+      const { requestToken } = await import('./machine-grants.ts');
       const outcome = await requestToken(
         this.#way.access(signal),
         found.value,
@@ -262,6 +271,7 @@ export class Credential {
       const { tokens } = current;
       // Once sent, it is not cancelled: the issuer may have replaced the refresh token already.
       const whole = this.#way.access(new AbortController().signal);
+      const { refresh } = await import('./tokens.ts');
       const outcome = await refresh(whole, found.value, client.value, {
         tokens: tokens as Tokens,
         isEarly: !asked.isRejected && !isPast(tokens.expiresAtMs, this.#now),
@@ -309,6 +319,7 @@ export class Credential {
     if (found.failed !== undefined || found.value.issuer !== issuer) return;
     const client = await this.#clientOf(found.value, stored, signal);
     if (client.failed !== undefined) return;
+    const { revoke } = await import('./revocation.ts');
     await revoke(this.#way.access(signal), found.value, client.value, stored.tokens);
   }
 
@@ -364,9 +375,9 @@ export class Credential {
 
   async #dpopOf(jwk: JsonWebKey): Promise<DpopKey> {
     // The session in use remembers nonces.
-    return this.#dpop !== undefined && this.#dpop.jwk.x === jwk.x
-      ? this.#dpop
-      : restoreDpopKey(jwk);
+    if (this.#dpop !== undefined && this.#dpop.jwk.x === jwk.x) return this.#dpop;
+    const { restoreDpopKey } = await import('./dpop.ts');
+    return restoreDpopKey(jwk);
   }
 
   async #dpopKey(
@@ -374,7 +385,7 @@ export class Credential {
     found: Discovered,
   ): Promise<DpopKey | undefined> {
     if (current?.dpopKey !== undefined) return this.#dpopOf(current.dpopKey);
-    return this.#isDpopWanted(found) ? createDpopKey() : undefined;
+    return this.#isDpopWanted(found) ? createKey() : undefined;
   }
 
   #isDpopWanted(found: Discovered): boolean {
@@ -393,6 +404,7 @@ export class Credential {
       requiredIssuer: pinned?.issuer,
       metadataUrl: pinned?.metadataUrl,
     });
+    const { discover } = await import('./discovery.ts');
     const found = await discover(this.#way.access(signal), server, hints);
     if (found.failed === undefined) this.#found = found.value;
     return found;
@@ -406,6 +418,7 @@ export class Credential {
     const settings = this.#ports.settings();
     const stored = this.#clients.known(this.#stored);
     const uri = settings?.redirectUri ?? this.#listener?.redirectUri;
+    const { findClient } = await import('./client.ts');
     const client = await findClient(this.#way.access(signal), found, {
       redirectUris: uri === undefined ? [] : [uri],
       ...defined({
@@ -466,6 +479,11 @@ export class Credential {
     if (!(error instanceof CredentialStoreError)) throw error;
     return this.#failed({ kind: 'store', message: error.message });
   }
+}
+
+async function createKey(): Promise<DpopKey> {
+  const { createDpopKey } = await import('./dpop.ts');
+  return createDpopKey();
 }
 
 type NewRecord = Omit<StoredCredential, 'generation'>;

@@ -7,12 +7,12 @@ import { type AnyActorRef, createActor } from 'xstate';
 import { Credential } from '../../../actors/authorization/credential.ts';
 import { grantOf } from '../../../actors/authorization/credential-facts.ts';
 import type { CredentialPorts } from '../../../actors/authorization/credential-ports.ts';
-import { canonicalResource } from '../../../actors/authorization/discovery.ts';
+
 import type { SessionOwner } from '../../../actors/session/ports.ts';
 import type { CredentialStore } from '../../../actors/stores/credentials.ts';
 import { credentialKey } from '../../../actors/stores/credentials-record.ts';
 import type { LoginDemandStore } from '../../../actors/stores/login-demands.ts';
-import { asHttp } from '../../../actors/transports/http/addresses.ts';
+import { asHttp, canonicalResource } from '../../../actors/transports/http/addresses.ts';
 import type { Reach, RemoteEndpoint } from '../../../actors/transports/http/reach.ts';
 import type { ResolvedOAuth } from '../../../actors/values/oauth.ts';
 import type {
