@@ -7,10 +7,12 @@ import { defined } from '../../src/policies/defined.ts';
 import { isLoopback } from '../../src/policies/secure-url.ts';
 import type { StoredCredential } from '../stores/credentials-record.ts';
 import type { ResolvedOAuth } from '../values/oauth.ts';
-import type { ClientSettings } from './client.ts';
+import type { Client, ClientSettings } from './client.ts';
+import type { DpopKey } from './dpop.ts';
 import type { MachineGrant } from './machine-grants.ts';
 import type { RedirectPlace } from './redirect-listener.ts';
 import { scopeList } from './scopes.ts';
+import type { Tokens } from './tokens.ts';
 
 /** Returns what charts and users may know of a credential. */
 export function factsOf({ generation, issuer, tokens }: StoredCredential): TokenFacts {
@@ -69,4 +71,23 @@ export async function tokenHeaders(
     return { authorization: `Bearer ${accessToken}` };
   const proof = await session.buildProof({ htm: method, htu: url, accessToken });
   return { authorization: `DPoP ${accessToken}`, dpop: proof };
+}
+
+type NewRecord = Omit<StoredCredential, 'generation'>;
+
+/** Returns the record of tokens that were just obtained. */
+export function recordOf(
+  id: StoredCredential['id'],
+  issuer: string,
+  { information }: Client,
+  { tokens, key, nowMs }: { tokens: Tokens; key: DpopKey | undefined; nowMs: number },
+): NewRecord {
+  return {
+    id,
+    issuer,
+    client: information,
+    tokens,
+    ...(key !== undefined && { dpopKey: key.jwk }),
+    obtainedAtMs: nowMs,
+  };
 }

@@ -7,7 +7,9 @@ import { createIssuerConnection, type IssuerAccess, type IssuerConnection } from
 import type { StoredClient } from './client.ts';
 import { ownPlaceOf } from './credential-facts.ts';
 import type { CredentialPorts } from './credential-ports.ts';
-import { type Outcome, refused } from './outcome.ts';
+import type { Discovered } from './discovery.ts';
+import type { DpopKey } from './dpop.ts';
+import { type Outcome, refused, type StepFailure } from './outcome.ts';
 import { listenForRedirect, type RedirectListener } from './redirect-listener.ts';
 
 /** Keeps one connection. Each step goes the way of the server's latest session, as far as it has begun. */
@@ -125,4 +127,16 @@ export async function responseTo(
     over.abort();
     listener.close();
   }
+}
+
+/** Creates a key, with the SDK, which few logins need. */
+export async function createKey(): Promise<DpopKey> {
+  const { createDpopKey } = await import('./dpop.ts');
+  return createDpopKey();
+}
+
+/** The failure of a login on another device where the issuer offers none. */
+export async function noDevice(found: Discovered): Promise<StepFailure> {
+  const { withoutDevice } = await import('./device.ts');
+  return withoutDevice(found);
 }

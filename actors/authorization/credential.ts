@@ -23,9 +23,16 @@ import { CredentialStoreError, type StoredCredential } from '../stores/credentia
 import type { ResolvedOAuth } from '../values/oauth.ts';
 import { type Challenge, latestChallenge, readChallenge } from './challenge.ts';
 import type { Client } from './client.ts';
-import { clientSettingsOf, factsOf, grantOf, isPast, tokenHeaders } from './credential-facts.ts';
+import {
+  clientSettingsOf,
+  factsOf,
+  grantOf,
+  isPast,
+  recordOf,
+  tokenHeaders,
+} from './credential-facts.ts';
 import { type Asked, type CredentialPorts, plain, type Scopes } from './credential-ports.ts';
-import { IssuerWay, listenFor, responseTo } from './credential-way.ts';
+import { createKey, IssuerWay, listenFor, noDevice, responseTo } from './credential-way.ts';
 import type { DeviceLogin } from './device.ts';
 import type { Discovered } from './discovery.ts';
 import type { DpopKey } from './dpop.ts';
@@ -116,10 +123,7 @@ export class Credential {
   async register(asked: Asked, signal: AbortSignal): Promise<StepDone> {
     const found = this.#found;
     if (found === undefined) throw new Error('the issuer is not known yet');
-    if (asked.isOnDevice && !found.offers.device) {
-      const { withoutDevice } = await import('./device.ts');
-      return this.#failed(withoutDevice(found));
-    }
+    if (asked.isOnDevice && !found.offers.device) return this.#failed(await noDevice(found));
     this.#listener?.close();
     this.#listener = undefined;
     const settings: Partial<ResolvedOAuth> = this.#ports.settings() ?? {};
@@ -154,8 +158,7 @@ export class Credential {
     if (begun.failed !== undefined) return this.#failed(begun.failed);
     const request = begun.value;
     this.#request = request;
-    const offersDevice = found.offers.device;
-    const shown = { url: request.url, scopes: scopeList(scope), offersDevice };
+    const shown = { url: request.url, scopes: scopeList(scope), offersDevice: found.offers.device };
     this.#response = await responseTo(listener, (until) => this.#ports.showUrl(shown, until), {
       state: request.url.searchParams.get('state'),
       signal,
@@ -182,9 +185,14 @@ export class Credential {
     const [found, client, device] = [this.#found, this.#client, this.#device];
     if (!found || !client || !device) throw new Error('there is no code yet');
     const { login, key } = device;
-    const access = this.#way.access(signal);
     const { pollDeviceLogin } = await import('./device.ts');
-    const outcome = await pollDeviceLogin(access, found, client, login, key?.session);
+    const outcome = await pollDeviceLogin(
+      this.#way.access(signal),
+      found,
+      client,
+      login,
+      key?.session,
+    );
     if (outcome.failed !== undefined) return this.#failed(outcome.failed);
     const { value } = outcome;
     if (value.pending !== undefined) return { nowMs: this.#now, pending: value.pending };
@@ -351,20 +359,8 @@ export class Credential {
     return this.#token();
   }
 
-  #recordOf(
-    found: Discovered,
-    { information }: Client,
-    tokens: Tokens,
-    key: DpopKey | undefined,
-  ): NewRecord {
-    return {
-      id: this.#ports.id,
-      issuer: found.issuer,
-      client: information,
-      tokens,
-      ...(key !== undefined && { dpopKey: key.jwk }),
-      obtainedAtMs: this.#now,
-    };
+  #recordOf(found: Discovered, client: Client, tokens: Tokens, key: DpopKey | undefined) {
+    return recordOf(this.#ports.id, found.issuer, client, { tokens, key, nowMs: this.#now });
   }
 
   async #take(stored: StoredCredential | undefined): Promise<void> {
@@ -481,11 +477,7 @@ export class Credential {
   }
 }
 
-async function createKey(): Promise<DpopKey> {
-  const { createDpopKey } = await import('./dpop.ts');
-  return createDpopKey();
-}
-
-type NewRecord = Omit<StoredCredential, 'generation'>;
 /** Resolves with a new record, a failure, or undefined to keep the current record. */
-type Obtain = (current: StoredCredential | undefined) => Promise<Outcome<NewRecord> | undefined>;
+type Obtain = (
+  current: StoredCredential | undefined,
+) => Promise<Outcome<ReturnType<typeof recordOf>> | undefined>;
