@@ -73,7 +73,7 @@ export async function tokenHeaders(
   return { authorization: `DPoP ${accessToken}`, dpop: proof };
 }
 
-type NewRecord = Omit<StoredCredential, 'generation'>;
+export type NewRecord = Omit<StoredCredential, 'generation'>;
 
 /** Returns the record of tokens that were just obtained. */
 export function recordOf(

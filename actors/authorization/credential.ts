@@ -28,11 +28,20 @@ import {
   factsOf,
   grantOf,
   isPast,
+  type NewRecord,
   recordOf,
   tokenHeaders,
 } from './credential-facts.ts';
 import { type Asked, type CredentialPorts, plain, type Scopes } from './credential-ports.ts';
-import { createKey, IssuerWay, listenFor, noDevice, responseTo } from './credential-way.ts';
+import {
+  createKey,
+  discoverIssuer,
+  IssuerWay,
+  listenFor,
+  noDevice,
+  responseTo,
+  restoreKey,
+} from './credential-way.ts';
 import type { DeviceLogin } from './device.ts';
 import type { Discovered } from './discovery.ts';
 import type { DpopKey } from './dpop.ts';
@@ -186,13 +195,8 @@ export class Credential {
     if (!found || !client || !device) throw new Error('there is no code yet');
     const { login, key } = device;
     const { pollDeviceLogin } = await import('./device.ts');
-    const outcome = await pollDeviceLogin(
-      this.#way.access(signal),
-      found,
-      client,
-      login,
-      key?.session,
-    );
+    const access = this.#way.access(signal);
+    const outcome = await pollDeviceLogin(access, found, client, login, key?.session);
     if (outcome.failed !== undefined) return this.#failed(outcome.failed);
     const { value } = outcome;
     if (value.pending !== undefined) return { nowMs: this.#now, pending: value.pending };
@@ -371,9 +375,7 @@ export class Credential {
 
   async #dpopOf(jwk: JsonWebKey): Promise<DpopKey> {
     // The session in use remembers nonces.
-    if (this.#dpop !== undefined && this.#dpop.jwk.x === jwk.x) return this.#dpop;
-    const { restoreDpopKey } = await import('./dpop.ts');
-    return restoreDpopKey(jwk);
+    return this.#dpop !== undefined && this.#dpop.jwk.x === jwk.x ? this.#dpop : restoreKey(jwk);
   }
 
   async #dpopKey(
@@ -392,16 +394,8 @@ export class Credential {
     signal: AbortSignal,
     issuer = this.#stored?.issuer,
   ): Promise<Outcome<Discovered>> {
-    const { server, settings } = this.#ports;
-    const pinned = settings();
-    const hints = defined({
-      challenge: this.#challenge,
-      issuer,
-      requiredIssuer: pinned?.issuer,
-      metadataUrl: pinned?.metadataUrl,
-    });
-    const { discover } = await import('./discovery.ts');
-    const found = await discover(this.#way.access(signal), server, hints);
+    const hints = defined({ challenge: this.#challenge, issuer });
+    const found = await discoverIssuer(this.#way.access(signal), this.#ports, hints);
     if (found.failed === undefined) this.#found = found.value;
     return found;
   }
@@ -478,6 +472,4 @@ export class Credential {
 }
 
 /** Resolves with a new record, a failure, or undefined to keep the current record. */
-type Obtain = (
-  current: StoredCredential | undefined,
-) => Promise<Outcome<ReturnType<typeof recordOf>> | undefined>;
+type Obtain = (current: StoredCredential | undefined) => Promise<Outcome<NewRecord> | undefined>;
