@@ -39,6 +39,7 @@ import {
   isSettled,
   type LoginActor,
   type LoginSteps,
+  settledToken,
   tokenUnavailable,
   until,
 } from './login-actor.ts';
@@ -437,10 +438,7 @@ export class Authorizations {
     url: URL,
   ): Promise<Readonly<Record<string, string>>> {
     if (this.#isUsable(actor)) return credential.headers(method, url);
-    // Sleep or a changed wall clock: its timer has not noticed yet.
-    actor.send({ type: 'clock.jumped', nowMs: this.#now });
-    actor.send({ type: 'token.wanted' });
-    const snapshot = await until(actor, isSettled);
+    const snapshot = await settledToken(actor, this.#now);
     if (this.#isUsable(actor)) return credential.headers(method, url);
     if (snapshot.value === 'retrying')
       throw tokenUnavailable(url, snapshot.context.failure?.message);
