@@ -36,8 +36,10 @@ async function loadedByCall(server: object): Promise<readonly string[]> {
     const { createTroupe } = await import('./src/index.ts');
     const troupe = createTroupe(${JSON.stringify({ settings })});
     await troupe.callTool('mcp__db__echo', { text: 'hello' });
-    await import('./test/bench/servers.ts');
-    await troupe.stop();`);
+    await troupe.stop();
+    const loaded = process.moduleLoadList.filter((name) => name.includes('undici'));
+    if (loaded.length > 0) throw new Error('loads ' + loaded.join());
+    await import('./test/bench/servers.ts');`);
   // The last line but one of the script, so the call was answered.
   expect(urls.some((url) => url.endsWith('/test/bench/servers.ts'))).toBe(true);
   return urls;
