@@ -35,7 +35,9 @@ export function activeStatesIfAny(snapshot: unknown): readonly AnyStateNode[] | 
 type Microstep = Extract<InspectionEvent, { readonly type: '@xstate.microstep' }>;
 
 /** Returns the transitions that one microstep took; none if no state handled the event. */
-export function transitionsOfStep(step: Microstep): readonly AnyTransitionDefinition[] {
+export function transitionsOfStep(
+  step: Pick<Microstep, '_transitions'>,
+): readonly AnyTransitionDefinition[] {
   return step._transitions;
 }
 
@@ -105,6 +107,27 @@ export function indexTimers({ system }: AnyActorRef, clock: TimerClock): void {
 }
 
 type Scheduler = AnyActorRef['system']['scheduler'];
+
+/**
+ * Calls back with the inspection events of a system from now on, ahead of its inspectors. An inspector
+ * instead gets a copy of each event, and the start of a hundred servers has thousands.
+ */
+export function observeSystem(
+  { system }: AnyActorRef,
+  callback: (event: UnrootedEvent) => void,
+): void {
+  const { _sendInspectionEvent: inform } = systemOf({ system });
+  const observed = (event: InspectionEvent): void => {
+    callback(event);
+    inform(event);
+  };
+  Object.assign(system, { _sendInspectionEvent: observed });
+}
+
+type Unrooted<Event> = Event extends unknown ? Omit<Event, 'rootId'> : never;
+
+/** An inspection event to which XState has not added its root. */
+export type UnrootedEvent = Unrooted<InspectionEvent>;
 
 export function scheduledBy(ref: AnyActorRef): readonly ScheduledEvent[] {
   const timers = timersOf.get(ref.system);

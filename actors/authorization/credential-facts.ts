@@ -1,14 +1,18 @@
 /** What the steps of a login read from settings and from a stored credential. */
 
+import type { DpopSession } from '@modelcontextprotocol/client';
+
 import type { TokenFacts } from '../../src/domain/authorization.ts';
 import { defined } from '../../src/policies/defined.ts';
 import { isLoopback } from '../../src/policies/secure-url.ts';
 import type { StoredCredential } from '../stores/credentials-record.ts';
 import type { ResolvedOAuth } from '../values/oauth.ts';
-import type { ClientSettings } from './client.ts';
+import type { Client, ClientSettings } from './client.ts';
+import type { DpopKey } from './dpop.ts';
 import type { MachineGrant } from './machine-grants.ts';
 import type { RedirectPlace } from './redirect-listener.ts';
 import { scopeList } from './scopes.ts';
+import type { Tokens } from './tokens.ts';
 
 /** Returns what charts and users may know of a credential. */
 export function factsOf({ generation, issuer, tokens }: StoredCredential): TokenFacts {
@@ -54,4 +58,36 @@ export function grantOf(settings: ResolvedOAuth): MachineGrant | undefined {
   const { issuer, clientId, clientSecret, idToken } = identity;
   const provider = { issuer, clientId, subjectToken: idToken, ...defined({ clientSecret }) };
   return { type: grant, provider };
+}
+
+/** Returns the headers that present a token with a request to the server. */
+export async function tokenHeaders(
+  { accessToken, tokenType }: { readonly accessToken: string; readonly tokenType: string },
+  method: string,
+  url: URL,
+  session: DpopSession | undefined,
+): Promise<Readonly<Record<string, string>>> {
+  if (tokenType !== 'DPoP' || session === undefined)
+    return { authorization: `Bearer ${accessToken}` };
+  const proof = await session.buildProof({ htm: method, htu: url, accessToken });
+  return { authorization: `DPoP ${accessToken}`, dpop: proof };
+}
+
+export type NewRecord = Omit<StoredCredential, 'generation'>;
+
+/** Returns the record of tokens that were just obtained. */
+export function recordOf(
+  id: StoredCredential['id'],
+  issuer: string,
+  { information }: Client,
+  { tokens, key, nowMs }: { tokens: Tokens; key: DpopKey | undefined; nowMs: number },
+): NewRecord {
+  return {
+    id,
+    issuer,
+    client: information,
+    tokens,
+    ...(key !== undefined && { dpopKey: key.jwk }),
+    obtainedAtMs: nowMs,
+  };
 }

@@ -1,13 +1,18 @@
 /** How a credential reaches its issuer, and where the issuer's answers arrive. */
 
+import type { JsonWebKey } from 'node:crypto';
+
 import type { CredentialId } from '../../src/domain/authorization.ts';
+import { defined } from '../../src/policies/defined.ts';
 import type { Reach } from '../transports/http/reach.ts';
 import type { ResolvedOAuth } from '../values/oauth.ts';
 import { createIssuerConnection, type IssuerAccess, type IssuerConnection } from './access.ts';
-import { registeredRedirects, type StoredClient } from './client.ts';
+import type { StoredClient } from './client.ts';
 import { ownPlaceOf } from './credential-facts.ts';
 import type { CredentialPorts } from './credential-ports.ts';
-import { type Outcome, refused } from './outcome.ts';
+import type { Discovered, DiscoveryHints } from './discovery.ts';
+import type { DpopKey } from './dpop.ts';
+import { type Outcome, refused, type StepFailure } from './outcome.ts';
 import { listenForRedirect, type RedirectListener } from './redirect-listener.ts';
 
 /** Keeps one connection. Each step goes the way of the server's latest session, as far as it has begun. */
@@ -82,6 +87,7 @@ export async function listenFor(
   { callbackPort, redirectUri }: Pick<ResolvedOAuth, 'callbackPort' | 'redirectUri'>,
   known: StoredClient | undefined,
 ): Promise<Outcome<RedirectListener>> {
+  const { registeredRedirects } = await import('./client.ts');
   const earlier = known === undefined ? [] : registeredRedirects(known.information);
   const ports = earlier.map((uri) => Number(new URL(uri).port)).filter((each) => each > 0);
   try {
@@ -124,4 +130,34 @@ export async function responseTo(
     over.abort();
     listener.close();
   }
+}
+
+/** Finds the issuer, with what the settings say about it. */
+export async function discoverIssuer(
+  access: IssuerAccess,
+  { server, settings }: Pick<CredentialPorts, 'server' | 'settings'>,
+  known: DiscoveryHints,
+): Promise<Outcome<Discovered>> {
+  const pinned = settings();
+  const { discover } = await import('./discovery.ts');
+  const named = defined({ requiredIssuer: pinned?.issuer, metadataUrl: pinned?.metadataUrl });
+  return discover(access, server, { ...known, ...named });
+}
+
+/** Creates a DPoP key. Few logins need one, and it loads the SDK. */
+export async function createKey(): Promise<DpopKey> {
+  const { createDpopKey } = await import('./dpop.ts');
+  return createDpopKey();
+}
+
+/** Restores a stored DPoP key. */
+export async function restoreKey(jwk: JsonWebKey): Promise<DpopKey> {
+  const { restoreDpopKey } = await import('./dpop.ts');
+  return restoreDpopKey(jwk);
+}
+
+/** Returns the failure of a device login at an issuer that offers none. */
+export async function noDevice(found: Discovered): Promise<StepFailure> {
+  const { withoutDevice } = await import('./device.ts');
+  return withoutDevice(found);
 }

@@ -4,6 +4,9 @@
  *
  * A token is renewed under the store's lock. Whoever gets the lock second finds a newer generation
  * and takes it over instead of using a refresh token that was already used.
+ *
+ * The steps that talk to an issuer use the SDK's OAuth, which is slow to load. They import it when
+ * they run, so a remote server that wants no login does not pay for it.
  */
 
 import type { JsonWebKey } from 'node:crypto';
@@ -19,21 +22,35 @@ import { defined } from '../../src/policies/defined.ts';
 import { CredentialStoreError, type StoredCredential } from '../stores/credentials-record.ts';
 import type { ResolvedOAuth } from '../values/oauth.ts';
 import { type Challenge, latestChallenge, readChallenge } from './challenge.ts';
-import { type Client, findClient } from './client.ts';
-import { clientSettingsOf, factsOf, grantOf, isPast } from './credential-facts.ts';
+import type { Client } from './client.ts';
+import {
+  clientSettingsOf,
+  factsOf,
+  grantOf,
+  isPast,
+  type NewRecord,
+  recordOf,
+  tokenHeaders,
+} from './credential-facts.ts';
 import { type Asked, type CredentialPorts, plain, type Scopes } from './credential-ports.ts';
-import { IssuerWay, listenFor, responseTo } from './credential-way.ts';
-import { beginDeviceLogin, type DeviceLogin, pollDeviceLogin, withoutDevice } from './device.ts';
-import { type Discovered, discover } from './discovery.ts';
-import { createDpopKey, type DpopKey, restoreDpopKey, tokenHeaders } from './dpop.ts';
+import {
+  createKey,
+  discoverIssuer,
+  IssuerWay,
+  listenFor,
+  noDevice,
+  responseTo,
+  restoreKey,
+} from './credential-way.ts';
+import type { DeviceLogin } from './device.ts';
+import type { Discovered } from './discovery.ts';
+import type { DpopKey } from './dpop.ts';
 import { KnownClients } from './known-clients.ts';
-import { requestToken } from './machine-grants.ts';
 import type { Outcome, StepFailure } from './outcome.ts';
 import type { RedirectListener } from './redirect-listener.ts';
-import { type AuthorizationRequest, beginAuthorization } from './request.ts';
-import { revoke } from './revocation.ts';
+import type { AuthorizationRequest } from './request.ts';
 import { hasLess, scopeList, scopesFor } from './scopes.ts';
-import { exchange, refresh, type Tokens } from './tokens.ts';
+import type { Tokens } from './tokens.ts';
 
 // A token that expires this soon would expire on its way.
 const usableMs = 5_000;
@@ -115,7 +132,7 @@ export class Credential {
   async register(asked: Asked, signal: AbortSignal): Promise<StepDone> {
     const found = this.#found;
     if (found === undefined) throw new Error('the issuer is not known yet');
-    if (asked.isOnDevice && !found.offers.device) return this.#failed(withoutDevice(found));
+    if (asked.isOnDevice && !found.offers.device) return this.#failed(await noDevice(found));
     this.#listener?.close();
     this.#listener = undefined;
     const settings: Partial<ResolvedOAuth> = this.#ports.settings() ?? {};
@@ -139,6 +156,7 @@ export class Credential {
       throw new Error('there is no client yet');
     const redirectUri = this.#ports.settings()?.redirectUri ?? listener.redirectUri;
     const scope = this.#scope(found, asked);
+    const { beginAuthorization } = await import('./request.ts');
     const begun = await beginAuthorization(this.#way.access(signal), found, client, {
       redirectUri,
       ...defined({ scope }),
@@ -149,8 +167,7 @@ export class Credential {
     if (begun.failed !== undefined) return this.#failed(begun.failed);
     const request = begun.value;
     this.#request = request;
-    const offersDevice = found.offers.device;
-    const shown = { url: request.url, scopes: scopeList(scope), offersDevice };
+    const shown = { url: request.url, scopes: scopeList(scope), offersDevice: found.offers.device };
     this.#response = await responseTo(listener, (until) => this.#ports.showUrl(shown, until), {
       state: request.url.searchParams.get('state'),
       signal,
@@ -162,10 +179,11 @@ export class Credential {
     const [found, client] = [this.#found, this.#client];
     if (found === undefined || client === undefined) throw new Error('there is no client yet');
     const scope = this.#scope(found, asked);
+    const { beginDeviceLogin } = await import('./device.ts');
     const begun = await beginDeviceLogin(this.#way.access(signal), found, client, scope);
     if (begun.failed !== undefined) return this.#done(begun, asked);
     const login = begun.value;
-    const key = this.#isDpopWanted(found) ? await createDpopKey() : undefined;
+    const key = this.#isDpopWanted(found) ? await createKey() : undefined;
     this.#device = { login, key };
     const { intervalMs, lifetimeMs } = login;
     if (!signal.aborted) this.#ports.showCode({ ...login, scopes: scopeList(scope) });
@@ -176,6 +194,7 @@ export class Credential {
     const [found, client, device] = [this.#found, this.#client, this.#device];
     if (!found || !client || !device) throw new Error('there is no code yet');
     const { login, key } = device;
+    const { pollDeviceLogin } = await import('./device.ts');
     const access = this.#way.access(signal);
     const outcome = await pollDeviceLogin(access, found, client, login, key?.session);
     if (outcome.failed !== undefined) return this.#failed(outcome.failed);
@@ -190,7 +209,8 @@ export class Credential {
     const [found, client] = [this.#found, this.#client];
     const [request, response] = [this.#request, this.#response];
     if (!found || !client || !request || !response) throw new Error('there is no response yet');
-    const key = this.#isDpopWanted(found) ? await createDpopKey() : undefined;
+    const key = this.#isDpopWanted(found) ? await createKey() : undefined;
+    const { exchange } = await import('./tokens.ts');
     const outcome = await exchange(this.#way.access(signal), found, client, {
       request,
       response,
@@ -217,6 +237,7 @@ export class Credential {
       const client = await this.#findClient(found.value, asked, signal);
       if (client.failed !== undefined) return client;
       const key = await this.#dpopKey(current, found.value);
+      const { requestToken } = await import('./machine-grants.ts');
       const outcome = await requestToken(
         this.#way.access(signal),
         found.value,
@@ -262,6 +283,7 @@ export class Credential {
       const { tokens } = current;
       // Once sent, it is not cancelled: the issuer may have replaced the refresh token already.
       const whole = this.#way.access(new AbortController().signal);
+      const { refresh } = await import('./tokens.ts');
       const outcome = await refresh(whole, found.value, client.value, {
         tokens: tokens as Tokens,
         isEarly: !asked.isRejected && !isPast(tokens.expiresAtMs, this.#now),
@@ -309,6 +331,7 @@ export class Credential {
     if (found.failed !== undefined || found.value.issuer !== issuer) return;
     const client = await this.#clientOf(found.value, stored, signal);
     if (client.failed !== undefined) return;
+    const { revoke } = await import('./revocation.ts');
     await revoke(this.#way.access(signal), found.value, client.value, stored.tokens);
   }
 
@@ -340,20 +363,8 @@ export class Credential {
     return this.#token();
   }
 
-  #recordOf(
-    found: Discovered,
-    { information }: Client,
-    tokens: Tokens,
-    key: DpopKey | undefined,
-  ): NewRecord {
-    return {
-      id: this.#ports.id,
-      issuer: found.issuer,
-      client: information,
-      tokens,
-      ...(key !== undefined && { dpopKey: key.jwk }),
-      obtainedAtMs: this.#now,
-    };
+  #recordOf(found: Discovered, client: Client, tokens: Tokens, key: DpopKey | undefined) {
+    return recordOf(this.#ports.id, found.issuer, client, { tokens, key, nowMs: this.#now });
   }
 
   async #take(stored: StoredCredential | undefined): Promise<void> {
@@ -364,9 +375,7 @@ export class Credential {
 
   async #dpopOf(jwk: JsonWebKey): Promise<DpopKey> {
     // The session in use remembers nonces.
-    return this.#dpop !== undefined && this.#dpop.jwk.x === jwk.x
-      ? this.#dpop
-      : restoreDpopKey(jwk);
+    return this.#dpop !== undefined && this.#dpop.jwk.x === jwk.x ? this.#dpop : restoreKey(jwk);
   }
 
   async #dpopKey(
@@ -374,7 +383,7 @@ export class Credential {
     found: Discovered,
   ): Promise<DpopKey | undefined> {
     if (current?.dpopKey !== undefined) return this.#dpopOf(current.dpopKey);
-    return this.#isDpopWanted(found) ? createDpopKey() : undefined;
+    return this.#isDpopWanted(found) ? createKey() : undefined;
   }
 
   #isDpopWanted(found: Discovered): boolean {
@@ -385,15 +394,8 @@ export class Credential {
     signal: AbortSignal,
     issuer = this.#stored?.issuer,
   ): Promise<Outcome<Discovered>> {
-    const { server, settings } = this.#ports;
-    const pinned = settings();
-    const hints = defined({
-      challenge: this.#challenge,
-      issuer,
-      requiredIssuer: pinned?.issuer,
-      metadataUrl: pinned?.metadataUrl,
-    });
-    const found = await discover(this.#way.access(signal), server, hints);
+    const hints = defined({ challenge: this.#challenge, issuer });
+    const found = await discoverIssuer(this.#way.access(signal), this.#ports, hints);
     if (found.failed === undefined) this.#found = found.value;
     return found;
   }
@@ -406,6 +408,7 @@ export class Credential {
     const settings = this.#ports.settings();
     const stored = this.#clients.known(this.#stored);
     const uri = settings?.redirectUri ?? this.#listener?.redirectUri;
+    const { findClient } = await import('./client.ts');
     const client = await findClient(this.#way.access(signal), found, {
       redirectUris: uri === undefined ? [] : [uri],
       ...defined({
@@ -468,6 +471,5 @@ export class Credential {
   }
 }
 
-type NewRecord = Omit<StoredCredential, 'generation'>;
 /** Resolves with a new record, a failure, or undefined to keep the current record. */
 type Obtain = (current: StoredCredential | undefined) => Promise<Outcome<NewRecord> | undefined>;

@@ -14,6 +14,7 @@ import {
 } from '@modelcontextprotocol/client';
 
 import { addressOf, RequestFailedError } from '../transports/connection/failure.ts';
+import { canonicalResource } from '../transports/http/addresses.ts';
 import type { IssuerAccess } from './access.ts';
 import type { Challenge } from './challenge.ts';
 import { documentsOf, fetchMetadata, fetchMetadataAt, type IssuerMetadata } from './metadata.ts';
@@ -94,11 +95,6 @@ function discovered(
     },
     isDpopWanted: canBind && (challenge?.scheme === 'DPoP' || isRequired === true),
   };
-}
-
-/** The server's URL as a resource indicator: without query, fragment and the slash of a bare host. */
-export function canonicalResource(server: URL): string {
-  return server.pathname === '/' ? server.origin : `${server.origin}${server.pathname}`;
 }
 
 async function resourceMetadataOf(

@@ -39,16 +39,3 @@ export async function restoreDpopKey(jwk: JsonWebKey): Promise<DpopKey> {
   } as const;
   return { session: await DpopSession.create({ keyPair }), jwk };
 }
-
-/** Returns the headers that present a token with a request to the server. */
-export async function tokenHeaders(
-  { accessToken, tokenType }: { readonly accessToken: string; readonly tokenType: string },
-  method: string,
-  url: URL,
-  session: DpopSession | undefined,
-): Promise<Readonly<Record<string, string>>> {
-  if (tokenType !== 'DPoP' || session === undefined)
-    return { authorization: `Bearer ${accessToken}` };
-  const proof = await session.buildProof({ htm: method, htu: url, accessToken });
-  return { authorization: `DPoP ${accessToken}`, dpop: proof };
-}

@@ -3,8 +3,6 @@
  * exception is a bug. No message contains a token, a code, a verifier or a client secret.
  */
 
-import { IssuerMismatchError, SdkError } from '@modelcontextprotocol/client';
-
 import type {
   AuthorizationFailure,
   AuthorizationFailureKind,
@@ -50,7 +48,7 @@ export async function attempt<Value>(
     return { value: await step() };
   } catch (error) {
     if (signal.aborted) return failedAs('unavailable', 'the login was cancelled');
-    return { failed: failureOf(error) };
+    return { failed: await failureOf(error) };
   }
 }
 
@@ -61,17 +59,18 @@ function failedAs(
   return { failed: refused(kind, message).failure };
 }
 
-function failureOf(error: unknown): StepFailure {
+async function failureOf(error: unknown): Promise<StepFailure> {
   if (error instanceof StepError) return error.failure;
-  // The received issuer may be an attacker's text.
-  if (error instanceof IssuerMismatchError)
-    return refused('response', 'the response to the login came from another issuer').failure;
   if (error instanceof RequestFailedError) {
     const isBlocked =
       error.cause instanceof AddressBlockedError ||
       (error.cause instanceof Error && error.cause.name === 'RedirectBlockedError');
     return refused(isBlocked ? 'discovery' : 'unavailable', sentence(error.message)).failure;
   }
+  const { IssuerMismatchError, SdkError } = await import('@modelcontextprotocol/client');
+  // The received issuer may be an attacker's text.
+  if (error instanceof IssuerMismatchError)
+    return refused('response', 'the response to the login came from another issuer').failure;
   // The body's coding is unknown or broken.
   if (error instanceof ProtocolFault || error instanceof SdkError)
     return refused('discovery', sentence(error.message)).failure;

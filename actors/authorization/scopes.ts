@@ -1,7 +1,5 @@
 /** Chooses the scopes that a login asks for. */
 
-import { computeScopeUnion } from '@modelcontextprotocol/client';
-
 import type { Discovered } from './discovery.ts';
 
 export interface ScopeWishes {
@@ -23,12 +21,12 @@ export function scopesFor(
   { metadata, scopesSupported }: Pick<Discovered, 'metadata' | 'scopesSupported'>,
   { pinned, challenged, granted = [], asksForLess = false }: ScopeWishes,
 ): string | undefined {
-  if (pinned !== undefined) return computeScopeUnion(pinned.join(' '));
-  if (asksForLess) return computeScopeUnion(granted.join(' '), challenged);
+  if (pinned !== undefined) return unionOf(pinned.join(' '));
+  if (asksForLess) return unionOf(granted.join(' '), challenged);
   const offersOffline = metadata.scopes_supported?.includes(offline) === true;
   const known = scopesSupported?.filter((scope) => scope !== offline || offersOffline);
-  const wanted = computeScopeUnion(granted.join(' '), challenged ?? known?.join(' '));
-  return wanted !== undefined && offersOffline ? computeScopeUnion(wanted, offline) : wanted;
+  const wanted = unionOf(granted.join(' '), challenged ?? known?.join(' '));
+  return wanted !== undefined && offersOffline ? unionOf(wanted, offline) : wanted;
 }
 
 /** Whether there are fewer scopes to ask for: those that the settings or a challenge name stay. */
@@ -46,6 +44,12 @@ const scopeName = /^[\x21\x23-\x5b\x5d-\x7e]+$/u;
 
 /** Splits a scope string; sorted, without doubles and without what cannot be a scope. */
 export function scopeList(scope: string | undefined): readonly string[] {
-  const names = computeScopeUnion(scope)?.split(' ') ?? [];
+  const names = unionOf(scope)?.split(' ') ?? [];
   return names.filter((name) => scopeName.test(name)).sort();
+}
+
+/** Returns each scope once, in the order of its first mention; undefined if there is none. */
+function unionOf(...scopes: readonly (string | undefined)[]): string | undefined {
+  const names = new Set(scopes.flatMap((scope = '') => scope.split(/\s+/u)).filter(Boolean));
+  return names.size > 0 ? [...names].join(' ') : undefined;
 }

@@ -22,7 +22,12 @@ import { slotsMachine } from '../../machines/slots.ts';
 import { childrenOf } from '../../machines/troupe/context.ts';
 import { isHandover } from '../../machines/troupe/handover.ts';
 import { type TroupeInput, troupeMachine } from '../../machines/troupe/troupe.ts';
-import { indexTimers, sharingStarts } from '../../machines/xstate-internals.ts';
+import {
+  indexTimers,
+  observeSystem,
+  sharingStarts,
+  type UnrootedEvent,
+} from '../../machines/xstate-internals.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { MemoryUse, TroupeState } from '../domain/host/status.ts';
 import type { Problem } from '../domain/settings.ts';
@@ -81,10 +86,13 @@ export interface RootPorts {
   readonly settings: Pick<SettingsPorts, 'projectRoot' | 'reader' | 'docker'>;
   readonly specs: SettingsPorts['specs'];
   readonly session: Omit<SessionPorts, 'clock' | 'env'>;
+  /** Called with every inspection event after the root's own start. */
+  readonly observe: (event: UnrootedEvent) => void;
 }
 
 /** Creates the root without starting it. */
-export function createRoot({ parts, input, settings, specs, session }: RootPorts): RootRef {
+export function createRoot(ports: RootPorts): RootRef {
+  const { parts, input, settings, specs, session } = ports;
   const { clock, env } = parts;
   const actors = parts.createSession({ clock, env, ...session });
   const settingsSource = createSettingsSource({ ...settings, ...parts.settings, clock, specs });
@@ -104,6 +112,7 @@ export function createRoot({ parts, input, settings, specs, session }: RootPorts
     input,
   });
   indexTimers(root, clock);
+  observeSystem(root, ports.observe);
   return root;
 }
 

@@ -26,6 +26,8 @@ export class ServerRecords {
   readonly #histories: ServerHistories;
   /** Records a snapshot. Must be called for every snapshot of every server, in order. */
   readonly noteSnapshot: ServerHistories['observe'];
+  /** Records what the charts decide. Must be called for every inspection event. */
+  readonly observe: ServerHistories['inspect'];
   readonly #logs = new ServerLogs();
   /** Each server's last status. */
   readonly #statuses = new Map<string, ServerStatus>();
@@ -40,18 +42,10 @@ export class ServerRecords {
     this.#clock = clock;
     this.#histories = new ServerHistories(clock);
     this.noteSnapshot = this.#histories.observe;
+    this.observe = this.#histories.inspect;
     this.#listeners = listeners;
     this.#telemetry = telemetry && new ServerTelemetry(telemetry, clock);
     if (this.#telemetry !== undefined) listeners.on('reconciled', this.#telemetry.notePass);
-  }
-
-  /** The given parts, with an inspector that also records what the charts decide. */
-  watching(parts: TroupeParts): TroupeParts {
-    const inspect: TroupeParts['inspect'] = (event) => {
-      this.#histories.inspect(event);
-      parts.inspect?.(event);
-    };
-    return { ...parts, inspect };
   }
 
   /** Adds a line of our own to a server's log. */

@@ -73,7 +73,8 @@ export function createServices(options: TroupeOptions, parts: TroupeParts) {
   const overSse = new GenerationSet();
   const logins = lazyLogins(shared);
   const root: RootRef = createRoot({
-    parts: records.watching(parts),
+    parts,
+    observe: records.observe,
     input: inputOf(options, parts, policy, startedAt),
     settings: { ...settingsPorts, reader: catalogs.lookedUpBy(reader) },
     specs,

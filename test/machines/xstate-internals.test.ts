@@ -33,6 +33,7 @@ import {
   type Effect,
   indexTimers,
   machineIdOf,
+  observeSystem,
   parentOf,
   parentTargetId,
   scheduledBy,
@@ -165,6 +166,25 @@ describe("XState's internals", () => {
     root.stop();
     expect(scheduledBy(root)).toEqual([]);
     expect(clock.pendingCount).toBe(0);
+  });
+
+  it('observes a system ahead of its inspectors, and its children too', () => {
+    const seen: string[] = [];
+    const machine = setup({ actors: { child: sample } }).createMachine({
+      invoke: { id: 'child', src: 'child' },
+      on: { say: { actions: sendTo('child', { type: 'count' }) } },
+    });
+    const noted =
+      (who: string) =>
+      ({ type, ...event }: { readonly type: string; readonly event?: unknown }): void => {
+        const { type: name } = (event.event ?? {}) as { readonly type?: string };
+        if (type === '@xstate.microstep' && name !== 'xstate.init') seen.push(`${who} ${name}`);
+      };
+    const root = createActor(machine, { inspect: noted('inspector') });
+    observeSystem(root, noted('observer'));
+    root.start();
+    root.send({ type: 'say' });
+    expect(seen).toEqual(['observer say', 'inspector say', 'observer count', 'inspector count']);
   });
 
   it('let an action spawn children into the context, which start after the transition', () => {

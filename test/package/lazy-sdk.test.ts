@@ -8,6 +8,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 
+import { startHttpHost } from '../lab/http-host.ts';
+
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** The files that a script loads, by Node's coverage. */
@@ -27,16 +29,36 @@ async function loadedBy(script: string): Promise<readonly string[]> {
   }
 }
 
-it('a session with an older server loads nothing of the SDK', async () => {
-  const server = join(root, 'test/bench/servers/stdio-echo.mjs');
-  const settings = { mcpServers: { db: { command: process.execPath, args: [server] } } };
+/** What a program loads that calls a tool of one server. */
+async function loadedByCall(server: object): Promise<readonly string[]> {
+  const settings = { mcpServers: { db: server } };
   const urls = await loadedBy(`
     const { createTroupe } = await import('./src/index.ts');
     const troupe = createTroupe(${JSON.stringify({ settings })});
     await troupe.callTool('mcp__db__echo', { text: 'hello' });
-    await import('./test/bench/servers.ts');
-    await troupe.stop();`);
+    await troupe.stop();
+    const loaded = process.moduleLoadList.filter((name) => name.includes('undici'));
+    if (loaded.length > 0) throw new Error('loads ' + loaded.join());
+    await import('./test/bench/servers.ts');`);
   // The last line but one of the script, so the call was answered.
   expect(urls.some((url) => url.endsWith('/test/bench/servers.ts'))).toBe(true);
-  expect(urls.filter((url) => url.includes('/node_modules/@modelcontextprotocol/'))).toEqual([]);
+  return urls;
+}
+
+const ofSdk = (url: string): boolean => url.includes('/node_modules/@modelcontextprotocol/');
+
+it('a session with an older server loads nothing of the SDK', async () => {
+  const server = join(root, 'test/bench/servers/stdio-echo.mjs');
+  const urls = await loadedByCall({ command: process.execPath, args: [server] });
+  expect(urls.filter(ofSdk)).toEqual([]);
+});
+
+it('a remote session that needs no login loads nothing of the SDK', async () => {
+  const host = await startHttpHost(join(root, 'test/bench/servers/http-echo.mjs'));
+  try {
+    const urls = await loadedByCall({ type: 'http', url: `${host.origin}/db` });
+    expect(urls.filter(ofSdk)).toEqual([]);
+  } finally {
+    await host.stop();
+  }
 });

@@ -132,3 +132,8 @@ function dotted(high = 0, low = 0): string {
 export function asHttp(url: URL): URL {
   return new URL(url.href.replace(/^ws/u, 'http'));
 }
+
+/** The server's URL as a resource indicator: without query, fragment and the slash of a bare host. */
+export function canonicalResource(server: URL): string {
+  return server.pathname === '/' ? server.origin : `${server.origin}${server.pathname}`;
+}

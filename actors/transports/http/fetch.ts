@@ -12,7 +12,7 @@
  *   a proxy, which then looks up the names; see `reach.ts`.
  */
 
-import type { IncomingMessage } from 'node:http';
+import { type IncomingMessage, validateHeaderName, validateHeaderValue } from 'node:http';
 
 import type { Authenticator } from '../../../src/domain/authorization.ts';
 import type { Clock } from '../../../src/domain/clock.ts';
@@ -293,9 +293,21 @@ const defaultHeaders = {
  */
 export function sentHeaders(given: Readonly<Record<string, string>>): Record<string, string> {
   const headers: Record<string, string> = { ...defaultHeaders };
-  for (const [name, value] of new Headers(given)) if (!ownHeaders.has(name)) headers[name] = value;
+  const seen = new Set<string>();
+  // Without the global `Headers`, which loads all of Node's fetch.
+  for (const [anyCase, untrimmed] of Object.entries(given)) {
+    const name = anyCase.toLowerCase();
+    if (ownHeaders.has(name)) continue;
+    const value = untrimmed.replace(outerSpace, '');
+    validateHeaderName(name);
+    validateHeaderValue(name, value);
+    headers[name] = seen.has(name) ? `${headers[name]}, ${value}` : value;
+    seen.add(name);
+  }
   return headers;
 }
+
+const outerSpace = /^[\t\n\r ]+|[\t\n\r ]+$/gu;
 
 /** Reads a response that is JSON of a known length; returns undefined for any other. */
 function shortJson(message: IncomingMessage): Promise<string> | undefined {

@@ -3,11 +3,12 @@
  * only observes the charts.
  */
 
-import type { AnyActorRef, InspectionEvent } from 'xstate';
+import type { AnyActorRef } from 'xstate';
 import {
   builtInAction,
   machineIdOf,
   transitionsOfStep,
+  type UnrootedEvent,
 } from '../../../machines/xstate-internals.ts';
 import { type Clock, longestTimerMs } from '../../domain/clock.ts';
 import type { Failure } from '../../domain/failure.ts';
@@ -41,8 +42,8 @@ export class ServerHistories {
   }
 
   /** Records decisions and timers. Must be called for every inspection event. */
-  readonly inspect = (event: InspectionEvent): void => {
-    this.timers.note(event, this.#clock.wallNow());
+  readonly inspect = (event: UnrootedEvent): void => {
+    if (event.type === '@xstate.action') this.timers.note(event, this.#clock);
     if (event.type !== '@xstate.microstep') return;
     const row = rowTaken(transitionsOfStep(event));
     if (row !== undefined) this.#rows.set(event.actorRef, row);
@@ -243,13 +244,14 @@ export interface ChartTimer {
 /** The charts of a server, of its session, and of what the session invokes. */
 const charts: ReadonlySet<unknown> = new Set(['server', 'session', 'refresh']);
 
+type ActionEvent = Extract<UnrootedEvent, { readonly type: '@xstate.action' }>;
+
 /** Records when charts set their timers, because charts do not know wall times. */
 class ChartTimers {
   readonly #timers = new WeakMap<object, Map<string, ChartTimer>>();
 
-  /** Records a timer. Must be called for every inspection event. */
-  note(event: InspectionEvent, wallNowMs: number): void {
-    if (event.type !== '@xstate.action') return;
+  /** Records a timer. Must be called for every action. */
+  note(event: ActionEvent, clock: Pick<Clock, 'wallNow'>): void {
     const action = builtInAction(event.action);
     if (action?.type === 'xstate.cancel') {
       this.#timers.get(event.actorRef)?.delete(action.params.sendId);
@@ -261,8 +263,9 @@ class ChartTimers {
     if (totalMs === undefined || totalMs >= longestTimerMs) return;
     if (!charts.has(machineIdOf(event.actorRef as AnyActorRef))) return;
     const timers = this.#timers.get(event.actorRef) ?? new Map<string, ChartTimer>();
-    const dueAtMs = wallNowMs + totalMs;
-    timers.set(id, { id, name: delayNameOf(id) ?? id, totalMs, enteredAtMs: wallNowMs, dueAtMs });
+    const enteredAtMs = clock.wallNow();
+    const dueAtMs = enteredAtMs + totalMs;
+    timers.set(id, { id, name: delayNameOf(id) ?? id, totalMs, enteredAtMs, dueAtMs });
     this.#timers.set(event.actorRef, timers);
   }
 

@@ -1,11 +1,10 @@
 /** Lists stored logins for users, and finds the ones that a user means. */
 
-import { canonicalResource } from '../../../actors/authorization/discovery.ts';
 import {
   type CredentialSummary,
   credentialKey,
 } from '../../../actors/stores/credentials-record.ts';
-import { asHttp } from '../../../actors/transports/http/addresses.ts';
+import { asHttp, canonicalResource } from '../../../actors/transports/http/addresses.ts';
 import type { RemoteEndpoint } from '../../../actors/transports/http/reach.ts';
 import { SettingError } from '../../../actors/values/setting-error.ts';
 import type { Account, CredentialId, StoredLogin } from '../../domain/authorization.ts';

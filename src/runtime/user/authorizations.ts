@@ -7,12 +7,11 @@ import { type AnyActorRef, createActor } from 'xstate';
 import { Credential } from '../../../actors/authorization/credential.ts';
 import { grantOf } from '../../../actors/authorization/credential-facts.ts';
 import type { CredentialPorts } from '../../../actors/authorization/credential-ports.ts';
-import { canonicalResource } from '../../../actors/authorization/discovery.ts';
 import type { SessionOwner } from '../../../actors/session/ports.ts';
 import type { CredentialStore } from '../../../actors/stores/credentials.ts';
 import { credentialKey } from '../../../actors/stores/credentials-record.ts';
 import type { LoginDemandStore } from '../../../actors/stores/login-demands.ts';
-import { asHttp } from '../../../actors/transports/http/addresses.ts';
+import { asHttp, canonicalResource } from '../../../actors/transports/http/addresses.ts';
 import type { Reach, RemoteEndpoint } from '../../../actors/transports/http/reach.ts';
 import type { ResolvedOAuth } from '../../../actors/values/oauth.ts';
 import type {
@@ -40,6 +39,7 @@ import {
   isSettled,
   type LoginActor,
   type LoginSteps,
+  settledToken,
   tokenUnavailable,
   until,
 } from './login-actor.ts';
@@ -438,10 +438,7 @@ export class Authorizations {
     url: URL,
   ): Promise<Readonly<Record<string, string>>> {
     if (this.#isUsable(actor)) return credential.headers(method, url);
-    // Sleep or a changed wall clock: its timer has not noticed yet.
-    actor.send({ type: 'clock.jumped', nowMs: this.#now });
-    actor.send({ type: 'token.wanted' });
-    const snapshot = await until(actor, isSettled);
+    const snapshot = await settledToken(actor, this.#now);
     if (this.#isUsable(actor)) return credential.headers(method, url);
     if (snapshot.value === 'retrying')
       throw tokenUnavailable(url, snapshot.context.failure?.message);

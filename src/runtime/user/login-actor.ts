@@ -64,6 +64,20 @@ export async function until(
   });
 }
 
+/**
+ * Asks for a token, and resolves once none is on its way any more. The chart is not asked if only a
+ * user can obtain one, which is so for each request to the many servers that want no login.
+ */
+export async function settledToken(actor: LoginActor, nowMs: number): Promise<Snapshot> {
+  const present = actor.getSnapshot();
+  const isLeftToUser = present.context.needsUser && present.matches('unauthorized');
+  if (isLeftToUser && present.status === 'active') return present;
+  // Sleep or a changed wall clock: its timer has not noticed yet.
+  actor.send({ type: 'clock.jumped', nowMs });
+  actor.send({ type: 'token.wanted' });
+  return until(actor, isSettled);
+}
+
 type Snapshot = ReturnType<LoginActor['getSnapshot']>;
 
 /** Whether no step is under way that a request waits for. */

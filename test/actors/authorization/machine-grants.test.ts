@@ -3,8 +3,8 @@
 import { generateKeyPairSync } from 'node:crypto';
 
 import { describe, expect, it } from 'vitest';
-
-import { createDpopKey, restoreDpopKey, tokenHeaders } from '../../../actors/authorization/dpop.ts';
+import { tokenHeaders } from '../../../actors/authorization/credential-facts.ts';
+import { createDpopKey, restoreDpopKey } from '../../../actors/authorization/dpop.ts';
 import { type MachineGrant, requestToken } from '../../../actors/authorization/machine-grants.ts';
 import { refresh } from '../../../actors/authorization/tokens.ts';
 import type { IssuerSettings, KnownClient } from '../../support/issuer/settings.ts';

@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { readChallenge } from '../../../actors/authorization/challenge.ts';
+import { tokenHeaders } from '../../../actors/authorization/credential-facts.ts';
 import type { Discovered } from '../../../actors/authorization/discovery.ts';
-import { tokenHeaders } from '../../../actors/authorization/dpop.ts';
 import { scopeList, scopesFor } from '../../../actors/authorization/scopes.ts';
 import { called, loggedIn, readyAt, valueOf } from './bench.ts';
 

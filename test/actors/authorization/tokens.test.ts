@@ -2,7 +2,8 @@
 
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { createDpopKey, tokenHeaders } from '../../../actors/authorization/dpop.ts';
+import { tokenHeaders } from '../../../actors/authorization/credential-facts.ts';
+import { createDpopKey } from '../../../actors/authorization/dpop.ts';
 import { refresh, type Tokens } from '../../../actors/authorization/tokens.ts';
 import type { Fault, IssuerSettings } from '../../support/issuer/settings.ts';
 import { called, failureOf, loggedIn, type Ready, readyAt, valueOf } from './bench.ts';

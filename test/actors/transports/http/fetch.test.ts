@@ -61,6 +61,27 @@ describe('a request', () => {
   });
 });
 
+describe('a header', () => {
+  it('is sent in lower case, without outer space, and joined with its other spellings', async () => {
+    const { origin } = await peer(echo);
+    const headers = { 'X-One': ' a\t', 'x-one': 'b', Accept: 'text/plain', TE: 'trailers' };
+    const answer = await echoed(guarded(origin).fetch(origin, { headers }));
+    expect(answer.headers).toMatchObject({ 'x-one': 'a, b', accept: 'text/plain' });
+    expect(answer.headers['te']).toBeUndefined();
+  });
+
+  it.each([
+    ['name', { 'not a name': 'secret' }],
+    ['value', { 'x-one': 'secret\nx-two: 2' }],
+    ['value outside Latin-1', { 'x-one': 'secret ☃' }],
+  ])('with an invalid %s is refused without its value', async (_, headers) => {
+    const { origin } = await peer(echo);
+    const error = await errorOf(guarded(origin).fetch(origin, { headers: { ...headers } }));
+    expect(error).toBeInstanceOf(TypeError);
+    expect(String(error)).not.toContain('secret');
+  });
+});
+
 describe('a response', () => {
   it('has a status, body and headers', async () => {
     const { origin } = await peer((_request, response) => {
