@@ -487,6 +487,8 @@ describe('the 1,001st decision', () => {
     );
     const { keep, put } = sharedDecisions();
     const here = await stage({ projectSettings: servers(all), keepApprovals: keep });
+    // A reading of so many servers takes several turns.
+    await here.troupe.ready();
     const granted = here.troupe.approvals().map(({ server, fingerprint }) => {
       const decision = 'granted' as const;
       return { server, fingerprint, decision, decidedAt: 0, facts: [], pins: [] };
@@ -494,8 +496,9 @@ describe('the 1,001st decision', () => {
     // Decisions about what five of them were earlier come on top.
     const earlier = granted.slice(0, 5).map((one) => ({ ...one, fingerprint: 'f'.repeat(64) }));
     put([...granted.slice(0, -1), ...earlier]);
-    here.troupe.send({ type: 'approval.grant', server: names.at(-1) ?? '' });
-    await here.settle();
+    const last = names.at(-1) ?? '';
+    here.troupe.send({ type: 'approval.grant', server: last });
+    await here.troupe.waitFor(last, 'dormant');
     const blocked = here.troupe.snapshot().servers.filter(({ state }) => state === 'blocked');
     expect(blocked).toEqual([]);
   });
