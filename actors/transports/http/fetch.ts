@@ -178,7 +178,6 @@ async function readied(order: Order, authenticator: Authenticator) {
 
 function createOrigins(home: URL, clock: Clock, { resolve, reach }: FetchOptions) {
   let homeRange: AddressRange | undefined;
-  let isClosed = false;
   const isAllowedAtHome = (range: AddressRange): boolean => {
     if (range === 'forbidden') return false;
     homeRange ??= range;
@@ -195,11 +194,6 @@ function createOrigins(home: URL, clock: Clock, { resolve, reach }: FetchOptions
   return {
     /** Throws if a connection to this address is not allowed. */
     socketsFor(url: URL): Sockets {
-      if (isClosed)
-        throw Object.assign(new Error('the session is closed'), {
-          name: 'ClosedError',
-          code: 'CONNECTION_CLOSED',
-        });
       if (url.protocol !== 'http:' && url.protocol !== 'https:')
         throw new AddressBlockedError(`${url.protocol} is neither http: nor https:`);
       if (url.username !== '' || url.password !== '')
@@ -207,7 +201,6 @@ function createOrigins(home: URL, clock: Clock, { resolve, reach }: FetchOptions
       return url.origin === home.origin ? own : others;
     },
     close(): void {
-      isClosed = true;
       own.close();
       others.close();
     },

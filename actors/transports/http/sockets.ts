@@ -67,7 +67,17 @@ export function createSockets(
     if (proxy !== undefined && isForbiddenProxy(proxy)) throw blocked(proxy.url.hostname);
     return proxy;
   };
+  let isClosed = false;
+  const assertOpen = (): void => {
+    if (isClosed)
+      throw Object.assign(new Error('the session is closed'), {
+        name: 'ClosedError',
+        code: 'CONNECTION_CLOSED',
+      });
+  };
   const routeTo = (url: URL): Route => {
+    // Closing breaks off a request on a kept connection, which must not be repeated on a new one.
+    assertOpen();
     if (url === last?.url) return last.route;
     const { host, protocol } = url;
     if (host === last?.host && protocol === last.url.protocol) return last.route;
@@ -86,6 +96,7 @@ export function createSockets(
     routeTo,
     /** Like `routeTo`, for a connection that carries something other than HTTP requests. */
     agentFor(url: URL): PlainAgent {
+      assertOpen();
       const proxy = proxyFor(url);
       return proxy === undefined ? agents.direct(url) : agents.tunnelled(url, proxy);
     },
@@ -94,6 +105,7 @@ export function createSockets(
      * resolved: that is another failure, of the request.
      */
     async check(url: URL): Promise<void> {
+      assertOpen();
       const proxy = proxyFor(url);
       const host = url.hostname.replace(/^\[|\]$/gu, '');
       // A proxy looks names up itself.
@@ -115,8 +127,9 @@ export function createSockets(
         for (const sockets of Object.values(agent.freeSockets))
           for (const socket of [...(sockets ?? [])]) socket.destroy();
     },
-    /** Closes all connections. */
+    /** Closes all connections; none is made from then on. */
     close(): void {
+      isClosed = true;
       agents.close();
       last = undefined;
     },
