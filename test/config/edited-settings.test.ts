@@ -145,8 +145,8 @@ describe('settings that are edited again and again', () => {
     const treesOf = (body: string): readonly WeakRef<TreeNode>[] => {
       const { value: root } = readTreeByEntry(body, ownText, texts).next();
       const servers = memberOf(root as TreeNode, 'mcpServers');
-      return membersOf(servers?.node).map((member) => {
-        const { node } = placedAt(member, ['mcpServers', member.name]);
+      return membersOf(servers?.node).map((entry) => {
+        const { node } = placedAt(entry, ['mcpServers', entry.name]);
         return new WeakRef(node);
       });
     };

@@ -162,13 +162,13 @@ describe('a seamless handover', () => {
 
   it('sends queued calls to the successor', async () => {
     const play = await ready();
-    const calls = Array.from({ length: 17 }, () => codeOf(play.troupe.callTool('mcp__db__query')));
+    const calls = Array.from({ length: 65 }, () => codeOf(play.troupe.callTool('mcp__db__query')));
     await play.settle();
     await play.apply(servers({ db: seamless('2') }));
     await becomeReady(play);
     for (const call of session(play, 0).calls) call.answer({ content: [] });
     await play.settle();
-    expect([session(play, 0).calls.length, session(play, 1).calls.length]).toEqual([16, 1]);
+    expect([session(play, 0).calls.length, session(play, 1).calls.length]).toEqual([64, 1]);
     session(play, 1).calls[0]?.answer({ content: [] });
     expect(new Set(await Promise.all(calls))).toEqual(new Set(['ok']));
   });

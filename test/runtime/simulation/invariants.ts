@@ -273,11 +273,11 @@ const boundsCallsAtWork: Check = ({ open, calls }) => {
   }
   return [
     ...[...waiting]
-      .filter(([, count]) => count > 80)
+      .filter(([, count]) => count > 128)
       .map(([server, count]) => `17: ${count} calls to ${server} are accepted`),
     ...[...open.values()].flat().flatMap(({ input, calls: sent }) => {
       const atWork = sent.filter(({ isSettled }) => !isSettled).length;
-      return atWork > 16 ? [`17: ${atWork} calls at work at ${input.server}`] : [];
+      return atWork > 64 ? [`17: ${atWork} calls at work at ${input.server}`] : [];
     }),
   ];
 };

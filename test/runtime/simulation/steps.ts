@@ -133,7 +133,7 @@ function drawStep(random: Random, servers: readonly string[]): Step {
         kind: 'call',
         server,
         timeoutMs: random.pick([50, 1_000, 10_000, 60_000]),
-        count: random.pick([1, 1, 2, 3, 7, random.isTrue(0.2) ? 90 : 1]),
+        count: random.pick([1, 1, 2, 3, 7, random.isTrue(0.2) ? 140 : 1]),
       }),
     ],
     [3, () => ({ kind: 'cancel', nth: random.int(0, 20) })],
