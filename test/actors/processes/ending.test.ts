@@ -129,9 +129,9 @@ describe('ending a process group', () => {
     ['again after it killed a process that left the group', true, 2],
   ])('after a crash takes a snapshot of descendants %s', async (_when, hasEscaped, most) => {
     const leader = spawn(process.execPath, ['-e', ''], { detached: true, stdio: 'ignore' });
+    const exited = once(leader, 'exit');
     const escaped = await startDeaf();
     const escapedEnd = once(escaped.child, 'exit');
-    const exited = once(leader, 'exit');
     await exited;
     let snapshots = 0;
     const isGone = await endGroup({
