@@ -315,7 +315,11 @@ async function forget(
   await reached('open');
   await server.arrived('POST tools/call');
   server.forgetSession();
-  void troupe.callServerTool('db', 'echo').catch(() => {});
+  const withdrawn = new AbortController();
+  void troupe.callServerTool('db', 'echo', {}, { signal: withdrawn.signal }).catch(() => {});
+  await reached('draining');
+  // While it waits for another session, it would start one without a delay.
+  withdrawn.abort();
 }
 
 const rows: readonly Row[] = [
