@@ -17,8 +17,11 @@ export interface Done<Result, About extends Subject> extends RequestReport<Resul
   readonly about: About;
 }
 
-/** Why a call cannot be sent now: it waits for a permission, its turn, or the server. */
-export type Hold = 'permission' | 'queue' | 'wait';
+/**
+ * Why a call cannot be sent now: it waits for a permission, its turn, the server, or another session
+ * in place of the one that lost it.
+ */
+export type Hold = 'permission' | 'queue' | 'wait' | 'replacement';
 
 export interface Call extends PendingCall {
   readonly semaphore: CallSemaphore;
@@ -50,11 +53,10 @@ export interface Target<About extends Subject> {
 }
 
 /** Returns the end of a call's wait: its deadline, or the time given to a replacement of its session. */
-export function boundsOf({ deadlineAt, lost, options }: Call, clock: Clock): WaitBounds {
-  const givenUntilAt = lost?.untilAt ?? 0;
-  // Once past, it must not wake the call again: a backoff may last much longer.
-  const isGivenTime = clock.now() < givenUntilAt;
-  const endAt = isGivenTime ? Math.min(deadlineAt, givenUntilAt) : deadlineAt;
+export function boundsOf({ deadlineAt, lost, options }: Call, hold: Hold, clock: Clock): WaitBounds {
+  // The clock is not asked here: the given time may pass between that and the last attempt.
+  const givenUntilAt = hold === 'replacement' ? lost?.untilAt : undefined;
+  const endAt = Math.min(deadlineAt, givenUntilAt ?? deadlineAt);
   return { clock, signal: options.signal, deadlineAt: endAt };
 }
 

@@ -264,11 +264,11 @@ export class CallDispatcher {
     operation: Operation<Result, About>,
   ): Promise<Done<Result, About> | null> | Hold {
     try {
-      const view = this.#admit(call);
+      const admitted = this.#admit(call);
+      if (typeof admitted === 'string') return this.#released(call, admitted);
+      const { view, handle } = admitted;
       if (this.#permissions.isWaiting(call, operation, view))
         return this.#released(call, 'permission');
-      const handle = view === null ? undefined : this.#handleFor(call, view);
-      if (view === null || handle === undefined) return this.#released(call, 'wait');
       if (!call.isActive && !call.semaphore.tryAcquire()) return 'queue';
       call.isActive = true;
       const about = operation.find(view);
@@ -308,12 +308,12 @@ export class CallDispatcher {
     // Watching began before this check, so no change is missed.
     if (changes.isNews() || call.permission?.isAsking === true) return;
     watch?.held('wait', board.status(call.server)?.state);
-    await waitOnce(boundsOf(call, clock), (wake) => changes.onNext(wake));
+    await waitOnce(boundsOf(call, hold, clock), (wake) => changes.onNext(wake));
   }
 
-  /** Returns the server to send to, or null to wait for a change; throws a refusal. */
-  #admit(call: Call): ServerView | null {
-    const { board, clock, absentError } = this.#ports;
+  /** Returns the server and session to send to, or what the call waits for; throws a refusal. */
+  #admit(call: Call): Pick<Target<Subject>, 'view' | 'handle'> | Hold {
+    const { board, clock, sessions, absentError } = this.#ports;
     const { server } = call;
     if (this.#isClosed) throw shuttingDown(server);
     if (call.options.signal?.aborted === true) throw cancelled(server);
@@ -322,16 +322,19 @@ export class CallDispatcher {
     if (status === undefined) throw absentError(server);
     if (remainingMs <= 0) throw call.lost?.error ?? outOfTime(server, status);
     const view = board.view(server);
-    if (view === undefined || view.leaving) return null;
+    if (view === undefined || view.leaving) return 'wait';
     const gate = gateFor(view.callStatus, {
       wallNowMs: clock.wallNow(),
       remainingMs,
       circuitUntilMs: view.circuitUntilMs,
     });
     if (gate.pass === 'refuse') throw gate.error;
-    if (gate.pass === 'go' && this.#handleFor(call, view) !== undefined) return view;
     if (gate.pass === 'wait' && gate.demand) this.#demand(call, view);
-    return null;
+    const handle = gate.pass === 'go' ? sessions.get(view.actorId) : undefined;
+    if (handle === undefined) return 'wait';
+    const { lost } = call;
+    const isGivenTime = handle === lost?.handle && clock.now() < lost.untilAt;
+    return isGivenTime ? 'replacement' : { view, handle };
   }
 
   /**
@@ -347,13 +350,6 @@ export class CallDispatcher {
       call.demandedAfter ??= { actorId, session };
     }
     ref.send({ type: 'server.demanded' });
-  }
-
-  #handleFor(call: Call, view: ServerView) {
-    const handle = this.#ports.sessions.get(view.actorId);
-    const { lost } = call;
-    const isGivenTime = lost !== null && this.#ports.clock.now() < lost.untilAt;
-    return handle === lost?.handle && isGivenTime ? undefined : handle;
   }
 
   #send<Result, About extends Subject>(

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { ListedTool } from '../../../src/domain/tool.ts';
 import { call, callFailure, crash, pong, type Stage, servers, stage, tool } from '../stage.ts';
 
@@ -17,6 +17,26 @@ async function staged(listed: ListedTool = harmless, entry: object = trusted): P
 const callsOf = (there: Stage) => there.sessions.scripts.flatMap(({ calls }) => calls);
 
 describe('a lost call to a harmless tool', () => {
+  it('is retried in a session that lasts, even if its timer fires early', async () => {
+    // Node's timers fire up to a millisecond early, and the time passes between two readings.
+    for (let early = 0.05; early < 1; early += 0.1) {
+      const there = await staged();
+      call(there, 'db');
+      await there.settle();
+      callsOf(there)[0]?.fail(callFailure('streamLost', true));
+      await there.advance(999);
+      const { now } = there.clock;
+      let lag = early;
+      vi.spyOn(there.clock, 'now').mockImplementation(() => {
+        lag = Math.max(0, lag - 0.1);
+        return now.call(there.clock) - lag;
+      });
+      await there.advance(1);
+      await there.advance(1);
+      expect(callsOf(there)).toHaveLength(2);
+    }
+  });
+
   it('is retried once on a trusted server and reports two attempts', async () => {
     const there = await staged();
     const made = call(there, 'db');
