@@ -40,6 +40,8 @@ export interface Route {
 
 export type Sockets = ReturnType<typeof createSockets>;
 
+const closedError = { name: 'ClosedError', code: 'CONNECTION_CLOSED' };
+
 export function createSockets(
   clock: Clock,
   isAllowed: (range: AddressRange) => boolean,
@@ -69,11 +71,7 @@ export function createSockets(
   };
   let isClosed = false;
   const assertOpen = (): void => {
-    if (isClosed)
-      throw Object.assign(new Error('the session is closed'), {
-        name: 'ClosedError',
-        code: 'CONNECTION_CLOSED',
-      });
+    if (isClosed) throw Object.assign(new Error('the session is closed'), closedError);
   };
   const routeTo = (url: URL): Route => {
     // Closing breaks off a request on a kept connection, which must not be repeated on a new one.

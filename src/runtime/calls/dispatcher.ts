@@ -313,7 +313,7 @@ export class CallDispatcher {
 
   /** Returns the server and session to send to, or what the call waits for; throws a refusal. */
   #admit(call: Call): Pick<Target<Subject>, 'view' | 'handle'> | Hold {
-    const { board, clock, sessions, absentError } = this.#ports;
+    const { board, clock, absentError } = this.#ports;
     const { server } = call;
     if (this.#isClosed) throw shuttingDown(server);
     if (call.options.signal?.aborted === true) throw cancelled(server);
@@ -330,10 +330,13 @@ export class CallDispatcher {
     });
     if (gate.pass === 'refuse') throw gate.error;
     if (gate.pass === 'wait' && gate.demand) this.#demand(call, view);
-    const handle = gate.pass === 'go' ? sessions.get(view.actorId) : undefined;
+    return gate.pass === 'go' ? this.#sessionFor(call, view) : 'wait';
+  }
+
+  #sessionFor({ lost }: Call, view: ServerView): Pick<Target<Subject>, 'view' | 'handle'> | Hold {
+    const handle = this.#ports.sessions.get(view.actorId);
     if (handle === undefined) return 'wait';
-    const { lost } = call;
-    const isGivenTime = handle === lost?.handle && clock.now() < lost.untilAt;
+    const isGivenTime = handle === lost?.handle && this.#ports.clock.now() < lost.untilAt;
     return isGivenTime ? 'replacement' : { view, handle };
   }
 
