@@ -53,7 +53,11 @@ export interface Target<About extends Subject> {
 }
 
 /** Returns the end of a call's wait: its deadline, or the time given to a replacement of its session. */
-export function boundsOf({ deadlineAt, lost, options }: Call, hold: Hold, clock: Clock): WaitBounds {
+export function boundsOf(
+  { deadlineAt, lost, options }: Call,
+  hold: Hold,
+  clock: Clock,
+): WaitBounds {
   // The clock is not asked here: the given time may pass between that and the last attempt.
   const givenUntilAt = hold === 'replacement' ? lost?.untilAt : undefined;
   const endAt = Math.min(deadlineAt, givenUntilAt ?? deadlineAt);
