@@ -255,7 +255,8 @@ function watchedStart(machine: AnyStateMachine, scope: AnyActorScope, input: unk
     },
     system: override(scope.system, {
       _sendInspectionEvent: (event: InspectionEvent) => {
-        if (event.type === '@xstate.microstep') steps.push(event);
+        // Computing a snapshot reports nothing else.
+        steps.push(event as Microstep);
         systemOf(scope)._sendInspectionEvent(event);
       },
     }),

@@ -9,6 +9,7 @@ import {
   approvalFingerprint,
   digestOf,
   fingerprintOf,
+  keepDigests,
   settingsDigestOf,
 } from '../../src/policies/fingerprint.ts';
 import { defaultPolicy } from '../../src/policies/presets/default-policy.ts';
@@ -225,5 +226,25 @@ describe('a digest', () => {
   it('accepts a lone surrogate, which canonical JSON rejects', () => {
     expect(digestOf({ name: '\ud800' })).toMatch(/^[0-9a-f]{64}$/);
     expect(digestOf({ name: '\ud800' })).not.toBe(digestOf({ name: '\ud801' }));
+  });
+});
+
+describe('digests of settings that were read again', () => {
+  const other: DesiredServer = { ...desired, name: 'other', startup: 'lazy' };
+
+  it('are those that were computed before', () => {
+    const [from, to] = [{ ...desired }, { ...other }];
+    const before = [settingsDigestOf(from), approvalFingerprint(from)];
+    keepDigests(from, to);
+    expect([settingsDigestOf(to), approvalFingerprint(to)]).toEqual(before);
+  });
+
+  it('are computed if none were before', () => {
+    const to = { ...other };
+    keepDigests({ ...desired }, to);
+    expect([settingsDigestOf(to), approvalFingerprint(to)]).toEqual([
+      settingsDigestOf(other),
+      approvalFingerprint(other),
+    ]);
   });
 });

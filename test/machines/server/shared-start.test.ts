@@ -90,3 +90,16 @@ describe('a server that starts like an earlier one', () => {
     expect(two?.context.name).toBe('two');
   });
 });
+
+it('runs the actions of each start of a machine that does more than raise events', () => {
+  let starts = 0;
+  const alike = {};
+  const counting = setup({ actions: { count: () => void (starts += 1) } }).createMachine({
+    context: ({ input }) => ({ input }),
+    entry: 'count',
+    after: { 1_000: {} },
+  });
+  const sharing = sharingStarts(counting, { keyOf: () => [alike, ''], ownOf: () => ({}) });
+  for (const input of [1, 2]) createActor(sharing, { input }).start().stop();
+  expect(starts).toBe(2);
+});

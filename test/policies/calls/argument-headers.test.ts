@@ -102,3 +102,34 @@ it('writes a text of any length as a header', () => {
   const encoded = /^=\?base64\?(.*)\?=$/u.exec(header ?? '')?.[1];
   expect(Buffer.from(encoded ?? '', 'base64').toString() === text).toBe(true);
 });
+
+describe('the headers of arguments', () => {
+  const schema = tool({
+    text: marked('Text'),
+    count: marked('Count', 'integer'),
+    flag: marked('Flag', 'boolean'),
+    at: tool({ region: marked('Region') }),
+    plain: { type: 'string' },
+    any: true,
+  });
+
+  it.each([
+    ['a text', { text: 'eu' }, { 'mcp-param-Text': 'eu' }],
+    ['a whole number', { count: -7 }, { 'mcp-param-Count': '-7' }],
+    ['a truth value', { flag: false }, { 'mcp-param-Flag': 'false' }],
+    ['a nested argument', { at: { region: 'eu' } }, { 'mcp-param-Region': 'eu' }],
+    ['a number that is not whole', { count: 0.5 }, { 'mcp-param-Count': '0.5' }],
+    ['a number too large to be exact', { count: 2 ** 60 }, {}],
+    ['an endless number', { count: Number.POSITIVE_INFINITY }, {}],
+    ['no text', { text: null, at: 'eu', plain: 'x', any: 1 }, {}],
+    ['no arguments', undefined, {}],
+  ])('are written for %s', (_what, args, headers) => {
+    expect(argumentHeaders(schema, args)).toEqual(headers);
+  });
+
+  it('are not written for a tool without a valid schema', () => {
+    expect(argumentHeaders(undefined, {})).toBeUndefined();
+    expect(argumentHeaders(tool({ a: marked('') }), { a: 'x' })).toBeUndefined();
+    expect(argumentHeaders({ type: 'object' }, { a: 'x' })).toEqual({});
+  });
+});
