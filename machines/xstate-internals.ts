@@ -1,5 +1,5 @@
 /**
- * Everything that is used of XState beyond its public API, and nothing else.
+ * Everything we use of XState beyond its public API, and nothing else.
  *
  * Fields that begin with an underscore, a running actor's logic and the parameters of built-in
  * actions may change in any release. No other shipped file reads them, and
@@ -150,9 +150,9 @@ interface ChildToSpawn {
  * which XState copies whenever one of them is spawned or stopped: with thousands, each such copy is
  * slow, and stopping all of them takes quadratic time.
  *
- * In all other ways they are like children of XState's `spawn`: they start after the transition
- * that spawned them, and their parent gets their events, their end and their errors. The chart
- * itself stops those that are left when it ends.
+ * Otherwise they behave like children of XState's `spawn`: they start after the transition that
+ * spawned them, and their parent gets their events, their end and their errors. The chart itself
+ * stops those that are left when it ends.
  *
  * @param src - the name of the children's logic in the chart's setup
  * @param keep - returns the action that puts the refs into the context
@@ -177,18 +177,18 @@ export function spawnApart(
   return Object.assign(() => {}, { type: 'xstate.spawnApart', resolve, execute });
 }
 
-/** Which inputs lead to the same start, and what each actor has of its own. */
+/** Which inputs start alike, and what belongs to each actor. */
 export interface StartShape<Input> {
   /** Inputs with the same object and text start alike, except for their own fields. */
   readonly keyOf: (input: Input) => readonly [shared: object, text: string];
-  /** The context's fields that are each actor's own, and that no start depends on. */
+  /** The context's fields that belong to each actor and that no start depends on. */
   readonly ownOf: (input: Input) => object;
 }
 
 interface Start {
   readonly snapshot: AnyMachineSnapshot;
   readonly steps: readonly Microstep[];
-  /** What one region tells another within the start. */
+  /** The events that one region raises for another during the start. */
   readonly raised: readonly Effect[];
 }
 

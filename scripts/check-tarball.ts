@@ -37,7 +37,7 @@ const manifest = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'
 // program that leaves a server or a timer behind never ends, and fails here too.
 const stepLimitMs = 120_000;
 
-/** Runs a program to its end and returns its output; a failure ends the check. */
+/** Runs a program and returns its output; a failure ends the check. */
 function run(folder: string, command: string, ...args: readonly string[]): string {
   const startedAt = performance.now();
   const { status, signal, error, stdout, stderr } = spawnSync(command, args, {
@@ -111,7 +111,7 @@ function prepare(project: string): void {
 }
 
 function install(project: string, ...packages: readonly string[]): void {
-  // As for an installer, whatever our own settings are.
+  // As for a user, whatever our own settings are.
   const options = ['--prefer-offline', '--no-audit', '--no-fund', '--engine-strict=false'];
   run(project, 'npm', 'install', ...options, ...packages);
 }
@@ -150,7 +150,7 @@ function useAdapters(project: string): void {
   useThem();
 }
 
-/** Puts our copies of packages in the place of what the project has. */
+/** Replaces the project's packages with our copies. */
 function link(project: string, packages: readonly string[]): void {
   for (const name of packages) {
     const place = path.join(project, 'node_modules', name);

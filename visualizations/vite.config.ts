@@ -1,8 +1,8 @@
 /**
- * Builds the inspector's page into dist/inspector: one script and one style sheet.
- * Nothing in it asks for anything elsewhere. `scripts/page-pictures.ts` puts the
- * pictures of the charts beside it. Then `--mode chart` builds the element
- * `<troupe-chart>`, which has a server's pictures in its script, for other pages.
+ * Builds the inspector's page into dist/inspector: one script and one style sheet. The page
+ * requests nothing from elsewhere. `scripts/page-pictures.ts` puts the pictures of the charts
+ * beside it. Then `--mode chart` builds the element `<troupe-chart>` for other pages, with a
+ * server's pictures in its script.
  */
 
 import { readFile } from 'node:fs/promises';
@@ -20,7 +20,7 @@ const output = here('../dist/inspector');
 const pageBuild: UserConfig = {
   root: page,
   base: './',
-  // Served at any port, under a policy that allows scripts and styles from files only.
+  // Served on any port, under a policy that allows scripts and styles only from files.
   build: {
     outDir: output,
     emptyOutDir: true,
@@ -28,7 +28,7 @@ const pageBuild: UserConfig = {
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: true,
-    // For the element as well, which has no other packages inside.
+    // For the element too, which contains no other packages.
     license: { fileName: 'THIRD-PARTY-LICENSES.md' },
   },
   plugins: [chartStyle()],
@@ -40,7 +40,7 @@ const elementBuild: UserConfig = {
     outDir: output,
     emptyOutDir: false,
     target: 'es2023',
-    // The first with `light-dark()`; what stands for it in others needs styles on the page.
+    // The first versions with `light-dark()`; its fallback in others needs styles on the page.
     cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
     modulePreload: false,
     reportCompressedSize: true,
@@ -54,7 +54,7 @@ const elementBuild: UserConfig = {
 
 export default defineConfig(({ mode }) => (mode === 'chart' ? elementBuild : pageBuild));
 
-/** Puts the style of the pictures into the page's: its policy allows no style inside of a picture. */
+/** Moves the pictures' styles into the page's, because its policy forbids styles inside a picture. */
 function chartStyle(): Plugin {
   return {
     name: 'chart-style',

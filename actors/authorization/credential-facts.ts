@@ -14,7 +14,7 @@ import type { RedirectPlace } from './redirect-listener.ts';
 import { scopeList } from './scopes.ts';
 import type { Tokens } from './tokens.ts';
 
-/** Returns what charts and users may know of a credential. */
+/** Returns the facts about a credential that charts and users may see. */
 export function factsOf({ generation, issuer, tokens }: StoredCredential): TokenFacts {
   return {
     generation,
@@ -25,7 +25,7 @@ export function factsOf({ generation, issuer, tokens }: StoredCredential): Token
   };
 }
 
-/** The place of a redirect address on this machine; undefined for the usual one. */
+/** Returns where on this machine the redirect arrives; undefined for the default place. */
 export function ownPlaceOf(redirectUri: string | undefined): RedirectPlace | undefined {
   const url = redirectUri === undefined ? undefined : new URL(redirectUri);
   if (url === undefined || !isLoopback(url)) return undefined;

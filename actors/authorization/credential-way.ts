@@ -15,13 +15,13 @@ import type { DpopKey } from './dpop.ts';
 import { type Outcome, refused, type StepFailure } from './outcome.ts';
 import { listenForRedirect, type RedirectListener } from './redirect-listener.ts';
 
-/** Keeps one connection. Each step goes the way of the server's latest session, as far as it has begun. */
+/** Keeps one connection. Each step uses the route of the server's latest session, if there is one. */
 export class IssuerWay {
   readonly #ports: Pick<CredentialPorts, 'server' | 'clock' | 'reach'>;
   #connection: IssuerConnection | undefined;
-  /** To an issuer that the settings name. */
+  /** The connection to an issuer that the settings name. */
   #named: IssuerConnection | undefined;
-  /** That of the connection to the server's issuer. */
+  /** The route of the connection to the server's issuer. */
   #reach: Reach | undefined;
 
   constructor(ports: Pick<CredentialPorts, 'server' | 'clock' | 'reach'>) {
@@ -41,8 +41,8 @@ export class IssuerWay {
   }
 
   /**
-   * Access to an issuer that the user's settings name, as if it were a server in the settings: it may be
-   * in a private network. It never gets the server's client certificate.
+   * Returns access to an issuer that the user's settings name. Like a server in the settings, it
+   * may be in a private network. It never gets the server's client certificate.
    */
   accessTo(issuer: string, signal: AbortSignal): IssuerAccess {
     const home = new URL(issuer);
@@ -55,8 +55,8 @@ export class IssuerWay {
   }
 
   /**
-   * Whether it is the way of a login. One whose server is gone has lost its own proxy and certificates,
-   * and its tokens go no other way.
+   * Whether this is the login's route. A login whose server is gone has lost its own proxy and
+   * certificates, and its tokens take no other route.
    */
   fits({ reach }: Pick<CredentialId, 'reach'>): boolean {
     return (this.#ports.reach()?.ownDigest ?? null) === reach;

@@ -1,9 +1,9 @@
 /**
- * The steps of one credential's login, for the authorization chart. Codes, verifiers, client secrets
- * and tokens stay in here, in the store, and in the requests that carry them.
+ * The steps of one credential's login, for the authorization chart. Codes, verifiers, client
+ * secrets and tokens stay in this file, in the store, and in the requests that carry them.
  *
- * A token is renewed under the store's lock. Whoever gets the lock second finds a newer generation
- * and takes it over instead of using a refresh token that was already used.
+ * A token is renewed under the store's lock. A process that gets the lock second finds a newer
+ * generation and uses it instead of a spent refresh token.
  *
  * The steps that talk to an issuer use the SDK's OAuth, which is slow to load. They import it when
  * they run, so a remote server that wants no login does not pay for it.
@@ -71,7 +71,7 @@ export class Credential {
   #request: AuthorizationRequest | undefined;
   #response: URLSearchParams | undefined;
   #device: { readonly login: DeviceLogin; readonly key: DpopKey | undefined } | undefined;
-  /** Renewals that have been sent: their answers may be the only valid tokens. */
+  /** Renewals that have been sent: their responses may hold the only valid tokens. */
   readonly #redeeming = new Set<Promise<unknown>>();
 
   constructor(ports: CredentialPorts) {
@@ -101,7 +101,7 @@ export class Credential {
     return sentWith['authorization'] === `${tokenType} ${accessToken}`;
   }
 
-  /** Reads a refusal; `lacks` are the scopes that the token lacks, if that is the reason. */
+  /** Reads a refusal; `lacks` lists the missing scopes, if they are the reason. */
   noteRefusal({ challenge, dpopNonce }: Refusal): {
     readonly isNonce: boolean;
     readonly lacks?: readonly string[];
@@ -117,7 +117,7 @@ export class Credential {
   async load(signal: AbortSignal): Promise<TokenStepDone> {
     try {
       const stored = await this.#ports.store.read(this.#ports.key);
-      // It is read again, and may be newer then.
+      // It is read again later, and may be newer then.
       if (!signal.aborted) await this.#take(stored);
     } catch (error) {
       return this.#storeFailed(error);
@@ -324,7 +324,7 @@ export class Credential {
     this.#way.close();
   }
 
-  /** Courtesy: the token is gone from this machine whatever the issuer answers. */
+  /** A courtesy: the token is deleted from this machine whatever the issuer answers. */
   async #revoke(stored: StoredCredential, signal: AbortSignal): Promise<void> {
     const { issuer } = stored;
     const found = await this.#discover(signal, issuer);

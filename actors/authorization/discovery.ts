@@ -2,8 +2,8 @@
  * Finds out who issues tokens for a server: the server's metadata (RFC 9728) names the issuer, and
  * the issuer's metadata its endpoints.
  *
- * A server without metadata predates it; its origin is then the issuer. An issuer without metadata
- * is refused, because nothing would say that it checks PKCE.
+ * A server without metadata predates the RFC, so its origin is the issuer. An issuer without
+ * metadata is refused, because nothing shows that it checks PKCE.
  */
 
 import {
@@ -24,22 +24,22 @@ import { attempt, type Outcome, quoted, refused, StepError } from './outcome.ts'
 export interface DiscoveryHints {
   /** What the server sent with its refusal. */
   readonly challenge?: Challenge;
-  /** The issuer to prefer if the server names several: the one of the stored credential. */
+  /** The issuer to prefer if the server names several: that of the stored credential. */
   readonly issuer?: string;
   /** The only issuer that the settings allow. */
   readonly requiredIssuer?: string;
-  /** The issuer's metadata by the settings, instead of what the server names. */
+  /** The URL of the issuer's metadata in the settings, used instead of what the server names. */
   readonly metadataUrl?: string;
 }
 
-/** What a server and its issuer say about themselves, checked. */
+/** The checked metadata of a server and its issuer. */
 export interface Discovered {
   /** Exactly as the issuer writes it: it is compared and stored in this form. */
   readonly issuer: string;
   readonly metadata: IssuerMetadata;
   /** The `resource` parameter of all requests (RFC 8707). */
   readonly resource: string;
-  /** The scopes that the server knows. */
+  /** The scopes that the server supports. */
   readonly scopesSupported?: readonly string[];
   readonly offers: {
     readonly registration: boolean;

@@ -39,7 +39,7 @@ export function refused(kind: AuthorizationFailureKind, message: string, code?: 
   return new StepError({ kind, message, isFinal, ...(code !== undefined && { code }) });
 }
 
-/** Runs a step. An exception that is no {@link StepError}, and that no request caused, is a bug. */
+/** Runs a step. An exception is a bug unless it is a {@link StepError} or a request caused it. */
 export async function attempt<Value>(
   signal: AbortSignal,
   step: () => Promise<Value>,
@@ -77,7 +77,7 @@ async function failureOf(error: unknown): Promise<StepFailure> {
   throw error;
 }
 
-/** Turns a whole sentence into part of one. */
+/** Turns a sentence into a clause. */
 export function sentence(message: string): string {
   const text = message.replace(/\.$/u, '');
   return `${text.charAt(0).toLowerCase()}${text.slice(1)}`;
@@ -86,7 +86,7 @@ export function sentence(message: string): string {
 // One line of a terminal; an issuer's text is read by a user, not by a program.
 const shownCharacters = 200;
 
-/** Prepares text of an issuer for a message: one line, short, and without these secrets. */
+/** Prepares an issuer's text for a message: one short line without these secrets. */
 export function shownText(text: string, secrets: readonly string[] = []): string {
   const line = redactWords(text, secrets)
     .replaceAll(/[\p{C}\s]+/gu, ' ')

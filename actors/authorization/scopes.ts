@@ -3,19 +3,19 @@
 import type { Discovered } from './discovery.ts';
 
 export interface ScopeWishes {
-  /** The scopes in the settings, which win over everything. */
+  /** The scopes in the settings, which override all others. */
   readonly pinned?: readonly string[];
   /** The `scope` of the server's challenge. */
   readonly challenged?: string;
-  /** What an earlier login was granted: a step-up keeps it. */
+  /** The scopes granted to an earlier login; a step-up keeps them. */
   readonly granted?: readonly string[];
-  /** Leave out what only metadata names: the issuer refused it. */
+  /** Omit the scopes that only metadata names, because the issuer refused them. */
   readonly asksForLess?: boolean;
 }
 
 /**
  * Returns the scopes, or undefined to leave them to the issuer. `offline_access`, for a refresh
- * token, is added to others if the issuer offers it, and never asked of one that does not.
+ * token, is added to other scopes only if the issuer offers it.
  */
 export function scopesFor(
   { metadata, scopesSupported }: Pick<Discovered, 'metadata' | 'scopesSupported'>,
@@ -29,7 +29,7 @@ export function scopesFor(
   return wanted !== undefined && offersOffline ? unionOf(wanted, offline) : wanted;
 }
 
-/** Whether there are fewer scopes to ask for: those that the settings or a challenge name stay. */
+/** Whether fewer scopes can be requested; those that the settings or a challenge name stay. */
 export function hasLess<Asked extends { readonly asksForLess: boolean }>(
   asked: Asked,
   scopeOf: (asked: Asked) => string | undefined,
@@ -42,7 +42,7 @@ const offline = 'offline_access';
 // RFC 6749 section 3.3. Servers and issuers name scopes, and users read them.
 const scopeName = /^[\x21\x23-\x5b\x5d-\x7e]+$/u;
 
-/** Splits a scope string; sorted, without doubles and without what cannot be a scope. */
+/** Splits a scope string into valid scopes, sorted and without duplicates. */
 export function scopeList(scope: string | undefined): readonly string[] {
   const names = unionOf(scope)?.split(' ') ?? [];
   return names.filter((name) => scopeName.test(name)).sort();

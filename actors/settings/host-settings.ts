@@ -1,4 +1,4 @@
-/** Settings that are handed in as objects, by the host or by its plugins. */
+/** Settings that the host or its plugins pass as objects. */
 
 import type { DocumentOrigin } from '../../src/config/entry/server-entry.ts';
 import {
@@ -9,17 +9,17 @@ import {
   type Upkeep,
 } from '../../src/config/parse-settings.ts';
 
-/** Settings that a plugin brings without a file. */
+/** Settings that a plugin provides without a file. */
 export interface PluginSettings {
   readonly plugin: string;
   readonly settings: Readonly<Record<string, unknown>>;
 }
 
-/** Settings of the host: parsed like a file's, at the reading after they were replaced. */
+/** The host's settings, parsed like a file's at the first read after they are replaced. */
 export class HostSettings {
   readonly #origin: DocumentOrigin;
   readonly #upkeep: Upkeep = { memory: new SettingsMemory(), pause };
-  /** Newest last; undefined for what is not plain data. */
+  /** Newest last; undefined for anything but plain data. */
   #waiting: readonly (string | undefined)[] = [];
   #parsed: ParsedSettings | undefined;
 
@@ -88,7 +88,7 @@ export function parsePluginSettings(
   return parseSettings(text, { file, scope: 'plugin', projectRoot, isObject: true });
 }
 
-/** Pauses between two steps whose time grows with the number of servers, if that is large. */
+/** Pauses between two steps whose time grows with the number of servers, if there are many. */
 export async function pauseAmong({ length }: readonly unknown[]): Promise<void> {
   if (length >= manyServers) await pause();
 }

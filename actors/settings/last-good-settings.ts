@@ -68,7 +68,7 @@ export interface SettingsReaderPorts {
   readonly rules?: readonly HostRule[];
   /** The base for all policies. Default: the preset `default`. */
   readonly policy?: PolicyChoice;
-  /** Called only when settings want the gateway. Default: the gateway counts as available. */
+  /** Called only when settings enable the gateway. Default: the gateway counts as available. */
   readonly docker?: DockerGateway;
   /** Reads a file. Default: from the disk. */
   readonly readFile?: ReadFile;
@@ -81,9 +81,9 @@ export interface ReadSettingsFile extends Pick<SettingsFileRef, 'file' | 'scope'
 }
 
 export interface SettingsReading extends MergedSettings {
-  /** What each file says, in the order of the ports. */
+  /** Each file with its content, in the order of the ports. */
   readonly files: readonly ReadSettingsFile[];
-  /** A file vanished: read again after this many milliseconds, to see whether it stays away. */
+  /** A file vanished: read again after this many milliseconds, to see whether it is still missing. */
   readonly againInMs?: number;
 }
 
@@ -92,11 +92,11 @@ export type ReadingScope = 'all' | 'added';
 
 export type SettingsReader = ReturnType<typeof createSettingsReader>;
 
-/** What one reading of everything except the added servers found. */
+/** The result of reading everything except the added servers. */
 interface Seen {
   readonly sources: readonly ParsedSettings[];
   readonly files: readonly ReadSettingsFile[];
-  /** Asks at the first call only: the added servers may decide whether the answer is needed. */
+  /** Queries Docker at the first call, because the added servers may decide whether that is needed. */
   readonly askDocker: () => ReturnType<DockerGateway['finding']> | undefined;
 }
 
@@ -165,7 +165,7 @@ export function createSettingsReader(ports: SettingsReaderPorts) {
       last = lasting;
       return reading;
     } catch (error) {
-      // A bug of ours: running servers continue with the last settings.
+      // A bug in our code: running servers continue with the last settings.
       const message = `the settings could not be merged (${String(error)}); please report this`;
       const problem = { file: 'settings', message: printableLine(message, 500) };
       const { settings } = last;
@@ -176,7 +176,7 @@ export function createSettingsReader(ports: SettingsReaderPorts) {
   return {
     /**
      * Reads everything again; for `added`, only the servers that the host added one by one. Never
-     * rejects. A reading begins when the one before has ended: both would use what is remembered.
+     * rejects. Reads run one after another, because they share what is remembered.
      *
      * @param now - monotonic milliseconds
      */
@@ -260,7 +260,7 @@ function createFileReader(ports: SettingsReaderPorts) {
   };
 }
 
-/** What plugins bring without a file; what is invalid now keeps its last good content. */
+/** Settings that plugins provide without a file; invalid ones keep their last good content. */
 function pluginSettings(
   plugins: readonly PluginSettings[],
   projectRoot: string,
@@ -341,7 +341,7 @@ async function withFolders(
   return { ...parsed, document: refuseFolders(parsed.document, faults) };
 }
 
-/** Returns the server of Docker's gateway, if settings want it. */
+/** Returns the server of Docker's gateway, if settings enable it. */
 async function gatewayAmong(
   parsed: readonly ParsedSettings[],
   { docker, projectRoot }: SettingsReaderPorts,

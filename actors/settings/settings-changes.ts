@@ -194,7 +194,7 @@ function sharedWith(
   });
 }
 
-/** Whether nothing but the line differs, which any comment above moves. */
+/** Whether only the line differs, which any comment above it changes. */
 function isMoved(one: DesiredServer, other: DesiredServer): boolean {
   const { line } = other.source;
   return equalTyped({ ...one, source: withLine(one.source, line) }, other);
@@ -204,7 +204,7 @@ function withLine({ line: _line, ...source }: SourceRef, line: number | undefine
   return line === undefined ? source : { ...source, line };
 }
 
-/** Tells a change of lines, which any comment causes, from one of what the settings say. */
+/** Distinguishes a change of lines, which any comment causes, from a change of meaning. */
 function differenceOf(now: Settings, before: Settings): 'none' | 'lines' | 'meaning' {
   const { servers, ...rest } = now;
   const { servers: earlier, ...others } = before;
@@ -220,7 +220,7 @@ function differenceOf(now: Settings, before: Settings): 'none' | 'lines' | 'mean
   return equalTyped(meaningOf(rest), meaningOf(others)) ? 'lines' : 'meaning';
 }
 
-/** Returns the part that is compared: lists of names are sets, and their lines do not count. */
+/** Returns the part that is compared: lists of names as sets, without their lines. */
 function meaningOf({ limits: _limits, allowed, excluded, ...rest }: Omit<Settings, 'servers'>) {
   // Absent allows every server; empty allows none.
   return { ...rest, allowed: allowed?.toSorted(), excluded: excluded.toSorted() };

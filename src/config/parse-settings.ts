@@ -1,9 +1,9 @@
 /**
  * Parses the text of a settings file into servers and limits.
  *
- * A text that is invalid as a whole gives no document, so that the caller can keep an
- * earlier one. An invalid entry gives a server with `invalid` set. Nothing here reads
- * a file, an environment or a clock.
+ * A text that is invalid as a whole yields no document, so that the caller can keep an earlier one.
+ * An invalid entry yields a server with `invalid` set. Nothing here reads a file, an environment or
+ * a clock.
  */
 
 import { isFolderScope, type Problem, type Scope } from '../domain/settings.ts';
@@ -69,7 +69,7 @@ const knownKeys = ['mcpServers', 'mcp', 'inputs', '$schema'] as const;
 /** Scopes whose files, or the host, hold settings in our form. */
 const ownScopes: readonly Scope[] = ['managed', 'user', 'workspace', 'local', 'api'];
 
-/** Parses settings in JSON, of any program; a host's own settings need no other language. */
+/** Parses any program's settings in JSON; a host's own settings need no other language. */
 export function parseSettings(text: string, origin: DocumentOrigin): ParsedSettings {
   return allTurns(settingsIn(readTree(text), origin, undefined));
 }
@@ -97,14 +97,14 @@ export async function parseHostText(
   return inTurns(settingsIn(tree, origin, upkeep.memory), upkeep);
 }
 
-/** What makes the next reading of the same source cheap, and this one considerate. */
+/** Makes the next reading of the same source cheap, and keeps this one from blocking. */
 export interface Upkeep {
   readonly memory: SettingsMemory;
   /** Lets other work run; called every few milliseconds of a long parse, and never for a short one. */
   readonly pause: () => Promise<void>;
 }
 
-/** What was found out about the texts of one source's latest settings. */
+/** What is known about the texts of one source's latest settings. */
 export class SettingsMemory {
   readonly texts = new EntryTexts();
   readonly servers = new KnownServers();
@@ -189,7 +189,7 @@ function* convertedSettings(
   };
 }
 
-/** Settings without servers: of an unknown program, or ours with only a section `mcp`. */
+/** Settings without servers: an unknown program's, or ours with only an `mcp` section. */
 function hostSettings(root: TreeNode, file: string): Conversion {
   const mcp = memberOf(root, 'mcp');
   // A host's settings are JSON.

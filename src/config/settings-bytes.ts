@@ -1,6 +1,6 @@
 /**
  * Maximum size of a settings file: ten thousand servers of 800 bytes each. One with a package, two
- * paths and three variables takes 300 in one line and 550 with line breaks.
+ * paths and three variables takes 300 on one line and 550 with line breaks.
  */
 export const maxSettingsBytes = 8_000_000;
 
@@ -10,7 +10,7 @@ export const maxSettingsBytes = 8_000_000;
  * Only UTF-8 is read. Other encodings are refused by name rather than guessed: a
  * guess could turn one server's command into another.
  *
- * @param size - the file's, of which a part may have been read
+ * @param size - the file's size, of which only a part may have been read
  */
 export function decodeSettings(
   bytes: Uint8Array,
@@ -30,7 +30,7 @@ export function decodeSettings(
   }
 }
 
-/** Names both sizes: whoever writes settings by a program cannot see either. */
+/** Names both sizes, because a user whose settings are generated knows neither. */
 export function tooLong(size: number, most: number): string {
   return `the settings are longer than ${most} bytes (they have ${size}); split them into several files, and name each with --config or in "sources"`;
 }

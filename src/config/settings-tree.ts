@@ -22,7 +22,7 @@ export interface TreeMember {
   /** Line of the name, 1-based. */
   readonly line: number;
   readonly node: TreeNode;
-  /** Its path in the text, if the tree was converted and has it elsewhere. */
+  /** Its path in the text, if conversion moved it. */
   readonly written?: TreePath;
 }
 
@@ -35,12 +35,12 @@ export interface EntryText extends TextWeight {
 // A text outlives its members: a reference to them would keep their trees in memory.
 const textsOfMembers = new WeakMap<TreeMember, EntryText>();
 
-/** Returns the text that alone decides a member; undefined when it was converted, or read as a whole. */
+/** Returns the text that alone determines a member; undefined if converted or read as a whole. */
 export function entryOf(member: TreeMember): EntryText | undefined {
   return textsOfMembers.get(member);
 }
 
-/** Creates the member that a text alone decides. A copy of it may hold another node, and has no text. */
+/** Creates a member that its text determines. A copy may hold another node, so it has no text. */
 export function memberOfText(
   entry: EntryText,
   { name, line, written, nodeOf }: Omit<TreeMember, 'node'> & { readonly nodeOf: () => TreeNode },
@@ -71,7 +71,7 @@ export function placedAt(
 
 export type TreePath = readonly (string | number)[];
 
-/** Something wrong at one place of a text, and what to write instead. */
+/** A mistake at one place in a text, and what to write instead. */
 export interface Fault {
   readonly line: number;
   readonly path: TreePath;
@@ -126,7 +126,7 @@ export function readTree(text: string, bounds: TextBounds = ownText): TreeReadin
   return { root: treeOf(node, lineOf) };
 }
 
-/** Converts a node to a plain value. Of a duplicate key the last counts, as in `JSON.parse`. */
+/** Converts a node to a plain value. The last of several duplicate keys wins, as in `JSON.parse`. */
 export function valueOf(node: TreeNode): unknown {
   if (node.kind === 'scalar') return node.value;
   if (node.kind === 'array') return node.items.map(valueOf);
@@ -141,7 +141,7 @@ export function memberOf(node: TreeNode, name: string): TreeMember | undefined {
     : undefined;
 }
 
-/** The members of an object; none of anything else. */
+/** Returns the members of an object; none for any other node. */
 export function membersOf(node: TreeNode | undefined): readonly TreeMember[] {
   return node?.kind === 'object' ? node.members : [];
 }
@@ -263,7 +263,7 @@ export function lineFinder(text: string): (offset: number) => number {
   };
 }
 
-/** `CommaExpected` as "comma expected". */
+/** Writes `CommaExpected` as "comma expected". */
 function wordsOf(code: string): string {
   return code.replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter}`).toLowerCase();
 }

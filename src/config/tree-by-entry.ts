@@ -1,10 +1,11 @@
 /**
- * Reads a JSON text member by member, so that an edit costs what it changed: a member whose text
- * was there at the last reading is not parsed again, and its node is only built if it is asked for.
+ * Reads a JSON text member by member, so that an edit costs only what it changed: a member whose
+ * text was present in the last reading is not parsed again, and its node is built only when it is
+ * used.
  *
- * Only the outline is read here: the keys at the top, and those of each object at the top. Each
- * member goes through the same parser and bounds as a whole text. Whatever is unusual is left to
- * the reader of whole texts, which also words all errors; both give equal trees.
+ * Only the outline is read here: the top-level keys, and those of each top-level object. Each
+ * member goes through the same parser and bounds as a whole text. Anything unusual is left to the
+ * reader of whole texts, which also writes all errors; both yield equal trees.
  */
 
 import { type Node, type ParseError, parseTree } from 'jsonc-parser';
@@ -27,13 +28,13 @@ export class EntryTexts {
     return this.#present.get(text);
   }
 
-  /** Forgets every other text. New keys, because a part of an old text keeps all of it in memory. */
+  /** Forgets all other texts. Uses the new keys: a slice of an old text keeps all of it in memory. */
   replace(present: ReadonlyMap<string, EntryText>): void {
     this.#present = present;
   }
 }
 
-/** Yields now and then, so that a large text does not block; undefined when it needs the other reader. */
+/** Yields regularly, so that a large text does not block; undefined if it needs the other reader. */
 export function* readTreeByEntry(
   body: string,
   bounds: TextBounds,
@@ -253,7 +254,7 @@ function newEntry(
   return { entry: { name: String(name.value), lineBreaks, tokens, depth }, node };
 }
 
-/** Its node is built when it is first used, which never happens to a known text. */
+/** Builds the node when it is first used, which never happens for a known text. */
 function memberAt(
   line: number,
   text: string,

@@ -131,7 +131,7 @@ function addressOfTool({ board, catalogs, problems, root }: Services, exposedNam
   ]);
 }
 
-/** Rejects with what the work throws; an async function would cost a call three more turns. */
+/** Rejects with the work's error; an async function would cost a call three more turns. */
 function rejecting<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return work();

@@ -9,7 +9,7 @@ import { defined } from '../policies/defined.ts';
 import type { FindExecutable } from './replaceable-parts.ts';
 
 /**
- * Returns the project folder for a server that it brings; the server's paths outside it are not
+ * Returns the project folder for a server that it declares; the server's paths outside it are not
  * looked up.
  */
 export function confinesOf({ source }: DesiredServer, projectRoot: string): string | undefined {
@@ -31,7 +31,7 @@ export async function withEnvFileNames<Reading extends MergedSettings>(
   });
 }
 
-/** Adds to each gated server the program that its command leads to. */
+/** Adds to each gated server the program that its command resolves to. */
 export async function withExecutables<Reading extends MergedSettings>(
   reading: Reading,
   find: FindExecutable | undefined,

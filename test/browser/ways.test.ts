@@ -46,7 +46,7 @@ function save(folder: string, name: string, { inspection }: Awaited<ReturnType<t
 }
 
 describe('the way to a state', () => {
-  it('is drawn and listed, with a test that passes, also in a replay', async () => {
+  it('is drawn and listed, with a test that passes, even in a replay', async () => {
     const source = await openJournal(save(temporaryFolder(), 'a.ndjson', await ready(['db'])));
     const { page } = await show(
       browser,
@@ -83,7 +83,7 @@ describe('the way to a state', () => {
     await marked.first().waitFor({ state: 'detached' });
   });
 
-  it('is asked for at a state of the chart', async () => {
+  it('can be requested from a state in the chart', async () => {
     const { inspection } = await ready(['db'], oneAttempt);
     const { page } = await show(
       browser,

@@ -239,7 +239,7 @@ describe('the command line with real servers', { timeout: patience }, () => {
     await place.isEmpty();
   });
 
-  it.runIf(existsSync('/dev/full'))('reports output that a full disk does not take', () => {
+  it.runIf(existsSync('/dev/full'))('reports output that does not fit on a full disk', () => {
     const full = openSync('/dev/full', 'w');
     onTestFinished(() => closeSync(full));
     const { status, stderr } = spawnSync(process.execPath, [...cli.words, 'help', 'call'], {

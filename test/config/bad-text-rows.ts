@@ -1,4 +1,4 @@
-/** Mistakes in a whole text: at which line and key, and what the message says next. */
+/** Mistakes in a whole text: their line and key, and what the message says next. */
 
 import { maxSettingsBytes } from '../../src/config/settings-bytes.ts';
 

@@ -91,7 +91,7 @@ const shared: ReadonlySet<string | number> = new Set([
   'codebuddy.mcp.disabledTools',
 ]);
 
-/** What is said of a file, by the servers as well. */
+/** The problems of a file, including its servers'. */
 function saidOf({ document, problems }: ParsedSettings) {
   const ofServers = document?.servers.flatMap(({ desired }) => desired.invalid ?? []) ?? [];
   return [...problems, ...ofServers];

@@ -17,7 +17,7 @@ const pause = async (): Promise<void> => {};
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-/** Everything that is observable, with what would be said of the folder. */
+/** Everything observable, including what is reported about the folder. */
 function plain({ document, problems }: ParsedSettings) {
   const servers = document?.servers.map(({ folder, ...server }) => ({
     ...server,
@@ -64,7 +64,7 @@ const tails = ['}', '},', '} x', ''];
 interface Member {
   readonly name: string;
   readonly entry: string;
-  /** Before and behind the name, before and behind the value. */
+  /** Before and after the name, before and after the value. */
   readonly gaps: readonly string[];
 }
 const member = fc.record({
@@ -109,7 +109,7 @@ const yaml = fc
   );
 
 describe('settings that are edited again and again', () => {
-  it.each(origins)('mean what a first reading of $file finds', async ({ file, scope }) => {
+  it.each(origins)('mean the same as in a first reading of $file', async ({ file, scope }) => {
     const origin = { file, scope, projectRoot: '/project' } as const;
     await fc.assert(
       fc.asyncProperty(fc.array(text, { minLength: 2, maxLength: 6 }), async (edits) => {
@@ -126,7 +126,7 @@ describe('settings that are edited again and again', () => {
   it.each([
     ['TOML', toml, '/home/me/.codex/config.toml'],
     ['YAML', yaml, '/home/me/agent.yaml'],
-  ] as const)('mean what a first reading finds in %s', async (_language, texts, file) => {
+  ] as const)('mean the same as in a first reading of %s', async (_language, texts, file) => {
     const origin = { file, scope: 'user', projectRoot: '/project' } as const;
     await fc.assert(
       fc.asyncProperty(fc.array(texts, { minLength: 2, maxLength: 5 }), async (edits) => {
@@ -140,7 +140,7 @@ describe('settings that are edited again and again', () => {
     );
   });
 
-  it('keep the texts of their entries in memory, and not the trees', async () => {
+  it("keep their entries' texts in memory, but not the trees", async () => {
     const texts = new EntryTexts();
     const treesOf = (body: string): readonly WeakRef<TreeNode>[] => {
       const { value: root } = readTreeByEntry(body, ownText, texts).next();

@@ -130,7 +130,7 @@ function builtIns(actions: readonly Effect[]) {
 const timerId = 'xstate.after.patience.sample.work.idle';
 
 describe("XState's internals", () => {
-  it('let timers be found by actor, which fire, are cancelled and end with their actor', () => {
+  it('index timers by actor; they fire, are cancelled and end with their actor', () => {
     const clock = new VirtualClock();
     const fired: string[] = [];
     const waiter = setup({}).createMachine({
@@ -168,7 +168,7 @@ describe("XState's internals", () => {
     expect(clock.pendingCount).toBe(0);
   });
 
-  it('observes a system ahead of its inspectors, and its children too', () => {
+  it('observe a system and its children ahead of its inspectors', () => {
     const seen: string[] = [];
     const machine = setup({ actors: { child: sample } }).createMachine({
       invoke: { id: 'child', src: 'child' },
@@ -187,7 +187,7 @@ describe("XState's internals", () => {
     expect(seen).toEqual(['observer say', 'inspector say', 'observer count', 'inspector count']);
   });
 
-  it('let an action spawn children into the context, which start after the transition', () => {
+  it('let an action spawn children into the context that start after the transition', () => {
     const log: string[] = [];
     const server = setup({}).createMachine({
       entry: [() => log.push('child starts'), sendParent({ type: 'hello' })],

@@ -12,7 +12,7 @@ import { startHttpHost } from '../lab/http-host.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The files that a script loads, by Node's coverage. */
+/** The files that a script loads, according to Node's coverage. */
 async function loadedBy(script: string): Promise<readonly string[]> {
   const folder = await mkdtemp(join(tmpdir(), 'mcp-troupe-loaded-'));
   try {
@@ -29,7 +29,7 @@ async function loadedBy(script: string): Promise<readonly string[]> {
   }
 }
 
-/** What a program loads that calls a tool of one server. */
+/** The files loaded by a program that calls one server's tool. */
 async function loadedByCall(server: object): Promise<readonly string[]> {
   const settings = { mcpServers: { db: server } };
   const urls = await loadedBy(`
@@ -47,13 +47,13 @@ async function loadedByCall(server: object): Promise<readonly string[]> {
 
 const ofSdk = (url: string): boolean => url.includes('/node_modules/@modelcontextprotocol/');
 
-it('a session with an older server loads nothing of the SDK', async () => {
+it('a session with an older server loads no part of the SDK', async () => {
   const server = join(root, 'test/bench/servers/stdio-echo.mjs');
   const urls = await loadedByCall({ command: process.execPath, args: [server] });
   expect(urls.filter(ofSdk)).toEqual([]);
 });
 
-it('a remote session that needs no login loads nothing of the SDK', async () => {
+it('a remote session that needs no login loads no part of the SDK', async () => {
   const host = await startHttpHost(join(root, 'test/bench/servers/http-echo.mjs'));
   try {
     const urls = await loadedByCall({ type: 'http', url: `${host.origin}/db` });

@@ -42,7 +42,7 @@ const desired: DesiredServer = {
   gated: false,
 };
 
-/** The same hash, said the long way: keys sorted by code unit at every depth. */
+/** The same hash, computed naively: keys sorted by code unit at every depth. */
 function naiveDigestOf(value: unknown): string {
   const write = (item: unknown): string => {
     if (Array.isArray(item)) return `[${item.map(write).join(',')}]`;
@@ -54,7 +54,7 @@ function naiveDigestOf(value: unknown): string {
   return createHash('sha256').update(write(value)).digest('hex');
 }
 
-/** The same value with the keys of every object the other way round. */
+/** The same value with every object's keys in reverse order. */
 function withKeysReversed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withKeysReversed);
   if (typeof value !== 'object' || value === null) return value;
@@ -232,14 +232,14 @@ describe('a digest', () => {
 describe('digests of settings that were read again', () => {
   const other: DesiredServer = { ...desired, name: 'other', startup: 'lazy' };
 
-  it('are those that were computed before', () => {
+  it('are the ones computed before', () => {
     const [from, to] = [{ ...desired }, { ...other }];
     const before = [settingsDigestOf(from), approvalFingerprint(from)];
     keepDigests(from, to);
     expect([settingsDigestOf(to), approvalFingerprint(to)]).toEqual(before);
   });
 
-  it('are computed if none were before', () => {
+  it('are computed if there were none', () => {
     const to = { ...other };
     keepDigests({ ...desired }, to);
     expect([settingsDigestOf(to), approvalFingerprint(to)]).toEqual([

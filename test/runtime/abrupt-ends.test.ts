@@ -53,7 +53,7 @@ vi.mock('../../machines/troupe/troupe.ts', async (original) => {
   return { ...chart, troupeMachine: chart.troupeMachine.provide({ actions }) };
 });
 
-// Real processes on a loaded machine; all of it waits on events.
+// Real processes on a loaded machine; every wait is for an event.
 const patience = 20_000;
 const fixture = new URL('../fixtures/stdio-server.mjs', import.meta.url).pathname;
 
@@ -61,7 +61,7 @@ const fixture = new URL('../fixtures/stdio-server.mjs', import.meta.url).pathnam
 interface Gate {
   readonly step: 'resolve' | 'launch' | 'connect' | 'close';
   readonly when: 'before' | 'after';
-  /** Which time the step is taken; default 1. */
+  /** Which run of the step is held; default 1. */
   readonly turn?: number;
 }
 
@@ -71,13 +71,13 @@ interface Stage {
   /** Settles when the session, or the server, is in the state. */
   readonly reached: (state: string, actorId?: 'db.0' | 'session') => Promise<void>;
   readonly send: (actorId: 'db.0' | 'session', event: AnyEventObject) => void;
-  /** Lets the held step go on, and settles when it is over. */
+  /** Lets the held step continue, and settles when it is over. */
   release(): Promise<void>;
   /** Which servers have a start permit or wait for one; none once the troupe is over. */
   permits(): readonly unknown[];
 }
 
-/** Puts the gate before or behind a step of each session. */
+/** Puts the gate before or after a step of each session. */
 function gated(createIo: CreateSessionIo, gate: Gate | undefined, open: Promise<void>) {
   const over: Promise<unknown>[] = [];
   const createGatedIo: CreateSessionIo = (id, report) => {
@@ -215,7 +215,7 @@ class Processes {
   }
 }
 
-/** A relay on the way to a remote server, which sees each of our sockets come and go. */
+/** A relay in front of a remote server, which sees each of our sockets open and close. */
 async function startRelay(url: string) {
   const sockets = new Set<Socket>();
   const empty = new Set<() => void>();
@@ -247,13 +247,13 @@ async function startRelay(url: string) {
   };
 }
 
-/** What of a server is not to be left. */
+/** What a server must not leave behind. */
 interface Peer {
   readonly entry: Readonly<Record<string, unknown>>;
   /** A tool that is never answered. */
   readonly tool: string;
   gone(): Promise<void>;
-  /** Brings a session that is open, or about to be, to the state of the row. */
+  /** Brings a session that is open, or about to be, to the row's state. */
   drive?(stage: Stage): Promise<void>;
 }
 
@@ -377,7 +377,7 @@ const rows: readonly Row[] = [
     state: 'releasing',
     start: local('mute-on-call', {}, async ({ clock, reached }) => {
       await reached('broken');
-      // As long as an exit is waited for that says why.
+      // As long as the wait for an exit that explains the end.
       clock.advanceBy(250);
     }),
   },
@@ -401,7 +401,7 @@ const ends: Readonly<Record<string, (stage: Stage) => void>> = {
 const isStarting = (state: string): boolean => /^(opening|loadingTools)/.test(state);
 
 beforeEach(() => {
-  // The development build of XState remarks on what is sent to a chart that threw.
+  // XState's development build warns about events sent to a chart that threw.
   vi.spyOn(console, 'warn').mockImplementation(() => {});
 });
 afterEach(() => {

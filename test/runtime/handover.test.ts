@@ -35,7 +35,7 @@ function session({ sessions }: Stage, index: number): SessionScript {
 const states = ({ sessions }: Stage): readonly string[] =>
   sessions.scripts.map(({ state }) => state);
 
-/** Every list of tools that anybody could see, without repetition. */
+/** Every list of tools that was visible, without repetition. */
 function watchTools({ troupe }: Stage): { readonly seen: string[]; readonly told: number[] } {
   const names = (): string =>
     troupe

@@ -1,7 +1,7 @@
 /**
- * Validates `x-mcp-header` in a tool's input schema. Servers of 2026-07-28 use it to request an
- * argument also as a header of the HTTP request. A tool with an invalid mark must not be called over
- * HTTP (Streamable HTTP, "Custom headers from tool parameters").
+ * Validates `x-mcp-header` in a tool's input schema. With it, servers of 2026-07-28 request that an
+ * argument is also sent as an HTTP header. A tool with an invalid mark must not be called over HTTP
+ * (Streamable HTTP, "Custom headers from tool parameters").
  */
 
 import { isRecord } from '../is-record.ts';

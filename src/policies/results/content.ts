@@ -1,4 +1,4 @@
-/** Checks a tool's result: its size, a demand for a login, and texts that are too long. */
+/** Checks a tool's result: its size, a demand for a login, and overlong texts. */
 
 import type { ToolResult } from '../../domain/tool.ts';
 
@@ -9,7 +9,7 @@ export interface ResultBounds {
   readonly maxDepth: number;
 }
 
-/** Returns the bound that a result exceeds; undefined = none. Stops at the first excess. */
+/** Returns the bound that a result exceeds; undefined if none. Stops at the first excess. */
 export function excessOf(
   result: ToolResult,
   { maxLength, maxDepth }: ResultBounds,
@@ -36,8 +36,8 @@ function measure(value: unknown, levels: number, walk: { left: number; isTooDeep
 const challengeKey = 'mcp/www_authenticate';
 
 /**
- * Returns the challenge of an error result that demands a login: beside its text it carries what an HTTP
- * server would put into `WWW-Authenticate`. Only errors count.
+ * Returns the challenge of an error result that demands a login: besides its text, it carries what
+ * an HTTP server would put into `WWW-Authenticate`. Only errors count.
  */
 export function loginChallenge({ isError, _meta: meta }: ToolResult): string | undefined {
   if (isError !== true || typeof meta !== 'object' || meta === null) return undefined;
@@ -61,8 +61,8 @@ export interface CutResult {
 }
 
 /**
- * Cuts the texts of text blocks and embedded resources, together: the first that does not fit is cut,
- * and later ones are left out. Everything else stays. Undefined = all texts fit.
+ * Cuts the texts of text blocks and embedded resources, together: the first that does not fit is
+ * cut, and later ones are left out. Everything else stays. Undefined if all texts fit.
  */
 export function cutTexts(result: ToolResult, maxLength: number): CutResult | undefined {
   const texts = result.content.flatMap((block) => textOf(block) ?? []);

@@ -1,4 +1,4 @@
-/** Lists stored logins for users, and finds the ones that a user means. */
+/** Lists stored logins for users, and finds those that a user names. */
 
 import {
   type CredentialSummary,
@@ -38,8 +38,8 @@ export function accountsOf(
 }
 
 /**
- * Returns the key of a server's login as far as the settings tell it without values; undefined if
- * they do not. It is the key of most servers, and starts none.
+ * Returns the key of a server's login if the settings determine it without resolving values, as
+ * most do; otherwise undefined. Starts no server.
  */
 export function plainKeyOf(spec: ServerSpec | undefined): string | undefined {
   if (spec === undefined || !('url' in spec)) return undefined;
@@ -55,10 +55,10 @@ export function plainKeyOf(spec: ServerSpec | undefined): string | undefined {
 }
 
 /**
- * Returns how a login is reached whose server is not known. A proxy and certificates of the server's
- * own are lost with it; those of the environment apply to every server.
+ * Returns how to reach a login whose server is unknown. The server's own proxy and certificates are
+ * lost with it; those of the environment apply to every server.
  *
- * @throws TroupeError `USAGE` that names the variable with a mistake
+ * @throws TroupeError `USAGE` that names the invalid variable
  */
 export async function endpointOf(
   { resource, reach }: CredentialId,
@@ -78,7 +78,8 @@ export async function endpointOf(
 const longestAddress = 300;
 
 /**
- * Returns the stored logins at an address. Without an account it is the one without, or the only one.
+ * Returns the stored logins at an address. Without an account, returns the login that has none, or
+ * else the only one.
  *
  * @throws TroupeError `INVALID_ARGUMENTS`, `USAGE`
  */
@@ -103,7 +104,7 @@ export function loginsAt(
   throw new TroupeError('USAGE', message, {});
 }
 
-/** What the inspection shows of a login. */
+/** Returns what the inspection shows about a login. */
 export function factsOf({
   id: { resource, account },
   servers,

@@ -58,7 +58,7 @@ interface Login extends LoginSteps {
   readonly servers: Set<string>;
   /** The login settings of each server: those that do not identify the credential may differ. */
   readonly own: Map<string, OwnSettings>;
-  /** From the latest session. */
+  /** The latest session's route. */
   reach: Reach | undefined;
   /** Ends the wait for the browser with the URL that it was redirected to. */
   redirected: ((url: URL) => void) | undefined;
@@ -66,7 +66,7 @@ interface Login extends LoginSteps {
   readonly unasked: Set<string>;
   /** The server whose user began the login. */
   for: string;
-  /** Until when the login waits, by wall clock. */
+  /** When the login stops waiting, in wall time. */
   endsAtMs: number;
   /** What the user must open now. */
   shown: Shown | undefined;
@@ -76,7 +76,7 @@ interface Login extends LoginSteps {
 
 interface OwnSettings {
   settings: ResolvedOAuth | undefined;
-  /** Reads them again. */
+  /** Reads the settings again. */
   readonly readOAuth: RemoteEndpoint['readOAuth'];
 }
 
@@ -86,7 +86,7 @@ export class Authorizations {
   readonly #demands: LoginDemandStore | undefined;
   readonly #logins = new Map<string, Login>();
   readonly #chart = chartOf((key) => this.#logins.get(key) as Login);
-  /** Numbers the charts, also after some were forgotten. */
+  /** Numbers the charts, even after some are forgotten. */
   #created = 0;
   readonly #note: NoteLogin;
   readonly #unlisten: (() => void) | undefined;
@@ -195,7 +195,7 @@ export class Authorizations {
     redirected(url);
   }
 
-  /** Keeps what a tool's result wants of the next login. The call ran, so nothing is repeated. */
+  /** Remembers what a tool's result requires of the next login. The call ran, so it is not repeated. */
   noteChallenge(server: string, challenge: string): void {
     const login = this.#find(server);
     const { lacks } = login?.credential.noteRefusal({ status: 401, challenge, sentWith: {} }) ?? {};
@@ -285,7 +285,7 @@ export class Authorizations {
     };
   }
 
-  /** Tells the user who logs in what to open, and until when. */
+  /** Shows the user what to open to log in, and by when. */
   #show(login: Login, shown: Omit<Shown, 'expiresAt'>, endsAtMs = Number.POSITIVE_INFINITY): void {
     const expiresAt = new Date(Math.min(login.endsAtMs, endsAtMs)).toISOString();
     login.shown = { ...shown, expiresAt };
@@ -312,7 +312,7 @@ export class Authorizations {
     throw new TroupeError('USAGE', `${server} has not asked for a login`, { server });
   }
 
-  /** A server whose settings changed leaves its earlier login. */
+  /** Removes a server whose settings changed from its earlier login. */
   #leave(server: string, present?: Login): void {
     for (const login of this.#logins.values()) {
       login.own.delete(server);
@@ -425,7 +425,7 @@ export class Authorizations {
       if (isOut && isUsable(state)) this.#ports.root().send({ type: 'server.reconnect', server });
       if (!isOut && state === 'authRequired')
         this.#ports.root().send({ type: 'auth.completed', server });
-      // Possibly because the issuer did not answer.
+      // Possibly because the issuer did not respond.
       if (!isOut && state === 'backingOff')
         this.#ports.root().send({ type: 'server.reconnect', server });
     }
@@ -479,7 +479,7 @@ export class Authorizations {
   }
 }
 
-/** Those of the server whose user logs in. */
+/** Returns the settings of the server that the user is logging in to. */
 function settingsNow(login: Login): OwnSettings | undefined {
   return login.own.get(login.for) ?? [...login.own.values()].at(-1);
 }

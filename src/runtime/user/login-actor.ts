@@ -1,4 +1,4 @@
-/** The actor of a login, and what is awaited of it. */
+/** The actor of a login, and functions that wait for it. */
 
 import { type ActorRefFrom, fromPromise, waitFor } from 'xstate';
 import type { Credential } from '../../../actors/authorization/credential.ts';
@@ -19,7 +19,7 @@ export type LoginActor = ActorRefFrom<typeof authorizationMachine>;
 /** What the steps of a login need. */
 export interface LoginSteps {
   readonly credential: Credential;
-  /** Where demands for the login are remembered; undefined if nowhere. */
+  /** Stores demands for the login; undefined if they are not stored. */
   readonly demands: LoginDemandStore | undefined;
 }
 
@@ -50,7 +50,7 @@ export function chartOf(stepsOf: (key: string) => LoginSteps) {
   });
 }
 
-/** Like `waitFor`, which never ends for an actor that was stopped before. */
+/** Like `waitFor`, but rejects instead of hanging if the actor has already stopped. */
 export async function until(
   actor: LoginActor,
   matches: (snapshot: Snapshot) => boolean,
@@ -65,14 +65,14 @@ export async function until(
 }
 
 /**
- * Asks for a token, and resolves once none is on its way any more. The chart is not asked if only a
- * user can obtain one, which is so for each request to the many servers that want no login.
+ * Requests a token, and resolves once none is pending. The chart gets no event if only a user can
+ * obtain one, as for each request to the many servers that require no login.
  */
 export async function settledToken(actor: LoginActor, nowMs: number): Promise<Snapshot> {
   const present = actor.getSnapshot();
   const isLeftToUser = present.context.needsUser && present.matches('unauthorized');
   if (isLeftToUser && present.status === 'active') return present;
-  // Sleep or a changed wall clock: its timer has not noticed yet.
+  // After sleep or a clock change, its timer has not noticed yet.
   actor.send({ type: 'clock.jumped', nowMs });
   actor.send({ type: 'token.wanted' });
   return until(actor, isSettled);
@@ -80,7 +80,7 @@ export async function settledToken(actor: LoginActor, nowMs: number): Promise<Sn
 
 type Snapshot = ReturnType<LoginActor['getSnapshot']>;
 
-/** Whether no step is under way that a request waits for. */
+/** Whether no step that a request waits for is running. */
 export function isSettled(snapshot: Snapshot): boolean {
   return !snapshot.hasTag('waits');
 }

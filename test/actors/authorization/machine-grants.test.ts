@@ -22,14 +22,14 @@ async function works({ issuer }: Ready, accessToken: string): Promise<boolean> {
 }
 
 describe('client credentials', () => {
-  it('by a secret give a token', async () => {
+  it('obtain a token with a secret', async () => {
     const ready = await readyAt({ clients: [withSecret] }, { settings, redirectUris: [] });
     const tokens = valueOf(await requested(ready, { type: 'client_credentials' }, 'read'));
     expect(tokens.scope).toBe('read');
     expect(await works(ready, tokens.accessToken)).toBe(true);
   });
 
-  it('by a key give a token', async () => {
+  it('obtain a token with a key', async () => {
     const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const publicJwk = publicKey.export({ format: 'jwk' });
     const client: KnownClient = { id: 'machine', method: 'private_key_jwt', publicJwk };
@@ -40,7 +40,7 @@ describe('client credentials', () => {
     expect(await works(ready, tokens.accessToken)).toBe(true);
   });
 
-  it('of a client without a secret are refused', async () => {
+  it('are refused for a client without a secret', async () => {
     const ready = await readyAt();
     const failure = failureOf(await requested(ready, { type: 'client_credentials' }));
     expect(failure).toMatchObject({ kind: 'registration', code: 'unauthorized_client' });
@@ -58,7 +58,7 @@ describe('an identity provider', () => {
     return readyAt(given, { settings, redirectUris: [] });
   }
 
-  it('gives a grant for the server, which the issuer exchanges', async () => {
+  it('issues a grant for the server, which the issuer exchanges', async () => {
     const ready = await enterprise();
     const grant = grantOf(ready.issuer.origin, 'planted-identity');
     const tokens = valueOf(await requested(ready, grant, 'read'));
@@ -71,7 +71,7 @@ describe('an identity provider', () => {
     });
   });
 
-  it('may be named by its token endpoint, and be reached on its own way', async () => {
+  it('may be named by its token endpoint and reached by its own route', async () => {
     const ready = await enterprise();
     const { origin } = ready.issuer;
     const grant: MachineGrant = {
@@ -90,7 +90,7 @@ describe('an identity provider', () => {
     expect(await works(ready, tokens.accessToken)).toBe(true);
   });
 
-  it('that does not accept the identity does not repeat it', async () => {
+  it('does not repeat an identity that it rejects', async () => {
     const ready = await enterprise();
     const failure = failureOf(
       await requested(ready, grantOf(ready.issuer.origin, 'planted-other')),
@@ -99,7 +99,7 @@ describe('an identity provider', () => {
     expect(JSON.stringify(failure)).not.toContain('planted');
   });
 
-  it('that answers with another kind of token is refused', async () => {
+  it('is refused when it returns another kind of token', async () => {
     const ready = await enterprise();
     const body = JSON.stringify({ access_token: 'x', issued_token_type: 'other' });
     ready.issuer.settings.faults.set('/idp/token', { fault: { status: 200, body } });
@@ -121,7 +121,7 @@ describe('a workload', () => {
     expect(await works(ready, tokens.accessToken)).toBe(true);
   });
 
-  it('that is refused asks once', async () => {
+  it('asks only once when it is refused', async () => {
     const own = { clientId: 'workload' };
     const ready = await readyAt({ clients: [known] }, { settings: own });
     const grant = { type: 'workload', assertion: 'planted' } as const;
@@ -153,7 +153,7 @@ describe('a token that is bound to a key', () => {
     expect((await call(restored.session)).status).toBe(200);
   });
 
-  it('is renewed with the same key only', async () => {
+  it('is renewed only with the same key', async () => {
     const ready = await readyAt({ dpop: 'required' });
     const { session } = await createDpopKey();
     const tokens = valueOf(await loggedIn(ready, { dpop: session }));
@@ -173,7 +173,7 @@ describe('a token that is bound to a key', () => {
     );
   });
 
-  it('is not asked for if the server does not want one', async () => {
+  it('is not requested if the server does not want one', async () => {
     const ready = await readyAt({ dpop: 'offered' });
     expect(ready.found.isDpopWanted).toBe(false);
     expect(valueOf(await loggedIn(ready)).tokenType).toBe('Bearer');

@@ -23,35 +23,35 @@ function known(
 }
 
 describe('the scopes', () => {
-  it('of the challenge come before those of the metadata', () => {
+  it('prefer the challenge to the metadata', () => {
     expect(scopesFor(known(['all']), { challenged: 'one' })).toBe('one');
     expect(scopesFor(known(['all', 'more']), {})).toBe('all more');
   });
 
-  it('are left to the issuer if nothing is known', () => {
+  it('are left to the issuer if none are known', () => {
     expect(scopesFor(known(), {})).toBeUndefined();
     expect(scopesFor(known(undefined, ['offline_access']), {})).toBeUndefined();
   });
 
-  it('of the settings win', () => {
+  it('prefer the settings to everything else', () => {
     const found = known(['all'], ['offline_access']);
     const pinned = ['mine'];
     expect(scopesFor(found, { pinned, challenged: 'one', granted: ['old'] })).toBe('mine');
     expect(scopesFor(found, { pinned: [] })).toBeUndefined();
   });
 
-  it('contain offline_access only where the issuer offers it', () => {
+  it('include offline_access only if the issuer offers it', () => {
     expect(scopesFor(known(['all'], ['offline_access']), {})).toBe('all offline_access');
     expect(scopesFor(known(['all', 'offline_access'], ['all']), {})).toBe('all');
   });
 
-  it('of a step-up keep what was granted', () => {
+  it('keep what was granted before a step-up', () => {
     expect(scopesFor(known(['all']), { challenged: 'write', granted: ['read'] })).toBe(
       'read write',
     );
   });
 
-  it('are sorted in a list', () => {
+  it('are listed once each, in order', () => {
     expect(scopeList('b a  b')).toEqual(['a', 'b']);
     expect(scopeList(undefined)).toEqual([]);
   });

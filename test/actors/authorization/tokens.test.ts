@@ -29,12 +29,12 @@ describe('a token', () => {
     expect(await callStatus(ready, tokens)).toBe(200);
   });
 
-  it('for another audience is refused by the server', async () => {
+  it('is refused by the server if it is for another audience', async () => {
     const { ready, tokens } = await authorized({ audience: 'https://other.example' });
     expect(await callStatus(ready, tokens)).toBe(401);
   });
 
-  it('ends by our clock, whatever the clock of the issuer says', async () => {
+  it("expires by our clock, whatever the issuer's clock says", async () => {
     const before = Date.now();
     const { tokens } = await authorized({ clockSkewMs: 86_400_000, expiresInSeconds: 60 });
     expect(tokens.expiresAtMs).toBeGreaterThanOrEqual(before + 60_000);
@@ -42,25 +42,29 @@ describe('a token', () => {
   });
 
   it.each([
-    ['has the scope that was asked for', { scope: undefined }, { scope: 'read' }],
-    ['has no scope that none can be', { scope: 'read \u001b[2J' }, { scope: 'read' }],
+    ['has the requested scope', { scope: undefined }, { scope: 'read' }],
+    ['omits an invalid scope', { scope: 'read \u001b[2J' }, { scope: 'read' }],
     ['may have fewer scopes', { scope: 'less' }, { scope: 'less' }],
-    ['may come with a time as text', { expires_in: '60' }, { expiresAtMs: expect.any(Number) }],
-    ['may come without a type', { token_type: undefined }, { tokenType: 'Bearer' }],
-    ['may have a type in small letters', { token_type: 'bearer' }, { tokenType: 'Bearer' }],
+    [
+      'may have its lifetime as a string',
+      { expires_in: '60' },
+      { expiresAtMs: expect.any(Number) },
+    ],
+    ['may have no type', { token_type: undefined }, { tokenType: 'Bearer' }],
+    ['may have a lower-case type', { token_type: 'bearer' }, { tokenType: 'Bearer' }],
   ])('%s', async (_what, change, expected) => {
     const token = (response: object) => ({ ...response, ...change });
     const { tokens } = await authorized({ tamper: { token } }, 'read');
     expect(tokens).toMatchObject(expected);
   });
 
-  it('without a time to live has no end', async () => {
+  it('never expires if it has no lifetime', async () => {
     const token = (response: object) => ({ ...response, expires_in: 0 });
     const { tokens } = await authorized({ tamper: { token } });
     expect(tokens).not.toHaveProperty('expiresAtMs');
   });
 
-  it('ends before the last date, whenever the issuer says', async () => {
+  it('expires at a valid date, whatever the issuer says', async () => {
     const token = (response: object) => ({ ...response, expires_in: 1e300 });
     const { expiresAtMs = 0 } = (await authorized({ tamper: { token } })).tokens;
     expect(new Date(expiresAtMs).getFullYear()).toBeGreaterThan(2100);
@@ -71,7 +75,7 @@ describe('a token', () => {
     ['is empty', { access_token: '' }, 'no valid token (access_token)'],
     ['is bound to a key unasked', { token_type: 'DPoP' }, 'a token that is bound to a key'],
     ['has an unknown type', { token_type: 'mac' }, 'an unknown type, "mac"'],
-    ['comes as an error with status 200', { error: 'access_denied' }, '(access_denied)'],
+    ['is an error with status 200', { error: 'access_denied' }, '(access_denied)'],
   ])('is refused if it %s', async (_what, change, message) => {
     const token = (response: object) => ({ ...response, ...change });
     const failure = failureOf(await loggedIn(await readyAt({ tamper: { token } })));
@@ -90,7 +94,7 @@ it('refuses a token that is not bound to the key', async () => {
 });
 
 describe('a refresh', () => {
-  it('brings a new token, and names the resource and no scope', async () => {
+  it('obtains a new token, and names the resource but no scope', async () => {
     const { ready, tokens } = await authorized({}, 'read');
     ready.issuer.book.expireAccess();
     const next = valueOf(await refreshed(ready, tokens));
@@ -108,7 +112,7 @@ describe('a refresh', () => {
     expect(valueOf(await refreshed(ready, tokens)).refreshToken).toBe(tokens.refreshToken);
   });
 
-  it('takes an empty refresh token for none', async () => {
+  it('treats an empty refresh token as none', async () => {
     const token = (each: Record<string, unknown>) => ({ ...each, refresh_token: '' });
     const { ready, tokens } = await authorized({ rotation: 'none' });
     ready.issuer.settings.tamper = { token };
@@ -116,7 +120,7 @@ describe('a refresh', () => {
     expect(valueOf(await loggedIn(ready)).refreshToken).toBeUndefined();
   });
 
-  it('with a used token is final, and the issuer revokes all', async () => {
+  it('fails for good with a used token, and the issuer revokes all tokens', async () => {
     const { ready, tokens } = await authorized();
     const next = valueOf(await refreshed(ready, tokens));
     expect(failureOf(await refreshed(ready, tokens))).toMatchObject({
@@ -128,7 +132,7 @@ describe('a refresh', () => {
     expect(ready.issuer.counts.reuses).toBe(1);
   });
 
-  it('without a refresh token is final', async () => {
+  it('fails for good without a refresh token', async () => {
     const { ready, tokens } = await authorized({ issuesRefreshTokens: false });
     expect(failureOf(await refreshed(ready, tokens)).kind).toBe('grant');
     expect(ready.issuer.seenAt('/token')).toHaveLength(1);
@@ -177,7 +181,7 @@ describe('a refresh', () => {
       { kind: 'unavailable', isFinal: false },
     ],
     ['a lost connection', 'reset', false, { kind: 'unavailable', isFinal: false }],
-  ])('that fails by %s is told apart', async (_what, fault, isEarly, expected) => {
+  ])('classifies a failure by %s', async (_what, fault, isEarly, expected) => {
     const { ready, tokens } = await authorized();
     ready.issuer.settings.faults.set('/token', { fault });
     const failure = failureOf(await refreshed(ready, tokens, isEarly));
@@ -189,7 +193,7 @@ describe('a refresh', () => {
     valueOf(await refreshed(ready, tokens));
   });
 
-  it('shows no secret that the issuer repeats', async () => {
+  it('redacts a secret that the issuer repeats', async () => {
     const { ready, tokens } = await authorized();
     const body = JSON.stringify({
       error: 'invalid_grant',
@@ -201,7 +205,7 @@ describe('a refresh', () => {
   });
 
   it.each(['client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const)(
-    'shows nothing that authenticates the client, however the issuer repeats it: %s',
+    'redacts client credentials that the issuer repeats: %s',
     async (method) => {
       const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
       const publicJwk = publicKey.export({ format: 'jwk' });
@@ -224,7 +228,7 @@ describe('a refresh', () => {
     },
   );
 
-  it('to an issuer that is gone may be tried again', async () => {
+  it('may be retried if the issuer is unreachable', async () => {
     const { ready, tokens } = await authorized();
     await ready.issuer.close();
     expect(failureOf(await refreshed(ready, tokens))).toMatchObject({
@@ -234,7 +238,7 @@ describe('a refresh', () => {
     });
   });
 
-  it('does not follow the token endpoint to another origin', async () => {
+  it('follows no redirect to another origin', async () => {
     const { ready, tokens } = await authorized();
     const other = await readyAt();
     const location = `${other.issuer.origin}/token`;

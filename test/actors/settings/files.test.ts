@@ -145,7 +145,7 @@ describe('a watched settings file', () => {
     expect(namesOf(await next())).toEqual(['three']);
   });
 
-  it('is read again when another folder replaces its own', async () => {
+  it('is read again when another folder replaces its folder', async () => {
     const { root, folder, next } = await start();
     mkdirSync(path.join(root, 'other'));
     writeFileSync(path.join(root, 'other/troupe.json'), two);
@@ -463,7 +463,7 @@ describe('reading a settings file', () => {
     expect(await readSettingsFile(file)).toEqual({ message: expect.stringContaining('ELOOP') });
   });
 
-  it('is read up to its maximum size, and names both sizes beyond it', async () => {
+  it('accepts the maximum size, and names both sizes of a larger file', async () => {
     const file = path.join(temporaryFolder(), 'troupe.json');
     writeFileSync(file, '{}'.padEnd(maxSettingsBytes));
     expect(await readSettingsFile(file)).toHaveProperty('text');

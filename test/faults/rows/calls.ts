@@ -223,7 +223,7 @@ const contents: Rows = {
   'F74/bad-content': called('s:result-bad-content', { state: 'ready', code: 'BAD_RESPONSE' }),
 };
 
-/** A row that calls the server it describes in one of its states, which `act` may bring about. */
+/** A row that calls its server in one of its states, which `act` may bring about. */
 function callIn(
   state: ServerState,
   inject: string,

@@ -91,7 +91,7 @@ describe('a server that starts like an earlier one', () => {
   });
 });
 
-it('runs the actions of each start of a machine that does more than raise events', () => {
+it('runs the actions of every start if a machine does more than raise events', () => {
   let starts = 0;
   const alike = {};
   const counting = setup({ actions: { count: () => void (starts += 1) } }).createMachine({

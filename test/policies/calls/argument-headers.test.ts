@@ -44,21 +44,21 @@ describe('x-mcp-header annotations', () => {
     7,
     null,
     ['A'],
-  ])('reject the name %j', (name) => {
+  ])('are rejected for the name %j', (name) => {
     expect(wrongArgumentHeader(tool({ a: marked(name) }))).toBe(
       'has an x-mcp-header that is no name of a header',
     );
   });
 
   it.each(['number', 'object', 'array', 'null', undefined, ['string', 'null']])(
-    'reject the argument type %j',
+    'are rejected for the argument type %j',
     (type) => {
       const schema = tool({ a: { ...marked('A'), type } });
       expect(wrongArgumentHeader(schema)).toMatch(/neither string, integer nor boolean/);
     },
   );
 
-  it('reject names that differ only in case, anywhere in the schema', () => {
+  it('are rejected if their names differ only in case, anywhere in the schema', () => {
     const twice = 'has the same x-mcp-header twice';
     expect(wrongArgumentHeader(tool({ a: marked('Region'), b: marked('region') }))).toBe(twice);
     expect(wrongArgumentHeader(tool({ a: marked('A'), b: tool({ c: marked('A') }) }))).toBe(twice);
@@ -103,7 +103,7 @@ it('writes a text of any length as a header', () => {
   expect(Buffer.from(encoded ?? '', 'base64').toString() === text).toBe(true);
 });
 
-describe('the headers of arguments', () => {
+describe('argument headers', () => {
   const schema = tool({
     text: marked('Text'),
     count: marked('Count', 'integer'),
@@ -116,11 +116,11 @@ describe('the headers of arguments', () => {
   it.each([
     ['a text', { text: 'eu' }, { 'mcp-param-Text': 'eu' }],
     ['a whole number', { count: -7 }, { 'mcp-param-Count': '-7' }],
-    ['a truth value', { flag: false }, { 'mcp-param-Flag': 'false' }],
+    ['a boolean', { flag: false }, { 'mcp-param-Flag': 'false' }],
     ['a nested argument', { at: { region: 'eu' } }, { 'mcp-param-Region': 'eu' }],
     ['a number that is not whole', { count: 0.5 }, { 'mcp-param-Count': '0.5' }],
     ['a number too large to be exact', { count: 2 ** 60 }, {}],
-    ['an endless number', { count: Number.POSITIVE_INFINITY }, {}],
+    ['an infinite number', { count: Number.POSITIVE_INFINITY }, {}],
     ['no text', { text: null, at: 'eu', plain: 'x', any: 1 }, {}],
     ['no arguments', undefined, {}],
   ])('are written for %s', (_what, args, headers) => {

@@ -3,7 +3,7 @@ import { call, crash, pong, type Stage, servers, stage, type Watched } from '../
 
 const settings = servers({ db: 'srv', other: 'srv' });
 
-/** Calls with a number each, so that their order can be told. */
+/** Numbered calls, so that their order is visible. */
 function numbered(there: Stage, count: number, signal?: AbortSignal): Watched<unknown>[] {
   return Array.from({ length: count }, (_, number) => {
     const options = signal === undefined ? {} : { signal };

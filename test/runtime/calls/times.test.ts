@@ -9,7 +9,7 @@ const under = (policy: object, more: object = {}) => {
   return servers({ db: { ...place, policy, ...more } });
 };
 
-/** A call at work, and a way to tell of progress. */
+/** A running call, and a way to report progress. */
 async function running(
   policy: object,
   options: CallOptions = {},
@@ -45,7 +45,7 @@ describe('a running call', () => {
     expect(made.error).toMatchObject(late);
   });
 
-  it('OMP-35: under ohMyPi lives on while it reports progress', async () => {
+  it('OMP-35: under ohMyPi continues while it reports progress', async () => {
     const policy = { preset: 'ohMyPi' };
     const { there, made, progress } = await running(policy, { onProgress }, { trust: true });
     for (const ms of [25_000, 25_000, 25_000]) {

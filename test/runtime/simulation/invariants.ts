@@ -1,6 +1,6 @@
 /**
- * What must hold whatever happened, checked after every step. Each check says
- * what is wrong in one line that begins with the number of the invariant.
+ * What must always hold, checked after every step. Each check reports a violation in one line that
+ * begins with the invariant's number.
  */
 
 import { actorsOf, childrenOf } from '../../../machines/troupe/context.ts';
@@ -12,24 +12,24 @@ import type { RootSnapshot } from '../../../src/runtime/status/board.ts';
 import type { SessionScript } from '../../../src/testing/session-script.ts';
 import type { SimulatedCall, World } from './world.ts';
 
-/** One moment of the world, looked at once for all checks. */
+/** A snapshot of the world, taken once for all checks. */
 interface Moment {
   readonly world: World;
   readonly statuses: ReadonlyMap<string, ServerStatus>;
-  /** Calls under way, and those that settled since the last look. */
+  /** Running calls, and those that settled since the last snapshot. */
   readonly calls: readonly SimulatedCall[];
   /** Sessions that are not over, by server. */
   readonly open: ReadonlyMap<string, readonly SessionScript[]>;
   readonly snapshot: Pick<RootSnapshot, 'children' | 'context'>;
 }
 
-/** The session of the one who serves, not of who is to follow or has to finish its calls. */
+/** The session of the serving generation, not of its successor or predecessor. */
 function present({ open, snapshot }: Moment, server: string): readonly SessionScript[] {
   const actorId = snapshot.context.live.get(server)?.actorId;
   return (open.get(server) ?? []).filter(({ input }) => input.actorId === actorId);
 }
 
-/** Of settings of before, but needed until its successor serves or its calls are done. */
+/** Has earlier settings, but is needed until its successor serves or its calls are done. */
 function isHandingOver({ snapshot }: Moment, { input }: SessionScript): boolean {
   const { beside, actorId } = snapshot.context.live.get(input.server) ?? {};
   if (beside === undefined) return false;
@@ -39,7 +39,7 @@ function isHandingOver({ snapshot }: Moment, { input }: SessionScript): boolean 
   );
 }
 
-/** Everything that is wrong now; empty when nothing is. */
+/** Every violated invariant; empty if all hold. */
 export function problemsOf(world: World, watched: WatchedScripts): readonly string[] {
   const statuses = world.scripted.troupe.snapshot().servers;
   const open = new Map<string, SessionScript[]>();
@@ -62,7 +62,7 @@ export function problemsOf(world: World, watched: WatchedScripts): readonly stri
   ];
 }
 
-/** Remembers which sessions are not over, so that a day of sessions is not walked at each step. */
+/** Remembers which sessions are not over, so that no step has to visit a day's sessions. */
 export class WatchedScripts {
   readonly #scripts: () => readonly SessionScript[];
   #seen = 0;

@@ -1,8 +1,8 @@
-/** What a schedule does, as plain data: it can be printed, repeated and made shorter. */
+/** What a schedule does, as plain data that can be printed, repeated and shortened. */
 
 import type { Random } from './random.ts';
 
-/** How the peer of a server behaves from now on. */
+/** How a server's peer behaves from now on. */
 export const behaviors = [
   'obeys',
   'refuses',
@@ -95,7 +95,7 @@ function drawStep(random: Random, servers: readonly string[]): Step {
   const draw = random.weighted<() => Step>([
     [24, () => ({ kind: 'advance', ms: drawTime(random) })],
     [10, () => ({ kind: 'edit', server, edit: random.pick(edits), value: random.int(1, 4) })],
-    // What makes another generation, and so a handover of those that do it seamlessly.
+    // Makes another generation, and so a handover for seamless servers.
     [6, () => ({ kind: 'edit', server, edit: 'args', value: random.int(1, 4) })],
     [1, () => ({ kind: 'swap', server, other: random.pick(servers) })],
     [

@@ -1,4 +1,4 @@
-/** Decisions about servers, from the first look to the last: what is asked, kept, shown and withheld. */
+/** Decisions about servers: what is asked, kept, shown and withheld. */
 
 import { describe, expect, it } from 'vitest';
 import type { ApprovalRecord } from '../../../src/domain/host/approval.ts';
@@ -510,7 +510,7 @@ describe('a used grant', () => {
   it.each([
     ['a month later', month, true],
     ['a minute too early', month - 60_000, false],
-  ])('is dated again at a start only after a month: %s', async (_when, ageMs, isNoted) => {
+  ])('gets a new date at a start only after a month: %s', async (_when, ageMs, isNoted) => {
     const { keep, put, records } = sharedDecisions();
     const before = await stage({ projectSettings: db, keepApprovals: keep });
     await tell(before, 'grant');

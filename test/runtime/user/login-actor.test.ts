@@ -1,4 +1,4 @@
-/** What a request without a token asks of its login. */
+/** What a request without a token requests from its login. */
 
 import { describe, expect, it } from 'vitest';
 import { createActor, fromPromise } from 'xstate';
@@ -45,7 +45,7 @@ function started(needsUser: boolean) {
 }
 
 describe('a request without a token', () => {
-  it('waits for the stored token, and later sends the chart nothing if a user must log in', async () => {
+  it('waits for the stored token, then sends the chart nothing if a user must log in', async () => {
     const { actor, events } = started(true);
     const first = await settledToken(actor, 0);
     expect(first.value).toEqual({ unauthorized: 'signedOut' });
@@ -54,7 +54,7 @@ describe('a request without a token', () => {
     expect(events.slice(before)).toEqual([]);
   });
 
-  it('asks again for a token that needs no user', async () => {
+  it('requests another token if no user is needed', async () => {
     const { actor, events } = started(false);
     await settledToken(actor, 0);
     const before = events.length;
@@ -62,7 +62,7 @@ describe('a request without a token', () => {
     expect(events.slice(before)).toContain('token.wanted');
   });
 
-  it('fails after the end of its login', async () => {
+  it('fails once its login has stopped', async () => {
     const { actor } = started(true);
     await settledToken(actor, 0);
     actor.stop();

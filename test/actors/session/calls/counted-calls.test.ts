@@ -1,4 +1,4 @@
-/** What 64 calls in one turn cost: counts, which hold on any machine, rather than times. */
+/** What 64 calls in one turn cost, in counts, which hold on any machine, rather than times. */
 
 import { Socket } from 'node:net';
 
@@ -25,7 +25,7 @@ require('node:readline').createInterface({ input: process.stdin }).on('line', (t
 });
 `;
 
-it('64 calls in one turn take one write and one timer, and their answers one turn', async () => {
+it('64 calls in one turn need one write and one timer, and settle in one turn', async () => {
   const command = process.execPath;
   const spec = { type: 'stdio', command, args: ['-e', server], env: {}, cwd: '/tmp' } as const;
   const clock = { ...realClock };

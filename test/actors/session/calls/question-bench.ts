@@ -51,7 +51,7 @@ export interface QuestionBench {
   readonly clock: VirtualClock;
   readonly handle: Pick<SessionHandle, 'callTool' | 'request'>;
   readonly asked: readonly Asked[];
-  /** Why questions were declined that were passed to no caller. */
+  /** Why questions that were passed to no caller were declined. */
   readonly declined: readonly string[];
   /** The capabilities that the session announced. */
   readonly announced: unknown;
@@ -63,7 +63,7 @@ export interface QuestionBench {
   tell(method: string, params: unknown): Promise<void>;
   /** The server answers the call with this number. */
   answerCall(number: number, rest?: Record<string, unknown>): Promise<void>;
-  /** The reply to a request of the server. */
+  /** The reply to the server's request. */
   toldTo(id: number | string): unknown;
   sent(method: string): readonly Sent[];
   stop(): void;

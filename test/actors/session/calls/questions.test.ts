@@ -112,7 +112,7 @@ describe('a call that is answered before sending returns', () => {
   });
 });
 
-it('a request to an older server has none of the metadata of modern requests', async () => {
+it('a request to an older server omits the metadata of modern requests', async () => {
   const bench = await questionBench();
   void bench.call('first', { round: { capabilities: { sampling: {} } } });
   expect(bench.sent('tools/call')[0]?.['params']).toEqual({ name: 'first', arguments: {} });
@@ -132,7 +132,7 @@ describe('an abandoned call', () => {
     expect(bench.asked.map(({ party }) => party?.tool)).toEqual([undefined, 'other']);
   });
 
-  it('counts for as long when too many calls are abandoned to remember each of them', async () => {
+  it('counts just as long when too many calls are abandoned to remember each', async () => {
     const bench = await questionBench();
     for (let count = 0; count < 300; count += 1) await abandon(bench);
     for (let count = 44; count < 300; count += 1) await bench.answerCall(count);

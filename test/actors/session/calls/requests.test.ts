@@ -115,7 +115,7 @@ describe.each([
     await expectAtRest(stage);
   });
 
-  it('receives its own response in any order, and only the first one', async () => {
+  it('receives its own response in any order, and only the first', async () => {
     const stage = await stageOf(isLight);
     const calls = [stage.call(), stage.call(), stage.call()];
     for (const number of [2, 0, 1]) {
@@ -311,7 +311,7 @@ it('a call whose argument cannot be read for a header is not sent', async () => 
   expect(transport.calls).toEqual([]);
 });
 
-it('a request whose time ran out between two rounds is not sent again', async () => {
+it('a request whose deadline passed between two rounds is not sent again', async () => {
   const transport = new CallTransport();
   const clock = new VirtualClock();
   const connection = { transport, stages: transport.stages } as unknown as Connection;

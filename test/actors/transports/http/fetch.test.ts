@@ -62,7 +62,7 @@ describe('a request', () => {
 });
 
 describe('a header', () => {
-  it('is sent in lower case, without outer space, and joined with its other spellings', async () => {
+  it('is sent in lower case, trimmed, and joined with its other spellings', async () => {
     const { origin } = await peer(echo);
     const headers = { 'X-One': ' a\t', 'x-one': 'b', Accept: 'text/plain', TE: 'trailers' };
     const answer = await echoed(guarded(origin).fetch(origin, { headers }));
@@ -74,7 +74,7 @@ describe('a header', () => {
     ['name', { 'not a name': 'secret' }],
     ['value', { 'x-one': 'secret\nx-two: 2' }],
     ['value outside Latin-1', { 'x-one': 'secret ☃' }],
-  ])('with an invalid %s is refused without its value', async (_, headers) => {
+  ])('is refused without showing its value if it has an invalid %s', async (_, headers) => {
     const { origin } = await peer(echo);
     const error = await errorOf(guarded(origin).fetch(origin, { headers: { ...headers } }));
     expect(error).toBeInstanceOf(TypeError);

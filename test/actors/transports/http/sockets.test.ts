@@ -33,7 +33,7 @@ describe('connections', () => {
     expect(server.connections()).toBe(3);
   });
 
-  it('are all kept after as many requests as one server may run', async () => {
+  it('are all kept after as many concurrent requests as the limit allows', async () => {
     const server = await peer(echo);
     const one = guarded(server.origin);
     const burst = () => Promise.all(Array.from({ length: 64 }, () => post(one, server.origin)));
