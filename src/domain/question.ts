@@ -155,10 +155,10 @@ export interface QuestionClient {
 
 /** The caller of the call that a question belongs to. */
 export interface QuestionParty {
-  readonly tool?: string;
-  readonly requestId?: string;
-  readonly onQuestion?: QuestionHandler;
-  readonly client?: QuestionClient;
+  readonly tool?: string | undefined;
+  readonly requestId?: string | undefined;
+  readonly onQuestion?: QuestionHandler | undefined;
+  readonly client?: QuestionClient | undefined;
 }
 
 /**

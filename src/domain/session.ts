@@ -217,26 +217,26 @@ export interface SessionEvidence
 }
 
 export interface SessionCallOptions {
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Time in which the server must answer, or report progress if `renewal` is set. */
   readonly timeoutMs: number;
   /** How progress restarts the wait; absent if it does not. */
-  readonly renewal?: ProgressRenewal;
+  readonly renewal?: ProgressRenewal | undefined;
   /**
    * Total time, in milliseconds, for which the timeout is paused while this request's questions
    * await an answer. If absent, it is never paused.
    */
   readonly questionsMs?: number;
   /** Answers the request's questions. */
-  readonly party?: QuestionParty;
+  readonly party?: QuestionParty | undefined;
   /** Metadata sent with the request; absent for none. */
-  readonly meta?: Readonly<Record<string, string>>;
+  readonly meta?: Readonly<Record<string, string>> | undefined;
   /**
    * The round of a request, for a caller that handles a modern server's rounds itself. If absent,
    * they are handled here.
    */
-  readonly round?: InputRound;
-  readonly onProgress?: (progress: CallProgress) => void;
+  readonly round?: InputRound | undefined;
+  readonly onProgress?: ((progress: CallProgress) => void) | undefined;
 }
 
 /** How progress extends the deadline of a running call. */

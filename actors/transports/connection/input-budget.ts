@@ -58,6 +58,8 @@ export class InputBudget {
   readonly #pauses: Episode;
   #turnWork = 0;
   #isDraining = false;
+  /** Whether the work may exceed what was allowed; only more work can bring that about. */
+  #mayOwe = false;
   #hasMissed = false;
   #failure: Failure | undefined;
   readonly #waiting = new Map<unknown, () => void>();
@@ -82,7 +84,7 @@ export class InputBudget {
 
   charge(work: number): void {
     this.#turnWork += work;
-    this.#work.take(work, this.#clock.now());
+    this.#mayOwe = !this.#work.take(work, this.#clock.now());
   }
 
   admitsNotification(): boolean {
@@ -159,7 +161,7 @@ export class InputBudget {
   }
 
   #debtMs(): number {
-    return this.#isDraining ? 0 : this.#work.waitMs(this.#clock.now());
+    return this.#isDraining || !this.#mayOwe ? 0 : this.#work.waitMs(this.#clock.now());
   }
 
   #wake(): void {

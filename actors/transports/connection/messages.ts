@@ -125,6 +125,7 @@ export function readText(text: string): {
 /** Returns whether a string can be a JSON-RPC message at all, judging by its first character. */
 function mayBeMessage(text: string): boolean {
   let at = 0;
+  if (text.charCodeAt(0) === openBrace) return true;
   // JSON allows no other whitespace.
   while (at < text.length && ' \t\r\n'.includes(text.charAt(at))) at += 1;
   const first = text.charCodeAt(at);

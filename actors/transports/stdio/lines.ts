@@ -52,17 +52,19 @@ export class LineReader {
 
   /** Passes on a chunk's lines, and keeps the rest once enough has been read. */
   push(chunk: Buffer): void {
-    this.#held.push(chunk);
-    if (this.#held.length === 1) this.goOn();
+    const rest = this.isHeld ? chunk : this.#read(chunk);
+    if (rest !== undefined) this.#held.push(rest);
   }
 
   /** Passes on kept lines until enough has been read again. */
   goOn(): void {
-    while (this.#held.length > 0) {
-      const [first, ...others] = this.#held as [Buffer, ...Buffer[]];
-      const rest = this.#read(first);
-      this.#held = rest === undefined ? others : [rest, ...others];
-      if (rest !== undefined) return;
+    while (this.isHeld) {
+      const rest = this.#read(this.#held[0] as Buffer);
+      if (rest !== undefined) {
+        this.#held[0] = rest;
+        return;
+      }
+      this.#held.shift();
     }
     if (this.#hasEnded) this.#finish();
   }
@@ -90,8 +92,10 @@ export class LineReader {
         this.#take(chunk.subarray(start));
         return undefined;
       }
-      if (!this.#take(chunk.subarray(start, end))) return undefined;
-      this.#emit();
+      // Usually a chunk consists of whole lines.
+      if (this.#lineBytes === 0 && end - start <= this.#maxLineBytes) this.#pass(chunk, start, end);
+      else if (this.#take(chunk.subarray(start, end))) this.#emit();
+      else return undefined;
       start = end + 1;
       if (this.#listeners.isSpent?.() === true) break;
     }
@@ -139,8 +143,13 @@ export class LineReader {
     this.#parts = [];
     this.#lineBytes = 0;
     if (envelope !== undefined) return this.#listeners.onSkipped(envelope);
-    const line = bytes.at(-1) === carriageReturn ? bytes.subarray(0, -1) : bytes;
-    const text = line.toString('utf8');
+    this.#pass(bytes, 0, bytes.length);
+  }
+
+  /** Passes on the line between two positions. */
+  #pass(bytes: Buffer, start: number, lineEnd: number): void {
+    const end = bytes[lineEnd - 1] === carriageReturn ? lineEnd - 1 : lineEnd;
+    const text = end > start ? bytes.toString('utf8', start, end) : '';
     // Some servers on Windows begin their output with a byte order mark.
     this.#listeners.onLine(this.#isFirst && text.startsWith('\ufeff') ? text.slice(1) : text);
     this.#isFirst = false;

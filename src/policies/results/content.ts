@@ -24,11 +24,18 @@ function measure(value: unknown, levels: number, walk: { left: number; isTooDeep
   if (typeof value === 'string') walk.left -= value.length;
   if (typeof value !== 'object' || value === null) return;
   if (levels === 0) walk.isTooDeep = true;
-  const isList = Array.isArray(value);
+  if (Array.isArray(value)) {
+    for (const part of value) {
+      if (walk.left < 0 || walk.isTooDeep) return;
+      // A list has no names; each of its parts takes a comma at least.
+      walk.left -= 1;
+      measure(part, levels - 1, walk);
+    }
+    return;
+  }
   for (const name of Object.keys(value)) {
     if (walk.left < 0 || walk.isTooDeep) return;
-    // A list has no names; each of its parts takes a comma at least.
-    walk.left -= isList ? 1 : name.length;
+    walk.left -= name.length;
     measure((value as Readonly<Record<string, unknown>>)[name], levels - 1, walk);
   }
 }

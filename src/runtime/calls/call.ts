@@ -50,6 +50,8 @@ export interface Target<About extends Subject> {
   readonly view: ServerView;
   readonly handle: SessionHandle;
   readonly about: About;
+  /** Monotonic time in milliseconds. */
+  readonly sentAt: number;
 }
 
 /** Returns the end of a call's wait: its deadline, or the time given to a replacement of its session. */

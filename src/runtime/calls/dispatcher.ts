@@ -29,7 +29,7 @@ import { waitOnce } from '../wait-once.ts';
 import { BackgroundCalls } from './background.ts';
 import { boundsOf, type Call, type Done, errorOf, type Hold, type Target } from './call.ts';
 import { CallPermissions, type CallPermissionsPorts } from './call-permissions.ts';
-import { gateFor, notStarted, refusalAtRest } from './gate.ts';
+import { gateFor, isPassable, notStarted, refusalAtRest } from './gate.ts';
 import { type Operation, requestOperation, ToolOperation, type ToolSubject } from './operation.ts';
 import { Results, type ResultsPorts, toolAnswer } from './results.ts';
 import { RunningCalls, type RunningCallsPorts, sendFact } from './running-calls.ts';
@@ -134,7 +134,8 @@ export class CallDispatcher {
     const { tool } = done.about;
     try {
       const shaped = this.#results.shape(toolAnswer(done.result, { server, tool }, this.#ports));
-      const meta = { ...done.meta, tool };
+      const { attempts, durationMs } = done.meta;
+      const meta = { server, tool, attempts, durationMs };
       if (!(shaped instanceof Promise)) return { result: shaped, meta };
       return shaped.then(
         (result) => ({ result, meta }),
@@ -172,7 +173,7 @@ export class CallDispatcher {
         failed,
       );
     try {
-      const step = this.#attempt(call, operation);
+      const step = this.#attempt(call, operation, call.startedAt);
       if (typeof step === 'string') return later(step);
       return step.then(
         (done) => (done === null ? later('wait') : this.#ended(call, done, report)),
@@ -224,11 +225,10 @@ export class CallDispatcher {
   }
 
   #end(call: Call): void {
-    const { semaphore, server } = call;
+    const { semaphore } = call;
     call.changes?.end();
     this.#permissions.end(call);
     semaphore.leave();
-    if (semaphore.isEmpty) this.#semaphores.delete(server);
   }
 
   /** Ends every call that is still waiting with `SHUTTING_DOWN`. */
@@ -246,7 +246,7 @@ export class CallDispatcher {
   ): Promise<Done<Result, About>> {
     for (let hold = first; ; ) {
       await this.#wait(call, hold);
-      const step = this.#attempt(call, operation);
+      const step = this.#attempt(call, operation, this.#ports.clock.now());
       if (typeof step !== 'string') {
         const done = await step;
         if (done !== null) return done;
@@ -262,9 +262,10 @@ export class CallDispatcher {
   #attempt<Result, About extends Subject>(
     call: Call,
     operation: Operation<Result, About>,
+    now: number,
   ): Promise<Done<Result, About> | null> | Hold {
     try {
-      const admitted = this.#admit(call);
+      const admitted = this.#admit(call, now);
       if (typeof admitted === 'string') return this.#released(call, admitted);
       const { view, handle } = admitted;
       if (this.#permissions.isWaiting(call, operation, view))
@@ -275,8 +276,9 @@ export class CallDispatcher {
       // The rules may have changed since the call began or was allowed.
       if (!this.#permissions.isAllowed(call, operation, view, about.shown))
         return this.#released(call, 'wait');
-      this.#refuseAtLast(call, view, about);
-      return this.#send(call, operation, { view, handle, about });
+      const sentAt = this.#ports.clock.now();
+      this.#refuseAtLast(call, view, about, sentAt);
+      return this.#send(call, operation, { view, handle, about, sentAt });
     } catch (error) {
       this.#released(call, 'wait');
       throw error;
@@ -312,17 +314,18 @@ export class CallDispatcher {
   }
 
   /** Returns the server and session to send to, or what the call waits for; throws a refusal. */
-  #admit(call: Call): Pick<Target<Subject>, 'view' | 'handle'> | Hold {
+  #admit(call: Call, now: number): Pick<Target<Subject>, 'view' | 'handle'> | Hold {
     const { board, clock, absentError } = this.#ports;
     const { server } = call;
     if (this.#isClosed) throw shuttingDown(server);
     if (call.options.signal?.aborted === true) throw cancelled(server);
-    const remainingMs = call.deadlineAt - clock.now();
-    const status = board.status(server);
+    const remainingMs = call.deadlineAt - now;
+    const view = board.view(server);
+    const status = view?.status ?? board.status(server);
     if (status === undefined) throw absentError(server);
     if (remainingMs <= 0) throw call.lost?.error ?? outOfTime(server, status);
-    const view = board.view(server);
     if (view === undefined || view.leaving) return 'wait';
+    if (isPassable(view.callStatus)) return this.#sessionFor(call, view);
     const gate = gateFor(view.callStatus, {
       wallNowMs: clock.wallNow(),
       remainingMs,
@@ -360,23 +363,22 @@ export class CallDispatcher {
     operation: Operation<Result, About>,
     target: Target<About>,
   ): Promise<Done<Result, About> | null> {
-    const { view, handle, about } = target;
+    const { view, handle, about, sentAt: now } = target;
     const { signal, onProgress, round, requestId, onQuestion, client } = call.options;
-    const now = this.#ports.clock.now();
+    const { deadlineAt } = call;
+    const times = runningTimes(call, { deadlineAt, now }, view.desired, about.tool);
     call.sends += 1;
     call.watch?.found(about.tool);
     const options: SessionCallOptions = {
-      ...runningTimes(call, { deadlineAt: call.deadlineAt, now }, view.desired, about.tool),
+      timeoutMs: times.timeoutMs,
+      questionsMs: times.questionsMs,
+      renewal: times.renewal,
       // The party that answers the server's questions about this call.
-      party: {
-        ...(about.tool !== undefined && { tool: about.tool }),
-        ...(requestId !== undefined && { requestId }),
-        ...(onQuestion !== undefined && { onQuestion }),
-        ...(client !== undefined && { client }),
-      },
-      ...(signal !== undefined && { signal }),
-      ...(onProgress !== undefined && { onProgress }),
-      ...(round !== undefined && { round }),
+      party: { tool: about.tool, requestId, onQuestion, client },
+      signal,
+      onProgress,
+      round,
+      meta: undefined,
     };
     this.#running.began(handle, view);
     const answered =
@@ -385,14 +387,15 @@ export class CallDispatcher {
         : call.watch.send((meta) => operation.perform(handle, about, { ...options, ...meta }));
     return answered.then(
       (answer) => {
-        this.#running.ended(handle);
+        const endedAt = this.#ports.clock.now();
+        this.#running.ended(handle, endedAt);
         this.#released(call, 'wait');
         return 'failure' in answer
           ? this.#fail(call, target, answer.failure)
-          : this.#succeed(call, target, answer.result);
+          : this.#succeed(call, target, answer.result, endedAt);
       },
       (error: unknown) => {
-        this.#running.ended(handle);
+        this.#running.ended(handle, this.#ports.clock.now());
         this.#released(call, 'wait');
         throw error;
       },
@@ -403,29 +406,32 @@ export class CallDispatcher {
     { sends, startedAt }: Call,
     { view, handle, about }: Target<About>,
     result: Result,
+    endedAt: number,
   ): Done<Result, About> {
     const { name: server } = view.status;
     const { session } = handle;
     if (this.#ports.board.view(server)?.countsFailures === true)
       sendFact(view, { type: 'call.succeeded', session });
-    const durationMs = Math.round(this.#ports.clock.now() - startedAt);
+    const durationMs = Math.round(endedAt - startedAt);
     return { result, about, meta: { server, attempts: sends, durationMs } };
   }
 
   /**
    * Refuses the call because of something that may have changed since it was first sent or queued.
    */
-  #refuseAtLast(call: Call, view: ServerView, about: Subject): void {
+  #refuseAtLast(call: Call, view: ServerView, about: Subject, now: number): void {
     const { desired } = view;
-    const tool = this.#repeatedTool(view, about);
-    if (call.lost?.replay === 'mayRepeat' && !mayRunTwice(desired.policy.call.replay, tool)) {
-      throw call.lost.error;
-    }
+    const { lost } = call;
+    if (
+      lost?.replay === 'mayRepeat' &&
+      !mayRunTwice(desired.policy.call.replay, this.#repeatedTool(view, about))
+    )
+      throw lost.error;
     // A tool called by its exposed name may become known only now, and may have its own deadline.
     call.deadlineAt = deadlineOf(call, call.server, desired, about.tool);
-    const leftMs = call.deadlineAt - this.#ports.clock.now();
+    const leftMs = call.deadlineAt - now;
     if (leftMs < leastLeftMs(call.startedAt, call.deadlineAt)) {
-      throw call.lost?.error ?? tooLate(call.server, call.wasQueued);
+      throw lost?.error ?? tooLate(call.server, call.wasQueued);
     }
   }
 

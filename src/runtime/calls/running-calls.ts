@@ -59,12 +59,12 @@ export class RunningCalls {
     return this.#totals.get(server) ?? 0;
   }
 
-  ended(handle: SessionHandle): void {
+  ended(handle: SessionHandle, now: number): void {
     const work = this.#work.get(handle);
     if (work === undefined) return;
     work.count -= 1;
     if (work.count > 0) return;
-    work.quietSince = this.#ports.clock.now();
+    work.quietSince = now;
     if (this.#isClosed || !this.#isOpen(handle, work)) this.#forget(handle, work);
     else if (this.#isReplaced(work)) this.#reportDrained(handle, work);
     else if (work.endWait === undefined) this.#wait(handle, work);

@@ -33,10 +33,13 @@ export function deadlineOf(
   tool: string | undefined,
 ): number {
   const { timeoutMs: own, idleTimeoutMs } = options;
-  // Also rejects NaN: a call without a deadline could hold its slot forever.
-  for (const ms of [own, idleTimeoutMs])
-    if (ms !== undefined && !(Number.isFinite(ms) && ms > 0)) throw badTimeout(server);
+  if (!isTimeout(own) || !isTimeout(idleTimeoutMs)) throw badTimeout(server);
   return startedAt + (own ?? pausedMs + timeoutMsOf(desired, tool));
+}
+
+/** Also rejects NaN: a call without a deadline could hold its slot forever. */
+function isTimeout(ms: number | undefined): boolean {
+  return ms === undefined || (Number.isFinite(ms) && ms > 0);
 }
 
 /** Returns the time limits for the session, if the call is sent now. */

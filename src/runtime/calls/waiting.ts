@@ -14,10 +14,6 @@ export class CallSemaphore {
   #active = 0;
   #inside = 0;
 
-  get isEmpty(): boolean {
-    return this.#inside === 0;
-  }
-
   /** Admits a call to the queue, or throws the error that `refusal` creates. */
   enter(refusal: () => TroupeError): void {
     if (this.#inside >= maxActive + maxQueued) throw refusal();
