@@ -384,7 +384,7 @@ export class CallDispatcher {
     const answered =
       call.watch === undefined
         ? operation.perform(handle, about, options)
-        : call.watch.send((meta) => operation.perform(handle, about, { ...options, ...meta }));
+        : call.watch.send((meta) => operation.perform(handle, about, { ...options, meta }));
     return answered.then(
       (answer) => {
         const endedAt = this.#ports.clock.now();

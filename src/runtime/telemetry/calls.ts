@@ -50,36 +50,64 @@ export class CallTelemetry {
   }
 
   /** Runs a call within its caller's trace, and records its outcome. */
-  async during<Answer extends Report>(
+  during<Answer extends Report>(
     method: Method,
     { traceContext }: CallOptions,
     work: (watch: CallWatch) => Promise<Answer>,
   ): Promise<Answer> {
     const startedAt = this.#clock.now();
-    const watch = new CallWatch(this.#telemetry, method, traceContext, (labels, context) => {
+    const watch = new CallWatch(this.#telemetry, method, traceContext, (ended) => {
       const seconds = (this.#clock.now() - startedAt) / 1_000;
-      this.#note(seconds, this.#bounded(labels), context);
+      this.#note(seconds, this.#labelsOf(method, ended), ended.context);
     });
-    try {
-      const answer = await this.#telemetry.within(watch.context, () => work(watch));
-      // The call continues in the background; `follow` records its end.
-      if (answer.meta.background === undefined) watch.answered(answer);
-      else watch.leftBehind();
-      return answer;
-    } catch (error) {
-      watch.failed(error);
-      throw error;
-    }
+    return this.#telemetry
+      .within(watch.context, () => work(watch))
+      .then(
+        (answer) => {
+          // The call continues in the background; `follow` records its end.
+          if (answer.meta.background === undefined) watch.answered(answer);
+          else watch.leftBehind();
+          return answer;
+        },
+        (error: unknown) => {
+          watch.failed(error);
+          throw error;
+        },
+      );
   }
 
-  #bounded(labels: Attributes): Attributes {
-    const { 'mcp_troupe.server.name': server, 'gen_ai.tool.name': tool } = labels;
-    return {
-      ...labels,
-      ...(server !== undefined && { 'mcp_troupe.server.name': this.#servers.of(String(server)) }),
-      ...(tool !== undefined && { 'gen_ai.tool.name': this.#tools.of(String(tool)) }),
-    };
+  #labelsOf(method: Method, { server, tool, outcome, errorType }: EndedCall): Attributes {
+    const labels: Labels = startOf(method);
+    if (server !== undefined) labelServer(labels, this.#servers.of(server.name), server.transport);
+    if (tool !== undefined) labels['gen_ai.tool.name'] = this.#tools.of(tool);
+    labels['mcp_troupe.call.outcome'] = outcome;
+    if (errorType !== undefined) labels['error.type'] = errorType;
+    return labels;
   }
+}
+
+/** Attributes under construction. Copies by spread would cost more than the call. */
+type Labels = Record<string, string | number>;
+
+function startOf(method: Method): Labels {
+  return method === 'tools/call'
+    ? { 'mcp.method.name': method, 'gen_ai.operation.name': 'execute_tool' }
+    : { 'mcp.method.name': method };
+}
+
+function labelServer(labels: Labels, name: string, transport: TransportKind): void {
+  labels['mcp_troupe.server.name'] = name;
+  Object.assign(labels, networkOf(transport));
+}
+
+type CalledServer = Pick<ServerStatus, 'name' | 'transport'>;
+
+interface EndedCall {
+  readonly context: TraceScope;
+  readonly server: CalledServer | undefined;
+  readonly tool: string | undefined;
+  readonly outcome: TroupeError['outcome'];
+  readonly errorType: string | undefined;
 }
 
 /** Observes one call. */
@@ -87,8 +115,9 @@ export class CallWatch {
   readonly #telemetry: OpenTelemetry;
   readonly #method: Method;
   readonly #span: SafeSpan;
-  readonly #onEnd: (labels: Attributes, context: TraceScope) => void;
-  #labels: Attributes;
+  readonly #onEnd: (ended: EndedCall) => void;
+  #server: CalledServer | undefined;
+  #tool: string | undefined;
   #part: { readonly kind: Hold | 'attempt'; readonly span: SafeSpan } | undefined;
   #attempts = 0;
   #isOver = false;
@@ -97,17 +126,13 @@ export class CallWatch {
     telemetry: OpenTelemetry,
     method: Method,
     traceContext: CallOptions['traceContext'],
-    onEnd: (labels: Attributes, context: TraceScope) => void,
+    onEnd: (ended: EndedCall) => void,
   ) {
     this.#telemetry = telemetry;
     this.#method = method;
     this.#onEnd = onEnd;
-    this.#labels = {
-      'mcp.method.name': method,
-      ...(method === 'tools/call' && { 'gen_ai.operation.name': 'execute_tool' }),
-    };
     const { context: parent, besides } = telemetry.contextOf(traceContext);
-    const attributes = this.#labels;
+    const attributes = startOf(method);
     this.#span = telemetry.start({ name: method, kind: 'client', attributes, parent, besides });
   }
 
@@ -116,15 +141,13 @@ export class CallWatch {
   }
 
   /** Records the call's server, which exists. Names of unknown servers are not recorded. */
-  aimedAt({ name, transport }: Pick<ServerStatus, 'name' | 'transport'>): void {
-    this.#setLabels({ 'mcp_troupe.server.name': name, ...networkOf(transport) });
+  aimedAt(server: CalledServer): void {
+    this.#server = server;
   }
 
   /** Records the call's tool, if it exists. Names of unknown tools are not recorded. */
   found(tool: string | undefined): void {
-    if (tool === undefined || this.#labels['gen_ai.tool.name'] === tool) return;
-    this.#setLabels({ 'gen_ai.tool.name': tool });
-    this.#span.rename(`${this.#method} ${tool}`);
+    this.#tool = tool;
   }
 
   /**
@@ -137,14 +160,12 @@ export class CallWatch {
   }
 
   /** Sends the call within its trace, and passes the trace context to the server. */
-  send<Answer>(
-    perform: (added: Pick<SessionCallOptions, 'meta'>) => Promise<Answer>,
-  ): Promise<Answer> {
+  send<Answer>(perform: (meta: SessionCallOptions['meta']) => Promise<Answer>): Promise<Answer> {
     this.#attempts += 1;
     this.#begin('attempt', { 'mcp_troupe.call.attempt': this.#attempts });
     const { context } = this.#part?.span ?? this.#span;
     const meta = this.#telemetry.carried(context);
-    return this.#telemetry.within(context, () => perform(meta === undefined ? {} : { meta }));
+    return this.#telemetry.within(context, () => perform(meta));
   }
 
   /** Records that the attempt failed and may be retried. */
@@ -182,11 +203,6 @@ export class CallWatch {
     this.#end(outcome, code);
   }
 
-  #setLabels(labels: Attributes): void {
-    this.#labels = { ...this.#labels, ...labels };
-    this.#span.set(labels);
-  }
-
   #begin(kind: Hold | 'attempt', attributes: Attributes): void {
     this.#endPart();
     if (!this.#span.isRecording) return;
@@ -205,14 +221,24 @@ export class CallWatch {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#endPart();
-    const told = { 'mcp_troupe.call.outcome': outcome };
-    this.#span.set({ ...told, 'mcp_troupe.call.attempts': this.#attempts });
+    this.#describe(outcome);
     this.#span.end(errorType);
-    const labels = { ...this.#labels, ...told };
-    this.#onEnd(
-      errorType === undefined ? labels : { ...labels, 'error.type': errorType },
-      this.context,
-    );
+    const [server, tool, context] = [this.#server, this.#tool, this.context];
+    this.#onEnd({ context, server, tool, outcome, errorType });
+  }
+
+  /** Sets at once what has become known of the call. */
+  #describe(outcome: TroupeError['outcome']): void {
+    if (!this.#span.isRecording) return;
+    const labels: Labels = {};
+    if (this.#server !== undefined) labelServer(labels, this.#server.name, this.#server.transport);
+    if (this.#tool !== undefined) {
+      labels['gen_ai.tool.name'] = this.#tool;
+      this.#span.rename(`${this.#method} ${this.#tool}`);
+    }
+    labels['mcp_troupe.call.outcome'] = outcome;
+    labels['mcp_troupe.call.attempts'] = this.#attempts;
+    this.#span.set(labels);
   }
 }
 
