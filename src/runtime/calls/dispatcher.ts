@@ -55,6 +55,7 @@ export class CallDispatcher {
   readonly background: BackgroundCalls;
   /** Observes calls; undefined if they are not observed. */
   readonly telemetry: CallTelemetry | undefined;
+  /** Of each server that was ever called, like the totals of the running calls. */
   readonly #semaphores = new Map<string, CallSemaphore>();
   readonly #running: RunningCalls;
   readonly #results: Results;

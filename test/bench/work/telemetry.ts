@@ -1,4 +1,11 @@
-/** What OpenTelemetry adds to a call over stdio: with its API alone, and with its SDK but no exporter. */
+/**
+ * What OpenTelemetry adds to a call over stdio: with its API alone, and with its SDK but no exporter. The
+ * same two spans and metric made by hand, around calls without telemetry, say how much is the SDK's own.
+ */
+
+import { context, ROOT_CONTEXT, SpanKind, trace } from '@opentelemetry/api';
+import { MeterProvider } from '@opentelemetry/sdk-metrics';
+import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
 
 import type { Troupe, TroupeOptions } from '../../../src/index.ts';
 import { importPublished } from '../published.ts';
@@ -11,39 +18,66 @@ const callsInBlock = 2_000;
 const blocks = 16;
 // The compiler is still at work.
 const warmUpBlocks = 4;
-const modes = ['off', 'api', 'sdk'] as const;
+const modes = ['off', 'api', 'sdk', 'hand'] as const;
 
-async function telemetryOf(mode: string): Promise<TroupeOptions['telemetry']> {
+function telemetryOf(mode: (typeof modes)[number]): TroupeOptions['telemetry'] {
   if (mode !== 'sdk') return mode === 'api';
-  const { BasicTracerProvider } = await import('@opentelemetry/sdk-trace-base');
-  const { MeterProvider } = await import('@opentelemetry/sdk-metrics');
   return { tracerProvider: new BasicTracerProvider(), meterProvider: new MeterProvider() };
+}
+
+/** Makes for each call what a troupe with telemetry makes. */
+function observed(call: () => Promise<unknown>): () => Promise<unknown> {
+  const tracer = new BasicTracerProvider().getTracer('bench');
+  const durations = new MeterProvider().getMeter('bench').createHistogram('duration');
+  const attributes = {
+    'mcp.method.name': 'tools/call',
+    'gen_ai.operation.name': 'execute_tool',
+    'gen_ai.tool.name': 'echo',
+    'mcp_troupe.server.name': 'echo',
+    'network.transport': 'pipe',
+  };
+  const outcome = { 'mcp_troupe.call.outcome': 'executed' };
+  return async () => {
+    const from = performance.now();
+    const span = tracer.startSpan('tools/call echo', { kind: SpanKind.CLIENT, attributes });
+    const within = trace.setSpan(ROOT_CONTEXT, span);
+    const first = { attributes: { 'mcp_troupe.call.attempt': 1 } };
+    const attempt = tracer.startSpan('mcp_troupe.call.attempt', first, within);
+    const answer = await context.with(trace.setSpan(within, attempt), call);
+    attempt.end();
+    span.setAttributes({ ...outcome, 'mcp_troupe.call.attempts': 1 });
+    span.end();
+    durations.record((performance.now() - from) / 1_000, { ...attributes, ...outcome }, within);
+    return answer;
+  };
 }
 
 async function job({ command, args }: ReturnType<typeof stdioServer>): Promise<Values> {
   const { createTroupe } = await importPublished();
-  const troupes = new Map<string, Troupe>();
+  const troupes: Troupe[] = [];
+  const calls = new Map<string, () => Promise<unknown>>();
   for (const mode of modes) {
-    const telemetry = await telemetryOf(mode);
+    const telemetry = telemetryOf(mode);
     const troupe = createTroupe({
       settings: { mcpServers: { echo: { command, args } } },
       ...(telemetry !== undefined && { telemetry }),
     });
     await troupe.waitFor('echo', 'ready');
-    troupes.set(mode, troupe);
+    troupes.push(troupe);
+    const call = () => troupe.callServerTool('echo', 'echo', { text: 'a short text' });
+    calls.set(mode, mode === 'hand' ? observed(call) : call);
   }
   const costs = new Map<string, number[]>(modes.map((mode) => [mode, []]));
   for (let block = 0; block < blocks; block += 1) {
     for (const mode of turnsOf(modes, block)) {
-      const call = async (): Promise<unknown> =>
-        troupes.get(mode)?.callServerTool('echo', 'echo', { text: 'a short text' });
+      const call = calls.get(mode) as () => Promise<unknown>;
       const { cpuMs } = await timed(() => crowd(call, callsInBlock));
       if (block >= warmUpBlocks) costs.get(mode)?.push((cpuMs * 1_000) / callsInBlock);
     }
   }
-  await Promise.all([...troupes.values()].map((troupe) => troupe.stop()));
-  const [off = 0, api = 0, sdk = 0] = modes.map((mode) => median(costs.get(mode) ?? []));
-  return { api: api - off, sdk: sdk - off };
+  await Promise.all(troupes.map((troupe) => troupe.stop()));
+  const [off = 0, api = 0, sdk = 0, hand = 0] = modes.map((mode) => median(costs.get(mode) ?? []));
+  return { api: api - off, sdk: sdk - off, own: hand - off };
 }
 
 const title = `echo over stdio, ${inFlight} in flight, CPU added per call by OpenTelemetry`;
@@ -53,6 +87,7 @@ export const telemetryWork: Work = {
   measures: [
     measure('api', `${title}: API alone`, 'us'),
     measure('sdk', `${title}: SDK`, 'us', below(3)),
+    measure('own', `${title}: SDK, of which its own work`, 'us'),
   ],
   rounds: { full: 5, quick: 2 },
   run: (context) => ownRounds(context, telemetryWork, stdioServer('echo'), 120_000),

@@ -356,6 +356,29 @@ describe("a caller's trace", () => {
   });
 });
 
+it('describes a call to its spans at once, at their start and end', async () => {
+  const made: string[] = [];
+  const note = (name: string) => () => void made.push(name);
+  const span = {
+    isRecording: () => true,
+    setAttributes: note('setAttributes'),
+    addEvent: note('addEvent'),
+    setStatus: note('setStatus'),
+    updateName: note('updateName'),
+    end: note('end'),
+    spanContext: note('spanContext'),
+  };
+  const tracer = { startSpan: () => (made.push('startSpan'), span) };
+  const telemetry = openTelemetry({ tracerProvider: { getTracer: () => tracer } }, (message) =>
+    expect.unreachable(message),
+  );
+  const there = await stage({ settings: servers({ db: 'srv' }), telemetry });
+  made.length = 0;
+  await answered(there, call(there, 'db'));
+  const parts = ['startSpan', 'startSpan', 'end', 'updateName', 'setAttributes', 'end'];
+  expect(made).toEqual(parts);
+});
+
 describe('telemetry that throws', () => {
   const broken = (): never => {
     throw new Error('broken');
