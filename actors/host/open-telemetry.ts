@@ -194,7 +194,7 @@ export class OpenTelemetry {
       begun ??= started(work);
       return begun;
     };
-    this.safely(() => this.#api.context.with(context, runOnce));
+    this.safely(() => this.#api.context.with(context, () => void runOnce()));
     return runOnce();
   }
 

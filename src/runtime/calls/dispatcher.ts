@@ -29,7 +29,7 @@ import { waitOnce } from '../wait-once.ts';
 import { BackgroundCalls } from './background.ts';
 import { boundsOf, type Call, type Done, errorOf, type Hold, type Target } from './call.ts';
 import { CallPermissions, type CallPermissionsPorts } from './call-permissions.ts';
-import { gateFor, isPassable, notStarted, refusalAtRest } from './gate.ts';
+import { gateFor, notStarted, refusalAtRest } from './gate.ts';
 import { type Operation, requestOperation, ToolOperation, type ToolSubject } from './operation.ts';
 import { Results, type ResultsPorts, toolAnswer } from './results.ts';
 import { RunningCalls, type RunningCallsPorts, sendFact } from './running-calls.ts';
@@ -321,12 +321,11 @@ export class CallDispatcher {
     if (this.#isClosed) throw shuttingDown(server);
     if (call.options.signal?.aborted === true) throw cancelled(server);
     const remainingMs = call.deadlineAt - now;
-    const view = board.view(server);
-    const status = view?.status ?? board.status(server);
+    const status = board.status(server);
     if (status === undefined) throw absentError(server);
     if (remainingMs <= 0) throw call.lost?.error ?? outOfTime(server, status);
+    const view = board.view(server);
     if (view === undefined || view.leaving) return 'wait';
-    if (isPassable(view.callStatus)) return this.#sessionFor(call, view);
     const gate = gateFor(view.callStatus, {
       wallNowMs: clock.wallNow(),
       remainingMs,

@@ -26,18 +26,15 @@ export interface GateTimes {
 
 const go: Gate = { pass: 'go' };
 
-/** Whether a call may be sent now, whatever the time. */
-export function isPassable({ state, circuit }: ServerStatus): boolean {
-  return (state === 'ready' || state === 'degraded') && circuit === 'closed';
-}
-
 /** Decides by admission and the user's stop before the connection's phase. */
 export function gateFor(status: ServerStatus, times: GateTimes): Gate {
   const { wallNowMs, remainingMs, circuitUntilMs } = times;
   switch (status.state) {
     case 'ready':
     case 'degraded':
-      return isPassable(status) ? go : refuse(status, 'CIRCUIT_OPEN', circuitUntilMs - wallNowMs);
+      return status.circuit === 'closed'
+        ? go
+        : refuse(status, 'CIRCUIT_OPEN', circuitUntilMs - wallNowMs);
     case 'dormant':
     case 'stopping':
     case 'queued':

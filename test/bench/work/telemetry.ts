@@ -3,7 +3,7 @@
  * same two spans and metric made by hand, around calls without telemetry, say how much is the SDK's own.
  */
 
-import { context, ROOT_CONTEXT, SpanKind, trace } from '@opentelemetry/api';
+import { ROOT_CONTEXT, SpanKind, context as scope, trace } from '@opentelemetry/api';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
 import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
 
@@ -43,7 +43,7 @@ function observed(call: () => Promise<unknown>): () => Promise<unknown> {
     const within = trace.setSpan(ROOT_CONTEXT, span);
     const first = { attributes: { 'mcp_troupe.call.attempt': 1 } };
     const attempt = tracer.startSpan('mcp_troupe.call.attempt', first, within);
-    const answer = await context.with(trace.setSpan(within, attempt), call);
+    const answer = await scope.with(trace.setSpan(within, attempt), call);
     attempt.end();
     span.setAttributes({ ...outcome, 'mcp_troupe.call.attempts': 1 });
     span.end();
