@@ -8,16 +8,17 @@
 
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { makeFolders } from '../../actors/files/file-system.ts';
+import { codeOf, makeFolders, readPlain } from '../../actors/files/file-system.ts';
 import type {
   InspectionPicture,
   InspectionRecord,
   InspectionSource,
   JournalHead,
 } from '../domain/host/inspection.ts';
+import { usageError } from '../domain/user-errors.ts';
 
 export interface JournalOptions {
-  /** Usually ends in `.ndjson`. An existing file is kept as an older part. */
+  /** Usually ends in `.ndjson`. An existing journal is kept as an older part; any other file is refused. */
   readonly file: string;
   /** Size at which a new file starts. Default: 16 MB, half an hour of a busy troupe. */
   readonly maxBytes?: number;
@@ -30,6 +31,7 @@ const usualBytes = 16_777_216;
 const usualFiles = 4;
 // Single lines are slow to send; all at once take too much memory.
 const batchCount = 500;
+const journalStart = '{"kind":"journal",';
 
 export class JournalWriter {
   readonly #source: InspectionSource;
@@ -124,8 +126,34 @@ export class JournalWriter {
   }
 }
 
+/**
+ * Checks that a new journal replaces nothing but older journals, and changes nothing.
+ * @throws TroupeError `USAGE` that names the other file
+ */
+export async function requireJournals(file: string, files = usualFiles): Promise<void> {
+  for (let number = 0; number < files; number += 1) {
+    const part = partOf(file, number);
+    if (await isFreeOrJournal(part)) continue;
+    throw usageError(
+      `${part} is not a journal and would be replaced; choose another file for the journal`,
+    );
+  }
+}
+
+async function isFreeOrJournal(part: string): Promise<boolean> {
+  try {
+    const found = await readPlain(part, journalStart.length, { followsLink: false });
+    const start = found?.bytes.toString('utf8', 0, journalStart.length);
+    // A run that died at once leaves an empty file behind.
+    return start === '' || start === journalStart;
+  } catch (error) {
+    return ['ENOENT', 'ENOTDIR'].includes(codeOf(error));
+  }
+}
+
 /** Makes room for a new file: each older file gets the next number, and the oldest is removed. */
 async function shift(file: string, files: number): Promise<void> {
+  await requireJournals(file, files);
   await rm(partOf(file, files - 1), { force: true });
   for (let number = files - 1; number > 0; number -= 1) {
     await rename(partOf(file, number - 1), partOf(file, number)).catch(ignoreMissing);

@@ -20,6 +20,7 @@ interface Written {
   readonly source: InspectionSource;
   readonly file: string;
   readonly faults: string[];
+  readonly errors: unknown[];
   readonly writer: JournalWriter;
 }
 
@@ -29,14 +30,18 @@ async function writing(
 ): Promise<Written> {
   const there = await stage({ settings: servers({ db: 'srv' }), record: { records } });
   const faults: string[] = [];
+  const errors: unknown[] = [];
   const file = path.join(temporaryFolder(), 'journal', 'db.ndjson');
   const source = there.troupe.inspection;
   const writer = new JournalWriter(source, {
     file,
     ...more,
-    report: (message) => faults.push(message),
+    report: (message, error) => {
+      faults.push(message);
+      errors.push(error);
+    },
   });
-  return { there, source, file: more.file ?? file, faults, writer };
+  return { there, source, file: more.file ?? file, faults, errors, writer };
 }
 
 async function restart({ there }: Written): Promise<void> {
@@ -98,17 +103,34 @@ describe('a journal', () => {
     expect(parts[2]?.last).toBe(source.last);
   });
 
-  it("keeps an earlier run's files and follows no links", async () => {
-    const folder = temporaryFolder();
-    const file = path.join(folder, 'db.ndjson');
-    const elsewhere = path.join(folder, 'elsewhere');
-    writeFileSync(elsewhere, 'precious');
-    symlinkSync(elsewhere, file);
-    const { writer } = await writing({ file });
+  it("keeps an earlier run's files", async () => {
+    const first = await writing();
+    await first.writer.close();
+    const { writer, file } = await writing({ file: first.file });
     await writer.close();
-    expect(readFileSync(elsewhere, 'utf8')).toBe('precious');
-    expect(namesIn(file)).toEqual(['db.1.ndjson', 'db.ndjson', 'elsewhere']);
+    expect(namesIn(file)).toEqual(['db.1.ndjson', 'db.ndjson']);
     expect((await openJournal(file)).first).toBeGreaterThan(0);
+  });
+
+  it.each([
+    ['a file', 'db.ndjson', (file: string) => writeFileSync(file, 'precious')],
+    ['settings', 'db.ndjson', (file: string) => writeFileSync(file, '{"mcpServers":{}}\n')],
+    ['a folder', 'db.ndjson', (file: string) => mkdirSync(file)],
+    ['a link', 'db.ndjson', (file: string) => symlinkSync('elsewhere', file)],
+    ['an older part', 'db.3.ndjson', (file: string) => writeFileSync(file, 'precious')],
+  ])('leaves %s that is not a journal in place', async (_what, name, make) => {
+    const folder = temporaryFolder();
+    const other = path.join(folder, name);
+    make(other);
+    const { writer, file, errors } = await writing({ file: path.join(folder, 'db.ndjson') });
+    await writer.close();
+    expect(namesIn(file)).toEqual([name]);
+    expect(errors).toEqual([
+      expect.objectContaining({
+        code: 'USAGE',
+        message: `${other} is not a journal and would be replaced; choose another file for the journal`,
+      }),
+    ]);
   });
 
   it('starts a new file with the current state when it falls behind the ring', async () => {

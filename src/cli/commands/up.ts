@@ -84,6 +84,7 @@ export const upCommand: CommandDefinition<UpFlags> = {
       const { offerSettings } = await import('../import/init.ts');
       await offerSettings(session);
     }
+    const inspect = await inspectOf(session, flags);
     const createTroupe = await host.loadRuntime();
     // Loaded late: it needs Zod, which no other command should wait for.
     const { openControlServer } = await import('../control/server.ts');
@@ -104,7 +105,7 @@ export const upCommand: CommandDefinition<UpFlags> = {
         const troupe = createTroupe({
           ...troupeOptionsOf(launch),
           ...defined({
-            inspect: inspectOf(session, flags),
+            inspect,
             roots,
             inputs: createInputPrompt(session, { hold }),
           }),
@@ -141,14 +142,21 @@ export const upCommand: CommandDefinition<UpFlags> = {
   },
 };
 
-/** A link that is requested later shows what was recorded until then. */
-function inspectOf(
+/**
+ * A link that is requested later shows what was recorded until then.
+ * @throws TroupeError `USAGE` when the journal would replace another file
+ */
+async function inspectOf(
   { host, launch }: CliSession,
   { inspect, journal }: UpFlags,
-): TroupeOptions['inspect'] {
+): Promise<TroupeOptions['inspect']> {
   if (journal === undefined) return inspect === undefined ? recordedAlways : true;
   const own = path.join(launch.stateFolder, 'journal', `${launchHash(launch)}.ndjson`);
-  return { journal: journal === true ? own : path.resolve(host.cwd, journal) };
+  const file = journal === true ? own : path.resolve(host.cwd, journal);
+  // Loaded late: few runs have a journal.
+  const { requireJournals } = await import('../../recorder/journal.ts');
+  await requireJournals(file);
+  return { journal: file };
 }
 
 async function showInspector(

@@ -1,7 +1,7 @@
 /** The inspector as used from the command line. */
 
 import { once } from 'node:events';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
@@ -157,6 +157,19 @@ describe('troupe up --inspect', () => {
       { inspect: { journal: path.join(other, 'a.ndjson') } },
     ]);
   }, 20_000);
+
+  it('refuses to write the journal in place of settings, before anything starts', async () => {
+    const folder = temporaryFolder();
+    const file = path.join(folder, 'troupe.json');
+    writeFileSync(file, '{"mcpServers":{}}');
+    const run = await runCliHere(['up', '--journal', 'troupe.json'], { folder });
+    expect(run).toMatchObject({
+      exitCode: 2,
+      stderr: `troupe: ${file} is not a journal and would be replaced; choose another file for the journal\n`,
+      created: [],
+    });
+    expect(readdirSync(folder)).toEqual(['troupe.json']);
+  });
 });
 
 describe('troupe replay', () => {
