@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -181,6 +181,30 @@ describe('troupe doctor', () => {
     ]);
     expect(doctor.of('socket')).toMatchObject([
       { verdict: 'warn', next: 'troupe up, which replaces it' },
+    ]);
+  });
+
+  it('reports a state folder that cannot be reached', async () => {
+    const folder = folderWith({});
+    // Even root cannot enter a link to itself.
+    symlinkSync('loop', path.join(folder, 'loop'));
+    const state = path.join(folder, 'loop', 'state');
+    const doctor = await doctorOf(folder, { MCP_TROUPE_HOME: state });
+    expect(doctor.exitCode).toBe(2);
+    expect(doctor.of('state')).toEqual([
+      {
+        check: 'state',
+        verdict: 'fail',
+        message: `${state} cannot be reached (ELOOP)`,
+        next: 'let this user write it, or choose another --state-dir',
+      },
+    ]);
+    expect(doctor.of('socket')).toMatchObject([
+      {
+        verdict: 'fail',
+        message: expect.stringMatching(/^cannot use the socket \S+ \(ELOOP\)$/u),
+        next: 'choose another --state-dir',
+      },
     ]);
   });
 

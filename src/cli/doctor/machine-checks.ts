@@ -4,6 +4,7 @@ import { constants, existsSync, lstatSync, readFileSync } from 'node:fs';
 import { access, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { codeOf } from '../../../actors/files/file-system.ts';
 import { watchSettingsFiles } from '../../../actors/files/watcher.ts';
 import { withinTime } from '../../../actors/host/time-limit.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
@@ -27,7 +28,13 @@ export function nodeFinding(version = process.versions.node): Finding {
 
 /** Looks only; the folder is created by the first troupe. */
 export async function stateFinding({ stateFolder: folder }: Launch): Promise<Finding> {
-  const found = lstatSync(folder, { throwIfNoEntry: false });
+  let found;
+  try {
+    found = lstatSync(folder, { throwIfNoEntry: false });
+  } catch (error) {
+    // A folder above it is closed to this user.
+    return unwritable(`${folder} cannot be reached (${codeOf(error)})`);
+  }
   if (found === undefined) {
     const parent = existingParent(folder);
     return (await isWritable(parent))
@@ -59,8 +66,9 @@ export async function socketFinding(launch: Launch): Promise<Finding> {
     }
   } catch (error) {
     if (!(error instanceof TroupeError)) throw error;
-    const next = 'end the program that holds the socket, or choose another --state-dir';
-    return failure('socket', error.message, next);
+    // The message ends with its next step.
+    const [message = '', next = 'choose another --state-dir'] = error.message.split('; ');
+    return failure('socket', message, next);
   }
   if (existsSync(file)) {
     const message = `${file} was left behind by a troupe that did not stop`;
