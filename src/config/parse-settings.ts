@@ -169,7 +169,7 @@ function* convertedSettings(
   const given = conversion.inputs ?? (isOurs ? memberOf(root, 'inputs') : undefined);
   const { inputs, faults } = given === undefined ? { inputs: [], faults: [] } : parseInputs(given);
   const problems = [
-    ...(isOurs ? unknownKeys(root, origin.file) : []),
+    ...(isOurs ? unknownKeys(root, origin) : []),
     ...conversion.faults,
     ...(conversion.renamed ?? []),
     ...section.faults,
@@ -205,18 +205,32 @@ function hostSettings(root: TreeNode, file: string): Conversion {
 }
 
 /**
- * Reports top-level keys that are probably misspellings of ours; they have no effect. Others are ignored,
- * because a host may keep more in the file. The short keys are compared only in files of our own.
+ * Reports top-level keys that are probably servers or misspellings of our keys; they have no effect. Others
+ * are ignored, because a host may keep more in the file. Beside its servers, that may also be a command. The
+ * short keys are compared only in files of our own.
  */
-function unknownKeys(root: TreeNode, file: string): Fault[] {
-  const candidates = isOwnFile(file) ? ['mcpServers', 'mcp', 'inputs'] : ['mcpServers'];
-  return membersOf(root).flatMap(({ name, line }) => {
+function unknownKeys(root: TreeNode, { file, scope }: DocumentOrigin): Fault[] {
+  const isOwn = isOwnFile(file);
+  const candidates = isOwn ? ['mcpServers', 'mcp', 'inputs'] : ['mcpServers'];
+  const mayBeServers = isOwn || (scope === 'config' && memberOf(root, 'mcpServers') === undefined);
+  return membersOf(root).flatMap(({ name, line, node }) => {
     if (knownKeys.some((key) => key === name)) return [];
+    if (mayBeServers && isServerLike(node)) {
+      const message = 'a server has no effect here; move it below "mcpServers"';
+      return [{ line, path: [name], message, severity: 'warning' }];
+    }
     const meant =
       name === 'servers' ? 'mcpServers' : closestName(name.replaceAll(/[_-]/g, ''), candidates);
     if (meant === undefined) return [];
     const message = `unknown key; did you mean "${meant}"?`;
     return [{ line, path: [name], message, severity: 'warning' }];
+  });
+}
+
+function isServerLike(node: TreeNode): boolean {
+  return ['command', 'url'].some((key) => {
+    const value = memberOf(node, key)?.node;
+    return value?.kind === 'scalar' && typeof value.value === 'string';
   });
 }
 

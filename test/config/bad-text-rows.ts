@@ -99,6 +99,13 @@ export const harmlessMistakes: readonly BadText[] = [
     'mcp-server',
     'did you mean "mcpServers"?',
   ],
+  [
+    'a server at the top level',
+    '{ "theme": "dark",\n"db": { "command": "npx" } }',
+    2,
+    'db',
+    'move it below "mcpServers"',
+  ],
   ['an unknown key in mcp', '{ "mcp": {\n"colour": 1 } }', 2, 'mcp.colour', 'remove it'],
   ['a misspelled key in mcp', '{ "mcp": {\n"slot": {} } }', 2, 'mcp.slot', 'did you mean "slots"?'],
   [

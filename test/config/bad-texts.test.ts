@@ -56,6 +56,9 @@ describe('a settings file with a harmless mistake', () => {
   it("does not report a host's other keys", () => {
     const text = '{ "$schema": "x", "theme": "dark", "model": { "name": "m" }, "mcpServers": {} }';
     expect(parseSettings(text, origin).problems).toEqual([]);
+    // Claude Code's settings have a command beside the servers.
+    const beside = '{ "statusLine": { "command": "x" }, "mcpServers": {} }';
+    expect(parseSettings(beside, origin).problems).toEqual([]);
   });
 });
 

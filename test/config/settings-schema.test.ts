@@ -87,7 +87,10 @@ const beyondSchema: readonly (readonly [what: string, words: RegExp])[] = [
   ['a key that vanishes', /choose another name/u],
   ['a text that is an address but for its host or port', /"url" is not an address/u],
   ['a word that is known and not supported yet', /is not supported yet/u],
-  ['a key at the top that was meant to be ours', /did you mean "mcpServers"/u],
+  [
+    'a key at the top that was meant to be ours, or below one',
+    /did you mean "mcpServers"|below "mcpServers"/u,
+  ],
   [
     'an empty command, or one for a shell, in a text',
     /is empty or needs a shell|or its text needs a shell/u,
