@@ -1,10 +1,10 @@
 import { exitCodeFor } from '../../domain/caller-code.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { printableLine } from '../../policies/text/printable.ts';
-import type { CliSession, CommandDefinition } from '../command.ts';
+import type { CommandDefinition } from '../command.ts';
 import type { ControlResults } from '../control/protocol.ts';
-import { askRunning } from '../control/running-troupe.ts';
-import { noServers, troupeOptionsOf } from '../launch.ts';
+import { askRunning, commandToStart } from '../control/running-troupe.ts';
+import { type Launch, noServers, troupeOptionsOf } from '../launch.ts';
 import type { Output } from '../show/output.ts';
 import { placedProblem, problemLines } from '../show/status-lines.ts';
 import { fitTable, wrapText } from '../show/table.ts';
@@ -58,7 +58,16 @@ function stepLines(steps: Plan['steps'], output: Output): readonly string[] {
   return [titles, ...lines.flatMap((line, index) => [line, ...reasonLines(steps[index]?.reason)])];
 }
 
-async function planFor(launch: CliSession['launch']): Promise<Plan> {
+/** An approval needs a running troupe. */
+function afterStart(step: Plan['steps'][number], launch: Launch): Plan['steps'][number] {
+  const { reason } = step;
+  if (reason === undefined) return step;
+  const first = `next: ${commandToStart(launch)}, then troupe approve `;
+  // A function, because a path may have a pattern of replace.
+  return { ...step, reason: reason.replace('next: troupe approve ', () => first) };
+}
+
+async function planFor(launch: Launch): Promise<Plan> {
   try {
     const { steps, problems = [] } = await askRunning(launch, 'plan', {});
     return { steps, problems };
@@ -66,6 +75,7 @@ async function planFor(launch: CliSession['launch']): Promise<Plan> {
     if (!(error instanceof TroupeError) || error.code !== 'NOT_RUNNING') throw error;
     // Loaded late: a running troupe makes it unnecessary.
     const { previewPlan } = await import('../../runtime/preview-plan.ts');
-    return previewPlan(troupeOptionsOf(launch));
+    const { steps, problems } = await previewPlan(troupeOptionsOf(launch));
+    return { steps: steps.map((step) => afterStart(step, launch)), problems };
   }
 }

@@ -119,7 +119,8 @@ function differencesOf(
   return launchFlags.filter((flag) => differs[flag]);
 }
 
-function commandToStart(launch: Launch): string {
+/** The command that starts a troupe of this launch. */
+export function commandToStart(launch: Launch): string {
   const words = ['troupe', 'up'];
   if (launch.projectRoot !== process.cwd()) words.push('--project', launch.projectRoot);
   words.push(...flagsOf(launch));

@@ -10,7 +10,7 @@ import { printableLine, quotedWord } from '../../policies/text/printable.ts';
 import { approveWritten, type WrittenText } from '../../runtime/approve-written.ts';
 import { isAtTerminal } from '../ask/confirm.ts';
 import type { CliSession } from '../command.ts';
-import type { RunningTroupe } from '../control/running-troupe.ts';
+import { commandToStart, type RunningTroupe } from '../control/running-troupe.ts';
 import { pairsOf } from '../flag-values.ts';
 import {
   type Launch,
@@ -102,23 +102,19 @@ async function addTo(session: CliSession, addition: Addition, flags: AddFlags): 
     output.note(
       `${where.join('.')} looks like a secret and is in the file as it is; set a variable and write \${NAME} instead`,
     );
-  if (isApproved === false)
+  const isWaiting = isApproved === false;
+  if (isWaiting && result.status !== undefined)
     output.lines([`a file of the project folder needs approval: troupe approve ${name}`]);
-  output.lines([
-    result.status === undefined ? nextStep(seen, source) : statusLine(result.status, Date.now()),
-  ]);
+  if (result.status !== undefined) output.lines([statusLine(result.status, Date.now())]);
+  else if (source === undefined)
+    output.lines(['this file does not count beside --config; leave that out to use it']);
+  else
+    output.lines([
+      `start it with: ${commandToStart(seen)}`,
+      // An approval needs a running troupe.
+      ...(isWaiting ? [`then, in another terminal, approve it with: troupe approve ${name}`] : []),
+    ]);
   return 0;
-}
-
-function nextStep(
-  { configFiles }: Launch,
-  source: { readonly scope?: string } | undefined,
-): string {
-  if (source === undefined)
-    return 'this file does not count beside --config; leave that out to use it';
-  return configFiles.length === 0
-    ? 'start it with: troupe up'
-    : 'start it with troupe up and the same --config';
 }
 
 function targetOf(launch: Launch, scope: AddFlags['scope']): string {

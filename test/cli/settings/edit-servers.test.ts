@@ -46,7 +46,9 @@ describe('troupe add', () => {
     const added = await run('add', 'files', '--env', 'A=b=c', '--', 'node', '-e', '0');
     expect(added).toMatchObject({ exitCode: 0 });
     expect(added.stdout).toContain(`added files to ${file} (project)`);
-    expect(added.stdout).toContain('needs approval: troupe approve files');
+    expect(added.stdout).toMatch(
+      /\nstart it with: troupe up .*\nthen, in another terminal, approve it with: troupe approve files\n/u,
+    );
     expect(content()).toEqual({
       mcpServers: { files: { command: 'node', args: ['-e', '0'], env: { A: 'b=c' } } },
     });
