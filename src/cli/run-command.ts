@@ -25,8 +25,8 @@ export async function runCommand(
 function rejectInvalidNames(definition: CommandDefinition, words: readonly string[]): void {
   argumentsOf(definition).forEach(({ name, isVariadic }, index) => {
     const word = words[index];
-    // In place of a name, `call` takes a tool's arguments, which may be long.
-    if (word !== undefined && !isVariadic && !word.includes('='))
+    // In place of a name, `call` takes a tool's arguments, which may be long; `add` has a rule of its own.
+    if (word !== undefined && !isVariadic && name !== 'name' && !word.includes('='))
       checkName(name, word, nameOf(definition));
   });
 }

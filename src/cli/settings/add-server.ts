@@ -5,6 +5,7 @@ import { literalSecretsOf, withoutSecrets } from '../../config/entry/literal-sec
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { settingsError, usageError } from '../../domain/user-errors.ts';
 import { defined } from '../../policies/defined.ts';
+import { closestName } from '../../policies/text/closest-name.ts';
 import { isServerName } from '../../policies/text/name-rule.ts';
 import { printableLine, quotedWord } from '../../policies/text/printable.ts';
 import { approveWritten, type WrittenText } from '../../runtime/approve-written.ts';
@@ -167,6 +168,11 @@ function entryOf(words: readonly string[], flags: AddFlags): Entry {
     );
   const isUrl = /^(?:https?|wss?):\/\//iu.test(first);
   if (isUrl) return remoteEntryOf(first, args, flags);
+  const meant = meantUrl(first);
+  if (meant !== undefined)
+    throw usageError(
+      `${quotedWord(first)} is neither a command nor a URL that begins with http://, https://, ws:// or wss://; write ${printableLine(meant, 200)}`,
+    );
   if (header !== undefined) throw usageError('--header is for URLs; use --env with a command');
   if (hasLoginFlags(flags))
     throw usageError('--account and --oauth-… are for URLs; a command gets its token by --env');
@@ -177,6 +183,16 @@ function entryOf(words: readonly string[], flags: AddFlags): Entry {
     env: env && pairsOf('--env', env),
     cwd,
   });
+}
+
+/** The URL that a word almost is. A program with such a name needs a folder before it, as in `./a:1`. */
+function meantUrl(word: string): string | undefined {
+  const [, scheme, rest] = /^([^/]*):\/\/(.*)$/su.exec(word) ?? [];
+  if (scheme !== undefined)
+    return `${closestName(scheme, ['http', 'https', 'ws', 'wss']) ?? 'https'}://${rest}`;
+  if (!/^(?:[\w.-]+|\[[\da-f:]+\]):\d{1,5}(?:\/|$)/iu.test(word)) return undefined;
+  const isHere = /^(?:localhost|127\.|\[::1\])/iu.test(word);
+  return `${isHere ? 'http' : 'https'}://${word}`;
 }
 
 function remoteEntryOf(url: string, more: readonly string[], flags: AddFlags): Entry {

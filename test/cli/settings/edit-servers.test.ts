@@ -116,6 +116,11 @@ describe('troupe add', () => {
   it.each([
     [['q'], 'say what to add'],
     [['x y', '--', 'node'], 'is not a server name'],
+    [['', '--', 'node'], '"" is not a server name; use 1 to 100 letters'],
+    [['z', 'htp://x/mcp'], '"htp://x/mcp" is neither a command nor a URL'],
+    [['z', 'htp://x/mcp'], 'write http://x/mcp'],
+    [['z', 'localhost:3000/mcp'], 'write http://localhost:3000/mcp'],
+    [['z', 'api.example.com:443'], 'write https://api.example.com:443'],
     [['a', '--', 'node'], 'troupe.json:1; use another name, or run troupe remove a first'],
     [['z', '--', 'npx -y pkg'], 'mcpServers.z.command: "command" holds arguments'],
     [['z', '--cwd', 'gone', '--', 'node'], 'gone does not exist'],
