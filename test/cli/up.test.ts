@@ -70,6 +70,18 @@ describe('up', () => {
     const { stdout } = await run.finished;
     expect(stdout).toContain(`add one to ${path.join(folder, 'troupe.json')}`);
   });
+
+  it('names the settings that could not be read instead', async () => {
+    const folder = temporaryFolder();
+    const file = path.join(folder, 'troupe.json');
+    const troupe = createStandIn({ problems: [{ file, line: 2, message: 'close the brace' }] });
+    const run = startCliHere(['up'], { folder, troupe });
+    await run.printed('no server could be read');
+    run.signal('SIGINT');
+    const { stdout } = await run.finished;
+    expect(stdout).toContain(`no server could be read from ${file}:2: close the brace`);
+    expect(stdout).not.toContain('no servers yet');
+  });
 });
 
 it('up shows servers the folders of --root', async () => {

@@ -18,11 +18,11 @@ import {
 } from '../command.ts';
 import { identityOf } from '../control/running-troupe.ts';
 import type { ControlHandler, ControlServer } from '../control/server.ts';
-import { requireServer } from '../control/settled-servers.ts';
+import { requireServer, whyNoServers } from '../control/settled-servers.ts';
 import { controlSocketPath } from '../control/socket-path.ts';
 import { removeDeadCallSockets } from '../control/stale-sockets.ts';
 import { type ListenAddress, parseListenAddress, parseText } from '../flag-values.ts';
-import { noServers, rootFolders, troupeOptionsOf, unknownAllowed } from '../launch.ts';
+import { rootFolders, troupeOptionsOf, unknownAllowed } from '../launch.ts';
 import { inspectHere, recordedAlways } from '../run/inspect-here.ts';
 import {
   type AccessFlags,
@@ -216,9 +216,10 @@ function hostsOf(http: ListenAddress, audience: string | undefined): readonly st
 
 /** Logs the servers' states to stderr, now and as they change. */
 function logStates({ output, launch }: CliSession, troupe: Troupe, only: string | undefined): void {
-  const { servers } = troupe.snapshot();
+  const snapshot = troupe.snapshot();
+  const { servers } = snapshot;
   for (const line of unknownAllowed(launch, servers)) output.note(line);
-  if (servers.length === 0) output.note(noServers(launch));
+  if (servers.length === 0) output.note(whyNoServers(launch, snapshot));
   const logged = new Map<string, string>();
   const log = (status: ServerStatus): void => {
     if (only !== undefined && status.name !== only) return;

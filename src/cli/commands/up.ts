@@ -18,13 +18,13 @@ import {
 import type { ControlEvent } from '../control/protocol.ts';
 import { identityOf } from '../control/running-troupe.ts';
 import type { ControlHandler } from '../control/server.ts';
+import { whyNoServers } from '../control/settled-servers.ts';
 import { controlSocketPath } from '../control/socket-path.ts';
 import { removeDeadCallSockets } from '../control/stale-sockets.ts';
 import { parsePort } from '../flag-values.ts';
 import {
   hasSettings,
   launchHash,
-  noServers,
   rootFolders,
   settingsInUse,
   troupeOptionsOf,
@@ -185,7 +185,7 @@ async function showStart(
   output.document({ ...snapshot, socket });
   view.say(...unknownAllowed(launch, snapshot.servers));
   if (snapshot.servers.length === 0) {
-    view.say(noServers(launch));
+    view.say(whyNoServers(launch, snapshot));
     return;
   }
   const waiting = snapshot.servers

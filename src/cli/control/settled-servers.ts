@@ -1,6 +1,6 @@
 /** Waits until servers have settled, and explains why a settled server is unusable. */
 
-import type { ServerStatus } from '../../domain/host/status.ts';
+import type { ServerStatus, TroupeSnapshot } from '../../domain/host/status.ts';
 import { isOnItsWay } from '../../domain/server-state.ts';
 import type { Problem, SourceRef } from '../../domain/settings.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
@@ -11,6 +11,7 @@ import { unknownServer } from '../../runtime/errors/call-refusal.ts';
 import { realClock } from '../../runtime/real-clock.ts';
 import type { Troupe } from '../../runtime/troupe.ts';
 import { waitOnce } from '../../runtime/wait-once.ts';
+import { type Launch, noServers } from '../launch.ts';
 
 /** Whether a server's state only changes through the user or a timer. */
 export function isSettled(status: ServerStatus): boolean {
@@ -97,6 +98,11 @@ export function unreadSettings(
   if (problem === undefined) return undefined;
   const line = problem.line === undefined ? '' : `:${problem.line}`;
   return settingsError(`no server could be read from ${problem.file}${line}: ${problem.message}`);
+}
+
+/** Why a troupe has no servers: a settings file could not be read, or there are none yet. */
+export function whyNoServers(launch: Launch, { servers, troupe }: TroupeSnapshot): string {
+  return unreadSettings(servers, troupe.problems)?.message ?? noServers(launch);
 }
 
 /**
