@@ -37,6 +37,7 @@ describe('the command line', () => {
     [['nonsense'], "unknown command 'nonsense'; see troupe --help"],
     [['completion', 'bsh'], 'bsh is not a shell; did you mean bash?'],
     [['connect', 'emacs'], /^emacs is not a host; use one of claude-code, claude-desktop, cursor/],
+    [['stat'], "unknown command 'stat'; did you mean status?"],
     [['stauts'], "unknown command 'stauts'; did you mean status?"],
     [['call', 'db'], 'missing tool; write troupe call db TOOL; troupe tools db lists them'],
     [['plan', 'extra'], /too many arguments/],

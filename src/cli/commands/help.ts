@@ -32,7 +32,11 @@ export function unknownCommand(
   { commands }: Command,
   others: readonly string[] = [],
 ): TroupeError {
-  const closest = closestName(name, [...commands.map((each) => each.name()), ...others]);
+  const names = [...commands.map((each) => each.name()), ...others];
+  // A word that was cut off is likelier than a letter that was left out.
+  const [longer, ...rivals] = names.filter((each) => each.startsWith(name));
+  const isCut = name.length > 1 && rivals.length === 0;
+  const closest = (isCut ? longer : undefined) ?? closestName(name, names);
   const next = closest === undefined ? 'see troupe --help' : `did you mean ${closest}?`;
   return usageError(`unknown command '${printableLine(name, shownLength)}'; ${next}`);
 }
