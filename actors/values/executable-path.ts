@@ -61,6 +61,20 @@ export async function findExecutable(
   return undefined;
 }
 
+/** Returns the file that a command names by its path, if it exists but must not be executed. */
+export async function unexecutableFile({
+  command,
+  cwd,
+}: Pick<StdioLaunch, 'command' | 'cwd'>): Promise<string | undefined> {
+  if (!hasFolder(command)) return undefined;
+  const file = path.resolve(cwd, command);
+  try {
+    return (await stat(file)).isFile() ? file : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Like `findExecutable`, but returns undefined when a variable or the entry's own PATH decides. */
 async function findConfined(
   spec: StdioSpec,

@@ -305,7 +305,7 @@ export function explainSpawn(error: unknown, launch: StdioLaunch): unknown {
 }
 
 const spawnReasons: Readonly<Record<string, string>> = {
-  EACCES: 'is not executable',
+  EACCES: 'is not executable; if it is a program, make it so with chmod +x',
   UNSAFE_ARGUMENT:
     'is a script for cmd.exe, to which an argument cannot be passed safely: it holds "%", a line break, or a quotation mark beside one of & | < > ^ ( ); start the program itself, such as node with the path of its file, or put the value into "env"',
   ERR_INVALID_ARG_VALUE:

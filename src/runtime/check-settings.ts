@@ -3,7 +3,7 @@
 import { environmentOf } from '../../actors/processes/environment.ts';
 import { readSettings } from '../../actors/settings/last-good-settings.ts';
 import { readEnvFile } from '../../actors/values/env-file.ts';
-import { findExecutable } from '../../actors/values/executable-path.ts';
+import { findExecutable, unexecutableFile } from '../../actors/values/executable-path.ts';
 import { settingsReportOf, withProblems } from '../config/settings-report.ts';
 import type { ServerSpec, StdioSpec } from '../domain/server-spec.ts';
 import {
@@ -16,11 +16,13 @@ import { isCommandPlain } from '../policies/approvals/command-place.ts';
 import { expandVariables, referencesIn, type Variables } from '../policies/expand-variables.ts';
 import { oauthTexts } from '../policies/log-in-texts.ts';
 import { printableLine } from '../policies/text/printable.ts';
+import { quotedFor } from '../policies/text/quoted.ts';
 import { settingsPortsOf } from './options/settings-ports.ts';
 import { confinesOf } from './settings-lookups.ts';
 import type { TroupeOptions } from './troupe.ts';
 
 const longestShown = 200;
+const longestRemedy = 1_000;
 
 /**
  * Reads the files that a troupe with these options would read. Starts nothing, runs no command and asks
@@ -100,6 +102,11 @@ async function missingCommand(
   const launch = { command, cwd, env: environmentOf(env, own, process.platform) };
   if ((await findExecutable(launch, within)) !== undefined) return [];
   const shown = printableLine(command, longestShown);
+  const file = await unexecutableFile(launch);
+  if (file !== undefined) {
+    const remedy = printableLine(`chmod +x ${quotedFor('shell', file)}`, longestRemedy);
+    return [warning(desired, 'command', `${shown} is not executable; run: ${remedy}`)];
+  }
   const message = /[\\/]/u.test(command)
     ? `there is no program ${shown}; fix the path, or build what it names`
     : `the command "${shown}" was not found on PATH; install it, or write its path`;

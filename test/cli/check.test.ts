@@ -78,6 +78,10 @@ describe('troupe check', () => {
       '',
     ]);
     expect(run.stdout).not.toContain(secret);
+    writeFileSync(path.join(folder, 'missing'), '#!/bin/sh\n', { mode: 0o644 });
+    expect((await check()).stdout).toContain(
+      `mcpServers.gated.command: warning: ${folder}/missing is not executable; run: chmod +x ${folder}/missing\n`,
+    );
     expect((await check('--strict')).exitCode).toBe(2);
     const json = await check('--json', '--strict');
     expect(json.exitCode).toBe(2);

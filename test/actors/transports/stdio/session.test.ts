@@ -86,7 +86,9 @@ describe('opening a stdio session', () => {
     const failure = await failureOf('', { spec: { ...fixtureSpec(''), command } });
     expect(failure).toMatchObject({
       kind: 'unavailable',
-      message: expect.stringContaining('is not executable'),
+      message: expect.stringContaining(
+        'is not executable; if it is a program, make it so with chmod +x',
+      ),
     });
   });
 
