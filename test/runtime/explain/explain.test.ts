@@ -214,6 +214,35 @@ describe('an explanation', () => {
     );
   });
 
+  it('suggests to fix the entry of a program that exits at every start', async () => {
+    const there = await stage({ settings: one(), obedient: [] });
+    const step = 'provide what is missing or fix /project/troupe.json:3, then troupe restart db';
+    for (const state of [
+      'backingOff.retrying',
+      'backingOff.retrying',
+      'failed.attemptsExhausted',
+    ]) {
+      there.sessions.of('db').fail({ ...crash(), explanation: 'TOKEN is not set' });
+      await there.settle();
+      expect(there.stateOf('db')).toBe(state);
+      expect(explained(there)).toMatchObject({ nextStep: step, status: { action: step } });
+      const asked = call(there, 'db');
+      await there.settle();
+      if (state.startsWith('failed'))
+        expect(asked.error).toMatchObject({
+          message: expect.stringMatching(new RegExp(`Next: ${step}$`)),
+        });
+      else await nextAttempt(there, 'db');
+    }
+  });
+
+  it('suggests a restart of a server that was ready before it crashed for good', async () => {
+    const there = await stage({ settings: one({ policy: { restart: { on: 'never' } } }) });
+    there.sessions.of('db').fail(crash());
+    await there.settle();
+    expect(explained(there).nextStep).toBe('troupe restart db');
+  });
+
   it('suggests how to provide what is missing', async () => {
     const there = await stage({ settings: one(), obedient: [] });
     const lacking = (what: 'variable' | 'command', name: string) =>
