@@ -49,17 +49,23 @@ function stepToAuthorize({ name, noLogin }: DesiredServer, place: string): strin
 }
 
 /** The command, or the edit where the command cannot edit what disables the server. */
-function stepToEnable({ name, source, disabledBy }: DesiredServer, place: string): string {
-  const { file, scope, key } = source;
+function stepToEnable(desired: DesiredServer, place: string): string {
+  const { name, source, disabledBy } = desired;
+  const { file, key } = source;
   const isOurs = file === undefined || key === `mcpServers.${name}`;
-  const isEditable = file !== undefined && scope !== 'managed' && isOurs;
-  if (isEditable && (disabledBy === undefined || disabledBy.file === file))
+  if (isEditable(desired) && (disabledBy === undefined || disabledBy.file === file))
     return `troupe enable ${name}`;
   if (disabledBy !== undefined)
     return `remove ${name} from mcp.disabledServers in ${placeOf(disabledBy.file, disabledBy.line)}`;
   // Other programs have one key or the other.
   const words = isOurs ? '"enabled": true' : '"enabled": true or "disabled": false';
   return `set ${words} for ${name} in ${place}`;
+}
+
+/** Returns whether our commands can edit the entry: it is in a file of ours that users may change. */
+export function isEditable({ name, source }: DesiredServer): boolean {
+  const { file, scope, key } = source;
+  return file !== undefined && scope !== 'managed' && key === `mcpServers.${name}`;
 }
 
 /** What the server's starts led to. */
@@ -131,7 +137,7 @@ function ofFile(source: SourceRef | undefined): string {
   return source?.file === undefined ? '' : ` of ${source.file}`;
 }
 
-function placeOf(file: string | undefined, line: number | undefined): string {
+export function placeOf(file: string | undefined, line: number | undefined): string {
   if (file === undefined) return "the host's settings";
   return line === undefined ? file : `${file}:${line}`;
 }
