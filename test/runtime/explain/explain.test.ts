@@ -123,6 +123,24 @@ describe('an explanation', () => {
     expect(explained(there).budgets?.losses).toEqual({ times: [], limit: 5, windowMs: 30_000 });
   });
 
+  it('shows the crashes that led to a crash loop for as long as the server rests', async () => {
+    const there = await stage({ settings: one() });
+    for (let count = 1; count <= 5; count += 1) {
+      there.sessions.of('db').fail(crash());
+      if (count < 5) await nextAttempt(there, 'db');
+      else await there.settle();
+    }
+    expect(there.stateOf('db')).toBe('suspended.crashLoop');
+    await there.advance(120_000);
+    const { budgets, attempts } = explained(there);
+    expect(budgets?.crashes).toEqual({
+      times: attempts.map(({ endedAt }) => endedAt),
+      limit: 5,
+      windowMs: 60_000,
+    });
+    expect(budgets?.crashes?.times).toHaveLength(5);
+  });
+
   it.each([
     [{ enabled: false }, {}, { verdict: 'disabled', rule: 'enabled', line: 3 }],
     [{}, { excluded: ['db'] }, { verdict: 'excluded', rule: 'mcp.excluded', line: 8 }],
