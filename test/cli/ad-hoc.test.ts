@@ -112,6 +112,21 @@ describe('the flags --stdio and --url', () => {
     expect(run.created).toEqual([]);
   });
 
+  it.each([
+    ['--stdio', 'sleep 100'],
+    ['--url', 'https://example.com/mcp'],
+  ])('name a next step that works when the wait for %s ends', async (...flags) => {
+    const troupe = createStandIn({ servers: [statusOf('ad-hoc', { state: 'connecting' })] });
+    for (const words of [['tools'], ['call', 'echo', 'text=hi']]) {
+      const argv = [...words, ...flags, '--timeout', '1'];
+      const run = await runCliHere(argv, { folder: temporaryFolder(), troupe });
+      expect(run).toMatchObject({
+        exitCode: 4,
+        stderr: `troupe: The server of ${flags[0]} is still connecting; wait longer with --timeout\n`,
+      });
+    }
+  });
+
   it('make a troupe with this server and managed settings only', async () => {
     const folder = temporaryFolder();
     const troupe = createStandIn({

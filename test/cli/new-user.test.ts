@@ -160,7 +160,7 @@ describe('a new user', { timeout: 120_000 }, () => {
     const sentence =
       'The server process exited with code 1. It wrote: Error: None of the specified directories are accessible';
     expect(broken.shown).toContain(`${sentence}. Next: `);
-    expect(broken.shown).toContain('run: troupe restart files');
+    expect(broken.shown).toContain('then troupe restart files');
     const why = await run('list', 'files');
     expect(why.shown.replaceAll(/\s+/gu, ' ')).toContain(sentence);
     // The cause is removed, and the next step works.

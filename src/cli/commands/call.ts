@@ -52,7 +52,7 @@ export const callCommand: CommandDefinition<AdHocFlags & { readonly args?: strin
       // A server of the command line has just been started, for which the call's own deadline may be short.
       const needsSchema = words.length > 0 || typeof used.target === 'object';
       const definition = needsSchema
-        ? await listedTool(troupe, { server, timeoutMs: used.timeoutMs }, tool)
+        ? await listedTool(session.launch, troupe, { server, timeoutMs: used.timeoutMs }, tool)
         : undefined;
       const args =
         json ??

@@ -39,7 +39,11 @@ export const toolsCommand: CommandDefinition<AdHocFlags & { readonly search?: st
     return withTroupe(session, used.target, async (troupe) => {
       if (server !== undefined && tool !== undefined) {
         const { timeoutMs } = used;
-        showTool(session, await listedTool(troupe, { server, timeoutMs }, tool), used.shown);
+        showTool(
+          session,
+          await listedTool(session.launch, troupe, { server, timeoutMs }, tool),
+          used.shown,
+        );
         return 0;
       }
       const tools = await listedTools(troupe, used);

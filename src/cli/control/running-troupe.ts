@@ -81,6 +81,21 @@ export function askRunning<Command extends ControlCommand>(
   return withRunning(launch, (client) => client.request(command, args));
 }
 
+/** Next steps for a lasting troupe, and what remains of them after the only run of a server. */
+const stepsAfterOneRun: readonly (readonly [RegExp, string])[] = [
+  [
+    /(?:(?:wait for the next attempt, or|retry later or) run: )?\btroupe restart .+$/u,
+    'run it again',
+  ],
+  [/\bstart troupe again$/u, 'run it again'],
+  [/, or see (?:its status: )?troupe status .+$/u, ''],
+];
+
+/** Rewrites the next step of a message for a server that has ended with its troupe. */
+export function afterOneRun(message: string): string {
+  return stepsAfterOneRun.reduce((text, [step, left]) => text.replace(step, left), message);
+}
+
 /** Adds to a one-off troupe's error how to start a lasting troupe, which most next steps need. */
 export function withoutRunning(
   launch: Launch,
@@ -95,10 +110,11 @@ export function withoutRunning(
     running === undefined
       ? `start a troupe with: ${commandToStart(launch)}`
       : `leave out ${running.differences.join(' and ')} to ask the running troupe`;
-  const message = error.message.replace(
-    /\btroupe (?:status|start|restart|approve)\b/,
-    (step) => `${first}; then ${step}`,
-  );
+  // The running troupe has other settings, so it cannot plan these.
+  const list = commandOf(launch, running === undefined ? 'plan' : 'tools');
+  const message = afterOneRun(error.message)
+    .replace(/\b(list what is there: )troupe status$/iu, (_, words: string) => `${words}${list}`)
+    .replace(/\btroupe (?:status|start|approve)\b/u, (step) => `${first}; then ${step}`);
   return reworded(error, message);
 }
 
@@ -121,7 +137,12 @@ function differencesOf(
 
 /** The command that starts a troupe of this launch. */
 export function commandToStart(launch: Launch): string {
-  const words = ['troupe', 'up'];
+  return commandOf(launch, 'up');
+}
+
+/** A command line with the flags of this launch. */
+function commandOf(launch: Launch, command: string): string {
+  const words = ['troupe', command];
   if (launch.projectRoot !== process.cwd()) words.push('--project', launch.projectRoot);
   words.push(...flagsOf(launch));
   return words.map((word) => quotedFor('shell', word)).join(' ');

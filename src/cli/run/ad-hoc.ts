@@ -7,6 +7,7 @@ import { quotedFor } from '../../policies/text/quoted.ts';
 import type { HostPolicy, TroupeOptions } from '../../runtime/troupe.ts';
 import { type FlagDefinition, flag, textsFlag } from '../command.ts';
 import { settleTimeoutMs } from '../control/protocol.ts';
+import { afterOneRun } from '../control/running-troupe.ts';
 import { pairsOf, parseText } from '../flag-values.ts';
 import type { Launch } from '../launch.ts';
 import { shellWords } from '../shell-words.ts';
@@ -118,21 +119,21 @@ export function adHocError({ words, isLocal }: AdHocServer, error: TroupeError):
   const flagName = isLocal ? '--stdio' : '--url';
   const message = error.message
     .replace(atSettings, `${flagName}: `)
+    .replace(stillStarting, `The server of ${flagName} is still `)
     .replace(failedStart, `The server of ${flagName} did not start: `)
     .replace(otherNextStep, 'Next: check the command line and run it again')
-    .replace(newStart, 'run it again')
     .replace(ownCommand, (_, command: string) => `troupe ${command} ${words}`);
-  return reworded(error, message);
+  return reworded(error, afterOneRun(message));
 }
 
 const failedStart = new RegExp(String.raw`^Server ${adHocName} is (?:failed|backingOff) \(\w+\): `);
+const stillStarting = new RegExp(`^${adHocName} is still `);
 const atSettings = new RegExp(
   String.raw`^(?:Server ${adHocName} is blocked \(invalidConfig\): )?host settings mcpServers\.${adHocName}(?:\.\w+)*: `,
 );
 const otherNextStep = new RegExp(
   String.raw`Next: (?:fix host settings|.*troupe (?:status|start|restart|logs|explain) ${adHocName}\b).*$`,
 );
-const newStart = /start troupe again$/;
 const ownCommand = new RegExp(
   String.raw`\btroupe (tools|call|resources|prompts|read|prompt) ${adHocName}\b`,
   'g',

@@ -2,7 +2,8 @@
 
 import type { ExposedTool } from '../../domain/tool.ts';
 import { defined } from '../../policies/defined.ts';
-import { changedTool, unknownTool } from '../../runtime/errors/call-refusal.ts';
+import { passesFilter } from '../../policies/tools/filter.ts';
+import { changedTool, hiddenTool, unknownTool } from '../../runtime/errors/call-refusal.ts';
 import type { CliSession } from '../command.ts';
 import { settleTimeoutMs } from '../control/protocol.ts';
 import { findRunning } from '../control/running-troupe.ts';
@@ -101,9 +102,10 @@ export async function listedTools(
 
 /**
  * Returns a tool's definition.
- * @throws TroupeError `TOOL_UNKNOWN`, or `TOOL_CHANGED` for one that is withheld
+ * @throws TroupeError `TOOL_UNKNOWN`, also for one that the settings hide, or `TOOL_CHANGED` for one that is withheld
  */
 export async function listedTool(
+  launch: Launch,
   troupe: UsedTroupe,
   { server, timeoutMs }: { readonly server: string; readonly timeoutMs: number },
   tool: string,
@@ -116,6 +118,14 @@ export async function listedTool(
   // A tool that is withheld is not listed; the runtime refuses a call without arguments the same way.
   if (approval?.toolChanges?.some((change) => change.tool === tool) === true)
     throw changedTool(server, tool);
+  // Loaded late, too: most tools are found.
+  const { declarationInUse } = await import('../settings/declared-server.ts');
+  const desired = await declarationInUse(launch, server);
+  if (desired !== undefined) {
+    const { exclude, overrides = [] } = desired.tools;
+    // A name that is not in a list of included ones may as well be mistyped.
+    if (!passesFilter({ exclude, overrides }, tool)) throw hiddenTool(desired, tool);
+  }
   const known = tools.map((each) => ({ name: each.tool }));
   throw unknownTool(tool, known, server);
 }

@@ -12,6 +12,7 @@ import { unknownServer } from '../../runtime/errors/call-refusal.ts';
 import { settingsPortsOf } from '../../runtime/options/settings-ports.ts';
 import { unreadSettings } from '../control/settled-servers.ts';
 import { type Launch, troupeOptionsOf } from '../launch.ts';
+import { withEditedTroupe } from './running-edit.ts';
 import { type OpenSettings, openSettings } from './settings-file.ts';
 
 /** All settings of a launch, with a text in place of one file if one is given. Starts nothing. */
@@ -19,6 +20,13 @@ export async function settingsOf(launch: Launch, written?: WrittenText): Promise
   const ports = settingsPortsOf(troupeOptionsOf(launch));
   const readFile = written === undefined ? {} : { readFile: readingWritten(written) };
   return (await readSettings({ ...ports, ...readFile })).settings;
+}
+
+/** How the settings in use declare a server: the running troupe's, unless the launch names its own. */
+export function declarationInUse(launch: Launch, name: string): Promise<DesiredServer | undefined> {
+  return withEditedTroupe(launch, async (seen) =>
+    (await settingsOf(seen)).servers.find((server) => server.name === name),
+  );
 }
 
 export interface DeclaredServer {

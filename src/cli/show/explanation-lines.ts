@@ -4,6 +4,7 @@ import type { Attempt, Explanation, QueuePlace, WindowUse } from '../../domain/h
 import type { ServerStatus } from '../../domain/host/status.ts';
 import type { SourceRef } from '../../domain/settings.ts';
 import { printableLine } from '../../policies/text/printable.ts';
+import { counted } from './counted.ts';
 import { lengthText, sinceText } from './durations.ts';
 import type { Paint, Style } from './output.ts';
 import {
@@ -55,7 +56,14 @@ function sentenceOf(explanation: Explanation, nowMs: number): string {
   if (status.mayDownload === true) return `${what}: ${downloadNote}.`;
   if (status.state === 'degraded' && message !== undefined) return `${what}: ${message}`;
   if (decision.guard === 'otherwise') return `${what}: no guard keeps it from running.${failure}`;
-  return `${what}, because ${guard} held.${failure}`;
+  return `${what}, because ${guard} held${sameExitsText(explanation)}.${failure}`;
+}
+
+/** The rule that spares the rest of the attempts. */
+function sameExitsText({ status, budgets }: Explanation): string {
+  const { used, max } = budgets?.sameExits ?? { used: 0, max: 1 };
+  if (status.reason !== 'attemptsExhausted' || used < max) return '';
+  return ` and ${counted(used, 'start')} in a row ended alike (sameExits: ${max})`;
 }
 
 /** A restart may wait although permits are free; its place in the queue alone does not explain that. */
@@ -151,7 +159,8 @@ function circuitText(circuit: NonNullable<Explanation['circuit']>): string {
   return `closed, ${failedCalls} of ${threshold} failed calls`;
 }
 
-function budgetText({ attempts, crashes, losses }: NonNullable<Explanation['budgets']>): string {
+function budgetText(budgets: NonNullable<Explanation['budgets']>): string {
+  const { attempts, sameExits, crashes, losses } = budgets;
   const used = ({ times, limit, windowMs }: WindowUse): string =>
     `${times.length} of ${limit} in ${lengthText(windowMs)}`;
   const most = attempts.max === null ? '' : ` of ${attempts.max}`;
@@ -159,7 +168,12 @@ function budgetText({ attempts, crashes, losses }: NonNullable<Explanation['budg
     crashes === undefined ? '' : `; crashes ${used(crashes)}`,
     losses === undefined ? '' : `; losses ${used(losses)}`,
   ];
-  return `attempts ${attempts.used}${most}${inWindows.join('')}`;
+  // One exit is like no other.
+  const alike =
+    sameExits === undefined || sameExits.used < 2
+      ? ''
+      : `; same exits ${sameExits.used} of ${sameExits.max}`;
+  return `attempts ${attempts.used}${most}${alike}${inWindows.join('')}`;
 }
 
 function placeText(source: SourceRef | undefined): string {

@@ -77,7 +77,10 @@ export interface QueuePlace {
 
 /** The number of events within a sliding window, and its limit. */
 export interface WindowUse {
-  /** Times of the events still in the window, ISO 8601, oldest first. */
+  /**
+   * Times of the events still in the window, ISO 8601, oldest first; of a server that rests because
+   * they reached the limit, the times at that moment.
+   */
   readonly times: readonly string[];
   readonly limit: number;
   readonly windowMs: number;
@@ -161,6 +164,11 @@ export interface Explanation {
   readonly budgets?: {
     /** Attempts of the start or outage; `max` is null if there is no limit. */
     readonly attempts: { readonly used: number; readonly max: number | null };
+    /**
+     * Consecutive starts that ended with the same exit code and explanation, and the number at which
+     * no other follows; absent without such a limit, and once the server has been ready.
+     */
+    readonly sameExits?: { readonly used: number; readonly max: number };
     /** Absent where the policy has no such limit. */
     readonly crashes?: WindowUse;
     readonly losses?: WindowUse;

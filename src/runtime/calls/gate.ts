@@ -128,6 +128,7 @@ function sentenceFor(status: ServerStatus, code: CallerCode): string {
   const condition = reason === undefined ? state : `${state} (${reason})`;
   const hasCause = lastError !== undefined && !calmStates.has(state);
   const cause = hasCause ? `: ${lastError.message.replace(/\.$/, '')}` : '';
+  const end = cause.endsWith('?') ? '' : '.';
   const step = action ?? 'wait for the next attempt, or run: troupe restart ' + name;
-  return `Server ${name} is ${condition}${cause}. Next: ${step}`;
+  return `Server ${name} is ${condition}${cause}${end} Next: ${step}`;
 }

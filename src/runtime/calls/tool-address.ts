@@ -38,7 +38,7 @@ export function findTool(address: ToolAddress, view: ServerView, tools: ToolList
   if (meant?.server === server && rivals.length === 0) return shownTool(meant, view, tools);
   if (tools.isHeld(view, exposedName)) throw changedTool(server, exposedName);
   const hidden = tools.hiddenBy(view, exposedName);
-  if (hidden !== undefined) throw hiddenTool(server, hidden);
+  if (hidden !== undefined) throw hiddenTool(view.desired, hidden);
   throw unknownTool(exposedName, tools.all());
 }
 
@@ -54,7 +54,7 @@ function shownTool(
     return present;
   }
   if (tools.isHeld(view, tool)) throw changedTool(server, tool);
-  if (tools.hiddenBy(view, tool) !== undefined) throw hiddenTool(server, tool);
+  if (tools.hiddenBy(view, tool) !== undefined) throw hiddenTool(view.desired, tool);
   const known = tools.of(server).map((it) => ({ name: it.tool }));
   throw unknownTool(tool, known, server);
 }

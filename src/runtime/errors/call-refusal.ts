@@ -5,11 +5,13 @@
 
 import type { ServerStatus } from '../../domain/host/status.ts';
 import { isUsable } from '../../domain/server-state.ts';
-import type { Problem } from '../../domain/settings.ts';
+import type { DesiredServer, Problem } from '../../domain/settings.ts';
 import type { ExposedTool } from '../../domain/tool.ts';
 import { TroupeError } from '../../domain/troupe-error.ts';
 import { nameHint } from '../../policies/text/closest-name.ts';
 import { printableLine } from '../../policies/text/printable.ts';
+import { quotedFor } from '../../policies/text/quoted.ts';
+import { isEditable, placeOf } from '../status/next-step.ts';
 
 // A name may be long, and the caller already knows it.
 const shownLength = 128;
@@ -176,11 +178,17 @@ export function ambiguousAlias(
 }
 
 /** Creates the error for a tool that the settings hide. */
-export function hiddenTool(server: string, tool: string): TroupeError {
+export function hiddenTool(desired: DesiredServer, tool: string): TroupeError {
+  const { name: server, source, tools } = desired;
   const shown = printableLine(tool, shownLength);
-  return new TroupeError(
-    'TOOL_UNKNOWN',
-    `The tool ${shown} of ${server} is left out by the settings. Change "tools" of ${server} there, or list what is shown: troupe tools ${server}`,
-    { server, tool: shown },
-  );
+  const place = placeOf(source.file, source.line);
+  const isSwitched = tools.overrides?.some((each) => each.tool === tool && each.enabled === false);
+  const why =
+    isSwitched === true && isEditable(desired)
+      ? `disabled in ${place}. Enable it: troupe enable ${quotedFor('shell', `${server}/${shown}`)}`
+      : `left out by the settings. Change "tools" of ${server} in ${place}, or list what is shown: troupe tools ${server}`;
+  return new TroupeError('TOOL_UNKNOWN', `The tool ${shown} of ${server} is ${why}`, {
+    server,
+    tool: shown,
+  });
 }

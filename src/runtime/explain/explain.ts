@@ -10,6 +10,7 @@ import { gatesOf } from '../../../machines/troupe/troupe.ts';
 import type { Clock } from '../../domain/clock.ts';
 import type {
   AdmissionRule,
+  Attempt,
   Explanation,
   QueuePlace,
   RunningTimer,
@@ -52,17 +53,21 @@ export function explainServer(
   const verdict = ref?.getSnapshot().context.verdict ?? admit(desired, gates);
   const history = histories.of(server);
   const failure = history?.lastFailure;
+  const attempts = history?.timeline.attempts(clock.wallNow()) ?? [];
   return deepFreeze({
     status,
     ...(ref === undefined
       ? { movedBy: [], timers: [] }
-      : explainChart(ref, root, histories, admission, clock)),
+      : {
+          ...explainChart(ref, root, histories, admission, clock),
+          budgets: budgetsOf(ref.getSnapshot(), attempts, clock),
+        }),
     admission: admissionOf(verdict, admission),
     ...defined({
       lastFailure: failure && { ...failure.error, at: iso(failure.atMs) },
       nextStep: status.action,
     }),
-    attempts: history?.timeline.attempts(clock.wallNow()) ?? [],
+    attempts,
   });
 }
 
@@ -88,7 +93,6 @@ function explainChart(
     timers,
     ...defined({ queue: queuePlaceOf(root, snapshot.context.actorId) }),
     circuit: circuitUseOf(snapshot, timers, wallNowMs),
-    budgets: budgetsOf(snapshot, clock),
   };
 }
 
@@ -154,34 +158,46 @@ function circuitUseOf(
   };
 }
 
-function budgetsOf({ context }: ServerSnapshot, clock: Clock): NonNullable<Explanation['budgets']> {
-  const { attempt, crashTimes, lossTimes, hasServed } = context;
-  const { startup, restart, storm } = context.policy;
+function budgetsOf(
+  snapshot: ServerSnapshot,
+  attempts: readonly Attempt[],
+  clock: Clock,
+): NonNullable<Explanation['budgets']> {
+  const { attempt, crashTimes, lossTimes, hasServed, sameExits: used } = snapshot.context;
+  const { startup, restart, storm } = snapshot.context.policy;
+  const { reason } = conditionOf(snapshot);
+  const max = hasServed ? null : startup.sameExits;
+  // The chart forgets the times of a window when it has decided by them.
+  const lost = attempts.filter(({ readyMs, failure }) => readyMs !== undefined && failure);
+  const crashed = lost.filter(({ failure }) => failure?.kind === 'crashed');
   return {
     attempts: { used: attempt, max: (hasServed ? restart : startup).maxAttempts },
+    ...(max !== null && { sameExits: { used, max } }),
     ...defined({
-      crashes: windowUseOf(crashTimes, storm.crashLoop, clock),
-      losses: windowUseOf(lossTimes, storm.reconnectStorm, clock),
+      crashes: windowUseOf(storm.crashLoop, reason === 'crashLoop' ? crashed : crashTimes, clock),
+      losses: windowUseOf(
+        storm.reconnectStorm,
+        reason === 'reconnectStorm' ? lost : lossTimes,
+        clock,
+      ),
     }),
   };
 }
 
-/** Converts a chart's monotonic times to wall times. */
+/** Converts a chart's monotonic times to wall times; those of attempts led to the limit. */
 function windowUseOf(
-  times: readonly number[],
   storm: StormLimit | null,
+  ended: readonly (number | Attempt)[],
   clock: Clock,
 ): WindowUse | undefined {
   if (storm === null) return undefined;
   const { limit, windowMs } = storm;
   const now = clock.now();
-  return {
-    times: times
-      .filter((at) => now - at < windowMs)
-      .map((at) => iso(Math.round(clock.wallNow() - (now - at)))),
-    limit,
-    windowMs,
-  };
+  const times = ended.flatMap((one) => {
+    if (typeof one !== 'number') return one.endedAt ?? [];
+    return now - one < windowMs ? iso(Math.round(clock.wallNow() - (now - one))) : [];
+  });
+  return { times: times.slice(-limit), limit, windowMs };
 }
 
 function queuePlaceOf(root: RootSnapshot, actorId: string): QueuePlace | undefined {

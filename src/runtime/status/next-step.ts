@@ -9,7 +9,7 @@ export function nextStepFor(
   desired: DesiredServer,
   condition: { readonly state: ServerState; readonly reason?: StateReason },
   lists: RefusingLists = { hostAllowed: null },
-  lastError: Failure | null = null,
+  tried: Tried = { lastError: null, hasServed: false },
 ): string | undefined {
   const { name, source, invalid } = desired;
   const place = placeOf(invalid?.file ?? source.file, invalid?.line ?? source.line);
@@ -24,9 +24,9 @@ export function nextStepFor(
       return stepToAuthorize(desired, place);
     case 'suspended':
     case 'failed':
-      return stepAfter(desired, lastError);
+      return stepAfter(desired, tried);
     case 'backingOff':
-      return lastError?.missing && stepAfter(desired, lastError);
+      return failsAlike(desired, tried) ? stepAfter(desired, tried) : undefined;
     case 'stopped':
       return `troupe start ${name}`;
     case 'dormant':
@@ -49,11 +49,11 @@ function stepToAuthorize({ name, noLogin }: DesiredServer, place: string): strin
 }
 
 /** The command, or the edit where the command cannot edit what disables the server. */
-function stepToEnable({ name, source, disabledBy }: DesiredServer, place: string): string {
-  const { file, scope, key } = source;
+function stepToEnable(desired: DesiredServer, place: string): string {
+  const { name, source, disabledBy } = desired;
+  const { file, key } = source;
   const isOurs = file === undefined || key === `mcpServers.${name}`;
-  const isEditable = file !== undefined && scope !== 'managed' && isOurs;
-  if (isEditable && (disabledBy === undefined || disabledBy.file === file))
+  if (isEditable(desired) && (disabledBy === undefined || disabledBy.file === file))
     return `troupe enable ${name}`;
   if (disabledBy !== undefined)
     return `remove ${name} from mcp.disabledServers in ${placeOf(disabledBy.file, disabledBy.line)}`;
@@ -62,15 +62,37 @@ function stepToEnable({ name, source, disabledBy }: DesiredServer, place: string
   return `set ${words} for ${name} in ${place}`;
 }
 
+/** Returns whether our commands can edit the entry: it is in a file of ours that users may change. */
+export function isEditable({ name, source }: DesiredServer): boolean {
+  const { file, scope, key } = source;
+  return file !== undefined && scope !== 'managed' && key === `mcpServers.${name}`;
+}
+
+/** What the server's starts led to. */
+export interface Tried {
+  readonly lastError: Failure | null;
+  /** Whether it has been ready since its last fresh start. */
+  readonly hasServed: boolean;
+}
+
+/** Returns whether another start would fail as well: something is missing, or its process exits. */
+function failsAlike({ transport }: DesiredServer, { lastError, hasServed }: Tried): boolean {
+  if (lastError?.missing !== undefined) return true;
+  return transport === 'stdio' && !hasServed && lastError?.exitCode !== undefined;
+}
+
 /** The restart of a server, preceded by what has to be fixed for it to help. */
-function stepAfter({ name, source, transport }: DesiredServer, lastError: Failure | null): string {
+function stepAfter(desired: DesiredServer, tried: Tried): string {
+  const { name, source, transport } = desired;
+  const { lastError } = tried;
   const place = placeOf(source.file, source.line);
   const missing = lastError?.missing;
   if (missing?.what === 'variable') return `set ${missing.name} and start troupe again`;
   const restart = `troupe restart ${name}`;
   if (missing?.what === 'command')
     return `${/[\\/]/u.test(missing.name) ? 'create' : 'install'} ${missing.name} or fix "command" in ${place}, then ${restart}`;
-  if (transport !== 'stdio' || lastError?.kind !== 'unavailable') return restart;
+  const isUnavailable = transport === 'stdio' && lastError?.kind === 'unavailable';
+  if (!isUnavailable && !failsAlike(desired, tried)) return restart;
   return `provide what is missing or fix ${place}, then ${restart}`;
 }
 
@@ -115,7 +137,7 @@ function ofFile(source: SourceRef | undefined): string {
   return source?.file === undefined ? '' : ` of ${source.file}`;
 }
 
-function placeOf(file: string | undefined, line: number | undefined): string {
+export function placeOf(file: string | undefined, line: number | undefined): string {
   if (file === undefined) return "the host's settings";
   return line === undefined ? file : `${file}:${line}`;
 }

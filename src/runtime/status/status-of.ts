@@ -109,7 +109,7 @@ export function statusOf(
   const { context } = snapshot;
   const condition = conditionOf(snapshot);
   const lastError = lastErrorOf(failureOf(context, condition), desired, condition);
-  const step = nextStepFor(desired, condition, lists, context.lastError);
+  const step = nextStepFor(desired, condition, lists, context);
   const action = step ?? stepForHeld(desired, heldCount);
   return deepFreeze({
     name: context.name,
@@ -162,7 +162,7 @@ export function callStatusOf(
   if (status.state !== 'stopping') return status;
   const rest = decidedRest(context);
   if (rest === undefined) return status;
-  const action = nextStepFor(desired, rest, lists, context.lastError);
+  const action = nextStepFor(desired, rest, lists, context);
   return { ...status, ...rest, ...(action === undefined ? {} : { action }) };
 }
 

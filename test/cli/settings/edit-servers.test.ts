@@ -293,6 +293,13 @@ describe('an edit beside a running troupe', () => {
     const [first = ''] = await tools();
     await here.run('disable', `db/${first}`);
     expect(await tools()).not.toContain(first);
+    const disabled = `The tool ${first} of db is disabled in ${here.file}:3. Enable it: troupe enable db/${first}`;
+    for (const words of [
+      ['call', 'db', first, 'a=1'],
+      ['call', 'db', first],
+      ['tools', 'db', first],
+    ])
+      expect((await here.run(...words)).stderr).toContain(disabled);
     await here.run('enable', `db/${first}`);
     expect(await tools()).toContain(first);
     expect((await here.run('disable', 'db/nope')).stderr).toContain('There is no tool nope on db');

@@ -29,9 +29,11 @@ describe('a server that crashes', { timeout: patience }, () => {
     const told = await place.run('explain', 'db');
     expect(told).toMatchObject({ exitCode: 0, stderr: '' });
     expect(told.stdout).toMatch(
-      /^db is failed \(attemptsExhausted\) for \d+s, because isLost held\./,
+      /^db is failed \(attemptsExhausted\) for \d+s, because isLost held and 3 starts in a row ended alike \(sameExits: 3\)\./,
     );
-    expect(told.stdout).toContain('\nNext: troupe restart db\n');
+    expect(told.stdout.replaceAll(/\s+/gu, ' ')).toContain(
+      ` Next: provide what is missing or fix ${place.settings}:3, then troupe restart db `,
+    );
     expect(told.stdout).toMatch(/\nexit +code 3\n/);
     expect(told.stdout).toContain('\n  | no config; token [redacted]\n');
     const json = await place.run('explain', 'db', '--json');
@@ -42,7 +44,7 @@ describe('a server that crashes', { timeout: patience }, () => {
       lastFailure: { kind: 'crashed', exitCode: 3, stderrTail: ['no config; token [redacted]'] },
       admission: { verdict: 'admitted', source: { file: place.settings, line: 3 } },
       // The same exit three times, so that the other two attempts are spared.
-      budgets: { attempts: { used: 3, max: 5 } },
+      budgets: { attempts: { used: 3, max: 5 }, sameExits: { used: 3, max: 3 } },
     });
     expect(
       explanation.attempts.map(({ attempt, failure }) => [attempt, failure?.exitCode]),

@@ -131,18 +131,20 @@ describe('the call gate', () => {
     });
   });
 
-  it('names the problem and the next step in its message', () => {
+  it.each([
+    ['It exited with code 1.', 'It exited with code 1.'],
+    ['Did you mean "args"?', 'Did you mean "args"?'],
+  ])('names the problem and the next step in its message: %s', (message, shown) => {
     const gate = gateFor(
       statusIn('failed', 'attemptsExhausted', {
-        lastError: { code: 'CRASHED', kind: 'crashed', message: 'It exited with code 1.' },
+        lastError: { code: 'CRASHED', kind: 'crashed', message },
         action: 'troupe restart db',
       }),
       { wallNowMs, remainingMs: 1_000, circuitUntilMs: 0 },
     );
     expect(gate).toMatchObject({
       error: {
-        message:
-          'Server db is failed (attemptsExhausted): It exited with code 1. Next: troupe restart db',
+        message: `Server db is failed (attemptsExhausted): ${shown} Next: troupe restart db`,
       },
     });
   });

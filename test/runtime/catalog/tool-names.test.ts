@@ -167,16 +167,23 @@ describe('an alias', () => {
 
 describe('a hidden tool', () => {
   it.each([
-    ['a pattern', { exclude: ['que*'] }],
-    ['its own setting', { overrides: { query: { enabled: false } } }],
-  ])('is rejected under every name with the reason: %s', async (_, tools) => {
+    [
+      'a pattern',
+      { exclude: ['que*'] },
+      'left out by the settings. Change "tools" of db in /project/troupe.json:3, or list what is shown: troupe tools db',
+    ],
+    [
+      'its own setting',
+      { overrides: { query: { enabled: false } } },
+      'disabled in /project/troupe.json:3. Enable it: troupe enable db/query',
+    ],
+  ])('is rejected under every name with the reason: %s', async (_, tools, why) => {
     const there = await stage({ settings: servers({ db: { command: 'srv', tools } }) });
     expect(names(there)).toEqual([]);
     expect(there.troupe.status('db')?.tools).toBe(0);
     const error = {
       code: 'TOOL_UNKNOWN',
-      message:
-        'The tool query of db is left out by the settings. Change "tools" of db there, or list what is shown: troupe tools db',
+      message: `The tool query of db is ${why}`,
     };
     await expect(there.troupe.callTool('mcp__db__query')).rejects.toMatchObject(error);
     await expect(there.troupe.callServerTool('db', 'query')).rejects.toMatchObject(error);

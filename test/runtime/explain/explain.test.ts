@@ -123,6 +123,24 @@ describe('an explanation', () => {
     expect(explained(there).budgets?.losses).toEqual({ times: [], limit: 5, windowMs: 30_000 });
   });
 
+  it('shows the crashes that led to a crash loop for as long as the server rests', async () => {
+    const there = await stage({ settings: one() });
+    for (let count = 1; count <= 5; count += 1) {
+      there.sessions.of('db').fail(crash());
+      if (count < 5) await nextAttempt(there, 'db');
+      else await there.settle();
+    }
+    expect(there.stateOf('db')).toBe('suspended.crashLoop');
+    await there.advance(120_000);
+    const { budgets, attempts } = explained(there);
+    expect(budgets?.crashes).toEqual({
+      times: attempts.map(({ endedAt }) => endedAt),
+      limit: 5,
+      windowMs: 60_000,
+    });
+    expect(budgets?.crashes?.times).toHaveLength(5);
+  });
+
   it.each([
     [{ enabled: false }, {}, { verdict: 'disabled', rule: 'enabled', line: 3 }],
     [{}, { excluded: ['db'] }, { verdict: 'excluded', rule: 'mcp.excluded', line: 8 }],
@@ -212,6 +230,35 @@ describe('an explanation', () => {
     expect(explained(there).nextStep).toMatch(
       /^provide what is missing or fix .+, then troupe restart db$/,
     );
+  });
+
+  it('suggests to fix the entry of a program that exits at every start', async () => {
+    const there = await stage({ settings: one(), obedient: [] });
+    const step = 'provide what is missing or fix /project/troupe.json:3, then troupe restart db';
+    for (const state of [
+      'backingOff.retrying',
+      'backingOff.retrying',
+      'failed.attemptsExhausted',
+    ]) {
+      there.sessions.of('db').fail({ ...crash(), explanation: 'TOKEN is not set' });
+      await there.settle();
+      expect(there.stateOf('db')).toBe(state);
+      expect(explained(there)).toMatchObject({ nextStep: step, status: { action: step } });
+      const asked = call(there, 'db');
+      await there.settle();
+      if (state.startsWith('failed'))
+        expect(asked.error).toMatchObject({
+          message: expect.stringMatching(new RegExp(`Next: ${step}$`)),
+        });
+      else await nextAttempt(there, 'db');
+    }
+  });
+
+  it('suggests a restart of a server that was ready before it crashed for good', async () => {
+    const there = await stage({ settings: one({ policy: { restart: { on: 'never' } } }) });
+    there.sessions.of('db').fail(crash());
+    await there.settle();
+    expect(explained(there).nextStep).toBe('troupe restart db');
   });
 
   it('suggests how to provide what is missing', async () => {

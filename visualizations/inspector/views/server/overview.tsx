@@ -174,6 +174,9 @@ function Why({ explanation }: { explanation: Explanation }) {
         {budgets === undefined ? null : (
           <li class="number">
             Attempts used: {budgets.attempts.used} of {budgets.attempts.max ?? 'any number'}
+            {budgets.sameExits === undefined || budgets.sameExits.used < 2
+              ? null
+              : `; starts that ended alike: ${budgets.sameExits.used} of ${budgets.sameExits.max}`}
           </li>
         )}
         {timers.map(({ name, dueAt, totalMs, to }) => (
